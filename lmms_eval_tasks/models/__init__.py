@@ -1,0 +1,1 @@
+"""Models that this package registers with lmms-eval."""
