@@ -1,0 +1,54 @@
+"""The facts of MVP (Minimal Video Pairs)."""
+
+from lmms_eval_tasks.utils.card import Card, Human, SplitFacts
+
+SUBSETS = (
+    "human_object_interactions",
+    "robot_object_interactions",
+    "intuitive_physics",
+    "temporal_reasoning",
+)
+# Pairs of the mini split: the only sizes that the four-decimal scores of the official reproducibility.md allow.
+_MINI_PAIRS = (2862, 1000, 4340, 1006)
+_VERSIONS = {f"{name}{suffix}": "1-A" for name in ("mvp_mini", "mvp") for suffix in ("", *(f"_{s}" for s in SUBSETS))}
+
+CARD = Card(
+    name="mvp",
+    title="MVP",
+    paper="https://arxiv.org/abs/2506.09987",
+    licence="see the dataset page; clips under the licences of their nine sources, which are not redistributed",
+    homepage="https://github.com/facebookresearch/minimal_video_pairs",
+    main_metric="pair_accuracy",
+    versions=_VERSIONS,
+    splits={
+        "mini": SplitFacts(
+            items=18416,
+            groups=9208,
+            clips=None,
+            answers_withheld=False,
+            strata={(subset,): pairs for subset, pairs in zip(SUBSETS, _MINI_PAIRS, strict=True)},
+        ),
+        # The other three subsets of the full split are published rounded to 0.1K pairs only.
+        "full": SplitFacts(
+            items=54828,
+            groups=27414,
+            clips=None,
+            answers_withheld=False,
+            strata={("temporal_reasoning",): 1383},
+        ),
+    },
+    strata_columns=("subset",),
+    chance={"single_accuracy": 50.0, "pair_accuracy": 25.0},
+    human=(
+        Human(
+            metric="pair_accuracy",
+            split="full",
+            percent=92.9,
+            source="paper, Table 4",
+            caveat="measured on a representative subset that the paper does not tie to the mini or the full split",
+        ),
+    ),
+    prompt_sha256={"post_prompt": "6e5efe9e4ed0239dfce20078862a1311c2f6010a8de1ca1f4afcf944b6298cb9"},
+    hub_id="facebook/minimal_video_pairs",
+    prepare_command="lmms-eval-tasks prepare mvp --videos VIDEOS",
+)

@@ -1,0 +1,173 @@
+"""The data home: where prepared tables and clips lie, and how a run reads them."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lmms_eval_tasks.utils.card import read_card
+from lmms_eval_tasks.utils.manifest import SCHEMA, Manifest, SplitManifest, file_sha256
+from lmms_eval_tasks.utils.problems import InputError
+from pydantic import ValidationError
+
+if TYPE_CHECKING:
+    import datasets
+    import pyarrow
+
+HOME = "LMMS_EVAL_TASKS_HOME"
+MISSING = "LMMS_EVAL_TASKS_MISSING"
+PLACEHOLDER = "placeholder.mp4"
+NAMED = 5
+
+logger = logging.getLogger(__name__)
+
+
+def home() -> Path:
+    """The data home: $LMMS_EVAL_TASKS_HOME, else `lmms_eval_tasks` in $HF_HOME, else in ~/.cache/huggingface."""
+    chosen = os.environ.get(HOME)
+    if chosen:
+        return Path(chosen).expanduser().absolute()
+    hub = os.environ.get("HF_HOME") or "~/.cache/huggingface"
+    return Path(hub).expanduser().absolute() / "lmms_eval_tasks"
+
+
+def benchmark_dir(benchmark: str) -> Path:
+    """Folder of a benchmark in the data home; it need not exist."""
+    return home() / benchmark
+
+
+def table_path(benchmark: str, split: str) -> Path:
+    """Prepared table of a split; it need not exist."""
+    return benchmark_dir(benchmark) / f"{split}.parquet"
+
+
+def clip_path(benchmark: str, clip: str) -> Path:
+    """Where a table's `clip` lies; whether it is there is the row's `clip_present`."""
+    return benchmark_dir(benchmark) / "videos" / clip
+
+
+def media_path(benchmark: str, row: Mapping[str, Any]) -> Path:
+    """A video that can be opened for a row: its clip, or a short black one where the clip is missing.
+
+    Models end the whole run on a video that is not there, so a row that will be *unscored* still needs one to show.
+    """
+    if row["clip_present"]:
+        return clip_path(benchmark, row["clip"])
+    return benchmark_dir(benchmark) / PLACEHOLDER
+
+
+def read_manifest(benchmark: str) -> Manifest:
+    """The manifest of a prepared benchmark.
+
+    Raises:
+        InputError: nothing is prepared, or the manifest was not written by this version's format.
+    """
+    card = read_card(benchmark)
+    path = benchmark_dir(benchmark) / "manifest.json"
+    remedy = prepare_remedy(benchmark)
+    if not path.is_file():
+        raise InputError(f"{card.title} is not prepared: there is no {path}.\n{remedy}")
+    try:
+        return Manifest.model_validate_json(path.read_text(encoding="utf-8"))
+    except (ValidationError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"{card.title} cannot be used: {path} is not a manifest of format {SCHEMA}.\n{remedy}"
+        ) from error
+
+
+def prepare_remedy(benchmark: str) -> str:
+    """What to run when a benchmark is not prepared: with the real release, and with sample data."""
+    return (
+        f"Run:  {read_card(benchmark).prepare_command}\n"
+        "To try without the data:  lmms-eval-tasks sample --out sample --prepare"
+    )
+
+
+def load_table(benchmark: str, split: str) -> datasets.Dataset:
+    """The prepared table of a split, rows in their released order, `clip_present` as it is now.
+
+    Args:
+        benchmark: folder name of the benchmark.
+        split: name of the split.
+
+    Returns:
+        One row per item; the columns are those of the benchmark's `prepare`.
+
+    Raises:
+        InputError: nothing is prepared; the table is not the one that was prepared; or clips are missing and
+            $LMMS_EVAL_TASKS_MISSING is not `skip`.
+    """
+    import datasets
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    card = read_card(benchmark)
+    remedy = prepare_remedy(benchmark)
+    manifest = read_manifest(benchmark)
+    if split not in manifest.splits:
+        raise InputError(
+            f"{card.title}, split {split}, is not prepared: {benchmark_dir(benchmark)} holds "
+            f"{', '.join(manifest.splits)}.\n{remedy}"
+        )
+    path, facts = table_path(benchmark, split), manifest.splits[split]
+    if not path.is_file() or file_sha256(path) != facts.table_sha256:
+        raise InputError(f"{card.title}, split {split}, cannot be used: {path} is not the prepared table.\n{remedy}")
+    table = pyarrow.parquet.read_table(path)
+    absent = absent_clips(benchmark, split, table)
+    if not absent:
+        return datasets.Dataset(table, fingerprint=facts.table_sha256[:16])
+    report = missing_report(benchmark, split, facts, absent)
+    if not skip_missing():
+        raise InputError(report)
+    logger.warning(report.splitlines()[0])
+    present = pa.array([clip not in absent for clip in table.column("clip").to_pylist()])
+    at = table.schema.get_field_index("clip_present")
+    return datasets.Dataset(table.set_column(at, table.schema.field(at), present))
+
+
+def skip_missing() -> bool:
+    """Whether $LMMS_EVAL_TASKS_MISSING allows a run with missing clips.
+
+    Raises:
+        InputError: the variable holds something other than `skip`.
+    """
+    chosen = os.environ.get(MISSING, "")
+    if chosen not in ("", "skip"):
+        raise InputError(f"Expected {MISSING} to be unset or skip, but got {chosen!r}.")
+    return chosen == "skip"
+
+
+def absent_clips(benchmark: str, split: str, table: pyarrow.Table) -> dict[str, str]:
+    """Clips that cannot be shown now: those that were missing when prepared, and those that have gone since.
+
+    Returns:
+        Clip to the part of the release that it belongs to (its `source`, else the split), in the table's order.
+    """
+    clips = table.column("clip").to_pylist()
+    sources = table.column("source").to_pylist() if "source" in table.column_names else [split] * len(clips)
+    absent: dict[str, str] = {}
+    gone: dict[str, bool] = {}
+    for clip, present, source in zip(clips, table.column("clip_present").to_pylist(), sources, strict=True):
+        if clip not in gone:
+            gone[clip] = not present or not clip_path(benchmark, clip).is_file()
+        if gone[clip]:
+            absent[clip] = source
+    return absent
+
+
+def missing_report(benchmark: str, split: str, facts: SplitManifest, absent: Mapping[str, str]) -> str:
+    """The message about missing clips: how many of how many, per source, the first names, and both remedies."""
+    card = read_card(benchmark)
+    sources = ", ".join(f"{source} {count}" for source, count in sorted(Counter(absent.values()).items()))
+    names = list(absent)[:NAMED]
+    more = f", … and {len(absent) - NAMED} more" if len(absent) > NAMED else ""
+    return (
+        f"{card.title}, split {split}: {len(absent)} of {facts.clips} clips are missing ({sources}).\n"
+        f"  {', '.join(names)}{more}\n"
+        f"Either get the clips and run:  {card.prepare_command}\n"
+        f"or score without them, every score then saying how many items were asked:  {MISSING}=skip lmms-eval …"
+    )

@@ -1,0 +1,60 @@
+"""Errors that a user can act on: every problem of an input collected, told in one message."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+SHOWN = 20
+
+
+class InputError(Exception):
+    """What the user gave cannot be used; the exception's text is one complete message for them."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing wrong with an input: where it is, what was expected and found, how to mend it."""
+
+    where: str
+    what: str
+    remedy: str = ""
+
+    def __str__(self) -> str:
+        remedy = f" Remedy: {self.remedy}" if self.remedy else ""
+        return f"{self.where}: {self.what}{remedy}"
+
+
+class Problems:
+    """Collects problems in the order in which they are found."""
+
+    def __init__(self) -> None:
+        self._found: list[Problem] = []
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def add(self, where: str, what: str, remedy: str = "") -> None:
+        """Add one problem.
+
+        Args:
+            where: file and row, as the user knows them.
+            what: a sentence in the form "Expected … but got …."
+            remedy: what to do about it; empty when the sentence already says so.
+        """
+        self._found.append(Problem(where, what, remedy))
+
+    def raise_if_any(self, title: str, outcome: str = "") -> None:
+        """Raise one InputError that lists the problems, the first 20 in full and the rest as a number.
+
+        Args:
+            title: what could not be done, without a full stop ("CausalVQA.zip cannot be prepared").
+            outcome: what became of the data, without a full stop ("nothing was written").
+        """
+        if not self._found:
+            return
+        count = f"{len(self._found)} problem{'s' if len(self._found) > 1 else ''}"
+        head = f"{title}: {count}{', ' + outcome if outcome else ''}."
+        lines = [head, *(f"  {problem}" for problem in self._found[:SHOWN])]
+        if len(self._found) > SHOWN:
+            lines.append(f"  … and {len(self._found) - SHOWN} more")
+        raise InputError("\n".join(lines))
