@@ -1,0 +1,80 @@
+"""What lmms-eval calls for the CausalVQA tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from loguru import logger
+
+from lmms_eval_tasks.causalvqa.official import official_choice
+from lmms_eval_tasks.hosting import output_notice, submissions_dir
+from lmms_eval_tasks.utils.choice import list_options, metric_items, score_choice
+from lmms_eval_tasks.utils.home import load_table, media_path
+from lmms_eval_tasks.utils.prompts import choose_prompt
+from lmms_eval_tasks.utils.submissions import write_rows
+
+OFFICIAL_DIFFICULTY = {"easy": "easy", "medium": "med", "hard": "hard"}
+
+
+def doc_to_visual(doc: Mapping[str, Any]) -> list[str]:
+    """Path of the item's clip."""
+    return [str(media_path("causalvqa", doc))]
+
+
+def doc_to_text(doc: Mapping[str, Any], lmms_eval_specific_kwargs: Mapping[str, Any] | None = None) -> str:
+    """The prompt: question and lettered options."""
+    prompt = choose_prompt(lmms_eval_specific_kwargs)
+    return prompt.render(question=doc["question"], options=list_options(doc["options"]))
+
+
+def doc_to_target(doc: Mapping[str, Any]) -> str:
+    """Letter of the key; empty where the release withholds it."""
+    return doc["answer"] or ""
+
+
+def process_results(doc: Mapping[str, Any], results: list[Any]) -> dict[str, Any]:
+    """Grade the first response and hand it to every score that the item counts in."""
+    response = results[0] if results else ""
+    kind, difficulty = doc["type"], doc["difficulty"]
+    record = score_choice(
+        doc,
+        response,
+        stratum={"type": kind, "difficulty": difficulty},
+        official=official_choice(response) if isinstance(response, str) else None,
+        fields={"version": doc["version"]},
+    )
+    breakdowns = [kind, difficulty, *(["reasoning"] if kind != "descriptive" else [])]
+    items = metric_items(record, pair_by=breakdowns, single_by=breakdowns)
+    items["pair_accuracy_strata_mean"] = {**items["pair_accuracy"], "stratum": f"{kind}_{difficulty}"}
+    items["submission_rows"] = {
+        "split": doc["split"],
+        "row_id": record.item_id,
+        "task": f"{kind}_{OFFICIAL_DIFFICULTY[difficulty]}",
+        "model_answer": record.answered or "",
+    }
+    return {**items, "sample_data": 100.0} if doc["sample"] else items
+
+
+def submission_rows(items: Sequence[Mapping[str, str]], args: Any) -> int | None:
+    """Write the submission file, in the table's order; how many rows it holds, None without an output path."""
+    folder = submissions_dir(args)
+    if folder is None:
+        return None
+    answers = {item["row_id"]: item for item in items}
+    split = items[0]["split"]
+    ids = load_table("causalvqa", split, require_clips=False)["item_id"]
+    rows = [
+        {
+            "data_name": "causalvqa",
+            "task": answers[row_id]["task"],
+            "row_id": row_id,
+            "model_answer": answers[row_id]["model_answer"],
+        }
+        for row_id in ids
+        if row_id in answers
+    ]
+    path = folder / f"causalvqa_{split}.jsonl"
+    written = write_rows(path, rows)
+    logger.info(output_notice(written, len(ids), sum(not row["model_answer"] for row in rows), path))
+    return written

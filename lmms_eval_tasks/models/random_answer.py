@@ -1,0 +1,29 @@
+"""`random_answer`: the floor of a responder that guesses."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from string import ascii_uppercase
+from typing import Any
+
+from lmms_eval_tasks.models.base import Request, RequestModel
+
+
+class RandomAnswer(RequestModel):
+    """Gives the letter of a random option; the same one for the same item and seed, on any rank and in any order.
+
+    Args:
+        seed: Seed of all guesses.
+        **host: ``batch_size`` and ``device``, as lmms-eval passes them.
+    """
+
+    def __init__(self, seed: int = 0, **host: Any) -> None:
+        super().__init__(**host)
+        self.seed = int(seed)
+
+    def answer(self, request: Request) -> str:
+        """A letter, uniform over the item's options."""
+        key = f"{self.seed}\0{request.task}\0{request.doc['item_id']}".encode()
+        guess = random.Random(hashlib.sha256(key).digest())
+        return guess.choice(ascii_uppercase[: len(request.doc["options"])])

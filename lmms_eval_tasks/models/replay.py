@@ -1,0 +1,64 @@
+"""`replay`: gives saved responses again, so that a run can be scored without its model, its GPU and its clips."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from accelerate.utils import gather_object
+
+from lmms_eval_tasks.hosting import stop_all_ranks
+from lmms_eval_tasks.models.base import Request, RequestModel
+from lmms_eval_tasks.utils.problems import InputError
+from lmms_eval_tasks.utils.responses import SavedResponses, read_responses
+
+SHOWN = 5
+
+
+class Replay(RequestModel):
+    """Answers every item with the response saved for it.
+
+    Args:
+        predictions: A file of ``{"id": item_id, "response": text}`` lines, a sample log of a run of our tasks, or a
+            folder of such files (a run's output path, say).
+        missing: ``error`` stops the run where an item has no saved response; ``unparsed`` gives it an empty one.
+        **host: ``batch_size`` and ``device``, as lmms-eval passes them.
+    """
+
+    def __init__(self, predictions: str, missing: str = "error", **host: Any) -> None:
+        super().__init__(**host)
+        self.source = Path(str(predictions)).expanduser()
+        if missing not in ("error", "unparsed"):
+            stop_all_ranks(f"Expected missing to be error or unparsed, but got {missing!r}.")
+        self.allow_missing = missing == "unparsed"
+        try:
+            self.saved: SavedResponses = read_responses(self.source)
+        except InputError as error:
+            stop_all_ranks(str(error))
+
+    def prepare(self, requests: list[Request]) -> None:
+        """Stop, on all ranks together, where items have no saved response."""
+        lost = sorted(
+            (request.task, request.doc["item_id"])
+            for request in requests
+            if self.saved.find(request.task, request.doc["item_id"]) is None
+        )
+        if self._world_size > 1:
+            lost = sorted(gather_object(lost))
+        lost = list(dict.fromkeys(lost))
+        if not lost or self.allow_missing:
+            return
+        tasks = ", ".join(dict.fromkeys(task for task, _ in lost))
+        ids = ", ".join(item_id for _, item_id in lost[:SHOWN])
+        more = f", … and {len(lost) - SHOWN} more" if len(lost) > SHOWN else ""
+        items = "item has" if len(lost) == 1 else "items have"
+        stop_all_ranks(
+            f"{self.source} cannot be replayed: {len(lost)} {items} no saved response (of {tasks}).\n"
+            f"  {ids}{more}\n"
+            "Give the responses of the same task and split, or count these as unparsed:  "
+            "--model_args predictions=…,missing=unparsed"
+        )
+
+    def answer(self, request: Request) -> str:
+        """The saved response; empty where there is none and that is allowed."""
+        return self.saved.find(request.task, request.doc["item_id"]) or ""

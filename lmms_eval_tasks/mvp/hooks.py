@@ -1,0 +1,104 @@
+"""What lmms-eval calls for the MVP tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from lmms_eval import tasks as host_tasks
+from lmms_eval.utils import load_yaml_config
+from loguru import logger
+
+from lmms_eval_tasks.hosting import output_notice, submissions_dir
+from lmms_eval_tasks.mvp.official import official_choice
+from lmms_eval_tasks.mvp.prepare import SUBSETS
+from lmms_eval_tasks.mvp.prompt import official_prompt
+from lmms_eval_tasks.utils.choice import list_options, metric_items, score_choice
+from lmms_eval_tasks.utils.home import load_table, media_path
+from lmms_eval_tasks.utils.prompts import DEFAULT, Prompt, choose_prompt, read_prompt
+from lmms_eval_tasks.utils.submissions import concatenate, write_rows
+
+DATA_NAME = {"mini": "mvp_mini", "full": "mvp"}
+
+_written: set[Path] = set()
+
+
+def doc_to_visual(doc: Mapping[str, Any]) -> list[str]:
+    """Path of the item's clip."""
+    return [str(media_path("mvp", doc))]
+
+
+def doc_to_text(doc: Mapping[str, Any], lmms_eval_specific_kwargs: Mapping[str, Any] | None = None) -> str:
+    """The prompt: question and lettered options."""
+    prompt = choose_prompt(lmms_eval_specific_kwargs, installed_official_prompt)
+    return prompt.render(question=doc["question"], options=list_options(doc["options"]))
+
+
+@cache
+def installed_official_prompt() -> Prompt:
+    """The official prompt from lmms-eval's own `mvp` template; ours, with a warning, where that has it no more."""
+    template = Path(host_tasks.__file__).parent / "mvp" / "_default_template_yaml"
+    try:
+        return official_prompt(load_yaml_config(str(template), mode="simple"))
+    except (OSError, LookupError, TypeError) as error:
+        logger.warning(f"MVP's official prompt is not in this lmms-eval ({error}); asking with {DEFAULT} instead.")
+        return read_prompt(DEFAULT)
+
+
+def doc_to_target(doc: Mapping[str, Any]) -> str:
+    """Letter of the key."""
+    return doc["answer"] or ""
+
+
+def process_results(doc: Mapping[str, Any], results: list[Any]) -> dict[str, Any]:
+    """Grade the first response and hand it to every score that the item counts in."""
+    response = results[0] if results else ""
+    index = official_choice(response) if isinstance(response, str) else None
+    record = score_choice(
+        doc,
+        response,
+        stratum={"subset": doc["subset"], "source": doc["source"]},
+        official=None if index is None else "AB"[index],
+    )
+    items = metric_items(record, pair_by=[doc["source"]])
+    items["submission_rows"] = {
+        "split": doc["split"],
+        "row_id": record.item_id,
+        "task": doc["subset"],
+        "model_answer": doc["options"]["AB".index(record.answered)] if record.answered else "",
+    }
+    return {**items, "sample_data": 100.0} if doc["sample"] else items
+
+
+def submission_rows(items: Sequence[Mapping[str, str]], args: Any) -> int | None:
+    """Write one subtask's submission file, in the table's order, and the joint file once this run has written all four.
+
+    Returns:
+        How many rows the subtask's file holds; None without an output path.
+    """
+    folder = submissions_dir(args)
+    if folder is None:
+        return None
+    answers = {item["row_id"]: item["model_answer"] for item in items}
+    split, subset = items[0]["split"], items[0]["task"]
+    data_name = DATA_NAME[split]
+    table = load_table("mvp", split, require_clips=False)
+    ids = [row_id for row_id, part in zip(table["item_id"], table["subset"], strict=True) if part == subset]
+    rows = [
+        {"data_name": data_name, "row_id": row_id, "model_answer": answers[row_id], "task": subset}
+        for row_id in ids
+        if row_id in answers
+    ]
+    path = folder / f"{data_name}_{subset}_valid.jsonl"
+    written = write_rows(path, rows)
+    logger.info(output_notice(written, len(ids), sum(not row["model_answer"] for row in rows), path))
+    _written.add(path)
+    parts = [folder / f"{data_name}_{part}_valid.jsonl" for part in SUBSETS]
+    joint = folder.parent / f"{data_name}_submission.jsonl"
+    if _written.issuperset(parts):
+        concatenate(parts, joint)
+    else:
+        joint.unlink(missing_ok=True)
+    return written

@@ -1,0 +1,111 @@
+"""Entry point `lmms_eval.models`: declares our models and puts our tasks into lmms-eval's task index.
+
+lmms-eval has an entry point for models and none for tasks, and loads the former before it builds its task index. So
+this is where `TaskManager` is taught our folder, after its own, so that our `mvp_mini` replaces the built-in one.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from lmms_eval.models.registry_v2 import ModelManifest
+from loguru import logger
+
+from lmms_eval_tasks.hosting import open_split, session, stop_all_ranks
+from lmms_eval_tasks.utils.problems import InputError
+
+TASKS = Path(__file__).parent
+MODELS = {
+    "constant_answer": "ConstantAnswer",
+    "random_answer": "RandomAnswer",
+    "replay": "Replay",
+    "sample_solver": "SampleSolver",
+}
+CLIPLESS = frozenset({"constant_answer", "random_answer", "replay"})
+
+
+def register() -> list[ModelManifest]:
+    """Add our tasks to lmms-eval's index and return our models; called by lmms-eval when its models are imported."""
+    try:
+        _hook_task_manager()
+    except (ImportError, AttributeError, TypeError) as error:
+        _say_by_hand(error)
+    return [
+        ModelManifest(model_id=name, simple_class_path=f"lmms_eval_tasks.models.{name}.{cls}")
+        for name, cls in MODELS.items()
+    ]
+
+
+def _say_by_hand(error: Exception) -> None:
+    logger.warning(
+        "lmms_eval_tasks could not add its tasks by itself: this lmms-eval is built differently ({}: {}). "
+        'Its tasks still work with:  lmms-eval --include_path "$(lmms-eval-tasks path)" …  '
+        "(a built-in task then wins over ours of the same name, as with mvp_mini).",
+        type(error).__name__,
+        error,
+    )
+
+
+def _hook_task_manager() -> None:
+    """Wrap the two methods of `TaskManager` that we need.
+
+    Raises:
+        ImportError, AttributeError, TypeError: where they are not there, or do not take what they are given here.
+    """
+    from lmms_eval.tasks import TaskManager
+
+    index_tasks, match_tasks = TaskManager.initialize_tasks, TaskManager.match_tasks
+    if getattr(index_tasks, "_lmms_eval_tasks", False):
+        return
+    inspect.signature(index_tasks).bind(None, include_path=None, include_defaults=True)
+    inspect.signature(match_tasks).bind(None, [])
+    inspect.signature(TaskManager._get_task_and_group).bind(None, "")
+
+    @functools.wraps(index_tasks)
+    def initialize_tasks(self: Any, include_path: Any = None, include_defaults: bool = True) -> dict[str, Any]:
+        session.clips_needed = getattr(self, "model_name", None) not in CLIPLESS
+        index = index_tasks(self, include_path=include_path, include_defaults=include_defaults)
+        return {**index, **self._get_task_and_group(str(TASKS))} if include_defaults else index
+
+    @functools.wraps(match_tasks)
+    def match_and_check(self: Any, task_list: list[str]) -> list[str]:
+        names: list[str] = match_tasks(self, task_list)
+        _check_prepared(self.task_index, names)
+        return names
+
+    initialize_tasks._lmms_eval_tasks = True  # type: ignore[attr-defined]
+    TaskManager.initialize_tasks = initialize_tasks
+    TaskManager.match_tasks = match_and_check
+
+
+def _check_prepared(index: Mapping[str, Any], names: list[str]) -> None:
+    """Stop before the model loads where one of our tasks lacks its data; the host loads tasks after the model."""
+    found: dict[str, None] = {}
+    for pointer in {json.dumps(pointer): pointer for name in names for pointer in _pointers(index, name)}.values():
+        try:
+            open_split(pointer)
+        except InputError as error:
+            found[str(error)] = None
+    if found:
+        stop_all_ranks("\n\n".join(found))
+
+
+def _pointers(index: Mapping[str, Any], name: str) -> Iterator[dict[str, str]]:
+    """The pointer of one of our tasks, or those of a group's tasks; nothing for other people's tasks."""
+    from lmms_eval.utils import load_yaml_config
+
+    path = index.get(name, {}).get("yaml_path", -1)
+    if path == -1 or TASKS not in Path(path).parents:
+        return
+    config = load_yaml_config(path, mode="simple")
+    if isinstance(config["task"], list):
+        for task in config["task"]:
+            yield from _pointers(index, task)
+    else:
+        for file in config["dataset_kwargs"]["data_files"].values():
+            yield json.loads((Path(path).parent / file).read_text(encoding="utf-8"))

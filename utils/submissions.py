@@ -1,0 +1,34 @@
+"""Submission files: one JSON object per line, written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+
+def write_rows(path: Path, rows: Iterable[Mapping[str, str]]) -> int:
+    """Write rows as JSON lines, in the order given; the same rows give the same bytes.
+
+    Returns:
+        The number of rows.
+
+    Raises:
+        OSError: where the file cannot be written; what was there is left as it was.
+    """
+    lines = [json.dumps(dict(row), ensure_ascii=False) + "\n" for row in rows]
+    replace_text(path, "".join(lines))
+    return len(lines)
+
+
+def concatenate(parts: Iterable[Path], path: Path) -> None:
+    """Write the texts of several submission files, one after the other, as one file."""
+    replace_text(path, "".join(part.read_text(encoding="utf-8") for part in parts))
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Write a text file beside its place and move it there."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.part")
+    beside.write_text(text, encoding="utf-8", newline="\n")
+    beside.replace(path)
