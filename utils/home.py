@@ -87,19 +87,21 @@ def prepare_remedy(benchmark: str) -> str:
     )
 
 
-def load_table(benchmark: str, split: str) -> datasets.Dataset:
+def load_table(benchmark: str, split: str, require_clips: bool = True) -> datasets.Dataset:
     """The prepared table of a split, rows in their released order, `clip_present` as it is now.
 
     Args:
         benchmark: folder name of the benchmark.
         split: name of the split.
+        require_clips: False where nobody will look at a clip; then none is looked for and `clip_present` is what it
+            was when the table was prepared.
 
     Returns:
         One row per item; the columns are those of the benchmark's `prepare`.
 
     Raises:
-        InputError: nothing is prepared; the table is not the one that was prepared; or clips are missing and
-            $LMMS_EVAL_TASKS_MISSING is not `skip`.
+        InputError: nothing is prepared; the table is not the one that was prepared; or clips are required, some are
+            missing, and $LMMS_EVAL_TASKS_MISSING is not `skip`.
     """
     import datasets
     import pyarrow as pa
@@ -117,7 +119,7 @@ def load_table(benchmark: str, split: str) -> datasets.Dataset:
     if not path.is_file() or file_sha256(path) != facts.table_sha256:
         raise InputError(f"{card.title}, split {split}, cannot be used: {path} is not the prepared table.\n{remedy}")
     table = pyarrow.parquet.read_table(path)
-    absent = absent_clips(benchmark, split, table)
+    absent = absent_clips(benchmark, split, table) if require_clips else {}
     if not absent:
         return datasets.Dataset(table, fingerprint=facts.table_sha256[:16])
     report = missing_report(benchmark, split, facts, absent)

@@ -43,6 +43,10 @@ class Problems:
         """
         self._found.append(Problem(where, what, remedy))
 
+    def extend(self, others: Problems) -> None:
+        """Add the problems of another collection."""
+        self._found += others._found
+
     def raise_if_any(self, title: str, outcome: str = "") -> None:
         """Raise one InputError that lists the problems, the first 20 in full and the rest as a number.
 

@@ -1,0 +1,165 @@
+"""Reading the metadata files of the official CausalVQA release into items."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from string import ascii_uppercase
+from typing import Any
+
+from lmms_eval_tasks.causalvqa.card import DIFFICULTIES, TYPES
+from lmms_eval_tasks.utils.problems import Problems
+from lmms_eval_tasks.utils.release import is_safe
+
+COLUMNS = ("qid", "type", "question", "choices1", "choices2", "difficulty", "renamed_video")
+ANSWERS = ("correct1", "correct2")
+
+_OPTION = re.compile(r"(\d{1,3})\s*\.\s*(\S.*)", re.DOTALL)
+_NUMBER = re.compile(r"(\d{1,3})(?:\.0*)?")
+
+
+def metadata_name(split: str) -> str:
+    """Path of a split's metadata file below the release's root."""
+    return f"{split}/{split}_metadata.csv"
+
+
+def read_choices(text: str) -> dict[int, str]:
+    """The options of one question by their number, in the order in which they stand.
+
+    Args:
+        text: options separated by `|`, each as `N. text`; a number may have several digits.
+
+    Raises:
+        ValueError: with a sentence on what is wrong with the options.
+    """
+    options: dict[int, str] = {}
+    for part in text.split("|"):
+        match = _OPTION.fullmatch(part.strip())
+        if match is None:
+            raise ValueError(f"Expected options as `N. text|N. text`, but got {_shorten(part)}.")
+        number, option = int(match[1]), match[2]
+        if number in options:
+            raise ValueError(f"Expected each option number once, but got {number} twice.")
+        if option in options.values():
+            raise ValueError(f"Expected options that differ, but got {_shorten(option)} twice.")
+        options[number] = option
+    if not 2 <= len(options) <= len(ascii_uppercase):
+        raise ValueError(f"Expected 2 to {len(ascii_uppercase)} options, but got {len(options)}.")
+    return options
+
+
+def read_items(split: str, content: bytes) -> tuple[list[dict[str, Any]], Problems]:
+    """The items of a split: two per row of its metadata file, in the file's order.
+
+    Answers are letters in the order of the options. Where the release withholds them, because the answer columns are
+    not there or empty, they are None. Rows in problems are numbered as a spreadsheet does, the header being row 1.
+
+    Args:
+        split: `debug` or `test`.
+        content: bytes of `<split>_metadata.csv`.
+
+    Returns:
+        Rows of the prepared table without `clip_present`, and the problems found; with problems the rows are
+        incomplete.
+    """
+    file = metadata_name(split)
+    problems = Problems()
+    items: list[dict[str, Any]] = []
+    seen: dict[str, int] = {}
+    answered: dict[bool, int] = {}
+    for number, row in enumerate(_read_rows(file, content, problems), 2):
+        qid = row["qid"].strip()
+        where = f"{file}, row {number} (qid {qid or 'missing'})"
+        if not qid:
+            problems.add(where, "Expected a qid, but got none.")
+        elif qid in seen:
+            problems.add(where, f"Expected each qid once, but row {seen[qid]} has it too.")
+        seen.setdefault(qid, number)
+        common = {"group_id": qid, **_read_common(split, row, where, problems)}
+        for version, (choices, correct) in enumerate((("choices1", "correct1"), ("choices2", "correct2"))):
+            try:
+                options = read_choices(row[choices])
+            except ValueError as error:
+                problems.add(where, f"{choices}: {error}")
+                continue
+            answer = _read_answer(row, correct, options, where, problems)
+            answered.setdefault(answer is not None, number)
+            items.append(
+                {
+                    "item_id": f"{qid}_{version}",
+                    **common,
+                    "options": list(options.values()),
+                    "answer": answer,
+                    "version": version,
+                }
+            )
+    if len(answered) == 2 and not problems:
+        problems.add(
+            file,
+            f"Expected answers to all questions or to none, but row {answered[True]} has one and row "
+            f"{answered[False]} lacks one.",
+            "use the file as it was released.",
+        )
+    return items, problems
+
+
+def _read_rows(file: str, content: bytes, problems: Problems) -> list[dict[str, str]]:
+    try:
+        table = list(csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True))
+    except (UnicodeDecodeError, csv.Error) as error:
+        problems.add(file, f"Expected a CSV file in UTF-8, but got: {error}.")
+        return []
+    header = [name.strip() for name in table[0]] if table else []
+    for name in COLUMNS:
+        if name not in header:
+            problems.add(file, f"Expected a column {name}, but the columns are {', '.join(header) or 'missing'}.")
+    if sum(name in header for name in ANSWERS) == 1:
+        problems.add(file, f"Expected both columns {' and '.join(ANSWERS)} or neither, but got one of them.")
+    if len(table) < 2:
+        problems.add(file, "Expected questions below the header, but got none.")
+    rows = []
+    for number, cells in enumerate(table[1:], 2):
+        if len(cells) != len(header):
+            problems.add(f"{file}, row {number}", f"Expected {len(header)} cells, but got {len(cells)}.")
+        rows.append(dict(zip(header, cells, strict=False)))
+    return [] if problems else rows
+
+
+def _read_common(split: str, row: dict[str, str], where: str, problems: Problems) -> dict[str, Any]:
+    kind, difficulty = row["type"].strip().lower(), row["difficulty"].strip().lower()
+    difficulty = "medium" if difficulty == "med" else difficulty
+    question, video = row["question"].strip(), row["renamed_video"].strip()
+    if kind not in TYPES:
+        problems.add(where, f"Expected type to be one of {', '.join(TYPES)}, but got {_shorten(row['type'])}.")
+    if difficulty not in DIFFICULTIES:
+        problems.add(
+            where, f"Expected difficulty to be one of easy, med, medium, hard, but got {_shorten(row['difficulty'])}."
+        )
+    if not question:
+        problems.add(where, "Expected a question, but got none.")
+    if not is_safe(video):
+        problems.add(where, f"Expected renamed_video to name a file in {split}/videos, but got {_shorten(video)}.")
+    return {"question": question, "clip": f"{split}/{video}", "type": kind, "difficulty": difficulty}
+
+
+def _read_answer(
+    row: dict[str, str], column: str, options: dict[int, str], where: str, problems: Problems
+) -> str | None:
+    text = row.get(column, "").strip()
+    if not text:
+        return None
+    match = _NUMBER.fullmatch(text)
+    numbers = list(options)
+    if match is None or int(match[1]) not in options:
+        shown = ", ".join(str(number) for number in numbers)
+        if sorted(numbers) == list(range(min(numbers), max(numbers) + 1)):
+            shown = f"{min(numbers)}-{max(numbers)}"
+        problems.add(where, f"Expected {column} to be one of the options {shown}, but got {_shorten(text)}.")
+        return None
+    return ascii_uppercase[numbers.index(int(match[1]))]
+
+
+def _shorten(text: str) -> str:
+    text = text.strip()
+    return f"`{text[:40]}…`" if len(text) > 40 else f"`{text}`"

@@ -1,0 +1,75 @@
+"""From the official CausalVQA release to prepared tables."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from lmms_eval_tasks.causalvqa.card import CARD
+from lmms_eval_tasks.causalvqa.metadata import metadata_name, read_items
+from lmms_eval_tasks.utils.building import Origin, building
+from lmms_eval_tasks.utils.manifest import SplitManifest, file_sha256
+from lmms_eval_tasks.utils.problems import Problems
+from lmms_eval_tasks.utils.progress import Progress, silent
+from lmms_eval_tasks.utils.release import open_release
+
+# The archive's own folder, the folder itself, and where the official repository keeps it.
+ROOTS = ("", "CausalVQA", "data")
+SAMPLE_MARK = "SAMPLE.json"
+
+
+def prepare(source: Path, progress: Progress = silent) -> dict[str, SplitManifest]:
+    """Prepare the splits that a CausalVQA release holds.
+
+    Clips that are absent or unreadable do not stop this: they are listed in the manifest, and a run refuses them
+    unless told to skip them. Anything wrong with the metadata does, and nothing is written then.
+
+    Args:
+        source: `CausalVQA.zip`, the folder unpacked from it or its parent, or the official repository's `data`.
+        progress: told how far the work is.
+
+    Returns:
+        Split name to what was prepared.
+
+    Raises:
+        InputError: the source is not a CausalVQA release, or its metadata has problems; all are listed.
+    """
+    files = {split: metadata_name(split) for split in CARD.splits}
+    with open_release(source, CARD.title, files.values(), ROOTS) as release:
+        contents = {split: content for split, file in files.items() if (content := release.read(file)) is not None}
+        items: dict[str, list[dict[str, Any]]] = {}
+        problems = Problems()
+        for split, content in contents.items():
+            items[split], found = read_items(split, content)
+            problems.extend(found)
+        problems.raise_if_any(f"{source.name} cannot be prepared", "nothing was written")
+        sample = release.read(SAMPLE_MARK) is not None
+        digests, warnings = _archive(source, sample)
+        with building(CARD.name) as build:
+            for split, rows in items.items():
+                clips = {
+                    row["clip"]: release.clip(f"{split}/videos/{row['clip'].removeprefix(f'{split}/')}") for row in rows
+                }
+                metadata = {files[split]: hashlib.sha256(contents[split]).hexdigest()}
+                origin = Origin(str(source), {**digests, **metadata}, sample, warnings=warnings)
+                build.add_split(split, rows, _extra(), clips, origin, progress)
+    return {split: build.splits[split] for split in items}
+
+
+def _archive(source: Path, sample: bool) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Digest of the archive, and a warning where it is not the published one."""
+    if source.is_dir():
+        return {}, ()
+    digest = file_sha256(source)
+    published = CARD.archive_sha256["CausalVQA.zip"]
+    if sample or digest == published:
+        return {source.name: digest}, ()
+    warning = f"{source.name} is not the published archive: Expected SHA-256 {published}, but got {digest}."
+    return {source.name: digest}, (warning,)
+
+
+def _extra() -> dict[str, Any]:
+    import pyarrow as pa
+
+    return {"version": pa.int64(), "type": pa.string(), "difficulty": pa.string()}

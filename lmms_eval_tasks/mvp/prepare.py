@@ -1,0 +1,234 @@
+"""From the official MVP annotations and a folder of videos to a prepared table."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import re
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from lmms_eval_tasks.mvp.card import CARD, SUBSETS
+from lmms_eval_tasks.utils.building import Origin, building
+from lmms_eval_tasks.utils.manifest import SplitManifest
+from lmms_eval_tasks.utils.problems import InputError, Problems
+from lmms_eval_tasks.utils.progress import Progress, silent
+from lmms_eval_tasks.utils.release import LinkedClip, is_safe
+
+COLUMNS = ("video_id", "video_path", "question", "answer", "candidates", "source")
+LETTERS = ("A", "B")
+LONGEST = 10_000
+SAMPLE_MARK = "SAMPLE.json"
+
+
+def prepare(
+    videos: Path, source: str = CARD.hub_id, split: str = "mini", progress: Progress = silent
+) -> dict[str, SplitManifest]:
+    """Prepare one split of MVP.
+
+    Clips that are absent or unreadable do not stop this: few have all nine sources. They are listed in the manifest,
+    and a run refuses them unless told to skip them. Anything wrong with the annotations does, and nothing is written.
+
+    Args:
+        videos: folder that holds one folder per source of videos.
+        source: dataset on the hub, or a folder with a snapshot of it.
+        split: `mini` or `full`.
+        progress: told how far the work is.
+
+    Returns:
+        Split name to what was prepared.
+
+    Raises:
+        InputError: the annotations cannot be loaded or have problems (all are listed), or there is no such folder.
+    """
+    if split not in CARD.splits:
+        raise InputError(f"Expected split to be one of {', '.join(CARD.splits)}, but got {split!r}.")
+    if not videos.is_dir():
+        raise InputError(f"MVP cannot be prepared: there is no folder {videos} to take the videos from.")
+    problems, warnings = Problems(), []
+    rows: list[dict[str, Any]] = []
+    digests: dict[str, str] = {}
+    revision = None
+    for done, subset in enumerate(SUBSETS, 1):
+        released, revision = load_subset(source, subset, split)
+        digests[f"{subset}/{split}"] = hashlib.sha256(json.dumps(released, sort_keys=True).encode()).hexdigest()
+        found, alike = read_items(subset, split, released, problems)
+        rows += found
+        if alike:
+            warnings.append(f"{subset}: {alike} pairs have the same answer to both videos.")
+        progress(f"{split}: reading annotations", done, len(SUBSETS))
+    problems.raise_if_any(f"MVP, split {split}, cannot be prepared", "nothing was written")
+    clips = {}
+    for row in rows:
+        path = videos.absolute() / row["clip"].removeprefix(f"{split}/")
+        clips[row["clip"]] = LinkedClip(path) if path.is_file() else None
+    sample = (Path(source) / SAMPLE_MARK).is_file()
+    origin = Origin(source, digests, sample, revision, tuple(warnings))
+    with building(CARD.name) as build:
+        build.add_split(split, rows, _extra(), clips, origin, progress)
+    return {split: build.splits[split]}
+
+
+def load_subset(source: str, subset: str, split: str) -> tuple[list[dict[str, Any]], str | None]:
+    """The rows of one configuration as released, and the dataset's revision where the hub told it.
+
+    Raises:
+        InputError: the annotations cannot be loaded, with the reason.
+    """
+    import datasets
+
+    local = Path(source).is_dir()
+    quiet = local and not datasets.is_progress_bar_disabled()
+    if quiet:
+        datasets.disable_progress_bars()
+    try:
+        with tempfile.TemporaryDirectory() as scratch:
+            # A local snapshot is read afresh each time: the library would otherwise keep a copy of it for ever.
+            where = {"cache_dir": scratch, "keep_in_memory": True} if local else {}
+            table = datasets.load_dataset(source, subset, split=split, **where)
+            rows = [dict(row) for row in table]
+    except Exception as error:
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise InputError(
+            f"MVP, {subset}, split {split}, cannot be loaded from {source}: {reason}\n"
+            "Remedy: check the name and the connection (`hf auth login` where access is gated), or give --source a "
+            "folder with a snapshot of the dataset."
+        ) from error
+    finally:
+        if quiet:
+            datasets.enable_progress_bars()
+    names = list(table.info.download_checksums or {})
+    marks = (re.search(r"@([0-9a-f]{40})/", name) for name in names)
+    return rows, next((mark[1] for mark in marks if mark), None)
+
+
+def read_items(
+    subset: str, split: str, released: Sequence[Mapping[str, Any]], problems: Problems
+) -> tuple[list[dict[str, Any]], int]:
+    """The items of a subset, members of a pair adjacent, pairs in the order in which their first member was released.
+
+    Args:
+        subset: name of the configuration.
+        split: `mini` or `full`.
+        released: rows as released; their numbers in problems start at 1.
+        problems: takes what is wrong with them.
+
+    Returns:
+        Rows of the prepared table without `clip_present`, and the number of pairs whose members have the same answer.
+    """
+    file = f"{subset}/{split}"
+    if not released:
+        problems.add(file, "Expected rows, but got none.")
+        return [], 0
+    lacking = [name for name in COLUMNS if name not in released[0]]
+    if lacking:
+        problems.add(file, f"Expected the columns {', '.join(COLUMNS)}, but {', '.join(lacking)} is missing.")
+        return [], 0
+    pairs: dict[str, list[dict[str, Any]]] = {}
+    seen: dict[str, int] = {}
+    broken: set[str] = set()
+    for number, row in enumerate(released, 1):
+        where = f"{file}, row {number} (video_id {row['video_id'] or 'missing'})"
+        empty = [name for name in COLUMNS if name != "candidates" and not _is_text(row[name])]
+        if empty:
+            problems.add(where, f"Expected a text as {', '.join(empty)}, but got none.")
+            broken.add(_stem(row["video_id"]))
+            continue
+        if row["video_id"] in seen:
+            problems.add(where, f"Expected each video_id once, but row {seen[row['video_id']]} has it too.")
+        seen.setdefault(row["video_id"], number)
+        item = _read_row(subset, split, row, where, problems)
+        pairs.setdefault(item["group_id"], []).append(item)
+    alike = 0
+    for stem, members in pairs.items():
+        where = f"{file}, pair {stem}"
+        if stem in broken:
+            continue
+        if len(members) != 2:
+            names = ", ".join(member["item_id"] for member in members[:5])
+            problems.add(where, f"Expected two rows, but got {len(members)} (video_id {names}).")
+            continue
+        first, second = members
+        if first["question"] != second["question"]:
+            problems.add(where, "Expected one question for both videos, but got two.")
+        if sorted(first["options"]) != sorted(second["options"]):
+            problems.add(where, "Expected the same candidates for both videos, but they differ.")
+        alike += _answer_text(first) == _answer_text(second)
+    return [member for members in pairs.values() for member in members], alike
+
+
+def read_candidates(value: object) -> list[str]:
+    """The two candidates of a question, from the Python literal that the release holds; nothing is evaluated.
+
+    Raises:
+        ValueError: the value is not a list of two different, non-empty texts.
+    """
+    candidates = value
+    if isinstance(value, str):
+        if len(value) > LONGEST:
+            raise ValueError(f"Expected candidates of at most {LONGEST} characters, but got {len(value)}.")
+        try:
+            candidates = ast.literal_eval(value.strip())
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            candidates = None
+    if not isinstance(candidates, list) or len(candidates) != 2 or not all(_is_text(text) for text in candidates):
+        raise ValueError(f"Expected candidates to be a list of two texts, but got `{_shorten(value)}`.")
+    if candidates[0] == candidates[1]:
+        raise ValueError(f"Expected candidates that differ, but got `{_shorten(candidates[0])}` twice.")
+    return candidates
+
+
+def _read_row(subset: str, split: str, row: Mapping[str, Any], where: str, problems: Problems) -> dict[str, Any]:
+    options: list[str] = []
+    answer = None
+    try:
+        options = read_candidates(row["candidates"])
+    except ValueError as error:
+        problems.add(where, str(error))
+    else:
+        if row["answer"] in options:
+            answer = LETTERS[options.index(row["answer"])]
+        else:
+            problems.add(where, f"Expected answer to be one of the candidates, but got `{_shorten(row['answer'])}`.")
+    path = row["video_path"].lstrip("/")
+    if not is_safe(path):
+        problems.add(where, f"Expected video_path to stay in the videos' folder, but got `{row['video_path']}`.")
+    stem = _stem(row["video_id"])
+    if not stem:
+        problems.add(where, "Expected video_id in the form <pair>_<member>.")
+    return {
+        "item_id": row["video_id"],
+        "group_id": stem,
+        "question": row["question"],
+        "options": options,
+        "answer": answer,
+        "clip": f"{split}/{path}",
+        "subset": subset,
+        "source": row["source"],
+    }
+
+
+def _stem(video_id: object) -> str:
+    return str(video_id or "").rpartition("_")[0]
+
+
+def _answer_text(item: Mapping[str, Any]) -> str | None:
+    return item["options"][LETTERS.index(item["answer"])] if item["answer"] else None
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _shorten(value: object) -> str:
+    text = str(value)
+    return f"{text[:60]}…" if len(text) > 60 else text
+
+
+def _extra() -> dict[str, Any]:
+    import pyarrow as pa
+
+    return {"subset": pa.string(), "source": pa.string()}

@@ -1,0 +1,61 @@
+"""Opening clips: is a file a video that a model can be shown, and the black video that stands in for a missing one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from lmms_eval_tasks.utils.progress import Progress, silent
+
+PLACEHOLDER_FRAMES = 16
+PLACEHOLDER_SIDE = 224
+
+
+def is_readable(path: Path, decode: bool = False) -> bool:
+    """Whether a file opens as a video, and, with `decode`, whether its first frame can be decoded.
+
+    Opening reads the container's header only, which is what makes it cheap enough for every clip of a release.
+    """
+    import av
+
+    try:
+        with av.open(str(path)) as container:
+            if not container.streams.video:
+                return False
+            return not decode or next(container.decode(video=0), None) is not None
+    except (av.FFmpegError, OSError, ValueError):
+        return False
+
+
+def unreadable(
+    paths: Iterable[Path], decode: bool = False, progress: Progress = silent, what: str = "opening clips"
+) -> list[Path]:
+    """The files that are not readable videos, in the given order; opened in parallel threads."""
+    todo = list(paths)
+    bad = []
+    with ThreadPoolExecutor(max_workers=min(32, (os.cpu_count() or 1) + 4)) as pool:
+        for done, (path, good) in enumerate(
+            zip(todo, pool.map(lambda path: is_readable(path, decode), todo), strict=True), 1
+        ):
+            if not good:
+                bad.append(path)
+            progress(what, done, len(todo))
+    return bad
+
+
+def write_placeholder(path: Path) -> None:
+    """Write a black H.264 video of 16 frames, 224 by 224 pixels, two seconds; the same bytes each time."""
+    import av
+    import numpy as np
+
+    with av.open(str(path), "w", format="mp4", options={"fflags": "+bitexact"}) as container:
+        stream = container.add_stream("libx264", rate=8)
+        stream.width = stream.height = PLACEHOLDER_SIDE
+        stream.pix_fmt = "yuv420p"
+        stream.thread_count = 1
+        black = np.zeros((PLACEHOLDER_SIDE, PLACEHOLDER_SIDE, 3), dtype=np.uint8)
+        for _ in range(PLACEHOLDER_FRAMES):
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(black, format="rgb24")))
+        container.mux(stream.encode())
