@@ -122,10 +122,11 @@ def load_table(benchmark: str, split: str, require_clips: bool = True) -> datase
     absent = absent_clips(benchmark, split, table) if require_clips else {}
     if not absent:
         return datasets.Dataset(table, fingerprint=facts.table_sha256[:16])
-    report = missing_report(benchmark, split, facts, absent)
-    if not skip_missing():
-        raise InputError(report)
-    logger.warning(report.splitlines()[0])
+    if require_clips:
+        report = missing_report(benchmark, split, facts, absent)
+        if not skip_missing():
+            raise InputError(report)
+        logger.warning(report.splitlines()[0])
     present = pa.array([clip not in absent for clip in table.column("clip").to_pylist()])
     at = table.schema.get_field_index("clip_present")
     return datasets.Dataset(table.set_column(at, table.schema.field(at), present))

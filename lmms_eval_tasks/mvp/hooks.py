@@ -12,8 +12,8 @@ from lmms_eval.utils import load_yaml_config
 from loguru import logger
 
 from lmms_eval_tasks.hosting import output_notice, submissions_dir
+from lmms_eval_tasks.mvp.card import SUBSETS
 from lmms_eval_tasks.mvp.official import official_choice
-from lmms_eval_tasks.mvp.prepare import SUBSETS
 from lmms_eval_tasks.mvp.prompt import official_prompt
 from lmms_eval_tasks.utils.choice import list_options, metric_items, score_choice
 from lmms_eval_tasks.utils.home import load_table, media_path
