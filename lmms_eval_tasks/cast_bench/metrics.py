@@ -89,7 +89,7 @@ def score_questions(
     convention: Convention = Convention.XYXY_PX,
     seen: Frame | None = None,
 ) -> Iterator[Record]:
-    """Grade the responses of a run, a few hundred at a time.
+    """Grade the responses of a run, a few dozen at a time.
 
     The answer and the grounding are those of the official reading. The grounding is unscored, and the answer still
     scored, where there are boxes that need the size of a frame that is not known.
@@ -305,7 +305,7 @@ def official_per_question(record: Record) -> dict[str, Any]:
     }
 
 
-_CHUNK = 256
+_CHUNK = 64
 _NO_FRAME = (0, 0)  # stands beside questions without boxes
 _OFFICIAL_NAMES = (*GROUNDING_METRICS.values(), *ANSWER_METRICS.values())
 

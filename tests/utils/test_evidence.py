@@ -268,7 +268,7 @@ def test_truth_is_grouped_by_instance() -> None:
     ]
     truth = read_truth(json.dumps(entries))
     assert [(instance.name, len(instance.evidences)) for instance in truth] == [("b", 2), ("a", 1)]
-    assert truth[0].evidences[0].boxes == ((0, 0, 10, 20),)
+    assert [list(box) for box in truth[0].evidences[0].boxes] == [[0, 0, 10, 20]]
     assert mean_box_area(truth) == 200
     assert mean_box_area([]) == 0
 
