@@ -148,13 +148,14 @@ def _check_split(console: Console, benchmark: str, split: str, decode: bool) -> 
     stops = []
     if found.broken:
         stops.append(
-            f"{benchmark}, {split}: {len(found.broken)} clips cannot be {'decoded' if decode else 'opened'}: "
+            f"{benchmark}, {split}: {len(found.broken)} of {found.facts.clips} clips cannot be "
+            f"{'decoded' if decode else 'opened'}: "
             f"{_first(found.broken)}. Get them anew and prepare again."
         )
     if found.missing:
         stops.append(
-            f"{benchmark}, {split}: {len(found.missing)} clips are missing: {_first(found.missing)}. Get them and "
-            f"prepare again, or run with {MISSING}=skip."
+            f"{benchmark}, {split}: {len(found.missing)} of {found.facts.clips} clips are missing: "
+            f"{_first(found.missing)}. Get them and prepare again, or run with {MISSING}=skip."
         )
     return stops
 
@@ -253,13 +254,15 @@ def _progress() -> Iterator[Progress]:
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bars
 
+    console = Console(stderr=True)
     bars = Bars(
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
-        console=Console(stderr=True),
+        console=console,
         transient=True,
+        disable=not console.is_terminal,
     )
     tasks: dict[str, Any] = {}
 

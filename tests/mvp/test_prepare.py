@@ -155,7 +155,7 @@ def test_clips_that_are_missing_are_listed_per_source(tmp_path: Path, videos: Pa
     assert str(caught.value) == (
         "MVP, split mini: 2 of 8 clips are missing (pt 1, ssv2 1).\n"
         "  mini/pt/x_1.mp4, mini/ssv2/9.webm\n"
-        "Either get the clips and run:  lmms-eval-tasks prepare mvp --videos VIDEOS\n"
+        "Either get the clips and run:  lmms-eval-tasks prepare mvp --videos DIR\n"
         "or score without them, every score then saying how many items were asked:  "
         "LMMS_EVAL_TASKS_MISSING=skip lmms-eval …"
     )
