@@ -24,7 +24,7 @@ WIDEST = 100
 
 
 class _Commands(TyperGroup):
-    """Commands whose InputError is the user's to read: its message on stderr, exit status 1, no traceback."""
+    """Commands whose failures are the user's to mend: the message on stderr, exit status 1, no traceback."""
 
     def invoke(self, ctx: Any) -> Any:
         """Run the chosen command."""
@@ -34,6 +34,9 @@ class _Commands(TyperGroup):
             return super().invoke(ctx)
         except InputError as error:
             typer.echo(str(error), err=True)
+            raise typer.Exit(1) from error
+        except OSError as error:
+            typer.echo(f"Cannot read or write: {error}", err=True)
             raise typer.Exit(1) from error
 
 
@@ -203,9 +206,13 @@ def _print_prepared(benchmark: str, splits: Mapping[str, SplitManifest]) -> None
 
 
 def _print_split(console: Console, benchmark: str, split: str, facts: SplitManifest, clips: Any) -> None:
+    from lmms_eval_tasks.utils.card import read_card
+
     release = "SAMPLE DATA, simulated: its scores say nothing about a model" if facts.sample else facts.source
     if facts.revision:
         release += f" @ {facts.revision[:12]}"
+    if set(read_card(benchmark).archive_sha256.values()) & set(facts.source_sha256.values()):
+        release += " (the published archive)"
     answers = "answers withheld" if facts.answers_withheld else "with answers"
     console.print(
         f"\n{benchmark}, {split}: {facts.rows} items in {facts.groups} groups, {answers}", markup=False, style="bold"

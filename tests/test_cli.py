@@ -52,6 +52,13 @@ def test_an_error_is_one_message_and_status_one(tmp_path: Path) -> None:
     )
 
 
+def test_a_folder_that_cannot_be_written_is_a_message_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "file" / "home"))
+    status, _, err = run("prepare", "causalvqa", "--source", sample_release(tmp_path))
+    assert (status, err) == (1, f"Cannot read or write: [Errno 20] Not a directory: '{tmp_path}/file/home'\n")
+
+
 def test_nothing_prepared(tmp_path: Path) -> None:
     status, out, err = run("check", "causalvqa")
     assert (status, out.splitlines()[0]) == (1, f"Data home: {tmp_path / 'home'}")

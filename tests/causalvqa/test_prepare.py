@@ -283,6 +283,16 @@ def test_clips_that_are_absent_or_corrupt(tmp_path: Path, monkeypatch: pytest.Mo
     assert all(media_path("causalvqa", row).stat().st_size > 0 for row in table)
 
 
+@pytest.mark.parametrize("name", ["./a.mp4", "a//b.mp4", "../videos/a.mp4", "a.mp4\\..", "", "."])
+def test_only_plain_names_of_clips_are_taken(name: str) -> None:
+    table = f"{','.join(QUESTION)}\n{','.join({**QUESTION, 'renamed_video': name}.values())}\n"
+    items, problems = read_items("debug", table.encode())
+    if name in ("./a.mp4", "a//b.mp4"):
+        assert not problems and items[0]["clip"] == f"debug/{Path(name)}"
+    else:
+        assert len(problems) == 1
+
+
 def test_a_corrupt_member_is_an_unreadable_clip(tmp_path: Path) -> None:
     source = zip_folder(write_metadata(tmp_path, "debug", [QUESTION]), tmp_path / "CausalVQA.zip")
     with zipfile.ZipFile(source) as archive:
