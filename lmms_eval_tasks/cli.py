@@ -131,6 +131,28 @@ def check(
 
 
 @app.command()
+def sample(
+    out: Annotated[Path, typer.Option(help="Folder to write: a new one, or an older sample.", show_default=False)],
+    seed: Annotated[int, typer.Option(help="Seed of the scenes.")] = 0,
+    prepare: Annotated[bool, typer.Option("--prepare", help="Also prepare it; never over real data.")] = False,
+) -> None:
+    """Write a small simulated stand-in for the raw releases."""
+    from lmms_eval_tasks.causalvqa.prepare import prepare as prepare_causalvqa
+    from lmms_eval_tasks.mvp.prepare import prepare as prepare_mvp
+    from lmms_eval_tasks.sample.build import build_sample
+
+    with _progress() as progress:
+        paths = build_sample(out, seed, progress)
+    typer.echo(f"Sample data, seed {seed}: {paths.root}")
+    if not prepare:
+        return
+    with _progress() as progress:
+        _print_prepared("causalvqa", prepare_causalvqa(paths.causalvqa, progress))
+        for split in MvpSplit:
+            _print_prepared("mvp", prepare_mvp(paths.mvp_videos, str(paths.mvp_snapshot), split.value, progress))
+
+
+@app.command()
 def path() -> None:
     """Print the folder of the tasks, for `lmms-eval --include_path`."""
     typer.echo(Path(lmms_eval_tasks.__file__).parent)

@@ -305,7 +305,11 @@ def test_a_corrupt_member_is_an_unreadable_clip(tmp_path: Path) -> None:
 
 def test_another_archive_is_a_warning_unless_it_is_sample_data(tmp_path: Path) -> None:
     release = write_metadata(tmp_path, "debug", [QUESTION])
+    (release / "SAMPLE.json").write_text('{"sample": true}')
+    sample = prepare(zip_folder(release, tmp_path / "CausalVQA.zip"))["debug"]
+    (release / "SAMPLE.json").unlink()
     real = prepare(zip_folder(release, tmp_path / "CausalVQA.zip"))["debug"]
+    assert (real.sample, sample.sample, sample.warnings) == (False, True, ())
     digest = real.source_sha256["CausalVQA.zip"]
     assert real.warnings[:3] == (
         "CausalVQA.zip is not the published archive: Expected SHA-256 "
@@ -313,9 +317,19 @@ def test_another_archive_is_a_warning_unless_it_is_sample_data(tmp_path: Path) -
         "Expected 200 items, but got 2.",
         "Expected 100 groups, but got 1.",
     )
-    (release / "SAMPLE.json").write_text('{"sample": true}')
-    sample = prepare(zip_folder(release, tmp_path / "CausalVQA.zip"))["debug"]
-    assert (real.sample, sample.sample, sample.warnings) == (False, True, ())
+
+
+def test_sample_data_never_replaces_real_data(tmp_path: Path, home: Path) -> None:
+    prepare(write_metadata(tmp_path / "real", "debug", [QUESTION]))
+    before = contents(benchmark_dir("causalvqa"))
+    sample = write_metadata(tmp_path, "test", [WITHHELD])
+    (sample / "SAMPLE.json").write_text('{"sample": true}')
+    assert refusal(sample, tmp_path) == (
+        "CausalVQA, split test, cannot be prepared from sample data: ~/home/causalvqa holds the real release (debug), "
+        "which sample data never replaces.\n"
+        "Remedy: point LMMS_EVAL_TASKS_HOME at another folder while you work with the sample."
+    )
+    assert contents(benchmark_dir("causalvqa")) == before
 
 
 def test_preparing_twice_gives_the_same_bytes(tmp_path: Path, home: Path) -> None:
