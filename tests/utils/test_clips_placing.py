@@ -49,7 +49,7 @@ def test_a_copy_where_all_links_are_refused(source: Path, tmp_path: Path, monkey
     assert (tmp_path / "clip").read_bytes() == b"clip"
 
 
-@pytest.mark.parametrize("name", ["a.mp4", "pt/a b.mp4", "a..b/c.mp4", "a:b.mp4", "./a.mp4"])
+@pytest.mark.parametrize("name", ["a.mp4", "pt/a b.mp4", "a..b/c.mp4", "clip:1.mp4", "./a.mp4"])
 def test_names_that_stay_inside(name: str) -> None:
     assert is_safe(name)
 
