@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock, Timeout
+
+import lmms_eval_tasks
 from lmms_eval_tasks.utils.card import read_card
 from lmms_eval_tasks.utils.clips import unreadable, write_placeholder
 from lmms_eval_tasks.utils.counts import count_differences, groups_of
@@ -19,8 +21,6 @@ from lmms_eval_tasks.utils.manifest import Manifest, MissingClip, SplitManifest,
 from lmms_eval_tasks.utils.problems import InputError
 from lmms_eval_tasks.utils.progress import Progress, silent
 from lmms_eval_tasks.utils.release import Clip, UnreadableClip, link_or_copy
-
-import lmms_eval_tasks
 
 if TYPE_CHECKING:
     import pyarrow

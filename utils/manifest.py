@@ -6,8 +6,9 @@ import hashlib
 from pathlib import Path
 from typing import Literal
 
-from lmms_eval_tasks.utils.progress import Progress, silent
 from pydantic import BaseModel, ConfigDict, Field
+
+from lmms_eval_tasks.utils.progress import Progress, silent
 
 BLOCK = 1 << 20
 SCHEMA: Literal[1] = 1

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lmms_eval_tasks.utils.home import benchmark_dir, clip_path, load_table, media_path, read_manifest
-from lmms_eval_tasks.utils.problems import InputError
 from raw_releases import QUESTION, contents, write_metadata, zip_folder
 from releases import write_clip
 
 from lmms_eval_tasks.causalvqa.metadata import read_choices, read_items
 from lmms_eval_tasks.causalvqa.prepare import prepare
+from lmms_eval_tasks.utils.home import benchmark_dir, clip_path, load_table, media_path, read_manifest
+from lmms_eval_tasks.utils.problems import InputError
 
 WITHHELD = {name: value for name, value in QUESTION.items() if not name.startswith("correct")}
 texts = st.text(st.characters(blacklist_characters="|", blacklist_categories=("Cs", "Cc")), min_size=1).filter(

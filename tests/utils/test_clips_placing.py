@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+
 from lmms_eval_tasks.utils.release import is_safe, link
 
 

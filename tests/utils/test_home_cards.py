@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
+
 from lmms_eval_tasks.utils.card import benchmarks, read_card
 
 
