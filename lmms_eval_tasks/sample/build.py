@@ -75,9 +75,7 @@ class SamplePaths:
         return self.root / "truth" / "causalvqa_test.csv"
 
 
-def build_sample(
-    out: Path, seed: int = 0, progress: Progress | None = None, sizes: Sizes | None = None
-) -> SamplePaths:
+def build_sample(out: Path, seed: int = 0, progress: Progress | None = None, sizes: Sizes | None = None) -> SamplePaths:
     """Write the sample world to `out`; an older sample there is replaced once the new one is complete.
 
     The same seed, sizes and versions of the package and the encoder give the same bytes.
