@@ -7,8 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from conftest import SampleWorld
-from host_run import HostRun, run_host
+from host_run import HostRun, SampleWorld, run_host
 
 pytestmark = pytest.mark.host
 

@@ -8,8 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import SampleWorld
-from host_run import run_host
+from host_run import SampleWorld, run_host
 
 pytestmark = pytest.mark.host
 
