@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from . import answer_words as words
-from .answer_tokens import ARTICLE_LIKE, CLOSERS, LABELLING, OPENERS, STOPS, Token, is_letter
+from .answer_tokens import CLOSERS, LABELLING, OPENERS, STOPS, Token, is_letter
 
 # What leads to the letter: "the answer is", "I choose", "it is", "I think", "so", "wait,", "not", "than", or other.
 Cue = Literal["label", "choose", "is", "believe", "conclude", "correct", "not", "compared", "start", "other"]
@@ -69,13 +69,14 @@ class Mention:
         self.stop = at
         if cue in (None, "other") and self.copula and seen & words.DECISIVE:
             return "label"
-        if cue is None and seen & words.PRONOUN and self.copula:
+        if cue in (None, "other") and seen & words.PRONOUN and self.copula:
             return "is"
         return cue or ("conclude" if "→" in seen else "start")
 
     def _is_filler(self, word: str) -> bool:
-        bridge = self.copula and word in words.BRIDGE
-        return bridge or word in words.FILLER or word in words.PRONOUN or not word[0].isalnum()
+        if word in words.OPTION or word.endswith(words.BEFORE_OPTION) or not word[0].isalnum():
+            return True
+        return word in words.FILLER or word in words.PRONOUN or (self.copula and word in words.BRIDGE)
 
     def _cue(self, word: str, at: int) -> Cue | None:
         if word in words.OPTION:
@@ -86,6 +87,10 @@ class Mention:
         for vocabulary, cue in _CUES:
             if word in vocabulary:
                 return cue
+        if word in words.CONTRAST:
+            return "conclude" if self.word(at - 1) == "," or len(self.word(at - 1)) == 1 else "other"
+        if word == "like" and self.word(at - 1) in ("looks", "seems", "sounds"):
+            return "is"
         if word in words.DECISIVE_VERB and self.copula:
             return "label"
         if word == "be" and self.word(at - 1) in ("must", "should", "to"):
@@ -127,10 +132,10 @@ class Mention:
 
     def _joins(self, at: int, joiner: str) -> bool:
         token, following = self.tokens[at], self.word(at + 1)
-        may_be_word = token.raw.islower() or token.word in ARTICLE_LIKE
+        may_be_word = token.raw.islower() or token.raw in ("A", "I")
         if may_be_word and following[0].isalpha() and following not in words.FUNCTION | words.JOINERS:
             return False
-        is_subject = following in words.COPULA | words.NEGATION | words.FUNCTION - words.CONNECTIVE
+        is_subject = following in words.COPULA | words.AUXILIARY | words.NEGATION | words.FUNCTION - words.CONNECTIVE
         if not joiner:
             between = [self.word(step) for step in range(self.last + 1, at)]
             return not is_subject and between[:1] not in (["("], ["["]) and set("()[]\"'").issuperset(between)
@@ -144,12 +149,15 @@ class Mention:
         word = self.word(at)
         if word == "?":
             return "asked"
+        if not word[0].isalnum() and (word in words.NEGATIVE or word in words.POSITIVE):
+            return "rejected" if word in words.NEGATIVE else "affirmed"
         if word in STOPS or not word[0].isalnum():
             return self._verdict(at + 1) if word in LABELLING else "closed"
         if word == "end" or (word == "it" and self.word(at + 1) in ("is", "must")):
             return "closed"
         after = self._unspaced_predicate(word + self.word(at + 1)) or self._predicate(at)
-        return "closed" if after == "open" and self.word(self.last + 1) in (")", "]") else after
+        labels = self.cue == "start" or self.tokens[self.at].raw.isupper()
+        return "closed" if after == "open" and labels and self.word(self.last + 1) in (")", "]") else after
 
     def _verdict(self, at: int) -> After:
         """Judge what follows a label: "A: correct", "B - no", "C: this is wrong"."""
@@ -208,5 +216,4 @@ _CUES: tuple[tuple[frozenset[str], Cue], ...] = (
     (words.LABEL, "label"),
     (words.CHOOSE, "choose"),
     (words.BELIEVE, "believe"),
-    (words.CONTRAST, "conclude"),
 )

@@ -23,7 +23,7 @@ class Statement(NamedTuple):
     `stance` is "chosen", "leaning" (a mere mention, a guess among others) or "rejected"; several letters chosen
     together make a hedge. `at` and `end` count tokens. `alone`: the whole line says nothing else. `bare`: no word
     around says that the letter is an answer. `settles`: words announce a conclusion or correction. `listed`: the letter
-    labels the text behind it on a line of its own.
+    labels the text behind it on a line.
     """
 
     letters: tuple[str, ...]
@@ -73,7 +73,7 @@ def _statement(mention: Mention, stance: Stance) -> Statement:
         settles=mention.cue in ("correct", "conclude")
         or _is_near(mention, words.CORRECT, sentences=3)
         or _is_near(mention, words.CONCLUDE | {"final"}, sentences=1),
-        listed=bare and label and mention.word(mention.stop) == "\n" and not _line_ends(mention),
+        listed=label and mention.cue == "start" and mention.word(mention.stop) == "\n" and not _line_ends(mention),
     )
 
 
@@ -88,9 +88,11 @@ def _is_plausible(mention: Mention) -> bool:
         raw = mention.tokens[mention.last + 1].raw
         if token.raw == "I":
             return following in ("is", "because") and labelled
-        if following in words.FUNCTION or following in words.POSITIVE or following in words.NEGATIVE:
+        beyond = mention.word(mention.last + 2)
+        judged = (following in words.POSITIVE or following in words.NEGATIVE) and beyond in STOPS
+        if judged or following in words.FUNCTION or beyond in words.FUNCTION_BEFORE.get(following, ()):
             return upper or mention.option or following in ("because", "since", "end")
-        return labelled and upper and raw[0].isupper() and not raw.isupper()
+        return labelled and upper and raw[0].isupper() and (len(raw) == 1 or not raw.isupper())
     if upper or labelled:
         return True
     return mention.word(mention.at - 1) == "\n" and following in (")", "]", ":", ".", "end", "\n")

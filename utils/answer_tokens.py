@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 _LATIN = "A-Za-z0-9\u00aa-\u024f\u0370-\u052f"
 _INDIC = "\u0900-\u0963\u0966-\u109f"
-_TOKEN = re.compile(
-    rf"\n|\.\.+|[{_LATIN}]+(?:['\-°][{_LATIN}]+)*(?:'|\++(?![A-Za-z]))?|(?:[^\W0-9_{_LATIN}]|[{_INDIC}])+|[^\s]",
-)
+_ABBREVIATION = r"(?<![A-Za-z])(?:[A-Za-z]\.(?:[a-z]\.){0,8}[a-z](?![A-Za-z])\.?|(?:[A-Z]\.){2,9})"
+_LATIN_WORD = rf"[{_LATIN}]+(?:['\-°][{_LATIN}]+)*(?:'|\++(?![A-Za-z]))?"
+_OTHER_WORD = rf"(?:[^\W0-9_{_LATIN}]|[{_INDIC}])+"
+_TOKEN = re.compile(rf"\n|\.\.+|{_ABBREVIATION}|{_LATIN_WORD}|{_OTHER_WORD}|[^\s]")
 _ELISION = re.compile(r"(?:l|d|j|qu|dell|all)'(?=[a-z]{3})")
 
 STOPS = frozenset({"\n", ".", "!", "?", "。", "।", "۔", "…", ";", ".."})
@@ -31,7 +32,7 @@ class Token(NamedTuple):
 
 
 def tokenize(text: str) -> list[Token]:
-    """Split a plain text into tokens; hyphenated words ("3-D", "A-E") and contractions ("I'd") stay whole."""
+    """Split a plain text into tokens; words like "3-D", "A-E", "I'd" and "e.g." stay whole."""
     tokens = []
     for match in _TOKEN.finditer(text):
         raw = match.group()

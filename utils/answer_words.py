@@ -38,8 +38,8 @@ CHOOSE = _words("""
 """)
 # "I think B": verbs that make a letter on its own the answer, but may as well start a sentence about it.
 BELIEVE = _words("""
-    say think believe guess suspect conclude deduce infer leaves leaving leave bet assume creo pienso diría
-    digo crois pense dirais denke glaube meine tippe acho penso credo direi думаю считаю means
+    say think believe guess suspect conclude deduce infer leaves leaving leave bet assume creo pienso diría digo
+    crois pense dirais denke glaube meine tippe acho penso credo direi думаю считаю
 """)
 CONCLUDE = _words("""
     so therefore thus hence consequently accordingly finally overall ultimately conclusion summary donc ainsi
@@ -52,7 +52,7 @@ CORRECT = _words("""
     reconsidering revise revising change changing correcting nope но nein non pardon perdón désolé corrijo 不对
     不對 等等 更正
 """)
-CONTRAST = _words("but sondern sino mais mas ma yet however")
+CONTRAST = _words("but sondern sino mais mas ma yet however а بل")
 PRONOUN_IS = _words("it's that's its thats c'est es")
 PRONOUN = _words("it that this which one ce cela eso esto isso questo es das dies это وهو वह")
 COPULA = _words("""
@@ -60,26 +60,31 @@ COPULA = _words("""
     sia sea seja soit ist wäre lautet = : ~ является это هي هو है adalah ialah là jest je är er to
 """)
 FILLER = _words("""
-    the a an my your our his final correct right best most likely probably definitely clearly certainly surely
-    simply just only again still now indeed obviously here option's following chosen selected given with for as
-    on that i'd i'll i would le la les l' el lo los las o os il der die das den dem du un une una ein eine het
-    de bonne bon correcte correcta correcto correta correto corretta corretto richtige richtig rechte juste
-    mejor melhor правильный правильная верный الصحيحة الصحيح सही benar tepat doğru prawidłowa juist juiste rätt
-    rätta answer's highly very also quite really must therefore thus then toward towards maybe perhaps possibly
-    vielleicht quizás quizá talvez forse , | /
+    the a an my your our his final correct right best better most likely probably definitely clearly certainly
+    surely simply just only again still now indeed obviously here option's following chosen selected given with
+    for as on that i'd i'll i would le la les l' el lo los las o os il der die das den dem du un une una ein
+    eine het de bonne bon correcte correcta correcto correta correto corretta corretto richtige richtig rechte
+    juste mejor melhor правильный правильная верный الصحيحة الصحيح सही benar tepat doğru prawidłowa juist juiste
+    rätt rätta answer's highly very also quite really must therefore thus then toward towards maybe perhaps
+    possibly vielleicht quizás quizá talvez forse , | /
 """)
 # "the answer to the question is B": what may stand between the label and its verb.
 BRIDGE = _words("to of in question this video clip problem task above below provided asked")
 # Words that may follow a letter but not the article "A", so that "A" before them is a letter.
 FUNCTION = _words("""
-    because since as given based due when while where which who whose this that these those there then and or
-    but not rather instead over the it its he she they we you in on at from for with without by if is was are
-    were be has have had does do did can cannot can't could would will won't may might must should isn't wasn't
-    doesn't don't didn't porque ya pues car parce puisque weil da denn perché poiché pois потому так как omdat
-    want eftersom ponieważ bo çünkü karena vì und oder et ou y u e o ma sed и или ist est es é war wäre sind
-    sont son seems appears looks sounds describes says states shows suggests matches fits makes wins follows
-    represents corresponds rationale reason reasoning explanation justification end
+    because since as based due when where which who whose this that these those there then and or but not
+    instead over the it its he she they we you in on at from for with without by if is was are were be has have
+    had does do did cannot can't could would will won't may might must should isn't wasn't doesn't don't didn't
+    porque ya pues parce puisque weil da denn perché poiché pois потому так как omdat want eftersom ponieważ bo
+    çünkü karena vì und oder et ou y u e o ma sed и или ist est es é wäre sind sont seems appears looks sounds
+    describes says states shows suggests matches fits makes wins follows represents corresponds end
 """)
+# The same for words that are nouns or adverbs unless one of these follows: "A rather than B", "A car c'est".
+FUNCTION_BEFORE = {
+    "rather": _words("than"),
+    "while": _words("a b c d e f option the"),
+    "car": _words("c'est il elle on le la les un une ce cela dans"),
+}
 NEGATION = _words("""
     not isn't wasn't aren't can't cannot couldn't won't wouldn't shouldn't doesn't don't didn't neither nor
     never none exclude excluding excluded eliminate eliminating eliminated reject rejecting rejected discard
@@ -119,7 +124,7 @@ AUXILIARY = _words("can could may might has does looks")
 # Behind a letter these negate what follows ("B, not A"), other negations the letter itself ("B can't be").
 NOT = _words("not nor neither unlike no non pas nicht")
 # What makes a verb or colon without a noun announce the answer: "final: B".
-DECISIVE = _words("final correct best right")
+DECISIVE = _words("final correct best better right")
 DECISIVE_VERB = _words("final")
 JOINERS = _words("""
     , / | & + or and und oder et ou y u o e ni und/oder and/or vs versus ~ - – — to through или и либо و أو او
@@ -135,7 +140,7 @@ BEFORE_LABEL = _phrases("""
     选择 選択 選擇 选 選 选项是 应选 故选 我选 我选择 我认为是 结论是 정답은 정답 답은 답 답변은 답변 คำตอบคือ
     คำตอบ ตอบ đáp
 """)
-BEFORE_IS = _phrases("是 为 為 应该是 應該是 而是 ではなく ではなくて 就是 因此 所以 故 则")
+BEFORE_IS = _phrases("是 为 為 应该是 應該是 而是 ではなく ではなくて 아니라 就是 因此 所以 故 则")
 BEFORE_OPTION = _phrases("选项 選項 選択肢 选择肢 보기 선택지 ตัวเลือก 选项是")
 AFTER_NEGATIVE = _phrases("""
     不正确 不正確 不对 不對 错误 錯誤 错 是错 是錯 不是 不符 不成立 排除 ではない ではなく ではありません は間違

@@ -123,9 +123,10 @@ def _only_leaning(said: list[Statement]) -> Statement | None:
 
 
 def _without_listing(said: list[Statement], tokens: list[Token]) -> list[Statement]:
-    """Drop letters that only label the lines of a repeated option list ("A. … B. …")."""
+    """Drop letters that only label lines: of a repeated or discussed option list ("A. … B. …"), or beside an answer."""
     labels = {s.letters[0] for s in said if s.listed}
-    return [s for s in said if not (s.listed and (len(labels) > 1 or _list_goes_on(s, tokens)))]
+    answered = any(s.stance == "chosen" and not s.bare for s in said)
+    return [s for s in said if not (s.listed and s.bare and (answered or len(labels) > 1 or _list_goes_on(s, tokens)))]
 
 
 def _list_goes_on(label: Statement, tokens: list[Token]) -> bool:
