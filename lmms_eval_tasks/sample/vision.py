@@ -84,19 +84,20 @@ def decode(clip: Path) -> tuple[NDArray[np.uint8], float]:
 
 def look_at(frames: NDArray[np.uint8], fps: float) -> View:
     """Segment and track everything in (T, H, W, 3) uint8 RGB frames."""
-    pixels = frames.astype(np.float32)
-    top, low = pixels.max(axis=-1), pixels.min(axis=-1)
+    red, green, blue = (np.ascontiguousarray(frames[..., k]).astype(np.float32) for k in range(3))
+    top, low = np.maximum(np.maximum(red, green), blue), np.minimum(np.minimum(red, green), blue)
     colourful = (top - low > _COLOURFUL * top) & (top - low > _BRIGHT)
-    light = pixels.mean(axis=-1)
-    ground = _background(np.median(light, axis=0), ~np.median(colourful, axis=0).astype(bool))
+    light = (red + green + blue) / 3
+    ground = _background(np.median(light, axis=0), colourful.mean(axis=0) < 0.5)
     tones = (np.abs(light - ground) > _DEVIATION) & ~colourful
     structures = tones.mean(axis=0) > 0.6
     arms = np.stack([ndimage.binary_opening(tone & ~structures, np.ones((3, 3))) for tone in tones])
     tracks: dict[str, Track] = {}
-    hue = _hue(pixels, top, low)
+    hue = _hue(red[colourful], green[colourful], blue[colourful])
     for colour, centre in HUES.items():
-        near = np.abs((hue - centre + 180) % 360 - 180) < _HUE_WIDTH
-        for track in _tracks(colour, near & colourful):
+        mask = np.zeros_like(colourful)
+        mask[colourful] = np.abs((hue - centre + 180) % 360 - 180) < _HUE_WIDTH
+        for track in _tracks(colour, mask):
             tracks.setdefault(track.name, track)
     return View(structures, arms, tracks, fps)
 
@@ -118,10 +119,10 @@ def _background(light: NDArray[np.float32], grey: Mask) -> NDArray[np.float64]:
     return result
 
 
-def _hue(pixels: NDArray[np.float32], top: NDArray[np.float32], low: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Hue in degrees of (…, 3) RGB pixels."""
-    chroma = np.maximum(top - low, 1e-6)
-    red, green, blue = pixels[..., 0], pixels[..., 1], pixels[..., 2]
+def _hue(red: NDArray[np.float32], green: NDArray[np.float32], blue: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Hue in degrees of pixels that are not grey."""
+    top = np.maximum(np.maximum(red, green), blue)
+    chroma = top - np.minimum(np.minimum(red, green), blue)
     hue = np.where(
         top == red,
         ((green - blue) / chroma) % 6,
