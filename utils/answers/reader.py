@@ -6,10 +6,10 @@ import re
 import string
 from collections.abc import Sequence
 
-from .answer_letters import Statement, statements
-from .answer_quotes import equal_option, quoted_option, starts_with_option
-from .answer_text import fold, json_answers, shorten, split_reasoning, strip_markup
-from .answer_tokens import Token, tokenize
+from lmms_eval_tasks.utils.answers.letters import Statement, statements
+from lmms_eval_tasks.utils.answers.quotes import equal_option, quoted_option, starts_with_option
+from lmms_eval_tasks.utils.answers.text import fold, json_answers, shorten, split_reasoning, strip_markup
+from lmms_eval_tasks.utils.answers.tokens import Token, tokenize
 
 _BETWEEN = " \n.,:;)]>\"'-–—|→"
 _ANSWER_LABEL = re.compile(

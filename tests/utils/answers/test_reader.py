@@ -10,12 +10,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lmms_eval_tasks.utils.answer_letters import statements
-from lmms_eval_tasks.utils.answer_text import HEAD_CHARS, TAIL_CHARS, fold, shorten
-from lmms_eval_tasks.utils.answer_tokens import tokenize
 from lmms_eval_tasks.utils.answers import read_choice
+from lmms_eval_tasks.utils.answers.letters import statements
+from lmms_eval_tasks.utils.answers.text import HEAD_CHARS, TAIL_CHARS, fold, shorten
+from lmms_eval_tasks.utils.answers.tokens import tokenize
 
-CASES: dict[str, Any] = json.loads((Path(__file__).parent / "answer_cases.json").read_text(encoding="utf-8"))
+CASES: dict[str, Any] = json.loads((Path(__file__).parent / "cases.json").read_text(encoding="utf-8"))
 CONTEXTS: dict[str, list[str]] = CASES["contexts"]
 FIVE, PAIR = CONTEXTS["five"], CONTEXTS["pair"]
 EXPECTED = [

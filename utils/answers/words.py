@@ -1,11 +1,11 @@
 """The words around an option letter that say what the letter is doing there, in the languages models answer in.
 
-All words are stored folded (`answer_text.fold`) and case-folded, as the reader meets them.
+All words are stored folded (`text.fold`) and case-folded, as the reader meets them.
 """
 
 from __future__ import annotations
 
-from .answer_text import fold
+from lmms_eval_tasks.utils.answers.text import fold
 
 
 def _words(text: str) -> frozenset[str]:

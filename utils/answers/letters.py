@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from . import answer_words as words
-from .answer_context import Mention
-from .answer_tokens import ARTICLE_LIKE, LABELLING, STOPS, Token, is_letter
+from lmms_eval_tasks.utils.answers import words
+from lmms_eval_tasks.utils.answers.context import Mention
+from lmms_eval_tasks.utils.answers.tokens import ARTICLE_LIKE, LABELLING, STOPS, Token, is_letter
 
 Stance = Literal["chosen", "leaning", "rejected"]
 

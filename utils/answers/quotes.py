@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Sequence
 
-from .answer_text import fold
+from lmms_eval_tasks.utils.answers.text import fold
 
 _SPACELESS = "\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _WORD = re.compile(rf"[{_SPACELESS}]|[^\W_{_SPACELESS}]+")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from . import answer_words as words
-from .answer_tokens import CLOSERS, LABELLING, OPENERS, STOPS, Token, is_letter
+from lmms_eval_tasks.utils.answers import words
+from lmms_eval_tasks.utils.answers.tokens import CLOSERS, LABELLING, OPENERS, STOPS, Token, is_letter
 
 # What leads to the letter: "the answer is", "I choose", "it is", "I think", "so", "wait,", "not", "than", or other.
 Cue = Literal["label", "choose", "is", "believe", "conclude", "correct", "not", "compared", "start", "other"]
