@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pydantic import ValidationError
+
 from lmms_eval_tasks.utils.card import read_card
 from lmms_eval_tasks.utils.manifest import SCHEMA, Manifest, SplitManifest, file_sha256
 from lmms_eval_tasks.utils.problems import InputError
-from pydantic import ValidationError
 
 if TYPE_CHECKING:
     import datasets
@@ -105,20 +106,8 @@ def load_table(benchmark: str, split: str, require_clips: bool = True) -> datase
     """
     import datasets
     import pyarrow as pa
-    import pyarrow.parquet
 
-    card = read_card(benchmark)
-    remedy = prepare_remedy(benchmark)
-    manifest = read_manifest(benchmark)
-    if split not in manifest.splits:
-        raise InputError(
-            f"{card.title}, split {split}, is not prepared: {benchmark_dir(benchmark)} holds "
-            f"{', '.join(manifest.splits)}.\n{remedy}"
-        )
-    path, facts = table_path(benchmark, split), manifest.splits[split]
-    if not path.is_file() or file_sha256(path) != facts.table_sha256:
-        raise InputError(f"{card.title}, split {split}, cannot be used: {path} is not the prepared table.\n{remedy}")
-    table = pyarrow.parquet.read_table(path)
+    table, facts = read_table(benchmark, split)
     absent = absent_clips(benchmark, split, table) if require_clips else {}
     if not absent:
         return datasets.Dataset(table, fingerprint=facts.table_sha256[:16])
@@ -130,6 +119,27 @@ def load_table(benchmark: str, split: str, require_clips: bool = True) -> datase
     present = pa.array([clip not in absent for clip in table.column("clip").to_pylist()])
     at = table.schema.get_field_index("clip_present")
     return datasets.Dataset(table.set_column(at, table.schema.field(at), present))
+
+
+def read_table(benchmark: str, split: str) -> tuple[pyarrow.Table, SplitManifest]:
+    """The prepared table of a split as it was written, and its manifest.
+
+    Raises:
+        InputError: the split is not prepared, or the table is not the one that was prepared.
+    """
+    import pyarrow.parquet
+
+    title, remedy = read_card(benchmark).title, prepare_remedy(benchmark)
+    manifest = read_manifest(benchmark)
+    if split not in manifest.splits:
+        raise InputError(
+            f"{title}, split {split}, is not prepared: {benchmark_dir(benchmark)} holds "
+            f"{', '.join(manifest.splits)}.\n{remedy}"
+        )
+    path, facts = table_path(benchmark, split), manifest.splits[split]
+    if not path.is_file() or file_sha256(path) != facts.table_sha256:
+        raise InputError(f"{title}, split {split}, cannot be used: {path} is not the prepared table.\n{remedy}")
+    return pyarrow.parquet.read_table(path), facts
 
 
 def skip_missing() -> bool:
@@ -144,6 +154,13 @@ def skip_missing() -> bool:
     return chosen == "skip"
 
 
+def clip_sources(split: str, table: pyarrow.Table) -> list[str]:
+    """For each row, the part of the release that its clip belongs to: its `source` if it has one, else the split."""
+    if "source" in table.column_names:
+        return [str(source) for source in table.column("source").to_pylist()]
+    return [split] * table.num_rows
+
+
 def absent_clips(benchmark: str, split: str, table: pyarrow.Table) -> dict[str, str]:
     """Clips that cannot be shown now: those that were missing when prepared, and those that have gone since.
 
@@ -151,7 +168,7 @@ def absent_clips(benchmark: str, split: str, table: pyarrow.Table) -> dict[str, 
         Clip to the part of the release that it belongs to (its `source`, else the split), in the table's order.
     """
     clips = table.column("clip").to_pylist()
-    sources = table.column("source").to_pylist() if "source" in table.column_names else [split] * len(clips)
+    sources = clip_sources(split, table)
     absent: dict[str, str] = {}
     gone: dict[str, bool] = {}
     for clip, present, source in zip(clips, table.column("clip_present").to_pylist(), sources, strict=True):

@@ -50,5 +50,5 @@ CARD = Card(
     ),
     prompt_sha256={"post_prompt": "6e5efe9e4ed0239dfce20078862a1311c2f6010a8de1ca1f4afcf944b6298cb9"},
     hub_id="facebook/minimal_video_pairs",
-    prepare_command="lmms-eval-tasks prepare mvp --videos VIDEOS",
+    prepare_command="lmms-eval-tasks prepare mvp --videos DIR",
 )

@@ -8,7 +8,7 @@ import json
 import re
 import tempfile
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from lmms_eval_tasks.mvp.card import CARD, SUBSETS
@@ -81,7 +81,7 @@ def load_subset(source: str, subset: str, split: str) -> tuple[list[dict[str, An
     import datasets
 
     local = Path(source).is_dir()
-    quiet = local and not datasets.is_progress_bar_disabled()
+    quiet = local and not datasets.are_progress_bars_disabled()
     if quiet:
         datasets.disable_progress_bars()
     try:
@@ -141,6 +141,8 @@ def read_items(
             problems.add(where, f"Expected each video_id once, but row {seen[row['video_id']]} has it too.")
         seen.setdefault(row["video_id"], number)
         item = _read_row(subset, split, row, where, problems)
+        if not item["group_id"]:
+            continue
         pairs.setdefault(item["group_id"], []).append(item)
     alike = 0
     for stem, members in pairs.items():
@@ -154,7 +156,7 @@ def read_items(
         first, second = members
         if first["question"] != second["question"]:
             problems.add(where, "Expected one question for both videos, but got two.")
-        if sorted(first["options"]) != sorted(second["options"]):
+        if first["options"] and second["options"] and sorted(first["options"]) != sorted(second["options"]):
             problems.add(where, "Expected the same candidates for both videos, but they differ.")
         alike += _answer_text(first) == _answer_text(second)
     return [member for members in pairs.values() for member in members], alike
@@ -205,7 +207,7 @@ def _read_row(subset: str, split: str, row: Mapping[str, Any], where: str, probl
         "question": row["question"],
         "options": options,
         "answer": answer,
-        "clip": f"{split}/{path}",
+        "clip": f"{split}/{PurePosixPath(path)}",
         "subset": subset,
         "source": row["source"],
     }

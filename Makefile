@@ -1,0 +1,43 @@
+# `make demo` and `make test` are all a fresh machine needs; both create and fill $(VENV) when it is missing.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PACKAGED := $(shell find lmms_eval_tasks utils prompts -type f -not -name '*.pyc') setup.cfg pyproject.toml README.md
+# The checkout shadows the installed package where it is the current folder, and checks are made on what users get.
+AWAY := cd tests &&
+TOP := $(CURDIR)
+
+.PHONY: demo test quick lint install wheel clean
+
+demo: install
+	PATH="$(TOP)/$(BIN):$$PATH" examples/demo.sh demo
+
+test: lint
+	$(AWAY) "$(TOP)/$(BIN)/pytest" --rootdir "$(TOP)" -c "$(TOP)/pyproject.toml" .
+
+quick: install
+	$(AWAY) "$(TOP)/$(BIN)/pytest" --rootdir "$(TOP)" -c "$(TOP)/pyproject.toml" -m "not host" .
+
+lint: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(AWAY) "$(TOP)/$(BIN)/mypy" --config-file "$(TOP)/pyproject.toml" -p lmms_eval_tasks
+
+install: $(VENV)/.package
+
+wheel: $(VENV)/.dependencies
+	rm -rf build dist
+	$(BIN)/python -m build --wheel --outdir dist .
+
+$(VENV)/.package: $(VENV)/.dependencies $(PACKAGED)
+	rm -rf build
+	$(BIN)/pip install --quiet --no-deps --force-reinstall .
+	touch $@
+
+$(VENV)/.dependencies: setup.cfg
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install ".[dev]"
+	touch $@
+
+clean:
+	rm -rf build dist demo *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,45 @@
+"""What indexing our tasks adds to the start of lmms-eval, beside the host's own start."""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5, help="how often each index is built, in turn")
+    rounds = parser.parse_args().rounds
+
+    started = time.perf_counter()
+    import lmms_eval.evaluator  # noqa: F401
+
+    importing = time.perf_counter() - started
+
+    from lmms_eval.tasks import TaskManager
+
+    ours = TaskManager.initialize_tasks
+    host = ours.__wrapped__
+    spent: dict[str, list[float]] = {"host": [], "ours": []}
+    found: dict[str, int] = {}
+    for _ in range(rounds):
+        for name, build in (("host", host), ("ours", ours)):
+            TaskManager.initialize_tasks = build
+            started = time.perf_counter()
+            found[name] = len(TaskManager().all_tasks)
+            spent[name].append(time.perf_counter() - started)
+    index = {name: statistics.median(times) for name, times in spent.items()}
+    # Paired by round, so that a machine that gets slower does not count as ours.
+    added = statistics.median(
+        with_ours - without for with_ours, without in zip(spent["ours"], spent["host"], strict=True)
+    )
+    start = importing + index["host"]
+    print(f"host's own start: import {importing:.2f} s + index of {found['host']:,} names {index['host']:.2f} s")
+    print(f"with our tasks:   index of {found['ours']:,} names {index['ours']:.2f} s")
+    print(f"added: {added:.3f} s, {100 * added / start:.1f}% of the host's own start (median of {rounds} rounds)")
+
+
+if __name__ == "__main__":
+    main()

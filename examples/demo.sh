@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# The whole path on sample data: make it, prepare it, run four models, print what they scored.
+# Usage: examples/demo.sh FOLDER
+set -euo pipefail
+out="$(mkdir -p "$1" && cd "$1" && pwd)"
+export LMMS_EVAL_TASKS_HOME="$out/home" HF_HOME="$out/hf" HF_HUB_OFFLINE=1
+# decord needs nothing from the system; without a GPU everything runs on the CPU.
+export FORCE_QWENVL_VIDEO_READER=decord ACCELERATE_USE_CPU=true
+
+lmms-eval-tasks sample --out "$out/sample" --prepare
+lmms-eval-tasks tiny-vlm --out "$out/tiny-qwen2.5-vl"
+
+run() { # name, then lmms-eval's arguments
+  echo "== $1"
+  rm -rf "$out/runs/$1"
+  lmms-eval --tasks causalvqa_debug_paired,mvp_mini --output_path "$out/runs/$1" --log_samples "${@:2}"
+}
+run constant --model constant_answer
+run random --model random_answer
+run sample_solver --model sample_solver
+run tiny-qwen2.5-vl --model qwen2_5_vl --device cpu --gen_kwargs max_new_tokens=16 --model_args \
+  "pretrained=$out/tiny-qwen2.5-vl,device_map=cpu,attn_implementation=eager,max_num_frames=8,min_pixels=3136,max_pixels=50176"
+
+lmms-eval-tasks report "$out"/runs/*
+echo "Where to look:"
+echo "  every run, with its sample log:  $out/runs"
+echo "  files for the leaderboards:"
+find "$out/runs" -name '*.jsonl' \( -path '*/submissions/*' -o -name '*_submission.jsonl' \) | sort | sed 's/^/    /'

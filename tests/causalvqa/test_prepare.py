@@ -1,0 +1,426 @@
+from __future__ import annotations
+
+import shutil
+import stat
+import threading
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from raw_releases import QUESTION, contents, write_metadata, zip_folder
+from releases import write_clip
+
+from lmms_eval_tasks.causalvqa.metadata import read_choices, read_items
+from lmms_eval_tasks.causalvqa.prepare import prepare
+from lmms_eval_tasks.utils.home import benchmark_dir, clip_path, load_table, media_path, read_manifest
+from lmms_eval_tasks.utils.problems import InputError
+
+WITHHELD = {name: value for name, value in QUESTION.items() if not name.startswith("correct")}
+texts = st.text(st.characters(blacklist_characters="|", blacklist_categories=("Cs", "Cc")), min_size=1).filter(
+    lambda text: text == text.strip() != ""
+)
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("LMMS_EVAL_TASKS_MISSING", raising=False)
+    return tmp_path / "home"
+
+
+def refusal(source: Path, tmp_path: Path) -> str:
+    """The message of a prepare that must fail, with the test's folder as `~`."""
+    with pytest.raises(InputError) as caught:
+        prepare(source)
+    return str(caught.value).replace(str(tmp_path), "~")
+
+
+@given(
+    options=st.dictionaries(st.integers(0, 999), texts, min_size=2, max_size=26), gap=st.sampled_from(["", " ", "  "])
+)
+def test_choices_are_read_back(options: dict[int, str], gap: str) -> None:
+    if len(set(options.values())) == len(options):
+        joined = "|".join(f"{gap}{number}{gap}.{gap}{text}{gap}" for number, text in options.items())
+        assert list(read_choices(joined).items()) == list(options.items())
+
+
+@given(text=st.text())
+def test_any_other_choices_are_a_sentence(text: str) -> None:
+    try:
+        options = read_choices(text)
+    except ValueError as error:
+        assert str(error).startswith("Expected ")
+    else:
+        assert len(set(options.values())) == len(options) >= 2
+
+
+@pytest.mark.parametrize(
+    ("choices", "message"),
+    [
+        ("1. a", "Expected 2 to 26 options, but got 1."),
+        ("1. a|b", "Expected options as `N. text|N. text`, but got `b`."),
+        ("1. a|2.", "Expected options as `N. text|N. text`, but got `2.`."),
+        ("1. a|1. b", "Expected each option number once, but got 1 twice."),
+        ("1. a|2. a", "Expected options that differ, but got `a` twice."),
+    ],
+)
+def test_choices_that_cannot_be_read(choices: str, message: str) -> None:
+    with pytest.raises(ValueError, match="Expected") as caught:
+        read_choices(choices)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("correct", ["10", "10.0", " 10 ", "10."])
+def test_an_answer_number_is_a_letter_by_position(correct: str) -> None:
+    header = ",".join(QUESTION)
+    row = {**QUESTION, "choices1": "7. a|10. b|2. c", "correct1": correct}
+    items, problems = read_items("debug", f"{header}\n{','.join(row.values())}\n".encode("utf-8-sig"))
+    assert not problems
+    assert [item["answer"] for item in items] == ["B", "C"]
+
+
+@pytest.mark.parametrize("shape", ["folder", "parent", "data", "zip", "bare zip"])
+def test_both_splits_from_every_shape_of_the_release(tmp_path: Path, shape: str) -> None:
+    other = {**QUESTION, "qid": "q0", "type": "Descriptive", "difficulty": "med"}
+    release = write_metadata(tmp_path, "debug", [QUESTION, other])
+    write_metadata(tmp_path, "test", [{**WITHHELD, "difficulty": "HARD"}])
+    source = {"folder": release, "parent": tmp_path, "data": tmp_path / "data"}.get(shape, tmp_path / "CausalVQA.zip")
+    if shape == "data":
+        release.rename(source)
+    elif shape == "zip":
+        zip_folder(release, source)
+    elif shape == "bare zip":
+        shutil.make_archive(str(source.with_suffix("")), "zip", release)
+    prepared = prepare(source)
+    debug, test = load_table("causalvqa", "debug"), load_table("causalvqa", "test")
+    assert debug.to_list() == [
+        {
+            "item_id": f"{qid}_{version}",
+            "group_id": qid,
+            "question": "What happens next?",
+            "options": options,
+            "answer": answer,
+            "clip": "debug/a.mp4",
+            "clip_present": True,
+            "version": version,
+            "type": kind,
+            "difficulty": difficulty,
+        }
+        for qid, kind, difficulty in (("q1", "planning", "easy"), ("q0", "descriptive", "medium"))
+        for version, options, answer in (
+            (0, ["it falls", "it rolls", "it stops"], "B"),
+            (1, ["it halts", "it drops", "it turns"], "C"),
+        )
+    ]
+    assert test["answer"] == [None, None]
+    assert test["difficulty"] == ["hard", "hard"]
+    assert (prepared["test"].answers_withheld, prepared["debug"].answers_withheld) == (True, False)
+    clip = clip_path("causalvqa", "test/a.mp4")
+    assert clip.is_symlink() == ("zip" not in shape)
+    assert clip.read_bytes() == clip_path("causalvqa", "debug/a.mp4").read_bytes()
+
+
+def test_empty_answers_are_withheld_too(tmp_path: Path) -> None:
+    write_metadata(tmp_path, "test", [{**QUESTION, "correct1": "", "correct2": ""}])
+    assert prepare(tmp_path)["test"].answers_withheld
+
+
+def test_every_problem_of_the_metadata_is_reported_at_once(tmp_path: Path) -> None:
+    questions = [
+        {**QUESTION},
+        {**QUESTION, "qid": "q2", "correct1": "9", "correct2": "one"},
+        {**QUESTION, "qid": "q3", "type": "magic", "difficulty": "extreme", "question": " "},
+        {**QUESTION, "qid": "q1", "choices1": "1. a|2. a", "choices2": "a, b"},
+        {**QUESTION, "qid": "", "renamed_video": "../../a.mp4"},
+    ]
+    write_metadata(tmp_path, "debug", questions)
+    write_metadata(tmp_path, "test", [{**WITHHELD, "renamed_video": "/etc/passwd"}])
+    types = "anticipation, counterfactual, descriptive, hypothetical, planning"
+    assert refusal(tmp_path / "CausalVQA", tmp_path) == (
+        "CausalVQA cannot be prepared: 11 problems, nothing was written.\n"
+        "  test/test_metadata.csv, row 2 (qid q1): Expected renamed_video to name a file in test/videos, but got "
+        "`/etc/passwd`.\n"
+        "  debug/debug_metadata.csv, row 3 (qid q2): Expected correct1 to be one of the options 1-3, but got `9`.\n"
+        "  debug/debug_metadata.csv, row 3 (qid q2): Expected correct2 to be one of the options 1-3, but got `one`.\n"
+        f"  debug/debug_metadata.csv, row 4 (qid q3): Expected type to be one of {types}, but got `magic`.\n"
+        "  debug/debug_metadata.csv, row 4 (qid q3): Expected difficulty to be one of easy, med, medium, hard, but got "
+        "`extreme`.\n"
+        "  debug/debug_metadata.csv, row 4 (qid q3): Expected a question, but got none.\n"
+        "  debug/debug_metadata.csv, row 5 (qid q1): Expected each qid once, but row 2 has it too.\n"
+        "  debug/debug_metadata.csv, row 5 (qid q1): choices1: Expected options that differ, but got `a` twice.\n"
+        "  debug/debug_metadata.csv, row 5 (qid q1): choices2: Expected options as `N. text|N. text`, but got "
+        "`a, b`.\n"
+        "  debug/debug_metadata.csv, row 6 (qid missing): Expected a qid, but got none.\n"
+        "  debug/debug_metadata.csv, row 6 (qid missing): Expected renamed_video to name a file in debug/videos, but "
+        "got `../../a.mp4`."
+    )
+    assert not benchmark_dir("causalvqa").exists()
+
+
+def test_missing_column(tmp_path: Path) -> None:
+    row = {name: value for name, value in QUESTION.items() if name not in ("choices2", "correct2")}
+    write_metadata(tmp_path, "debug", [row])
+    assert refusal(tmp_path, tmp_path) == (
+        f"{tmp_path.name} cannot be prepared: 2 problems, nothing was written.\n"
+        "  debug/debug_metadata.csv: Expected a column choices2, but the columns are qid, type, question, choices1, "
+        "correct1, difficulty, renamed_video.\n"
+        "  debug/debug_metadata.csv: Expected both columns correct1 and correct2 or neither, but got one of them."
+    )
+
+
+def test_answers_withheld_for_some_rows_only(tmp_path: Path) -> None:
+    write_metadata(tmp_path, "debug", [QUESTION, {**QUESTION, "qid": "q2", "correct1": "", "correct2": ""}])
+    assert refusal(tmp_path, tmp_path) == (
+        f"{tmp_path.name} cannot be prepared: 1 problem, nothing was written.\n"
+        "  debug/debug_metadata.csv: Expected answers to all questions or to none, but row 2 has one and row 3 lacks "
+        "one. Remedy: use the file as it was released."
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"", "Expected a column qid, but the columns are missing."),
+        (b"\xff\xfe\x00", "Expected a CSV file in UTF-8, but got: 'utf-8' codec can't decode byte 0xff in position 0"),
+        (b'qid,"type\n', "Expected a CSV file in UTF-8, but got: unexpected end of data."),
+        (",".join(QUESTION).encode(), "Expected questions below the header, but got none."),
+        (f"{','.join(QUESTION)}\nq1,planning\n".encode(), "Expected 9 cells, but got 2."),
+    ],
+)
+def test_metadata_that_is_no_table(tmp_path: Path, content: bytes, problem: str) -> None:
+    release = write_metadata(tmp_path, "debug", [QUESTION])
+    (release / "debug" / "debug_metadata.csv").write_bytes(content)
+    assert problem in refusal(tmp_path, tmp_path)
+
+
+def test_nothing_there(tmp_path: Path) -> None:
+    assert refusal(tmp_path / "CausalVQA.zip", tmp_path) == (
+        "CausalVQA.zip cannot be prepared: there is no file or folder ~/CausalVQA.zip."
+    )
+
+
+def test_a_file_that_is_no_archive(tmp_path: Path) -> None:
+    source = tmp_path / "CausalVQA.zip"
+    source.write_bytes(b"<html>access denied</html>")
+    assert refusal(source, tmp_path) == (
+        "CausalVQA.zip cannot be prepared: Expected a zip archive or a folder, but got a file of 26 bytes that is not "
+        "a whole zip archive. Nothing was written.\n"
+        "Remedy: download it again."
+    )
+
+
+def test_an_archive_of_something_else(tmp_path: Path) -> None:
+    source = tmp_path / "Other.zip"
+    with zipfile.ZipFile(source, "w") as archive:
+        for name in ("b.txt", "a/x.csv", "a/y.csv"):
+            archive.writestr(name, "x")
+    assert refusal(source, tmp_path) == (
+        "Other.zip is not the CausalVQA release: Expected test/test_metadata.csv or debug/debug_metadata.csv inside, "
+        "but found a, b.txt. Nothing was written."
+    )
+
+
+def test_an_archive_whose_members_would_escape(tmp_path: Path) -> None:
+    source = zip_folder(write_metadata(tmp_path, "debug", [QUESTION]), tmp_path / "CausalVQA.zip")
+    with zipfile.ZipFile(source, "a") as archive:
+        for name in ("../evil.mp4", "/etc/evil", "C:/evil", "CausalVQA/../../evil"):
+            archive.writestr(name, "x")
+        link = zipfile.ZipInfo("CausalVQA/debug/videos/link.mp4")
+        link.external_attr = (stat.S_IFLNK | 0o777) << 16
+        archive.writestr(link, "/etc/passwd")
+    inside = "Expected a relative path that stays inside the archive."
+    assert refusal(source, tmp_path) == (
+        "CausalVQA.zip cannot be prepared: 5 problems, nothing was written.\n"
+        f"  member '../evil.mp4': {inside}\n"
+        f"  member '/etc/evil': {inside}\n"
+        f"  member 'C:/evil': {inside}\n"
+        f"  member 'CausalVQA/../../evil': {inside}\n"
+        "  member 'CausalVQA/debug/videos/link.mp4': Expected a file, but got a symbolic link."
+    )
+    assert not benchmark_dir("causalvqa").exists()
+
+
+def test_an_archive_larger_than_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = zip_folder(write_metadata(tmp_path, "debug", [QUESTION]), tmp_path / "CausalVQA.zip")
+    usage = shutil.disk_usage(tmp_path)._replace(free=10)
+    monkeypatch.setattr("lmms_eval_tasks.utils.building.shutil.disk_usage", lambda path: usage)
+    assert refusal(source, tmp_path) == (
+        "CausalVQA, split debug, cannot be prepared: its clips need 0.0 GB, but ~/home has 0.0 GB free. What was "
+        "prepared before is untouched.\n"
+        "Remedy: free disk space or point LMMS_EVAL_TASKS_HOME elsewhere."
+    )
+
+
+@pytest.mark.parametrize("zipped", [False, True])
+def test_clips_that_are_absent_or_corrupt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, zipped: bool) -> None:
+    names = ("a.mp4", "absent.mp4", "corrupt.mp4", "empty.mp4")
+    questions = [{**QUESTION, "qid": name, "renamed_video": name} for name in names]
+    source = write_metadata(tmp_path, "debug", questions)
+    (source / "debug" / "videos" / "corrupt.mp4").write_bytes(b"\0" * 5000)
+    (source / "debug" / "videos" / "empty.mp4").write_bytes(b"")
+    prepared = prepare(zip_folder(source, tmp_path / "CausalVQA.zip") if zipped else source)
+    assert [(entry.clip, entry.reason) for entry in prepared["debug"].missing] == [
+        ("debug/absent.mp4", "absent"),
+        ("debug/corrupt.mp4", "unreadable"),
+        ("debug/empty.mp4", "unreadable"),
+    ]
+    with pytest.raises(InputError) as caught:
+        load_table("causalvqa", "debug")
+    assert str(caught.value) == (
+        "CausalVQA, split debug: 3 of 4 clips are missing (debug 3).\n"
+        "  debug/absent.mp4, debug/corrupt.mp4, debug/empty.mp4\n"
+        "Either get the clips and run:  lmms-eval-tasks prepare causalvqa --source CausalVQA.zip\n"
+        "or score without them, every score then saying how many items were asked:  "
+        "LMMS_EVAL_TASKS_MISSING=skip lmms-eval …"
+    )
+    monkeypatch.setenv("LMMS_EVAL_TASKS_MISSING", "skip")
+    table = load_table("causalvqa", "debug")
+    assert table["item_id"] == [f"{name}_{version}" for name in names for version in (0, 1)]
+    assert table["clip_present"] == [True, True, *[False] * 6]
+    assert all(media_path("causalvqa", row).stat().st_size > 0 for row in table)
+
+
+@pytest.mark.parametrize("name", ["./a.mp4", "a//b.mp4", "../videos/a.mp4", "a.mp4\\..", "", "."])
+def test_only_plain_names_of_clips_are_taken(name: str) -> None:
+    table = f"{','.join(QUESTION)}\n{','.join({**QUESTION, 'renamed_video': name}.values())}\n"
+    items, problems = read_items("debug", table.encode())
+    if name in ("./a.mp4", "a//b.mp4"):
+        assert not problems and items[0]["clip"] == f"debug/{Path(name)}"
+    else:
+        assert len(problems) == 1
+
+
+def test_a_corrupt_member_is_an_unreadable_clip(tmp_path: Path) -> None:
+    source = zip_folder(write_metadata(tmp_path, "debug", [QUESTION]), tmp_path / "CausalVQA.zip")
+    with zipfile.ZipFile(source) as archive:
+        (info,) = (info for info in archive.infolist() if info.filename.endswith(".mp4"))
+    content = bytearray(source.read_bytes())
+    content[info.header_offset + 200] ^= 0xFF
+    source.write_bytes(content)
+    assert [entry.reason for entry in prepare(source)["debug"].missing] == ["unreadable"]
+
+
+def test_another_archive_is_a_warning_unless_it_is_sample_data(tmp_path: Path) -> None:
+    release = write_metadata(tmp_path, "debug", [QUESTION])
+    (release / "SAMPLE.json").write_text('{"sample": true}')
+    sample = prepare(zip_folder(release, tmp_path / "CausalVQA.zip"))["debug"]
+    (release / "SAMPLE.json").unlink()
+    real = prepare(zip_folder(release, tmp_path / "CausalVQA.zip"))["debug"]
+    assert (real.sample, sample.sample, sample.warnings) == (False, True, ())
+    digest = real.source_sha256["CausalVQA.zip"]
+    assert real.warnings[:3] == (
+        "CausalVQA.zip is not the published archive: Expected SHA-256 "
+        f"a48684b9ef0b9b824b21225ceac23e92a43ec64cfebead20bf15978a399880c5, but got {digest}.",
+        "Expected 200 items, but got 2.",
+        "Expected 100 groups, but got 1.",
+    )
+
+
+def test_sample_data_never_replaces_real_data(tmp_path: Path, home: Path) -> None:
+    prepare(write_metadata(tmp_path / "real", "debug", [QUESTION]))
+    before = contents(benchmark_dir("causalvqa"))
+    sample = write_metadata(tmp_path, "test", [WITHHELD])
+    (sample / "SAMPLE.json").write_text('{"sample": true}')
+    assert refusal(sample, tmp_path) == (
+        "CausalVQA, split test, cannot be prepared from sample data: ~/home/causalvqa holds the real release (debug), "
+        "which sample data never replaces.\n"
+        "Remedy: point LMMS_EVAL_TASKS_HOME at another folder while you work with the sample."
+    )
+    assert contents(benchmark_dir("causalvqa")) == before
+
+
+def test_preparing_twice_gives_the_same_bytes(tmp_path: Path, home: Path) -> None:
+    source = zip_folder(write_metadata(tmp_path, "debug", [QUESTION]), tmp_path / "CausalVQA.zip")
+    prepare(source)
+    first = contents(home)
+    prepare(source)
+    assert contents(home) == first
+    assert sorted(path.name for path in home.iterdir()) == [".causalvqa.lock", "causalvqa"]
+
+
+def test_a_failed_prepare_leaves_what_was_there(tmp_path: Path, home: Path) -> None:
+    prepare(write_metadata(tmp_path, "debug", [QUESTION]))
+    first = contents(home)
+    with pytest.raises(InputError):
+        prepare(write_metadata(tmp_path, "debug", [{**QUESTION, "correct1": "9"}]))
+    assert contents(home) == first
+
+
+def test_a_split_that_is_not_in_the_source_survives(tmp_path: Path) -> None:
+    prepare(zip_folder(write_metadata(tmp_path / "one", "debug", [QUESTION]), tmp_path / "CausalVQA.zip"))
+    before = read_manifest("causalvqa").splits["debug"]
+    shutil.rmtree(tmp_path / "one")
+    (tmp_path / "CausalVQA.zip").unlink()
+    prepare(write_metadata(tmp_path / "two", "test", [WITHHELD]))
+    assert read_manifest("causalvqa").splits["debug"] == before
+    assert load_table("causalvqa", "debug")["clip_present"] == [True, True]
+    assert load_table("causalvqa", "test")["clip_present"] == [True, True]
+
+
+def stop_after(step: int) -> Callable[[str, int, int], None]:
+    def progress(what: str, done: int, total: int) -> None:
+        if "placing" in what and done == step:
+            raise KeyboardInterrupt
+
+    return progress
+
+
+def test_an_interrupted_build_goes_on(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    questions = [{**QUESTION, "qid": name, "renamed_video": f"{name}.mp4"} for name in "abc"]
+    release = write_metadata(tmp_path, "debug", questions)
+    for name in "bc":
+        write_clip(release / "debug" / "videos" / f"{name}.mp4")
+    source = zip_folder(release, tmp_path / "CausalVQA.zip")
+    with pytest.raises(KeyboardInterrupt):
+        prepare(source, stop_after(2))
+    building = home / ".causalvqa.building" / "videos" / "debug"
+    assert sorted(path.name for path in building.iterdir()) == ["a.mp4", "b.mp4"]
+    assert not benchmark_dir("causalvqa").exists()
+    (building / "b.mp4").write_bytes(b"x" * (building / "b.mp4").stat().st_size)
+    (building / "left_over.mp4").write_bytes(b"x")
+
+    extracted = []
+    extract = zipfile.ZipFile.open
+
+    def watched(self: zipfile.ZipFile, name: zipfile.ZipInfo, *rest: object) -> object:
+        extracted.append(name.filename if isinstance(name, zipfile.ZipInfo) else name)
+        return extract(self, name, *rest)
+
+    monkeypatch.setattr(zipfile.ZipFile, "open", watched)
+    assert prepare(source)["debug"].missing == ()
+    assert [name for name in extracted if name.endswith(".mp4")] == [
+        "CausalVQA/debug/videos/b.mp4",
+        "CausalVQA/debug/videos/c.mp4",
+    ]
+    assert sorted(path.name for path in (benchmark_dir("causalvqa") / "videos" / "debug").iterdir()) == [
+        "a.mp4",
+        "b.mp4",
+        "c.mp4",
+    ]
+    assert not (home / ".causalvqa.building").exists()
+
+
+def test_a_build_killed_between_its_two_renames_is_undone(tmp_path: Path, home: Path) -> None:
+    source = write_metadata(tmp_path, "debug", [QUESTION])
+    write_metadata(tmp_path, "test", [WITHHELD])
+    prepare(source)
+    benchmark_dir("causalvqa").rename(home / ".causalvqa.old")
+    shutil.rmtree(source / "test")
+    prepare(source)
+    assert sorted(read_manifest("causalvqa").splits) == ["debug", "test"]
+
+
+def test_two_prepares_at_once_give_a_whole_home(tmp_path: Path) -> None:
+    sources = [
+        write_metadata(tmp_path / "one", "debug", [QUESTION]),
+        write_metadata(tmp_path / "two", "test", [WITHHELD]),
+    ]
+    threads = [threading.Thread(target=prepare, args=(source,)) for source in sources]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [len(load_table("causalvqa", split)) for split in ("debug", "test")] == [2, 2]

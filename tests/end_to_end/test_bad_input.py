@@ -1,0 +1,136 @@
+"""What a user sees when something is not as it should be: the whole message, once, and the run's end."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from host_run import HostRun, SampleWorld, run_host
+
+pytestmark = pytest.mark.host
+
+
+def message(run: HostRun, first_words: str) -> str:
+    """What the run printed from its message on; the launcher of two ranks adds a report of its own."""
+    assert run.status != 0, run.output
+    assert run.output.count(first_words) == 1, run.output
+    start = run.output.index(first_words)
+    return run.output[start:].split("\nE1", 1)[0].split("\nW1", 1)[0].strip()
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_no_data_prepared_stops_before_the_model_loads(ranks: int, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    run = run_host(
+        "--model", "qwen2_5_vl", "--model_args", "pretrained=a-model-that-would-fail-to-load",
+        "--tasks", "causalvqa_paired,mvp_mini", home=home, out=tmp_path / "out", ranks=ranks,
+    )  # fmt: skip
+    assert message(run, "CausalVQA is not prepared").startswith(
+        f"CausalVQA is not prepared: there is no {home}/causalvqa/manifest.json.\n"
+        "Run:  lmms-eval-tasks prepare causalvqa --source CausalVQA.zip\n"
+        "To try without the data:  lmms-eval-tasks sample --out sample --prepare\n"
+        "\n"
+        f"MVP is not prepared: there is no {home}/mvp/manifest.json.\n"
+        "Run:  lmms-eval-tasks prepare mvp --videos DIR\n"
+        "To try without the data:  lmms-eval-tasks sample --out sample --prepare"
+    )
+    assert "a-model-that-would-fail-to-load" not in run.output.split("CausalVQA is not prepared")[1]
+    assert "Traceback" not in run.output.split("CausalVQA is not prepared")[0]
+
+
+@pytest.fixture
+def home_without_a_clip(sample_world: SampleWorld, tmp_path: Path) -> tuple[Path, str]:
+    """A copy of the prepared sample in which one clip has gone since."""
+    home = tmp_path / "home"
+    shutil.copytree(sample_world.home, home, symlinks=True)
+    gone = sorted((home / "causalvqa" / "videos" / "debug").iterdir())[0]
+    gone.unlink()
+    return home, f"debug/{gone.name}"
+
+
+def test_a_clip_that_has_gone_stops_the_run(home_without_a_clip: tuple[Path, str], tmp_path: Path) -> None:
+    home, clip = home_without_a_clip
+    run = run_host("--model", "sample_solver", "--tasks", "causalvqa_debug_paired", home=home, out=tmp_path / "out")
+    told = message(run, "CausalVQA, split debug")
+    assert "clips are missing" in told.splitlines()[0] and clip in told and "LMMS_EVAL_TASKS_MISSING=skip" in told
+
+
+def test_a_clip_that_has_gone_can_be_skipped(home_without_a_clip: tuple[Path, str], tmp_path: Path) -> None:
+    home, _ = home_without_a_clip
+    run = run_host(
+        "--model", "sample_solver", "--tasks", "causalvqa_debug_paired", home=home, out=tmp_path / "out",
+        env={"LMMS_EVAL_TASKS_MISSING": "skip"},
+    )  # fmt: skip
+    samples = run.samples("causalvqa_debug_paired")
+    unscored = [sample for sample in samples if sample["record"]["outcome"] == "unscored"]
+    assert unscored and all(sample["record"]["fields"]["reason"] == "no clip" for sample in unscored)
+    assert run.score("causalvqa_debug_paired", "pair_accuracy") == 100
+    assert run.score("causalvqa_debug_paired", "unscored_rate") == pytest.approx(100 * len(unscored) / len(samples))
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_responses_for_another_task(ranks: int, sample_world: SampleWorld, tmp_path: Path) -> None:
+    responses = tmp_path / "other.jsonl"
+    responses.write_text('{"id": "of another task", "response": "A"}\n', encoding="utf-8")
+    run = run_host(
+        "--model", "replay", "--model_args", f"predictions={responses}", "--tasks", "causalvqa_debug_paired",
+        home=sample_world.home, out=tmp_path / "out", ranks=ranks,
+    )  # fmt: skip
+    rows = 40
+    told = message(run, f"{responses} cannot be replayed").splitlines()
+    assert told[0] == (
+        f"{responses} cannot be replayed: {rows} items have no saved response (of causalvqa_debug_paired)."
+    )
+    assert told[1].endswith(f", … and {rows - 5} more")
+    assert told[2] == (
+        "Give the responses of the same task and split, or count these as unparsed:  "
+        "--model_args predictions=…,missing=unparsed"
+    )
+
+
+def test_missing_responses_can_count_as_unparsed(sample_world: SampleWorld, tmp_path: Path) -> None:
+    responses = tmp_path / "other.jsonl"
+    responses.write_text('{"id": "of another task", "response": "A"}\n', encoding="utf-8")
+    run = run_host(
+        "--model", "replay", "--model_args", f"predictions={responses},missing=unparsed",
+        "--tasks", "causalvqa_debug_paired", home=sample_world.home, out=tmp_path / "out",
+    )  # fmt: skip
+    assert run.score("causalvqa_debug_paired", "unparsed_rate") == 100
+    assert run.score("causalvqa_debug_paired", "single_accuracy") == 0
+
+
+def test_empty_long_and_binary_responses_are_counted(sample_world: SampleWorld, tmp_path: Path) -> None:
+    garbage = ["", "   ", "A or B " * 150_000, "\x00\x01\ufffd\x7f" * 1000, "<think>" * 10_000, "{" * 100_000]
+    ids = [
+        sample["record"]["item_id"]
+        for task in ("causalvqa_debug_paired", *(f"mvp_mini_{subset}" for subset in SUBSETS))
+        for sample in run_ids(sample_world, tmp_path).samples(task)
+    ]
+    responses = tmp_path / "garbage.jsonl"
+    lines = [{"id": item_id, "response": garbage[index % len(garbage)]} for index, item_id in enumerate(ids)]
+    responses.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    run = run_host(
+        "--model", "replay", "--model_args", f"predictions={responses}",
+        "--tasks", "causalvqa_debug_paired,mvp_mini", home=sample_world.home, out=tmp_path / "out",
+    )  # fmt: skip
+    for task in ("causalvqa_debug_paired", "mvp_mini"):
+        assert run.score(task, "unparsed_rate") == 100
+        assert run.score(task, "pair_accuracy") == 0
+    # Nothing that was not said is submitted: neither candidate A nor any other text.
+    assert {row["model_answer"] for row in run.submission("mvp_mini_submission.jsonl")} == {""}
+
+
+SUBSETS = ("human_object_interactions", "robot_object_interactions", "intuitive_physics", "temporal_reasoning")
+_runs: dict[Path, HostRun] = {}
+
+
+def run_ids(sample_world: SampleWorld, tmp_path: Path) -> HostRun:
+    """A run from whose logs the item ids are read."""
+    if sample_world.home not in _runs:
+        _runs[sample_world.home] = run_host(
+            "--model", "constant_answer", "--tasks", "causalvqa_debug_paired,mvp_mini",
+            home=sample_world.home, out=tmp_path / "ids",
+        )  # fmt: skip
+    return _runs[sample_world.home]

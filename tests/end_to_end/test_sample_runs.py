@@ -1,0 +1,147 @@
+"""Every model of ours, and a real adapter of the host's, through the real command on the sample world."""
+
+from __future__ import annotations
+
+import csv
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from host_run import HostRun, SampleWorld, run_host
+
+from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
+
+pytestmark = pytest.mark.host
+
+BOTH = "causalvqa_paired,mvp_mini"
+DEBUG = "causalvqa_debug_paired,mvp_mini"
+SUBSETS = ("human_object_interactions", "robot_object_interactions", "intuitive_physics", "temporal_reasoning")
+
+
+@pytest.fixture(scope="module")
+def random_run(sample_world: SampleWorld, tmp_path_factory: pytest.TempPathFactory) -> HostRun:
+    out = tmp_path_factory.mktemp("random")
+    return run_host("--model", "random_answer", "--tasks", BOTH, home=sample_world.home, out=out)
+
+
+def all_scores(run: HostRun) -> dict[str, dict[str, Any]]:
+    return {task: run.scores(task) for task in run.results()["results"]}
+
+
+def submissions(run: HostRun) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in run.out.rglob("*.jsonl") if "_samples_" not in path.name}
+
+
+def test_two_ranks_score_as_one(random_run: HostRun, sample_world: SampleWorld, tmp_path: Path) -> None:
+    two = run_host("--model", "random_answer", "--tasks", BOTH, home=sample_world.home, out=tmp_path, ranks=2)
+    assert all_scores(two) == all_scores(random_run)
+    assert submissions(two) == submissions(random_run)
+    assert len(submissions(two)) == 6
+
+
+def test_withheld_answers_give_predictions_and_no_accuracy(random_run: HostRun) -> None:
+    scores = random_run.scores("causalvqa_paired")
+    accuracies = {name: value for name, value in scores.items() if "accuracy" in name}
+    assert len(accuracies) == 2 + 2 * 9 + 1 + 2
+    assert set(accuracies.values()) == {None}
+    assert (scores["unparsed_rate"], scores["unscored_rate"]) == (0, 100)
+    rows = random_run.submission("submissions/causalvqa_test.jsonl")
+    assert len(rows) == scores["submission_rows"]
+    assert all(list(row) == ["data_name", "task", "row_id", "model_answer"] for row in rows)
+    assert {row["model_answer"] for row in rows} <= set("ABCDE")
+
+
+def test_the_table_that_the_host_prints_shows_our_scores(random_run: HostRun) -> None:
+    for name in ("pair_accuracy", "single_accuracy", "pair_accuracy_official", "unparsed_rate", "sample_data"):
+        assert f"|{name}" in random_run.output.replace(" ", "")
+
+
+def test_mvp_group_is_the_unweighted_mean_of_its_four_parts(random_run: HostRun) -> None:
+    for metric in ("pair_accuracy", "single_accuracy", "pair_accuracy_official", "single_accuracy_official"):
+        parts = [random_run.score(f"mvp_mini_{subset}", metric) for subset in SUBSETS]
+        assert random_run.score("mvp_mini", metric) == pytest.approx(sum(parts) / 4)
+
+
+def test_mvp_submission_files_are_the_official_ones(random_run: HostRun) -> None:
+    joint = []
+    for subset in SUBSETS:
+        rows = random_run.submission(f"submissions/mvp_mini_{subset}_valid.jsonl")
+        samples = {sample["record"]["item_id"]: sample for sample in random_run.samples(f"mvp_mini_{subset}")}
+        assert {row["row_id"] for row in rows} == set(samples)
+        for row in rows:
+            assert (row["data_name"], row["task"]) == ("mvp_mini", subset)
+            letter = samples[row["row_id"]]["record"]["answered"]
+            assert f"({letter}) {row['model_answer']}" in samples[row["row_id"]]["input"]
+        joint += rows
+    assert random_run.submission("mvp_mini_submission.jsonl") == joint
+
+
+def test_a_constant_answer_scores_its_known_chance(sample_world: SampleWorld, tmp_path: Path) -> None:
+    run = run_host("--model", "constant_answer", "--tasks", DEBUG, home=sample_world.home, out=tmp_path, ranks=2)
+    assert run.score("mvp_mini", "pair_accuracy") == 0
+    assert run.score("mvp_mini", "single_accuracy") == 50
+    samples = run.samples("causalvqa_debug_paired")
+    share = 100 * sum(sample["target"] == "A" for sample in samples) / len(samples)
+    assert run.score("causalvqa_debug_paired", "single_accuracy") == pytest.approx(share)
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_the_solver_is_right_everywhere(ranks: int, sample_world: SampleWorld, tmp_path: Path) -> None:
+    run = run_host(
+        "--model", "sample_solver", "--tasks", f"causalvqa_debug_paired,{BOTH}",
+        home=sample_world.home, out=tmp_path, ranks=ranks,
+    )  # fmt: skip
+    for task in ("causalvqa_debug_paired", "mvp_mini"):
+        assert run.score(task, "pair_accuracy") == run.score(task, "single_accuracy") == 100, task
+    with (sample_world.folder / "truth" / "causalvqa_test.csv").open(newline="", encoding="utf-8") as file:
+        truth = {row["qid"]: (row["correct1"], row["correct2"]) for row in csv.DictReader(file)}
+    rows = run.submission("submissions/causalvqa_test.jsonl")
+    assert len(rows) == 2 * len(truth)
+    for row in rows:
+        qid, _, version = row["row_id"].rpartition("_")
+        assert "ABCDE".index(row["model_answer"]) + 1 == int(truth[qid][int(version)])
+
+
+def test_a_replayed_run_scores_as_it_did(random_run: HostRun, sample_world: SampleWorld, tmp_path: Path) -> None:
+    replayed = run_host(
+        "--model", "replay", "--model_args", f"predictions={random_run.out}", "--tasks", BOTH,
+        home=sample_world.home, out=tmp_path, ranks=2,
+    )  # fmt: skip
+    assert all_scores(replayed) == all_scores(random_run)
+    assert submissions(replayed) == submissions(random_run)
+
+
+def test_a_pair_cut_by_limit_is_not_a_pair(sample_world: SampleWorld, tmp_path: Path) -> None:
+    run = run_host(
+        "--model", "sample_solver", "--tasks", "causalvqa_debug_paired", "--limit", "3",
+        home=sample_world.home, out=tmp_path,
+    )  # fmt: skip
+    assert run.score("causalvqa_debug_paired", "pair_accuracy") == 100
+    assert run.score("causalvqa_debug_paired", "submission_rows") == 3
+    assert "it is incomplete and a leaderboard should refuse it" in run.output
+
+
+def test_repeats_do_not_change_the_scores(random_run: HostRun, sample_world: SampleWorld, tmp_path: Path) -> None:
+    run = run_host(
+        "--model", "random_answer", "--tasks", "causalvqa_paired", "--repeats", "2",
+        home=sample_world.home, out=tmp_path,
+    )  # fmt: skip
+    assert run.scores("causalvqa_paired") == random_run.scores("causalvqa_paired")
+
+
+def test_a_real_adapter_decodes_prompts_generates_and_is_scored(sample_world: SampleWorld, tmp_path: Path) -> None:
+    model = write_tiny_vlm(tmp_path / "tiny")
+    arguments = "device_map=cpu,attn_implementation=eager,max_num_frames=4,min_pixels=3136,max_pixels=25088"
+    run = run_host(
+        "--model", "qwen2_5_vl", "--model_args", f"pretrained={model},{arguments}", "--device", "cpu",
+        "--gen_kwargs", "max_new_tokens=8", "--tasks", DEBUG, "--limit", "8",
+        home=sample_world.home, out=tmp_path / "out",
+    )  # fmt: skip
+    for task in ("causalvqa_debug_paired", "mvp_mini"):
+        score = run.score(task, "single_accuracy")
+        assert math.isfinite(score) and 0 <= score <= 100
+    # A fresh model writes byte salad: what it said is logged and read, not made up.
+    for sample in run.samples("causalvqa_debug_paired"):
+        assert isinstance(sample["filtered_resps"], str)
+        assert "(E) " in sample["input"]

@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from raw_releases import contents, mvp_pair, write_snapshot
+from releases import write_clip
+
+from lmms_eval_tasks.mvp.card import SUBSETS
+from lmms_eval_tasks.mvp.prepare import prepare, read_candidates, read_items
+from lmms_eval_tasks.utils.home import clip_path, load_table, read_manifest
+from lmms_eval_tasks.utils.problems import InputError, Problems
+
+HOI = SUBSETS[0]
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("LMMS_EVAL_TASKS_MISSING", raising=False)
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def videos(tmp_path: Path) -> Path:
+    for subset in SUBSETS:
+        for member in (1, 2):
+            write_clip(tmp_path / "videos" / "pt" / f"{subset}_x_{member}.mp4")
+    return tmp_path / "videos"
+
+
+def refusal(tmp_path: Path, videos: Path, rows: list[dict[str, str]]) -> str:
+    with pytest.raises(InputError) as caught:
+        prepare(videos, str(write_snapshot(tmp_path, "mini", {HOI: rows})))
+    return str(caught.value).replace(str(tmp_path), "~")
+
+
+def test_the_four_subsets_in_order_with_their_pairs(tmp_path: Path, videos: Path) -> None:
+    first, second = mvp_pair("s_1"), mvp_pair("s_0", candidates="['right', 'left']")
+    for name in ("s_1_1", "s_1_2", "s_0_1", "s_0_2"):
+        write_clip(videos / "pt" / f"{name}.mp4")
+    rows = [first[1], second[0], first[0], second[1]]
+    prepare(videos, str(write_snapshot(tmp_path, "mini", {HOI: rows})))
+    table = load_table("mvp", "mini")
+    assert table["item_id"][:4] == ["s_1_2", "s_1_1", "s_0_1", "s_0_2"]
+    assert table["answer"][:4] == ["B", "A", "A", "A"]
+    assert list(dict.fromkeys(table["subset"])) == list(SUBSETS)
+    assert table[0] == {
+        "item_id": "s_1_2",
+        "group_id": "s_1",
+        "question": "Which way?",
+        "options": ["left", "right"],
+        "answer": "B",
+        "clip": "mini/pt/s_1_2.mp4",
+        "clip_present": True,
+        "subset": HOI,
+        "source": "pt",
+    }
+    assert clip_path("mvp", "mini/pt/s_1_2.mp4").readlink() == videos / "pt" / "s_1_2.mp4"
+
+
+@given(st.lists(st.integers(0, 30), unique=True, min_size=1), st.randoms(use_true_random=False))
+def test_members_of_a_pair_are_adjacent_and_nothing_is_lost(stems: list[int], random: object) -> None:
+    rows = [row for stem in stems for row in mvp_pair(str(stem))]
+    random.shuffle(rows)  # type: ignore[attr-defined]
+    problems = Problems()
+    items, alike = read_items(HOI, "mini", rows, problems)
+    assert not problems and not alike
+    assert sorted(item["item_id"] for item in items) == sorted(row["video_id"] for row in rows)
+    groups = [item["group_id"] for item in items]
+    assert groups[::2] == groups[1::2] == list(dict.fromkeys(row["video_id"].split("_")[0] for row in rows))
+    places = {row["video_id"]: place for place, row in enumerate(rows)}
+    assert all(places[a["item_id"]] < places[b["item_id"]] for a, b in zip(items[::2], items[1::2], strict=True))
+
+
+def test_every_problem_of_the_annotations_is_reported_at_once(tmp_path: Path, videos: Path) -> None:
+    rows = [
+        mvp_pair("one")[0],
+        *mvp_pair("three"),
+        {**mvp_pair("three")[0], "video_id": "three_3"},
+        *mvp_pair("key", answer="up"),
+        *mvp_pair("code", candidates="__import__('os').getcwd()"),
+        *mvp_pair("count", candidates="['left', 'right', 'up']"),
+        *mvp_pair("same", candidates="['left', 'left']"),
+        *mvp_pair("asked", question="Where to?"),
+        *mvp_pair("other", answer="up", candidates="['left', 'up']"),
+        *mvp_pair("path", video_path="/pt/../../x.mp4"),
+        *mvp_pair("twice", video_id="twice_1"),
+        *mvp_pair("empty", question=""),
+        {**mvp_pair("x")[0], "video_id": "stemless"},
+    ]
+    at = f"{HOI}/mini"
+    assert refusal(tmp_path, videos, rows) == (
+        "MVP, split mini, cannot be prepared: 12 problems, nothing was written.\n"
+        f"  {at}, row 6 (video_id key_2): Expected answer to be one of the candidates, but got `up`.\n"
+        f"  {at}, row 8 (video_id code_2): Expected candidates to be a list of two texts, but got "
+        "`__import__('os').getcwd()`.\n"
+        f"  {at}, row 10 (video_id count_2): Expected candidates to be a list of two texts, but got "
+        "`['left', 'right', 'up']`.\n"
+        f"  {at}, row 12 (video_id same_2): Expected candidates that differ, but got `left` twice.\n"
+        f"  {at}, row 18 (video_id path_2): Expected video_path to stay in the videos' folder, but got "
+        "`/pt/../../x.mp4`.\n"
+        f"  {at}, row 20 (video_id twice_1): Expected each video_id once, but row 19 has it too.\n"
+        f"  {at}, row 22 (video_id empty_2): Expected a text as question, but got none.\n"
+        f"  {at}, row 23 (video_id stemless): Expected video_id in the form <pair>_<member>.\n"
+        f"  {at}, pair one: Expected two rows, but got 1 (video_id one_1).\n"
+        f"  {at}, pair three: Expected two rows, but got 3 (video_id three_1, three_2, three_3).\n"
+        f"  {at}, pair asked: Expected one question for both videos, but got two.\n"
+        f"  {at}, pair other: Expected the same candidates for both videos, but they differ."
+    )
+    assert not (tmp_path / "home" / "mvp").exists()
+
+
+def test_a_missing_column(tmp_path: Path, videos: Path) -> None:
+    rows = [{name: value for name, value in row.items() if name != "source"} for row in mvp_pair("x")]
+    assert refusal(tmp_path, videos, rows) == (
+        "MVP, split mini, cannot be prepared: 1 problem, nothing was written.\n"
+        f"  {HOI}/mini: Expected the columns video_id, video_path, question, answer, candidates, source, but source is "
+        "missing."
+    )
+
+
+@given(st.one_of(st.text(), st.none(), st.integers(), st.lists(st.text()), st.just("[" * 9000), st.just("(1," * 3000)))
+def test_candidates_are_two_texts_or_a_sentence(value: object) -> None:
+    try:
+        candidates = read_candidates(value)
+    except ValueError as error:
+        assert str(error).startswith("Expected candidates")
+    else:
+        assert len(set(candidates)) == 2 and all(text.strip() for text in candidates)
+
+
+def test_pairs_with_one_answer_are_a_warning(tmp_path: Path, videos: Path) -> None:
+    (videos / "pt" / "x_1.mp4").write_bytes(b"")
+    snapshot = write_snapshot(tmp_path, "mini", {HOI: mvp_pair("x", answer="left")})
+    warnings = prepare(videos, str(snapshot))["mini"].warnings
+    assert warnings[:2] == (
+        f"{HOI}: 1 pairs have the same answer to both videos.",
+        "Expected 18416 items, but got 8.",
+    )
+
+
+def test_clips_that_are_missing_are_listed_per_source(tmp_path: Path, videos: Path) -> None:
+    rows = mvp_pair("x", source="ssv2", video_path="ssv2/9.webm")
+    (videos / "pt" / "x_1.mp4").write_bytes(b"no video")
+    prepared = prepare(videos, str(write_snapshot(tmp_path, "mini", {HOI: rows})))
+    assert [(entry.clip, entry.reason) for entry in prepared["mini"].missing] == [
+        ("mini/pt/x_1.mp4", "unreadable"),
+        ("mini/ssv2/9.webm", "absent"),
+    ]
+    with pytest.raises(InputError) as caught:
+        load_table("mvp", "mini")
+    assert str(caught.value) == (
+        "MVP, split mini: 2 of 8 clips are missing (pt 1, ssv2 1).\n"
+        "  mini/pt/x_1.mp4, mini/ssv2/9.webm\n"
+        "Either get the clips and run:  lmms-eval-tasks prepare mvp --videos DIR\n"
+        "or score without them, every score then saying how many items were asked:  "
+        "LMMS_EVAL_TASKS_MISSING=skip lmms-eval …"
+    )
+
+
+def test_mini_survives_full_and_both_are_idempotent(tmp_path: Path, videos: Path, home: Path) -> None:
+    write_snapshot(tmp_path, "mini", {})
+    snapshot = str(write_snapshot(tmp_path, "full", {}))
+    prepare(videos, snapshot)
+    mini = contents(home / "mvp" / "videos")
+    prepare(videos, snapshot, "full")
+    first = contents(home)
+    assert mini.items() <= contents(home / "mvp" / "videos").items()
+    assert [len(load_table("mvp", split)) for split in ("mini", "full")] == [8, 8]
+    for split in ("mini", "full"):
+        prepare(videos, snapshot, split)
+    assert contents(home) == first
+
+
+def test_sample_data_is_marked(tmp_path: Path, videos: Path) -> None:
+    snapshot = write_snapshot(tmp_path, "mini", {})
+    (snapshot / "SAMPLE.json").write_text('{"sample": true}')
+    prepare(videos, str(snapshot))
+    facts = read_manifest("mvp").splits["mini"]
+    assert facts.sample and facts.warnings == ()
+
+
+def test_annotations_that_are_not_there(tmp_path: Path, videos: Path) -> None:
+    snapshot = write_snapshot(tmp_path, "mini", {})
+    with pytest.raises(InputError) as caught:
+        prepare(videos, str(snapshot), "full")
+    lines = str(caught.value).splitlines()
+    assert lines[0].startswith(f"MVP, {HOI}, split full, cannot be loaded from {snapshot}: Unknown split")
+    assert lines[1:] == [
+        "Remedy: check the name and the connection (`hf auth login` where access is gated), or give --source a folder "
+        "with a snapshot of the dataset."
+    ]
+
+
+def test_videos_that_are_not_there(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        prepare(tmp_path / "videos", str(write_snapshot(tmp_path, "mini", {})))
+    assert str(caught.value).replace(str(tmp_path), "~") == (
+        "MVP cannot be prepared: there is no folder ~/videos to take the videos from."
+    )

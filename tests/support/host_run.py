@@ -1,0 +1,108 @@
+"""Runs of the real lmms-eval command, as a user would start them."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import sysconfig
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+LMMS_EVAL = Path(sysconfig.get_path("scripts")) / "lmms-eval"
+
+
+@dataclass(frozen=True)
+class HostRun:
+    """A run that has ended: exit status, all it printed, and its output folder."""
+
+    status: int
+    output: str
+    out: Path
+
+    def results(self) -> dict[str, Any]:
+        found = sorted(self.out.rglob("*_results.json"))
+        # The host catches what a run raises and still ends with status 0.
+        assert self.status == 0 and len(found) == 1, self.output
+        (path,) = found
+        return json.loads(path.read_text(encoding="utf-8"))
+
+    def score(self, task: str, metric: str) -> Any:
+        return self.results()["results"][task][f"{metric},none"]
+
+    def scores(self, task: str) -> dict[str, Any]:
+        """Every score of a task or group, without the host's error estimates."""
+        found = self.results()["results"][task]
+        return {
+            name.removesuffix(",none"): value
+            for name, value in found.items()
+            if name.endswith(",none") and "_stderr" not in name
+        }
+
+    def samples(self, task: str) -> list[dict[str, Any]]:
+        (path,) = self.out.rglob(f"*_samples_{task}.jsonl")
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+    def submission(self, name: str) -> list[dict[str, str]]:
+        path = self.out / name
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+@dataclass(frozen=True)
+class SampleWorld:
+    """The sample world, written and prepared by the command that users run."""
+
+    home: Path
+    folder: Path
+
+
+def environment(home: Path, extra: dict[str, str] | None = None) -> dict[str, str]:
+    """The environment of a run: the given data home, no network, no GPU."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("LMMS_EVAL", "HF_"))}
+    return {
+        **kept,
+        "LMMS_EVAL_TASKS_HOME": str(home),
+        "HF_HOME": str(home.parent / "hf"),
+        "HF_HUB_OFFLINE": "1",
+        "ACCELERATE_USE_CPU": "true",
+        "FORCE_QWENVL_VIDEO_READER": "decord",
+        "OMP_NUM_THREADS": "1",
+        **(extra or {}),
+    }
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def run_host(
+    *arguments: str,
+    home: Path,
+    out: Path,
+    ranks: int = 1,
+    env: dict[str, str] | None = None,
+    log_samples: bool = True,
+) -> HostRun:
+    """Run lmms-eval in an empty folder, as `lmms-eval …` or, on several ranks, as `torchrun … -m lmms_eval …`."""
+    out.mkdir(parents=True, exist_ok=True)
+    command = [str(LMMS_EVAL)]
+    if ranks > 1:
+        launcher = ["-m", "torch.distributed.run", f"--nproc_per_node={ranks}", f"--master_port={free_port()}"]
+        command = [sys.executable, *launcher, "-m", "lmms_eval"]
+    logged = ["--log_samples"] if log_samples else []
+    finished = subprocess.run(
+        [*command, *arguments, "--output_path", str(out), *logged],
+        cwd=out,
+        env=environment(home, env),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        timeout=900,
+    )
+    return HostRun(finished.returncode, finished.stdout, out)

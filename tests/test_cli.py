@@ -1,0 +1,192 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from raw_releases import QUESTION, mvp_pair, write_metadata, write_snapshot
+from releases import write_clip
+from typer.testing import CliRunner
+
+import lmms_eval_tasks
+from lmms_eval_tasks.cli import app
+from lmms_eval_tasks.mvp.card import SUBSETS
+from lmms_eval_tasks.sample.build import SamplePaths
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.delenv("LMMS_EVAL_TASKS_MISSING", raising=False)
+    monkeypatch.setattr("lmms_eval_tasks.checks.is_plugged_in", lambda: True)
+    return tmp_path / "home"
+
+
+def run(*arguments: str | Path) -> tuple[int, str, str]:
+    """Exit status, stdout and stderr of a command."""
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.stdout, result.stderr
+
+
+def sample_release(tmp_path: Path) -> Path:
+    release = write_metadata(tmp_path, "debug", [QUESTION])
+    (release / "SAMPLE.json").write_text('{"sample": true}')
+    return release
+
+
+def test_version_and_path() -> None:
+    assert run("--version") == (0, f"lmms-eval-tasks {lmms_eval_tasks.__version__}\n", "")
+    assert run("path") == (0, f"{Path(lmms_eval_tasks.__file__).parent}\n", "")
+
+
+def test_an_error_is_one_message_and_status_one(tmp_path: Path) -> None:
+    assert run("prepare", "causalvqa", "--source", tmp_path / "x.zip") == (
+        1,
+        "",
+        f"x.zip cannot be prepared: there is no file or folder {tmp_path / 'x.zip'}.\n",
+    )
+
+
+def test_a_folder_that_cannot_be_written_is_a_message_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "file" / "home"))
+    status, _, err = run("prepare", "causalvqa", "--source", sample_release(tmp_path))
+    assert (status, err) == (1, f"Cannot read or write: [Errno 20] Not a directory: '{tmp_path}/file/home'\n")
+
+
+def test_nothing_prepared(tmp_path: Path) -> None:
+    status, out, err = run("check", "causalvqa")
+    assert (status, out.splitlines()[0]) == (1, f"Data home: {tmp_path / 'home'}")
+    assert err == (
+        f"\nCausalVQA is not prepared: there is no {tmp_path / 'home'}/causalvqa/manifest.json.\n"
+        "Run:  lmms-eval-tasks prepare causalvqa --source CausalVQA.zip\n"
+        "To try without the data:  lmms-eval-tasks sample --out sample --prepare\n"
+    )
+
+
+def test_check_of_an_unknown_benchmark() -> None:
+    status, _, err = run("check", "x")
+    assert (status, err.startswith("Expected a benchmark, one of causalvqa, ")) == (1, True)
+
+
+def test_prepare_then_check_of_sample_data(tmp_path: Path) -> None:
+    status, out, _ = run("prepare", "causalvqa", "--source", sample_release(tmp_path))
+    assert status == 0
+    assert out.splitlines()[1:3] == [
+        "causalvqa, debug: 2 items in 1 groups, with answers",
+        "release: SAMPLE DATA, simulated: its scores say nothing about a model",
+    ]
+    assert out.splitlines()[-1] == f"Prepared in {tmp_path / 'home' / 'causalvqa'}"
+    for arguments in (["check"], ["check", "causalvqa", "--decode"]):
+        status, out, err = run(*arguments)
+        assert (status, err) == (0, "")
+        assert "SAMPLE DATA" in out
+        assert "lmms-eval " in out
+        assert out.splitlines()[-1] == "Nothing here would stop a run."
+
+
+def test_check_counts_against_the_card_and_stays_narrow(tmp_path: Path) -> None:
+    run("prepare", "causalvqa", "--source", write_metadata(tmp_path, "debug", [QUESTION]))
+    status, out, _ = run("check")
+    assert status == 0
+    assert ["groups", "100", "1", "≠"] in [line.split() for line in out.splitlines()]
+    assert max(len(line) for line in out.splitlines()) <= 100
+
+
+def test_check_finds_what_would_stop_a_run(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    release = sample_release(tmp_path)
+    write_metadata(tmp_path, "debug", [QUESTION, {**QUESTION, "qid": "q2", "renamed_video": "b.mp4"}])
+    run("prepare", "causalvqa", "--source", release)
+    missing = (
+        "\ncausalvqa, debug: 1 of 2 clips are missing: debug/b.mp4. Get them and prepare again, or run with "
+        "LMMS_EVAL_TASKS_MISSING=skip.\n"
+    )
+    assert run("check")[::2] == (1, missing)
+    monkeypatch.setenv("LMMS_EVAL_TASKS_MISSING", "skip")
+    assert run("check")[0] == 0
+    clip = release / "debug" / "videos" / "a.mp4"
+    content = clip.read_bytes()
+    start, end = content.index(b"mdat") + 4, content.index(b"moov") - 4
+    clip.write_bytes(content[:start] + bytes(end - start) + content[end:])
+    assert run("check")[0] == 0
+    status, out, err = run("check", "--decode")
+    assert status == 1
+    assert "\ncausalvqa, debug: 1 of 2 clips cannot be decoded: debug/a.mp4. Get them anew and prepare again.\n" in err
+    assert ["debug", "2", "1", "1"] in [line.split() for line in out.splitlines()]
+    (home / "causalvqa" / "debug.parquet").unlink()
+    assert run("check")[2].startswith("\nCausalVQA, split debug, cannot be used: ")
+
+
+def test_check_finds_a_missing_entry_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("prepare", "causalvqa", "--source", sample_release(tmp_path))
+    monkeypatch.setattr("lmms_eval_tasks.checks.is_plugged_in", lambda: False)
+    assert run("check")[::2] == (
+        1,
+        "\nlmms-eval does not see our entry point, because lmms-eval-tasks is not installed here: install it, or run "
+        'lmms-eval with --include_path "$(lmms-eval-tasks path)".\n',
+    )
+
+
+def test_prepare_mvp_lists_what_is_missing_per_source(tmp_path: Path) -> None:
+    for subset in SUBSETS[1:]:
+        for member in (1, 2):
+            write_clip(tmp_path / "videos" / "pt" / f"{subset}_x_{member}.mp4")
+    snapshot = write_snapshot(tmp_path, "full", {SUBSETS[0]: mvp_pair("s", source="ssv2")})
+    status, out, _ = run(
+        "prepare", "mvp", "--split", "full", "--source", snapshot, "--videos", tmp_path / "videos"
+    )  # fmt: skip
+    assert status == 0
+    cells = [line.split() for line in out.splitlines()]
+    assert ["pt", "7", "1", "0"] in cells
+    assert ["ssv2", "1", "1", "0"] in cells
+    assert (
+        "warning: 2 of 8 clips are missing: full/pt/s_1.mp4, full/pt/s_2.mp4. A run needs "
+        "LMMS_EVAL_TASKS_MISSING=skip until"
+    ) in " ".join(out.split())
+
+
+def test_sample_is_written_and_prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def build(out: Path, seed: int, progress: object) -> SamplePaths:
+        asked.append((out, seed))
+        paths = SamplePaths(out)
+        sample_release(paths.causalvqa.parent)
+        paths.mvp_videos.mkdir(parents=True, exist_ok=True)
+        for split in ("mini", "full"):
+            write_snapshot(paths.mvp_snapshot.parent, split, {})
+        (paths.mvp_snapshot / "SAMPLE.json").write_text("{}")
+        return paths
+
+    monkeypatch.setattr("lmms_eval_tasks.sample.build.build_sample", build)
+    status, out, err = run("sample", "--out", tmp_path / "sample", "--seed", "7")
+    assert (status, out, err) == (0, f"Sample data, seed 7: {tmp_path / 'sample'}\n", "")
+    assert not (tmp_path / "home").exists()
+    status, out, _ = run("sample", "--out", tmp_path / "sample", "--prepare")
+    assert (status, asked) == (0, [(tmp_path / "sample", 7), (tmp_path / "sample", 0)])
+    assert [line for line in out.splitlines() if "items in" in line] == [
+        "causalvqa, debug: 2 items in 1 groups, with answers",
+        "mvp, mini: 8 items in 4 groups, with answers",
+        "mvp, full: 8 items in 4 groups, with answers",
+    ]
+
+
+def test_help_is_quick_and_needs_no_host() -> None:
+    code = (
+        "import sys; from lmms_eval_tasks.cli import app\n"
+        "try: app(['--help'])\n"
+        "except SystemExit: pass\n"
+        "heavy = {'lmms_eval', 'torch', 'datasets', 'transformers', 'pyarrow', 'av'} & set(sys.modules)\n"
+        "assert not heavy, heavy"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(lmms_eval_tasks.__file__).parent.parent)}
+    start = time.monotonic()
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert time.monotonic() - start < 3

@@ -1,0 +1,148 @@
+"""The hook into lmms-eval's task index, against the installed host."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from loguru import logger
+
+TASKS = {
+    "causalvqa": "group",
+    "causalvqa_paired": "task",
+    "causalvqa_debug_paired": "task",
+    "mvp": "group",
+    "mvp_mini": "group",
+    **{
+        f"{name}_{subset}": "task"
+        for name in ("mvp", "mvp_mini")
+        for subset in (
+            "human_object_interactions",
+            "robot_object_interactions",
+            "intuitive_physics",
+            "temporal_reasoning",
+        )
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def manager() -> Any:
+    import lmms_eval.models  # noqa: F401  (loads the entry points, as every evaluation does)
+    from lmms_eval.tasks import TaskManager
+
+    return TaskManager()
+
+
+@pytest.fixture
+def warnings() -> Any:
+    found: list[str] = []
+    sink = logger.add(lambda message: found.append(message.record["message"]), level="WARNING")
+    yield found
+    logger.remove(sink)
+
+
+def test_our_tasks_are_in_the_index_and_win(manager: Any) -> None:
+    from lmms_eval_tasks.plugin import TASKS as FOLDER
+
+    for name, kind in TASKS.items():
+        entry = manager.task_index[name]
+        assert entry["type"] == kind
+        assert FOLDER in Path(entry["yaml_path"]).parents
+
+
+def test_no_task_of_ours_is_missing_from_this_test(manager: Any) -> None:
+    from lmms_eval_tasks.plugin import TASKS as FOLDER
+
+    ours = {
+        name
+        for name, entry in manager.task_index.items()
+        if entry["yaml_path"] != -1 and FOLDER in Path(entry["yaml_path"]).parents
+    }
+    assert ours == set(TASKS)
+
+
+def test_built_in_tasks_stay(manager: Any) -> None:
+    assert {"videomme", "mmmu_val"} <= set(manager.all_tasks)
+
+
+def test_only_ours_without_the_defaults() -> None:
+    from lmms_eval.tasks import TaskManager
+
+    assert TaskManager(include_defaults=False).all_tasks == []
+
+
+@pytest.mark.parametrize("name", sorted(name for name, kind in TASKS.items() if kind == "task"))
+def test_every_function_and_metric_of_a_task_resolves(name: str, manager: Any) -> None:
+    from lmms_eval.utils import load_yaml_config
+
+    path = Path(manager.task_index[name]["yaml_path"])
+    config = load_yaml_config(str(path), mode="full")
+    assert config["task"] == name
+    for hook in ("process_docs", "doc_to_visual", "doc_to_text", "doc_to_target", "process_results"):
+        assert callable(config[hook])
+    names = [metric["metric"] for metric in config["metric_list"]]
+    assert len(names) == len(set(names))
+    assert all(callable(metric["aggregation"]) for metric in config["metric_list"])
+    # The host takes such names for its own baseline columns and never prints them.
+    assert not [metric for metric in names if metric.startswith("paired_")]
+    assert Path(next(iter(config["dataset_kwargs"]["data_files"].values()))).is_file()
+    assert config["metadata"]["version"] == "1-A"
+
+
+def test_card_versions_are_the_tasks_versions(manager: Any) -> None:
+    from lmms_eval.utils import load_yaml_config
+
+    from lmms_eval_tasks.utils.card import benchmarks, read_card
+
+    for benchmark in benchmarks():
+        for task, version in read_card(benchmark).versions.items():
+            config = load_yaml_config(str(manager.task_index[task]["yaml_path"]), mode="full")
+            assert config["metadata"]["version"] == version, task
+
+
+def test_templates_are_not_taken_for_tasks() -> None:
+    from lmms_eval_tasks.plugin import TASKS as FOLDER
+
+    for path in FOLDER.rglob("*.yaml"):
+        text = path.read_text(encoding="utf-8").replace("!function", "")
+        assert {"task", "group"} & set(yaml.safe_load(text)), path
+
+
+@pytest.mark.parametrize("gone", ["initialize_tasks", "match_tasks", "_get_task_and_group"])
+def test_another_host_is_told_of_and_the_way_that_works_named(
+    gone: str, monkeypatch: pytest.MonkeyPatch, warnings: list[str]
+) -> None:
+    from lmms_eval.tasks import TaskManager
+
+    from lmms_eval_tasks import plugin
+
+    for name in ("initialize_tasks", "match_tasks"):
+        method = getattr(TaskManager, name)
+        monkeypatch.setattr(TaskManager, name, getattr(method, "__wrapped__", method))
+    monkeypatch.delattr(TaskManager, gone)
+    models = plugin.register()
+    assert {model.model_id for model in models} == set(plugin.MODELS)
+    (message,) = warnings
+    assert 'lmms-eval --include_path "$(lmms-eval-tasks path)"' in message
+    assert gone in message
+
+
+def test_registering_twice_wraps_once(manager: Any) -> None:
+    from lmms_eval.tasks import TaskManager
+
+    from lmms_eval_tasks import plugin
+
+    before = TaskManager.initialize_tasks
+    plugin.register()
+    assert TaskManager.initialize_tasks is before
+
+
+def test_our_package_needs_no_host_to_be_imported() -> None:
+    modules = "lmms_eval_tasks.cli, lmms_eval_tasks.report, lmms_eval_tasks.sample.build, lmms_eval_tasks.utils.choice"
+    code = f"import sys, {modules}; sys.exit('lmms_eval' in sys.modules or 'torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0

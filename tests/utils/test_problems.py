@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import pytest
+
+from lmms_eval_tasks.utils.problems import InputError, Problems
+
+
+def test_no_problem_raises_nothing() -> None:
+    Problems().raise_if_any("x.csv cannot be read")
+
+
+def test_one_problem() -> None:
+    problems = Problems()
+    problems.add("x.csv, row 3", "Expected a letter, but got 9.")
+    with pytest.raises(InputError) as caught:
+        problems.raise_if_any("x.csv cannot be read")
+    assert str(caught.value) == "x.csv cannot be read: 1 problem.\n  x.csv, row 3: Expected a letter, but got 9."
+
+
+def test_problems_keep_their_order_and_the_rest_is_counted() -> None:
+    problems, others = Problems(), Problems()
+    problems.add("first", "Expected a, but got b.", "write a.")
+    for row in range(21):
+        others.add(f"row {row}", "Expected c, but got d.")
+    problems.extend(others)
+    assert len(problems) == 22
+    with pytest.raises(InputError) as caught:
+        problems.raise_if_any("x.zip cannot be prepared", "nothing was written")
+    lines = str(caught.value).splitlines()
+    assert lines[:3] == [
+        "x.zip cannot be prepared: 22 problems, nothing was written.",
+        "  first: Expected a, but got b. Remedy: write a.",
+        "  row 0: Expected c, but got d.",
+    ]
+    assert lines[20:] == ["  row 18: Expected c, but got d.", "  … and 2 more"]

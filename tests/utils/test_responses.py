@@ -1,0 +1,68 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from lmms_eval_tasks.utils.problems import InputError
+from lmms_eval_tasks.utils.responses import read_responses
+
+
+def write(path: Path, *lines: object) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def logged(item_id: str, **fields: object) -> dict[str, object]:
+    return {"record": {"item_id": item_id, "fields": {}}, **fields}
+
+
+def test_plain_lines_serve_every_task(tmp_path: Path) -> None:
+    saved = read_responses(write(tmp_path / "r.jsonl", {"id": "q_0", "response": "A"}, {"id": "q_1", "response": ""}))
+    assert saved.find("causalvqa_paired", "q_0") == "A"
+    assert saved.find("mvp_mini_x", "q_1") == ""
+    assert saved.find("causalvqa_paired", "other") is None
+
+
+def test_a_named_task_keeps_its_responses_to_itself(tmp_path: Path) -> None:
+    saved = read_responses(write(tmp_path / "r.jsonl", {"id": "q", "response": "A", "task": "one"}))
+    assert saved.find("one", "q") == "A"
+    assert saved.find("two", "q") is None
+
+
+def test_a_folder_of_sample_logs_keeps_tasks_apart(tmp_path: Path) -> None:
+    write(tmp_path / "m" / "d_samples_one.jsonl", logged("q", filtered_resps="A"))
+    write(tmp_path / "m" / "d_samples_two.jsonl", logged("q", resps=[["<think>x</think>B"]], filtered_resps="B"))
+    saved = read_responses(tmp_path)
+    assert saved.find("one", "q") == "A"
+    assert saved.find("two", "q") == "<think>x</think>B"
+
+
+def test_an_item_that_was_never_asked_holds_no_response(tmp_path: Path) -> None:
+    line = {"record": {"item_id": "q", "fields": {"reason": "no clip"}}, "filtered_resps": "A"}
+    assert read_responses(write(tmp_path / "d_samples_one.jsonl", line)).find("one", "q") is None
+
+
+def test_every_bad_line_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_bytes(b'{"id": "q", "response": "A"}\n[1]\nnot json\n\xff\xfe\n{"id": "q", "response": "B"}\n')
+    with pytest.raises(InputError) as caught:
+        read_responses(path)
+    assert str(caught.value) == (
+        f"{path} cannot be replayed: 4 problems.\n"
+        "  r.jsonl, line 2: Expected an object with id and response, or a line of a sample log of one of our tasks, "
+        "but got '[1]'.\n"
+        "  r.jsonl, line 3: Expected an object with id and response, or a line of a sample log of one of our tasks, "
+        "but got 'not json'.\n"
+        "  r.jsonl, line 4: Expected UTF-8 text, but byte 1 of the line is not.\n"
+        "  r.jsonl, line 5: Expected one response per item, but q is also at r.jsonl, line 1."
+    )
+
+
+def test_nothing_to_read(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        read_responses(tmp_path)
+    assert str(caught.value) == (
+        f"{tmp_path} cannot be replayed: Expected a file of responses or a folder of sample logs "
+        "(*_samples_*.jsonl), but found none."
+    )

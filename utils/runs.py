@@ -1,0 +1,95 @@
+"""A finished run of lmms-eval, read back from its output folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lmms_eval_tasks.utils.problems import InputError, Problems
+from lmms_eval_tasks.utils.records import Record
+
+RESULTS = "_results.json"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run.
+
+    Attributes:
+        path: The results file.
+        name: The model, with its arguments' checkpoint where it has one.
+        records: Task name to its records, in the sample log's order.
+        groups: Group name to its tasks, for groups whose tasks are all in the run.
+        versions: Task name to the task's version.
+        sample: Whether any of it was scored on sample data.
+    """
+
+    path: Path
+    name: str
+    records: Mapping[str, tuple[Record, ...]]
+    groups: Mapping[str, tuple[str, ...]]
+    versions: Mapping[str, str]
+    sample: bool
+
+
+def read_run(source: Path) -> Run:
+    """Read the latest run in an output folder, or the run of one results file.
+
+    Args:
+        source: A run's ``--output_path``, or one ``…_results.json`` in it.
+
+    Raises:
+        InputError: where there is no run, its results are not JSON, or it was run without ``--log_samples``.
+    """
+    found = [source] if source.is_file() else sorted(source.rglob(f"*{RESULTS}"), key=lambda path: path.name)
+    if not found:
+        raise InputError(f"{source} holds no run: Expected a file *{RESULTS}, as lmms-eval writes it to --output_path.")
+    path = found[-1]
+    try:
+        results = json.loads(path.read_text(encoding="utf-8"))
+        names = list(results["configs"])
+        subtasks: dict[str, list[str]] = results["group_subtasks"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path} is not a results file of lmms-eval ({type(error).__name__}: {error}).") from error
+    date = path.name.removesuffix(RESULTS)
+    records, sample = {}, False
+    problems = Problems()
+    for task in names:
+        log = path.with_name(f"{date}_samples_{task}.jsonl")
+        if not log.is_file():
+            problems.add(log.name, f"Expected the sample log of {task}, but there is none.", "Run with --log_samples.")
+            continue
+        records[task], is_sample = _read_log(log, problems)
+        sample = sample or is_sample
+    problems.raise_if_any(f"{path} cannot be reported")
+    return Run(
+        path=path,
+        name=_model_name(results.get("config", {})),
+        records=records,
+        groups={name: tuple(tasks) for name, tasks in subtasks.items() if tasks and set(tasks) <= set(records)},
+        versions={name: str(version) for name, version in results.get("versions", {}).items()},
+        sample=sample,
+    )
+
+
+def _read_log(log: Path, problems: Problems) -> tuple[tuple[Record, ...], bool]:
+    records, sample = [], False
+    with log.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, start=1):
+            try:
+                value = json.loads(line)
+                records.append(Record.from_json(value["record"]))
+                sample = sample or "sample_data" in value
+            except (ValueError, KeyError, TypeError):
+                problems.add(f"{log.name}, line {number}", "Expected a logged item of one of our tasks.")
+    return tuple(records), sample
+
+
+def _model_name(config: Mapping[str, Any]) -> str:
+    arguments = dict(part.partition("=")[::2] for part in str(config.get("model_args") or "").split(","))
+    checkpoint = next((arguments[key] for key in ("pretrained", "model_version", "model") if arguments.get(key)), "")
+    model = str(config.get("model", "unknown model"))
+    return f"{model} {Path(checkpoint).name}".strip() if checkpoint else model
