@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
+
 from lmms_eval_tasks.utils.boxes import Convention, Floats, Frame, box_iou, has_area, is_finite, to_pixels
 from lmms_eval_tasks.utils.evidence import Instance
-from numpy.typing import NDArray
 
 Ints = NDArray[np.intp]
 

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
+from numpy.typing import NDArray
+
 from lmms_eval_tasks.utils.boxes import Bools, Box, Convention, Floats, Frame, box_area, box_iou, has_area, to_pixels
 from lmms_eval_tasks.utils.evidence import Instance
 from lmms_eval_tasks.utils.timestamps import LAST_SECOND
-from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
 

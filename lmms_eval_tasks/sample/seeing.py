@@ -80,9 +80,7 @@ def lies_still(track: Track, frames: Sequence[int]) -> bool:
     return bool((np.ptp(places, axis=0) < STILL).all())
 
 
-def follow(
-    track: Track, fps: float, frames: Sequence[int], brake: float = 0.0, slack: float = 0.9
-) -> Motion:
+def follow(track: Track, fps: float, frames: Sequence[int], brake: float = 0.0, slack: float = 0.9) -> Motion:
     """Motion at the first of `frames` from as many of them as one uninterrupted motion explains.
 
     Args:

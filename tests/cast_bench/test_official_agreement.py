@@ -11,11 +11,11 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+
+from lmms_eval_tasks.cast_bench.metrics import official_overall, official_per_question, score_questions
 from lmms_eval_tasks.utils.boxes import Convention
 from lmms_eval_tasks.utils.grounding import Settings
 from lmms_eval_tasks.utils.records import Record
-
-from lmms_eval_tasks.cast_bench.metrics import official_overall, official_per_question, score_questions
 
 if "ORACLES" not in os.environ:
     pytest.skip(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from lmms_eval_tasks.utils.box_conventions import MIN_BOXES, ConventionDiagnosis, diagnose_convention
 from lmms_eval_tasks.utils.boxes import Box, Convention, Frame
 from lmms_eval_tasks.utils.evidence import Evidence, Instance

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from lmms_eval_tasks.utils.boxes import Convention, box_area, box_iou, has_area, is_finite, official_box, to_pixels
 
 NUMBERS = st.floats() | st.integers() | st.text(max_size=5) | st.booleans() | st.none()

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from lmms_eval_tasks.utils.evidence import (
     Diagnosis,
     Prediction,

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from lmms_eval_tasks.utils.boxes import Box, Convention
 from lmms_eval_tasks.utils.evidence import Evidence, Instance, read_official, read_truth
 from lmms_eval_tasks.utils.grounding import Grounding, Settings, build_timelines, greedy_match, ground, temporal_iou

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from lmms_eval_tasks.utils.timestamps import (
     LAST_SECOND,
     is_clock,
