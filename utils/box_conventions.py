@@ -23,6 +23,26 @@ SHARP_STEP = 0.1
 """Mean IoU rises sharply where it grows by this factor and by this much."""
 
 
+_UNKNOWN = (np.nan, np.nan)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One question.
+
+    Attributes:
+        predicted: Predicted instances, boxes as written.
+        true: True instances, boxes in pixels.
+        frame: Width and height of the clip, None where unknown.
+        seen: Width and height of the frame that the model was shown, None where unknown.
+    """
+
+    predicted: Sequence[Instance]
+    true: Sequence[Instance]
+    frame: Frame | None
+    seen: Frame | None = None
+
+
 @dataclass(frozen=True)
 class ConventionDiagnosis:
     """What a run's boxes look like.
@@ -51,25 +71,20 @@ class ConventionDiagnosis:
 
 
 def diagnose_convention(
-    cases: Iterable[tuple[Sequence[Instance], Sequence[Instance], Frame | None]],
+    cases: Iterable[Case],
     declared: Convention,
-    seen: Frame | None = None,
 ) -> ConventionDiagnosis:
     """Compare a run's boxes with the frames, and with the true boxes under every convention that can be tried.
 
-    A convention that needs the size of a frame is tried on the boxes of clips with a known size, ``xyxy_resized`` only
-    where `seen` is given.
+    A convention that needs the size of a frame is tried on the boxes of the questions for which it is known.
 
     Args:
-        cases: For each question the predicted instances, boxes as written, the true ones, boxes in pixels, and the
-            clip's width and height, None where unknown.
+        cases: The questions.
         declared: The convention in which the run is scored.
-        seen: Width and height of the frame that the model was shown.
     """
-    boxes, frames, true, box_of = _gather(cases)
-    size = np.array(seen if seen else (np.nan, np.nan), dtype=np.float64)
+    boxes, frames, seen, true, box_of = _gather(cases)
     ious = {
-        convention: _best_iou(to_pixels(boxes, convention, frames, size), true, box_of) for convention in Convention
+        convention: _best_iou(to_pixels(boxes, convention, frames, seen), true, box_of) for convention in Convention
     }
     reference = ious[declared]
     suspected, best = None, 0.0
@@ -80,7 +95,7 @@ def diagnose_convention(
         here, there = float(reference[both].mean()), float(iou[both].mean())
         if there >= max(SHARP_FACTOR * here, here + SHARP_STEP) and there - here > best:
             suspected, best = convention, there - here
-    outside = _outside(to_pixels(boxes, declared, frames, size), frames)
+    outside = _outside(to_pixels(boxes, declared, frames, seen), frames)
     share = float(outside.mean()) if len(outside) else None
     return ConventionDiagnosis(
         declared=declared,
@@ -92,33 +107,33 @@ def diagnose_convention(
     )
 
 
-def _gather(
-    cases: Iterable[tuple[Sequence[Instance], Sequence[Instance], Frame | None]],
-) -> tuple[Floats, Floats, Floats, Ints]:
+def _gather(cases: Iterable[Case]) -> tuple[Floats, Floats, Floats, Floats, Ints]:
     """Predicted boxes with what they are compared with.
 
     Returns:
-        Predicted boxes (K, 4), their frames (K, 2), NaN where unknown, and true boxes (M, 4) with, for each, the index
-        (M,) of a predicted box of the same second and question.
+        Predicted boxes (K, 4), the sizes (K, 2) of their clips and of the frames that the model was shown, NaN where
+        unknown, and true boxes (M, 4) with, for each, the index (M,) of a predicted box of the same second and question.
     """
     boxes: list[Sequence[float]] = []
     frames: list[Sequence[float]] = []
+    seen: list[Sequence[float]] = []
     true: list[Sequence[float]] = []
     box_of: list[int] = []
-    for predicted, truth, frame in cases:
+    for case in cases:
         at: dict[int, list[Sequence[float]]] = {}
-        for evidence in (evidence for instance in truth for evidence in instance.evidences):
+        for evidence in (evidence for instance in case.true for evidence in instance.evidences):
             for second, box in zip(evidence.seconds, evidence.boxes, strict=True):
                 at.setdefault(second, []).append(box)
-        for evidence in (evidence for instance in predicted for evidence in instance.evidences):
+        for evidence in (evidence for instance in case.predicted for evidence in instance.evidences):
             for second, box in zip(evidence.seconds, evidence.boxes, strict=True):
                 if is_finite(box):
                     matches = at.get(second, [])
                     true += matches
                     box_of += [len(boxes)] * len(matches)
                     boxes.append(box)
-                    frames.append(frame if frame else (np.nan, np.nan))
-    return _array(boxes, 4), _array(frames, 2), _array(true, 4), np.array(box_of, dtype=np.intp)
+                    frames.append(case.frame or _UNKNOWN)
+                    seen.append(case.seen or _UNKNOWN)
+    return _array(boxes, 4), _array(frames, 2), _array(seen, 2), _array(true, 4), np.array(box_of, dtype=np.intp)
 
 
 def _array(rows: list[Sequence[float]], width: int) -> Floats:

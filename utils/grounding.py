@@ -83,10 +83,10 @@ class Grounding:
         predicted: Number of predicted instances.
         true: Number of true instances.
         temporal_recall: Share of true instances matched with tIoU of at least tau_t.
-        tiou_matched: Mean tIoU of the pairs, 0 without one.
+        tiou_tp_only: Mean tIoU of the pairs, 0 without one.
         im_tiou: Sum of tIoU over the true instances' number (at least 1).
         st_recall: Share of true instances matched with vIoU of at least tau_st.
-        viou_matched: Mean vIoU of the pairs, 0 without one.
+        viou_tp_only: Mean vIoU of the pairs, 0 without one.
         im_viou: Sum of vIoU over the true instances' number (at least 1).
         supported: Whether any pair has vIoU of at least tau_st: today's official "faithful", given a right answer.
         supported_strict: Whether the mean vIoU of all predicted instances, 0 for an unmatched one, is at least tau_st:
@@ -97,10 +97,10 @@ class Grounding:
     predicted: int
     true: int
     temporal_recall: float
-    tiou_matched: float
+    tiou_tp_only: float
     im_tiou: float
     st_recall: float
-    viou_matched: float
+    viou_tp_only: float
     im_viou: float
     supported: bool
     supported_strict: bool
@@ -120,7 +120,7 @@ def build_timelines(
     questions: Iterable[Sequence[Instance]],
     convention: Convention = Convention.XYXY_PX,
     frames: Sequence[Frame] | None = None,
-    seen: Frame | None = None,
+    seen: Sequence[Frame] | None = None,
 ) -> Timelines:
     """Merge each instance's evidences into one timeline.
 
@@ -131,7 +131,7 @@ def build_timelines(
         questions: The instances of each question, with boxes in `convention`.
         convention: How the boxes are written.
         frames: Width and height of each question's clip in pixels.
-        seen: Width and height of the frame that the model was shown.
+        seen: Width and height of the frame that the model was shown for each question.
 
     Raises:
         ValueError: where the convention needs a size that is not given.
@@ -157,8 +157,7 @@ def build_timelines(
     question_of, owner, start, end = np.repeat(rows[:, :4], rows[:, 4], axis=0).T
     kept = (start <= seconds) & (seconds <= end)
     if convention is not Convention.XYXY_PX:
-        clip = None if frames is None else np.array(frames, dtype=np.float64).reshape(-1, 2)[question_of]
-        boxes = to_pixels(boxes, convention, clip, None if seen is None else np.array(seen, dtype=np.float64))
+        boxes = to_pixels(boxes, convention, _sizes_of(frames, question_of), _sizes_of(seen, question_of))
         kept &= has_area(boxes) & np.isfinite(boxes).all(axis=1)
     keys = owner * _STRIDE + seconds
     order = np.flatnonzero(kept)
@@ -300,6 +299,11 @@ def _ranges(counts: Ints, starts: Ints) -> tuple[Ints, Ints]:
     """For each i in turn, ``counts[i]`` consecutive numbers from ``starts[i]``: the i of each, and the numbers."""
     which = np.repeat(np.arange(len(counts)), counts)
     return which, np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts - starts, counts)
+
+
+def _sizes_of(sizes: Sequence[Frame] | None, question_of: Ints) -> Floats | None:
+    """(K, 2) the size that belongs to each box's question."""
+    return None if sizes is None else np.array(sizes, dtype=np.float64).reshape(-1, 2)[question_of]
 
 
 def _largest(keys: Ints, boxes: Floats, order: Ints) -> Ints:

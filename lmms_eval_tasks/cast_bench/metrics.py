@@ -25,10 +25,10 @@ Source: ``bbox_threshold`` in CaST-Bench-Evaluation@a216491, `evaluate_benchmark
 
 GROUNDING_METRICS = {
     "temporal_recall": "qa_temporal_r1_tau",
-    "tiou_matched": "qa_temporal_m_tiou_tponly",
+    "tiou_tp_only": "qa_temporal_m_tiou_tponly",
     "im_tiou": "qa_temporal_m_tiou_pergt",
     "st_recall": "qa_st_r1_tau_st",
-    "viou_matched": "qa_st_m_viou_tponly",
+    "viou_tp_only": "qa_st_m_viou_tponly",
     "im_viou": "qa_st_m_viou_pergt",
 }
 """Our name of each grounding metric, and the official one."""
@@ -59,6 +59,7 @@ class Question:
         truth: True instances, boxes in pixels.
         letters: Letters of its options.
         frame: Width and height of the clip, None where unknown.
+        seen: Width and height of the frame that the model was shown, for ``xyxy_resized``; None where unknown.
         asked: Whether the model was shown the clip.
     """
 
@@ -69,6 +70,7 @@ class Question:
     truth: tuple[Instance, ...]
     letters: str = LETTERS
     frame: Frame | None = None
+    seen: Frame | None = None
     asked: bool = True
 
 
@@ -77,17 +79,15 @@ def score_question(
     response: object,
     settings: Settings = DEFAULTS,
     convention: Convention = Convention.XYXY_PX,
-    seen: Frame | None = None,
 ) -> Record:
     """Grade one response: `score_questions` of one."""
-    return next(score_questions([(question, response)], settings, convention, seen))
+    return next(score_questions([(question, response)], settings, convention))
 
 
 def score_questions(
     cases: Iterable[tuple[Question, object]],
     settings: Settings = DEFAULTS,
     convention: Convention = Convention.XYXY_PX,
-    seen: Frame | None = None,
 ) -> Iterator[Record]:
     """Grade the responses of a run, a few dozen at a time.
 
@@ -98,7 +98,6 @@ def score_questions(
         cases: What was asked, with the truth, and what the model returned; anything but text says nothing.
         settings: How instances are matched.
         convention: How the model writes boxes.
-        seen: Width and height of the frame that the model was shown, for ``xyxy_resized``.
 
     Yields:
         The record of each question. Its fields: ``answer_reason`` and ``grounding_reason`` (why unscored, None where
@@ -106,17 +105,17 @@ def score_questions(
     """
     remaining = iter(cases)
     while chunk := list(islice(remaining, _CHUNK)):
-        yield from _score_chunk(chunk, settings, convention, seen)
+        yield from _score_chunk(chunk, settings, convention)
 
 
 def _score_chunk(
-    cases: Sequence[tuple[Question, object]], settings: Settings, convention: Convention, seen: Frame | None
+    cases: Sequence[tuple[Question, object]], settings: Settings, convention: Convention
 ) -> list[Record]:
     readings = [
         read_both(response if isinstance(response, str) else "", question.letters) for question, response in cases
     ]
     blocked = [
-        _grounding_reason(question, prediction, convention, seen)
+        _grounding_reason(question, prediction, convention)
         for (question, _), (prediction, _) in zip(cases, readings, strict=True)
     ]
     scored = [index for index, reason in enumerate(blocked) if reason is None]
@@ -124,7 +123,7 @@ def _score_chunk(
         [readings[index][0].instances for index in scored],
         convention,
         [cases[index][0].frame or _NO_FRAME for index in scored],
-        seen or _NO_FRAME,
+        [cases[index][0].seen or _NO_FRAME for index in scored],
     )
     true = build_timelines([cases[index][0].truth for index in scored])
     groundings = dict(zip(scored, ground(predicted, true, settings), strict=True))
@@ -134,14 +133,13 @@ def _score_chunk(
     ]
 
 
-def _grounding_reason(
-    question: Question, prediction: Prediction, convention: Convention, seen: Frame | None
-) -> str | None:
+def _grounding_reason(question: Question, prediction: Prediction, convention: Convention) -> str | None:
     if not question.asked:
         return "no clip"
-    if convention.can_convert(question.frame, seen) or not _has_boxes(prediction):
+    if convention.can_convert(question.frame, question.seen) or not _has_boxes(prediction):
         return None
-    return f"{convention.value} boxes, size of the frame unknown"
+    size = "frame" if question.frame is None else "frame that the model was shown"
+    return f"{convention.value} boxes, size of the {size} unknown"
 
 
 def _record(
@@ -284,12 +282,12 @@ def official_per_question(record: Record) -> dict[str, Any]:
         "qa_id": record.item_id,
         "temporal": {
             "r1_tau": grounding["temporal_recall"],
-            "m_tiou_tponly": grounding["tiou_matched"],
+            "m_tiou_tponly": grounding["tiou_tp_only"],
             "m_tiou_pergt": grounding["im_tiou"],
         },
         "spatiotemporal": {
             "r1_tau_st": grounding["st_recall"],
-            "m_viou_tponly": grounding["viou_matched"],
+            "m_viou_tponly": grounding["viou_tp_only"],
             "m_viou_pergt": grounding["im_viou"],
         },
         "tp": len(grounding["pairs"]),
@@ -332,10 +330,10 @@ def _has_boxes(prediction: Prediction) -> bool:
 def _grounding_json(grounding: Grounding) -> dict[str, Any]:
     return {
         "temporal_recall": grounding.temporal_recall,
-        "tiou_matched": grounding.tiou_matched,
+        "tiou_tp_only": grounding.tiou_tp_only,
         "im_tiou": grounding.im_tiou,
         "st_recall": grounding.st_recall,
-        "viou_matched": grounding.viou_matched,
+        "viou_tp_only": grounding.viou_tp_only,
         "im_viou": grounding.im_viou,
         "supported": grounding.supported,
         "supported_strict": grounding.supported_strict,

@@ -107,6 +107,16 @@ def test_sizes_belong_to_their_own_question() -> None:
     cases = [(question(frame=size), response(box=[0, 0, 200 * 1000 / size[0], 200 * 1000 / size[1]])) for size in sizes]
     records = list(score_questions(cases, convention=Convention.XYXY_N1000))
     assert [question_scores(record)["im_viou"] for record in records] == [100, 100]
+    shown = [((1000, 1000), (500, 250)), ((2000, 500), (1000, 250)), ((2000, 500), None)]
+    cases = [
+        (question(frame=frame, seen=seen), response(box=[0, 0, 200 * seen[0] / frame[0], 200 * seen[1] / frame[1]]))
+        if seen
+        else (question(frame=frame), response())
+        for frame, seen in shown
+    ]
+    records = list(score_questions(cases, convention=Convention.XYXY_RESIZED))
+    assert [question_scores(record)["im_viou"] for record in records] == [100, 100, None]
+    assert records[2].fields["grounding_reason"] == "xyxy_resized boxes, size of the frame that the model was shown unknown"
 
 
 @pytest.mark.parametrize(("changes", "reason"), [({"asked": False}, "no clip"), ({"answer": None}, "no answer key")])

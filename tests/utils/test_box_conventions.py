@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmms_eval_tasks.utils.box_conventions import MIN_BOXES, ConventionDiagnosis, diagnose_convention
+from lmms_eval_tasks.utils.box_conventions import MIN_BOXES, Case, ConventionDiagnosis, diagnose_convention
 from lmms_eval_tasks.utils.boxes import Box, Convention, Frame
 from lmms_eval_tasks.utils.evidence import Evidence, Instance
 
@@ -29,7 +29,7 @@ def things(box: Box, seconds: int = MIN_BOXES) -> list[Instance]:
 def diagnose(
     written: Convention, declared: Convention, frame: Frame | None = FRAME, seen: Frame | None = SEEN
 ) -> ConventionDiagnosis:
-    return diagnose_convention([(things(WRITTEN[written]), things(TRUE), frame)], declared, seen)
+    return diagnose_convention([Case(things(WRITTEN[written]), things(TRUE), frame, seen)], declared)
 
 
 @pytest.mark.parametrize("written", Convention)
@@ -57,7 +57,7 @@ def test_boxes_outside_the_frame_are_told() -> None:
 
 
 def test_a_few_boxes_are_no_evidence() -> None:
-    few = [(things(WRITTEN[Convention.YXYX_PX], MIN_BOXES - 1), things(TRUE), FRAME)]
+    few = [Case(things(WRITTEN[Convention.YXYX_PX], MIN_BOXES - 1), things(TRUE), FRAME)]
     assert not diagnose_convention(few, Convention.XYXY_PX).suspicious
 
 
@@ -71,4 +71,4 @@ def test_no_boxes() -> None:
 @given(st.lists(st.tuples(*[st.floats()] * 4), max_size=30), st.sampled_from(Convention))
 def test_any_boxes(boxes: list[Box], declared: Convention) -> None:
     evidence = Evidence(0, 29, tuple(range(len(boxes))), tuple(boxes))
-    diagnose_convention([([Instance("p", (evidence,))], things(TRUE), FRAME)], declared, SEEN)
+    diagnose_convention([Case([Instance("p", (evidence,))], things(TRUE), FRAME, SEEN)], declared)

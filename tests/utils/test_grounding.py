@@ -76,7 +76,7 @@ def test_time_alone_is_no_match() -> None:
 @pytest.mark.parametrize(("predicted", "true"), [([], []), ([thing((0, 9))], []), ([], [thing((0, 9))])])
 def test_nothing_scores_nothing(predicted: list[Instance], true: list[Instance]) -> None:
     nothing = grounding(predicted, true)
-    assert (nothing.im_tiou, nothing.tiou_matched, nothing.supported, nothing.supported_strict) == (0, 0, False, False)
+    assert (nothing.im_tiou, nothing.tiou_tp_only, nothing.supported, nothing.supported_strict) == (0, 0, False, False)
     assert (nothing.false_positives, nothing.missed) == (len(predicted), len(true))
 
 
@@ -131,7 +131,7 @@ def test_conversion_happens_before_boxes_are_compared() -> None:
     converted = build_timelines(written, Convention.XYXY_N1000, frames=[(1920, 1080)])
     assert ground(converted, true)[0].im_viou == 1
     resized = build_timelines(
-        [[thing((0, 9), box=(96, 54, 480, 270))]], Convention.XYXY_RESIZED, frames=[(1920, 1080)], seen=(960, 540)
+        [[thing((0, 9), box=(96, 54, 480, 270))]], Convention.XYXY_RESIZED, frames=[(1920, 1080)], seen=[(960, 540)]
     )
     assert ground(resized, true)[0].im_viou == 1
     flat = build_timelines([[thing((0, 9), box=(100.2, 100.2, 100.8, 100.8))]], Convention.YXYX_PX)
@@ -186,10 +186,10 @@ def test_agreement_with_plain_python(
     )[0]
     assert {
         "qa_temporal_r1_tau": ours.temporal_recall,
-        "qa_temporal_m_tiou_tponly": ours.tiou_matched,
+        "qa_temporal_m_tiou_tponly": ours.tiou_tp_only,
         "qa_temporal_m_tiou_pergt": ours.im_tiou,
         "qa_st_r1_tau_st": ours.st_recall,
-        "qa_st_m_viou_tponly": ours.viou_matched,
+        "qa_st_m_viou_tponly": ours.viou_tp_only,
         "qa_st_m_viou_pergt": ours.im_viou,
         "qa_accuracy": 1.0,
         "qa_faithful_answer_accuracy": float(ours.supported),
@@ -214,8 +214,8 @@ def test_many_questions_score_as_one_by_one(cases: list[tuple[list[Instance], li
 def test_bounds(predicted: list[Instance], true: list[Instance]) -> None:
     result = grounding(predicted, true)
     assert 0 <= result.im_viou <= result.im_tiou <= 1
-    assert result.im_tiou <= result.tiou_matched <= 1
-    assert 0 <= result.viou_matched <= result.tiou_matched
+    assert result.im_tiou <= result.tiou_tp_only <= 1
+    assert 0 <= result.viou_tp_only <= result.tiou_tp_only
     assert 0 <= result.st_recall <= 1 and 0 <= result.temporal_recall <= 1
     assert result.supported == (result.st_recall > 0)
     assert result.supported or not result.supported_strict
