@@ -111,8 +111,8 @@ def _gather(cases: Iterable[Case]) -> tuple[Floats, Floats, Floats, Floats, Ints
     """Predicted boxes with what they are compared with.
 
     Returns:
-        Predicted boxes (K, 4), the sizes (K, 2) of their clips and of the frames that the model was shown, NaN where
-        unknown, and true boxes (M, 4) with, for each, the index (M,) of a predicted box of the same second and question.
+        Predicted boxes (K, 4); the sizes (K, 2) of their clips and of the frames that the model was shown, NaN where
+        unknown; true boxes (M, 4), and for each the index (M,) of a predicted box of the same second and question.
     """
     boxes: list[Sequence[float]] = []
     frames: list[Sequence[float]] = []

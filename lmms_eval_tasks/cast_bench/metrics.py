@@ -43,6 +43,9 @@ ANSWER_METRICS = {
 FORMAT_METRICS = ("json_valid_rate", "schema_valid_rate", "recoverable_rate", "accuracy_diagnostic")
 """How much was lost to format."""
 
+BROKEN_DOWN = ("accuracy", "faithful", "im_tiou", "im_viou")
+"""The metrics that are also told by category, and for small and large boxes."""
+
 METRICS = (*ANSWER_METRICS, "faithful_strict", *GROUNDING_METRICS, "false_positives", *FORMAT_METRICS)
 """Every metric of `question_scores`. All are percent but ``false_positives``, instances per question."""
 
@@ -108,9 +111,7 @@ def score_questions(
         yield from _score_chunk(chunk, settings, convention)
 
 
-def _score_chunk(
-    cases: Sequence[tuple[Question, object]], settings: Settings, convention: Convention
-) -> list[Record]:
+def _score_chunk(cases: Sequence[tuple[Question, object]], settings: Settings, convention: Convention) -> list[Record]:
     readings = [
         read_both(response if isinstance(response, str) else "", question.letters) for question, response in cases
     ]

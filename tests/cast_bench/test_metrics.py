@@ -116,7 +116,10 @@ def test_sizes_belong_to_their_own_question() -> None:
     ]
     records = list(score_questions(cases, convention=Convention.XYXY_RESIZED))
     assert [question_scores(record)["im_viou"] for record in records] == [100, 100, None]
-    assert records[2].fields["grounding_reason"] == "xyxy_resized boxes, size of the frame that the model was shown unknown"
+    assert (
+        records[2].fields["grounding_reason"]
+        == "xyxy_resized boxes, size of the frame that the model was shown unknown"
+    )
 
 
 @pytest.mark.parametrize(("changes", "reason"), [({"asked": False}, "no clip"), ({"answer": None}, "no answer key")])

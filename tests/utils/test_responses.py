@@ -48,12 +48,14 @@ def test_every_bad_line_is_told(tmp_path: Path) -> None:
     path.write_bytes(b'{"id": "q", "response": "A"}\n[1]\nnot json\n\xff\xfe\n{"id": "q", "response": "B"}\n')
     with pytest.raises(InputError) as caught:
         read_responses(path)
+    expected = (
+        "Expected an object with id and response, or with predict and a prompt that has Question: and Options:, "
+        "or a line of a sample log of one of our tasks"
+    )
     assert str(caught.value) == (
         f"{path} cannot be replayed: 4 problems.\n"
-        "  r.jsonl, line 2: Expected an object with id and response, or a line of a sample log of one of our tasks, "
-        "but got '[1]'.\n"
-        "  r.jsonl, line 3: Expected an object with id and response, or a line of a sample log of one of our tasks, "
-        "but got 'not json'.\n"
+        f"  r.jsonl, line 2: {expected}, but got '[1]'.\n"
+        f"  r.jsonl, line 3: {expected}, but got 'not json'.\n"
         "  r.jsonl, line 4: Expected UTF-8 text, but byte 1 of the line is not.\n"
         "  r.jsonl, line 5: Expected one response per item, but q is also at r.jsonl, line 1."
     )
