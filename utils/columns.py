@@ -26,13 +26,14 @@ class Column:
     cell: Callable[[Sequence[Records]], str]
 
 
-def score_column(heading: str, contributions: Callable[[Records], list[Contribution]]) -> Column:
+def score_column(heading: str, contributions: Callable[[Records], list[Contribution]], stacked: bool = False) -> Column:
     """A score with its 95% bootstrap interval over groups (10,000 draws, seed 0).
 
     Args:
         heading: What the column shows.
         contributions: What each group of a part's records adds to the score's numerator and denominator. The score is
             the unweighted mean over the parts, ``N/A`` where a part has none.
+        stacked: Whether the interval stands below the score, for tables of many scores.
     """
 
     def cell(parts: Sequence[Records]) -> str:
@@ -41,19 +42,19 @@ def score_column(heading: str, contributions: Callable[[Records], list[Contribut
         interval = macro_interval(found)
         if score is None or interval is None:
             return "N/A"
-        return f"{score:.1f} [{interval[0]:.1f}, {interval[1]:.1f}]"
+        return f"{score:.1f}{chr(10) if stacked else ' '}[{interval[0]:.1f}, {interval[1]:.1f}]"
 
     return Column(heading, cell)
 
 
-def share_column(outcome: Outcome) -> Column:
-    """Percent of all items that had an outcome."""
+def share_column(*outcomes: Outcome) -> Column:
+    """Percent of all items that had an outcome, for each of the outcomes."""
 
     def cell(parts: Sequence[Records]) -> str:
         counts = Counter(record.outcome for part in parts for record in part)
-        return f"{100.0 * counts[outcome] / counts.total():.1f}"
+        return " / ".join(f"{100.0 * counts[outcome] / counts.total():.1f}" for outcome in outcomes)
 
-    return Column(f"{outcome.value} %", cell)
+    return Column(f"{' / '.join(outcome.value for outcome in outcomes)} %", cell)
 
 
 def count_column(heading: str, count: Callable[[Records], int]) -> Column:

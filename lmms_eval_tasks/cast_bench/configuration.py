@@ -61,21 +61,19 @@ def read_configuration(kwargs: Mapping[str, Any] | None, environment: Mapping[st
     given = dict(kwargs or {})
     problems = Problems()
     where = "lmms_eval_specific_kwargs"
-    boxes = {key: given[key] for key in ("boxes", "min_pixels", "max_pixels") if key in given}
-    if environment.get(BOXES):
-        where_boxes, boxes = BOXES, _split(environment[BOXES], problems)
-    else:
-        where_boxes = where
+    overridden = environment.get(BOXES)
+    boxes, where_boxes = (_split(overridden, problems), BOXES) if overridden else (given, where)
     convention = _read_convention(boxes.get("boxes", Convention.XYXY_PX.value), where_boxes, problems)
     limits = _read_limits(boxes, where_boxes, problems)
+    coverage_aware: object = given.get("coverage_aware", DEFAULTS.coverage_aware)
+    if not isinstance(coverage_aware, bool):
+        problems.add(where, f"Expected coverage_aware to be true or false, but got {coverage_aware!r}.")
     settings = Settings(
         eps_overlap=_read_number(given, "eps_overlap", DEFAULTS.eps_overlap, 0, None, where, problems),
         tau_t=_read_number(given, "tau_t", DEFAULTS.tau_t, 0, 1, where, problems),
         tau_st=_read_number(given, "tau_st", DEFAULTS.tau_st, 0, 1, where, problems),
-        coverage_aware=given.get("coverage_aware", DEFAULTS.coverage_aware),
+        coverage_aware=bool(coverage_aware),
     )
-    if not isinstance(settings.coverage_aware, bool):
-        problems.add(where, f"Expected coverage_aware to be true or false, but got {settings.coverage_aware!r}.")
     try:
         prompt = choose_prompt({"prompt": PROMPT, **given})
     except KeyError as error:

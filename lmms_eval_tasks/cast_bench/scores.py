@@ -15,10 +15,8 @@ SHOWN = {"accuracy": "accuracy %", "faithful": "faithful %", "im_tiou": "IM-tIoU
 def columns(task: str) -> tuple[Column, ...]:
     """The columns of one of its tasks; intervals are over clips, as questions about one clip are not independent."""
     return (
-        *(score_column(heading, partial(_contributions, name)) for name, heading in SHOWN.items()),
-        share_column(Outcome.UNPARSED),
-        share_column(Outcome.UNSCORED),
-        count_column("clips", lambda records: len(by_group(records))),
+        *(score_column(heading, partial(_contributions, name), stacked=True) for name, heading in SHOWN.items()),
+        share_column(Outcome.UNPARSED, Outcome.UNSCORED),
         count_column("questions", len),
     )
 
