@@ -6,6 +6,7 @@ import importlib
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
+from rich import box
 from rich.table import Table
 
 from lmms_eval_tasks.utils.card import benchmarks
@@ -41,7 +42,7 @@ def _parts(run: Run) -> Iterator[tuple[str, list[Records]]]:
 def score_tables(runs: Sequence[Run], only: str = "") -> list[Table]:
     """One table per task or group that a run holds: a row per run.
 
-    Scores in percent with their 95% bootstrap interval (10,000 draws, seed 0), shares of unparsed and unscored items,
+    Scores in percent with their 95% bootstrap interval (10,000 draws, seed 0), percent of unparsed and unscored items,
     and how many are behind the scores; which scores, the benchmark says. A group's scores are the unweighted mean over
     its tasks.
 
@@ -97,7 +98,7 @@ def stratum_tables(run: Run, columns: Sequence[str], only: str = "") -> list[Tab
         shown = columns_of(task)
         table = _new_table(task, [run], " × ".join(columns), shown)
         for values in sorted(strata):
-            table.add_row(" ".join(values), *(column.cell([strata[values]]) for column in shown))
+            table.add_row(" ".join(values).replace("_", " "), *(column.cell([strata[values]]) for column in shown))
         table.add_row("all", *(column.cell([records]) for column in shown))
         tables.append(table)
     return tables
@@ -106,8 +107,9 @@ def stratum_tables(run: Run, columns: Sequence[str], only: str = "") -> list[Tab
 def _new_table(name: str, runs: Sequence[Run], first: str, columns: Sequence[Column]) -> Table:
     versions = sorted({run.versions.get(name, "?") for run in runs})
     sample = "; SAMPLE DATA, not the benchmark" if any(run.sample for run in runs) else ""
-    table = Table(title=f"{name} (version {', '.join(versions)}{sample})", title_justify="left")
+    title = f"{name} (version {', '.join(versions)}{sample})"
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column(first, overflow="fold")
     for column in columns:
-        table.add_column(column.heading, justify="right")
+        table.add_column(column.heading, justify="right", no_wrap=True)
     return table

@@ -47,14 +47,14 @@ def score_column(heading: str, contributions: Callable[[Records], list[Contribut
     return Column(heading, cell)
 
 
-def share_column(*outcomes: Outcome) -> Column:
-    """Percent of all items that had an outcome, for each of the outcomes."""
+def share_column(outcome: Outcome) -> Column:
+    """Percent of all items that had an outcome."""
 
     def cell(parts: Sequence[Records]) -> str:
         counts = Counter(record.outcome for part in parts for record in part)
-        return " / ".join(f"{100.0 * counts[outcome] / counts.total():.1f}" for outcome in outcomes)
+        return f"{100.0 * counts[outcome] / counts.total():.1f}"
 
-    return Column(f"{' / '.join(outcome.value for outcome in outcomes)} %", cell)
+    return Column(outcome.value, cell)
 
 
 def count_column(heading: str, count: Callable[[Records], int]) -> Column:
@@ -99,9 +99,9 @@ def _official_pairs(parts: Sequence[Records]) -> str:
 
 
 PAIR_COLUMNS = (
-    score_column("pair acc. %", _pairs),
-    score_column("single acc. %", _items),
-    Column("pair, official", _official_pairs),
+    score_column("pair accuracy", _pairs),
+    score_column("single accuracy", _items),
+    Column("official", _official_pairs),
     share_column(Outcome.UNPARSED),
     share_column(Outcome.UNSCORED),
     count_column("pairs", lambda records: _counted(records).groups),

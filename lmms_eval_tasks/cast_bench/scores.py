@@ -9,14 +9,15 @@ from lmms_eval_tasks.utils.bootstrap import Contribution
 from lmms_eval_tasks.utils.columns import Column, Records, by_group, count_column, score_column, share_column
 from lmms_eval_tasks.utils.records import Outcome
 
-SHOWN = {"accuracy": "accuracy %", "faithful": "faithful %", "im_tiou": "IM-tIoU %", "im_viou": "IM-vIoU %"}
+SHOWN = {"accuracy": "accuracy", "faithful": "faithful", "im_tiou": "IM-tIoU", "im_viou": "IM-vIoU"}
 
 
 def columns(task: str) -> tuple[Column, ...]:
     """The columns of one of its tasks; intervals are over clips, as questions about one clip are not independent."""
     return (
         *(score_column(heading, partial(_contributions, name), stacked=True) for name, heading in SHOWN.items()),
-        share_column(Outcome.UNPARSED, Outcome.UNSCORED),
+        share_column(Outcome.UNPARSED),
+        share_column(Outcome.UNSCORED),
         count_column("questions", len),
     )
 
