@@ -239,21 +239,21 @@ def _warnings(items: list[dict[str, Any]]) -> list[str]:
     found = []
     unknown = Counter(item["question_type"] for item in items if item["category"] == OTHER)
     if unknown:
-        names = ", ".join(f"`{kind}` ({number})" for kind, number in unknown.most_common(_SHOWN))
+        names = ", ".join(f"`{kind}` {number}" for kind, number in unknown.most_common(_SHOWN))
         more = f", … and {len(unknown) - _SHOWN} more" if len(unknown) > _SHOWN else ""
         found.append(
-            f"{unknown.total()} questions are of a type that belongs to no known category: {names}{more}. "
-            f"They count overall and as `{OTHER}`."
+            f"Questions of a type that belongs to no known category: {unknown.total()} ({names}{more}). They count "
+            "overall and in no category."
         )
     repeated = [question for question, number in Counter(item["question"] for item in items).items() if number > 1]
     if repeated:
         found.append(
-            f"{len(repeated)} questions are asked more than once, such as {_shorten(repeated[0])}. They are scored one "
+            f"Questions asked more than once: {len(repeated)}, such as {_shorten(repeated[0])}. They are scored one "
             "by one here; the official script joins by the question alone and keeps the last."
         )
     alike = [item["item_id"] for item in items if len(set(item["options"])) < len(item["options"])]
     if alike:
-        found.append(f"{len(alike)} questions have two options of the same text, such as {alike[0]}.")
+        found.append(f"Questions with two options of the same text: {len(alike)}, such as {alike[0]}.")
     return found
 
 

@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from cast_bench import answer_with_truth
 
 from lmms_eval_tasks.cast_bench.metrics import official_overall, official_per_question, score_questions
 from lmms_eval_tasks.utils.boxes import Convention
@@ -106,13 +107,3 @@ def test_the_truth_as_prediction(name: str, eps: int, plain: ModuleType, predict
     assert overall == pytest.approx(EXPECTED["gt_as_prediction_ceiling"][name], abs=1e-9)
     assert round(overall["qa_temporal_m_tiou_pergt"], 5) == 0.98542
     assert round(overall["qa_st_m_viou_pergt"], 5) == 0.96376
-
-
-def answer_with_truth(row: dict[str, Any]) -> str:
-    """A response that repeats a question's true evidence."""
-    grouped: dict[str, list[dict[str, Any]]] = {}
-    for entry in json.loads(row["evidence"]):
-        boxes = entry.get("bboxes_in_range") or {}
-        grouped.setdefault(entry["evidence_instance_id"], []).append({**entry, "bboxes_in_time_range": boxes})
-    instances = [{"instance_name": name, "evidences": evidences} for name, evidences in grouped.items()]
-    return json.dumps({"instances": instances, "answer_choice": row["answer"]})
