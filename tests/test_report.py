@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from lmms_eval_tasks.report import score_tables, stratum_tables
+from lmms_eval_tasks.cast_bench.metrics import Question, score_question
+from lmms_eval_tasks.report import columns_of, score_tables, stratum_tables
+from lmms_eval_tasks.utils.evidence import read_truth
 from lmms_eval_tasks.utils.problems import InputError
 from lmms_eval_tasks.utils.records import Outcome, Record
 from lmms_eval_tasks.utils.runs import Run, read_run
@@ -103,3 +105,44 @@ def test_an_unknown_stratum_names_the_known_ones() -> None:
     run = Run(Path("x"), "m", {"one": records("one", [RIGHT])}, {}, {}, False)
     with pytest.raises(InputError, match="Expected strata of one, any of type, difficulty, but got colour"):
         stratum_tables(run, ["colour"])
+
+
+def test_each_benchmark_says_what_is_shown() -> None:
+    headings = {
+        task: [column.heading for column in columns_of(task)] for task in ("causalvqa_paired", "mvp_mini", "one")
+    }
+    assert len({tuple(found) for found in headings.values()}) == 1
+    assert [column.heading for column in columns_of("cast_bench")] == [
+        "accuracy", "faithful", "IM-tIoU", "IM-vIoU", "unparsed", "unscored", "questions",
+    ]  # fmt: skip
+
+
+def test_a_run_of_questions_with_evidence(tmp_path: Path) -> None:
+    evidence = {"evidence_start_time": "00:00", "evidence_end_time": "00:02", "evidence_instance_id": "p"}
+    boxes = {str(second): [0, 0, 100, 100] for second in range(3)}
+    truth = read_truth([{**evidence, "bboxes_in_range": boxes}])
+    said = {
+        **evidence,
+        "evidence_rationale": "r",
+        "bboxes_in_time_range": {f"00:0{key}": box for key, box in boxes.items()},
+    }
+    found = []
+    for index in range(8):
+        question = Question(f"q{index}", f"clip{index // 2}", "causal_explanation", "A", truth, asked=index != 7)
+        instances = [{"instance_name": "p", "evidences": [said]}] if index % 2 else []
+        response = json.dumps({"instances": instances, "answer_choice": "A" if index else "(A)"})
+        found.append(score_question(question, response))
+    run = read_run(write_run(tmp_path, cast_bench=tuple(found)))
+    for tables in (score_tables([run]), stratum_tables(run, ["category", "size"])):
+        lines = printed(tables).splitlines()
+        assert max(map(len, lines)) <= 100
+        (at,) = [at for at, line in enumerate(lines) if line.strip().startswith(("replay", "all"))]
+        # Six of seven right; three of seven with evidence; one of eight unparsed, one unscored.
+        assert lines[at].split()[1:] == ["85.7", "42.9", "42.9", "42.9", "12.5", "12.5", "8"]
+        assert lines[at + 1].count("[") == 4
+
+
+def test_a_group_of_several_benchmarks_is_shown_task_by_task(tmp_path: Path) -> None:
+    run = read_run(write_run(tmp_path, causalvqa_x=records("c", [RIGHT]), mvp_x=records("m", [RIGHT])))
+    assert list(run.groups) == ["both"]
+    assert [str(table.title).split()[0] for table in score_tables([run])] == ["causalvqa_x", "mvp_x"]
