@@ -10,7 +10,7 @@ from rich import box
 from rich.table import Table
 
 from lmms_eval_tasks.utils.card import benchmarks
-from lmms_eval_tasks.utils.columns import PAIR_COLUMNS, Column, Records
+from lmms_eval_tasks.utils.columns import PAIR_COLUMNS, Column
 from lmms_eval_tasks.utils.problems import InputError
 from lmms_eval_tasks.utils.records import Record
 from lmms_eval_tasks.utils.runs import Run

@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 from cast_bench import EVIDENCE, ROW, row, write_release
+from hypothesis import given
+from hypothesis import strategies as st
 from raw_releases import contents
 from releases import write_clip
 
 from lmms_eval_tasks.cast_bench.card import CATEGORIES
 from lmms_eval_tasks.cast_bench.prepare import prepare
-from lmms_eval_tasks.cast_bench.released import question_types
+from lmms_eval_tasks.cast_bench.released import question_types, read_items
 from lmms_eval_tasks.utils.home import clip_path, load_table, read_manifest
 from lmms_eval_tasks.utils.problems import InputError
 
@@ -220,6 +222,30 @@ def test_what_is_odd_is_told_and_prepared(tmp_path: Path) -> None:
         "Questions with two options of the same text: 1, such as sav_000001_4.",
     ]
     assert load_table("cast_bench", "test", require_clips=False)["item_id"] == [f"sav_000001_{n}" for n in (1, 2, 3, 4)]
+
+
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from([*ROW, *EVIDENCE, "A", "0"]), inner),
+    max_leaves=8,
+)
+
+
+@given(changes=st.dictionaries(st.sampled_from([*ROW, "distractor_types"]), anything), evidence=st.lists(anything))
+def test_any_row_is_read_or_told(changes: dict[str, Any], evidence: list[Any]) -> None:
+    for released in (
+        {**ROW, **changes},
+        {**ROW, "evidence": json.dumps(evidence)},
+        row(*[{"bboxes_in_range": changes}]),
+    ):
+        items, problems, _ = read_items(json.dumps(released).encode())
+        assert bool(items) != bool(len(problems))
+
+
+@given(content=st.binary(max_size=64))
+def test_any_bytes_are_read_or_told(content: bytes) -> None:
+    _, problems, _ = read_items(content)
+    assert len(problems)
 
 
 def test_kinds_of_options_where_they_are_released(tmp_path: Path) -> None:
