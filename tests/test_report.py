@@ -75,6 +75,18 @@ def test_a_run_without_a_sample_log_says_how_to_get_one(tmp_path: Path) -> None:
         read_run(root)
 
 
+def test_other_peoples_tasks_are_left_out(tmp_path: Path) -> None:
+    root = write_run(tmp_path, one=records("one", [RIGHT]), theirs=())
+    (log,) = root.rglob("*_samples_theirs.jsonl")
+    log.write_text('{"doc_id": 0, "acc": 1.0}\n', encoding="utf-8")
+    assert list(read_run(root).records) == ["one"]
+
+
+def test_a_run_of_other_peoples_tasks_alone_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="Expected a task of ours, but the run has none"):
+        read_run(write_run(tmp_path, theirs=()))
+
+
 def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="holds no run: Expected a file"):
         read_run(tmp_path)
@@ -88,10 +100,10 @@ def test_scores_of_a_group_are_the_mean_of_its_tasks(tmp_path: Path) -> None:
     assert "SAMPLE DATA, not the benchmark" in text
     (row,) = [line for line in text.splitlines() if line.strip().startswith("replay")]
     cells = re.split(r"\s{2,}", row.strip())
-    # Pairs: 3 of 4 and 0 of 2; items: 7 of 8 and 3 of 5; 1 of 14 unparsed, 1 of 14 unscored.
+    # Pairs: 3 of 4 and 0 of 2; items: 7 of 8 and 3 of 5; none and 1 of 6 unparsed, as many unscored.
     assert cells[1].startswith("37.5 [")
     assert cells[2].startswith("73.8 [")
-    assert cells[3:] == ["37.5", "7.1", "7.1", "6"]
+    assert cells[3:] == ["37.5", "8.3", "8.3", "6"]
 
 
 def test_tables_fit_a_hundred_columns(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from lmms_eval_tasks.utils.problems import InputError, Problems
+from lmms_eval_tasks.utils.records import NOT_ASKED
 
 SAMPLE_LOG = "_samples_"
 ItemKey = tuple[str | None, str]
@@ -124,16 +125,17 @@ def read_responses(source: Path) -> SavedResponses:
     A line is ``{"id": item_id, "response": text}``, with an optional ``"task"``; or ``{"prompt": text, "predict":
     text}``; or a line of an lmms-eval sample log of one of our tasks, which holds the item's record and the response. A
     sample log belongs to the task in its file name (``…_samples_<task>.jsonl``). Items that a run could not ask, for
-    want of a clip, hold no response.
+    want of a clip, hold `NOT_ASKED`.
 
     Args:
-        source: A file, or a folder in which every ``.jsonl`` sample log is read, also those in its sub-folders.
+        source: A file, or a folder whose sample logs are read, also those of its sub-folders; of several runs of a task
+            in one folder the latest.
 
     Raises:
         InputError: where there is nothing to read, a line is none of the three, or an item is answered twice; all
             such lines are listed.
     """
-    files = sorted(source.rglob(f"*{SAMPLE_LOG}*.jsonl")) if source.is_dir() else [source]
+    files = _latest_logs(source) if source.is_dir() else [source]
     if not files or not all(file.is_file() for file in files):
         raise InputError(
             f"{source} cannot be replayed: Expected a file of responses or a folder of sample logs "
@@ -154,8 +156,6 @@ def read_responses(source: Path) -> SavedResponses:
                 )
                 continue
             key, response = entry
-            if response is None:
-                continue
             if key in first_seen:
                 name = repr(key.question[:60]) if isinstance(key, Asked) else key[1]
                 problems.add(where, f"Expected one response per item, but {name} is also at {first_seen[key]}.")
@@ -167,6 +167,14 @@ def read_responses(source: Path) -> SavedResponses:
                 saved.by_item[key] = response
     problems.raise_if_any(f"{source} cannot be replayed")
     return saved
+
+
+def _latest_logs(folder: Path) -> list[Path]:
+    """The sample logs in a folder and below; of several runs of a task in one folder the latest, by their date."""
+    latest: dict[tuple[Path, str], Path] = {}
+    for log in sorted(folder.rglob(f"*{SAMPLE_LOG}*.jsonl")):
+        latest[log.parent, log.stem.partition(SAMPLE_LOG)[2]] = log
+    return list(latest.values())
 
 
 def _lines(file: Path, problems: Problems) -> Iterator[tuple[str, str]]:
@@ -181,8 +189,8 @@ def _lines(file: Path, problems: Problems) -> Iterator[tuple[str, str]]:
             yield where, text
 
 
-def _read_line(text: str, task: str | None) -> tuple[ItemKey | Asked, str | None] | None:
-    """Key and response of one line, the response None where the item was not asked; None for any other line."""
+def _read_line(text: str, task: str | None) -> tuple[ItemKey | Asked, str] | None:
+    """Key and response of one line; None for a line that is none of the three."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -201,14 +209,14 @@ def _read_line(text: str, task: str | None) -> tuple[ItemKey | Asked, str | None
     return None
 
 
-def _read_logged(value: Mapping[str, Any], task: str | None) -> tuple[ItemKey, str | None] | None:
+def _read_logged(value: Mapping[str, Any], task: str | None) -> tuple[ItemKey, str] | None:
     record = value["record"]
     if not isinstance(record, dict) or not isinstance(record.get("item_id"), str):
         return None
     key = (task, record["item_id"])
     fields = record.get("fields")
     if isinstance(fields, dict) and "no clip" in (fields.get("reason"), fields.get("answer_reason")):
-        return key, None
+        return key, NOT_ASKED
     # The host leaves `resps` out where it equals `filtered_resps`, and nests either by requests and repeats.
     response = value.get("resps", value.get("filtered_resps"))
     while isinstance(response, list) and response:

@@ -8,7 +8,7 @@ from typing import Any
 
 from lmms_eval_tasks.utils.boxes import Convention, Frame
 from lmms_eval_tasks.utils.grounding import DEFAULTS, Settings
-from lmms_eval_tasks.utils.problems import Problems
+from lmms_eval_tasks.utils.problems import InputError, Problems
 from lmms_eval_tasks.utils.prompts import Prompt, choose_prompt, read_prompt
 from lmms_eval_tasks.utils.shown_frames import PixelLimits, shown_frame
 
@@ -76,8 +76,8 @@ def read_configuration(kwargs: Mapping[str, Any] | None, environment: Mapping[st
     )
     try:
         prompt = choose_prompt({"prompt": PROMPT, **given})
-    except KeyError as error:
-        problems.add("prompt", str(error.args[0]))
+    except InputError as error:
+        problems.add("prompt", str(error))
         prompt = read_prompt(PROMPT)
     problems.raise_if_any("CaST-Bench cannot be run as configured")
     return Configuration(prompt, convention, limits, settings)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import PurePosixPath
 from string import ascii_uppercase
 from typing import Any
@@ -21,12 +22,13 @@ from lmms_eval_tasks.cast_bench.metrics import (
     score_question,
     score_questions,
 )
-from lmms_eval_tasks.hosting import output_notice, session, stop_all_ranks, submissions_dir
+from lmms_eval_tasks.hosting import session, submissions_dir, tell_submission
 from lmms_eval_tasks.utils.box_conventions import Case, ConventionDiagnosis, diagnose_convention
+from lmms_eval_tasks.utils.choice import NO_CLIP
 from lmms_eval_tasks.utils.evidence import read_official, read_truth
 from lmms_eval_tasks.utils.home import load_table, media_path
 from lmms_eval_tasks.utils.problems import InputError
-from lmms_eval_tasks.utils.records import Outcome, Record
+from lmms_eval_tasks.utils.records import NOT_ASKED, Outcome, Record
 from lmms_eval_tasks.utils.shown_frames import qwen_limits
 from lmms_eval_tasks.utils.submissions import replace_text, write_rows
 
@@ -41,7 +43,8 @@ def doc_to_visual(doc: Mapping[str, Any]) -> list[str]:
 
 def doc_to_text(doc: Mapping[str, Any], lmms_eval_specific_kwargs: Mapping[str, Any] | None = None) -> str:
     """The prompt: question, options, and the form of the answer."""
-    return _ask(doc, _configure(lmms_eval_specific_kwargs))
+    text = _ask(doc, _configure(lmms_eval_specific_kwargs))
+    return text if doc["asked"] else f"{NO_CLIP}\n{text}"
 
 
 def doc_to_target(doc: Mapping[str, Any]) -> str:
@@ -53,14 +56,15 @@ def process_results(doc: Mapping[str, Any], results: list[Any]) -> dict[str, Any
     """Grade the first response and hand it to every score that the question counts in."""
     response = results[0] if results else ""
     configuration = _configuration()
-    question = read_question(doc, configuration)
+    asked = doc["asked"] and response != NOT_ASKED
+    question = replace(read_question(doc, configuration), asked=asked)
     record = score_question(question, response, configuration.settings, configuration.convention)
     items = metric_items(record, doc["option_kinds"])
     items["submission_rows"] = {
         "split": doc["split"],
         "item_id": record.item_id,
         "predict": response if isinstance(response, str) else "",
-        "asked": doc["asked"],
+        "asked": asked,
     }
     return {**items, "sample_data": 100.0} if doc["sample"] else items
 
@@ -147,7 +151,7 @@ def submission_rows(items: Sequence[Mapping[str, Any]], args: Any) -> int | None
     records = list(score_questions(cases, configuration.settings, configuration.convention))
     overall = official_overall(records, configuration.settings, PREDICTIONS, missing=len(table) - written)
     replace_text(folder / METRICS_FILE, json.dumps(overall, indent=2) + "\n")
-    logger.info(output_notice(written, len(table), 0, path))
+    tell_submission(path, written, len(table), 0)
     scored = overall["overall_per_qa"]["n_qas"]
     if scored < written:
         logger.warning(f"{folder / METRICS_FILE} is about the {scored} of {written} questions that could be scored.")
@@ -162,9 +166,9 @@ def _configure(kwargs: Mapping[str, Any] | None) -> Configuration:
     try:
         chosen = read_configuration(kwargs, os.environ)
     except InputError as error:
-        stop_all_ranks(str(error))
+        raise SystemExit(f"\n{error}") from None
     if session.configurations.setdefault(CARD.name, chosen) != chosen:
-        stop_all_ranks("Tasks of this run ask CaST-Bench in different configurations: run them one at a time.")
+        raise SystemExit("\nTasks of this run ask CaST-Bench in different configurations: run them one at a time.")
     return chosen
 
 

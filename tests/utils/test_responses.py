@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from lmms_eval_tasks.utils.problems import InputError
+from lmms_eval_tasks.utils.records import NOT_ASKED
 from lmms_eval_tasks.utils.responses import Asked, prompt_question, read_responses
 
 
@@ -39,9 +40,9 @@ def test_a_folder_of_sample_logs_keeps_tasks_apart(tmp_path: Path) -> None:
     assert saved.find("two", "q") == "<think>x</think>B"
 
 
-def test_an_item_that_was_never_asked_holds_no_response(tmp_path: Path) -> None:
+def test_an_item_that_was_never_asked_stays_so(tmp_path: Path) -> None:
     line = {"record": {"item_id": "q", "fields": {"reason": "no clip"}}, "filtered_resps": "A"}
-    assert read_responses(write(tmp_path / "d_samples_one.jsonl", line)).find("one", "q") is None
+    assert read_responses(write(tmp_path / "d_samples_one.jsonl", line)).find("one", "q") == NOT_ASKED
 
 
 def test_every_bad_line_is_told(tmp_path: Path) -> None:
@@ -152,6 +153,19 @@ def test_no_line_takes_another_questions_place(tmp_path: Path) -> None:
     assert "line 2: " in (saved.unmatched([Asked.of("First?", ["a", "b"]), known], path) or "")
 
 
-def test_a_question_that_evidence_was_not_asked_for_holds_no_response(tmp_path: Path) -> None:
+def test_a_question_that_was_never_asked_for_evidence_stays_so(tmp_path: Path) -> None:
     line = {"record": {"item_id": "q", "fields": {"answer_reason": "no clip"}}, "filtered_resps": "A"}
-    assert read_responses(write(tmp_path / "d_samples_one.jsonl", line)).find("one", "q") is None
+    assert read_responses(write(tmp_path / "d_samples_one.jsonl", line)).find("one", "q") == NOT_ASKED
+
+
+def test_of_two_runs_in_one_folder_the_latest_is_read(tmp_path: Path) -> None:
+    write(tmp_path / "20261101_samples_one.jsonl", logged("q", filtered_resps="A"))
+    write(tmp_path / "20261102_samples_one.jsonl", logged("q", filtered_resps="B"))
+    assert read_responses(tmp_path).find("one", "q") == "B"
+
+
+def test_two_models_in_one_folder_are_not_mixed(tmp_path: Path) -> None:
+    for model in ("this", "that"):
+        write(tmp_path / model / "20261101_samples_one.jsonl", logged("q", filtered_resps="A"))
+    with pytest.raises(InputError, match="Expected one response per item, but q is also at"):
+        read_responses(tmp_path)
