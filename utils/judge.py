@@ -239,17 +239,30 @@ class Judge(Generic[R]):
             with self._lock:
                 del self._under_way[key]
 
-    def judge_all(self, cases: Sequence[Case], progress: Progress = silent) -> list[Verdict[R]]:
-        """Judge cases, several at once; the verdicts are in the order of the cases."""
+    def judge_all(self, cases: Sequence[Case | Callable[[], Case]], progress: Progress = silent) -> list[Verdict[R]]:
+        """Judge cases, several at once.
+
+        Args:
+            cases: The cases, or what makes each when its turn comes, so that not all images are held at once. What
+                such a maker raises ends the whole, with the replies accepted until then kept.
+            progress: Told after each case.
+
+        Returns:
+            The verdicts, in the order of the cases.
+        """
         with ThreadPoolExecutor(self.limits.concurrent, thread_name_prefix="judge") as pool:
-            futures = [pool.submit(self.judge, case) for case in cases]
+            futures = [pool.submit(self._judge_made, case) for case in cases]
             try:
-                for done, _ in enumerate(as_completed(futures), start=1):
+                for done, future in enumerate(as_completed(futures), start=1):
+                    future.result()
                     progress("judging", done, len(futures))
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
         return [future.result() for future in futures]
+
+    def _judge_made(self, case: Case | Callable[[], Case]) -> Verdict[R]:
+        return self.judge(case if isinstance(case, Case) else case())
 
     def _find(self, key: str, case: Case) -> Verdict[R] | None:
         kept = self._cache.find(key)

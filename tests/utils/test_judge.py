@@ -4,6 +4,7 @@ import json
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -114,10 +115,8 @@ JSON = st.recursive(
 @settings(max_examples=200, deadline=None)
 @given(st.text(st.characters()) | JSON.map(lambda value: json.dumps(value)))
 def test_any_text_is_read_or_unreadable(text: str) -> None:
-    try:
+    with suppress(UnreadableReply):
         assert 0 <= read_reply(text, Grade).score <= 10
-    except UnreadableReply:
-        pass
 
 
 @settings(max_examples=50, deadline=None)
@@ -255,6 +254,35 @@ def test_verdicts_are_in_the_order_of_the_cases_and_requests_bounded(tmp_path: P
     assert [verdict.reply.score for verdict in verdicts if verdict.reply] == [i / 10 for i in range(40)]
     assert most == 4
     assert told == [("judging", i, 40) for i in range(1, 41)]
+
+
+def test_a_case_is_made_when_its_turn_comes(tmp_path: Path) -> None:
+    made: list[int] = []
+    judge = make(Scripted('{"score": 1}'), tmp_path, Limits(concurrent=1))
+
+    def maker(number: int) -> Callable[[], Case]:
+        def build() -> Case:
+            assert len(list(tmp_path.rglob("*.json"))) == number
+            made.append(number)
+            return Case(str(number), PROMPT, (bytes([number]),))
+
+        return build
+
+    assert [verdict.reason for verdict in judge.judge_all([maker(i) for i in range(5)])] == [None] * 5
+    assert made == list(range(5))
+
+
+def test_what_ends_the_whole_stops_asking_and_keeps_what_is_paid(tmp_path: Path) -> None:
+    send = Scripted('{"score": 1}')
+    judge = make(send, tmp_path, Limits(concurrent=1))
+
+    def interrupted() -> Case:
+        time.sleep(0.05)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        judge.judge_all([case("0"), interrupted, *(case(str(i)) for i in range(1, 500))])
+    assert len(send.requests) == len(list(tmp_path.rglob("*.json"))) < 400
 
 
 def test_equal_cases_are_paid_for_once_even_at_the_same_time(tmp_path: Path) -> None:
