@@ -172,7 +172,7 @@ def read_reply(text: str, schema: type[R]) -> R:
         json.loads(said, object_pairs_hook=_refuse_repeats, parse_constant=_refuse_constant)
         return schema.model_validate_json(said, strict=True)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        first = error.errors(include_url=False)[0]
         where = ".".join(str(part) for part in first["loc"])
         raise UnreadableReply(_one_line(f"{where}: {first['msg']}" if where else first["msg"])) from None
     except (ValueError, RecursionError) as error:
