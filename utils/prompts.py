@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from string import Formatter
 from typing import Any
 
 from lmms_eval_tasks.utils.problems import InputError
@@ -15,6 +16,7 @@ from lmms_eval_tasks.utils.problems import InputError
 CHOICE = "LMMS_EVAL_TASKS_PROMPT"
 DEFAULT = "mcq_letter"
 OFFICIAL = "official"
+QUESTION_AND_OPTIONS = frozenset({"question", "options"})
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,11 @@ class Prompt:
 
     prompt_id: str
     text: str
+
+    @property
+    def fields(self) -> frozenset[str]:
+        """Names of the fields that the text has."""
+        return frozenset(name for _, name, _, _ in Formatter().parse(self.text) if name is not None)
 
     @property
     def sha256(self) -> str:
@@ -67,20 +74,33 @@ def prompt_ids() -> tuple[str, ...]:
     return tuple(sorted(name.removesuffix(".txt") for name in names if name.endswith(".txt")))
 
 
-def choose_prompt(kwargs: Mapping[str, Any] | None, official: Callable[[], Prompt] | None = None) -> Prompt:
+def choose_prompt(
+    kwargs: Mapping[str, Any] | None,
+    official: Callable[[], Prompt] | None = None,
+    fields: frozenset[str] = QUESTION_AND_OPTIONS,
+) -> Prompt:
     """The prompt that a run asks with.
 
     Args:
         kwargs: A task's ``lmms_eval_specific_kwargs``; its ``prompt`` names one of our prompts, or ``official``.
             The environment variable LMMS_EVAL_TASKS_PROMPT, where set, wins for the whole run.
         official: Finds the benchmark's own prompt; None where the benchmark has none that can be had here.
+        fields: What the task asks with. One of our prompts with other fields would leave the options out, say.
 
     Raises:
-        InputError: where no prompt of that name is to be had.
+        InputError: where no prompt of that name is to be had, or it has other fields.
     """
     chosen = os.environ.get(CHOICE) or str((kwargs or {}).get("prompt", DEFAULT))
     if chosen != OFFICIAL:
-        return read_prompt(chosen)
+        prompt = read_prompt(chosen)
+        if prompt.fields != fields:
+            fit = ", ".join(prompt_id for prompt_id in prompt_ids() if read_prompt(prompt_id).fields == fields)
+            raise InputError(
+                f"Expected a prompt with {' and '.join(sorted(fields, reverse=True))}, one of {fit}, but got "
+                f"{chosen!r}, which has {' and '.join(sorted(prompt.fields, reverse=True))}. A run of several tasks "
+                f"can only have a {CHOICE} that suits all of them."
+            )
+        return prompt
     if official is None:
         raise InputError(
             f"Expected {CHOICE} to be one of {', '.join(prompt_ids())}, but got {OFFICIAL}: the official prompt of "

@@ -6,7 +6,15 @@ from lmms_eval_tasks.mvp.card import CARD
 from lmms_eval_tasks.mvp.hooks import doc_to_text, installed_official_prompt
 from lmms_eval_tasks.mvp.prompt import official_prompt
 from lmms_eval_tasks.utils.problems import InputError
-from lmms_eval_tasks.utils.prompts import CHOICE, Prompt, check_choice, choose_prompt, prompt_ids, read_prompt
+from lmms_eval_tasks.utils.prompts import (
+    CHOICE,
+    QUESTION_AND_OPTIONS,
+    Prompt,
+    check_choice,
+    choose_prompt,
+    prompt_ids,
+    read_prompt,
+)
 
 
 def test_braces_in_a_question_stay_as_they_are() -> None:
@@ -16,7 +24,19 @@ def test_braces_in_a_question_stay_as_they_are() -> None:
 
 @pytest.mark.parametrize("prompt_id", prompt_ids())
 def test_every_prompt_can_be_read(prompt_id: str) -> None:
-    assert "{" in read_prompt(prompt_id).text
+    assert read_prompt(prompt_id).fields in (QUESTION_AND_OPTIONS, {"question"}, {"case"})
+
+
+def test_a_prompt_that_would_leave_the_options_out_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    for chosen, fields in (("cast_bench_open", "question"), ("cast_bench_judge", "case")):
+        monkeypatch.setenv(CHOICE, chosen)
+        with pytest.raises(InputError) as caught:
+            choose_prompt({})
+        assert str(caught.value) == (
+            "Expected a prompt with question and options, one of cast_bench_evidence, mcq_letter, but got "
+            f"'{chosen}', which has {fields}. A run of several tasks can only have a LMMS_EVAL_TASKS_PROMPT that "
+            "suits all of them."
+        )
 
 
 def test_an_unknown_prompt_names_those_there_are() -> None:
