@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from loguru import logger
 
+from lmms_eval_tasks.judges import check_judge
+from lmms_eval_tasks.utils.card import read_card
 from lmms_eval_tasks.utils.home import load_table, read_manifest
 from lmms_eval_tasks.utils.problems import InputError
-from lmms_eval_tasks.utils.prompts import Prompt, check_choice, choose_prompt
+from lmms_eval_tasks.utils.prompts import QUESTION_AND_OPTIONS, Prompt, check_choice, choose_prompt
 
 if TYPE_CHECKING:
     import datasets
@@ -42,11 +44,12 @@ class Session:
 session = Session()
 
 
-def open_split(pointer: Mapping[str, str]) -> datasets.Dataset:
+def open_split(pointer: Mapping[str, Any]) -> datasets.Dataset:
     """The rows of the prepared table that a task's pointer file names.
 
     Args:
         pointer: ``{"benchmark": …, "split": …}`` and, where a task is a part of a split, ``"subset"``.
+            What `check_grading` reads of it is not looked at here.
 
     Returns:
         The table with the columns ``split``, ``sample`` (whether the data is simulated) and ``asked`` (False where the
@@ -68,13 +71,32 @@ def open_split(pointer: Mapping[str, str]) -> datasets.Dataset:
     return table
 
 
+def check_grading(pointer: Mapping[str, Any]) -> None:
+    """Refuse a run of a task that a judge grades, where the judge cannot be asked.
+
+    Args:
+        pointer: As for `open_split`, and ``"judged": true`` where the task needs the judge.
+
+    Raises:
+        InputError: where no judge is named, nor that there is to be none, or its settings cannot be used.
+    """
+    if not pointer.get("judged"):
+        return
+    try:
+        check_judge()
+    except InputError as error:
+        raise InputError(f"{read_card(pointer['benchmark']).title}'s free answers need a judge. {error}") from None
+
+
 def process_docs(dataset: datasets.Dataset) -> datasets.Dataset:
     """lmms-eval's ``process_docs``: swap a one-row pointer for the prepared table.
 
     Raises:
-        SystemExit: with the message of `open_split`; lmms-eval retries and hides every other exception.
+        SystemExit: with the message of `open_split` or `check_grading`; lmms-eval retries and hides every other
+            exception.
     """
     try:
+        check_grading(dataset[0])
         return open_split(dataset[0])
     except InputError as error:
         raise SystemExit(f"\n{error}") from None
@@ -132,13 +154,17 @@ def tell_submission(path: Path, rows: int, expected: int, empty: int) -> None:
     (logger.warning if len(parts) > 1 else logger.info)("; ".join(parts))
 
 
-def asked_prompt(kwargs: Mapping[str, Any] | None, official: Callable[[], Prompt] | None = None) -> Prompt:
+def asked_prompt(
+    kwargs: Mapping[str, Any] | None,
+    official: Callable[[], Prompt] | None = None,
+    fields: frozenset[str] = QUESTION_AND_OPTIONS,
+) -> Prompt:
     """`choose_prompt`, ending the run with its message where there is no such prompt.
 
     Raises:
         SystemExit: with that message; lmms-eval would print a traceback and end with status 0.
     """
     try:
-        return choose_prompt(kwargs, official)
+        return choose_prompt(kwargs, official, fields)
     except InputError as error:
         raise SystemExit(f"\n{error}") from None

@@ -117,8 +117,19 @@ def read_settings(text: str | None = None) -> JudgeSettings | None:
     except ValidationError as error:
         for found in error.errors(include_url=False):
             problems.add(".".join(map(str, found["loc"])), f"{found['msg']}, but got {found['input']!r}.")
-    problems.raise_if_any(f'The judge "{said}" cannot be asked')
+    problems.raise_if_any(f'The judge "{said}" cannot be asked' if said else "The judge cannot be asked")
     return settings
+
+
+def check_judge() -> None:
+    """Refuse a choice of judge that could not be asked, before anything is. Nothing is sent to find out.
+
+    Raises:
+        InputError: as `read_settings` and `open_judge`.
+    """
+    settings = read_settings()
+    if settings is not None:
+        _connect(settings)
 
 
 def open_judge(schema: type[R], settings: JudgeSettings, cache: ReplyCache | None = None) -> Judge[R]:

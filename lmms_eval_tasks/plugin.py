@@ -16,7 +16,7 @@ from typing import Any
 from lmms_eval.models.registry_v2 import ModelManifest
 from loguru import logger
 
-from lmms_eval_tasks.hosting import open_split, session, stop_if_any
+from lmms_eval_tasks.hosting import check_grading, open_split, session, stop_if_any
 from lmms_eval_tasks.utils.problems import InputError
 
 TASKS = Path(__file__).parent
@@ -108,19 +108,20 @@ def _hook_model_creation() -> None:
 
 
 def _check_prepared(index: Mapping[str, Any], names: list[str]) -> None:
-    """Stop before the model loads where one of our tasks lacks its data; the host loads tasks after the model."""
+    """Stop before the model loads where one of our tasks lacks data or judge; the host loads tasks after the model."""
     found: dict[str, None] = {}
     ours = {json.dumps(pointer): pointer for name in names for pointer in _pointers(index, name)}
     for pointer in ours.values():
-        try:
-            open_split(pointer)
-        except InputError as error:
-            found[str(error)] = None
+        for check in (open_split, check_grading):
+            try:
+                check(pointer)
+            except InputError as error:
+                found[str(error)] = None
     if ours:
         stop_if_any("\n\n".join(found) or None)
 
 
-def _pointers(index: Mapping[str, Any], name: str) -> Iterator[dict[str, str]]:
+def _pointers(index: Mapping[str, Any], name: str) -> Iterator[dict[str, Any]]:
     """The pointer of one of our tasks, or those of a group's or tag's tasks; nothing for other people's tasks."""
     from lmms_eval.utils import load_yaml_config
 

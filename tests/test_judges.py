@@ -13,7 +13,15 @@ from pydantic import BaseModel, Field
 
 import lmms_eval_tasks
 from lmms_eval_tasks import judges
-from lmms_eval_tasks.judges import JudgeSettings, open_judge, read_settings, retry_after, server_error, shared_judge
+from lmms_eval_tasks.judges import (
+    JudgeSettings,
+    check_judge,
+    open_judge,
+    read_settings,
+    retry_after,
+    server_error,
+    shared_judge,
+)
 from lmms_eval_tasks.utils.judge import Case, Judge
 from lmms_eval_tasks.utils.judge_cache import ReplyCache
 from lmms_eval_tasks.utils.problems import InputError
@@ -245,6 +253,18 @@ def test_every_wrong_setting_is_told_at_once() -> None:
         "  temperature: Input should be greater than or equal to 0, but got '-1'.\n"
         "  colour: Extra inputs are not permitted, but got 'red'."
     )
+
+
+def test_a_choice_is_checked_without_sending(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InputError, match=r"^The judge cannot be asked: 1 problem\.\n  model: Expected the name"):
+        check_judge()
+    for chosen in ("none", "model=m", "model=m,provider=local,url=http://127.0.0.1:1/v1"):
+        monkeypatch.setenv("LMMS_EVAL_TASKS_JUDGE", chosen)
+        check_judge()
+    monkeypatch.delenv("OPENAI_API_KEY")
+    monkeypatch.setenv("LMMS_EVAL_TASKS_JUDGE", "model=m")
+    with pytest.raises(InputError, match="Expected OPENAI_API_KEY to be set"):
+        check_judge()
 
 
 def test_a_missing_key_is_told_before_anything_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
