@@ -16,6 +16,7 @@ TASKS = {
     "causalvqa_paired": "task",
     "causalvqa_debug_paired": "task",
     "cast_bench": "task",
+    "cast_bench_open": "task",
     "mvp": "group",
     "mvp_mini": "group",
     **{

@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console
 
 from lmms_eval_tasks.cast_bench.metrics import Question, score_question
+from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS
 from lmms_eval_tasks.report import columns_of, score_tables, stratum_tables
 from lmms_eval_tasks.utils.evidence import read_truth
 from lmms_eval_tasks.utils.problems import InputError
@@ -152,6 +153,26 @@ def test_a_run_of_questions_with_evidence(tmp_path: Path) -> None:
         # Six of seven right; three of seven with evidence; one of eight unparsed, one unscored.
         assert lines[at].split()[1:] == ["85.7", "42.9", "42.9", "42.9", "12.5", "12.5", "8"]
         assert lines[at + 1].count("[") == 4
+
+
+def test_a_run_of_graded_answers(tmp_path: Path) -> None:
+    found = []
+    for index in range(8):
+        scores = dict.fromkeys(DIMENSIONS, 10.0 - index) if index < 6 else None
+        fields = {"scores": scores}
+        outcome = Outcome.WRONG if scores else Outcome.UNSCORED
+        stratum = {"category": "causal_explanation"}
+        found.append(Record(f"q{index}", f"clip{index // 2}", stratum, "key", "said", outcome, fields))
+    run = read_run(write_run(tmp_path, cast_bench_open=tuple(found)))
+    assert [column.heading for column in columns_of("cast_bench_open")] == [
+        "judge 0-10", "answer", "reasoning", "times", "evidence", "unparsed", "unscored", "questions",
+    ]  # fmt: skip
+    for tables in (score_tables([run]), stratum_tables(run, ["category"])):
+        lines = printed(tables).splitlines()
+        assert max(map(len, lines)) <= 100
+        (at,) = [at for at, line in enumerate(lines) if line.strip().startswith(("replay", "all"))]
+        assert lines[at].split()[1:] == [*["7.5"] * 5, "0.0", "25.0", "8"]
+        assert lines[at + 1].split() == ["[5.5,", "9.5]"]
 
 
 def test_a_group_of_several_benchmarks_is_shown_task_by_task(tmp_path: Path) -> None:

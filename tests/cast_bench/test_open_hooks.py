@@ -1,0 +1,162 @@
+"""What lmms-eval is handed for CaST-Bench's free answers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pytest
+import yaml
+from cast_bench import ROW, row, write_release
+
+from lmms_eval_tasks.cast_bench import open_hooks
+from lmms_eval_tasks.cast_bench.card import CATEGORIES
+from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS, Evidence, OpenEndedScores, OpenQuestion, judge_case
+from lmms_eval_tasks.cast_bench.prepare import prepare
+from lmms_eval_tasks.hosting import open_split, process_docs, session
+from lmms_eval_tasks.utils.judge import Case, Verdict
+from lmms_eval_tasks.utils.prompts import read_prompt
+from lmms_eval_tasks.utils.records import NOT_ASKED
+
+FOLDER = Path(open_hooks.__file__).parent
+POINTER = json.loads((FOLDER / "pointers" / "open.json").read_text(encoding="utf-8"))
+SIGNATURE = read_prompt("cast_bench_open").signature
+
+
+class Asked(list[Case]):
+    """A judge that notes what it is asked and gives 8, 6, 4 and 2."""
+
+    def judge(self, case: Case) -> Verdict[OpenEndedScores]:
+        self.append(case)
+        scores = OpenEndedScores(explanation="Mostly.", **dict(zip(DIMENSIONS, (8, 6, 4, 2), strict=True)))
+        return Verdict(scores, None, "served", case.prompt.signature)
+
+
+@pytest.fixture(autouse=True)
+def judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Asked:
+    monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "home"))
+    for name in ("LMMS_EVAL_TASKS_PROMPT", "LMMS_EVAL_TASKS_MISSING", "LMMS_EVAL_TASKS_JUDGE", "MODEL_VERSION"):
+        monkeypatch.delenv(name, raising=False)
+    session.start(clips_needed=False)
+    asked = Asked()
+    monkeypatch.setattr(open_hooks, "shared_judge", lambda schema: asked)
+    return asked
+
+
+def docs(tmp_path: Path, *rows: dict[str, Any]) -> list[dict[str, Any]]:
+    prepare(str(write_release(tmp_path / "release", rows)))
+    found: list[dict[str, Any]] = open_split(POINTER).to_list()
+    return found
+
+
+def declared() -> list[str]:
+    text = (FOLDER / "_open_template_yaml").read_text(encoding="utf-8").replace("!function ", "")
+    return [metric["metric"] for metric in yaml.safe_load(text)["metric_list"]]
+
+
+def test_every_score_of_an_answer_is_one_of_the_task_and_the_other_way_round(tmp_path: Path) -> None:
+    types = ("Why (Causal Reasons)", "Social Counterfactual", "Goal/Intent", "Behavioral Prediction")
+    handed: set[str] = set()
+    for doc in docs(tmp_path, *(row(question_type=kind) for kind in types)):
+        handed |= set(open_hooks.process_results(doc, ["It was thrown."]))
+    assert len(declared()) == len(set(declared()))
+    assert handed - {"record"} == set(declared()) - {"sample_data"}
+    assert {f"judge_score_{category}" for category in CATEGORIES} <= handed
+
+
+def test_a_model_is_asked_without_the_options(tmp_path: Path) -> None:
+    (doc,) = docs(tmp_path, ROW)
+    text = open_hooks.doc_to_text(doc)
+    assert doc["question"] in text and "mm:ss" in text
+    assert not [option for option in doc["options"] if option in text]
+    assert open_hooks.doc_to_text({**doc, "asked": False}).endswith(text)
+    assert open_hooks.doc_to_text({**doc, "asked": False}) != text
+    assert open_hooks.doc_to_target(doc) == "It was thrown."
+
+
+def test_the_judge_is_shown_the_right_option_and_the_evidence_as_released(tmp_path: Path, judge: Asked) -> None:
+    later = {"evidence_start_time": "00:07", "evidence_end_time": "00:09", "evidence_instance_id": "hand_2"}
+    (doc,) = docs(tmp_path, row({**later, "evidence_rationale": None}, {}))
+    items = open_hooks.process_results(doc, ["It was thrown."])
+    question = OpenQuestion(
+        item_id=doc["item_id"],
+        group_id="sav_000001",
+        question="Why does the ball roll?",
+        answer="It was thrown.",
+        evidence=(Evidence("00:07", "00:09", "hand_2", ""), Evidence("00:00", "00:02", "ball_1", "It rolls.")),
+        stratum={"category": "causal_explanation"},
+    )
+    assert judge == [judge_case(question, "It was thrown.")]
+    assert items["record"]["fields"]["prompt"] == SIGNATURE
+    assert items["record"]["fields"]["judge"] == {
+        "model": "served",
+        "prompt": read_prompt("cast_bench_judge").signature,
+    }
+    assert items["judge_score"] == {"group_id": "sav_000001", "value": 5, "score": 5}
+    assert [items[name] for name in DIMENSIONS] == [8, 6, 4, 2]
+    assert (items["n_scored"], items["n_unscored"], items["unscored_rate"], items["unparsed_rate"]) == (1, 0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said", "reason"),
+    [({"answer": None}, "It was thrown.", "no answer key"), ({}, NOT_ASKED, "no clip")],
+)
+def test_what_cannot_be_graded_is_not_a_score(
+    changes: dict[str, Any], said: str, reason: str, tmp_path: Path, judge: Asked
+) -> None:
+    (doc,) = docs(tmp_path, row(**changes))
+    items = open_hooks.process_results(doc, [said])
+    assert judge == []
+    assert items["record"]["fields"]["reason"] == reason
+    assert items["judge_score"] == {"group_id": "sav_000001", "value": None}
+    assert open_hooks.judge_score([items["judge_score"]]) is None
+    assert (items["n_scored"], items["n_unscored"], items["unscored_rate"]) == (0, 1, 100)
+    assert items["unparsed_rate"] == (None if reason == "no clip" else 0)
+    assert items["record"]["answered"] == (None if reason == "no clip" else said)
+
+
+@pytest.mark.parametrize("said", [[], [None], [""], [5]])
+def test_no_response_raises(said: list[Any], tmp_path: Path, judge: Asked) -> None:
+    (doc,) = docs(tmp_path, ROW)
+    items = open_hooks.process_results(doc, said)
+    assert (items["unparsed_rate"], items["n_scored"], items["judge_score"]["value"]) == (100, 1, 0)
+    assert judge == []
+
+
+def test_a_prompt_with_options_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (doc,) = docs(tmp_path, ROW)
+    monkeypatch.setenv("LMMS_EVAL_TASKS_PROMPT", "mcq_letter")
+    with pytest.raises(SystemExit, match="Expected a prompt with question, one of cast_bench_open, but got 'mcq_lett"):
+        open_hooks.doc_to_text(doc)
+
+
+def test_two_prompts_in_one_run_are_refused(tmp_path: Path) -> None:
+    (doc,) = docs(tmp_path, ROW)
+    session.configurations[open_hooks.TASK] = read_prompt("mcq_letter")
+    with pytest.raises(SystemExit, match="with different prompts: run them one at a time"):
+        open_hooks.doc_to_text(doc)
+
+
+def test_loading_without_a_judge_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = docs(tmp_path, ROW)
+    pointer: Any = datasets.Dataset.from_list([POINTER])
+    with pytest.raises(SystemExit, match=r"CaST-Bench's free answers need a judge\. The judge cannot be asked"):
+        process_docs(pointer)
+    monkeypatch.setenv("LMMS_EVAL_TASKS_JUDGE", "none")
+    assert process_docs(pointer).to_list() == rows
+
+
+def test_the_plugin_tells_of_data_and_judge_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    import lmms_eval.models  # noqa: F401  (imports the plugin, and cannot be imported by it first)
+
+    from lmms_eval_tasks import plugin
+
+    index = {"cast_bench_open": {"type": "task", "yaml_path": str(FOLDER / "cast_bench_open.yaml")}}
+    told: list[str | None] = []
+    monkeypatch.setattr(plugin, "stop_if_any", told.append)
+    plugin._check_prepared(index, ["cast_bench_open"])
+    (message,) = told
+    assert message is not None
+    assert "CaST-Bench is not prepared" in message and "free answers need a judge" in message

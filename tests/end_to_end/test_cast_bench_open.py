@@ -1,0 +1,161 @@
+"""CaST-Bench's free answers through the real command, graded by a judge on loopback."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cast_bench import row, write_release
+from host_run import HostRun, run_host
+from judge_server import MODEL, Action, Fail, JudgeServer, Say
+
+from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS
+from lmms_eval_tasks.cast_bench.prepare import prepare
+from lmms_eval_tasks.utils.prompts import read_prompt
+from lmms_eval_tasks.utils.runs import read_run
+
+pytestmark = pytest.mark.host
+
+TASK = "cast_bench_open"
+ANSWERS = {
+    "right": "Answer: Somebody threw it.",
+    "malformed": "Answer: A hand threw it.",
+    "failing": "Answer: It was thrown by a man.",
+    "hopeless": "Answer: Because of the wind.",
+    "silent": "",
+}
+GIVEN = {"right": (10, 8, 6, 4), "malformed": (9, 9, 9, 9), "failing": (2, 1, 1, 0)}
+JUDGE_VARIABLES = (
+    "LMMS_EVAL_TASKS_JUDGE MODEL_VERSION API_TYPE OPENAI_API_KEY OPENAI_API_URL LLM_JUDGE_URL "
+    "HTTP_PROXY HTTPS_PROXY ALL_PROXY http_proxy https_proxy all_proxy"
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_other_judge() -> Any:
+    with pytest.MonkeyPatch.context() as patch:
+        for name in JUDGE_VARIABLES.split():
+            patch.delenv(name, raising=False)
+        yield
+
+
+def prepared(home: Path) -> Path:
+    """A data home with one question per answer, two to a clip."""
+    rows = [row(question=f"Why {name}?", video=f"sav_{number // 2:06}.mp4") for number, name in enumerate(ANSWERS)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LMMS_EVAL_TASKS_HOME", str(home))
+        prepare(str(write_release(home.parent / "release", rows)))
+    return home
+
+
+def name_in(prompt: str) -> str:
+    return next(name for name in ANSWERS if f'"Why {name}?"' in prompt)
+
+
+def script(prompt: str, before: int) -> Action:
+    name = name_in(prompt)
+    if name == "failing" and before == 0:
+        return Fail(500)
+    if name == "hopeless" or (name == "malformed" and before == 0):
+        return Say("I would give it a nine.")
+    scores = dict(zip(DIMENSIONS, GIVEN[name], strict=True))
+    return Say(json.dumps({"explanation": "Agreed.", **scores}))
+
+
+def judged_by(server: JudgeServer) -> dict[str, str]:
+    options = f"model=asked,url={server.url},first_delay=0.01"
+    return {"LMMS_EVAL_TASKS_JUDGE": options, "OPENAI_API_KEY": "any"}
+
+
+def run_open(predictions: Path, home: Path, out: Path, env: dict[str, str], ranks: int = 1) -> HostRun:
+    arguments = ["--model", "replay", "--model_args", f"predictions={predictions}", "--tasks", TASK]
+    return run_host(*arguments, home=home, out=out, env=env, ranks=ranks)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return prepared(tmp_path_factory.mktemp("open") / "home")
+
+
+@pytest.fixture(scope="module")
+def unjudged(home: Path, tmp_path_factory: pytest.TempPathFactory) -> HostRun:
+    """The responses of a model, logged by a run without a judge."""
+    out = tmp_path_factory.mktemp("unjudged")
+    table = [f"sav_{number // 2:06}_{number % 2 + 1}" for number in range(len(ANSWERS))]
+    lines = [{"id": item_id, "response": said} for item_id, said in zip(table, ANSWERS.values(), strict=True)]
+    path = out / "responses.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return run_open(path, home, out / "run", {"LMMS_EVAL_TASKS_JUDGE": "none"})
+
+
+def check_scores(run: HostRun) -> None:
+    # The silent answer counts 0 everywhere; nothing readable was ever said about the hopeless one.
+    total = [sum(GIVEN[name][part] for name in GIVEN) for part in range(len(DIMENSIONS))]
+    expected = {
+        "judge_score": sum(total) / 4 / 4,
+        **{name: value / 4 for name, value in zip(DIMENSIONS, total, strict=True)},
+        "judge_score_causal_explanation": sum(total) / 4 / 4,
+        "n_scored": 4,
+        "n_unscored": 1,
+        "unscored_rate": 20,
+        "unparsed_rate": 20,
+    }
+    scores = run.scores(TASK)
+    assert {name: scores[name] for name in expected} == pytest.approx(expected)
+    records = read_run(run.out).records[TASK]
+    found = {record.item_id: record for record in records}
+    by_name = dict(zip(ANSWERS, (found[item_id] for item_id in sorted(found)), strict=True))
+    assert {name: record.fields["reason"] for name, record in by_name.items()} == {
+        **dict.fromkeys(GIVEN),
+        "hopeless": "unreadable reply: not JSON: Expecting value: line 1 column 1 (char 0)",
+        "silent": "no text",
+    }
+    judge = {"model": MODEL, "prompt": read_prompt("cast_bench_judge").signature}
+    assert [by_name[name].fields["judge"] for name in GIVEN] == [judge] * 3
+    assert {record.fields["prompt"] for record in records} == {read_prompt("cast_bench_open").signature}
+
+
+def test_without_a_judge_a_run_keeps_responses_and_has_no_scores(unjudged: HostRun) -> None:
+    scores = unjudged.scores(TASK)
+    assert {scores[name] for name in ("judge_score", *DIMENSIONS)} == {None}
+    assert (scores["n_scored"], scores["n_unscored"], scores["unscored_rate"]) == (0, 5, 100)
+    assert {record.fields["reason"] for record in read_run(unjudged.out).records[TASK]} == {"no judge"}
+    for sample in unjudged.samples(TASK):
+        assert sample["record"]["expected"] == sample["target"] == "It was thrown."
+        assert "It was kicked." not in sample["input"]
+
+
+def test_a_run_is_judged_later_and_never_paid_twice(unjudged: HostRun, home: Path, tmp_path: Path) -> None:
+    with JudgeServer(script) as server:
+        first = run_open(unjudged.out, home, tmp_path / "first", judged_by(server))
+        check_scores(first)
+        asked = {name: sum(n for prompt, n in server.asked.items() if name_in(prompt) == name) for name in ANSWERS}
+        assert asked == {"right": 1, "malformed": 2, "failing": 2, "hopeless": 3, "silent": 0}
+        server.asked.clear()
+        second = run_open(unjudged.out, home, tmp_path / "second", judged_by(server), ranks=2)
+        check_scores(second)
+        # Only what was never answered readably is asked again.
+        assert {name_in(prompt) for prompt in server.asked} == {"hopeless"}
+        assert {body["model"] for body in server.bodies} == {"asked"}
+
+
+def test_two_ranks_are_judged_as_one(unjudged: HostRun, tmp_path: Path) -> None:
+    with JudgeServer(script) as server:
+        two = run_open(unjudged.out, prepared(tmp_path / "data" / "home"), tmp_path / "out", judged_by(server), 2)
+        check_scores(two)
+        assert server.asked.total() == 8
+
+
+def test_without_a_word_on_the_judge_no_model_is_loaded(unjudged: HostRun, home: Path, tmp_path: Path) -> None:
+    run = run_open(unjudged.out, home, tmp_path, {}, ranks=2)
+    assert run.status != 0
+    message = (
+        "CaST-Bench's free answers need a judge. The judge cannot be asked: 1 problem.\n"
+        "  model: Expected the name of the judge's model but found none. Remedy: name it, for instance "
+        "LMMS_EVAL_TASKS_JUDGE=model=NAME,url=http://localhost:8000/v1,max_tokens=4096, or set "
+        "LMMS_EVAL_TASKS_JUDGE=none to run without a judge and judge later.\n"
+    )
+    assert run.output.count(message) == 1
+    assert "Traceback" not in run.output.partition(message)[0]
