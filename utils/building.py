@@ -52,7 +52,7 @@ class Build:
         self,
         split: str,
         rows: Sequence[Mapping[str, Any]],
-        extra: Mapping[str, pyarrow.DataType],
+        extra: Mapping[str, pyarrow.DataType | str],
         clips: Mapping[str, Clip | None],
         origin: Origin,
         progress: Progress = silent,
@@ -63,7 +63,7 @@ class Build:
             split: name of the split.
             rows: one mapping per item with item_id, group_id, question, options, answer and clip, and the extra
                 columns; members of a group adjacent.
-            extra: the benchmark's own columns and their types.
+            extra: the benchmark's own columns and their types, in pyarrow's terms or by its names for them.
             clips: every clip that the rows name; None where the release does not hold it.
             origin: where all this came from.
             progress: told about clips placed and opened.
@@ -133,7 +133,7 @@ class Build:
         return tuple(reasons[name] for name in clips if name in reasons)
 
 
-def make_table(rows: Sequence[Mapping[str, Any]], extra: Mapping[str, pyarrow.DataType]) -> pyarrow.Table:
+def make_table(rows: Sequence[Mapping[str, Any]], extra: Mapping[str, pyarrow.DataType | str]) -> pyarrow.Table:
     """The prepared table of rows: the common columns, then the benchmark's own."""
     import pyarrow as pa
 
