@@ -63,7 +63,7 @@ class Build:
             split: name of the split.
             rows: one mapping per item with item_id, group_id, question, options, answer and clip, and the extra
                 columns; members of a group adjacent.
-            extra: the benchmark's own columns and their types, in pyarrow's terms or by its names for them.
+            extra: the benchmark's own columns and their types.
             clips: every clip that the rows name; None where the release does not hold it.
             origin: where all this came from.
             progress: told about clips placed and opened.

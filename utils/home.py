@@ -186,6 +186,18 @@ def absent_clips(benchmark: str, split: str, table: pyarrow.Table) -> dict[str, 
     return absent
 
 
+def missing_report(benchmark: str, split: str, facts: SplitManifest, absent: Mapping[str, str]) -> str:
+    """The message about missing clips: how many of how many, per source, the first names, and both remedies."""
+    card = read_card(benchmark)
+    sources = ", ".join(f"{source} {count}" for source, count in sorted(Counter(absent.values()).items()))
+    return (
+        f"{card.title}, split {split}: {len(absent)} of {facts.clips} clips are missing ({sources}).\n"
+        f"  {first_names(absent)}\n"
+        f"Either get the clips and run:  {card.prepare_command}\n"
+        f"or score without them, every score then saying how many items were asked:  {MISSING}=skip lmms-eval …"
+    )
+
+
 @dataclass
 class _Search:
     """What this process found when it looked for a split's clips, and whether it has warned of it.
@@ -212,15 +224,3 @@ def _search_clips(benchmark: str, split: str, table: pyarrow.Table) -> _Search:
     if known is None or known.prepared != prepared:
         known = _searches[folder, split] = _Search(prepared, absent_clips(benchmark, split, table))
     return known
-
-
-def missing_report(benchmark: str, split: str, facts: SplitManifest, absent: Mapping[str, str]) -> str:
-    """The message about missing clips: how many of how many, per source, the first names, and both remedies."""
-    card = read_card(benchmark)
-    sources = ", ".join(f"{source} {count}" for source, count in sorted(Counter(absent.values()).items()))
-    return (
-        f"{card.title}, split {split}: {len(absent)} of {facts.clips} clips are missing ({sources}).\n"
-        f"  {first_names(absent)}\n"
-        f"Either get the clips and run:  {card.prepare_command}\n"
-        f"or score without them, every score then saying how many items were asked:  {MISSING}=skip lmms-eval …"
-    )
