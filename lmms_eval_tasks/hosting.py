@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,13 +20,23 @@ if TYPE_CHECKING:
 
 @dataclass
 class Session:
-    """What holds for the whole process.
+    """What holds for the whole of a run in this process.
 
     Attributes:
         clips_needed: False where the model that runs never looks at a clip, so that none has to be there.
+        model: The model that runs, once it is loaded; None before and where the host does not tell.
+        configurations: What a benchmark's tasks read from their configuration and need again when scoring.
     """
 
     clips_needed: bool = True
+    model: Any = None
+    configurations: dict[str, Any] = field(default_factory=dict)
+
+    def start(self, clips_needed: bool) -> None:
+        """A new run begins: forget the last one."""
+        self.clips_needed = clips_needed
+        self.model = None
+        self.configurations.clear()
 
 
 session = Session()
