@@ -89,12 +89,15 @@ class Mention:
 
     def _is_described(self, start: int) -> bool:
         """Whether the subject is an option that something speaks for: "the option that best fits the scene is B"."""
+        passed: set[str] = set()
         for at in range(start, max(start - _WALK, -1), -1):
             word = self.word(at)
             if word in STOPS or word == "," or word in words.NEGATION | words.NEGATIVE | words.WRONGLY:
                 return False
             if word in words.OPTION | words.LABEL | words.NAMED:
-                return self.word(at + 1) in words.RELATIVE
+                fitting = words.SUPPORT | words.FAVOUR | words.FAVOUR_LINKED | words.POSITIVE | words.GOOD | words.MOST
+                return self.word(at + 1) in words.RELATIVE and bool(passed & fitting)
+            passed.add(word)
             if len(word) == 1 and self.tokens[at].raw.isupper():
                 return False
         return False
@@ -149,7 +152,7 @@ class Mention:
             at = self.last + 1
             while at - self.last <= _GROUP_GAP:
                 word = self.word(at)
-                if word in words.JOINERS:
+                if word in words.JOINERS and not (at < len(self.tokens) and self.tokens[at].raw.isupper()):
                     joiner = word
                 elif not (
                     word in CLOSERS
@@ -256,18 +259,25 @@ class Mention:
             return "affirmed"
         if first in words.SUPPORT:
             return "supported"
+        if first in ("does", "is") and self.word(at + 1) in STOPS and self.word(self.at - 1) in words.CLAUSE_START:
+            return "affirmed"
         if first in words.NEGATION:
             return "closed" if first in words.NOT else "rejected"
         if first not in words.COPULA and first not in words.AUXILIARY:
-            return "closed" if first in words.FUNCTION else "open"
+            contrasted = self.word(at + 1) in words.FUNCTION_BEFORE.get(first, ())
+            return "closed" if first in words.FUNCTION or contrasted else "open"
         for step in range(at + 1, at + _PREDICATE):
             word = self.word(step)
             if word in STOPS or word == ",":
                 return "closed" if step == at + 1 else "open"
+            if word in words.NEGATION and self.word(step + 1) in ("only", "just", "merely"):
+                continue
             if word in words.NEGATION or word in words.NEGATIVE or word in words.WRONGLY:
                 return "rejected"
             if word in ("the", "a", "an") and (judged := self._noun_phrase(step + 1, word)) != "closed":
                 return judged
+            if word == "what" and self.word(step + 1) != "if":
+                return "supported"
             if word in words.MOST and self.word(step + 1) in words.GOOD:
                 return "affirmed"
             if word in words.POSITIVE or word in words.LABEL:
@@ -286,13 +296,23 @@ class Mention:
             if word in words.NEGATIVE | words.NEGATION | words.OTHER | words.WRONGLY:
                 return "rejected"
             if word in words.LABEL | words.OPTION | words.PHRASE:
+                behind = [self.word(step + further) for further in range(1, _PHRASE)]
+                if behind[0] in words.TENTATIVE or behind[0] == "would" or not (passed or self._speaks_for(behind)):
+                    return "open"
                 if article == "the" or passed & words.POSITIVE:
-                    return "affirmed" if passed else "closed"
+                    return "affirmed"
                 return "supported" if passed & words.GOOD else "closed"
             if word in STOPS or word == ",":
                 break
             passed.add(word)
         return "closed"
+
+    def _speaks_for(self, behind: Sequence[str]) -> bool:
+        """Whether what follows "the option" speaks for it: "… that fits", "… I choose", but not "… with the lane"."""
+        if behind[0] in STOPS or behind[0] == ",":
+            return True
+        fitting = words.SUPPORT | words.POSITIVE - words.OPTION - words.LABEL | words.FAVOUR | words.CHOOSE
+        return bool(fitting & set(behind)) and not words.NEGATION & set(behind)
 
     def _is_qualified(self, at: int) -> bool:
         """Whether the clause is taken back in part: "B correctly describes the start, but …"."""

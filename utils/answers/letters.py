@@ -76,7 +76,7 @@ def _statement(mention: Mention, stance: Stance) -> Statement:
         at=mention.at,
         end=mention.last + 1,
         alone=alone and _line_ends(mention) and _line_begins(mention),
-        bare=bare,
+        bare=bare or (mention.cue == "favour" and mention.after != "affirmed"),
         settles=mention.cue in ("correct", "conclude")
         or _is_near(mention, words.CORRECT, sentences=3)
         or _is_near(mention, words.CONCLUDE | {"final"}, sentences=1),
@@ -105,9 +105,9 @@ def _is_plausible(mention: Mention) -> bool:
         return labelled and upper and raw[0].isupper() and (len(raw) == 1 or not raw.isupper())
     if upper or labelled:
         return True
-    if following in (".", "\n") and mention.cue == "believe":
+    if following in (".", "\n") and mention.cue in ("believe", "is", "conclude"):
         return following == "." or token.word not in ARTICLE_LIKE
-    if following in words.COPULA and following.isalpha() and mention.word(mention.at - 1) in STOPS:
+    if following in words.COPULA and following.isalpha() and mention.cue in ("start", "believe", "conclude"):
         return mention.after in ("affirmed", "rejected")
     return mention.word(mention.at - 1) == "\n" and following in (")", "]", ":", ".", "end", "\n")
 
@@ -115,6 +115,10 @@ def _is_plausible(mention: Mention) -> bool:
 def _stance(mention: Mention) -> Stance | None:
     if mention.after == "rejected" or mention.cue == "not" or _is_wrong_label(mention):
         return "rejected"
+    if _is_doubted(mention):
+        return "rejected"
+    if _is_question(mention):
+        return None
     if mention.cue == "compared" and mention.after != "affirmed":
         return "preferred" if _is_outdoing(mention) else None
     firm = _firmness(mention)
@@ -152,6 +156,24 @@ def _firmness(mention: Mention) -> Stance | None:
     return "leaning" if (ended and named) or bracketed else None
 
 
+def _is_doubted(mention: Mention) -> bool:
+    """Whether the clause up to the letter takes its verdict back: "I doubt that B is right"."""
+    if mention.after not in ("affirmed", "supported"):
+        return False
+    between = [mention.word(at) for at in range(max(mention.stop, 0), mention.at)]
+    if any(word in STOPS or word == "," for word in between):
+        return False
+    doubts = any(word in words.DOUBT for word in between) and "without" not in between and "no" not in between
+    return doubts or _is_denied(mention)
+
+
+def _is_question(mention: Mention) -> bool:
+    """Whether a verb right before the letter opens a question: "Is B the best option?"."""
+    near = [word for word in mention.before(4) if word not in words.OPTION]
+    asks = bool(near) and near[0] in words.ASKING and mention.after != "closed"
+    return asks and (len(near) == 1 or near[1] in STOPS)
+
+
 def _is_wrong_label(mention: Mention) -> bool:
     """Whether the label asks for a wrong option: "the least likely option is B"."""
     if mention.cue != "label":
@@ -166,10 +188,13 @@ def _is_field(mention: Mention) -> bool:
     for word in mention.before(_FIELD_WORDS + 1, mention.at - 1):
         if word in STOPS or word == ",":
             break
-        if word in words.ANSWERING or len(word) == 1 or word.endswith(words.BEFORE_OPTION + words.BEFORE_LABEL):
-            return False
         name.append(word)
-    return len(name) <= _FIELD_WORDS
+    said = set(name)
+    if said & (words.NEGATIVE | words.WRONGLY | words.NEGATION - words.NO):
+        return True
+    unspaced = words.BEFORE_OPTION + words.BEFORE_LABEL
+    announced = said & words.ANSWERING or any(len(word) == 1 or word.endswith(unspaced) for word in name)
+    return len(name) <= _FIELD_WORDS and not announced
 
 
 def _is_denied(mention: Mention) -> bool:
@@ -177,6 +202,8 @@ def _is_denied(mention: Mention) -> bool:
     for word in mention.before(9, mention.stop):
         if word in STOPS or word in (",", ":", "-", "–", "—") or word in words.CONTRAST:
             return False
+        if word in words.DOUBT:
+            return True
         if word in words.NEGATION and (word not in ("no", "non", "out") or mention.cue == "favour"):
             return True
     return False

@@ -86,7 +86,7 @@ FILLER = _words("""
     eine het de bonne bon correcte correcta correcto correta correto corretta corretto richtige richtig rechte
     juste mejor melhor правильный правильная верный الصحيحة الصحيح सही benar tepat doğru prawidłowa juist juiste
     rätt rätta answer's highly very also quite really must therefore thus then toward towards maybe perhaps
-    possibly closest without any doubt vielleicht quizás quizá talvez forse , | /
+    что possibly us me closest without any doubt vielleicht quizás quizá talvez forse , | /
 """)
 # "the answer to the question is B": what may stand between the label and its verb.
 BRIDGE = _words("to of in question this video clip problem task above below provided asked among these those all")
@@ -107,6 +107,7 @@ FUNCTION_BEFORE = {
     "car": _words("c'est il elle on le la les un une ce cela dans"),
 }
 NEGATION = _words("""
+    nothing
     not isn't wasn't aren't can't cannot couldn't won't wouldn't shouldn't doesn't don't didn't neither nor
     never none exclude excluding excluded eliminate eliminating eliminated reject rejecting rejected discard
     rule ruling ruled out unlike except dismiss pas non n'est n' ni no nicht weder noch kein keine nem niet ne
@@ -157,6 +158,8 @@ OTHER = _words("""
 """)
 LEFT_OVER = _words("remains remain stands wins")
 # "only B is left".
+# "A does not fit, B does."
+CLAUSE_START = _words("but and while whereas , ;")
 ONLY_LEFT = _words("left remaining possible standing viable")
 NEGATIVE = _words("""
     contradictory mismatch
@@ -171,8 +174,14 @@ AUXILIARY = _words("can could may might has does looks")
 NOT = _words("not nor neither unlike no non pas nicht")
 SEEN = _words("seen visible consistent happening")
 NO = _words("no nope nein non")
+# "I doubt that B is right", "whether B is best".
+DOUBT = _words("doubt doubtful whether unless hard difficult ob si")
+# "Is B the best option?"
+ASKING = _words("is was are could would should does did can might may")
 # "Sure: B", "Question 3: B" announce an answer, "Grade: B" something else.
-ANSWERING = _words("sure ok okay yes no certainly question q video clip q1 q2 q3 done here option correct final best")
+ANSWERING = _words(
+    "sure ok okay yes no certainly question q video clip q1 q2 q3 done here option correct final best likely probable"
+)
 # What makes a verb or colon without a noun announce the answer: "final: B".
 DECISIVE = _words("closest final correct best better right")
 DECISIVE_VERB = _words("final")
