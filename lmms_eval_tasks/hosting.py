@@ -26,17 +26,20 @@ class Session:
         clips_needed: False where the model that runs never looks at a clip, so that none has to be there.
         model: The model that runs, once it is loaded; None before and where the host does not tell.
         configurations: What a benchmark's tasks read from their configuration and need again when scoring.
+        prompts: Benchmark to the signature of the prompt that its items were asked with, for their records.
     """
 
     clips_needed: bool = True
     model: Any = None
     configurations: dict[str, Any] = field(default_factory=dict)
+    prompts: dict[str, str] = field(default_factory=dict)
 
     def start(self, clips_needed: bool) -> None:
         """A new run begins: forget the last one."""
         self.clips_needed = clips_needed
         self.model = None
         self.configurations.clear()
+        self.prompts.clear()
 
 
 session = Session()
@@ -132,13 +135,18 @@ def tell_submission(path: Path, rows: int, expected: int, empty: int) -> None:
     (logger.warning if len(parts) > 1 else logger.info)("; ".join(parts))
 
 
-def asked_prompt(kwargs: Mapping[str, Any] | None, official: Callable[[], Prompt] | None = None) -> Prompt:
-    """`choose_prompt`, ending the run with its message where there is no such prompt.
+def asked_prompt(
+    benchmark: str, kwargs: Mapping[str, Any] | None, official: Callable[[], Prompt] | None = None
+) -> Prompt:
+    """`choose_prompt`, kept for the records of the benchmark's items.
 
     Raises:
-        SystemExit: with that message; lmms-eval would print a traceback and end with status 0.
+        SystemExit: where there is no such prompt, with its message; lmms-eval would print a traceback and end with
+            status 0.
     """
     try:
-        return choose_prompt(kwargs, official)
+        prompt = choose_prompt(kwargs, official)
     except InputError as error:
         raise SystemExit(f"\n{error}") from None
+    session.prompts[benchmark] = prompt.signature
+    return prompt
