@@ -117,8 +117,10 @@ class Mention:
             return "label" if self.copula else None
         if word in words.NEGATION and not (word in words.CORRECT and self.word(at + 1) in _AFTER_NO):
             return "not"
+        if word in words.WRONGLY:
+            return "not"
         if word in words.FAVOUR_LINKED and self.word(at + 1) in words.FAVOUR_LINK:
-            return "favour"
+            return "not" if self.word(at - 1) in words.WRONGLY | words.NEGATION else "favour"
         if word == "end" and self.word(at - 1) == "the":
             return "conclude"
         for vocabulary, cue in _CUES:
@@ -131,7 +133,7 @@ class Mention:
         if word in words.DECISIVE_VERB and self.copula:
             return "label"
         if word == "be" and self.word(at - 1) in ("must", "should", "to"):
-            return "believe"
+            return "not" if self.word(at - 2) in words.WRONGLY | words.NEGATION else "believe"
         return None if word[0].isascii() or not word[0].isalpha() else self._unspaced_cue(word)
 
     def _unspaced_cue(self, word: str) -> Cue | None:
@@ -194,7 +196,7 @@ class Mention:
         if not word[0].isalnum() and (word in words.NEGATIVE or word in words.POSITIVE):
             return "rejected" if word in words.NEGATIVE else "affirmed"
         if word in STOPS or not word[0].isalnum():
-            return self._verdict(at + 1) if word in LABELLING else "closed"
+            return self._verdict(at + 1) if word in LABELLING or word == "=" else "closed"
         if word == "end" or (word == "it" and self.word(at + 1) in ("is", "must")):
             return "closed"
         if word in words.NO and self.word(at - 1) in CLOSERS:
@@ -258,7 +260,7 @@ class Mention:
         if first in words.POSITIVE:
             return "affirmed"
         if first in words.SUPPORT:
-            return "supported"
+            return "rejected" if self.word(at + 1) in words.NEGATION else "supported"
         if first in ("does", "is") and self.word(at + 1) in STOPS and self.word(self.at - 1) in words.CLAUSE_START:
             return "affirmed"
         if first in words.NEGATION:
@@ -284,7 +286,11 @@ class Mention:
                 return "affirmed"
             if word in words.SUPPORT:
                 return "supported"
-            if word not in words.FILLER | words.COPULA and word not in ("more", "have", "one") and not _is_adverb(word):
+            if (
+                word not in words.FILLER | words.COPULA
+                and word not in ("more", "have", "one", "like")
+                and not _is_adverb(word)
+            ):
                 break
         return "open"
 

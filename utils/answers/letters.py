@@ -199,11 +199,13 @@ def _is_field(mention: Mention) -> bool:
 
 def _is_denied(mention: Mention) -> bool:
     """Whether the clause before the label denies it: "I do not think the answer is B"."""
+    passed = ""
     for word in mention.before(9, mention.stop):
         if word in STOPS or word in (",", ":", "-", "–", "—") or word in words.CONTRAST:
             return False
-        if word in words.DOUBT:
+        if word in words.DOUBT or (word == "no" and passed == "way"):
             return True
+        passed = word
         if word in words.NEGATION and (word not in ("no", "non", "out") or mention.cue == "favour"):
             return True
     return False

@@ -36,17 +36,21 @@ def read_choice(text: str, options: Sequence[str]) -> str | None:
     digits, and whatever else leaves a doubt: a wrong guess is worse than an unparsed answer. How the reader decides:
 
     1. Marked reasoning (`<think>…</think>`) is not the answer; if nothing follows it, only a last line that is a
-       labelled answer and nothing else counts. An answer key of a JSON object decides if its value can be read.
+       labelled answer and nothing else counts. An answer key of a JSON object decides; if its value cannot be read, the
+       reasons in that object do not replace it, only what is said outside.
     2. A line that says nothing but an answer ("Answer: B", "**B**") stands against later mentions, except where words
        of correction or conclusion ("wait, actually", "therefore") announce another one; a later contradiction without
        such words is None. Otherwise the last firm statement decides ("I choose D over B", "so the answer is A").
-       Rejected letters never decide, conditional or tentative ones only where a single letter is so named.
+       Rejected letters never decide, conditional or tentative ones only where a single letter is so named. A discussed
+       list of which one line ends in approval and all others in rejection chooses that line's letter. An option counted
+       in words ("the second option") is named by its place, one numbered ("option 2", "option two") is not.
     3. Without a stated letter, the option whose text the response (its first or last line, or what follows "answer:")
        quotes in full or nearly, if no other option is equally near.
     4. Where a stated letter and the option text right behind it disagree, the letter stands, since a letter is what was
        asked for – unless the text is another option's word for word: then the response contradicts itself and is None.
 
-    With two options the rejection of one does not choose the other. The time taken is linear in the length of `text`.
+    With two options the rejection of one does not choose the other, but "B is less likely than A" does. The time taken
+    is linear in the length of `text`.
 
     Args:
         text: The response; any string, surrogates and control characters included.

@@ -58,9 +58,9 @@ FAVOUR = _words("""
 # The same with a preposition behind.
 FAVOUR_LINKED = _words("""
     points point pointing pointed corresponds correspond corresponding aligns align aligning consistent confident
-    certain sure narrows leans inclined
+    certain sure narrows leans inclined described represented captured explained supported
 """)
-FAVOUR_LINK = _words("to with in of about for towards toward on down it")
+FAVOUR_LINK = _words("to with in of about for towards toward on down it by")
 # "making B the correct answer": the noun phrase behind the letter is what is said about it.
 PHRASE = _words("match fit description explanation one outcome event scenario representation interpretation winner")
 # "the option that best fits is B", "the description most consistent with the clip is B".
@@ -93,7 +93,7 @@ BRIDGE = _words("to of in question this video clip problem task above below prov
 # Words that may follow a letter but not the article "A", so that "A" before them is a letter.
 FUNCTION = _words("""
     because since as based due when where which who whose this that these those there then and or but not
-    instead over the it its he she they we you in on at from for with without by if is was are were be has have
+    than instead over the it its he she they we you in on at from for with without by if is was are were be has have
     had does do did cannot can't could would will won't may might must should isn't wasn't doesn't don't didn't
     porque ya pues parce puisque weil da denn perché poiché pois потому так как omdat want eftersom ponieważ bo
     çünkü karena vì und oder et ou y u e o ma sed и или ist est es é wäre sind sont seems appears looks sounds
