@@ -2,48 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
+from logged_runs import TASK, strong, weak, write_run
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli import app
-from lmms_eval_tasks.utils.records import Outcome, Record
-
-TASK = "causalvqa_debug_paired"
-
-
-def write_run(
-    folder: Path,
-    right: dict[str, tuple[bool, bool]],
-    tasks: tuple[str, ...] = (TASK,),
-    version: str = "1-A",
-    sample: bool = False,
-) -> Path:
-    folder.mkdir(parents=True)
-    results = {
-        "configs": {task: {} for task in tasks},
-        "group_subtasks": {task: [] for task in tasks},
-        "versions": dict.fromkeys(tasks, version),
-        "config": {"model": "replay", "model_args": f"pretrained=org/{folder.name}"},
-    }
-    (folder / "20261121_results.json").write_text(json.dumps(results), encoding="utf-8")
-    lines = [
-        json.dumps(
-            {
-                "record": Record(
-                    f"{name}_{index}", name, {}, "A", "A", Outcome.CORRECT if flag else Outcome.WRONG
-                ).to_json(),
-                **({"sample_data": 100.0} if sample else {}),
-            }
-        )
-        for name, flags in right.items()
-        for index, flag in enumerate(flags)
-    ]
-    for task in tasks:
-        (folder / f"20261121_samples_{task}.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    return folder
 
 
 def run(*arguments: str | Path) -> tuple[int, str, str]:
@@ -51,14 +16,6 @@ def run(*arguments: str | Path) -> tuple[int, str, str]:
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     return result.exit_code, result.stdout, result.stderr
-
-
-def strong(groups: int = 60) -> dict[str, tuple[bool, bool]]:
-    return {str(index): (True, index % 4 > 0) for index in range(groups)}
-
-
-def weak(groups: int = 60) -> dict[str, tuple[bool, bool]]:
-    return {str(index): (index % 2 > 0, index % 3 > 0) for index in range(groups)}
 
 
 def test_the_better_of_two_runs(tmp_path: Path) -> None:
@@ -80,7 +37,7 @@ def test_the_better_of_two_runs(tmp_path: Path) -> None:
 
 def test_what_makes_runs_unlike_is_told(tmp_path: Path) -> None:
     one = write_run(tmp_path / "one", {**weak(), "extra": (True, True), "cut": (True, True)})
-    two = write_run(tmp_path / "two", {**strong(), "cut": (True,)}, version="2-A", sample=True)  # type: ignore[dict-item]
+    two = write_run(tmp_path / "two", {**strong(), "cut": (True,)}, version="2-A", sample=True)
     status, out, _ = run(one, two)
     assert status == 0
     assert (

@@ -73,7 +73,7 @@ def published_strata() -> dict[tuple[str, str], tuple[int, float]]:
 def annotate(
     strata: dict[tuple[str, str], tuple[int, float]], rng: np.random.Generator
 ) -> tuple[dict[str, tuple[str, str]], list[Response]]:
-    """Questions whose numbers of right annotators are in their band and have the stratum's mean; who they are is drawn."""
+    """Questions of which as many annotators are right as the band and the stratum's mean ask; who is right is drawn."""
     questions, responses = {}, []
     for (kind, level), (number, percent) in strata.items():
         low, high = BANDS[level]
