@@ -16,7 +16,7 @@ from typing import Any
 from lmms_eval.models.registry_v2 import ModelManifest
 from loguru import logger
 
-from lmms_eval_tasks.hosting import open_split, session, stop_all_ranks
+from lmms_eval_tasks.hosting import open_split, session, stop_if_any
 from lmms_eval_tasks.utils.problems import InputError
 
 TASKS = Path(__file__).parent
@@ -33,6 +33,7 @@ def register() -> list[ModelManifest]:
     """Add our tasks to lmms-eval's index and return our models; called by lmms-eval when its models are imported."""
     try:
         _hook_task_manager()
+        _hook_model_creation()
     except (ImportError, AttributeError, TypeError) as error:
         _say_by_hand(error)
     return [
@@ -68,7 +69,7 @@ def _hook_task_manager() -> None:
 
     @functools.wraps(index_tasks)
     def initialize_tasks(self: Any, include_path: Any = None, include_defaults: bool = True) -> dict[str, Any]:
-        session.clips_needed = getattr(self, "model_name", None) not in CLIPLESS
+        session.start(clips_needed=getattr(self, "model_name", None) not in CLIPLESS)
         index = index_tasks(self, include_path=include_path, include_defaults=include_defaults)
         return {**index, **self._get_task_and_group(str(TASKS))} if include_defaults else index
 
@@ -83,23 +84,52 @@ def _hook_task_manager() -> None:
     TaskManager.match_tasks = match_and_check
 
 
+def _hook_model_creation() -> None:
+    """Wrap the method by which the host makes its model, so that scoring can ask what the model was shown.
+
+    Raises:
+        ImportError, AttributeError: where it is not there.
+    """
+    from lmms_eval.api.model import lmms
+
+    create: Any = lmms.__dict__["create_from_arg_string"].__func__ if "create_from_arg_string" in vars(lmms) else None
+    if create is None:
+        raise AttributeError("lmms has no create_from_arg_string")
+    if getattr(create, "_lmms_eval_tasks", False):
+        return
+
+    @functools.wraps(create)
+    def create_and_remember(cls: Any, *arguments: Any, **named: Any) -> Any:
+        session.model = create(cls, *arguments, **named)
+        return session.model
+
+    create_and_remember._lmms_eval_tasks = True  # type: ignore[attr-defined]
+    lmms.create_from_arg_string = classmethod(create_and_remember)
+
+
 def _check_prepared(index: Mapping[str, Any], names: list[str]) -> None:
     """Stop before the model loads where one of our tasks lacks its data; the host loads tasks after the model."""
     found: dict[str, None] = {}
-    for pointer in {json.dumps(pointer): pointer for name in names for pointer in _pointers(index, name)}.values():
+    ours = {json.dumps(pointer): pointer for name in names for pointer in _pointers(index, name)}
+    for pointer in ours.values():
         try:
             open_split(pointer)
         except InputError as error:
             found[str(error)] = None
-    if found:
-        stop_all_ranks("\n\n".join(found))
+    if ours:
+        stop_if_any("\n\n".join(found) or None)
 
 
 def _pointers(index: Mapping[str, Any], name: str) -> Iterator[dict[str, str]]:
-    """The pointer of one of our tasks, or those of a group's tasks; nothing for other people's tasks."""
+    """The pointer of one of our tasks, or those of a group's or tag's tasks; nothing for other people's tasks."""
     from lmms_eval.utils import load_yaml_config
 
-    path = index.get(name, {}).get("yaml_path", -1)
+    entry = index.get(name, {})
+    if entry.get("type") == "tag":
+        for task in entry["task"]:
+            yield from _pointers(index, task)
+        return
+    path = entry.get("yaml_path", -1)
     if path == -1 or TASKS not in Path(path).parents:
         return
     config = load_yaml_config(path, mode="simple")

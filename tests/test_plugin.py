@@ -12,9 +12,10 @@ import yaml
 from loguru import logger
 
 TASKS = {
-    "causalvqa": "group",
+    "causalvqa": "tag",
     "causalvqa_paired": "task",
     "causalvqa_debug_paired": "task",
+    "cast_bench": "task",
     "mvp": "group",
     "mvp_mini": "group",
     **{
@@ -52,6 +53,9 @@ def test_our_tasks_are_in_the_index_and_win(manager: Any) -> None:
     for name, kind in TASKS.items():
         entry = manager.task_index[name]
         assert entry["type"] == kind
+        if kind == "tag":
+            assert set(entry["task"]) <= set(TASKS)
+            continue
         assert FOLDER in Path(entry["yaml_path"]).parents
 
 
@@ -63,7 +67,7 @@ def test_no_task_of_ours_is_missing_from_this_test(manager: Any) -> None:
         for name, entry in manager.task_index.items()
         if entry["yaml_path"] != -1 and FOLDER in Path(entry["yaml_path"]).parents
     }
-    assert ours == set(TASKS)
+    assert ours == {name for name, kind in TASKS.items() if kind != "tag"}
 
 
 def test_built_in_tasks_stay(manager: Any) -> None:
@@ -113,10 +117,11 @@ def test_templates_are_not_taken_for_tasks() -> None:
         assert {"task", "group"} & set(yaml.safe_load(text)), path
 
 
-@pytest.mark.parametrize("gone", ["initialize_tasks", "match_tasks", "_get_task_and_group"])
+@pytest.mark.parametrize("gone", ["initialize_tasks", "match_tasks", "_get_task_and_group", "create_from_arg_string"])
 def test_another_host_is_told_of_and_the_way_that_works_named(
     gone: str, monkeypatch: pytest.MonkeyPatch, warnings: list[str]
 ) -> None:
+    from lmms_eval.api.model import lmms
     from lmms_eval.tasks import TaskManager
 
     from lmms_eval_tasks import plugin
@@ -124,7 +129,7 @@ def test_another_host_is_told_of_and_the_way_that_works_named(
     for name in ("initialize_tasks", "match_tasks"):
         method = getattr(TaskManager, name)
         monkeypatch.setattr(TaskManager, name, getattr(method, "__wrapped__", method))
-    monkeypatch.delattr(TaskManager, gone)
+    monkeypatch.delattr(lmms if gone == "create_from_arg_string" else TaskManager, gone)
     models = plugin.register()
     assert {model.model_id for model in models} == set(plugin.MODELS)
     (message,) = warnings
@@ -140,6 +145,19 @@ def test_registering_twice_wraps_once(manager: Any) -> None:
     before = TaskManager.initialize_tasks
     plugin.register()
     assert TaskManager.initialize_tasks is before
+
+
+def test_the_model_that_the_host_makes_is_known_to_scoring_until_the_next_run(manager: Any) -> None:
+    from lmms_eval.models import get_model
+    from lmms_eval.tasks import TaskManager
+
+    from lmms_eval_tasks.hosting import session
+
+    model = get_model("constant_answer").create_from_arg_string("response=B", {"batch_size": 1})
+    assert session.model is model and model.response == "B"
+    session.configurations["cast_bench"] = object()
+    TaskManager(include_defaults=False, model_name="replay")
+    assert session.model is None and not session.configurations and not session.clips_needed
 
 
 def test_our_package_needs_no_host_to_be_imported() -> None:

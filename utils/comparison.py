@@ -50,15 +50,17 @@ class Comparison:
 
     Attributes:
         groups: Groups that both runs answered and that are scored in both.
+        items: Their items.
         left_out: Groups that are not compared, by reason.
-        differences: Whole groups right, where groups have a fixed number of members, and items right; means over the
-            group's tasks, unweighted. Empty where a task shares no group.
+        differences: Of benchmarks whose items count in pairs, pair accuracy and single accuracy; of others, accuracy.
+            Means over the tasks, unweighted. Empty where a task shares no group.
         only_first: Shared groups that only the first run gets wholly right.
         only_second: The same for the second.
         p_value: Exact McNemar test of those two numbers, two-sided; groups of all tasks together.
     """
 
     groups: int
+    items: int
     left_out: Mapping[str, int]
     differences: tuple[Difference, ...]
     only_first: int
@@ -93,7 +95,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def compare_records(first: Part, second: Part, size: int | None, seed: int = 0, draws: int = DRAWS) -> Comparison:
+def compare_records(first: Part, second: Part, paired: bool, seed: int = 0, draws: int = DRAWS) -> Comparison:
     """Compare two runs on the groups that they share.
 
     The interval of a difference is BCa's over groups, each drawn with both runs' results (a paired bootstrap), within
@@ -102,7 +104,7 @@ def compare_records(first: Part, second: Part, size: int | None, seed: int = 0, 
     Args:
         first: Task to records, of the tasks that count equally.
         second: The same tasks of the other run.
-        size: How many members a complete group has; None where that varies (questions of a clip).
+        paired: Whether items count in pairs; then a group with another number of members than 2 is incomplete.
         seed: Seed of the bootstrap.
         draws: Number of draws.
 
@@ -112,20 +114,20 @@ def compare_records(first: Part, second: Part, size: int | None, seed: int = 0, 
     if set(first) != set(second):
         raise ValueError(f"Expected the same tasks, but got {sorted(first)} and {sorted(second)}.")
     left_out: Counter[str] = Counter()
-    shared = [_shared_groups(first[task], second[task], size, left_out) for task in first]
+    shared = [_shared_groups(first[task], second[task], paired, left_out) for task in first]
     flat = [pair for part in shared for pair in part]
     whole = Counter((_all_right(one), _all_right(other)) for one, other in flat)
     only_first, only_second = whole[True, False], whole[False, True]
     differences = []
     if shared and all(shared):
-        if size is not None:
+        if paired:
             parts = [[(float(_all_right(one)), float(_all_right(other)), 1) for one, other in part] for part in shared]
-            differences.append(_difference("pair accuracy" if size == 2 else "group accuracy", parts, seed, draws))
-        if size != 1:
-            parts = [[(_right(one), _right(other), len(one)) for one, other in part] for part in shared]
-            differences.append(_difference("single accuracy", parts, seed, draws))
+            differences.append(_difference("pair accuracy", parts, seed, draws))
+        parts = [[(_right(one), _right(other), len(one)) for one, other in part] for part in shared]
+        differences.append(_difference("single accuracy" if paired else "accuracy", parts, seed, draws))
     return Comparison(
         groups=len(flat),
+        items=sum(len(one) for one, _ in flat),
         left_out=dict(left_out),
         differences=tuple(differences),
         only_first=only_first,
@@ -141,9 +143,7 @@ def _groups(records: Records) -> dict[str, Group]:
     return dict(found)
 
 
-def _shared_groups(
-    first: Records, second: Records, size: int | None, left_out: Counter[str]
-) -> list[tuple[Group, Group]]:
+def _shared_groups(first: Records, second: Records, paired: bool, left_out: Counter[str]) -> list[tuple[Group, Group]]:
     """The groups to compare, in the order of their ids; those that cannot be compared are counted."""
     ones, others = _groups(first), _groups(second)
     left_out[ONLY_FIRST] += len(ones.keys() - others.keys())
@@ -152,7 +152,7 @@ def _shared_groups(
     for name in sorted(ones.keys() & others.keys()):
         one, other = ones[name], others[name]
         members = [*one.values(), *other.values()]
-        partial = size is not None and {len(one), len(other)} != {size}
+        partial = paired and {len(one), len(other)} != {2}
         if partial or any(record.correct is None for record in members):
             left_out[INCOMPLETE] += 1
         elif {key: record.expected for key, record in one.items()} != {

@@ -11,6 +11,7 @@ from string import ascii_uppercase
 from typing import Any
 
 from lmms_eval_tasks.utils.problems import InputError, Problems
+from lmms_eval_tasks.utils.wording import quote
 
 COLUMNS = ("item", "version", "annotator", "choice")
 UNKNOWN = "UNKNOWN"
@@ -125,7 +126,7 @@ def _credit(
     """What a response earns; None where that cannot be said, which is then a problem."""
     said = None if correct is None or not str(correct).strip() else str(correct).strip()
     if said not in (None, "0", "1") and choice != UNKNOWN:
-        problems.add(where, f"Expected correct to be 0 or 1, but got {said!r}.")
+        problems.add(where, f"Expected correct to be 0 or 1, but got {quote(said)}.")
         return None
     known = None if asked is None else asked.get(key)
     if asked is not None and known is None:
@@ -134,7 +135,7 @@ def _credit(
     if choice == UNKNOWN:
         return UNKNOWN_CREDIT
     if known is not None and known.letters and choice not in tuple(known.letters):
-        problems.add(where, f"Expected a choice out of {', '.join(known.letters)} or unknown, but got {choice!r}.")
+        problems.add(where, f"Expected a choice out of {', '.join(known.letters)} or unknown, but got {quote(choice)}.")
         return None
     answer = known.answer if known is not None else None
     if answer is None and said is None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lmms_eval_tasks.cli.console import make_console, make_table
+from lmms_eval_tasks.cli.console import make_console, text_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -43,8 +43,8 @@ def compare(
         holders = [index for index, part in enumerate(parts) if name in part]
         pairs = [pair for pair in combinations(holders, 2) if set(parts[pair[0]][name]) == set(parts[pair[1]][name])]
         card = _card(name, parts[holders[0]][name])
-        size = _group_size(card)
-        compared = {(one, two): compare_records(parts[one][name], parts[two][name], size) for one, two in pairs}
+        paired = _is_paired(card)
+        compared = {(one, two): compare_records(parts[one][name], parts[two][name], paired) for one, two in pairs}
         _show(console, name, found, compared, card)
         for one, two in pairs:
             for difference in run_differences(found[one], found[two], name):
@@ -81,11 +81,9 @@ def _card(name: str, tasks: Part) -> Card | None:
     return next((card for card in map(read_card, benchmarks()) if names & set(card.versions)), None)
 
 
-def _group_size(card: Card | None) -> int | None:
-    """Members of a complete group; None where the benchmark's groups are of several sizes, or it is not ours."""
-    sizes = {split.items / split.groups for split in card.splits.values()} if card else set()
-    (size,) = sizes if len(sizes) == 1 else (0.5,)
-    return int(size) if size.is_integer() else None
+def _is_paired(card: Card | None) -> bool:
+    """Whether a benchmark's items count in pairs."""
+    return card is not None and all(split.items == 2 * split.groups for split in card.splits.values())
 
 
 def _show(
@@ -95,7 +93,7 @@ def _show(
 
     sample = "; SAMPLE DATA, not the benchmark" if any(run.sample for run in runs) else ""
     console.print(f"\n{name}{sample}", markup=False, style="bold")
-    table = make_table(None, "runs", "score", "1st", "2nd", "2nd - 1st", "1st only", "2nd only", "p", "Holm")
+    table = text_table(None, "runs", "score", "1st", "2nd", "2nd - 1st", "1st only", "2nd only", "p", "Holm")
     table.padding = (0, 1, 0, 0)
     adjusted = holm([comparison.p_value for comparison in compared.values()])
     for ((one, two), comparison), corrected in zip(compared.items(), adjusted, strict=True):
@@ -119,8 +117,9 @@ def _show(
             f"runs {one + 1} and {two + 1} share {comparison.groups:,} groups{left if comparison.left_out else ''}",
             markup=False,
         )
-    if any(comparison.differences for comparison in compared.values()):
-        console.print(_detectable(compared, card))
+    effects = _detectable(compared, card)
+    if effects.row_count:
+        console.print(effects)
 
 
 def _p(value: float) -> str:
@@ -134,16 +133,17 @@ def _detectable(compared: dict[Pair, Comparison], card: Card | None) -> Table:
     chance = dict(card.chance) if card else {}
     columns = ["runs", "same items", "other items", "pairing"]
     columns += [f"{metric.replace('_', ' ')} above {percent:g}" for metric, percent in chance.items()]
-    table = make_table(None, *columns)
+    table = text_table(None, *columns)
     table.title, table.title_justify = "smallest difference that is found in 80% of cases, in points", "left"
     for (one, two), comparison in compared.items():
-        if not comparison.differences:
+        # Where groups hold several items that are not all needed, the formulas do not know how those hang together.
+        if not comparison.differences or not (_is_paired(card) or comparison.items == comparison.groups):
             continue
         headline = comparison.differences[0]
         groups = comparison.groups
         apart = unpaired_effect(groups, (headline.first + headline.second) / 200)
         together = paired_effect(groups, comparison.discordant)
-        units = {"single_accuracy": groups * (_group_size(card) or 1)}
+        units = {"single_accuracy": comparison.items}
         # Runs that agree on every group do not show how often such runs would differ.
         known = bool(apart and together)
         table.add_row(

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from accelerate.utils import gather_object
 
-from lmms_eval_tasks.hosting import stop_all_ranks
+from lmms_eval_tasks.hosting import stop_if_any
 from lmms_eval_tasks.models.base import Request, RequestModel
 from lmms_eval_tasks.utils.problems import InputError
-from lmms_eval_tasks.utils.responses import SavedResponses, read_responses
+from lmms_eval_tasks.utils.responses import Asked, SavedResponses, read_responses
 
 SHOWN = 5
 
@@ -19,8 +20,9 @@ class Replay(RequestModel):
     """Answers every item with the response saved for it.
 
     Args:
-        predictions: A file of ``{"id": item_id, "response": text}`` lines, a sample log of a run of our tasks, or a
-            folder of such files (a run's output path, say).
+        predictions: A file of ``{"id": item_id, "response": text}`` lines or of CaST-Bench's ``{"prompt": text,
+            "predict": text}`` lines, a sample log of a run of our tasks, or a folder of sample logs (a run's output
+            path, say).
         missing: ``error`` stops the run where an item has no saved response; ``unparsed`` gives it an empty one.
         **host: ``batch_size`` and ``device``, as lmms-eval passes them.
     """
@@ -28,21 +30,21 @@ class Replay(RequestModel):
     def __init__(self, predictions: str, missing: str = "error", **host: Any) -> None:
         super().__init__(**host)
         self.source = Path(str(predictions)).expanduser()
-        if missing not in ("error", "unparsed"):
-            stop_all_ranks(f"Expected missing to be error or unparsed, but got {missing!r}.")
         self.allow_missing = missing == "unparsed"
+        self.saved = SavedResponses()
+        problem = (
+            None if missing in ("error", "unparsed") else f"Expected missing to be error or unparsed, not {missing!r}."
+        )
         try:
-            self.saved: SavedResponses = read_responses(self.source)
+            self.saved = read_responses(self.source)
         except InputError as error:
-            stop_all_ranks(str(error))
+            problem = problem or str(error)
+        stop_if_any(problem)
 
     def prepare(self, requests: list[Request]) -> None:
-        """Stop, on all ranks together, where items have no saved response."""
-        lost = sorted(
-            (request.task, request.doc["item_id"])
-            for request in requests
-            if self.saved.find(request.task, request.doc["item_id"]) is None
-        )
+        """Stop, on all ranks together, where items have no saved response or responses no item."""
+        stop_if_any(self.saved.unmatched(self._questions(), self.source) if self.saved.by_asked else None)
+        lost = sorted((request.task, request.doc["item_id"]) for request in requests if self._find(request) is None)
         if self._world_size > 1:
             lost = sorted(gather_object(lost))
         lost = list(dict.fromkeys(lost))
@@ -52,7 +54,7 @@ class Replay(RequestModel):
         ids = ", ".join(item_id for _, item_id in lost[:SHOWN])
         more = f", … and {len(lost) - SHOWN} more" if len(lost) > SHOWN else ""
         items = "item has" if len(lost) == 1 else "items have"
-        stop_all_ranks(
+        stop_if_any(
             f"{self.source} cannot be replayed: {len(lost)} {items} no saved response (of {tasks}).\n"
             f"  {ids}{more}\n"
             "Give the responses of the same task and split, or count these as unparsed:  "
@@ -61,4 +63,15 @@ class Replay(RequestModel):
 
     def answer(self, request: Request) -> str:
         """The saved response; empty where there is none and that is allowed."""
-        return self.saved.find(request.task, request.doc["item_id"]) or ""
+        return self._find(request) or ""
+
+    def _find(self, request: Request) -> str | None:
+        own = self.saved.find(request.task, request.doc["item_id"])
+        return own if own is not None else self.saved.find_asked(request.doc["question"], request.doc["options"])
+
+    def _questions(self) -> Iterator[Asked]:
+        """Every question of every task of the run, also those that a limit leaves out; the same on all ranks."""
+        for splits in self.task_dict.values():
+            for table in splits.values():
+                if {"question", "options"} <= set(table.column_names):
+                    yield from map(Asked.of, table["question"], table["options"])

@@ -48,7 +48,7 @@ def test_a_worked_example() -> None:
     # Of 10 pairs: 4 right in both runs, 1 only in the first, 3 only in the second, 2 in neither.
     first = numbered((4, BOTH), (1, BOTH), (3, ONE), (2, NONE))
     second = numbered((4, BOTH), (1, NONE), (3, BOTH), (2, ONE))
-    found = compare_records({"task": first}, {"task": second}, size=2)
+    found = compare_records({"task": first}, {"task": second}, paired=True)
     assert (found.groups, found.left_out, found.only_first, found.only_second) == (10, {}, 1, 3)
     assert found.discordant == pytest.approx(0.4)
     assert found.p_value == pytest.approx(0.625)  # 2 (C(4,0) + C(4,1)) / 2^4
@@ -62,21 +62,21 @@ def test_a_worked_example() -> None:
 def test_only_shared_groups_count_and_the_others_are_told() -> None:
     first = records({"a": BOTH, "b": BOTH, "c": (True, None), "d": (True,), "e": BOTH})
     second = [*records({"a": NONE, "c": BOTH, "d": BOTH, "x": BOTH}), *records({"e": BOTH}, expected="B")]
-    found = compare_records({"task": first}, {"task": second}, size=2)
+    found = compare_records({"task": first}, {"task": second}, paired=True)
     assert found.groups == 1
     assert found.left_out == {ONLY_FIRST: 1, ONLY_SECOND: 1, INCOMPLETE: 2, OTHER_ITEMS: 1}
 
 
 def test_groups_of_any_size_have_no_pair_accuracy() -> None:
     first, second = records({"a": (True,), "b": (True, True, False)}), records({"a": (True,), "b": (True, True, True)})
-    found = compare_records({"task": first}, {"task": second}, size=None)
-    assert [difference.name for difference in found.differences] == ["single accuracy"]
-    assert (found.groups, found.only_second, found.differences[0].first) == (2, 1, 75.0)
+    found = compare_records({"task": first}, {"task": second}, paired=False)
+    assert [difference.name for difference in found.differences] == ["accuracy"]
+    assert (found.items, found.groups, found.only_second, found.differences[0].first) == (4, 2, 1, 75.0)
 
 
 def test_tasks_of_a_group_count_equally() -> None:
     small, large = numbered((2, BOTH)), numbered((5, BOTH), (95, NONE))
-    found = compare_records({"a": small, "b": large}, {"a": small, "b": numbered((100, NONE))}, size=2)
+    found = compare_records({"a": small, "b": large}, {"a": small, "b": numbered((100, NONE))}, paired=True)
     pair = found.differences[0]
     assert (pair.first, pair.second) == pytest.approx((52.5, 50.0))
     assert (found.groups, found.only_first) == (102, 5)
@@ -84,13 +84,13 @@ def test_tasks_of_a_group_count_equally() -> None:
 
 def test_a_task_without_shared_groups_has_no_difference() -> None:
     part = numbered((3, BOTH))
-    found = compare_records({"a": part, "b": part}, {"a": part, "b": []}, size=2)
+    found = compare_records({"a": part, "b": part}, {"a": part, "b": []}, paired=True)
     assert (found.differences, found.groups, found.left_out) == ((), 3, {ONLY_FIRST: 3})
 
 
 def test_other_tasks_are_refused() -> None:
     with pytest.raises(ValueError, match=r"Expected the same tasks, but got \['a'\] and \['b'\]"):
-        compare_records({"a": []}, {"b": []}, size=2)
+        compare_records({"a": []}, {"b": []}, paired=True)
 
 
 @given(st.lists(st.tuples(*[st.booleans()] * 4), min_size=1, max_size=15))
@@ -98,8 +98,8 @@ def test_swapping_the_runs_turns_the_difference_round(flags: list[tuple[bool, bo
     first = records({str(index): row[:2] for index, row in enumerate(flags)})
     second = records({str(index): row[2:] for index, row in enumerate(flags)})
     shuffled = random.Random(0).sample(second, len(second))
-    one = compare_records({"t": first}, {"t": shuffled}, size=2, draws=200)
-    other = compare_records({"t": second}, {"t": first}, size=2, draws=200)
+    one = compare_records({"t": first}, {"t": shuffled}, paired=True, draws=200)
+    other = compare_records({"t": second}, {"t": first}, paired=True, draws=200)
     assert one.p_value == other.p_value
     assert [found.points for found in one.differences] == [-found.points for found in other.differences]
     for found in one.differences:
@@ -108,7 +108,7 @@ def test_swapping_the_runs_turns_the_difference_round(flags: list[tuple[bool, bo
 
 def test_equal_runs_may_differ_by_what_was_not_seen() -> None:
     run = numbered((60, BOTH), (40, NONE))
-    found = compare_records({"t": run}, {"t": run}, size=2)
+    found = compare_records({"t": run}, {"t": run}, paired=True)
     unseen = 100 * (1 - wilson(1.0, 100)[0])
     assert found.p_value == 1.0
     assert found.differences[0].interval == pytest.approx((-unseen, unseen))

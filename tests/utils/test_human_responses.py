@@ -57,10 +57,10 @@ def test_every_problem_is_told_with_its_row(tmp_path: Path) -> None:
         "  people.csv, line 4: Expected one response of p1 to q1, but got a second response; the first is at "
         "people.csv, line 2. Remedy: Keep one of them: nobody counts twice for one question.\n"
         "  people.csv, line 5: Expected an item of the table, but got q9, version 0.\n"
-        "  people.csv, line 6: Expected a choice out of A, B, C, D, E or unknown, but got 'F'.\n"
+        "  people.csv, line 6: Expected a choice out of A, B, C, D, E or unknown, but got `F`.\n"
         "  people.csv, line 7: Expected correct to agree with the key A, but got 0 for A.\n"
         "  people.csv, line 8: Expected correct, for the answer to q2, version 0 is not known, but got none.\n"
-        "  people.csv, line 9: Expected correct to be 0 or 1, but got 'yes'.\n"
+        "  people.csv, line 9: Expected correct to be 0 or 1, but got `yes`.\n"
         "  people.csv, line 10: Expected a value for annotator, but got none.\n"
         "  people.csv, line 11: Expected a value for choice, but got none."
     )

@@ -6,9 +6,17 @@ import re
 import string
 from collections.abc import Sequence
 
+from lmms_eval_tasks.utils.answers import words
 from lmms_eval_tasks.utils.answers.letters import Statement, statements
 from lmms_eval_tasks.utils.answers.quotes import equal_option, quoted_option, starts_with_option
-from lmms_eval_tasks.utils.answers.text import fold, json_answers, shorten, split_reasoning, strip_markup
+from lmms_eval_tasks.utils.answers.text import (
+    fold,
+    json_answers,
+    letter_ordinals,
+    shorten,
+    split_reasoning,
+    strip_markup,
+)
 from lmms_eval_tasks.utils.answers.tokens import Token, tokenize
 
 _BETWEEN = " \n.,:;)]>\"'-–—|→"
@@ -17,6 +25,7 @@ _ANSWER_LABEL = re.compile(
 )
 _LABELLED_LINE = re.compile(r"\W{0,9}\w{2,}")
 _ONLY_LETTER = re.compile(r"[^\w?]*([A-Za-z])(?:[^\w?+°%-]|-$)*(?:END\W*)?\Z", re.IGNORECASE)
+_NAME = re.compile(r"[A-Z]\. ([a-z]+)\W*\Z")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s|[。！？]")
 
 
@@ -72,16 +81,28 @@ def _read(text: str, options: Sequence[str]) -> str | None:
         return string.ascii_uppercase[same]
     if alone := _ONLY_LETTER.match(plain):
         return alone[1].upper()
-    tokens = tokenize(plain)
-    said = _without_listing(statements(tokens), tokens)
+    if _is_name(plain, options):
+        return None
+    lettered = letter_ordinals(plain)
+    tokens = tokenize(lettered)
+    every = [s for s in statements(tokens) if s.stance != "preferred" or len(options) == 2]
+    said = _without_listing(every, tokens)
     decided = _decide(said, tokens)
     if decided is None:
         stated = any(s.stance == "chosen" for s in said)
-        return None if stated else _quoted_in_parts(plain, options)
+        return None if stated else _judged_in_list(every) or _quoted_in_parts(plain, options)
     letter = decided.letters[0]
-    if len(decided.letters) > 1 or _contradicted(letter, decided, tokens, plain, options):
+    if len(decided.letters) > 1 or _contradicted(letter, decided, tokens, lettered, options):
         return None
     return letter
+
+
+def _is_name(plain: str, options: Sequence[str]) -> bool:
+    """Whether it is an initial and one lower-case word that no option has, such as "E. coli"."""
+    name = _NAME.match(plain)
+    if not name or name[1] in words.POSITIVE | words.NEGATIVE | words.FUNCTION | words.ANSWERING:
+        return False
+    return not any(name[1] in fold(option).casefold() for option in options)
 
 
 def _closing(line: str) -> str | None:
@@ -117,9 +138,17 @@ def _decide(said: list[Statement], tokens: list[Token]) -> Statement | None:
 
 def _only_leaning(said: list[Statement]) -> Statement | None:
     rejected = {letter for s in said if s.stance == "rejected" for letter in s.letters}
-    leaning = [s for s in said if s.stance == "leaning"]
+    leaning = [s for s in said if s.stance in ("leaning", "preferred")]
     named = {letter for s in leaning for letter in s.letters} - rejected
     return next((s for s in reversed(leaning) if set(s.letters) == named), None) if len(named) == 1 else None
+
+
+def _judged_in_list(said: list[Statement]) -> str | None:
+    """Return the one letter of a discussed list whose line ends in approval, if all other lines end in rejection."""
+    listed = [s for s in said if s.listed]
+    chosen = {s.letters[0] for s in listed if s.verdict == "chosen"}
+    judged = all(s.verdict for s in listed)
+    return chosen.pop() if judged and len(listed) > 1 and len(chosen) == 1 else None
 
 
 def _without_listing(said: list[Statement], tokens: list[Token]) -> list[Statement]:
