@@ -86,3 +86,21 @@ def test_runs_that_agree_on_everything(tmp_path: Path, flags: tuple[bool, bool])
     status, out, _ = run(run_, run_)
     assert status == 0
     assert "N/A" in out
+
+
+def test_questions_of_a_clip_are_no_pairs(tmp_path: Path) -> None:
+    clips: dict[str, tuple[bool, ...]] = {
+        str(index): (True, index % 2 > 0, False)[: index % 3 + 1] for index in range(30)
+    }
+    none: dict[str, tuple[bool, ...]] = {name: (False,) * len(flags) for name, flags in clips.items()}
+    runs = [write_run(tmp_path / name, flags, ("cast_bench",)) for name, flags in (("a", none), ("b", clips))]
+    status, out, _ = run(*runs)
+    assert status == 0
+    (row,) = [line.split() for line in out.splitlines() if "[" in line]
+    # Right: 10 clips of one question, and of 20 others the first, and every second one's second: 40 of 60.
+    assert row[2:6] == ["accuracy", "0.0", "66.7", "+66.7"]
+    assert "pair accuracy" not in out
+    assert "smallest difference" not in out
+    single = {name: flags[:1] for name, flags in clips.items()}
+    other = [write_run(tmp_path / name, flags, ("cast_bench",)) for name, flags in (("c", single), ("d", single))]
+    assert "accuracy above 16.67" in " ".join(run(*other)[1].split())
