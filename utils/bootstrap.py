@@ -122,10 +122,10 @@ def intervals(
 ) -> Floats:
     """Bootstrap intervals of scores, the groups drawn with replacement within each stratum.
 
-    A stratum whose groups all add the same (every pair right, or one group alone) varies in no draw, which does not
-    make it certain. Where `bounds` are given, Wilson's limit for *none of n groups is unlike the others* says how large
-    a part of it could have been at either bound; the distance by which that moves the score is added in quadrature to
-    the interval's (Zou & Donner 2008), so that a single stratum of k = 0 or k = n gets Wilson's interval.
+    A stratum whose groups all have the same ratio (every pair right, or one group alone) varies in no draw, which does
+    not make it certain. Where `bounds` are given, Wilson's limit for *none of n groups is unlike the others* says how
+    large a part of it could have been at either bound; the distance by which that moves the score is added in
+    quadrature to the interval's (Zou & Donner 2008), so that a single stratum of k = 0 or k = n gets Wilson's interval.
 
     Args:
         strata: The groups.
@@ -209,18 +209,20 @@ def _adjusted_tails(estimate: Floats, scores: Floats, acceleration: Floats, tail
 def _with_unvaried(
     strata: Strata, statistic: Statistic, estimate: Floats, ends: Floats, bounds: tuple[float, float], upper: float
 ) -> Floats:
-    """The interval's ends, moved by what the strata could hold of whose groups all add the same."""
+    """The interval's ends, moved by what those strata could hold whose groups do not vary."""
     from scipy.special import ndtri
 
     sums = strata.sums()
     extra = np.zeros((estimate.size, 2))
     for stratum, (values, size) in enumerate(zip(strata.values, strata.sizes, strict=True)):
-        if len(values) != 1 or values.shape[1] < 2 or not values[0, 1]:
+        if not size or values.shape[1] < 2 or not sums[stratum, 1]:
+            continue
+        # Groups of one, two and three items that are all right do not vary either.
+        if not np.allclose(values[:, 0] * sums[stratum, 1], values[:, 1] * sums[stratum, 0]):
             continue
         unlike = ndtri(upper) ** 2 / (size + ndtri(upper) ** 2)
         moved = np.repeat(sums[None], 2, axis=0)
-        at_bounds = size * values[0, 1] * np.array(bounds)
-        moved[:, stratum, 0] += unlike * (at_bounds - moved[:, stratum, 0])
+        moved[:, stratum, 0] += unlike * (sums[stratum, 1] * np.array(bounds) - moved[:, stratum, 0])
         reached = np.asarray(statistic(moved), dtype=float).reshape(2, estimate.size)
         extra[:, 0] += np.maximum(estimate - reached.min(axis=0), 0.0) ** 2
         extra[:, 1] += np.maximum(reached.max(axis=0) - estimate, 0.0) ** 2

@@ -144,12 +144,12 @@ def _detectable(compared: dict[Pair, Comparison], card: Card | None) -> Table:
         apart = unpaired_effect(groups, (headline.first + headline.second) / 200)
         together = paired_effect(groups, comparison.discordant)
         units = {"single_accuracy": comparison.items}
-        # Runs that agree on every group do not show how often such runs would differ.
+        # Runs that agree on every group do not show how often such runs would differ, nor 0% and 100% how groups vary.
         known = bool(apart and together)
         table.add_row(
             f"{one + 1}, {two + 1}",
             f"{100 * together:.1f}" if known else "N/A",
-            f"{100 * apart:.1f}",
+            f"{100 * apart:.1f}" if apart else "N/A",
             f"× {together / apart:.2f}" if known else "N/A",
             *(
                 f"+{100 * effect_above_chance(units.get(metric, groups), percent / 100):.1f}"

@@ -82,6 +82,11 @@ def test_none_or_all_right_is_not_certain(value: float, method: Method, groups: 
     assert found == pytest.approx([100 * expected.low, 100 * expected.high])
 
 
+def test_groups_of_several_sizes_that_are_all_right_are_not_certain_either() -> None:
+    found = intervals(Strata.of([[(100.0, 1.0)] * 6 + [(300.0, 3.0)] * 4]), macro_mean)
+    assert found == pytest.approx([100 * wilson(1.0, 10)[0], 100.0])
+
+
 def test_what_one_part_does_not_show_counts_with_its_share_of_the_mean() -> None:
     # The first part is all right, the second 50 of 100: their distances to the lower end add in quadrature.
     (low, high), alone = (
