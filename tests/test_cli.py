@@ -3,7 +3,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -213,7 +212,7 @@ def test_sample_is_written_and_prepared(tmp_path: Path, monkeypatch: pytest.Monk
     ]
 
 
-def test_help_is_quick_and_needs_no_host() -> None:
+def test_help_imports_nothing_heavy() -> None:
     code = (
         "import sys; from lmms_eval_tasks.cli import app\n"
         "try: app(['--help'])\n"
@@ -222,7 +221,5 @@ def test_help_is_quick_and_needs_no_host() -> None:
         "assert not heavy, heavy"
     )
     environment = {**os.environ, "PYTHONPATH": str(Path(lmms_eval_tasks.__file__).parent.parent)}
-    start = time.monotonic()
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert time.monotonic() - start < 3
