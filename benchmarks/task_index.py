@@ -32,7 +32,9 @@ def main() -> None:
             spent[name].append(time.perf_counter() - started)
     index = {name: statistics.median(times) for name, times in spent.items()}
     # Paired by round, so that a machine that gets slower does not count as ours.
-    added = statistics.median(with_ours - without for with_ours, without in zip(spent["ours"], spent["host"], strict=True))
+    added = statistics.median(
+        with_ours - without for with_ours, without in zip(spent["ours"], spent["host"], strict=True)
+    )
     start = importing + index["host"]
     print(f"host's own start: import {importing:.2f} s + index of {found['host']:,} names {index['host']:.2f} s")
     print(f"with our tasks:   index of {found['ours']:,} names {index['ours']:.2f} s")

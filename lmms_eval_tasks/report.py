@@ -9,6 +9,7 @@ from rich.table import Table
 
 from lmms_eval_tasks.utils.bootstrap import Contribution, macro_interval
 from lmms_eval_tasks.utils.groups import count_groups, macro_mean
+from lmms_eval_tasks.utils.problems import InputError
 from lmms_eval_tasks.utils.records import Outcome, Record
 from lmms_eval_tasks.utils.runs import Run
 
@@ -75,17 +76,28 @@ def _parts(run: Run) -> Iterator[tuple[str, list[Records]]]:
             yield task, [records]
 
 
-def score_tables(runs: Sequence[Run]) -> list[Table]:
+def score_tables(runs: Sequence[Run], only: str = "") -> list[Table]:
     """One table per task or group that a run holds: a row per run.
 
     Pair and single accuracy in percent with their 95% bootstrap interval over pairs (10,000 draws, seed 0), pair
     accuracy under the official reading of answers, shares of unparsed and unscored items, and the number of pairs
     scored. A group's scores are the unweighted mean over its tasks.
+
+    Args:
+        runs: The runs, in the order of the rows.
+        only: The one task or group to show; all of them if empty.
+
+    Raises:
+        InputError: where no run holds `only`.
     """
     rows: defaultdict[str, list[tuple[Run, list[Records]]]] = defaultdict(list)
     for run in runs:
         for name, parts in _parts(run):
             rows[name].append((run, parts))
+    if only:
+        if only not in rows:
+            raise InputError(f"Expected a task or group of these runs, any of {', '.join(rows)}, but got {only}.")
+        rows = defaultdict(list, {only: rows[only]})
     tables = []
     for name, entries in rows.items():
         table = _new_table(name, [run for run, _ in entries], "model")
@@ -95,17 +107,27 @@ def score_tables(runs: Sequence[Run]) -> list[Table]:
     return tables
 
 
-def stratum_tables(run: Run, columns: Sequence[str]) -> list[Table]:
+def stratum_tables(run: Run, columns: Sequence[str], only: str = "") -> list[Table]:
     """One table per task: a row per combination of the named stratum columns, in their alphabetical order.
 
+    Args:
+        run: The run.
+        columns: Names in the records' strata.
+        only: The one task to show; all of them if empty.
+
     Raises:
-        KeyError: where a task's records have no such column; the message lists those they have.
+        InputError: where a task's records have no such column, or the run no task `only`; the message lists those
+            there are.
     """
+    if only and only not in run.records:
+        raise InputError(f"Expected a task of this run, any of {', '.join(run.records)}, but got {only}.")
     tables = []
     for task, records in run.records.items():
+        if only and task != only:
+            continue
         known = records[0].stratum if records else {}
         if unknown := [column for column in columns if column not in known]:
-            raise KeyError(f"Expected strata of {task}, any of {', '.join(known)}, but got {', '.join(unknown)}.")
+            raise InputError(f"Expected strata of {task}, any of {', '.join(known)}, but got {', '.join(unknown)}.")
         strata: defaultdict[tuple[str, ...], list[Record]] = defaultdict(list)
         for record in records:
             strata[tuple(record.stratum[column] for column in columns)].append(record)
@@ -125,4 +147,3 @@ def _new_table(name: str, runs: Sequence[Run], first: str) -> Table:
     for heading in ("pair acc. %", "single acc. %", "pair, official", "unparsed %", "unscored %", "pairs"):
         table.add_column(heading, justify="right")
     return table
-

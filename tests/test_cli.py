@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 import lmms_eval_tasks
 from lmms_eval_tasks.cli import app
 from lmms_eval_tasks.mvp.card import SUBSETS
+from lmms_eval_tasks.sample.build import SamplePaths
 
 
 @pytest.fixture(autouse=True)
@@ -50,6 +51,13 @@ def test_an_error_is_one_message_and_status_one(tmp_path: Path) -> None:
         "",
         f"x.zip cannot be prepared: there is no file or folder {tmp_path / 'x.zip'}.\n",
     )
+
+
+def test_a_folder_that_cannot_be_written_is_a_message_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "file" / "home"))
+    status, _, err = run("prepare", "causalvqa", "--source", sample_release(tmp_path))
+    assert (status, err) == (1, f"Cannot read or write: [Errno 20] Not a directory: '{tmp_path}/file/home'\n")
 
 
 def test_nothing_prepared(tmp_path: Path) -> None:
@@ -141,6 +149,32 @@ def test_prepare_mvp_lists_what_is_missing_per_source(tmp_path: Path) -> None:
         "warning: 2 of 8 clips are missing: full/pt/s_1.mp4, full/pt/s_2.mp4. A run needs "
         "LMMS_EVAL_TASKS_MISSING=skip until"
     ) in " ".join(out.split())
+
+
+def test_sample_is_written_and_prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def build(out: Path, seed: int, progress: object) -> SamplePaths:
+        asked.append((out, seed))
+        paths = SamplePaths(out)
+        sample_release(paths.causalvqa.parent)
+        paths.mvp_videos.mkdir(parents=True, exist_ok=True)
+        for split in ("mini", "full"):
+            write_snapshot(paths.mvp_snapshot.parent, split, {})
+        (paths.mvp_snapshot / "SAMPLE.json").write_text("{}")
+        return paths
+
+    monkeypatch.setattr("lmms_eval_tasks.sample.build.build_sample", build)
+    status, out, err = run("sample", "--out", tmp_path / "sample", "--seed", "7")
+    assert (status, out, err) == (0, f"Sample data, seed 7: {tmp_path / 'sample'}\n", "")
+    assert not (tmp_path / "home").exists()
+    status, out, _ = run("sample", "--out", tmp_path / "sample", "--prepare")
+    assert (status, asked) == (0, [(tmp_path / "sample", 7), (tmp_path / "sample", 0)])
+    assert [line for line in out.splitlines() if "items in" in line] == [
+        "causalvqa, debug: 2 items in 1 groups, with answers",
+        "mvp, mini: 8 items in 4 groups, with answers",
+        "mvp, full: 8 items in 4 groups, with answers",
+    ]
 
 
 def test_help_is_quick_and_needs_no_host() -> None:

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock, Timeout
+
+import lmms_eval_tasks
 from lmms_eval_tasks.utils.card import read_card
 from lmms_eval_tasks.utils.clips import unreadable, write_placeholder
 from lmms_eval_tasks.utils.counts import count_differences, groups_of
@@ -19,8 +21,6 @@ from lmms_eval_tasks.utils.manifest import Manifest, MissingClip, SplitManifest,
 from lmms_eval_tasks.utils.problems import InputError
 from lmms_eval_tasks.utils.progress import Progress, silent
 from lmms_eval_tasks.utils.release import Clip, UnreadableClip, link_or_copy
-
-import lmms_eval_tasks
 
 if TYPE_CHECKING:
     import pyarrow
@@ -69,9 +69,11 @@ class Build:
             progress: told about clips placed and opened.
 
         Raises:
-            InputError: the disk cannot hold the clips.
+            InputError: the disk cannot hold the clips, or simulated data would replace real data.
         """
         card = read_card(self.benchmark)
+        if origin.sample:
+            self._refuse_sample(split)
         missing = self._place(split, clips, progress)
         absent = {entry.clip for entry in missing}
         table = make_table([{**row, "clip_present": row["clip"] not in absent} for row in rows], extra)
@@ -91,6 +93,15 @@ class Build:
             warnings=(*origin.warnings, *(str(difference) for difference in differences)),
             table_sha256=file_sha256(path),
         )
+
+    def _refuse_sample(self, split: str) -> None:
+        real = [name for name, facts in _earlier_splits(self.benchmark).items() if not facts.sample]
+        if real:
+            raise InputError(
+                f"{read_card(self.benchmark).title}, split {split}, cannot be prepared from sample data: "
+                f"{self.current} holds the real release ({', '.join(real)}), which sample data never replaces.\n"
+                "Remedy: point LMMS_EVAL_TASKS_HOME at another folder while you work with the sample."
+            )
 
     def _place(self, split: str, clips: Mapping[str, Clip | None], progress: Progress) -> tuple[MissingClip, ...]:
         videos, earlier = self.folder / "videos", self.current / "videos"
@@ -202,12 +213,16 @@ def _recover(current: Path, old: Path) -> None:
         old.replace(current)
 
 
-def _keep_other_splits(build: Build) -> None:
+def _earlier_splits(benchmark: str) -> Mapping[str, SplitManifest]:
+    """Splits prepared before; none where there is no manifest that this version can read."""
     try:
-        earlier = read_manifest(build.benchmark).splits
+        return read_manifest(benchmark).splits
     except InputError:
-        return
-    for split, facts in earlier.items():
+        return {}
+
+
+def _keep_other_splits(build: Build) -> None:
+    for split, facts in _earlier_splits(build.benchmark).items():
         if split in build.splits or not (build.current / f"{split}.parquet").is_file():
             continue
         build.splits[split] = facts

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lmms_eval_tasks.utils.problems import InputError
-
 import lmms_eval_tasks
+from lmms_eval_tasks.utils.problems import InputError
 
 
 @dataclass(frozen=True)

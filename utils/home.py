@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pydantic import ValidationError
+
 from lmms_eval_tasks.utils.card import read_card
 from lmms_eval_tasks.utils.manifest import SCHEMA, Manifest, SplitManifest, file_sha256
 from lmms_eval_tasks.utils.problems import InputError
-from pydantic import ValidationError
 
 if TYPE_CHECKING:
     import datasets

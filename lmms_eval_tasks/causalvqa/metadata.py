@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from pathlib import PurePosixPath
 from string import ascii_uppercase
 from typing import Any
 
@@ -140,7 +141,7 @@ def _read_common(split: str, row: dict[str, str], where: str, problems: Problems
         problems.add(where, "Expected a question, but got none.")
     if not is_safe(video):
         problems.add(where, f"Expected renamed_video to name a file in {split}/videos, but got {_shorten(video)}.")
-    return {"question": question, "clip": f"{split}/{video}", "type": kind, "difficulty": difficulty}
+    return {"question": question, "clip": f"{split}/{PurePosixPath(video)}", "type": kind, "difficulty": difficulty}
 
 
 def _read_answer(

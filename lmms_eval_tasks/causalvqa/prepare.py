@@ -45,7 +45,7 @@ def prepare(source: Path, progress: Progress = silent) -> dict[str, SplitManifes
             problems.extend(found)
         problems.raise_if_any(f"{source.name} cannot be prepared", "nothing was written")
         sample = release.read(SAMPLE_MARK) is not None
-        digests, warnings = _archive(source, sample)
+        digests, warnings = _archive(source, sample, progress)
         with building(CARD.name) as build:
             for split, rows in items.items():
                 clips = {
@@ -57,11 +57,11 @@ def prepare(source: Path, progress: Progress = silent) -> dict[str, SplitManifes
     return {split: build.splits[split] for split in items}
 
 
-def _archive(source: Path, sample: bool) -> tuple[dict[str, str], tuple[str, ...]]:
+def _archive(source: Path, sample: bool, progress: Progress) -> tuple[dict[str, str], tuple[str, ...]]:
     """Digest of the archive, and a warning where it is not the published one."""
     if source.is_dir():
         return {}, ()
-    digest = file_sha256(source)
+    digest = file_sha256(source, progress)
     published = CARD.archive_sha256["CausalVQA.zip"]
     if sample or digest == published:
         return {source.name: digest}, ()

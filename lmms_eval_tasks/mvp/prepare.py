@@ -8,7 +8,7 @@ import json
 import re
 import tempfile
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from lmms_eval_tasks.mvp.card import CARD, SUBSETS
@@ -207,7 +207,7 @@ def _read_row(subset: str, split: str, row: Mapping[str, Any], where: str, probl
         "question": row["question"],
         "options": options,
         "answer": answer,
-        "clip": f"{split}/{path}",
+        "clip": f"{split}/{PurePosixPath(path)}",
         "subset": subset,
         "source": row["source"],
     }

@@ -50,7 +50,7 @@ def draw_bins(rng: random.Random, speed: float, decoys: int) -> BinScene:
     ball = Body("ball", "ball", size, (rng.uniform(7, 11), height - 2.5 - size), (speed, 0.0))
     resting = []
     for number, place in enumerate(rng.sample(range(1, BINS), decoys)):
-        decoy = rng.uniform(4.5, 6.0)
+        decoy = rng.uniform(5.5, 7.0)
         middle = (edges[place] + edges[place + 1]) / 2
         resting.append(Body(f"decoy {number}", rng.choice(["ball", "block"]), decoy, (middle, FLOOR - decoy)))
     walls = (bar("ledge", (-4.0, height), (end, height), 2.5),)

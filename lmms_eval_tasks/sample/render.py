@@ -69,10 +69,11 @@ def _stage(scene: Scene) -> Picture:
 
 
 def _window(left: float, top: float, right: float, bottom: float) -> Window:
-    return (
-        slice(max(0, math.floor(top) - 1), max(0, min(HEIGHT, math.ceil(bottom) + 1))),
-        slice(max(0, math.floor(left) - 1), max(0, min(WIDTH, math.ceil(right) + 1))),
-    )
+    def span(low: float, high: float, limit: int) -> slice:
+        start = min(limit, max(0, math.floor(low) - 1))
+        return slice(start, max(start, min(limit, math.ceil(high) + 1)))
+
+    return span(top, bottom, HEIGHT), span(left, right, WIDTH)
 
 
 def _grid(window: Window) -> tuple[Coverage, Coverage]:

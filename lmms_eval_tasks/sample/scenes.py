@@ -124,7 +124,7 @@ def bar(name: str, start: Vec, end: Vec, half_width: float = 2.0) -> Wall:
 Found = TypeVar("Found")
 
 
-def search(rng: random.Random, attempt: Callable[[random.Random], Found | None], limit: int = 4000) -> Found:
+def search(rng: random.Random, attempt: Callable[[random.Random], Found | None], limit: int = 20_000) -> Found:
     """The first scene that `attempt` accepts; RuntimeError when `limit` draws give none."""
     for _ in range(limit):
         found = attempt(rng)

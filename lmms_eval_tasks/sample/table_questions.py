@@ -53,6 +53,12 @@ def _rim_before(trajectory: Trajectory, name: str, time: float) -> float | None:
     return hits[-1] if hits else None
 
 
+def _clearly_shown(trajectory: Trajectory) -> bool:
+    """Whether the mover begins with a third of a second of undisturbed motion and comes to rest."""
+    contact = trajectory.first_contact(MOVER)
+    return comes_to_rest(trajectory, MOVER) and (contact is None or contact.time > 0.33)
+
+
 def anticipation(rng: random.Random, level: str) -> Draft:
     """The clip stops early: what will the moving ball touch first?"""
 
@@ -102,7 +108,7 @@ def counterfactual(rng: random.Random, level: str) -> Draft:
     def attempt(rng: random.Random) -> Draft | None:
         start = draw_place(rng)
         aim = _polar(rng.uniform(*_SPEEDS), rng.uniform(0, 2 * math.pi))
-        way = _towards((0.0, 0.0), aim, rng.uniform(32, 46))
+        way = _towards((0.0, 0.0), aim, rng.uniform(42, 58))
         side = _towards((0.0, 0.0), turned(aim, 1), rng.uniform(-9, 9))
         blocker = (start[0] + way[0] + side[0], start[1] + way[1] + side[1])
         if not (20 < blocker[0] < 172 and 20 < blocker[1] < 124):
@@ -123,7 +129,7 @@ def counterfactual(rng: random.Random, level: str) -> Draft:
         if first is None or (_rim_before(free, MOVER, first.time) is not None) != (level == "hard"):
             return None
         trajectory = simulate(world, DURATION)
-        if trajectory.first_contact(MOVER, {would}) or not comes_to_rest(trajectory, MOVER):
+        if trajectory.first_contact(MOVER, {would}) or not _clearly_shown(trajectory):
             return None
         scene = dress(rng, world)
         if scene is None:
@@ -204,7 +210,7 @@ def hypothetical(rng: random.Random, level: str) -> Draft:
         moving = set_off(world, MOVER, aim)
         trajectory = simulate(moving, DURATION)
         happened = first_touch(world, MOVER, aim)
-        if happened == would or not comes_to_rest(trajectory, MOVER):
+        if happened == would or not _clearly_shown(trajectory):
             return None
         scene = dress(rng, moving)
         if scene is None:
@@ -241,6 +247,9 @@ def planning(rng: random.Random, level: str) -> Draft:
         if around is None:
             return None
         around = World(around.laws, (ball, *around.bodies[1:]), around.walls)
+        push = _towards((0.0, 0.0), wanted, PUSHED)
+        if first_touch(around, MOVER, push, (float(rest[0]), float(rest[1]))) != TARGET:
+            return None
         pushed = pushed_by_hand(around, MOVER, heading, stroke)
         trajectory = simulate(pushed, 4.0)
         touched = {c.first for c in trajectory.contacts} | {c.second for c in trajectory.contacts}
@@ -249,7 +258,7 @@ def planning(rng: random.Random, level: str) -> Draft:
         at = (float(trajectory.path(MOVER)[-1][0]), float(trajectory.path(MOVER)[-1][1]))
         if gaps_to(pushed, trajectory, MOVER, -1)[HAND] < 15 or not _only_way(around, wanted, at):
             return None
-        if first_touch(around, MOVER, _towards((0.0, 0.0), wanted, PUSHED), start) == TARGET:
+        if first_touch(around, MOVER, push, start) == TARGET:
             return None
         bare = dress(rng, pushed, 4.0)
         if bare is None:

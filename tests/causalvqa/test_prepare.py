@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lmms_eval_tasks.utils.home import benchmark_dir, clip_path, load_table, media_path, read_manifest
-from lmms_eval_tasks.utils.problems import InputError
 from raw_releases import QUESTION, contents, write_metadata, zip_folder
 from releases import write_clip
 
 from lmms_eval_tasks.causalvqa.metadata import read_choices, read_items
 from lmms_eval_tasks.causalvqa.prepare import prepare
+from lmms_eval_tasks.utils.home import benchmark_dir, clip_path, load_table, media_path, read_manifest
+from lmms_eval_tasks.utils.problems import InputError
 
 WITHHELD = {name: value for name, value in QUESTION.items() if not name.startswith("correct")}
 texts = st.text(st.characters(blacklist_characters="|", blacklist_categories=("Cs", "Cc")), min_size=1).filter(
@@ -283,6 +283,16 @@ def test_clips_that_are_absent_or_corrupt(tmp_path: Path, monkeypatch: pytest.Mo
     assert all(media_path("causalvqa", row).stat().st_size > 0 for row in table)
 
 
+@pytest.mark.parametrize("name", ["./a.mp4", "a//b.mp4", "../videos/a.mp4", "a.mp4\\..", "", "."])
+def test_only_plain_names_of_clips_are_taken(name: str) -> None:
+    table = f"{','.join(QUESTION)}\n{','.join({**QUESTION, 'renamed_video': name}.values())}\n"
+    items, problems = read_items("debug", table.encode())
+    if name in ("./a.mp4", "a//b.mp4"):
+        assert not problems and items[0]["clip"] == f"debug/{Path(name)}"
+    else:
+        assert len(problems) == 1
+
+
 def test_a_corrupt_member_is_an_unreadable_clip(tmp_path: Path) -> None:
     source = zip_folder(write_metadata(tmp_path, "debug", [QUESTION]), tmp_path / "CausalVQA.zip")
     with zipfile.ZipFile(source) as archive:
@@ -295,7 +305,11 @@ def test_a_corrupt_member_is_an_unreadable_clip(tmp_path: Path) -> None:
 
 def test_another_archive_is_a_warning_unless_it_is_sample_data(tmp_path: Path) -> None:
     release = write_metadata(tmp_path, "debug", [QUESTION])
+    (release / "SAMPLE.json").write_text('{"sample": true}')
+    sample = prepare(zip_folder(release, tmp_path / "CausalVQA.zip"))["debug"]
+    (release / "SAMPLE.json").unlink()
     real = prepare(zip_folder(release, tmp_path / "CausalVQA.zip"))["debug"]
+    assert (real.sample, sample.sample, sample.warnings) == (False, True, ())
     digest = real.source_sha256["CausalVQA.zip"]
     assert real.warnings[:3] == (
         "CausalVQA.zip is not the published archive: Expected SHA-256 "
@@ -303,9 +317,19 @@ def test_another_archive_is_a_warning_unless_it_is_sample_data(tmp_path: Path) -
         "Expected 200 items, but got 2.",
         "Expected 100 groups, but got 1.",
     )
-    (release / "SAMPLE.json").write_text('{"sample": true}')
-    sample = prepare(zip_folder(release, tmp_path / "CausalVQA.zip"))["debug"]
-    assert (real.sample, sample.sample, sample.warnings) == (False, True, ())
+
+
+def test_sample_data_never_replaces_real_data(tmp_path: Path, home: Path) -> None:
+    prepare(write_metadata(tmp_path / "real", "debug", [QUESTION]))
+    before = contents(benchmark_dir("causalvqa"))
+    sample = write_metadata(tmp_path, "test", [WITHHELD])
+    (sample / "SAMPLE.json").write_text('{"sample": true}')
+    assert refusal(sample, tmp_path) == (
+        "CausalVQA, split test, cannot be prepared from sample data: ~/home/causalvqa holds the real release (debug), "
+        "which sample data never replaces.\n"
+        "Remedy: point LMMS_EVAL_TASKS_HOME at another folder while you work with the sample."
+    )
+    assert contents(benchmark_dir("causalvqa")) == before
 
 
 def test_preparing_twice_gives_the_same_bytes(tmp_path: Path, home: Path) -> None:

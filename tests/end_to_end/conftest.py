@@ -2,21 +2,12 @@ from __future__ import annotations
 
 import subprocess
 import sysconfig
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from host_run import environment
+from host_run import SampleWorld, environment
 
 COMMAND = Path(sysconfig.get_path("scripts")) / "lmms-eval-tasks"
-
-
-@dataclass(frozen=True)
-class SampleWorld:
-    """The sample world, written and prepared by the command that users run."""
-
-    home: Path
-    folder: Path
 
 
 @pytest.fixture(scope="session")

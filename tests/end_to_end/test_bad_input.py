@@ -7,8 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from conftest import SampleWorld
-from host_run import HostRun, run_host
+from host_run import HostRun, SampleWorld, run_host
 
 pytestmark = pytest.mark.host
 
@@ -53,15 +52,13 @@ def home_without_a_clip(sample_world: SampleWorld, tmp_path: Path) -> tuple[Path
 
 def test_a_clip_that_has_gone_stops_the_run(home_without_a_clip: tuple[Path, str], tmp_path: Path) -> None:
     home, clip = home_without_a_clip
-    run = run_host(
-        "--model", "sample_solver", "--tasks", "causalvqa_debug_paired", home=home, out=tmp_path / "out"
-    )
+    run = run_host("--model", "sample_solver", "--tasks", "causalvqa_debug_paired", home=home, out=tmp_path / "out")
     told = message(run, "CausalVQA, split debug")
     assert "clips are missing" in told.splitlines()[0] and clip in told and "LMMS_EVAL_TASKS_MISSING=skip" in told
 
 
 def test_a_clip_that_has_gone_can_be_skipped(home_without_a_clip: tuple[Path, str], tmp_path: Path) -> None:
-    home, clip = home_without_a_clip
+    home, _ = home_without_a_clip
     run = run_host(
         "--model", "sample_solver", "--tasks", "causalvqa_debug_paired", home=home, out=tmp_path / "out",
         env={"LMMS_EVAL_TASKS_MISSING": "skip"},

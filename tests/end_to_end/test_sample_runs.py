@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import SampleWorld
-from host_run import HostRun, run_host
+from host_run import HostRun, SampleWorld, run_host
 
 from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
 
@@ -73,7 +72,7 @@ def test_mvp_submission_files_are_the_official_ones(random_run: HostRun) -> None
         for row in rows:
             assert (row["data_name"], row["task"]) == ("mvp_mini", subset)
             letter = samples[row["row_id"]]["record"]["answered"]
-            assert f"({letter}) {row['model_answer']}\n" in samples[row["row_id"]]["input"] + "\n"
+            assert f"({letter}) {row['model_answer']}" in samples[row["row_id"]]["input"]
         joint += rows
     assert random_run.submission("mvp_mini_submission.jsonl") == joint
 
@@ -123,15 +122,12 @@ def test_a_pair_cut_by_limit_is_not_a_pair(sample_world: SampleWorld, tmp_path: 
     assert "it is incomplete and a leaderboard should refuse it" in run.output
 
 
-def test_repeats_score_the_first_response_and_the_host_adds_stability(
-    sample_world: SampleWorld, tmp_path: Path
-) -> None:
+def test_repeats_do_not_change_the_scores(random_run: HostRun, sample_world: SampleWorld, tmp_path: Path) -> None:
     run = run_host(
-        "--model", "constant_answer", "--tasks", "causalvqa_debug_paired", "--repeats", "2",
+        "--model", "random_answer", "--tasks", "causalvqa_paired", "--repeats", "2",
         home=sample_world.home, out=tmp_path,
     )  # fmt: skip
-    found = run.results()["results"]["causalvqa_debug_paired"]
-    assert found["single_accuracy_expected_accuracy,none"] == pytest.approx(found["single_accuracy,none"])
+    assert run.scores("causalvqa_paired") == random_run.scores("causalvqa_paired")
 
 
 def test_a_real_adapter_decodes_prompts_generates_and_is_scored(sample_world: SampleWorld, tmp_path: Path) -> None:

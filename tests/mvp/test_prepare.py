@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lmms_eval_tasks.utils.home import clip_path, load_table, read_manifest
-from lmms_eval_tasks.utils.problems import InputError, Problems
 from raw_releases import contents, mvp_pair, write_snapshot
 from releases import write_clip
 
 from lmms_eval_tasks.mvp.card import SUBSETS
 from lmms_eval_tasks.mvp.prepare import prepare, read_candidates, read_items
+from lmms_eval_tasks.utils.home import clip_path, load_table, read_manifest
+from lmms_eval_tasks.utils.problems import InputError, Problems
 
 HOI = SUBSETS[0]
 

@@ -36,7 +36,11 @@ class HostRun:
     def scores(self, task: str) -> dict[str, Any]:
         """Every score of a task or group, without the host's error estimates."""
         found = self.results()["results"][task]
-        return {name.removesuffix(",none"): value for name, value in found.items() if name.endswith(",none")}
+        return {
+            name.removesuffix(",none"): value
+            for name, value in found.items()
+            if name.endswith(",none") and "_stderr" not in name
+        }
 
     def samples(self, task: str) -> list[dict[str, Any]]:
         (path,) = self.out.rglob(f"*_samples_{task}.jsonl")
@@ -45,6 +49,14 @@ class HostRun:
     def submission(self, name: str) -> list[dict[str, str]]:
         path = self.out / name
         return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+@dataclass(frozen=True)
+class SampleWorld:
+    """The sample world, written and prepared by the command that users run."""
+
+    home: Path
+    folder: Path
 
 
 def environment(home: Path, extra: dict[str, str] | None = None) -> dict[str, str]:

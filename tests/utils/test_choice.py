@@ -41,9 +41,7 @@ def test_outcomes(response: object, outcome: Outcome, answered: str | None) -> N
     assert record.correct is (outcome is Outcome.CORRECT)
 
 
-@pytest.mark.parametrize(
-    ("changes", "reason"), [({"answer": None}, "no answer key"), ({"asked": False}, "no clip")]
-)
+@pytest.mark.parametrize(("changes", "reason"), [({"answer": None}, "no answer key"), ({"asked": False}, "no clip")])
 def test_what_could_not_be_graded_is_unscored_and_says_why(changes: dict[str, Any], reason: str) -> None:
     record = grade("B", "B", **changes)
     assert record.outcome is Outcome.UNSCORED

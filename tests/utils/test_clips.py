@@ -4,8 +4,9 @@ from pathlib import Path
 
 import av
 import pytest
-from lmms_eval_tasks.utils.clips import is_readable, unreadable, write_placeholder
 from releases import write_clip
+
+from lmms_eval_tasks.utils.clips import is_readable, unreadable, write_placeholder
 
 
 @pytest.mark.parametrize("decode", [False, True])

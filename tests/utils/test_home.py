@@ -3,12 +3,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from lmms_eval_tasks.utils.building import make_table, write_table
-from lmms_eval_tasks.utils.home import benchmark_dir, clip_path, home, load_table, media_path, table_path
-from lmms_eval_tasks.utils.problems import InputError
 from raw_releases import QUESTION, write_metadata
 
 from lmms_eval_tasks.causalvqa.prepare import prepare
+from lmms_eval_tasks.utils.building import make_table, write_table
+from lmms_eval_tasks.utils.home import benchmark_dir, clip_path, home, load_table, media_path, table_path
+from lmms_eval_tasks.utils.problems import InputError
 
 REMEDY = (
     "Run:  lmms-eval-tasks prepare causalvqa --source CausalVQA.zip\n"

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+
 from lmms_eval_tasks.utils.problems import InputError, Problems
 
 

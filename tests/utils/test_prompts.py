@@ -1,9 +1,9 @@
 import hashlib
 from pathlib import Path
 
-import lmms_eval_tasks.prompts
 import pytest
 
+import lmms_eval_tasks.prompts
 from lmms_eval_tasks.mvp.card import CARD
 from lmms_eval_tasks.mvp.hooks import doc_to_text, installed_official_prompt
 from lmms_eval_tasks.mvp.prompt import official_prompt
@@ -19,7 +19,7 @@ def test_every_prompt_can_be_read_and_has_both_fields(prompt_id: str) -> None:
 
 
 def test_an_unknown_prompt_names_those_there_are() -> None:
-    with pytest.raises(KeyError, match="Expected a prompt id, one of .*mcq_letter.*, but got 'other'"):
+    with pytest.raises(KeyError, match=r"Expected a prompt id, one of .*mcq_letter.*, but got 'other'"):
         read_prompt("other")
 
 
@@ -42,9 +42,7 @@ def test_mvp_asks_with_the_text_that_lmms_eval_carries() -> None:
     assert text == f"Question: What?\nOption:\n(A) a\n(B) b{closing}"
 
 
-@pytest.mark.parametrize(
-    "template", [{}, {"lmms_eval_specific_kwargs": {"default": {"post_prompt": "Say A or B."}}}]
-)
+@pytest.mark.parametrize("template", [{}, {"lmms_eval_specific_kwargs": {"default": {"post_prompt": "Say A or B."}}}])
 def test_another_text_is_not_taken_for_the_official_one(template: dict[str, object]) -> None:
     with pytest.raises(KeyError):
         official_prompt(template)

@@ -1,0 +1,48 @@
+"""The answer that CausalVQA's own scorer extracts, misreadings included."""
+
+from __future__ import annotations
+
+import re
+
+_SPACED_OR_DROPPED = ';/[]"{}()=+\\_-><@`,?!'
+_COMMA_IN_NUMBER = re.compile(r"\d,\d")
+_FREE_PERIOD = re.compile(r"\.(?!\d)")
+_LONE_LETTER = re.compile(r"\b[a-e]\b")
+_PERIODS_REMOVED = 32
+
+
+def official_choice(text: str) -> str:
+    """Extract an answer the way the official `mcq_acc` does, so that scores compare with published tables.
+
+    What it does, in order, quirks included:
+
+    - The official search for the requested one-line format can never succeed (a look-behind tried only at position 0),
+      so a well-formed answer gets no preference over any other letter and the rule is absent here.
+    - Line feeds and tabs become spaces (other white space stays) and the ends are stripped.
+    - Each mark of ``; / [ ] " { } ( ) = + \\ _ - > < @ ` , ? !`` is deleted everywhere if it stands next to a space
+      anywhere, or if a comma between two digits occurs anywhere; otherwise it becomes a space. Deleting joins words.
+    - Only the first 32 periods that no digit follows are removed (a flag was passed where a count is expected).
+    - Enclosing ``'``, ``"``, ``)`` and ``(`` are stripped in that order and the rest is lower-cased.
+    - The *last* lone letter a-e is the answer, so the article "a" and the "d" of "I'd" count as answers.
+
+    Args:
+        text: The model's response; any string.
+
+    Returns:
+        An upper-case letter A-E, whether or not the question has that option; without any lone letter the processed
+        text, which equals no answer key (the empty string for a response of marks only).
+
+    Source: facebookresearch/CausalVQA@3f65605, tasks/utils.py, `mcq_acc`.
+    """
+    line = text.replace("\n", " ").replace("\t", " ").strip()
+    number_with_comma = _COMMA_IN_NUMBER.search(line) is not None
+    table = {}
+    for mark in _SPACED_OR_DROPPED:
+        dropped = number_with_comma or f"{mark} " in line or f" {mark}" in line
+        table[ord(mark)] = "" if dropped else " "
+    line = _FREE_PERIOD.sub("", line.translate(table), count=_PERIODS_REMOVED)
+    for quote in "'\")(":
+        line = line.strip(quote)
+    line = line.strip().lower()
+    letters = _LONE_LETTER.findall(line)
+    return letters[-1].upper() if letters else line

@@ -1,0 +1,61 @@
+"""The command `lmms-eval-tasks`: thin, and the only place that prints and exits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+import lmms_eval_tasks
+from lmms_eval_tasks.cli.check import check
+from lmms_eval_tasks.cli.prepare import prepare_app, sample
+from lmms_eval_tasks.cli.report import report
+from lmms_eval_tasks.cli.tiny_vlm import tiny_vlm
+
+
+class _Commands(TyperGroup):
+    """Commands whose failures are the user's to mend: the message on stderr, exit status 1, no traceback."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the chosen command."""
+        from lmms_eval_tasks.utils.problems import InputError
+
+        try:
+            return super().invoke(ctx)
+        except InputError as error:
+            typer.echo(str(error), err=True)
+            raise typer.Exit(1) from error
+        except OSError as error:
+            typer.echo(f"Cannot read or write: {error}", err=True)
+            raise typer.Exit(1) from error
+
+
+app = typer.Typer(cls=_Commands, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+app.add_typer(prepare_app, name="prepare")
+app.command()(check)
+app.command()(sample)
+app.command()(report)
+app.command("tiny-vlm")(tiny_vlm)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"lmms-eval-tasks {lmms_eval_tasks.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Video causal-reasoning benchmarks for lmms-eval: prepare data, check it, find the tasks."""
+
+
+@app.command()
+def path() -> None:
+    """Print the folder of the tasks, for `lmms-eval --include_path`."""
+    typer.echo(Path(lmms_eval_tasks.__file__).parent)

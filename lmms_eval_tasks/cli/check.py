@@ -1,0 +1,92 @@
+"""`lmms-eval-tasks check`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lmms_eval_tasks.cli.console import first, make_console, make_table, show_progress
+from lmms_eval_tasks.cli.prepared import counts_table, print_split
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def check(
+    benchmark: Annotated[
+        list[str] | None, typer.Argument(help="Benchmarks to check; all that are prepared if none is named.")
+    ] = None,
+    decode: Annotated[bool, typer.Option(help="Also decode the first frame of every clip.")] = False,
+) -> None:
+    """Show what is prepared and installed; exit with status 1 if something would stop a run."""
+    from lmms_eval_tasks.utils.card import benchmarks, read_card
+    from lmms_eval_tasks.utils.home import benchmark_dir, home, read_manifest
+    from lmms_eval_tasks.utils.problems import InputError
+
+    console = make_console()
+    console.print(f"Data home: {home()}", markup=False, soft_wrap=True)
+    stops = []
+    named = list(dict.fromkeys(benchmark or ()))
+    for name in named:
+        read_card(name)
+    prepared = [name for name in benchmarks() if benchmark_dir(name).is_dir()]
+    for name in named or prepared or benchmarks():
+        try:
+            splits = read_manifest(name).splits
+            stops += [reason for split in splits for reason in _check_split(console, name, split, decode)]
+        except InputError as error:
+            stops.append(str(error))
+    stops += _check_installation(console)
+    for reason in stops:
+        typer.echo(f"\n{reason}", err=True)
+    if stops:
+        raise typer.Exit(1)
+    console.print("Nothing here would stop a run.")
+
+
+def _check_split(console: Console, benchmark: str, split: str, decode: bool) -> list[str]:
+    """Print one split; what would stop a run on it."""
+    from lmms_eval_tasks.checks import check_split
+    from lmms_eval_tasks.utils.home import MISSING
+
+    with show_progress() as progress:
+        found = check_split(benchmark, split, decode, progress)
+    print_split(console, benchmark, split, found.facts, found.clips)
+    if not found.facts.sample:
+        console.print(counts_table(found.counts))
+    if not found.stops_run:
+        return []
+    stops = []
+    if found.broken:
+        stops.append(
+            f"{benchmark}, {split}: {len(found.broken)} of {found.facts.clips} clips cannot be "
+            f"{'decoded' if decode else 'opened'}: "
+            f"{first(found.broken)}. Get them anew and prepare again."
+        )
+    if found.missing:
+        stops.append(
+            f"{benchmark}, {split}: {len(found.missing)} of {found.facts.clips} clips are missing: "
+            f"{first(found.missing)}. Get them and prepare again, or run with {MISSING}=skip."
+        )
+    return stops
+
+
+def _check_installation(console: Console) -> list[str]:
+    """Print versions; what of the installation would stop a run."""
+    from lmms_eval_tasks.checks import installed_versions, is_plugged_in
+
+    table = make_table("Installed", "package", "version")
+    versions = installed_versions()
+    for package, version in versions.items():
+        table.add_row(package, version or "not installed")
+    console.print(table)
+    stops = []
+    if versions["lmms-eval"] is None:
+        stops.append("lmms-eval is not installed.")
+    if not is_plugged_in():
+        stops.append(
+            "lmms-eval does not see our entry point, because lmms-eval-tasks is not installed here: install it, or run "
+            'lmms-eval with --include_path "$(lmms-eval-tasks path)".'
+        )
+    return stops

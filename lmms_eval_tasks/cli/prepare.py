@@ -1,0 +1,72 @@
+"""`lmms-eval-tasks prepare …` and `sample`."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lmms_eval_tasks.cli.console import show_progress
+from lmms_eval_tasks.cli.prepared import print_prepared
+
+prepare_app = typer.Typer(no_args_is_help=True, help="Turn a raw release into the table that a run reads.")
+
+
+class MvpSplit(str, Enum):
+    """Splits of MVP."""
+
+    mini = "mini"
+    full = "full"
+
+
+@prepare_app.command("causalvqa")
+def prepare_causalvqa(
+    source: Annotated[Path, typer.Option(help="CausalVQA.zip, or the folder unpacked from it.", show_default=False)],
+) -> None:
+    """Prepare CausalVQA, every split that the release holds."""
+    from lmms_eval_tasks.causalvqa.prepare import prepare
+
+    with show_progress() as progress:
+        splits = prepare(source, progress)
+    print_prepared("causalvqa", splits)
+
+
+@prepare_app.command("mvp")
+def prepare_mvp(
+    videos: Annotated[
+        Path, typer.Option(help="Folder that holds one folder per source of videos.", show_default=False)
+    ],
+    split: Annotated[MvpSplit, typer.Option(help="Split to prepare.")] = MvpSplit.mini,
+    source: Annotated[
+        str, typer.Option(help="Dataset on the hub, or a folder with a snapshot of it.")
+    ] = "facebook/minimal_video_pairs",
+) -> None:
+    """Prepare one split of MVP; the videos are linked, not copied."""
+    from lmms_eval_tasks.mvp.prepare import prepare
+
+    with show_progress() as progress:
+        splits = prepare(videos, source, split.value, progress)
+    print_prepared("mvp", splits)
+
+
+def sample(
+    out: Annotated[Path, typer.Option(help="Folder to write: a new one, or an older sample.", show_default=False)],
+    seed: Annotated[int, typer.Option(help="Seed of the scenes.")] = 0,
+    prepare: Annotated[bool, typer.Option("--prepare", help="Also prepare it; never over real data.")] = False,
+) -> None:
+    """Write a small simulated stand-in for the raw releases."""
+    from lmms_eval_tasks.causalvqa.prepare import prepare as prepare_causalvqa
+    from lmms_eval_tasks.mvp.prepare import prepare as prepare_mvp
+    from lmms_eval_tasks.sample.build import build_sample
+
+    with show_progress() as progress:
+        paths = build_sample(out, seed, progress)
+    typer.echo(f"Sample data, seed {seed}: {paths.root}")
+    if not prepare:
+        return
+    with show_progress() as progress:
+        print_prepared("causalvqa", prepare_causalvqa(paths.causalvqa, progress))
+        for split in MvpSplit:
+            print_prepared("mvp", prepare_mvp(paths.mvp_videos, str(paths.mvp_snapshot), split.value, progress))

@@ -1,0 +1,27 @@
+"""`lmms-eval-tasks report`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lmms_eval_tasks.cli.console import make_console
+
+
+def report(
+    runs: Annotated[list[Path], typer.Argument(help="Output folders of runs; of each its latest run.")],
+    by: Annotated[str, typer.Option(help="Stratum columns, such as type,difficulty: one run, broken down.")] = "",
+    task: Annotated[str, typer.Option(help="Only this task or group.")] = "",
+) -> None:
+    """Show what runs scored, with 95% intervals and the number of pairs behind each score."""
+    from lmms_eval_tasks.report import score_tables, stratum_tables
+    from lmms_eval_tasks.utils.runs import read_run
+
+    found = [read_run(run) for run in runs]
+    for run in found:
+        for table in stratum_tables(run, by.split(","), task) if by else ():
+            make_console().print(table)
+    for table in () if by else score_tables(found, task):
+        make_console().print(table)

@@ -1,0 +1,149 @@
+"""What the solver reads off tracks: places, motion, contact, and standing structures."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lmms_eval_tasks.sample.physics import Body, Vec, gap_between
+from lmms_eval_tasks.sample.vision import Mask, Track, View
+
+MOVED = 1.2
+STILL = 0.8
+
+
+class Unseen(Exception):
+    """The clip does not show what a question needs."""
+
+
+@dataclass(frozen=True)
+class Motion:
+    """Place (px) and velocity (px/s) at a frame."""
+
+    place: Vec
+    velocity: Vec
+
+    @property
+    def speed(self) -> float:
+        """Speed in px/s."""
+        return float(np.hypot(*self.velocity))
+
+
+def require(value: bool) -> None:
+    """Raise Unseen unless the clip shows what is needed."""
+    if not value:
+        raise Unseen
+
+
+def track_of(view: View, name: str) -> Track:
+    """The object of that name; Unseen when there is none."""
+    require(name in view.tracks)
+    return view.tracks[name]
+
+
+def place_at(track: Track, frame: int) -> Vec:
+    """Where an object is at a frame (negative: from the end); Unseen when it is hidden then."""
+    x, y = track.centres[frame]
+    require(not np.isnan(x))
+    return float(x), float(y)
+
+
+def body_at(track: Track, frame: int) -> Body:
+    """The object as a resting body where it is at a frame; Unseen when it is hidden then."""
+    place_at(track, frame)
+    return track.body(frame)
+
+
+def gap_at(one: Track, other: Track, frame: int) -> float:
+    """Free distance in px between two objects at a frame."""
+    a, b = body_at(one, frame), body_at(other, frame)
+    return gap_between(a, a.position, b, b.position)[0]
+
+
+def shift(track: Track, start: int, end: int) -> Vec:
+    """How far an object moved between two frames, in px."""
+    (x1, y1), (x2, y2) = place_at(track, start), place_at(track, end)
+    return x2 - x1, y2 - y1
+
+
+def first_move(track: Track) -> int | None:
+    """The first frame in which an object has left the place where it lay, None when it never does."""
+    away = np.hypot(*(track.centres - np.array(place_at(track, 0))).T)
+    moved = np.flatnonzero(away > MOVED)
+    return int(moved[0]) if moved.size else None
+
+
+def lies_still(track: Track, frames: Sequence[int]) -> bool:
+    """Whether an object keeps its place over the given frames."""
+    places = np.array([place_at(track, frame) for frame in frames])
+    return bool((np.ptp(places, axis=0) < STILL).all())
+
+
+def follow(
+    track: Track, fps: float, frames: Sequence[int], brake: float = 0.0, slack: float = 0.9
+) -> Motion:
+    """Motion at the first of `frames` from as many of them as one uninterrupted motion explains.
+
+    Args:
+        track: the object.
+        fps: frames per second.
+        frames: frame numbers in the order of trust, at least three; later ones count while they agree to `slack` px.
+        brake: deceleration along the motion, in px/s².
+        slack: greatest disagreement in px.
+
+    Raises:
+        Unseen: the object is hidden in one of the first three frames.
+    """
+    require(len(frames) >= 3)
+    times = (np.array(frames) - frames[0]) / fps
+    places = np.array([track.centres[frame] for frame in frames])
+    require(not np.isnan(places[:3]).any())
+    motion, _ = _fit(times[:3], places[:3], brake)
+    for count in range(4, len(frames) + 1):
+        if np.isnan(places[count - 1]).any():
+            break
+        longer, error = _fit(times[:count], places[:count], brake)
+        if error > slack:
+            break
+        motion = longer
+    return motion
+
+
+def _fit(times: NDArray[np.float64], places: NDArray[np.float64], brake: float) -> tuple[Motion, float]:
+    terms = np.stack([np.ones(len(times)), times], axis=1)
+    bend = np.zeros_like(places)
+    solution = np.zeros((2, 2))
+    for _ in range(3 if brake else 1):
+        solution = np.linalg.lstsq(terms, places - bend, rcond=None)[0]
+        speed = float(np.hypot(*solution[1]))
+        if brake and speed > 0:
+            bend = -0.5 * brake * np.outer(times**2, solution[1] / speed)
+    error = float(np.abs(terms @ solution + bend - places).max())
+    (x, y), (vx, vy) = solution
+    return Motion((float(x), float(y)), (float(vx), float(vy))), error
+
+
+def floor_of(structures: Mask) -> int:
+    """The row of the ground's upper edge; Unseen when there is no ground."""
+    full = structures.mean(axis=1) > 0.8
+    rows = np.flatnonzero(full[::-1])
+    require(rows.size > 0 and rows[0] < 10)
+    row = len(full) - 1 - int(rows[0])
+    while row > 0 and full[row - 1]:
+        row -= 1
+    return row
+
+
+def uprights(structures: Mask, top: int, bottom: int) -> list[tuple[float, float]]:
+    """Left and right edges (px) of what stands upright and fills the rows from `top` to `bottom`."""
+    filled = np.concatenate([[False], structures[top:bottom].mean(axis=0) > 0.8, [False]]).astype(int)
+    starts, ends = np.flatnonzero(np.diff(filled) == 1), np.flatnonzero(np.diff(filled) == -1)
+    return [(float(start), float(end)) for start, end in zip(starts, ends, strict=True)]
+
+
+def the_option(options: Sequence[str], read: Callable[[str], object], meant: object) -> int:
+    """Position of the one option that reads as `meant`; Unseen when none or several do."""
+    hits = [number for number, option in enumerate(options) if read(option) == meant]
+    require(len(hits) == 1)
+    return hits[0]

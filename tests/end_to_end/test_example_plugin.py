@@ -1,0 +1,36 @@
+"""The README's example of an own model: installed as a package and run by name."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from host_run import SampleWorld, run_host
+
+pytestmark = pytest.mark.host
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "model_plugin"
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The example built and installed into a folder of its own, so that this environment stays as it is."""
+    root = tmp_path_factory.mktemp("example")
+    shutil.copytree(EXAMPLE, root / "source")
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(root / "site")]
+    finished = subprocess.run([*pip, str(root / "source")], capture_output=True, text=True)
+    assert finished.returncode == 0, finished.stderr
+    return root / "site"
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_the_example_runs_by_its_name(ranks: int, installed: Path, sample_world: SampleWorld, tmp_path: Path) -> None:
+    run = run_host(
+        "--model", "brightness", "--model_args", "threshold=0.5", "--tasks", "mvp_mini",
+        home=sample_world.home, out=tmp_path, ranks=ranks, env={"PYTHONPATH": str(installed)},
+    )  # fmt: skip
+    assert 0 <= run.score("mvp_mini", "single_accuracy") <= 100
+    assert run.score("mvp_mini", "unparsed_rate") == 0

@@ -1,0 +1,33 @@
+"""The README, followed by a newcomer: its runnable blocks, in order, in an empty folder."""
+
+from __future__ import annotations
+
+import subprocess
+import sysconfig
+from pathlib import Path
+
+import pytest
+from docs import ROOT, blocks
+from host_run import environment
+
+pytestmark = pytest.mark.host
+
+
+def test_the_readme_runs_from_top_to_bottom(tmp_path: Path) -> None:
+    env = environment(tmp_path / "home")
+    env["PATH"] = f"{sysconfig.get_path('scripts')}:{env['PATH']}"
+    runnable = [block for block in blocks(ROOT / "README.md") if block.run]
+    assert len(runnable) == 2
+    printed = ""
+    for block in runnable:
+        finished = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", block.text],
+            cwd=tmp_path, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+        )  # fmt: skip
+        assert finished.returncode == 0, finished.stdout
+        printed += finished.stdout
+    assert "Error during evaluation" not in printed
+    assert "SAMPLE DATA, not the benchmark" in printed
+    assert (tmp_path / "out" / "mvp_mini_submission.jsonl").read_bytes() == (
+        tmp_path / "out-again" / "mvp_mini_submission.jsonl"
+    ).read_bytes()

@@ -1,0 +1,46 @@
+"""The commands in our pages, as a reader would copy them."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BLOCK = re.compile(r"(?P<run><!-- run -->\n)?```bash\n(?P<text>.*?)```", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of shell commands; `run` where it needs nothing but this package."""
+
+    page: str
+    text: str
+    run: bool
+
+    def commands(self) -> list[list[str]]:
+        """Its commands as words; continued lines are one command, comments and leading variables are left out."""
+        lines = self.text.replace("\\\n", " ").splitlines()
+        found = [shlex.split(line, comments=True) for line in lines]
+        return [_without_variables(words) for words in found if words]
+
+
+def _without_variables(words: list[str]) -> list[str]:
+    first = next((index for index, word in enumerate(words) if not re.match(r"[A-Z_]+=", word)), len(words))
+    return words[first:]
+
+
+def pages() -> list[Path]:
+    """Every page of ours."""
+    found = [*ROOT.glob("*.md"), *ROOT.glob("benchmarks/*.md"), *ROOT.glob("lmms_eval_tasks/*/README.md")]
+    return sorted(found)
+
+
+def blocks(page: Path) -> list[Block]:
+    """The page's shell blocks, in order."""
+    name = page.relative_to(ROOT).as_posix()
+    return [
+        Block(name, match["text"], match["run"] is not None)
+        for match in BLOCK.finditer(page.read_text(encoding="utf-8"))
+    ]

@@ -1,0 +1,140 @@
+"""Every command and every number in our pages is one that works."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from docs import ROOT, Block, blocks, pages
+from published import REPRODUCIBILITY, TABLE_6, TABLE_12, records
+
+BLOCKS = [block for page in pages() for block in blocks(page)]
+COMMANDS = [(block.page, words) for block in BLOCKS for words in block.commands()]
+ELSEWHERE = {"aws", "export", "make", "pip", "python"}
+
+
+def host_arguments(words: list[str]) -> list[str] | None:
+    """The arguments of a command that runs lmms-eval, however it is launched."""
+    if words[0] == "lmms-eval":
+        return words[1:]
+    if words[:2] == ["accelerate", "launch"]:
+        return words[words.index("lmms_eval") + 1 :]
+    return None
+
+
+@pytest.fixture(scope="module")
+def host_parser() -> argparse.ArgumentParser:
+    """The host's own parser, caught as it is about to parse."""
+    from lmms_eval import __main__ as host
+
+    class Caught(Exception):
+        pass
+
+    def stop(parser: argparse.ArgumentParser, *_: Any) -> None:
+        raise Caught(parser)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(argparse.ArgumentParser, "parse_args", stop)
+        with pytest.raises(Caught) as caught:
+            host.parse_eval_args()
+    parser = caught.value.args[0]
+    assert isinstance(parser, argparse.ArgumentParser)
+    return parser
+
+
+def test_there_are_pages_with_commands() -> None:
+    assert len(BLOCKS) > 8 and any(block.run for block in BLOCKS)
+
+
+@pytest.mark.parametrize(("page", "words"), COMMANDS, ids=lambda value: value[0] if isinstance(value, list) else value)
+def test_every_command_is_one_that_the_tools_take(
+    page: str, words: list[str], host_parser: argparse.ArgumentParser
+) -> None:
+    arguments = host_arguments(words)
+    if arguments is not None:
+        check_host_command(host_parser.parse_args(arguments))
+    elif words[0] == "lmms-eval-tasks":
+        check_own_command(words[1:])
+    else:
+        assert words[0] in ELSEWHERE, f"{page}: {words}"
+
+
+def check_host_command(options: argparse.Namespace) -> None:
+    from lmms_eval.models import MODEL_REGISTRY_V2
+    from lmms_eval.tasks import TaskManager
+
+    if options.tasks == "list":
+        return
+    assert set(options.tasks.split(",")) <= set(TaskManager().all_tasks)
+    if options.model == "brightness":
+        source = (ROOT / "examples/model_plugin/brightness_model/model.py").read_text(encoding="utf-8")
+    else:
+        manifest = MODEL_REGISTRY_V2.get_manifest(options.model)
+        classes = [path for path in (manifest.chat_class_path, manifest.simple_class_path) if path]
+        source = "".join(module_source(path.rpartition(".")[0]) for path in classes)
+    for argument in filter(None, options.model_args.split(",")):
+        name = argument.partition("=")[0]
+        assert re.search(rf"\b{name}: ", source), f"{options.model} takes no {name}"
+
+
+def module_source(module: str) -> str:
+    spec = importlib.util.find_spec(module)
+    assert spec is not None and spec.origin is not None
+    return Path(spec.origin).read_text(encoding="utf-8")
+
+
+def check_own_command(words: list[str]) -> None:
+    """The command exists and its words parse; nothing is run."""
+    import typer
+
+    from lmms_eval_tasks.cli import app
+
+    command: Any = typer.main.get_command(app)
+    while hasattr(command, "commands"):
+        command = command.commands[words.pop(0)]
+    command.make_context(command.name, words, resilient_parsing=False)
+
+
+def test_tables_on_the_pages_are_the_published_numbers() -> None:
+    page = (ROOT / "lmms_eval_tasks/causalvqa/README.md").read_text(encoding="utf-8")
+    names = {"LLaVA-OneVision": "LLaVa-OneVision", "PerceptionLM": "Perception-LM", "Qwen2.5-VL": "Qwen2.5VL"}
+    rows = re.findall(r"^\| ([\w. -]+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|$", page, re.MULTILINE)
+    assert len(rows) == 6
+    for model, *cells in rows:
+        printed = [
+            next(
+                row["value"]
+                for row in records("causalvqa", table)
+                if row["model"] == names.get(model, model) and row["category"] == "all"
+            )
+            for table in (TABLE_6, TABLE_12)
+        ]
+        assert [float(cell) for cell in cells] == [printed[0], printed[0], printed[1], printed[1]], model
+    page = (ROOT / "lmms_eval_tasks/mvp/README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ([\w. -]+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|$", page, re.MULTILINE)
+    assert len(rows) == 2
+    for model, *cells in rows:
+        printed = [
+            next(
+                row["value"]
+                for row in records("mvp", REPRODUCIBILITY)
+                if row["model"].startswith(model) and (row["metric"], row["category"]) == (metric, "macro_avg")
+            )
+            for metric in ("pair_accuracy", "single_accuracy")
+        ]
+        assert [float(cell) for cell in cells] == [printed[0], printed[0], printed[1], printed[1]], model
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_every_link_to_a_file_leads_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("block", [block for block in BLOCKS if block.run], ids=lambda block: block.page)
+def test_runnable_blocks_need_nothing_but_this_package(block: Block) -> None:
+    assert {words[0] for words in block.commands()} <= {"lmms-eval", "lmms-eval-tasks"}

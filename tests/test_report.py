@@ -1,0 +1,104 @@
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from lmms_eval_tasks.report import score_tables, stratum_tables
+from lmms_eval_tasks.utils.problems import InputError
+from lmms_eval_tasks.utils.records import Outcome, Record
+from lmms_eval_tasks.utils.runs import Run, read_run
+
+
+def records(task: str, pairs: list[tuple[Outcome, Outcome]], kind: str = "planning") -> tuple[Record, ...]:
+    return tuple(
+        Record(
+            item_id=f"{task}{index}_{member}",
+            group_id=f"{task}{index}",
+            stratum={"type": kind, "difficulty": "easy" if index % 2 else "hard"},
+            expected="A",
+            answered=None if outcome is Outcome.UNPARSED else "A",
+            outcome=outcome,
+            fields={"official_correct": None if outcome is Outcome.UNSCORED else outcome is Outcome.CORRECT},
+        )
+        for index, pair in enumerate(pairs)
+        for member, outcome in enumerate(pair)
+    )
+
+
+RIGHT, WRONG = (Outcome.CORRECT, Outcome.CORRECT), (Outcome.CORRECT, Outcome.WRONG)
+LOST, GONE = (Outcome.UNPARSED, Outcome.CORRECT), (Outcome.UNSCORED, Outcome.CORRECT)
+
+
+def write_run(root: Path, model_args: str = "", **tasks: tuple[Record, ...]) -> Path:
+    folder = root / "model"
+    folder.mkdir(parents=True)
+    results = {
+        "configs": {task: {} for task in tasks},
+        "group_subtasks": {"both": sorted(tasks), **{task: [] for task in tasks}},
+        "versions": {**dict.fromkeys(tasks, "1-A"), "both": "1-A"},
+        "config": {"model": "replay", "model_args": model_args},
+    }
+    (folder / "20261121_results.json").write_text(json.dumps(results), encoding="utf-8")
+    for task, found in tasks.items():
+        lines = [json.dumps({"record": record.to_json(), "sample_data": 100.0}) for record in found]
+        (folder / f"20261121_samples_{task}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return root
+
+
+def printed(tables: list[Any]) -> str:
+    console = Console(width=100, record=True, file=io.StringIO())
+    for table in tables:
+        console.print(table)
+    return console.export_text()
+
+
+def test_a_run_comes_back_as_it_was_logged(tmp_path: Path) -> None:
+    one, two = records("one", [RIGHT, WRONG]), records("two", [LOST, GONE])
+    run = read_run(write_run(tmp_path, "pretrained=org/some-model,dtype=float16", one=one, two=two))
+    assert run.records == {"one": one, "two": two}
+    assert run.groups == {"both": ("one", "two")}
+    assert run.name == "replay some-model"
+    assert run.sample
+
+
+def test_a_run_without_a_sample_log_says_how_to_get_one(tmp_path: Path) -> None:
+    root = write_run(tmp_path, one=records("one", [RIGHT]))
+    (log,) = root.rglob("*_samples_one.jsonl")
+    log.unlink()
+    with pytest.raises(InputError, match="Expected the sample log of one, but there is none"):
+        read_run(root)
+
+
+def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="holds no run: Expected a file"):
+        read_run(tmp_path)
+
+
+def test_scores_of_a_group_are_the_mean_of_its_tasks(tmp_path: Path) -> None:
+    run = read_run(
+        write_run(tmp_path, one=records("one", [RIGHT] * 3 + [WRONG]), two=records("two", [WRONG, LOST, GONE]))
+    )
+    text = printed(score_tables([run]))
+    assert "SAMPLE DATA, not the benchmark" in text
+    (row,) = [line for line in text.splitlines() if line.strip(" │┃").startswith("replay")]
+    cells = [cell.strip() for cell in row.strip("│┃ ").split("│")]
+    # Pairs: 3 of 4 and 0 of 2; items: 7 of 8 and 3 of 5; 1 of 14 unparsed, 1 of 14 unscored.
+    assert cells[1].startswith("37.5 [")
+    assert cells[2].startswith("73.8 [")
+    assert cells[3:] == ["37.5", "7.1", "7.1", "6"]
+
+
+def test_tables_fit_a_hundred_columns(tmp_path: Path) -> None:
+    run = read_run(write_run(tmp_path, "pretrained=" + "long-" * 30, one=records("one", [RIGHT, WRONG] * 50)))
+    lines = printed([*score_tables([run]), *stratum_tables(run, ["type", "difficulty"])]).splitlines()
+    assert max(map(len, lines)) <= 100
+    assert any("planning easy" in line for line in lines)
+
+
+def test_an_unknown_stratum_names_the_known_ones() -> None:
+    run = Run(Path("x"), "m", {"one": records("one", [RIGHT])}, {}, {}, False)
+    with pytest.raises(InputError, match="Expected strata of one, any of type, difficulty, but got colour"):
+        stratum_tables(run, ["colour"])

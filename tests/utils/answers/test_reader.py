@@ -1,0 +1,264 @@
+import json
+import os
+import string
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from lmms_eval_tasks.utils.answers import read_choice
+from lmms_eval_tasks.utils.answers.letters import statements
+from lmms_eval_tasks.utils.answers.text import HEAD_CHARS, TAIL_CHARS, fold, shorten
+from lmms_eval_tasks.utils.answers.tokens import tokenize
+
+CASES: dict[str, Any] = json.loads((Path(__file__).parent / "cases.json").read_text(encoding="utf-8"))
+CONTEXTS: dict[str, list[str]] = CASES["contexts"]
+FIVE, PAIR = CONTEXTS["five"], CONTEXTS["pair"]
+EXPECTED = [
+    pytest.param(case["text"], context, letter, id=f"{index}-{case['category']}-{context}")
+    for index, case in enumerate(CASES["cases"])
+    for context, letter in case["expect"].items()
+]
+
+# A piece is repeated up to a million characters.
+NASTY = [
+    *(
+        "a",
+        "A ",
+        "A or ",
+        "A, ",
+        " ",
+        "\n",
+        "\r\n",
+        "<",
+        "<think>",
+        "</think>",
+        "<think></think>",
+        "{",
+        '{"answer":',
+        "[[",
+    ),
+    *(
+        '{"answer": "A"}',
+        "\\boxed{",
+        "```\n",
+        "*",
+        "~~",
+        "<a ",
+        "<A>",
+        "Answer: ",
+        "not ",
+        "is ",
+        "if ",
+        "The marble rolls ",
+    ),
+    *(
+        "marbel ",
+        "e\u0301",
+        "\u0301\u0316",
+        "答案是",
+        "答案是A",
+        "。",
+        ".",
+        "-",
+        "A-",
+        "'",
+        "I'd ",
+        "A. ",
+        "(",
+        '"',
+        "1,",
+        "\ud800",
+    ),
+    *("\\text{", "<answer>", "\x00", "É", "_", "letter: aend ", "Answer: A\n", "wait, ", "ab ", "😀", "}{"),
+]
+
+
+@pytest.mark.parametrize(("text", "context", "letter"), EXPECTED)
+def test_reads_what_a_careful_reader_would(text: str, context: str, letter: str | None) -> None:
+    assert read_choice(text, CONTEXTS[context]) == letter
+
+
+def test_cases_are_complete() -> None:
+    assert len({(case["text"], *case["expect"]) for case in CASES["cases"]}) == len(CASES["cases"])
+    assert all(case["source"] for case in CASES["cases"])
+    assert {context for case in CASES["cases"] for context in case["expect"]} == set(CONTEXTS)
+
+
+@pytest.mark.parametrize(
+    ("label", "context"), [("human_causalvqa", "causalvqa_options"), ("human_mvp", "mvp_candidates")]
+)
+def test_agrees_with_the_human_labels(label: str, context: str) -> None:
+    if not os.environ.get("ORACLES"):
+        pytest.skip("ORACLES names no folder with answer_extraction.json")
+    oracle = json.loads((Path(os.environ["ORACLES"]) / "answer_extraction.json").read_text(encoding="utf-8"))
+    options = oracle["contexts"][context]
+    texts = list(options.values()) if isinstance(options, dict) else options
+    misread = {item["id"]: item["text"] for item in oracle["items"] if read_choice(item["text"], texts) != item[label]}
+    assert not misread
+
+
+@pytest.mark.parametrize("count", [0, 1, 27])
+def test_refuses_an_impossible_number_of_options(count: int) -> None:
+    with pytest.raises(ValueError, match=f"Expected 2 to 26 options but got {count}"):
+        read_choice("A", ["text"] * count)
+
+
+@pytest.mark.parametrize("count", [2, 5, 26])
+def test_every_letter_of_the_question_and_no_other_can_be_read(count: int) -> None:
+    options = [f"thing number {index}" for index in range(count)]
+    read = [read_choice(f"Answer: {letter}", options) for letter in string.ascii_uppercase]
+    assert read == [*string.ascii_uppercase[:count], *[None] * (26 - count)]
+
+
+ANY_TEXT = st.text(st.characters(exclude_categories=[]), max_size=300)
+PIECES = st.sampled_from(
+    [
+        *("A", "B", "C", "a", "b", "answer", "Answer:", "is", "not", "or", "and", "option", "I", "think", "wait", "so"),
+        *(
+            "if",
+            ",",
+            ".",
+            "(",
+            ")",
+            "\n",
+            "<think>",
+            "</think>",
+            "{",
+            "}",
+            ":",
+            '"answer"',
+            "答案是",
+            "是",
+            "END",
+            "**",
+        ),
+        *("correct", "wrong", "the", FIVE[0], FIVE[1]),
+    ]
+)
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.one_of(ANY_TEXT, st.lists(PIECES, max_size=25).map(" ".join), st.lists(PIECES, max_size=25).map("".join)))
+def test_any_text_yields_an_option_or_none(text: str) -> None:
+    for options in (FIVE, PAIR):
+        assert read_choice(text, options) in {None, *string.ascii_uppercase[: len(options)]}
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.permutations(range(len(FIVE))),
+    st.integers(0, 4),
+    st.sampled_from(["{}", "Answer: {}", "**{}.**", "I think {}", "<answer>{}</answer>"]),
+)
+def test_a_quoted_text_is_found_wherever_its_option_stands(order: list[int], chosen: int, form: str) -> None:
+    options = [FIVE[index] for index in order]
+    assert read_choice(form.format(FIVE[chosen]), options) == string.ascii_uppercase[order.index(chosen)]
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.permutations(range(len(FIVE))),
+    st.sampled_from([c for c in CASES["cases"] if c["category"] in ("bare", "labelled", "template echo")]),
+)
+def test_a_letter_does_not_depend_on_the_option_texts(order: list[int], case: dict[str, Any]) -> None:
+    assert read_choice(case["text"], [FIVE[index] for index in order]) == case["expect"]["five"]
+
+
+SPACE = st.text(" \t\n\r", max_size=4)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.sampled_from("ABCDE"),
+    st.booleans(),
+    SPACE,
+    SPACE,
+    st.sampled_from(["{}", "({})", "{}.", "**{}**", "{})", "[{}]", "`{}`", '"{}"', "${}$"]),
+)
+def test_case_space_and_marks_around_a_letter_do_not_matter(
+    letter: str, lower: bool, before: str, after: str, form: str
+) -> None:
+    text = before + form.format(letter.lower() if lower else letter) + after
+    assert read_choice(text, FIVE) == letter
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.sampled_from([c for c in CASES["cases"] if c["category"] in ("bare", "labelled") and c["expect"].get("five")]),
+    st.sampled_from(
+        ["**{}**", "```\n{}\n```", "> {}", "<p>{}</p>", "<think>A? B? C?</think>{}", "<b>{}</b>", "  {}\n\n", "# {}"]
+    ),
+)
+def test_wrapping_a_clean_answer_does_not_change_it(case: dict[str, Any], wrapping: str) -> None:
+    assert read_choice(wrapping.format(case["text"].strip()), FIVE) == case["expect"]["five"]
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.sampled_from("ABCDE"), st.sampled_from("ABCDE"))
+def test_the_last_of_reasoning_settles(first: str, second: str) -> None:
+    assert read_choice(f"It could be {first}. The wheel turns, so the answer is {second}.", FIVE) == second
+    assert read_choice(f"Answer: {first}\n\nExplanation: Option {second} shows a car.", FIVE) == first
+
+
+@pytest.mark.parametrize("piece", NASTY, ids=ascii)
+def test_a_megabyte_of_anything_is_read_quickly(piece: str) -> None:
+    text = (piece * (1_000_000 // len(piece) + 1))[:1_000_000]
+    started = time.perf_counter()
+    assert read_choice(text, PAIR) in {None, "A", "B"}
+    assert time.perf_counter() - started < 5
+
+
+def test_a_megabyte_before_or_after_an_answer_does_not_hide_it() -> None:
+    assert read_choice(" \n" * 500_000 + "Answer: B", PAIR) == "B"
+    assert read_choice("<think>" + "A or B? " * 120_000 + "</think>B", PAIR) == "B"
+    assert read_choice("Some reasoning about a marble. " * 30_000 + "\nAnswer: B", PAIR) == "B"
+
+
+def _seconds(function: Callable[[str], object], text: str) -> float:
+    def once() -> float:
+        started = time.perf_counter()
+        function(text)
+        return time.perf_counter() - started
+
+    return min(once() for _ in range(3))
+
+
+@pytest.mark.parametrize("piece", NASTY, ids=ascii)
+def test_work_does_not_grow_faster_than_the_text(piece: str) -> None:
+    def read(text: str) -> object:
+        return read_choice(text, PAIR)
+
+    short, long = (piece * (size // len(piece) + 1) for size in (100_000, 400_000))
+    # Quadratic work would take sixteen times as long; the constant absorbs a busy machine.
+    assert _seconds(read, long) < 8 * _seconds(read, short) + 0.2
+
+
+def test_what_is_looked_at_is_bounded() -> None:
+    assert len(shorten("A or B. " * 200_000)) <= HEAD_CHARS + TAIL_CHARS + 3
+
+
+@pytest.mark.parametrize("piece", ["A ", "A or ", "(", "is ", "A, not ", "- A "])
+def test_the_number_of_context_words_looked_up_per_letter_is_bounded(piece: str) -> None:
+    class Counting(list):  # type: ignore[type-arg]
+        looked_up = 0
+
+        def __getitem__(self, at: Any) -> Any:
+            Counting.looked_up += 1
+            return super().__getitem__(at)
+
+    counts = []
+    for size in (1_000, 2_000):
+        tokens = Counting(tokenize(piece * size))
+        Counting.looked_up = 0
+        statements(tokens)
+        counts.append(Counting.looked_up)
+    assert counts[1] <= 2.1 * counts[0] + 100
+
+
+def test_folding_takes_linear_time_on_combining_marks() -> None:
+    assert fold("e" + "\u0301\u0316" * 500_000) == "~"

@@ -1,0 +1,219 @@
+"""What stands around an option letter: the cue before it, the letters joined to it, and what is said after it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from lmms_eval_tasks.utils.answers import words
+from lmms_eval_tasks.utils.answers.tokens import CLOSERS, LABELLING, OPENERS, STOPS, Token, is_letter
+
+# What leads to the letter: "the answer is", "I choose", "it is", "I think", "so", "wait,", "not", "than", or other.
+Cue = Literal["label", "choose", "is", "believe", "conclude", "correct", "not", "compared", "start", "other"]
+# What becomes of it: the clause ends, a question, "is right", "is wrong", "fits", or a sentence about something else.
+After = Literal["closed", "asked", "affirmed", "rejected", "supported", "open"]
+
+_WALK = 14
+_GROUP_GAP = 6
+_GROUP_SIZE = 26
+_PREDICATE = 8
+
+
+class Mention:
+    """One letter, or a group such as "A or B", and its surroundings. Every look around is bounded in tokens.
+
+    Attributes: `at` and `last` are the first and last token of the group, `letters` its upper-case letters, `stop` the
+    token where the cue was found; `option` says that a word like "option" stands directly before, `copula` that a verb
+    or colon connects letter and cue.
+    """
+
+    def __init__(self, tokens: Sequence[Token], at: int) -> None:
+        self.tokens = tokens
+        self.at = self.last = self.stop = at
+        self.letters = [tokens[at].word.upper()]
+        self.option = False
+        self.copula = False
+        self.cue = self._left()
+        self._group()
+        self.after = self._right()
+
+    def word(self, at: int) -> str:
+        """Return the word at a token position; before and behind the text there are line ends."""
+        return self.tokens[at].word if 0 <= at < len(self.tokens) else "\n"
+
+    def before(self, reach: int, start: int | None = None) -> Iterator[str]:
+        """Yield up to `reach` words before `start` (the letter), nearest first."""
+        start = self.at if start is None else start
+        return (self.word(at) for at in range(start - 1, max(start - 1 - reach, -1), -1))
+
+    def bracketed(self) -> bool:
+        """Whether brackets enclose the letters: "(B)"."""
+        return self.word(self.at - 1) in ("(", "[") and self.word(self.last + 1) in (")", "]")
+
+    def _left(self) -> Cue:
+        seen: set[str] = set()
+        cue: Cue | None = None
+        at = self.at - 1
+        while at >= 0 and self.at - at <= _WALK and self.word(at) not in STOPS:
+            word = self.word(at)
+            cue = self._cue(word, at)
+            if cue:
+                break
+            if word in words.COPULA:
+                self.copula = True
+            elif not self._is_filler(word):
+                cue = "other"
+                break
+            seen.add(word)
+            at -= 1
+        self.stop = at
+        if cue in (None, "other") and self.copula and seen & words.DECISIVE:
+            return "label"
+        if cue in (None, "other") and seen & words.PRONOUN and self.copula:
+            return "is"
+        return cue or ("conclude" if "→" in seen else "start")
+
+    def _is_filler(self, word: str) -> bool:
+        if word in words.OPTION or word.endswith(words.BEFORE_OPTION) or not word[0].isalnum():
+            return True
+        return word in words.FILLER or word in words.PRONOUN or (self.copula and word in words.BRIDGE)
+
+    def _cue(self, word: str, at: int) -> Cue | None:
+        if word in words.OPTION:
+            self.option = self.option or not self.copula
+            return "label" if self.copula else None
+        if word in words.NEGATION and not (word in words.CORRECT and self.word(at + 1) in (",", "..", "-")):
+            return "not"
+        for vocabulary, cue in _CUES:
+            if word in vocabulary:
+                return cue
+        if word in words.CONTRAST:
+            return "conclude" if self.word(at - 1) == "," or len(self.word(at - 1)) == 1 else "other"
+        if word == "like" and self.word(at - 1) in ("looks", "seems", "sounds"):
+            return "is"
+        if word in words.DECISIVE_VERB and self.copula:
+            return "label"
+        if word == "be" and self.word(at - 1) in ("must", "should", "to"):
+            return "believe"
+        return None if word[0].isascii() or not word[0].isalpha() else self._unspaced_cue(word)
+
+    def _unspaced_cue(self, word: str) -> Cue | None:
+        if word.endswith(words.BEFORE_NEGATION):
+            return "not"
+        if word.endswith(words.BEFORE_OPTION):
+            self.option = True
+            return "choose" if word.startswith(words.BEFORE_LABEL) and word not in words.BEFORE_OPTION else None
+        if word.endswith(words.BEFORE_LABEL) or any(label in word for label in words.BEFORE_LABEL if len(label) > 1):
+            self.copula = True
+            return "label"
+        return "is" if word.endswith(words.BEFORE_IS) else None
+
+    def _group(self) -> None:
+        """Take in the letters joined to this one: "A or B", "A/B", "A, B and C", "(A) (B)"."""
+        while len(self.letters) < _GROUP_SIZE:
+            joiner = ""
+            at = self.last + 1
+            while at - self.last <= _GROUP_GAP:
+                word = self.word(at)
+                if word in words.JOINERS:
+                    joiner = word
+                elif not (
+                    word in CLOSERS
+                    or word in OPENERS
+                    or word in words.OPTION
+                    or (word in words.PERHAPS and joiner not in ("", ","))
+                ):
+                    break
+                at += 1
+            if at >= len(self.tokens) or not is_letter(self.tokens[at]) or not self._joins(at, joiner):
+                return
+            self.letters.append(self.word(at).upper())
+            self.last = at
+
+    def _joins(self, at: int, joiner: str) -> bool:
+        token, following = self.tokens[at], self.word(at + 1)
+        may_be_word = token.raw.islower() or token.raw in ("A", "I")
+        if may_be_word and following[0].isalpha() and following not in words.FUNCTION | words.JOINERS:
+            return False
+        is_subject = following in words.COPULA | words.AUXILIARY | words.NEGATION | words.FUNCTION - words.CONNECTIVE
+        if not joiner:
+            between = [self.word(step) for step in range(self.last + 1, at)]
+            return not is_subject and between[:1] not in (["("], ["["]) and set("()[]\"'").issuperset(between)
+        # "The answer is B and A is wrong": a verb behind the second letter starts a new clause.
+        return not (is_subject and joiner in words.MEANWHILE and self.cue not in ("start", "other", "not"))
+
+    def _right(self) -> After:
+        at = self.last + 1
+        while self.word(at) in CLOSERS:
+            at += 1
+        word = self.word(at)
+        if word == "?":
+            return "asked"
+        if not word[0].isalnum() and (word in words.NEGATIVE or word in words.POSITIVE):
+            return "rejected" if word in words.NEGATIVE else "affirmed"
+        if word in STOPS or not word[0].isalnum():
+            return self._verdict(at + 1) if word in LABELLING else "closed"
+        if word == "end" or (word == "it" and self.word(at + 1) in ("is", "must")):
+            return "closed"
+        after = self._unspaced_predicate(word + self.word(at + 1)) or self._predicate(at)
+        labels = self.cue == "start" or self.tokens[self.at].raw.isupper()
+        return "closed" if after == "open" and labels and self.word(self.last + 1) in (")", "]") else after
+
+    def _verdict(self, at: int) -> After:
+        """Judge what follows a label: "A: correct", "B - no", "C: this is wrong"."""
+        word = self.word(at)
+        if word in words.PRONOUN:
+            after = self._predicate(at + 1)
+            return after if after in ("rejected", "affirmed") else "closed"
+        if word in words.NEGATIVE:
+            return "rejected"
+        return "affirmed" if word in words.POSITIVE - words.OPTION - words.LABEL else "closed"
+
+    def _unspaced_predicate(self, following: str) -> After | None:
+        if following[0].isascii():
+            return None
+        rest = following.lstrip("都均也皆")
+        talk = next((phrase for phrase in words.AFTER_TALK if rest.startswith(phrase)), "")
+        for said in (rest, rest[len(talk) :]):
+            if said.startswith(words.AFTER_NEGATIVE):
+                return "rejected"
+            if said.startswith(words.AFTER_POSITIVE):
+                return "closed" if said is rest else "affirmed"
+        return "open" if talk else None
+
+    def _predicate(self, at: int) -> After:
+        first = self.word(at)
+        if first in words.NEGATIVE:
+            return "rejected"
+        if first in words.POSITIVE:
+            return "affirmed"
+        if first in words.SUPPORT:
+            return "supported"
+        if first in words.NEGATION:
+            return "closed" if first in words.NOT else "rejected"
+        if first not in words.COPULA and first not in words.AUXILIARY:
+            return "closed" if first in words.FUNCTION else "open"
+        for step in range(at + 1, at + _PREDICATE):
+            word = self.word(step)
+            if word in STOPS or word == ",":
+                return "closed" if step == at + 1 else "open"
+            if word in words.NEGATION or word in words.NEGATIVE or word == "less":
+                return "rejected"
+            if word in words.POSITIVE or word in words.LABEL:
+                return "affirmed"
+            if word in words.SUPPORT:
+                return "supported"
+            if word not in words.FILLER and word not in words.COPULA and word not in ("more", "have", "one"):
+                break
+        return "open"
+
+
+_CUES: tuple[tuple[frozenset[str], Cue], ...] = (
+    (words.PRONOUN_IS, "is"),
+    (words.CONCLUDE, "conclude"),
+    (words.CORRECT, "correct"),
+    (words.COMPARED, "compared"),
+    (words.LABEL, "label"),
+    (words.CHOOSE, "choose"),
+    (words.BELIEVE, "believe"),
+)

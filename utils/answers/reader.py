@@ -1,0 +1,172 @@
+"""Reads the chosen option from a model's free-text response."""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Sequence
+
+from lmms_eval_tasks.utils.answers.letters import Statement, statements
+from lmms_eval_tasks.utils.answers.quotes import equal_option, quoted_option, starts_with_option
+from lmms_eval_tasks.utils.answers.text import fold, json_answers, shorten, split_reasoning, strip_markup
+from lmms_eval_tasks.utils.answers.tokens import Token, tokenize
+
+_BETWEEN = " \n.,:;)]>\"'-–—|→"
+_ANSWER_LABEL = re.compile(
+    r"(?i)\b(?:answer|choice|option|antwort|reponse|respuesta|resposta|risposta)\W{0,3}(?:is\b|:|=)|答案[是为:]"
+)
+_LABELLED_LINE = re.compile(r"\W{0,9}\w{2,}")
+_ONLY_LETTER = re.compile(r"[^\w?]*([A-Za-z])(?:[^\w?+°%-]|-$)*(?:END\W*)?\Z", re.IGNORECASE)
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s|[。！？]")
+
+
+def read_choice(text: str, options: Sequence[str]) -> str | None:
+    """Return the letter of the option that a careful reader would say the response chooses, or None.
+
+    None ("unparsed") covers refusals, hedges between options, template echoes, letters that the question does not have,
+    digits, and whatever else leaves a doubt: a wrong guess is worse than an unparsed answer. How the reader decides:
+
+    1. Marked reasoning (`<think>…</think>`) is not the answer; if nothing follows it, only a last line that is a
+       labelled answer and nothing else counts. An answer key of a JSON object decides if its value can be read.
+    2. A line that says nothing but an answer ("Answer: B", "**B**") stands against later mentions, except where words
+       of correction or conclusion ("wait, actually", "therefore") announce another one; a later contradiction without
+       such words is None. Otherwise the last firm statement decides ("I choose D over B", "so the answer is A").
+       Rejected letters never decide, conditional or tentative ones only where a single letter is so named.
+    3. Without a stated letter, the option whose text the response (its first or last line, or what follows "answer:")
+       quotes in full or nearly, if no other option is equally near.
+    4. Where a stated letter and the option text right behind it disagree, the letter stands, since a letter is what was
+       asked for – unless the text is another option's word for word: then the response contradicts itself and is None.
+
+    With two options the rejection of one does not choose the other. The time taken is linear in the length of `text`.
+
+    Args:
+        text: The response; any string, surrogates and control characters included.
+        options: The 2 to 26 option texts in order (A, B, C…).
+
+    Returns:
+        An upper-case letter within the options, or None.
+
+    Raises:
+        ValueError: Fewer than 2 or more than 26 options.
+    """
+    if not 2 <= len(options) <= len(string.ascii_uppercase):
+        raise ValueError(f"Expected 2 to 26 options but got {len(options)}")
+    response = split_reasoning(text)
+    letters = string.ascii_uppercase[: len(options)]
+    said = shorten(response.said)
+    letter = _from_json(said, options) or _read(json_answers(said).rest, options)
+    if letter is None and response.closing:
+        letter = _closing(response.closing)
+    return letter if letter is not None and letter in letters else None
+
+
+def _from_json(text: str, options: Sequence[str]) -> str | None:
+    read = {_read(value, options) for value in json_answers(text).values} - {None}
+    return read.pop() if len(read) == 1 else None
+
+
+def _read(text: str, options: Sequence[str]) -> str | None:
+    plain = strip_markup(fold(text))
+    same = equal_option(plain, options)
+    if same is not None and " " in plain:
+        return string.ascii_uppercase[same]
+    if alone := _ONLY_LETTER.match(plain):
+        return alone[1].upper()
+    tokens = tokenize(plain)
+    said = _without_listing(statements(tokens), tokens)
+    decided = _decide(said, tokens)
+    if decided is None:
+        stated = any(s.stance == "chosen" for s in said)
+        return None if stated else _quoted_in_parts(plain, options)
+    letter = decided.letters[0]
+    if len(decided.letters) > 1 or _contradicted(letter, decided, tokens, plain, options):
+        return None
+    return letter
+
+
+def _closing(line: str) -> str | None:
+    plain = strip_markup(fold(shorten(line)))
+    alone = [s for s in statements(tokenize(plain)) if s.alone and s.stance == "chosen"]
+    labelled = bool(_LABELLED_LINE.match(plain))
+    return alone[-1].letters[0] if labelled and alone and len(alone[-1].letters) == 1 else None
+
+
+def _decide(said: list[Statement], tokens: list[Token]) -> Statement | None:
+    chosen = [s for s in said if s.stance == "chosen"]
+    if not chosen:
+        return _only_leaning(said)
+    decided = chosen[-1]
+    lines = [s for s in chosen if s.alone]
+    if lines and not decided.alone:
+        later = [s for s in chosen if s.at > lines[-1].at]
+        settled = [s for s in later if s.settles]
+        if settled:
+            decided = settled[-1]
+        elif any(len(s.letters) == 1 and s.letters != lines[-1].letters for s in later):
+            return None
+        else:
+            decided = lines[-1]
+    bare = {s.letters for s in chosen if s.bare and not s.alone}
+    if decided.bare and not decided.alone and not decided.settles and len(bare) > 1:
+        return None
+    if _repeated_line_differs(decided, lines, tokens):
+        return None
+    rejected = {letter for s in said if s.stance == "rejected" and s.at > decided.at for letter in s.letters}
+    return None if decided.letters[0] in rejected else decided
+
+
+def _only_leaning(said: list[Statement]) -> Statement | None:
+    rejected = {letter for s in said if s.stance == "rejected" for letter in s.letters}
+    leaning = [s for s in said if s.stance == "leaning"]
+    named = {letter for s in leaning for letter in s.letters} - rejected
+    return next((s for s in reversed(leaning) if set(s.letters) == named), None) if len(named) == 1 else None
+
+
+def _without_listing(said: list[Statement], tokens: list[Token]) -> list[Statement]:
+    """Drop letters that only label lines: of a repeated or discussed option list ("A. … B. …"), or beside an answer."""
+    labels = {s.letters[0] for s in said if s.listed}
+    answered = any(s.stance == "chosen" and not s.bare for s in said)
+    return [s for s in said if not (s.listed and s.bare and (answered or len(labels) > 1 or _list_goes_on(s, tokens)))]
+
+
+def _list_goes_on(label: Statement, tokens: list[Token]) -> bool:
+    following = chr(ord(label.letters[0]) + 1)
+    for at in range(label.end, len(tokens) - 1):
+        if tokens[at].raw == "\n":
+            return False
+        behind = tokens[at + 2 if tokens[at + 1].raw == '"' and at + 2 < len(tokens) else at + 1].raw
+        if tokens[at].raw == following and behind in (")", ".", ":"):
+            return True
+    return False
+
+
+def _repeated_line_differs(decided: Statement, lines: list[Statement], tokens: list[Token]) -> bool:
+    """Whether the answer line right before says another letter, with nothing between them that would explain it."""
+    before = [s for s in lines if s.at < decided.at]
+    if not before or not decided.alone or decided.settles or before[-1].letters == decided.letters:
+        return False
+    return sum(token.raw == "\n" for token in tokens[before[-1].at : decided.at]) <= 1
+
+
+def _contradicted(letter: str, decided: Statement, tokens: list[Token], plain: str, options: Sequence[str]) -> bool:
+    behind = plain[tokens[decided.end - 1].end :].lstrip(_BETWEEN)
+    behind = behind.removeprefix("END").removeprefix("end").lstrip(_BETWEEN)
+    quoted = starts_with_option(behind, options)
+    if quoted is None and decided.stance == "leaning":
+        quoted = quoted_option(plain, options)
+    return quoted is not None and string.ascii_uppercase[quoted] != letter
+
+
+def _quoted_in_parts(plain: str, options: Sequence[str]) -> str | None:
+    lines = plain.split("\n")
+    labelled = [part for line in (lines[-1], lines[0]) if (part := _ANSWER_LABEL.split(line)[-1]) != line]
+    for parts in (labelled, [plain], [*_ends(lines[0]), *_ends(lines[-1])]):
+        found = {quoted_option(part, options) for part in parts} - {None}
+        if found:
+            return string.ascii_uppercase[found.pop() or 0] if len(found) == 1 else None
+    return None
+
+
+def _ends(line: str) -> list[str]:
+    sentences = [part for part in _SENTENCE_END.split(line) if part.strip()]
+    return [line, *sentences[:1], *sentences[-1:]]

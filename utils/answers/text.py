@@ -1,0 +1,190 @@
+"""From a raw response to the plain text in which an answer is looked for."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from typing import Any, NamedTuple
+
+HEAD_CHARS = 6_000
+TAIL_CHARS = 14_000
+
+_THINK_WORDS = "(?:think|thinking|thought|thoughts|reasoning|scratchpad)"
+_THINK_TAG = re.compile(rf"[<◁\[]\s{{0,2}}(?P<close>/?)\s{{0,2}}{_THINK_WORDS}\s{{0,2}}[>▷\]]", re.IGNORECASE)
+_SPACES = re.compile(r"[^\S\n]+")
+_BLANK_LINES = re.compile(r"\n\s*")
+
+_ACCENTED_ALONE = re.compile(
+    r"(?<![^\W\d_])(?:[\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u017f]|[A-Za-z][\u0300-\u036f]+)(?![^\W\d_]|[\u0300-\u036f])"
+)
+# Only look-alikes that stand for the same place in both alphabets, or for no place a short list of options reaches.
+_LOOK_ALIKE_ALONE = re.compile(r"(?<![^\W_])[\u0391\u0392\u0395\u0410\u0421](?![^\W_])")
+_LOOK_ALIKES = {"\u0391": "A", "\u0392": "B", "\u0395": "E", "\u0410": "A", "\u0421": "C"}
+_QUOTES = str.maketrans({"‘": "'", "’": "'", "ʼ": "'", "´": "'", "“": '"', "”": '"', "„": '"', "−": "-"})
+_EMOJI_LETTER_BLOCKS = (0x1F110, 0x1F130, 0x1F150, 0x1F170)
+
+_ANSWER_TAGS = "(?:(?:final|your|my)[ _-]?)?(?:answer|choice|option|conclusion|response)"
+_MARKUP: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"~~[^~\n]{1,200}~~|<(s|del|strike)>[^<\n]{1,200}</\1>", re.IGNORECASE), " "),
+    (re.compile(rf"<{_ANSWER_TAGS}>", re.IGNORECASE), "\nfinal answer: "),
+    (re.compile(rf"</{_ANSWER_TAGS}>", re.IGNORECASE), "\n"),
+    (re.compile(r"<\|?begin_of_box\|?>"), "\nfinal answer: "),
+    (re.compile(r"<\|[^|<>\n]{1,40}\|>"), "\n"),
+    (re.compile(r"\\f?boxed\s{0,3}\{?"), " final answer: "),
+    (re.compile(r"\\n(?![a-z])"), "\n"),
+    (re.compile(r"\\(?:right|left)?arrow|-->|->|=>|→|⇒|➡"), " → "),
+    (re.compile(r"\\(?:therefore|implies)|∴"), " therefore "),
+    (re.compile(r"\\[a-zA-Z]{1,20}(?:\s{0,2}\{)?|\\[()\[\],;! ]"), " "),
+    (re.compile(r"<([A-Z])>(?!.{0,20}</\1>)"), r"(\1)"),
+    (re.compile(r"<(?:br|p|div|li|hr|h\d)\b[^<>\n]{0,100}>|</(?:p|div|li|h\d)>", re.IGNORECASE), "\n"),
+    (re.compile(r"</?[a-zA-Z][^<>\n]{0,100}>"), ""),
+    (re.compile(r"(?m)^\s{0,4}```[^\n]{0,30}$"), ""),
+    (re.compile(r"(?m)^\s{0,8}(?:#{1,6}|>+|[-*•+])\s{1,4}"), ""),
+    (re.compile(r"[*`$~#]"), ""),
+    (re.compile(r"[_{}\\]"), " "),
+    (re.compile(r"(?i:\b(answer|option|choice|letter))-(?=[A-Za-z]\b)"), r"\1 "),
+    (re.compile(r"\b([Aa]nswer|[Oo]ption|[Cc]hoice|[Ll]etter)([A-Z])\b"), r"\1 \2"),
+    (re.compile(r"\b(ANSWER|OPTION|CHOICE|LETTER)([A-CE-RT-Z])\b"), r"\1 \2"),
+    (re.compile(r"(?i)((?:letter|answer)\s{0,3}(?:is)?\s{0,3}:?\s{0,3}[(\[\"']?)([A-Z])(END)\b"), r"\1\2 \3"),
+    (re.compile(r"\A\s{0,20}([A-Z])END\W{0,20}\Z"), r"\1 END"),
+    (re.compile(r"(?m)(?<![\w'-])([A-Z])-(?=[A-Z][a-z]+ )"), r"\1 - "),
+)
+
+
+class Response(NamedTuple):
+    """What a response says: `said` aloud, and `closing`, the last line of reasoning that nothing follows."""
+
+    said: str
+    closing: str
+
+
+def split_reasoning(text: str) -> Response:
+    """Separate what is said from marked reasoning (``<think>…</think>`` and its relatives).
+
+    Reasoning is dropped when something follows it. Reasoning that nothing follows, cut off or not, yields its last
+    line, where a model that forgot the closing tag may have put a complete answer.
+    """
+    open_at, close_at, block_at = -1, -1, -1
+    for tag in _THINK_TAG.finditer(text):
+        if tag["close"]:
+            close_at, block_at, open_at = tag.end(), tag.start(), -1
+        elif open_at < 0:
+            open_at = tag.start()
+    said = text[max(close_at, 0) : open_at if open_at >= 0 else None]
+    if said.strip():
+        return Response(said, "" if open_at < 0 else _last_line(text[open_at:]))
+    return Response("", _last_line(text[open_at:] if open_at >= 0 else text[: max(block_at, 0)]))
+
+
+def _last_line(text: str) -> str:
+    return _THINK_TAG.sub("\n", text[-TAIL_CHARS:]).strip().rpartition("\n")[2]
+
+
+def shorten(text: str) -> str:
+    """Squeeze white space and keep both ends of a very long text, so that reading takes bounded time.
+
+    Nobody answers in the middle of twenty thousand characters; an answer that is cut out becomes unparsed, not wrong.
+    """
+    squeezed = _BLANK_LINES.sub("\n", _SPACES.sub(" ", text.replace("\r", "\n"))).strip()
+    if len(squeezed) <= HEAD_CHARS + TAIL_CHARS:
+        return squeezed
+    return f"{squeezed[:HEAD_CHARS]}\n…\n{squeezed[-TAIL_CHARS:]}"
+
+
+def fold(text: str) -> str:
+    """Replace characters by their plain forms: full-width, styled and circled letters, typographic quotes, accents.
+
+    Works character by character, because normalising a string takes quadratic time on long runs of combining marks.
+    A single accented letter that stands alone is a word of its language (à, é), never an option letter: it becomes "~".
+    """
+    text = _LOOK_ALIKE_ALONE.sub(lambda match: _LOOK_ALIKES[match.group()], _ACCENTED_ALONE.sub("~", text))
+    return text.translate(_QUOTES).translate({ord(char): _plain(char) for char in set(text)})
+
+
+def _plain(char: str) -> str:
+    category = unicodedata.category(char)
+    if char == "\n":
+        return char
+    if category in ("Mn", "Me", "Cf"):
+        return ""
+    if category.startswith(("C", "Z")):
+        return " "
+    for start in _EMOJI_LETTER_BLOCKS:
+        if start <= ord(char) < start + 26:
+            return chr(ord(char) - start + ord("A"))
+    folded = unicodedata.normalize("NFKD", char)
+    return "".join(part for part in folded if unicodedata.category(part) != "Mn")
+
+
+def strip_markup(text: str) -> str:
+    """Remove Markdown, HTML and LaTeX from a folded text, unglue letters from labels, and label marked answers."""
+    for pattern, replacement in _MARKUP:
+        text = pattern.sub(replacement, text)
+    return _BLANK_LINES.sub("\n", _SPACES.sub(" ", text)).strip()
+
+
+_JSON_ATTEMPTS = 24
+_JSON_DEPTH = 12
+_ANSWER_KEY = re.compile(r"answer|choice|option|prediction|selected|selection|response|result|output|letter|verdict")
+_OTHER_KEY = re.compile(
+    r"reason|rationale|expla|why|analysis|thought|evidence|confidence|choices|options|wrong|incorrect"
+)
+_EXACT_KEYS = ("final", "pred", "label", "value", "text", "id", "key")
+
+
+class JsonAnswers(NamedTuple):
+    """Values found under answer keys of JSON objects in a text, and the text without those objects."""
+
+    values: list[str]
+    rest: str
+
+
+def json_answers(text: str) -> JsonAnswers:
+    """Collect the answer values of the last JSON object that has any (key names are judged, not prescribed)."""
+    values: list[str] = []
+    pieces: list[str] = []
+    decoder = json.JSONDecoder(strict=False)
+    at, kept, attempts = text.find("{"), 0, 0
+    while at >= 0 and attempts < _JSON_ATTEMPTS:
+        attempts += 1
+        try:
+            parsed, end = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            at = text.find("{", at + 1)
+            continue
+        found = _answer_values(parsed)
+        if found:
+            values = found
+            pieces.append(text[kept:at])
+            kept = end
+        at = text.find("{", end)
+    return JsonAnswers(values, "\n".join([*pieces, text[kept:]]))
+
+
+def _answer_values(parsed: object) -> list[str]:
+    ranked: list[tuple[int, str]] = []
+    stack: list[tuple[Any, int, int]] = [(parsed, 0, 0)]
+    while stack:
+        node, rank, depth = stack.pop()
+        if isinstance(node, str) and rank:
+            ranked.append((rank, node))
+        elif isinstance(node, dict) and depth < _JSON_DEPTH:
+            stack.extend((value, _key_rank(str(key), rank), depth + 1) for key, value in node.items())
+        elif isinstance(node, list) and depth < _JSON_DEPTH:
+            stack.extend((value, rank, depth + 1) for value in node)
+    best = max((rank for rank, _ in ranked), default=0)
+    return [value for rank, value in ranked if rank == best]
+
+
+def _key_rank(key: str, parent_rank: int) -> int:
+    name = key.casefold()
+    if _OTHER_KEY.search(name):
+        return 0
+    if "final" in name or "correct" in name:
+        return 3
+    if "answer" in name:
+        return max(2, parent_rank)
+    if _ANSWER_KEY.search(name):
+        return max(1, parent_rank)
+    return parent_rank if parent_rank and name in _EXACT_KEYS else int(name in ("pred", "label"))
