@@ -13,9 +13,10 @@ The JSON has these keys:
 - ``loss``: ``{"forward": number, "backward": number}``, combined over windows and timesteps by the protocol's rule.
 - ``losses``: the same two keys, each ``[window][timestep]``, averaged over noise draws.
 - ``timesteps``: K numbers on a scale of 0 (clean) to 1000 (noise).
-- ``windows``: per window ``start``, ``stop``, ``borrowed``, ``skipped`` and ``latents``, the latent frames in its loss.
+- ``windows``: per window ``start``, ``stop``, ``borrowed``, ``skipped`` and ``latents``, the latent frames that count.
 - ``seeds``: ``[window][timestep][draw]``, the seeds of the noise that both directions saw.
-- ``frames``: ``forward`` and ``backward`` (frames in the files), ``file_fps``, ``used``, ``fps``, ``height``, ``width``.
+- ``frames``: ``forward`` and ``backward`` (frames in the files), ``file_fps``, ``used``, ``fps``, ``height``,
+  ``width``.
 - ``settings``: what fixes the numbers (family, checkpoint, protocol, target, prompt, precision, …).
 - ``settings_digest``: 16 hexadecimal digits of the settings' SHA-256.
 - ``versions``: the package, torch, diffusers and transformers.
@@ -32,8 +33,6 @@ from collections.abc import Mapping
 from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
-
-SCHEMA = 1
 
 Value = TypeVar("Value")
 
@@ -81,7 +80,7 @@ class FramesRecord(_Strict):
 class DenoisingResponse(_Strict):
     """A model's answer about one pair; the module says what each field holds."""
 
-    schema_version: Literal[1] = SCHEMA
+    schema_version: Literal[1] = 1
     item_id: str
     error: ItemError | None = None
     loss: Directed[float] | None = None

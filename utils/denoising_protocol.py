@@ -1,8 +1,8 @@
 """The YoCausal protocol as numbers: which frames, windows, timesteps, noise seeds, and how losses become one.
 
-Nothing here touches a model or a tensor. Positions count the frames of one clip file after it was brought to the model's
-frame rate; both directions use the same plan, each on its own file, so that exchanging the two files exchanges their
-losses and nothing else.
+Nothing here touches a model or a tensor. Positions count the frames of one clip file after it was brought to the
+model's frame rate; both directions use the same plan, each on its own file, so that exchanging the two files exchanges
+their losses and nothing else.
 
 Where the authors' own parts disagree, a named `Protocol` says which is followed:
 
@@ -28,8 +28,9 @@ size                   the model's           the model's              bucket nea
 A14B expert boundary   the checkpoint's      the checkpoint's         0.5
 =====================  ====================  =======================  =============================
 
-Sources: YoCausal paper, section on the protocol (digest); youzhe0305/YoCausal, evaluation/example_animatediff_evaluator.py
-and DiffSynth-Studio/examples/wanvideo/compare_forward_backward_loss_v3_*.py. Not reproduced: the scripts' device-side
+Sources: YoCausal paper, section on the protocol (digest); youzhe0305/YoCausal at 2cee25b, the example evaluator
+(evaluation/example_animatediff_evaluator.py) and the Wan scripts
+(DiffSynth-Studio/examples/wanvideo/compare_forward_backward_loss_v3_*.py). Not reproduced: the scripts' device-side
 random streams (ours are drawn per clip, window, timestep and draw) and their rounding of timesteps to bfloat16.
 """
 
@@ -196,7 +197,7 @@ def _tail_windows(frames: int, window: int, compression: int) -> tuple[Window, .
 
 
 def available_frames(frames: int, step: float) -> int:
-    """How many frames a file of `frames` frames gives when every `step`-th is taken; step = file's rate / model's rate."""
+    """How many frames a file of `frames` frames gives at every `step`-th; step = file's rate / model's rate."""
     return math.floor((frames - 1) / step + 1e-9) + 1 if frames else 0
 
 
@@ -233,7 +234,8 @@ def choose_timesteps(
 
     Args:
         process: ``ddpm`` has 1000 whole timesteps; ``flow`` any noise level, of which the timestep is 1000 times.
-        spacing: ``interior``: K points that cut the range in K+1 equal parts (whole numbers for DDPM: 90, 181, … 908).
+        spacing: ``interior``: K points that cut the range in K+1 equal parts (whole numbers for DDPM: 90, 181, … 909;
+            the official formula gives these, the comment beside it says 908).
             ``snapped``: K inner points between the least and the greatest training timestep, each moved to the nearest.
         steps: K.
         shift: The shift of the training timesteps for ``snapped`` and flow matching (5 in the Wan scripts).

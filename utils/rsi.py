@@ -1,8 +1,8 @@
 """YoCausal's scores: Reverse Surprise Index, Causality Cognition Index, and the ranking of models by both.
 
 RSI is the percent of pairs whose forward clip is denoised with less loss than its reversal; a subset's RSI is over its
-pairs, and the benchmark's is the unweighted mean over subsets. RSI(Dc) and RSI(Dnc) are the same over the pairs labelled
-causal and not causal, each a mean over the subsets that have such pairs, and CCI = RSI(Dc) - RSI(Dnc).
+pairs, and the benchmark's is the unweighted mean over subsets. RSI(Dc) and RSI(Dnc) are the same over the pairs
+labelled causal and not causal, each a mean over the subsets that have such pairs, and CCI = RSI(Dc) - RSI(Dnc).
 
 Source: YoCausal paper, Tables 4 and 5; youzhe0305/YoCausal, evaluation/metrics.py and evaluate.py at f219ba6. Percents
 are 0-100; `official_overall` and `official_per_dataset` give the fractions and the keys of the official functions.
@@ -32,7 +32,7 @@ class Winner(str, Enum):
     TIE = "tie"
     """The two losses are equal."""
     NON_FINITE = "non_finite"
-    """A loss is NaN or infinite. The official code calls NaN a tie and lets a finite loss win against an infinite one."""
+    """A loss is NaN or infinite. The official code calls NaN a tie and lets a finite loss win against infinity."""
 
 
 def compare_losses(forward: float, backward: float) -> Winner:
@@ -95,7 +95,7 @@ class Counts:
 
 def count_verdicts(verdicts: Iterable[Verdict]) -> Counts:
     """Count the scored pairs among some."""
-    tally = {name: 0 for name in Counts.__dataclass_fields__}
+    tally = dict.fromkeys(Counts.__dataclass_fields__, 0)
     for verdict in verdicts:
         if verdict.winner is not None:
             winner = str(getattr(verdict.winner, "value", verdict.winner))
@@ -231,7 +231,7 @@ class Ranked:
 
 
 def rank_models(scores: Mapping[str, tuple[float, float]]) -> list[Ranked]:
-    """Order models by RSI rank + CCI rank, then RSI rank, then name; models that are equal in the first two share a rank.
+    """Order models by RSI rank + CCI rank, then RSI rank, then name; those equal in the first two share a rank.
 
     Args:
         scores: Model to its RSI and its CCI. Equal values share the better rank, and the next rank is left out.

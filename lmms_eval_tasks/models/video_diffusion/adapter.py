@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from diffusers import DiffusionPipeline
+
 from lmms_eval_tasks.models.video_diffusion.families import Family
 from lmms_eval_tasks.models.video_diffusion.noising import Ddpm, Noising
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 from diffusers import AnimateDiffPipeline, AnimateDiffSDXLPipeline, DDIMScheduler, DiffusionPipeline, MotionAdapter
+
 from lmms_eval_tasks.models.video_diffusion.adapter import (
     Adapter,
     Source,
@@ -19,7 +20,7 @@ IMAGES_AT_ONCE = 8
 
 
 class AnimateDiff(Adapter):
-    """Reads ``AnimateDiffPipeline`` and ``AnimateDiffSDXLPipeline`` folders, and image models, which it sets in motion."""
+    """Reads ``AnimateDiffPipeline`` and ``AnimateDiffSDXLPipeline`` folders, and image models that it makes move."""
 
     denoiser_names = ("unet",)
     text_encoder_names = ("text_encoder", "text_encoder_2")

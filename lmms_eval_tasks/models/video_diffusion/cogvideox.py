@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+
 from lmms_eval_tasks.models.video_diffusion.adapter import Adapter, Text, ddpm_noising, expand, posterior_mean
 
 

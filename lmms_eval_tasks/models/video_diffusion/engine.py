@@ -1,9 +1,9 @@
 """The protocol on a loaded model: a pair of clips in, its denoising losses out.
 
-Each file is decoded once and each of its windows encoded once. All noisy clips of a pair (windows, timesteps, draws) then
-go through the network in batches. A batch is denoised for the forward clip and for its reversal with the same noise, the
-same caption and the same composition, so that equal clips have equal losses to the last bit and exchanging the two files
-exchanges their losses.
+Each file is decoded once and each of its windows encoded once. All noisy clips of a pair (windows, timesteps, draws)
+then go through the network in batches. A batch is denoised for the forward clip and for its reversal with the same
+noise, the same caption and the same composition, so that equal clips have equal losses to the last bit and exchanging
+the two files exchanges their losses.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from itertools import groupby
 from pathlib import Path
 
 import torch
+
 from lmms_eval_tasks.models.video_diffusion.adapter import Adapter
 from lmms_eval_tasks.models.video_diffusion.frames import ClipFile, UnreadableClip, to_pixels
 from lmms_eval_tasks.models.video_diffusion.placement import Placement, free_memory, is_out_of_memory
@@ -115,28 +116,28 @@ class Engine:
         """The text that the model reads for a caption: itself, or nothing under ``prompt=null``."""
         return "" if self.settings.prompt == "null" else caption
 
-    @torch.no_grad()
     def encode_captions(self, captions: Iterable[str]) -> None:
         """Encode captions that were not encoded before, then let the text encoders leave the device.
 
         They are kept in main memory: about 4 MB each with the largest text encoders in bfloat16.
         """
-        wanted = {self.shown_caption(caption) for caption in captions}
-        missing = sorted(
-            caption for caption in wanted - self._texts.keys() if caption or self.settings.prompt == "null"
-        )
-        if not missing:
+        wanted = {self.shown_caption(caption) for caption in captions} - self._texts.keys()
+        if self.settings.prompt == "forward":
+            wanted.discard("")
+        if not wanted:
             return
         self.placement.bring(*self.adapter.text_encoders)
-        for caption in missing:
-            encoded = self.adapter.encode_text(caption, self.placement.device)
-            self._texts[caption] = {name: tensor.cpu() for name, tensor in encoded.items()}
+        with torch.no_grad():
+            for caption in sorted(wanted):
+                encoded = self.adapter.encode_text(caption, self.placement.device)
+                self._texts[caption] = {name: tensor.cpu() for name, tensor in encoded.items()}
         self.placement.send_away(*self.adapter.text_encoders)
 
     def measure(self, pair: Pair) -> DenoisingResponse:
         """The losses of a pair, or why there are none; never raises because of a pair."""
         try:
-            return self._measure(pair)
+            with torch.no_grad():
+                return self._measure(pair)
         except Unscored as error:
             return self.refuse(pair.item_id, error.kind, str(error))
         except UnreadableClip as error:
@@ -166,7 +167,6 @@ class Engine:
             return f"Memory ran out at batch={self.batch}; give a smaller number, or batch=auto."
         return "Memory ran out at batch 1; give offload=true (or offload=layers), tiling=true, or a smaller size."
 
-    @torch.no_grad()
     def _measure(self, pair: Pair) -> DenoisingResponse:
         caption = self.shown_caption(pair.caption)
         if not caption and self.settings.prompt == "forward":
@@ -289,7 +289,7 @@ class Engine:
         text: Mapping[str, torch.Tensor],
         units: list[Unit],
     ) -> dict[str, dict[Unit, float]]:
-        """Denoise all units; out of memory starts the pair again at half the batch, so that both directions share it."""
+        """Denoise all units; out of memory starts the pair again at half the batch, which both directions share."""
         while True:
             try:
                 return self._denoise(item_id, plan, latents, text, units)

@@ -8,8 +8,9 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from lmms_eval_tasks.utils.problems import InputError
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from lmms_eval_tasks.utils.problems import InputError
 
 if TYPE_CHECKING:
     from lmms_eval_tasks.models.video_diffusion.adapter import Adapter

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+
 from lmms_eval_tasks.models.video_diffusion.adapter import Adapter, Text, expand, posterior_mean
 from lmms_eval_tasks.models.video_diffusion.noising import Flow
 from lmms_eval_tasks.utils.denoising_protocol import TRAIN_STEPS

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 from diffusers import AutoencoderKLLTXVideo, LTXVideoTransformer3DModel
+
 from lmms_eval_tasks.models.video_diffusion.adapter import (
     Adapter,
     Source,

@@ -158,6 +158,7 @@ def load_adapter(settings: Settings) -> Adapter:
         InputError: they cannot be loaded, or are not a checkpoint of the family.
     """
     import torch
+
     from lmms_eval_tasks.models.video_diffusion.adapter import Source
 
     source = Source(

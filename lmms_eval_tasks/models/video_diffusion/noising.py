@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 import torch
+
 from lmms_eval_tasks.utils.denoising_protocol import TRAIN_STEPS, Process
 
 

@@ -1,6 +1,7 @@
-"""Checkpoints of a few thousand random weights, one per family: the whole real path of a run, without a download or a GPU.
+"""Checkpoints of a few thousand random weights, one per family: the real path of a run, without a download or a GPU.
 
-They say nothing about the world; they stand in for real ones where loading, encoding and denoising are to be seen working.
+They say nothing about the world; they stand in for real ones where loading, encoding and denoising are to be seen
+working.
 """
 
 from __future__ import annotations
