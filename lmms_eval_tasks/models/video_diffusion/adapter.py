@@ -129,7 +129,7 @@ class Adapter(abc.ABC):
 def load_pipeline(source: Source, **components: Any) -> Any:
     """The pipeline that a checkpoint's own index names, with some components given."""
     return DiffusionPipeline.from_pretrained(
-        source.pretrained, torch_dtype=source.dtypes, revision=source.revision, **components
+        source.pretrained, dtype=source.dtypes, revision=source.revision, **components
     )
 
 

@@ -42,12 +42,12 @@ class AnimateDiff(Adapter):
             revision=source.revision,
             beta_schedule=family.options["beta_schedule"],
         )
-        motion = MotionAdapter.from_pretrained(family.options["motion_adapter"], torch_dtype=source.dtype)
+        motion = MotionAdapter.from_pretrained(family.options["motion_adapter"], dtype=source.dtype)
         pipe = kind.from_pretrained(
             source.pretrained,
             motion_adapter=motion,
             scheduler=scheduler,
-            torch_dtype=source.dtypes,
+            dtype=source.dtypes,
             revision=source.revision,
         )
         return cls(pipe, family, fps)

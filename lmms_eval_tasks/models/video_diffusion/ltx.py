@@ -35,10 +35,8 @@ class Ltx(Adapter):
         components: dict[str, Any] = {}
         if family.single_file and not source.own_weights:
             components = {
-                "transformer": LTXVideoTransformer3DModel.from_single_file(
-                    family.single_file, torch_dtype=source.dtype
-                ),
-                "vae": AutoencoderKLLTXVideo.from_single_file(family.single_file, torch_dtype=source.vae_dtype),
+                "transformer": LTXVideoTransformer3DModel.from_single_file(family.single_file, dtype=source.dtype),
+                "vae": AutoencoderKLLTXVideo.from_single_file(family.single_file, dtype=source.vae_dtype),
             }
         return cls(load_pipeline(source, **components), family, fps)
 
