@@ -25,5 +25,5 @@ def tiny_engine(root: Path, family: str, batch: int | None = 20, offload: str = 
     settings = read_settings(family, {"pretrained": pretrained, "dtype": "float32", **BUILDERS[family][1], **choices})
     adapter = load_adapter(settings)
     check_geometry(settings, adapter.temporal_compression, adapter.size_multiple)
-    placement = Placement(torch.device("cpu"), offload)  # type: ignore[arg-type]
+    placement = Placement(torch.device("cpu"), offload)
     return Engine(adapter, settings, placement, batch)

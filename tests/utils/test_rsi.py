@@ -90,7 +90,7 @@ def test_datasets_are_named_as_officially(oracle: dict[str, Any]) -> None:
 
 def test_vlm_labels_are_read_as_officially(oracle: dict[str, Any]) -> None:
     case = oracle["extras"]["load_vlm_causality_labels"]
-    (expected,) = labels(case["output"]).values()  # type: ignore[union-attr]
+    (expected,) = labels(case["output"]).values()
     assert official_vlm_labels(case["input"]) == expected
 
 

@@ -127,14 +127,43 @@ def test_clips_are_decoded_once_and_windows_encoded_once(
     assert calls == {"decode": 4, "encode_frames": 4 * windows, "encode_text": 1, "predict": 2 * 2 * 2}
 
 
-def test_borrowed_frames_do_not_touch_the_loss(tmp_path: Path, checkpoints: Path) -> None:
-    """The last window of a clip counts only its own frames: with an all-seeing network this needs equal inputs."""
-    engine = tiny_engine(checkpoints, "animatediff-sd1.5")
-    film = falling_ball(np.random.default_rng(0), frames=20)
-    answer = engine.measure(Pair("a", *write_pair(tmp_path, "a", film), CAPTION))
-    last = answer.windows[-1]
-    assert (last.start, last.stop, last.borrowed, last.skipped, last.latents) == (12, 20, 4, 4, 4)
-    assert sum(part.latents for part in answer.windows) == 20
+class Numbered:
+    """A process in which a prediction's error is the prediction itself."""
+
+    process, predicts = "flow", "velocity"
+
+    def add_noise(self, clean: torch.Tensor, noise: torch.Tensor, timesteps: torch.Tensor) -> torch.Tensor:
+        return clean
+
+    def target(self, clean: torch.Tensor, noise: torch.Tensor, timesteps: torch.Tensor) -> torch.Tensor:
+        return torch.zeros_like(clean)
+
+
+@pytest.mark.parametrize(
+    ("family", "counted"),
+    [
+        ("wan2.1-1.3b", [[0, 1, 2], [0, 1, 2], [2]]),
+        ("cogvideox1.5-5b", [[1, 2, 3], [1, 2, 3], [3]]),
+        ("animatediff-sd1.5", [[*range(8)], [*range(8)], [*range(8)]]),
+        ("mochi-1", [[0, 1, 2], [2]]),
+        ("ltx-2b", [[0, 1, 2]]),
+    ],
+)
+def test_only_a_windows_own_latents_count(
+    checkpoints: Path, clips: Clips, family: str, counted: list[list[int]]
+) -> None:
+    """A network that answers each latent frame with its number gives away which ones enter the loss."""
+    engine = tiny_engine(checkpoints, family)
+
+    def number(noisy: torch.Tensor, *args: Any) -> torch.Tensor:
+        return torch.arange(noisy.shape[2]).float().view(1, 1, -1, 1, 1).expand_as(noisy)
+
+    engine.adapter.noising, engine.adapter.predict = Numbered(), number
+    answer = engine.measure(pair(clips))
+    assert answer.losses is not None
+    expected = [[float(np.mean(np.square(numbers)))] * 10 for numbers in counted]
+    assert answer.losses.forward == answer.losses.backward == expected
+    assert [part.latents for part in answer.windows] == [len(numbers) for numbers in counted]
 
 
 class Limited:
@@ -154,7 +183,7 @@ class Limited:
 def test_auto_batch_halves_until_it_fits(checkpoints: Path, clips: Clips, wan: Engine) -> None:
     engine = tiny_engine(checkpoints, "wan2.1-1.3b", batch=None)
     limited = Limited(engine.adapter.predict, 6)
-    engine.adapter.predict = limited  # type: ignore[method-assign]
+    engine.adapter.predict = limited
     assert loss(engine.measure(pair(clips))) == pytest.approx(loss(wan.measure(pair(clips))), rel=1e-5)
     assert limited.sizes[:3] == [20, 10, 5] and max(limited.sizes[2:]) == 5
     before = len(limited.sizes)
@@ -174,18 +203,18 @@ def test_out_of_memory_is_one_clear_answer(
 ) -> None:
     engine = tiny_engine(checkpoints, "wan2.1-1.3b", batch=batch)
     predict = engine.adapter.predict
-    engine.adapter.predict = Limited(predict, limit)  # type: ignore[method-assign]
+    engine.adapter.predict = Limited(predict, limit)
     answer = engine.measure(pair(clips))
     assert answer.error is not None and answer.error.kind == "out_of_memory"
     assert answer.error.message.startswith(advice.replace("\\", "")[:40])
-    engine.adapter.predict = predict  # type: ignore[method-assign]
+    engine.adapter.predict = predict
     loss(engine.measure(pair(clips)))
 
 
 def test_a_loss_that_is_not_finite_is_kept(checkpoints: Path, clips: Clips) -> None:
     engine = tiny_engine(checkpoints, "wan2.1-1.3b")
     predict = engine.adapter.predict
-    engine.adapter.predict = lambda *args: predict(*args) * math.nan  # type: ignore[method-assign]
+    engine.adapter.predict = lambda *args: predict(*args) * math.nan
     answer = engine.measure(pair(clips))
     assert answer.error is None and answer.loss is not None and math.isnan(answer.loss.forward)
     assert '"forward":"NaN"' in answer.to_json()
