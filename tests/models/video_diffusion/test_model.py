@@ -59,9 +59,7 @@ def ask(model: VideoDiffusion, table: list[dict[str, Any]], which: list[int] | N
         return [doc["clip"], doc["clip_backward"]]
 
     asked = range(len(table)) if which is None else which
-    return model.generate_until(
-        [SimpleNamespace(args=("", {}, visual, index, "yocausal", "test")) for index in asked]
-    )
+    return model.generate_until([SimpleNamespace(args=("", {}, visual, index, "yocausal", "test")) for index in asked])
 
 
 def losses(text: str) -> Any:
