@@ -24,7 +24,8 @@ def _corpus() -> Iterator[str]:
         yield f"clip {number}: a ball falls and bounces, a box slides, a pendulum swings, a cup breaks on the floor."
 
 
-def _tokenizer() -> Any:
+def tiny_tokenizer() -> Any:
+    """A byte-level tokenizer of 320 words, of the kind that every family's pipeline takes."""
     from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
     from transformers import PreTrainedTokenizerFast
 
@@ -94,7 +95,7 @@ def _wan(experts: bool = False, per_token_time: bool = False) -> Any:
         )
 
     return WanPipeline(
-        tokenizer=_tokenizer(),
+        tokenizer=tiny_tokenizer(),
         text_encoder=_t5("UMT5EncoderModel"),
         vae=AutoencoderKLWan(base_dim=3, z_dim=16, dim_mult=[1, 1, 1, 1], num_res_blocks=1),
         scheduler=UniPCMultistepScheduler(prediction_type="flow_prediction", use_flow_sigmas=True, flow_shift=3.0),
@@ -115,7 +116,7 @@ def _cogvideox(version: str) -> Any:
 
     rotary = version != "2b"
     return CogVideoXPipeline(
-        tokenizer=_tokenizer(),
+        tokenizer=tiny_tokenizer(),
         text_encoder=_t5(),
         vae=AutoencoderKLCogVideoX(
             block_out_channels=(8, 8, 8, 8), latent_channels=4, layers_per_block=1, norm_num_groups=2
@@ -159,7 +160,7 @@ def _ltx(conditioned: bool) -> Any:
     )
 
     return (LTXConditionPipeline if conditioned else LTXPipeline)(
-        tokenizer=_tokenizer(),
+        tokenizer=tiny_tokenizer(),
         text_encoder=_t5(),
         vae=AutoencoderKLLTXVideo(
             latent_channels=8,
@@ -187,7 +188,7 @@ def _mochi() -> Any:
     from diffusers import AutoencoderKLMochi, FlowMatchEulerDiscreteScheduler, MochiPipeline, MochiTransformer3DModel
 
     return MochiPipeline(
-        tokenizer=_tokenizer(),
+        tokenizer=tiny_tokenizer(),
         text_encoder=_t5(),
         vae=AutoencoderKLMochi(
             latent_channels=12,
@@ -220,7 +221,7 @@ def _hunyuan() -> Any:
     from transformers import LlamaConfig, LlamaModel
 
     return HunyuanVideoPipeline(
-        tokenizer=_tokenizer(),
+        tokenizer=tiny_tokenizer(),
         text_encoder=LlamaModel(
             LlamaConfig(
                 vocab_size=320,
@@ -233,7 +234,7 @@ def _hunyuan() -> Any:
                 eos_token_id=1,
             )
         ),
-        tokenizer_2=_tokenizer(),
+        tokenizer_2=tiny_tokenizer(),
         text_encoder_2=_clip(),
         vae=AutoencoderKLHunyuanVideo(
             latent_channels=4, block_out_channels=(8, 8, 8, 8), layers_per_block=1, norm_num_groups=4
@@ -298,7 +299,7 @@ def _animatediff(large: bool) -> Any:
         if isinstance(module, torch.nn.Linear):
             torch.nn.init.normal_(module.weight, std=0.2)
     parts: dict[str, Any] = {
-        "tokenizer": _tokenizer(),
+        "tokenizer": tiny_tokenizer(),
         "text_encoder": _clip(),
         "vae": AutoencoderKL(
             block_out_channels=(8, 8, 8, 8),
@@ -312,7 +313,7 @@ def _animatediff(large: bool) -> Any:
         "scheduler": DDIMScheduler(beta_start=0.00085, beta_end=0.012, beta_schedule="linear", clip_sample=False),
     }
     if large:
-        return AnimateDiffSDXLPipeline(tokenizer_2=_tokenizer(), text_encoder_2=_clip(HIDDEN), **parts)
+        return AnimateDiffSDXLPipeline(tokenizer_2=tiny_tokenizer(), text_encoder_2=_clip(HIDDEN), **parts)
     return AnimateDiffPipeline(**parts)
 
 
