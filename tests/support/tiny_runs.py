@@ -24,6 +24,6 @@ def tiny_engine(root: Path, family: str, batch: int | None = 20, offload: str = 
     pretrained = str(tiny_checkpoint(root, family))
     settings = read_settings(family, {"pretrained": pretrained, "dtype": "float32", **BUILDERS[family][1], **choices})
     adapter = load_adapter(settings)
-    check_geometry(settings, adapter.temporal_compression, adapter.size_multiple)
+    settings = check_geometry(settings, adapter.temporal_compression, adapter.size_multiple)
     placement = Placement(torch.device("cpu"), offload)
     return Engine(adapter, settings, placement, batch)

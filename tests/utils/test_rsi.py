@@ -18,6 +18,7 @@ from lmms_eval_tasks.utils.rsi import (
     compare_losses,
     count_subsets,
     count_verdicts,
+    judge,
     official_dataset,
     official_overall,
     official_per_dataset,
@@ -260,3 +261,16 @@ def test_ties_and_unknown_winners_are_no_wins_and_stay() -> None:
     results = {"a": [{"id": index, "winner": winner} for index, winner in enumerate(winners)]}
     overall = official_overall(results)
     assert (overall["rsi"], overall["ties"], overall["total"]) == (0.25, 2, 4)
+
+
+@pytest.mark.parametrize(
+    ("response", "winner", "reason"),
+    [
+        ('{"item_id": "a", "loss": {"forward": 1.0, "backward": 2.0}}', Winner.FORWARD, ""),
+        ('{"item_id": "a", "loss": {"forward": "NaN", "backward": 2.0}}', Winner.NON_FINITE, ""),
+        ('{"item_id": "a", "error": {"kind": "short_clip", "message": "too short"}}', None, "too short"),
+        ("forward", None, "The answer holds no losses."),
+    ],
+)
+def test_answers_are_judged(response: str, winner: Winner | None, reason: str) -> None:
+    assert judge(response, "a", "physics", True, False) == Verdict("a", "physics", winner, True, False, reason)

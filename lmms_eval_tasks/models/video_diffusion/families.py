@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from lmms_eval_tasks.models.video_diffusion.adapter import Adapter
 
 BUCKETS = ((480, 832), (832, 480), (480, 720), (720, 480), (544, 960), (960, 544), (720, 1280), (1280, 720))
-"""Sizes (height, width) of the YoCausal Wan scripts, in their order."""
+"""Sizes (height, width) of most YoCausal Wan scripts, in their order."""
 
 
 class WanScripts(BaseModel):
@@ -26,6 +26,7 @@ class WanScripts(BaseModel):
 
     frames: int
     fps: float
+    buckets: tuple[tuple[int, int], ...] = BUCKETS
 
 
 class Family(BaseModel):

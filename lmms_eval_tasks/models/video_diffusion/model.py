@@ -116,7 +116,7 @@ class VideoDiffusion(RequestModel):
         if offload not in OFFLOAD:
             raise InputError(f"Expected offload to be {', '.join(OFFLOAD)}, but got {offload!r}.")
         adapter = load_adapter(settings)
-        check_geometry(settings, adapter.temporal_compression, adapter.size_multiple)
+        settings = check_geometry(settings, adapter.temporal_compression, adapter.size_multiple)
         placement = Placement(self.device, OFFLOAD[offload])  # type: ignore[arg-type]
         if compiled:
             for network in adapter.denoisers.values():

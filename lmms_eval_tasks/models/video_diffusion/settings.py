@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from lmms_eval_tasks.models.video_diffusion.families import BUCKETS, Family, read_family
+import huggingface_hub
+
+from lmms_eval_tasks.models.video_diffusion.families import Family, read_family
 from lmms_eval_tasks.utils.denoising_protocol import PROTOCOLS, Protocol, nearest_bucket
 from lmms_eval_tasks.utils.problems import InputError, Problems
 
@@ -80,7 +82,7 @@ class Settings:
             "options": dict(self.family.options),
             "pretrained": self.pretrained,
             "revision": self.revision,
-            "weights": weights_identity(self.pretrained),
+            "weights": weights_identity(self.pretrained, self.revision),
             "single_file": None if self.own_weights else self.family.single_file,
             "protocol": self.protocol.name,
             "steps": self.protocol.steps,
@@ -93,6 +95,7 @@ class Settings:
             "seed": self.seed,
             "height": None if self.buckets else self.height,
             "width": None if self.buckets else self.width,
+            "buckets": [list(size) for size in self.buckets],
             "frames": self.frames,
             "fps": self.fps,
             "text_tokens": self.family.text_tokens,
@@ -100,11 +103,16 @@ class Settings:
         }
 
 
-def weights_identity(pretrained: str) -> str | None:
-    """What tells two states of a folder of weights apart: names, sizes and times of its files; None for a hub id."""
+def weights_identity(pretrained: str, revision: str | None = None) -> str | None:
+    """What tells two states of some weights apart.
+
+    For a folder, a digest of its files' names, sizes and times; for a hub id, the commit that was loaded, or None where
+    it is not in the hub's cache.
+    """
     folder = Path(pretrained).expanduser()
     if not folder.is_dir():
-        return None
+        index = huggingface_hub.try_to_load_from_cache(pretrained, "model_index.json", revision=revision)
+        return Path(index).parent.name if isinstance(index, str) else None
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     facts = [f"{path.relative_to(folder)}\0{path.stat().st_size}\0{path.stat().st_mtime_ns}" for path in files]
     return hashlib.sha256("\n".join(facts).encode()).hexdigest()[:16]
@@ -168,12 +176,15 @@ def read_settings(family: str, arguments: Mapping[str, Any]) -> Settings:
         frames=frames,
         fps=fps,
         tiling=bool(tiling),
-        buckets=BUCKETS if protocol.buckets and scripts and not sized else (),
+        buckets=scripts.buckets if protocol.buckets and scripts and not sized else (),
     )
 
 
-def check_geometry(settings: Settings, temporal_compression: int, size_multiple: int) -> None:
+def check_geometry(settings: Settings, temporal_compression: int, size_multiple: int) -> Settings:
     """Check that a loaded model takes the chosen frames and size.
+
+    Returns:
+        The settings, without the buckets that the model does not take.
 
     Raises:
         InputError: names what does not fit and the nearest that does.
@@ -188,6 +199,8 @@ def check_geometry(settings: Settings, temporal_compression: int, size_multiple:
             nearest = max(1, round(value / size_multiple)) * size_multiple
             problems.add(name, f"Expected a multiple of {size_multiple}, but got {value}.", f"{name}={nearest}")
     problems.raise_if_any(f"{settings.family.title} cannot be run as asked")
+    fitting = tuple(size for size in settings.buckets if size[0] % size_multiple == size[1] % size_multiple == 0)
+    return replace(settings, buckets=fitting)
 
 
 def read_batch(value: object) -> int | None:

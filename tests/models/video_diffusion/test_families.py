@@ -8,15 +8,20 @@ import numpy as np
 import pytest
 import torch
 from diffusers import (
+    DDIMScheduler,
     DDPMScheduler,
     FlowMatchEulerDiscreteScheduler,
+    StableDiffusionPipeline,
+    UNet2DConditionModel,
     UniPCMultistepScheduler,
 )
 from tiny_runs import tiny_engine
 
+from lmms_eval_tasks.models.video_diffusion.adapter import Source
 from lmms_eval_tasks.models.video_diffusion.engine import Engine, Pair
 from lmms_eval_tasks.models.video_diffusion.families import adapter_class, known_families, read_family
 from lmms_eval_tasks.models.video_diffusion.frames import ClipFile, to_pixels
+from lmms_eval_tasks.models.video_diffusion.settings import check_geometry
 from lmms_eval_tasks.models.video_diffusion.tiny import BUILDERS
 from lmms_eval_tasks.utils.denoising_protocol import centred_positions
 from lmms_eval_tasks.utils.problems import InputError
@@ -248,3 +253,48 @@ def test_half_precision_stays_near(checkpoints: Path, clips: Clips, family: str)
     assert half.forward == pytest.approx(full.forward, rel=0.05)
     assert half.forward != full.forward
     assert math.isfinite(np.log(half.backward))
+
+
+def test_an_image_model_gets_the_familys_motion(checkpoints: Path, tmp_path: Path) -> None:
+    whole = tiny_engine(checkpoints, "animatediff-sd1.5").adapter.pipe
+    images = UNet2DConditionModel(
+        block_out_channels=(8, 16),
+        layers_per_block=1,
+        down_block_types=("DownBlock2D", "CrossAttnDownBlock2D"),
+        up_block_types=("CrossAttnUpBlock2D", "UpBlock2D"),
+        cross_attention_dim=32,
+        attention_head_dim=4,
+        norm_num_groups=2,
+    )
+    StableDiffusionPipeline(
+        vae=whole.vae,
+        text_encoder=whole.text_encoder,
+        tokenizer=whole.tokenizer,
+        unet=images,
+        scheduler=DDIMScheduler(beta_schedule="scaled_linear", beta_start=0.00085, beta_end=0.012),
+        safety_checker=None,
+        feature_extractor=None,
+    ).save_pretrained(tmp_path / "images")
+    whole.motion_adapter.save_pretrained(tmp_path / "motion")
+    row = read_family("animatediff-sd1.5")
+    row = row.model_copy(update={"options": {**row.options, "motion_adapter": str(tmp_path / "motion")}})
+    source = Source(str(tmp_path / "images"), torch.float32, torch.float32)
+    adapter = adapter_class(row).load(row, source, 8.0)
+    assert type(adapter.pipe).__name__ == "AnimateDiffPipeline"
+    linear = torch.linspace(0.00085, 0.012, 1000)
+    assert torch.allclose(adapter.noising.alphas_cumprod, torch.cumprod(1 - linear, dim=0))
+    assert "motion_modules" in "".join(adapter.pipe.unet.state_dict())
+
+
+def test_wan_script_sizes_are_those_that_the_model_takes(checkpoints: Path) -> None:
+    sizes = dict.fromkeys(("height", "width"))
+    settings = tiny_engine(checkpoints, "wan2.2-ti2v-5b", protocol="wan_scripts", **sizes).settings
+    assert (704, 1248) in settings.buckets and (480, 720) in settings.buckets
+    assert check_geometry(settings, 4, 32).buckets == (
+        (480, 832),
+        (832, 480),
+        (544, 960),
+        (960, 544),
+        (704, 1248),
+        (1248, 704),
+    )

@@ -2,6 +2,9 @@
 
 import builtins
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,6 +15,7 @@ from tiny_runs import tiny_checkpoint
 
 from lmms_eval_tasks.models.video_diffusion import VideoDiffusion
 from lmms_eval_tasks.models.video_diffusion.engine import Engine
+from lmms_eval_tasks.models.video_diffusion.settings import weights_identity
 from lmms_eval_tasks.models.video_diffusion.tiny import BUILDERS
 from lmms_eval_tasks.plugin import register
 from lmms_eval_tasks.utils.denoising import read_denoising
@@ -140,6 +144,56 @@ def test_new_weights_in_the_same_folder_are_new_settings(make: Make, tmp_path: P
         assert make().engine.digest != first
     finally:
         (folder / "note.txt").unlink()
+
+
+def test_hub_weights_are_known_by_their_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = tmp_path / "models--own--model"
+    (kept / "snapshots" / "abc123").mkdir(parents=True)
+    (kept / "snapshots" / "abc123" / "model_index.json").write_text("{}", encoding="utf-8")
+    (kept / "refs").mkdir()
+    (kept / "refs" / "main").write_text("abc123", encoding="utf-8")
+    monkeypatch.setattr("huggingface_hub.file_download.constants.HF_HUB_CACHE", str(tmp_path))
+    assert weights_identity("own/model") == "abc123"
+    assert weights_identity("own/model", "other") is None
+    assert weights_identity("own/absent") is None
+
+
+RANK = """
+import json, sys
+from pathlib import Path
+from types import SimpleNamespace
+from lmms_eval_tasks.models.video_diffusion import VideoDiffusion
+rows, out, choices = json.loads(sys.argv[1]), Path(sys.argv[2]), json.loads(sys.argv[3])
+model = VideoDiffusion(cache="none", **choices)
+model.task_dict = {"yocausal": {"test": rows}}
+mine = range(len(rows))[model.rank :: model.world_size]
+visual = lambda doc: [doc["clip"], doc["clip_backward"]]
+asked = [SimpleNamespace(args=("", {}, visual, index, "yocausal", "test")) for index in mine]
+answers = dict(zip(mine, model.generate_until(asked), strict=True))
+(out / f"{model.rank}_of_{model.world_size}.json").write_text(json.dumps(answers))
+"""
+
+
+@pytest.mark.host
+def test_two_real_ranks_answer_as_one(make: Make, clips: Clips, tmp_path: Path) -> None:
+    table = rows(clips)
+    model = make(cache="none")
+    alone = ask(model, table)
+    script = tmp_path / "rank.py"
+    script.write_text(RANK, encoding="utf-8")
+    choices = {"family": "wan2.1-1.3b", "pretrained": model.engine.settings.pretrained, "dtype": "float32"}
+    choices |= BUILDERS["wan2.1-1.3b"][1]
+    ranks = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2", "--master_port=29517", str(script)]
+    subprocess.run(
+        [*ranks, json.dumps(table), str(tmp_path), json.dumps(choices)],
+        check=True,
+        env={**os.environ, "ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+    )
+    together = {}
+    for rank in range(2):
+        together |= json.loads((tmp_path / f"{rank}_of_2.json").read_text(encoding="utf-8"))
+    assert [together[str(index)] for index in range(len(table))] == alone
 
 
 def test_a_failed_pair_is_answered_and_asked_again_next_time(make: Make, clips: Clips, tmp_path: Path) -> None:
