@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-import pytest
+import torch
 
 from lmms_eval_tasks.models.video_diffusion.engine import Engine
 from lmms_eval_tasks.models.video_diffusion.model import load_adapter
@@ -20,7 +20,6 @@ def tiny_checkpoint(root: Path, family: str) -> Path:
 
 def tiny_engine(root: Path, family: str, batch: int | None = 20, offload: str = "none", **choices: Any) -> Engine:
     """An engine on the CPU, in float32 and at the tiny model's own sizes unless chosen otherwise."""
-    torch = pytest.importorskip("torch")
     pretrained = str(tiny_checkpoint(root, family))
     settings = read_settings(family, {"pretrained": pretrained, "dtype": "float32", **BUILDERS[family][1], **choices})
     adapter = load_adapter(settings)

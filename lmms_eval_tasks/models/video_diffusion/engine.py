@@ -231,7 +231,9 @@ class Engine:
         settings = self.settings
         height, width = settings.size_for(*max((file.height, file.width) for file in files.values()))
         centred = settings.protocol.anchor == "centre"
-        steps = {name: file.fps / settings.fps for name, file in files.items()}
+        # One rate for both, so that files whose headers differ a little still show the same pictures.
+        rate = (forward.fps + backward.fps) / 2
+        steps = {name: (rate if centred else file.fps) / settings.fps for name, file in files.items()}
         leading = {name: leading_positions(file.frames, steps[name]) for name, file in files.items()}
         available = min(
             available_frames(file.frames, steps[name]) if centred else len(leading[name])

@@ -2,9 +2,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-pytest.importorskip("diffusers")
-
 from small_clips import falling_ball, write_pair
 
 

@@ -298,3 +298,39 @@ def test_wan_script_sizes_are_those_that_the_model_takes(checkpoints: Path) -> N
         (704, 1248),
         (1248, 704),
     )
+
+
+def as_decoded(pipe: Any, latents: torch.Tensor) -> torch.Tensor:
+    """What the family's pipeline hands to its VAE's decoder for latents, as its code does it."""
+    config, kind = pipe.vae.config, type(pipe).__name__
+
+    def channels(values: Any) -> torch.Tensor:
+        return torch.as_tensor(values).view(1, -1, 1, 1, 1)
+
+    if kind == "WanPipeline":
+        return latents / (1.0 / channels(config.latents_std)) + channels(config.latents_mean)
+    if kind.startswith("LTX"):
+        return pipe._denormalize_latents(latents, pipe.vae.latents_mean, pipe.vae.latents_std, config.scaling_factor)
+    if kind == "MochiPipeline":
+        return latents * channels(config.latents_std) / config.scaling_factor + channels(config.latents_mean)
+    return latents / config.scaling_factor
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_latents_are_those_that_the_pipeline_would_decode(checkpoints: Path, family: str) -> None:
+    engine = tiny_engine(checkpoints, family)
+    adapter, settings = engine.adapter, engine.settings
+    pipe = adapter.pipe
+    if settings.family.adapter == "ltx":
+        torch.nn.init.normal_(pipe.vae.latents_mean)
+        torch.nn.init.uniform_(pipe.vae.latents_std, 0.5, 2)
+    frames = torch.rand(1, 3, settings.frames, settings.height, settings.width) * 2 - 1
+    with torch.no_grad():
+        latents = adapter.encode_frames(frames)
+        if settings.family.adapter == "animatediff":
+            mean = pipe.vae.encode(frames[0].transpose(0, 1)).latent_dist.mean.transpose(0, 1)[None]
+        else:
+            mean = pipe.vae.encode(frames).latent_dist.mean
+    own = 1 + (settings.frames - 1) // adapter.temporal_compression
+    assert torch.allclose(as_decoded(pipe, latents)[:, :, -own:], mean, atol=1e-5)
+    assert torch.equal(adapter.encode_frames(frames), latents)
