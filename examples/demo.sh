@@ -24,5 +24,5 @@ run tiny-qwen2.5-vl --model qwen2_5_vl --device cpu --gen_kwargs max_new_tokens=
 lmms-eval-tasks report "$out"/runs/*
 echo "Where to look:"
 echo "  every run, with its sample log:  $out/runs"
-echo "  files for the leaderboards:"
-find "$out/runs" -name '*.jsonl' \( -path '*/submissions/*' -o -name '*_submission.jsonl' \) | sort | sed 's/^/    /'
+echo "  files for the leaderboards, those of the solver for example:"
+find "$out/runs/sample_solver" -name '*.jsonl' -not -name '*_samples_*' | sort | sed 's/^/    /'

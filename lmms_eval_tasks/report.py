@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
+from rich import box
 from rich.table import Table
 
 from lmms_eval_tasks.utils.bootstrap import Contribution, macro_interval
@@ -80,7 +81,7 @@ def score_tables(runs: Sequence[Run], only: str = "") -> list[Table]:
     """One table per task or group that a run holds: a row per run.
 
     Pair and single accuracy in percent with their 95% bootstrap interval over pairs (10,000 draws, seed 0), pair
-    accuracy under the official reading of answers, shares of unparsed and unscored items, and the number of pairs
+    accuracy under the official reading of answers, percent of unparsed and unscored items, and the number of pairs
     scored. A group's scores are the unweighted mean over its tasks.
 
     Args:
@@ -142,8 +143,9 @@ def stratum_tables(run: Run, columns: Sequence[str], only: str = "") -> list[Tab
 def _new_table(name: str, runs: Sequence[Run], first: str) -> Table:
     versions = sorted({run.versions.get(name, "?") for run in runs})
     sample = "; SAMPLE DATA, not the benchmark" if any(run.sample for run in runs) else ""
-    table = Table(title=f"{name} (version {', '.join(versions)}{sample})", title_justify="left")
+    title = f"{name} (version {', '.join(versions)}{sample})"
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column(first, overflow="fold")
-    for heading in ("pair acc. %", "single acc. %", "pair, official", "unparsed %", "unscored %", "pairs"):
-        table.add_column(heading, justify="right")
+    for heading in ("pair accuracy", "single accuracy", "official", "unparsed", "unscored", "pairs"):
+        table.add_column(heading, justify="right", no_wrap=True)
     return table

@@ -1,5 +1,6 @@
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -83,8 +84,8 @@ def test_scores_of_a_group_are_the_mean_of_its_tasks(tmp_path: Path) -> None:
     )
     text = printed(score_tables([run]))
     assert "SAMPLE DATA, not the benchmark" in text
-    (row,) = [line for line in text.splitlines() if line.strip(" │┃").startswith("replay")]
-    cells = [cell.strip() for cell in row.strip("│┃ ").split("│")]
+    (row,) = [line for line in text.splitlines() if line.strip().startswith("replay")]
+    cells = re.split(r"\s{2,}", row.strip())
     # Pairs: 3 of 4 and 0 of 2; items: 7 of 8 and 3 of 5; 1 of 14 unparsed, 1 of 14 unscored.
     assert cells[1].startswith("37.5 [")
     assert cells[2].startswith("73.8 [")
@@ -95,7 +96,7 @@ def test_tables_fit_a_hundred_columns(tmp_path: Path) -> None:
     run = read_run(write_run(tmp_path, "pretrained=" + "long-" * 30, one=records("one", [RIGHT, WRONG] * 50)))
     lines = printed([*score_tables([run]), *stratum_tables(run, ["type", "difficulty"])]).splitlines()
     assert max(map(len, lines)) <= 100
-    assert any("planning easy" in line for line in lines)
+    assert any(line.strip().startswith("planning easy") for line in lines)
 
 
 def test_an_unknown_stratum_names_the_known_ones() -> None:

@@ -31,7 +31,8 @@ def make_console() -> Console:
     from rich.console import Console
 
     console = Console(highlight=False)
-    console.width = min(console.width, WIDEST)
+    # A file or a pipe has no width of its own, and rich would take 80 columns for it.
+    console.width = min(console.width, WIDEST) if console.is_terminal else WIDEST
     return console
 
 

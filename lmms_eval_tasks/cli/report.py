@@ -19,9 +19,11 @@ def report(
     from lmms_eval_tasks.report import score_tables, stratum_tables
     from lmms_eval_tasks.utils.runs import read_run
 
+    console = make_console()
     found = [read_run(run) for run in runs]
     for run in found:
         for table in stratum_tables(run, by.split(","), task) if by else ():
-            make_console().print(table)
+            console.print(table)
     for table in () if by else score_tables(found, task):
-        make_console().print(table)
+        console.print(table)
+    console.print("Scores in percent, with 95% intervals (bootstrap over pairs) and the number of pairs scored.")

@@ -7,11 +7,13 @@ from dataclasses import replace
 from lmms_eval_tasks.sample.bins import (
     BAR,
     OUTSIDE,
+    Aim,
     BinScene,
     bin_of,
     draw_bins,
     expected,
     landing,
+    may_land,
     on_the_other_side,
     time_of_fall,
     with_bar,
@@ -21,12 +23,11 @@ from lmms_eval_tasks.sample.scenes import search
 from lmms_eval_tasks.sample.wording import BINS, SPEEDS, say_bin, say_speed
 
 LEVELS = ("easy", "med", "hard")
-_SLOWEST, _FASTEST = 24.0, 165.0
 _FALLEN = {"easy": 0.72, "med": 0.55, "hard": 0.42}
 
 
-def _draw(rng: random.Random, level: str, speeds: tuple[float, float] = (_SLOWEST, _FASTEST)) -> BinScene:
-    return draw_bins(rng, rng.uniform(*speeds), decoys=LEVELS.index(level))
+def _draw(rng: random.Random, level: str, aim: Aim) -> BinScene | None:
+    return draw_bins(rng, aim, decoys=LEVELS.index(level))
 
 
 def _bins_but(rng: random.Random, *taken: int) -> tuple[int, ...]:
@@ -40,8 +41,8 @@ def anticipation(rng: random.Random, level: str) -> Draft:
     wanted = rng.randrange(BINS)
 
     def attempt(rng: random.Random) -> Draft | None:
-        bins = _draw(rng, level)
-        if expected(bins) != wanted or landing(bins, bins.world) != wanted:
+        bins = _draw(rng, level, Aim(wanted))
+        if bins is None or landing(bins, bins.world) != wanted:
             return None
         stop = time_of_fall(bins, bins.scene.simulate(), _FALLEN[level])
         question = (
@@ -57,8 +58,8 @@ def counterfactual(rng: random.Random, level: str) -> Draft:
     wanted = rng.randrange(BINS)
 
     def attempt(rng: random.Random) -> Draft | None:
-        free = _draw(rng, level)
-        if expected(free) != wanted or landing(free, free.world) != wanted:
+        free = _draw(rng, level, Aim(wanted))
+        if free is None or landing(free, free.world) != wanted:
             return None
         barred = with_bar(rng, free)
         happened = bin_of(barred, barred.scene.simulate()) if barred else None
@@ -77,8 +78,8 @@ def descriptive(rng: random.Random, level: str) -> Draft:
     wanted = rng.randrange(BINS)
 
     def attempt(rng: random.Random) -> Draft | None:
-        free = _draw(rng, level)
-        bins = free if level == "easy" else with_bar(rng, free)
+        free = _draw(rng, level, Aim(wanted if level == "easy" else rng.randrange(BINS)))
+        bins = with_bar(rng, free) if free and level != "easy" else free
         if bins is None or bin_of(bins, bins.scene.simulate()) != wanted:
             return None
         if level == "easy" and landing(bins, bins.world) != wanted:
@@ -94,15 +95,15 @@ def hypothetical(rng: random.Random, level: str) -> Draft:
     wanted = rng.randrange(BINS)
 
     def attempt(rng: random.Random) -> Draft | None:
+        factor = {"easy": rng.choice([0.5, 2.0]), "med": rng.choice([1.5, 2.5]), "hard": 1.0}[level]
+        bins = _draw(rng, level, Aim(wanted, factor, other_side=level == "hard"))
+        if bins is None:
+            return None
         if level == "hard":
-            bins = _draw(rng, level)
-            sensible = expected(bins, other_side=True) == wanted
-            would = landing(bins, on_the_other_side(bins)) if sensible else None
+            would = landing(bins, on_the_other_side(bins))
             change = "had started in the same way from the other side of the picture, as in a mirror"
         else:
-            factor = rng.choice([0.5, 2.0] if level == "easy" else [1.5, 2.5])
-            bins = _draw(rng, level, (_SLOWEST, min(_FASTEST, _FASTEST / factor)))
-            would = landing(bins, bins.world, factor) if expected(bins, factor) == wanted else None
+            would = landing(bins, bins.world, factor)
             change = f"had rolled off the ledge {say_speed(factor).lower()}"
         happened = bin_of(bins, bins.scene.simulate())
         if would != wanted or happened is None or happened == wanted:
@@ -118,17 +119,17 @@ def planning(rng: random.Random, level: str) -> Draft:
     wanted = rng.choice(list(SPEEDS))
 
     def attempt(rng: random.Random) -> Draft | None:
-        bins = _draw(rng, level, (_SLOWEST, _FASTEST / wanted))
+        bins = _draw(rng, level, Aim(rng.randrange(BINS), wanted))
+        if bins is None:
+            return None
         guess = [expected(bins, factor) for factor in (1.0, *SPEEDS)]
         if guess.count(expected(bins, wanted)) != 1:
             return None
         goal = landing(bins, bins.world, wanted)
-        happened = bin_of(bins, bins.scene.simulate())
-        if goal in (None, OUTSIDE) or happened is None or goal == happened:
+        if goal in (None, OUTSIDE):
             return None
-        would = {factor: landing(bins, bins.world, factor) for factor in SPEEDS if factor != wanted}
-        wrong = [factor for factor, number in would.items() if number not in (goal, None)]
-        if len(wrong) < 4:
+        wrong = [factor for factor in SPEEDS if factor != wanted]
+        if any(may_land(bins, factor, goal) for factor in (1.0, *wrong)):
             return None
         rng.shuffle(wrong)
         question = (

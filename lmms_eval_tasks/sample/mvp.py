@@ -63,7 +63,7 @@ def draw_subset(seed: int, name: str, mini_pairs: int, full_pairs: int) -> Subse
         candidates = list(reversed(draft.answers)) if swap[index] else list(draft.answers)
         members = [0, 1]
         rng.shuffle(members)
-        pair = []
+        pair: list[Mapping[str, str]] = []
         for place, member in enumerate(members, 1):
             path = f"{source}/{stem}_{place}.mp4"
             scenes[path] = draft.scenes[member]

@@ -129,7 +129,8 @@ def _pattern(skin: Skin, size: float, dx: Coverage, dy: Coverage, distance: Cove
         dark = np.abs(distance - size * 0.55) < 1.2
     else:
         dark = np.zeros(dx.shape, dtype=bool)
-    return dark.astype(np.float32)
+    pattern: Coverage = dark.astype(np.float32)
+    return pattern
 
 
 def _paint_arm(

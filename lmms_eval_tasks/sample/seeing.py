@@ -80,9 +80,7 @@ def lies_still(track: Track, frames: Sequence[int]) -> bool:
     return bool((np.ptp(places, axis=0) < STILL).all())
 
 
-def follow(
-    track: Track, fps: float, frames: Sequence[int], brake: float = 0.0, slack: float = 0.9
-) -> Motion:
+def follow(track: Track, fps: float, frames: Sequence[int], brake: float = 0.0, slack: float = 0.9) -> Motion:
     """Motion at the first of `frames` from as many of them as one uninterrupted motion explains.
 
     Args:
@@ -112,10 +110,10 @@ def follow(
 
 def _fit(times: NDArray[np.float64], places: NDArray[np.float64], brake: float) -> tuple[Motion, float]:
     terms = np.stack([np.ones(len(times)), times], axis=1)
-    bend = np.zeros_like(places)
-    solution = np.zeros((2, 2))
+    bend: NDArray[np.float64] = np.zeros_like(places)
+    solution: NDArray[np.float64] = np.zeros((2, 2))
     for _ in range(3 if brake else 1):
-        solution = np.linalg.lstsq(terms, places - bend, rcond=None)[0]
+        solution = np.asarray(np.linalg.lstsq(terms, places - bend, rcond=None)[0], dtype=np.float64)
         speed = float(np.hypot(*solution[1]))
         if brake and speed > 0:
             bend = -0.5 * brake * np.outer(times**2, solution[1] / speed)

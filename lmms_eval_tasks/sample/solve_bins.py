@@ -67,17 +67,17 @@ def _see_launch(view: View, track: Track) -> _Launch:
     below = view.structures[int(y) :, int(x)]
     top = int(y) + int(np.argmax(below))
     require(bool(below.any()) and top - y < track.size + 4)
-    middle = view.structures[top + 2]
+    middle, level = view.structures[top + 2], y + track.size + 2.5
     leftwards = x > width / 2
     run = middle[::-1] if leftwards else middle
     length = int(np.argmin(run)) - 2.5
-    ledge = bar("ledge", (-9.0, top + 2.5), (length, top + 2.5), 2.5)
+    ledge = bar("ledge", (-9.0, level), (length, level), 2.5)
     if leftwards:
-        ledge = bar("ledge", (width + 9.0, top + 2.5), (width - length, top + 2.5), 2.5)
+        ledge = bar("ledge", (width + 9.0, level), (width - length, level), 2.5)
     flat = Track(track.colour, track.shape, track.size, track.centres * (1, 0), track.boxes, track.areas)
     velocity = follow(flat, view.fps, range(view.frames), slack=0.8).velocity
     require((velocity[0] < -10) if leftwards else (velocity[0] > 10))
-    ball = Body(track.name, "ball", track.size, (x, top - track.size))
+    ball = Body(track.name, "ball", track.size, (x, y))
     return _Launch(ball, velocity, ledge, walls, edges, width, float(rim))
 
 

@@ -63,9 +63,7 @@ def _start(view: View, name: str) -> Motion:
 def anticipation(view: View, question: str, options: Sequence[str]) -> int:
     """What the ball runs into after the clip's end."""
     (mover,) = read_objects(question)
-    back = follow(
-        track_of(view, mover), view.fps, range(view.frames - 1, -1, -1), TOP_VIEW.table_friction
-    )
+    back = follow(track_of(view, mover), view.fps, range(view.frames - 1, -1, -1), TOP_VIEW.table_friction)
     require(back.speed > _SLOWEST)
     touched = first_touch(_see_table(view, -1), mover, back.velocity, back.place)
     return the_option(options, _named, touched)
