@@ -96,12 +96,20 @@ def build_engine(arguments: argparse.Namespace, batch: int | None) -> Any:
     return Engine(adapter, settings, Placement(device), batch)
 
 
+def measured(engine: Any, pair: Any) -> Any:
+    """Losses of a pair; ends the measurement where there are none."""
+    answer = engine.measure(pair)
+    if answer.loss is None:
+        raise SystemExit(f"{pair.item_id}: {answer.error.message}")
+    return answer.loss
+
+
 def official_loss(engine: Any, pair: Any) -> tuple[float, float]:
     """Losses of a pair by the official schedule: one timestep after the other, everything read and encoded anew."""
     timesteps, found = engine.timesteps, []
     for timestep in timesteps:
         engine.timesteps = (timestep,)
-        found.append(engine.measure(pair).loss)
+        found.append(measured(engine, pair))
     engine.timesteps = timesteps
     return float(np.mean([loss.forward for loss in found])), float(np.mean([loss.backward for loss in found]))
 
@@ -123,7 +131,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     for pair in pairs:
         started = time.perf_counter()
         if ours:
-            loss = engine.measure(pair).loss
+            loss = measured(engine, pair)
             losses.append((loss.forward, loss.backward))
         else:
             losses.append(official_loss(engine, pair))
