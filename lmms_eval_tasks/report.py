@@ -2,69 +2,31 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+import importlib
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 
 from rich import box
 from rich.table import Table
 
-from lmms_eval_tasks.utils.bootstrap import Contribution, macro_interval
-from lmms_eval_tasks.utils.groups import count_groups, macro_mean
+from lmms_eval_tasks.utils.card import benchmarks
+from lmms_eval_tasks.utils.columns import PAIR_COLUMNS, Column, Records
 from lmms_eval_tasks.utils.problems import InputError
-from lmms_eval_tasks.utils.records import Outcome, Record
+from lmms_eval_tasks.utils.records import Record
 from lmms_eval_tasks.utils.runs import Run
 
-Records = Sequence[Record]
 
+def columns_of(task: str) -> tuple[Column, ...]:
+    """What a report shows of a task: the columns that its benchmark, with whose name its own begins, says in `scores`.
 
-def _credits(records: Iterable[Record]) -> list[dict[str, object]]:
-    return [{"group_id": record.group_id, "correct": record.correct} for record in records]
-
-
-def _official(records: Iterable[Record]) -> list[dict[str, object]]:
-    return [{"group_id": record.group_id, "correct": record.fields["official_correct"]} for record in records]
-
-
-def _contributions(records: Records, whole: bool) -> list[Contribution]:
-    """Each group's part in pair accuracy (`whole`: complete groups only) or in single accuracy, in percent."""
-    members: defaultdict[str, list[Record]] = defaultdict(list)
-    for record in records:
-        members[record.group_id].append(record)
-    found = []
-    for group in members.values():
-        counts = count_groups(_credits(group))
-        right, all_ = (counts.groups_right, counts.groups) if whole else (counts.items_right, counts.items)
-        if all_:
-            found.append((100.0 * right, float(all_)))
+    Those of pairs for a task of no benchmark of ours.
+    """
+    named = [name for name in benchmarks() if task == name or task.startswith(f"{name}_")]
+    if not named:
+        return PAIR_COLUMNS
+    scores = importlib.import_module(f"lmms_eval_tasks.{max(named, key=len)}.scores")
+    found: tuple[Column, ...] = scores.columns(task)
     return found
-
-
-def _cell(score: float | None, interval: tuple[float, float] | None) -> str:
-    if score is None or interval is None:
-        return "N/A"
-    return f"{score:.1f} [{interval[0]:.1f}, {interval[1]:.1f}]"
-
-
-def _share(records: Iterable[Record], outcome: Outcome) -> str:
-    counts = Counter(record.outcome for record in records)
-    return f"{100.0 * counts[outcome] / counts.total():.1f}"
-
-
-def _row(parts: Sequence[Records]) -> list[str]:
-    """Cells of one run: scores as the unweighted mean over the parts, counts over all of them."""
-    together = [record for part in parts for record in part]
-    counts = [count_groups(_credits(part)) for part in parts]
-    official = macro_mean(count_groups(_official(part)).pair_accuracy for part in parts)
-    pair_parts = [_contributions(part, whole=True) for part in parts]
-    single_parts = [_contributions(part, whole=False) for part in parts]
-    return [
-        _cell(macro_mean(count.pair_accuracy for count in counts), macro_interval(pair_parts)),
-        _cell(macro_mean(count.single_accuracy for count in counts), macro_interval(single_parts)),
-        "N/A" if official is None else f"{official:.1f}",
-        _share(together, Outcome.UNPARSED),
-        _share(together, Outcome.UNSCORED),
-        f"{sum(count.groups for count in counts):,}",
-    ]
 
 
 def _parts(run: Run) -> Iterator[tuple[str, list[Records]]]:
@@ -80,9 +42,9 @@ def _parts(run: Run) -> Iterator[tuple[str, list[Records]]]:
 def score_tables(runs: Sequence[Run], only: str = "") -> list[Table]:
     """One table per task or group that a run holds: a row per run.
 
-    Pair and single accuracy in percent with their 95% bootstrap interval over pairs (10,000 draws, seed 0), pair
-    accuracy under the official reading of answers, percent of unparsed and unscored items, and the number of pairs
-    scored. A group's scores are the unweighted mean over its tasks.
+    Scores in percent with their 95% bootstrap interval (10,000 draws, seed 0), percent of unparsed and unscored items,
+    and how many are behind the scores; which scores, the benchmark says. A group's scores are the unweighted mean over
+    its tasks.
 
     Args:
         runs: The runs, in the order of the rows.
@@ -101,9 +63,10 @@ def score_tables(runs: Sequence[Run], only: str = "") -> list[Table]:
         rows = defaultdict(list, {only: rows[only]})
     tables = []
     for name, entries in rows.items():
-        table = _new_table(name, [run for run, _ in entries], "model")
+        columns = columns_of(name)
+        table = _new_table(name, [run for run, _ in entries], "model", columns)
         for run, parts in entries:
-            table.add_row(run.name, *_row(parts))
+            table.add_row(run.name, *(column.cell(parts) for column in columns))
         tables.append(table)
     return tables
 
@@ -132,20 +95,21 @@ def stratum_tables(run: Run, columns: Sequence[str], only: str = "") -> list[Tab
         strata: defaultdict[tuple[str, ...], list[Record]] = defaultdict(list)
         for record in records:
             strata[tuple(record.stratum[column] for column in columns)].append(record)
-        table = _new_table(task, [run], " × ".join(columns))
+        shown = columns_of(task)
+        table = _new_table(task, [run], " × ".join(columns), shown)
         for values in sorted(strata):
-            table.add_row(" ".join(values), *_row([strata[values]]))
-        table.add_row("all", *_row([records]))
+            table.add_row(" ".join(values).replace("_", " "), *(column.cell([strata[values]]) for column in shown))
+        table.add_row("all", *(column.cell([records]) for column in shown))
         tables.append(table)
     return tables
 
 
-def _new_table(name: str, runs: Sequence[Run], first: str) -> Table:
+def _new_table(name: str, runs: Sequence[Run], first: str, columns: Sequence[Column]) -> Table:
     versions = sorted({run.versions.get(name, "?") for run in runs})
     sample = "; SAMPLE DATA, not the benchmark" if any(run.sample for run in runs) else ""
     title = f"{name} (version {', '.join(versions)}{sample})"
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column(first, overflow="fold")
-    for heading in ("pair accuracy", "single accuracy", "official", "unparsed", "unscored", "pairs"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    for column in columns:
+        table.add_column(column.heading, justify="right", no_wrap=True)
     return table

@@ -1,0 +1,109 @@
+"""Columns of a report: what a benchmark shows of a run, each a function of the run's records."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from lmms_eval_tasks.utils.bootstrap import Contribution, macro_interval
+from lmms_eval_tasks.utils.groups import GroupCounts, count_groups, macro_mean
+from lmms_eval_tasks.utils.records import Outcome, Record
+
+Records = Sequence[Record]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column.
+
+    Attributes:
+        heading: What it shows.
+        cell: Its text for one run, from the records of each of the run's parts (the tasks of a group, or one task).
+    """
+
+    heading: str
+    cell: Callable[[Sequence[Records]], str]
+
+
+def score_column(heading: str, contributions: Callable[[Records], list[Contribution]], stacked: bool = False) -> Column:
+    """A score with its 95% bootstrap interval over groups (10,000 draws, seed 0).
+
+    Args:
+        heading: What the column shows.
+        contributions: What each group of a part's records adds to the score's numerator and denominator. The score is
+            the unweighted mean over the parts, ``N/A`` where a part has none.
+        stacked: Whether the interval stands below the score, for tables of many scores.
+    """
+
+    def cell(parts: Sequence[Records]) -> str:
+        found = [contributions(part) for part in parts]
+        score = macro_mean(_ratio(part) for part in found)
+        interval = macro_interval(found)
+        if score is None or interval is None:
+            return "N/A"
+        return f"{score:.1f}{chr(10) if stacked else ' '}[{interval[0]:.1f}, {interval[1]:.1f}]"
+
+    return Column(heading, cell)
+
+
+def share_column(outcome: Outcome) -> Column:
+    """Percent of all items that had an outcome."""
+
+    def cell(parts: Sequence[Records]) -> str:
+        counts = Counter(record.outcome for part in parts for record in part)
+        return f"{100.0 * counts[outcome] / counts.total():.1f}"
+
+    return Column(outcome.value, cell)
+
+
+def count_column(heading: str, count: Callable[[Records], int]) -> Column:
+    """A number of things, over all parts."""
+    return Column(heading, lambda parts: f"{sum(count(part) for part in parts):,}")
+
+
+def by_group(records: Records) -> list[list[Record]]:
+    """The records of each group, groups in the order of their first member."""
+    members: defaultdict[str, list[Record]] = defaultdict(list)
+    for record in records:
+        members[record.group_id].append(record)
+    return list(members.values())
+
+
+def _ratio(contributions: Sequence[Contribution]) -> float | None:
+    total = sum(part for _, part in contributions)
+    return sum(part for part, _ in contributions) / total if total else None
+
+
+def _counted(records: Records) -> GroupCounts:
+    return count_groups({"group_id": record.group_id, "correct": record.correct} for record in records)
+
+
+def _pairs(records: Records) -> list[Contribution]:
+    counts = [_counted(group) for group in by_group(records)]
+    return [(100.0 * count.groups_right, float(count.groups)) for count in counts if count.groups]
+
+
+def _items(records: Records) -> list[Contribution]:
+    counts = [_counted(group) for group in by_group(records)]
+    return [(100.0 * count.items_right, float(count.items)) for count in counts if count.items]
+
+
+def _official_pairs(parts: Sequence[Records]) -> str:
+    counts = [
+        count_groups({"group_id": record.group_id, "correct": record.fields["official_correct"]} for record in part)
+        for part in parts
+    ]
+    score = macro_mean(count.pair_accuracy for count in counts)
+    return "N/A" if score is None else f"{score:.1f}"
+
+
+PAIR_COLUMNS = (
+    score_column("pair accuracy", _pairs),
+    score_column("single accuracy", _items),
+    Column("official", _official_pairs),
+    share_column(Outcome.UNPARSED),
+    share_column(Outcome.UNSCORED),
+    count_column("pairs", lambda records: _counted(records).groups),
+)
+"""Of a benchmark whose items count in pairs: accuracies, pair accuracy by the official reading, shares, and counts."""
