@@ -13,6 +13,7 @@ from lmms_eval_tasks.cli.check import check
 from lmms_eval_tasks.cli.prepare import prepare_app, sample
 from lmms_eval_tasks.cli.report import report
 from lmms_eval_tasks.cli.tiny_vlm import tiny_vlm
+from lmms_eval_tasks.cli.yocausal import label_app, rank
 
 
 class _Commands(TyperGroup):
@@ -37,6 +38,8 @@ app.add_typer(prepare_app, name="prepare")
 app.command()(check)
 app.command()(sample)
 app.command()(report)
+app.command()(rank)
+app.add_typer(label_app, name="label")
 app.command("tiny-vlm")(tiny_vlm)
 
 
