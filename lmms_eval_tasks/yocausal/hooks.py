@@ -127,11 +127,19 @@ def _stratum(doc: Mapping[str, Any]) -> dict[str, str]:
 
 def unscored_rate(items: Sequence[Mapping[str, Any]]) -> float | None:
     """Percent of pairs without losses; names them, and why, in a warning."""
-    lost = [item for item in items if item["winner"] is None]
+    lost: dict[str, list[str]] = {}
+    for item in items:
+        if item["winner"] is None:
+            lost.setdefault(item["reason"], []).append(item["item_id"])
     if lost:
-        shown = "".join(f"\n  {item['item_id']}: {item['reason']}" for item in lost[:NAMED])
-        more = f"\n  … and {len(lost) - NAMED} more; every reason is in the sample log" if len(lost) > NAMED else ""
-        logger.warning(f"yocausal: {len(lost)} of {len(items)} pairs have no losses and leave every score:{shown}{more}")
+        number = sum(map(len, lost.values()))
+        lines = [f"yocausal: {number} of {len(items)} pairs have no losses and leave every score:"]
+        for reason, names in sorted(lost.items(), key=lambda entry: (-len(entry[1]), entry[0]))[:NAMED]:
+            more = f", … and {len(names) - NAMED} more" if len(names) > NAMED else ""
+            lines.append(f"  {', '.join(names[:NAMED])}{more}: {reason}")
+        if len(lost) > NAMED:
+            lines.append(f"  … and {len(lost) - NAMED} more reasons; the sample log has them all")
+        logger.warning("\n".join(lines))
     return rate([100.0 * (item["winner"] is None) for item in items])
 
 
