@@ -50,12 +50,16 @@ def _hit(rng: random.Random) -> Film | None:
 
 def a_fall(rng: random.Random) -> Film:
     """A ball rolls off a ledge, falls, and bounces until it lies still."""
-    ledge = bar("ledge", (-4.0, rng.uniform(40, 60)), (rng.uniform(60, 90), 0.0))
-    ledge = bar("ledge", ledge.start, (ledge.end[0], ledge.start[1]))
-    size = rng.uniform(8, 11)
-    at = (rng.uniform(15, 35), ledge.start[1] - 2.0 - size)
-    ball = Body("ball", "ball", size, at, (rng.uniform(55, 80), 0.0))
-    scene = _scene(rng, side_world((ball,), (ledge,), rough=True))
+    return search(rng, _fall)
+
+
+def _fall(rng: random.Random) -> Film | None:
+    top, edge, size = rng.uniform(40, 60), rng.uniform(60, 90), rng.uniform(8, 11)
+    ball = Body("ball", "ball", size, (rng.uniform(15, 35), top - 2.0 - size), (rng.uniform(55, 80), 0.0))
+    scene = _scene(rng, side_world((ball,), (bar("ledge", (-4.0, top), (edge, top)),), rough=True))
+    contact = scene.simulate().first_contact("ball", ("floor",))
+    if contact is None or not 0.8 < contact.time < 1.9:
+        return None
     return Film(scene, f"The {scene.called('ball')} rolls off a ledge, falls and bounces on the floor.", True)
 
 
