@@ -26,7 +26,15 @@ def rank(
     table = make_table(None, "model", "rank", "RSI", "rank", "CCI", "rank", "pairs", "unscored")
     for run in ranking.runs:
         place = run.place
-        cells = (place.rank, f"{run.rsi:.2f}", place.rsi_rank, f"{run.cci:.2f}", place.cci_rank, run.pairs, run.unscored)
+        cells = (
+            place.rank,
+            f"{run.rsi:.2f}",
+            place.rsi_rank,
+            f"{run.cci:.2f}",
+            place.cci_rank,
+            run.pairs,
+            run.unscored,
+        )
         table.add_row(place.model, *map(str, cells))
     console.print(table)
     for warning in ranking.warnings:

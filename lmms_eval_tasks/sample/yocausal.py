@@ -45,7 +45,9 @@ def _hit(rng: random.Random) -> Film | None:
     contact = scene.simulate().first_contact("runner", ("target",))
     if contact is None or not 0.3 < contact.time < 1.5:
         return None
-    return Film(scene, f"The {scene.called('runner')} rolls into the {scene.called('target')} and pushes it away.", True)
+    return Film(
+        scene, f"The {scene.called('runner')} rolls into the {scene.called('target')} and pushes it away.", True
+    )
 
 
 def a_fall(rng: random.Random) -> Film:

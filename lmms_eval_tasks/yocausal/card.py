@@ -34,7 +34,7 @@ CARD = Card(
             split="test",
             percent=79.08,
             source="paper, Table 4",
-            caveat="an unknown counts half there, which is rsi_human_protocol here; the Physics cell is no ratio of 132",
+            caveat="an unknown counts half there, as in rsi_human_protocol here; Physics is no ratio of 132",
         ),
         Human(metric="cci", split="test", percent=8.67, source="paper, Table 5", caveat="percentage points"),
     ),

@@ -202,7 +202,5 @@ def cohens_d(first: Sequence[float], second: Sequence[float]) -> float | None:
 
 
 def _halves(rows: Sequence[Mapping[str, Any]], causal: Mapping[str, bool | None]) -> float | None:
-    halves = {
-        half: [row["motion"] for row in rows if causal.get(row["item_id"]) is half] for half in (True, False)
-    }
+    halves = {half: [row["motion"] for row in rows if causal.get(row["item_id"]) is half] for half in (True, False)}
     return cohens_d(halves[True], halves[False])

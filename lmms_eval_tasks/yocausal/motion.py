@@ -1,7 +1,7 @@
 """How much moves in a clip, and whether as much moves at its end as at its beginning.
 
-Optical flow after Farnebäck (2003), by OpenCV, between frames about 1/8 s apart, 160 pixels wide. The paper's check takes
-the clips whose optical-flow magnitude is most symmetric over time; its formula is not published, the one here is ours.
+Optical flow after Farnebäck (2003), by OpenCV, between frames about 1/8 s apart, 160 pixels wide. The paper's check
+takes the clips whose optical-flow magnitude is most symmetric over time; the formula of that symmetry here is ours.
 """
 
 from __future__ import annotations
@@ -120,5 +120,5 @@ def _flow(before: NDArray[np.uint8], after: NDArray[np.uint8]) -> float:
     """Mean length of the flow between two pictures, in widths of the picture."""
     import cv2
 
-    flow: Any = cv2.calcOpticalFlowFarneback(before, after, None, 0.5, 3, 15, 3, 5, 1.2, 0)  # type: ignore[call-overload]
+    flow: Any = cv2.calcOpticalFlowFarneback(before, after, None, 0.5, 3, 15, 3, 5, 1.2, 0)
     return float(np.hypot(flow[..., 0], flow[..., 1]).mean()) / WIDTH

@@ -37,7 +37,8 @@ def read_videos(
     files = sorted(path for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES and path.is_file())
     if not files:
         raise InputError(
-            f"YoCausal cannot be prepared: {folder} holds no video ({', '.join(sorted(SUFFIXES))}). Nothing was written."
+            f"YoCausal cannot be prepared: {folder} holds no video ({', '.join(sorted(SUFFIXES))}). "
+            "Nothing was written."
         )
     problems = Problems()
     said = read_captions(captions, folder, files, problems) if captions else {}

@@ -87,7 +87,9 @@ def _names(runs: Sequence[Run]) -> list[str]:
         names.append(models.pop() if len(models) == 1 else run.name)
     often = Counter(names)
     unique = [
-        name if often[name] == 1 else f"{name} ({run.path.parent.parent.name or run.path.parent.name}, {run.path.name[:15]})"
+        name
+        if often[name] == 1
+        else f"{name} ({run.path.parent.parent.name or run.path.parent.name}, {run.path.name[:15]})"
         for name, run in zip(names, runs, strict=True)
     ]
     return [name if unique.count(name) == 1 else f"{name} #{number}" for number, name in enumerate(unique, 1)]

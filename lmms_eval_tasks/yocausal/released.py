@@ -72,7 +72,8 @@ def read_pairs(
         pairs.append(_pair(subset, entry, names, files["fwd"][0] if files["fwd"][1] else None))
     warnings = []
     if odd:
-        warnings.append(f"{subset}: {len(odd)} labels are neither true nor false and count as none: {odd[0]} and so on.")
+        shown = ", ".join(odd[:3]) + (f", … and {len(odd) - 3} more" if len(odd) > 3 else "")
+        warnings.append(f"{subset}: {len(odd)} labels are neither true nor false and count as none: {shown}.")
     return pairs, clips, warnings
 
 
@@ -120,7 +121,11 @@ def _pair(subset: str, entry: Mapping[str, Any], names: Mapping[str, str], path:
         human_discriminable=labels["human_discriminable"],
         fps=float(meta["fps"]) if _is_number(meta.get("fps")) else None,
         frames=int(meta["total_frames"]) if _is_number(meta.get("total_frames")) else None,
-        released={"id": entry["id"], "resolution": meta.get("resolution"), **{key: entry[key] for key in PATHS.values()}},
+        released={
+            "id": entry["id"],
+            "resolution": meta.get("resolution"),
+            **{key: entry[key] for key in PATHS.values()},
+        },
         path=path,
     )
 

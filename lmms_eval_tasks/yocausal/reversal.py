@@ -67,7 +67,9 @@ def open_video(path: Path, seconds: float | None) -> Video:
     if rate <= 0:
         raise ValueError("Expected a frame rate, but its header has none.")
     if getattr(first, "rotation", 0):
-        raise ValueError(f"Expected upright frames, but they are to be turned by {first.rotation}°; store them upright.")
+        raise ValueError(
+            f"Expected upright frames, but they are to be turned by {first.rotation}°; store them upright."
+        )
     if seconds is not None:
         frames = min(frames, max(1, round(seconds * rate)))
     if frames < 2:

@@ -53,11 +53,12 @@ def build_result(items: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str,
     by_id = {item["item_id"]: item for item in items}
     pairs = [_pair(row, by_id[row["item_id"]]) for row in rows if row["item_id"] in by_id]
     winners: dict[str, list[dict[str, Any]]] = {}
-    labels: dict[str, dict[str, dict[Any, object]]] = {"vlm_causality": {}, "human_discriminable": {}}
+    causal: dict[str, dict[Any, object]] = {}
+    discriminable: dict[str, dict[Any, object]] = {}
     for pair in pairs:
         dataset = winners.setdefault(pair["dataset"], [])
         dataset.append({"id": pair["id"], "winner": pair["comparison"]["winner"]})
-        for name, kept in labels.items():
+        for name, kept in (("vlm_causality", causal), ("human_discriminable", discriminable)):
             if pair[name] is not None:
                 kept.setdefault(pair["dataset"], {})[pair["id"]] = pair[name]
     first = items[0]
@@ -75,13 +76,16 @@ def build_result(items: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str,
             "resolution": [settings.get("height"), settings.get("width")],
             "window_size": settings.get("frames"),
             "timesteps_sampled": first["timesteps"],
-            **{name: settings.get(name) for name in ("protocol", "draws", "combine", "target", "prompt", "dtype", "seed")},
+            **{
+                name: settings.get(name)
+                for name in ("protocol", "draws", "combine", "target", "prompt", "dtype", "seed")
+            },
             "settings_digests": sorted({item["digest"] for item in items}),
             "versions": first["versions"],
         },
         "dataset_paths": sorted({f"subset/{row['subset']}/dataset_metadata.json" for row in rows}),
-        "per_dataset_metrics": official_per_dataset(winners, *labels.values()),
-        "overall_metrics": official_overall(winners, *labels.values()),
+        "per_dataset_metrics": official_per_dataset(winners, causal, discriminable),
+        "overall_metrics": official_overall(winners, causal, discriminable),
         "per_video_results": pairs,
     }
 
@@ -107,7 +111,8 @@ def _pair(row: Mapping[str, Any], item: Mapping[str, Any]) -> dict[str, Any]:
             f"{side}_metrics": {
                 "total_accumulated_loss": _finite(item[side]),
                 "step_losses": {
-                    f"{step:g}": _finite(loss) for step, loss in zip(item["timesteps"], item["steps"][side], strict=True)
+                    f"{step:g}": _finite(loss)
+                    for step, loss in zip(item["timesteps"], item["steps"][side], strict=True)
                 },
             }
             for side in ("forward", "backward")

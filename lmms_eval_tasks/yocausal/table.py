@@ -86,7 +86,7 @@ def table_rows(
     found = dict(zip(paths, measure_all(paths, seconds, progress), strict=True))
     motions: list[Motion | None] = [None if pair.path is None else found[pair.path] for pair in pairs]
     symmetric = most_symmetric(
-        {pair.item_id: motion and motion.symmetry for pair, motion in zip(pairs, motions, strict=True)}
+        {pair.item_id: motion.symmetry if motion else None for pair, motion in zip(pairs, motions, strict=True)}
     )
     return [
         {

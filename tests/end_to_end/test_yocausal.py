@@ -110,10 +110,12 @@ def test_a_run_goes_on_where_another_stopped(whole: HostRun, home: Path, checkpo
     kept[0].write_text(json.dumps(answer), encoding="utf-8")
     rest = measure(home, checkpoint, tmp_path / "rest", cache=cache)
     losses = {
-        sample["record"]["item_id"]: sample["record"]["fields"]["loss"]["forward"] for sample in rest.samples("yocausal")
+        sample["record"]["item_id"]: sample["record"]["fields"]["loss"]["forward"]
+        for sample in rest.samples("yocausal")
     }
     before = {
-        sample["record"]["item_id"]: sample["record"]["fields"]["loss"]["forward"] for sample in whole.samples("yocausal")
+        sample["record"]["item_id"]: sample["record"]["fields"]["loss"]["forward"]
+        for sample in whole.samples("yocausal")
     }
     assert losses == {**before, answer["item_id"]: 123.0}
     assert len(list(cache.rglob("*.json"))) == 8
@@ -177,7 +179,9 @@ def test_losses_that_are_not_finite_are_counted_apart(home: Path, checkpoint: Pa
     shutil.copytree(checkpoint, broken)
     (file,) = (broken / "transformer").glob("*.safetensors")
     weights = safetensors.torch.load_file(file)
-    safetensors.torch.save_file({name: weight * float("nan") for name, weight in weights.items()}, file, {"format": "pt"})
+    safetensors.torch.save_file(
+        {name: weight * float("nan") for name, weight in weights.items()}, file, {"format": "pt"}
+    )
     run = measure(home, broken, tmp_path / "out", cache="none")
     scores = run.scores("yocausal")
     assert (scores["non_finite_rate"], scores["tie_rate"], scores["unscored_rate"], scores["rsi"]) == (100, 0, 0, 0)

@@ -39,7 +39,12 @@ def test_agreement_of_labels(pairs: list[tuple[bool, bool]]) -> None:
 
 @pytest.mark.parametrize(
     ("first", "second", "expected"),
-    [([1.0, 3.0], [1.0, 3.0], 0.0), ([3.0, 5.0], [1.0, 3.0], math.sqrt(2)), ([1.0], [1.0, 2.0], None), ([1.0] * 2, [1.0] * 2, None)],
+    [
+        ([1.0, 3.0], [1.0, 3.0], 0.0),
+        ([3.0, 5.0], [1.0, 3.0], math.sqrt(2)),
+        ([1.0], [1.0, 2.0], None),
+        ([1.0] * 2, [1.0] * 2, None),
+    ],
 )
 def test_cohens_d(first: list[float], second: list[float], expected: float | None) -> None:
     assert cohens_d(first, second) == (None if expected is None else pytest.approx(expected))
@@ -50,7 +55,9 @@ def test_cohens_d_has_units_of_spread() -> None:
     first, second = list(rng.normal(0.5, 1, 4000)), list(rng.normal(0, 1, 4000))
     found = cohens_d(first, second)
     assert found == pytest.approx(0.5, abs=0.06)
-    assert found == pytest.approx((statistics.fmean(first) - statistics.fmean(second)) / statistics.stdev(first), abs=0.03)
+    assert found == pytest.approx(
+        (statistics.fmean(first) - statistics.fmean(second)) / statistics.stdev(first), abs=0.03
+    )
 
 
 def test_frames_are_spread_from_the_first_to_the_last(tmp_path: Path) -> None:
@@ -102,7 +109,11 @@ def test_labels_by_a_judge_agree_with_the_releases_and_can_be_used(home: Path, t
     assert text.startswith("8 clips: 4 causal, 2 not, 2 unlabelled\n")
     assert "warning: unlabelled: animal_2 (request refused (400)" in text
     cells = {line.rsplit(maxsplit=1)[0].strip(): line.split()[-1] for line in text.splitlines() if line.strip()}
-    assert (cells["clips with both labels"], cells["F1 of causal (percent)"], cells["Kendall tau-b"]) == ("6", "100.0", "1.000")
+    assert (cells["clips with both labels"], cells["F1 of causal (percent)"], cells["Kendall tau-b"]) == (
+        "6",
+        "100.0",
+        "1.000",
+    )
     labels = read_labels(out)
     assert labels["animal_1"] is True and labels["general_2"] is False and labels["animal_2"] is None
     prepare(str(tmp_path / "release"), out)

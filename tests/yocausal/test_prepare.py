@@ -140,9 +140,7 @@ def test_a_hub_id_is_downloaded_and_its_revision_kept(release: Path, monkeypatch
         prepare("own/dataset")
 
 
-def test_odd_labels_count_as_none_and_missing_clips_are_listed(
-    release: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_odd_labels_count_as_none_and_missing_clips_are_listed(release: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     entries = read_metadata(release, "physics")
     entries[0] |= {"vlm_causality": "true", "human_discriminable": None, "prompt": None}
     write_metadata(release, "physics", entries)
@@ -154,7 +152,7 @@ def test_odd_labels_count_as_none_and_missing_clips_are_listed(
         ("test/physics/bwd/physics_0002.mp4", "absent"),
     ]
     assert facts.warnings == (
-        "physics: 1 labels are neither true nor false and count as none: 1 vlm_causality and so on.",
+        "physics: 1 labels are neither true nor false and count as none: 1 vlm_causality.",
         "1 of 8 pairs have no caption and can be scored with prompt=null only: physics_1.",
     )
     rows = {row["item_id"]: row for row in table()}
@@ -187,7 +185,9 @@ def test_labels_of_a_file_replace_the_releases(release: Path, tmp_path: Path) ->
     facts = prepare(str(release), labels)["test"]
     assert "labels.jsonl" in facts.source_sha256
     assert [row["vlm_causality"] for row in table()[:4]] == [False, None, True, False]
-    labels.write_text('{"id": "x", "vlm_causality": true}\n{"id": "animal_1", "vlm_causality": 1}\nno\n', encoding="utf-8")
+    labels.write_text(
+        '{"id": "x", "vlm_causality": true}\n{"id": "animal_1", "vlm_causality": 1}\nno\n', encoding="utf-8"
+    )
     with pytest.raises(InputError) as error:
         prepare(str(release), labels)
     assert str(error.value) == (
@@ -249,7 +249,10 @@ def test_a_changed_video_or_length_is_written_anew(videos: Path) -> None:
     os.utime(videos / "b.mp4", ns=(1, 1))
     before = [row["clip"] for row in table()]
     prepare_videos(videos, seconds=2.0)
-    assert [here == there for here, there in zip(before, [row["clip"] for row in table()], strict=True)] == [False, True]
+    assert [here == there for here, there in zip(before, [row["clip"] for row in table()], strict=True)] == [
+        False,
+        True,
+    ]
 
 
 def test_own_videos_with_problems(videos: Path, tmp_path: Path) -> None:
