@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
+
+from loguru import logger
 
 from lmms_eval_tasks.utils.home import load_table, read_manifest
 from lmms_eval_tasks.utils.problems import InputError
+from lmms_eval_tasks.utils.prompts import Prompt, check_choice, choose_prompt
 
 if TYPE_CHECKING:
     import datasets
@@ -40,8 +43,10 @@ def open_split(pointer: Mapping[str, str]) -> datasets.Dataset:
         clip is missing and the model needs it), rows at the index that they have in the table or its subset.
 
     Raises:
-        InputError: where the split is not prepared, or clips are missing and that is not allowed.
+        InputError: where the split is not prepared, clips are missing and that is not allowed, or the run's choice of
+            prompt names none.
     """
+    check_choice()
     benchmark, split = pointer["benchmark"], pointer["split"]
     table = load_table(benchmark, split, require_clips=session.clips_needed)
     if subset := pointer.get("subset"):
@@ -65,20 +70,33 @@ def process_docs(dataset: datasets.Dataset) -> datasets.Dataset:
         raise SystemExit(f"\n{error}") from None
 
 
-def stop_all_ranks(message: str) -> NoReturn:
-    """End the run on every rank with one message; to be called by all ranks.
+def stop_if_any(message: str | None) -> None:
+    """End the run on every rank where one of them has a message; every rank has to call this.
 
-    The first rank prints. The others wait for it, because the launcher ends all ranks as soon as one has ended.
+    The first rank prints the messages, each once. The others wait for it, because the launcher ends all ranks as soon
+    as one has ended.
+
+    Args:
+        message: Why this rank cannot go on; None where it can.
+
+    Raises:
+        SystemExit: on every rank.
     """
     import torch.distributed as dist
 
-    together = dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1
-    first = not together or dist.get_rank() == 0
-    if first and together:
-        os.write(2, f"\n{message}\n".encode())
-    if together:
-        dist.barrier()
-    raise SystemExit(1 if together else f"\n{message}")
+    if not (dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1):
+        if message:
+            raise SystemExit(f"\n{message}")
+        return
+    messages: list[str | None] = [None] * dist.get_world_size()
+    dist.all_gather_object(messages, message)
+    found = list(dict.fromkeys(text for text in messages if text))
+    if not found:
+        return
+    if dist.get_rank() == 0:
+        os.write(2, "".join(f"\n{text}\n" for text in found).encode())
+    dist.barrier()
+    raise SystemExit(1)
 
 
 def submissions_dir(args: Any) -> Path | None:
@@ -87,11 +105,30 @@ def submissions_dir(args: Any) -> Path | None:
     return Path(output_path) / "submissions" if output_path else None
 
 
-def output_notice(rows: int, total: int, unparsed: int, path: Path) -> str:
-    """What to tell about a submission file that has just been written."""
-    parts = [f"{path} holds {rows} of {total} items"]
-    if rows < total:
+def tell_submission(path: Path, rows: int, expected: int, empty: int) -> None:
+    """Log what a submission file that has just been written holds, as a warning where it is not all it could be.
+
+    Args:
+        path: The file.
+        rows: Its rows.
+        expected: How many items the split has.
+        empty: Rows whose answer is empty, because it was unparsed or the item could not be asked.
+    """
+    parts = [f"{path} holds {rows} of {expected} items"]
+    if rows < expected:
         parts.append("it is incomplete and a leaderboard should refuse it")
-    if unparsed:
-        parts.append(f"{unparsed} unparsed answers are written as empty text, which no scorer takes for an option")
-    return "; ".join(parts)
+    if empty:
+        parts.append(f"{empty} answers, unparsed or never asked, are empty texts, which no scorer takes for an option")
+    (logger.warning if len(parts) > 1 else logger.info)("; ".join(parts))
+
+
+def asked_prompt(kwargs: Mapping[str, Any] | None, official: Callable[[], Prompt] | None = None) -> Prompt:
+    """`choose_prompt`, ending the run with its message where there is no such prompt.
+
+    Raises:
+        SystemExit: with that message; lmms-eval would print a traceback and end with status 0.
+    """
+    try:
+        return choose_prompt(kwargs, official)
+    except InputError as error:
+        raise SystemExit(f"\n{error}") from None

@@ -16,7 +16,7 @@ from typing import Any
 from lmms_eval.models.registry_v2 import ModelManifest
 from loguru import logger
 
-from lmms_eval_tasks.hosting import open_split, session, stop_all_ranks
+from lmms_eval_tasks.hosting import open_split, session, stop_if_any
 from lmms_eval_tasks.utils.problems import InputError
 
 TASKS = Path(__file__).parent
@@ -87,20 +87,26 @@ def _hook_task_manager() -> None:
 def _check_prepared(index: Mapping[str, Any], names: list[str]) -> None:
     """Stop before the model loads where one of our tasks lacks its data; the host loads tasks after the model."""
     found: dict[str, None] = {}
-    for pointer in {json.dumps(pointer): pointer for name in names for pointer in _pointers(index, name)}.values():
+    ours = {json.dumps(pointer): pointer for name in names for pointer in _pointers(index, name)}
+    for pointer in ours.values():
         try:
             open_split(pointer)
         except InputError as error:
             found[str(error)] = None
-    if found:
-        stop_all_ranks("\n\n".join(found))
+    if ours:
+        stop_if_any("\n\n".join(found) or None)
 
 
 def _pointers(index: Mapping[str, Any], name: str) -> Iterator[dict[str, str]]:
-    """The pointer of one of our tasks, or those of a group's tasks; nothing for other people's tasks."""
+    """The pointer of one of our tasks, or those of a group's or tag's tasks; nothing for other people's tasks."""
     from lmms_eval.utils import load_yaml_config
 
-    path = index.get(name, {}).get("yaml_path", -1)
+    entry = index.get(name, {})
+    if entry.get("type") == "tag":
+        for task in entry["task"]:
+            yield from _pointers(index, task)
+        return
+    path = entry.get("yaml_path", -1)
     if path == -1 or TASKS not in Path(path).parents:
         return
     config = load_yaml_config(path, mode="simple")

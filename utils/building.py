@@ -52,7 +52,7 @@ class Build:
         self,
         split: str,
         rows: Sequence[Mapping[str, Any]],
-        extra: Mapping[str, pyarrow.DataType],
+        extra: Mapping[str, pyarrow.DataType | str],
         clips: Mapping[str, Clip | None],
         origin: Origin,
         progress: Progress = silent,
@@ -135,7 +135,7 @@ class Build:
         return tuple(reasons[name] for name in clips if name in reasons)
 
 
-def make_table(rows: Sequence[Mapping[str, Any]], extra: Mapping[str, pyarrow.DataType]) -> pyarrow.Table:
+def make_table(rows: Sequence[Mapping[str, Any]], extra: Mapping[str, pyarrow.DataType | str]) -> pyarrow.Table:
     """The prepared table of rows: the common columns, then the benchmark's own."""
     import pyarrow as pa
 

@@ -7,12 +7,25 @@ from string import ascii_uppercase
 from typing import Any
 
 from lmms_eval_tasks.utils.answers import read_choice
-from lmms_eval_tasks.utils.records import Outcome, Record
+from lmms_eval_tasks.utils.prompts import Prompt
+from lmms_eval_tasks.utils.records import NOT_ASKED, Outcome, Record
+
+NO_CLIP = "(The clip of this question is missing. The answer will not be scored.)"
 
 
 def list_options(options: Sequence[str]) -> str:
     """The options one per line, lettered: ``(A) …``."""
     return "\n".join(f"({letter}) {option}" for letter, option in zip(ascii_uppercase, options, strict=False))
+
+
+def render_question(prompt: Prompt, row: Mapping[str, Any]) -> str:
+    """The prompt for a row of a prepared table.
+
+    A row without its clip asks in other words: lmms-eval's response cache goes by the prompt's text, and an answer to
+    the placeholder must not be found again once the clip is there.
+    """
+    text = prompt.render(question=row["question"], options=list_options(row["options"]))
+    return text if row["asked"] else f"{NO_CLIP}\n{text}"
 
 
 def score_choice(
@@ -27,7 +40,8 @@ def score_choice(
 
     Args:
         row: Row of a prepared table, with ``asked`` (False where the clip is missing, so nothing was shown).
-        response: What the model returned; anything but text counts as unparsed.
+        response: What the model returned; anything but text counts as unparsed. `NOT_ASKED` is what a saved run holds
+            of an item that it could not ask.
         stratum: Values by which scores are broken down.
         official: What the benchmark's own extractor reads in the response; compared with the key as the official
             scorer does.
@@ -38,8 +52,10 @@ def score_choice(
         unscored item, ``reason`` (``"no clip"`` or ``"no answer key"``).
     """
     expected: str | None = row["answer"]
-    answered = read_choice(response, row["options"]) if isinstance(response, str) else None
-    reason = None if row["asked"] and expected else "no clip" if not row["asked"] else "no answer key"
+    asked = row["asked"] and response != NOT_ASKED
+    answered = read_choice(response, row["options"]) if asked and isinstance(response, str) else None
+    official_answered = official if asked else None
+    reason = "no clip" if not asked else None if expected else "no answer key"
     if reason:
         outcome = Outcome.UNSCORED
     elif answered is None:
@@ -55,8 +71,8 @@ def score_choice(
         outcome=outcome,
         fields={
             **(fields or {}),
-            "official_answered": official,
-            "official_correct": None if reason else official == expected,
+            "official_answered": official_answered,
+            "official_correct": None if reason else official_answered == expected,
             **({"reason": reason} if reason else {}),
         },
     )
@@ -82,6 +98,7 @@ def metric_items(record: Record, *, pair_by: Iterable[str] = (), single_by: Iter
     return {
         "record": record.to_json(),
         "pair_accuracy": credit,
+        "pairs_scored": credit,
         "single_accuracy": {**credit, "score": 100.0 * bool(record.correct)} if scored else credit,
         "pair_accuracy_official": official,
         "single_accuracy_official": official,

@@ -82,6 +82,11 @@ def pair_accuracy(credits: Iterable[Credit]) -> float | None:
     return count_groups(credits).pair_accuracy
 
 
+def pairs_scored(credits: Iterable[Credit]) -> int:
+    """Number of pairs that `pair_accuracy` stands on: complete and scored ones."""
+    return count_groups(credits).groups
+
+
 def single_accuracy(credits: Iterable[Credit]) -> float | None:
     """Percent of scored items that are right, 0-100; None where nothing is scored."""
     return count_groups(credits).single_accuracy
@@ -113,3 +118,10 @@ def macro_mean(scores: Iterable[float | None], sizes: Iterable[int] = (), weight
     values = list(scores)
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if known and len(known) == len(values) else None
+
+
+def total(counts: Iterable[int | None], sizes: Iterable[int] = (), weight_by_size: bool = False) -> int | None:
+    """Sum of subtask counts, in the form of lmms-eval's group aggregations; None where one of them is None."""
+    values = list(counts)
+    known = [value for value in values if value is not None]
+    return sum(known) if len(known) == len(values) else None

@@ -10,6 +10,8 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+from lmms_eval_tasks.utils.problems import InputError
+
 CHOICE = "LMMS_EVAL_TASKS_PROMPT"
 DEFAULT = "mcq_letter"
 OFFICIAL = "official"
@@ -51,14 +53,18 @@ def read_prompt(prompt_id: str) -> Prompt:
     """One of this package's own prompts.
 
     Raises:
-        KeyError: where there is no prompt of that id; the message lists those there are.
+        InputError: where there is no prompt of that id; the message lists those there are.
     """
-    folder = resources.files("lmms_eval_tasks.prompts")
-    file = folder / f"{prompt_id}.txt"
-    if not file.is_file():
-        known = sorted(entry.name.removesuffix(".txt") for entry in folder.iterdir() if entry.name.endswith(".txt"))
-        raise KeyError(f"Expected a prompt id, one of {', '.join(known)}, but got {prompt_id!r}.")
+    if prompt_id not in prompt_ids():
+        raise InputError(f"Expected a prompt id, one of {', '.join(prompt_ids())}, but got {prompt_id!r}.")
+    file = resources.files("lmms_eval_tasks.prompts") / f"{prompt_id}.txt"
     return Prompt(prompt_id, file.read_text(encoding="utf-8").rstrip("\n"))
+
+
+def prompt_ids() -> tuple[str, ...]:
+    """Ids of this package's own prompts, in alphabetical order."""
+    names = (entry.name for entry in resources.files("lmms_eval_tasks.prompts").iterdir())
+    return tuple(sorted(name.removesuffix(".txt") for name in names if name.endswith(".txt")))
 
 
 def choose_prompt(kwargs: Mapping[str, Any] | None, official: Callable[[], Prompt] | None = None) -> Prompt:
@@ -70,7 +76,25 @@ def choose_prompt(kwargs: Mapping[str, Any] | None, official: Callable[[], Promp
         official: Finds the benchmark's own prompt; None where the benchmark has none that can be had here.
 
     Raises:
-        KeyError: where no prompt of that name is to be had.
+        InputError: where no prompt of that name is to be had.
     """
     chosen = os.environ.get(CHOICE) or str((kwargs or {}).get("prompt", DEFAULT))
-    return official() if chosen == OFFICIAL and official else read_prompt(chosen)
+    if chosen != OFFICIAL:
+        return read_prompt(chosen)
+    if official is None:
+        raise InputError(
+            f"Expected {CHOICE} to be one of {', '.join(prompt_ids())}, but got {OFFICIAL}: the official prompt of "
+            "one of the tasks is not on this machine. Run that task by itself without it."
+        )
+    return official()
+
+
+def check_choice() -> None:
+    """Refuse a choice of prompt for the whole run that no task can follow.
+
+    Raises:
+        InputError: where LMMS_EVAL_TASKS_PROMPT names no prompt.
+    """
+    chosen = os.environ.get(CHOICE)
+    if chosen and chosen != OFFICIAL and chosen not in prompt_ids():
+        raise InputError(f"Expected {CHOICE} to be {OFFICIAL} or one of {', '.join(prompt_ids())}, but got {chosen!r}.")

@@ -7,6 +7,9 @@ from dataclasses import asdict, dataclass, field
 from enum import Enum
 from typing import Any
 
+NOT_ASKED = "<not asked: the clip is missing>"
+"""The response of an item that was not asked, in saved runs that are scored again."""
+
 
 class Outcome(str, Enum):
     """What became of one item."""

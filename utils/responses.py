@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lmms_eval_tasks.utils.problems import InputError, Problems
+from lmms_eval_tasks.utils.records import NOT_ASKED
 
 SAMPLE_LOG = "_samples_"
 
@@ -30,7 +31,7 @@ def read_responses(source: Path) -> SavedResponses:
 
     A line is either ``{"id": item_id, "response": text}``, with an optional ``"task"``, or a line of an lmms-eval
     sample log of one of our tasks, which holds the item's record and the response. A sample log belongs to the task in
-    its file name (``…_samples_<task>.jsonl``). Items that a run could not ask, for want of a clip, hold no response.
+    its file name (``…_samples_<task>.jsonl``). Items that a run could not ask, for want of a clip, hold `NOT_ASKED`.
 
     Args:
         source: A file, or a folder in which every ``.jsonl`` sample log is read, also those in its sub-folders.
@@ -60,8 +61,6 @@ def read_responses(source: Path) -> SavedResponses:
                 )
                 continue
             key, response = entry
-            if response is None:
-                continue
             if key in first_seen:
                 problems.add(where, f"Expected one response per item, but {key[1]} is also at {first_seen[key]}.")
                 continue
@@ -83,8 +82,8 @@ def _lines(file: Path, problems: Problems) -> Iterator[tuple[str, str]]:
             yield where, text
 
 
-def _read_line(text: str, task: str | None) -> tuple[tuple[str | None, str], str | None] | None:
-    """Key and response of one line, the response None where the item was not asked; None for any other line."""
+def _read_line(text: str, task: str | None) -> tuple[tuple[str | None, str], str] | None:
+    """Key and response of one line; None for a line that is neither of the two."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -99,13 +98,13 @@ def _read_line(text: str, task: str | None) -> tuple[tuple[str | None, str], str
     return None
 
 
-def _read_logged(value: Mapping[str, Any], task: str | None) -> tuple[tuple[str | None, str], str | None] | None:
+def _read_logged(value: Mapping[str, Any], task: str | None) -> tuple[tuple[str | None, str], str] | None:
     record = value["record"]
     if not isinstance(record, dict) or not isinstance(record.get("item_id"), str):
         return None
     key = (task, record["item_id"])
     if isinstance(record.get("fields"), dict) and record["fields"].get("reason") == "no clip":
-        return key, None
+        return key, NOT_ASKED
     # The host leaves `resps` out where it equals `filtered_resps`, and nests either by requests and repeats.
     response = value.get("resps", value.get("filtered_resps"))
     while isinstance(response, list) and response:

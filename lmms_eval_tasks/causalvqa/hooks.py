@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from loguru import logger
-
 from lmms_eval_tasks.causalvqa.official import official_choice
-from lmms_eval_tasks.hosting import output_notice, submissions_dir
-from lmms_eval_tasks.utils.choice import list_options, metric_items, score_choice
+from lmms_eval_tasks.hosting import asked_prompt, submissions_dir, tell_submission
+from lmms_eval_tasks.utils.choice import metric_items, render_question, score_choice
 from lmms_eval_tasks.utils.home import load_table, media_path
-from lmms_eval_tasks.utils.prompts import choose_prompt
 from lmms_eval_tasks.utils.submissions import write_rows
 
 OFFICIAL_DIFFICULTY = {"easy": "easy", "medium": "med", "hard": "hard"}
@@ -24,8 +21,7 @@ def doc_to_visual(doc: Mapping[str, Any]) -> list[str]:
 
 def doc_to_text(doc: Mapping[str, Any], lmms_eval_specific_kwargs: Mapping[str, Any] | None = None) -> str:
     """The prompt: question and lettered options."""
-    prompt = choose_prompt(lmms_eval_specific_kwargs)
-    return prompt.render(question=doc["question"], options=list_options(doc["options"]))
+    return render_question(asked_prompt(lmms_eval_specific_kwargs), doc)
 
 
 def doc_to_target(doc: Mapping[str, Any]) -> str:
@@ -50,7 +46,7 @@ def process_results(doc: Mapping[str, Any], results: list[Any]) -> dict[str, Any
     items["submission_rows"] = {
         "split": doc["split"],
         "row_id": record.item_id,
-        "task": f"{kind}_{OFFICIAL_DIFFICULTY[difficulty]}",
+        "task": f"{kind.capitalize()}_{OFFICIAL_DIFFICULTY[difficulty]}",
         "model_answer": record.answered or "",
     }
     return {**items, "sample_data": 100.0} if doc["sample"] else items
@@ -76,5 +72,5 @@ def submission_rows(items: Sequence[Mapping[str, str]], args: Any) -> int | None
     ]
     path = folder / f"causalvqa_{split}.jsonl"
     written = write_rows(path, rows)
-    logger.info(output_notice(written, len(ids), sum(not row["model_answer"] for row in rows), path))
+    tell_submission(path, written, len(ids), sum(not row["model_answer"] for row in rows))
     return written

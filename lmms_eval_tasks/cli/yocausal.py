@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from lmms_eval_tasks.cli.console import first, make_console, make_table, show_progress
+from lmms_eval_tasks.cli.console import make_console, show_progress, text_table
+from lmms_eval_tasks.utils.wording import first_names
 
 label_app = typer.Typer(no_args_is_help=True, help="Label a prepared benchmark by a judge.")
 
@@ -23,7 +24,7 @@ def rank(
     console = make_console()
     if ranking.sample:
         console.print("SAMPLE DATA, not the benchmark", style="bold red")
-    table = make_table(None, "model", "rank", "RSI", "rank", "CCI", "rank", "pairs", "unscored")
+    table = text_table(None, "model", "rank", "RSI", "rank", "CCI", "rank", "pairs", "unscored")
     for run in ranking.runs:
         place = run.place
         cells = (
@@ -72,9 +73,9 @@ def label_yocausal(
         f"{len(labels)} clips: {causal.count(True)} causal, {causal.count(False)} not, {causal.count(None)} unlabelled"
     )
     if lost := [label for label in labels if label.causal is None]:
-        names = first([f"{label.item_id} ({label.reason})" for label in lost])
+        names = first_names((f"{label.item_id} ({label.reason})" for label in lost), 3)
         console.print(f"warning: unlabelled: {names}", markup=False, style="yellow")
-    table = make_table(None, "agreement", "")
+    table = text_table(None, "agreement", "")
     shown = {
         "clips with both labels": str(found.pairs),
         "F1 of causal (percent)": _number(found.f1, 1),

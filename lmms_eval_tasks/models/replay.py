@@ -7,7 +7,7 @@ from typing import Any
 
 from accelerate.utils import gather_object
 
-from lmms_eval_tasks.hosting import stop_all_ranks
+from lmms_eval_tasks.hosting import stop_if_any
 from lmms_eval_tasks.models.base import Request, RequestModel
 from lmms_eval_tasks.utils.problems import InputError
 from lmms_eval_tasks.utils.responses import SavedResponses, read_responses
@@ -28,13 +28,16 @@ class Replay(RequestModel):
     def __init__(self, predictions: str, missing: str = "error", **host: Any) -> None:
         super().__init__(**host)
         self.source = Path(str(predictions)).expanduser()
-        if missing not in ("error", "unparsed"):
-            stop_all_ranks(f"Expected missing to be error or unparsed, but got {missing!r}.")
         self.allow_missing = missing == "unparsed"
+        self.saved = SavedResponses()
+        problem = (
+            None if missing in ("error", "unparsed") else f"Expected missing to be error or unparsed, not {missing!r}."
+        )
         try:
-            self.saved: SavedResponses = read_responses(self.source)
+            self.saved = read_responses(self.source)
         except InputError as error:
-            stop_all_ranks(str(error))
+            problem = problem or str(error)
+        stop_if_any(problem)
 
     def prepare(self, requests: list[Request]) -> None:
         """Stop, on all ranks together, where items have no saved response."""
@@ -52,7 +55,7 @@ class Replay(RequestModel):
         ids = ", ".join(item_id for _, item_id in lost[:SHOWN])
         more = f", … and {len(lost) - SHOWN} more" if len(lost) > SHOWN else ""
         items = "item has" if len(lost) == 1 else "items have"
-        stop_all_ranks(
+        stop_if_any(
             f"{self.source} cannot be replayed: {len(lost)} {items} no saved response (of {tasks}).\n"
             f"  {ids}{more}\n"
             "Give the responses of the same task and split, or count these as unparsed:  "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,18 +12,27 @@ from lmms_eval import tasks as host_tasks
 from lmms_eval.utils import load_yaml_config
 from loguru import logger
 
-from lmms_eval_tasks.hosting import output_notice, submissions_dir
+from lmms_eval_tasks.hosting import asked_prompt, submissions_dir, tell_submission
 from lmms_eval_tasks.mvp.card import SUBSETS
 from lmms_eval_tasks.mvp.official import official_choice
 from lmms_eval_tasks.mvp.prompt import official_prompt
-from lmms_eval_tasks.utils.choice import list_options, metric_items, score_choice
+from lmms_eval_tasks.utils.choice import metric_items, render_question, score_choice
 from lmms_eval_tasks.utils.home import load_table, media_path
-from lmms_eval_tasks.utils.prompts import DEFAULT, Prompt, choose_prompt, read_prompt
+from lmms_eval_tasks.utils.prompts import DEFAULT, Prompt, read_prompt
 from lmms_eval_tasks.utils.submissions import concatenate, write_rows
 
 DATA_NAME = {"mini": "mvp_mini", "full": "mvp"}
 
-_written: set[Path] = set()
+
+@dataclass
+class _Written:
+    """The complete files that one run has written, the run known by its arguments."""
+
+    args: Any = None
+    files: set[Path] = field(default_factory=set)
+
+
+_written = _Written()
 
 
 def doc_to_visual(doc: Mapping[str, Any]) -> list[str]:
@@ -32,8 +42,7 @@ def doc_to_visual(doc: Mapping[str, Any]) -> list[str]:
 
 def doc_to_text(doc: Mapping[str, Any], lmms_eval_specific_kwargs: Mapping[str, Any] | None = None) -> str:
     """The prompt: question and lettered options."""
-    prompt = choose_prompt(lmms_eval_specific_kwargs, installed_official_prompt)
-    return prompt.render(question=doc["question"], options=list_options(doc["options"]))
+    return render_question(asked_prompt(lmms_eval_specific_kwargs, installed_official_prompt), doc)
 
 
 @cache
@@ -73,7 +82,7 @@ def process_results(doc: Mapping[str, Any], results: list[Any]) -> dict[str, Any
 
 
 def submission_rows(items: Sequence[Mapping[str, str]], args: Any) -> int | None:
-    """Write one subtask's submission file, in the table's order, and the joint file once this run has written all four.
+    """Write one subtask's submission file, in the table's order, and the joint file once all four are complete.
 
     Returns:
         How many rows the subtask's file holds; None without an output path.
@@ -93,12 +102,17 @@ def submission_rows(items: Sequence[Mapping[str, str]], args: Any) -> int | None
     ]
     path = folder / f"{data_name}_{subset}_valid.jsonl"
     written = write_rows(path, rows)
-    logger.info(output_notice(written, len(ids), sum(not row["model_answer"] for row in rows), path))
-    _written.add(path)
-    parts = [folder / f"{data_name}_{part}_valid.jsonl" for part in SUBSETS]
-    joint = folder.parent / f"{data_name}_submission.jsonl"
-    if _written.issuperset(parts):
-        concatenate(parts, joint)
-    else:
-        joint.unlink(missing_ok=True)
+    tell_submission(path, written, len(ids), sum(not row["model_answer"] for row in rows))
+    if written == len(ids):
+        _join(path, data_name, args)
     return written
+
+
+def _join(path: Path, data_name: str, args: Any) -> None:
+    """Note a complete file; write the joint one once this run has completed all four."""
+    if _written.args is not args:
+        _written.args, _written.files = args, set()
+    _written.files.add(path)
+    parts = [path.with_name(f"{data_name}_{subset}_valid.jsonl") for subset in SUBSETS]
+    if _written.files.issuperset(parts):
+        concatenate(parts, path.parent.parent / f"{data_name}_submission.jsonl")

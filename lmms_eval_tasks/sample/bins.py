@@ -23,8 +23,8 @@ from lmms_eval_tasks.sample.wording import BINS
 FLOOR = 135.0
 RIM = 110.0
 BAR = "slanted bar"
-DURATION = 3.0
-SLOWEST, FASTEST = 24.0, 165.0
+DURATION = 3.6
+SLOWEST, FASTEST = 17.0, 118.0
 OUTSIDE = -1
 TOLERANCES = (0.95, 1.0, 1.05)
 
@@ -62,7 +62,7 @@ def draw_bins(rng: random.Random, aim: Aim, decoys: int) -> BinScene | None:
     edges = [6.0]
     for width in widths:
         edges.append(edges[-1] + width * 180 / sum(widths))
-    height, end, size = rng.uniform(34, 46), rng.uniform(24, 33), rng.uniform(5.0, 6.2)
+    height, end, size = rng.uniform(34, 46), rng.uniform(24, 33), rng.uniform(5.7, 6.7)
     start = (rng.uniform(7, 11), height - 2.5 - size)
     number = BINS - 1 - aim.number if mirror else aim.number
     goal = edges[number] + rng.uniform(0.35, 0.65) * (edges[number + 1] - edges[number])
@@ -120,6 +120,8 @@ def landing(bins: BinScene, world: World, factor: float = 1.0) -> int | None:
 
 def may_land(bins: BinScene, factor: float, number: int) -> bool:
     """Whether the ball falls into a bin at `factor` times its speed, or might, at six percent more or less."""
+    if number in (expected(bins, 0.94 * factor), expected(bins, 1.06 * factor)):
+        return True
     body = bins.world.body(bins.ball)
     for percent in range(94, 107, 2):
         launched = with_velocity(body, (body.velocity[0] * factor * percent / 100, 0.0))

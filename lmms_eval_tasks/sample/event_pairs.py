@@ -89,7 +89,7 @@ def which_falls_first(rng: random.Random) -> PairDraft:
     """Two balls hang from the ceiling and fall one after the other."""
     sizes, top = (rng.uniform(6, 7.5), rng.uniform(6, 7.5)), rng.uniform(16, 34)
     places = rng.uniform(40, 70), rng.uniform(122, 152)
-    early, late = rng.uniform(0.5, 0.8), rng.uniform(1.4, 1.8)
+    early, late = rng.uniform(0.4, 0.7), rng.uniform(1.2, 1.6)
     hooks = tuple(bar(f"hook {x:.0f}", (x, -4.0), (x, top - 3), 2.0) for x in places)
 
     def drop(times: tuple[float, float]) -> World:

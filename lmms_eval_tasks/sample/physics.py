@@ -84,8 +84,8 @@ class Laws:
 
 
 TOP_VIEW = Laws(gravity=0.0, table_friction=30.0, rolling_friction=0.0, bounce=0.9, wall_bounce=0.85)
-SIDE_VIEW = Laws(gravity=200.0, table_friction=0.0, rolling_friction=0.0, bounce=0.6, wall_bounce=0.35)
-SIDE_VIEW_ROUGH = Laws(gravity=200.0, table_friction=0.0, rolling_friction=30.0, bounce=0.6, wall_bounce=0.35)
+SIDE_VIEW = Laws(gravity=100.0, table_friction=0.0, rolling_friction=0.0, bounce=0.6, wall_bounce=0.35)
+SIDE_VIEW_ROUGH = Laws(gravity=100.0, table_friction=0.0, rolling_friction=30.0, bounce=0.6, wall_bounce=0.35)
 
 
 @dataclass(frozen=True)
@@ -182,6 +182,15 @@ class _State:
         self.driven = [False] * len(world.bodies)
         self.carried = [False] * len(world.bodies)
         self.grip_offset: dict[int, Vec] = {}
+        self.wall_bounds = [
+            (
+                min(wall.start[0], wall.end[0]) - wall.half_width,
+                min(wall.start[1], wall.end[1]) - wall.half_width,
+                max(wall.start[0], wall.end[0]) + wall.half_width,
+                max(wall.start[1], wall.end[1]) + wall.half_width,
+            )
+            for wall in world.walls
+        ]
 
 
 def simulate(world: World, duration: float, fps: int = FPS, stop_at_contact_of: str | None = None) -> Trajectory:
@@ -244,9 +253,7 @@ def _advance(state: _State, laws: Laws, index: Mapping[str, int], time: float, s
         if grip is None or not state.carried[i]:
             continue
         carrier = index[grip.carrier]
-        offset = state.grip_offset.setdefault(
-            i, (body.position[0] - state.x[carrier], body.position[1] - state.y[carrier])
-        )
+        offset = state.grip_offset.setdefault(i, (state.x[i] - state.x[carrier], state.y[i] - state.y[carrier]))
         state.x[i], state.y[i] = state.x[carrier] + offset[0], state.y[carrier] + offset[1]
         state.vx[i] = state.vy[i] = 0.0
 
@@ -326,10 +333,15 @@ def _collide_bodies(state: _State, laws: Laws) -> list[tuple[str, str]]:
 def _collide_walls(state: _State, world: World, step: float) -> list[tuple[str, str]]:
     met: list[tuple[str, str]] = []
     laws = world.laws
+    bounds = state.wall_bounds
     for i, body in enumerate(state.bodies):
         if body.kinematic or state.driven[i] or state.carried[i]:
             continue
-        for wall in world.walls:
+        reach = body.size + SKIN
+        for wall, (left, top, right, bottom) in zip(world.walls, bounds, strict=True):
+            x, y = state.x[i], state.y[i]
+            if x < left - reach or x > right + reach or y < top - reach or y > bottom + reach:
+                continue
             if wall.name in body.passes_through:
                 continue
             gap, (nx, ny) = _gap_to_wall(body, (state.x[i], state.y[i]), wall)

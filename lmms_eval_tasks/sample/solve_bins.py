@@ -12,7 +12,7 @@ from lmms_eval_tasks.sample.seeing import floor_of, follow, place_at, require, t
 from lmms_eval_tasks.sample.vision import Track, View
 from lmms_eval_tasks.sample.wording import BINS, read_bin, read_objects, read_speed
 
-_DURATION = 3.0
+_DURATION = 3.6
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def _see_launch(view: View, track: Track) -> _Launch:
         ledge = bar("ledge", (width + 9.0, level), (width - length, level), 2.5)
     flat = Track(track.colour, track.shape, track.size, track.centres * (1, 0), track.boxes, track.areas)
     velocity = follow(flat, view.fps, range(view.frames), slack=0.8).velocity
-    require((velocity[0] < -10) if leftwards else (velocity[0] > 10))
+    require((velocity[0] < -8) if leftwards else (velocity[0] > 8))
     ball = Body(track.name, "ball", track.size, (x, y))
     return _Launch(ball, velocity, ledge, walls, edges, width, float(rim))
 

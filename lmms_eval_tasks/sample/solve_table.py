@@ -72,6 +72,7 @@ def anticipation(view: View, question: str, options: Sequence[str]) -> int:
 def counterfactual(view: View, question: str, options: Sequence[str]) -> int:
     """What the ball would have run into without the object that the question takes away."""
     removed, mover = read_objects(question)
+    require(removed in view.tracks)
     start = _start(view, mover)
     touched = first_touch(_see_table(view, 0).without(removed), mover, start.velocity, start.place)
     return the_option(options, _named, touched)

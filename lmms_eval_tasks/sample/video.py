@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from lmms_eval_tasks.sample.physics import FPS
 
-_OPTIONS = {"crf": "18", "preset": "medium", "threads": "1"}
+# Without `asm=0` the encoder chooses code by processor, and with AVX-512 reads memory that it has not set: the same
+# frames then give other bytes from time to time.
+_OPTIONS = {"crf": "18", "preset": "medium", "threads": "1", "x264-params": "asm=0"}
 
 
 def write_clip(path: Path, frames: NDArray[np.uint8], fps: int = FPS) -> None:

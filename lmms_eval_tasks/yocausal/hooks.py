@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from loguru import logger
 
+from lmms_eval_tasks.hosting import asked_prompt, submissions_dir
 from lmms_eval_tasks.hosting import process_docs as open_table
-from lmms_eval_tasks.hosting import submissions_dir
-from lmms_eval_tasks.utils.choice import list_options, score_choice
+from lmms_eval_tasks.utils.choice import NO_CLIP, render_question, score_choice
 from lmms_eval_tasks.utils.denoising import DenoisingResponse, read_denoising
 from lmms_eval_tasks.utils.groups import rate
 from lmms_eval_tasks.utils.home import load_table, media_path
-from lmms_eval_tasks.utils.prompts import choose_prompt
-from lmms_eval_tasks.utils.records import Outcome, Record
+from lmms_eval_tasks.utils.records import NOT_ASKED, Outcome, Record
 from lmms_eval_tasks.utils.rsi import compare_losses
 from lmms_eval_tasks.utils.submissions import replace_text
+from lmms_eval_tasks.utils.wording import first_names
 from lmms_eval_tasks.yocausal.card import FORWARD, REVERSED, SUBSETS, UNKNOWN
 from lmms_eval_tasks.yocausal.scores import human_item, item_of
 from lmms_eval_tasks.yocausal.submission import as_text, build_result, submission_item
@@ -39,7 +39,7 @@ def doc_to_visual(doc: Mapping[str, Any]) -> list[str]:
 
 def doc_to_text(doc: Mapping[str, Any], lmms_eval_specific_kwargs: Mapping[str, Any] | None = None) -> str:
     """The forward clip's caption; empty where it has none."""
-    return doc["caption"] or ""
+    return (doc["caption"] or "") if doc["asked"] else NO_CLIP
 
 
 def doc_to_target(doc: Mapping[str, Any]) -> str:
@@ -51,7 +51,8 @@ def process_results(doc: Mapping[str, Any], results: list[Any]) -> dict[str, Any
     """Judge the first response and hand it to every score that the pair counts in."""
     response = results[0] if results else ""
     answer = read_denoising(response)
-    record = judge_pair(doc, answer)
+    asked = doc["asked"] and response != NOT_ASKED
+    record = judge_pair(doc, answer, asked)
     item = item_of(record)
     items: dict[str, Any] = {"record": record.to_json()}
     items |= dict.fromkeys(PAIR_METRICS, item)
@@ -59,7 +60,7 @@ def process_results(doc: Mapping[str, Any], results: list[Any]) -> dict[str, Any
         items[f"rsi_{doc['subset']}"] = item
     if doc["motion_symmetric"]:
         items["rsi_motion_symmetric"] = item
-    items["unparsed_rate"] = 100.0 * (record.outcome is Outcome.UNPARSED) if doc["asked"] else None
+    items["unparsed_rate"] = 100.0 * (record.outcome is Outcome.UNPARSED) if asked else None
     if answer is not None and answer.loss is not None and record.answered is not None:
         items["submission_rows"] = submission_item(answer)
     return {**items, "sample_data": 100.0} if doc["sample"] else items
@@ -79,10 +80,10 @@ PAIR_METRICS = (
 )
 
 
-def judge_pair(doc: Mapping[str, Any], answer: DenoisingResponse | None) -> Record:
+def judge_pair(doc: Mapping[str, Any], answer: DenoisingResponse | None, asked: bool) -> Record:
     """The record of one pair; without losses it is unparsed or unscored, and its fields say why."""
     winner, reason, outcome = None, "", Outcome.UNSCORED
-    if not doc["asked"]:
+    if not asked:
         reason = "no clip"
     elif answer is None:
         reason, outcome = NO_LOSSES, Outcome.UNPARSED
@@ -135,8 +136,7 @@ def unscored_rate(items: Sequence[Mapping[str, Any]]) -> float | None:
         number = sum(map(len, lost.values()))
         lines = [f"yocausal: {number} of {len(items)} pairs have no losses and leave every score:"]
         for reason, names in sorted(lost.items(), key=lambda entry: (-len(entry[1]), entry[0]))[:NAMED]:
-            more = f", … and {len(names) - NAMED} more" if len(names) > NAMED else ""
-            lines.append(f"  {', '.join(names[:NAMED])}{more}: {reason}")
+            lines.append(f"  {first_names(names, NAMED)}: {reason}")
         if len(lost) > NAMED:
             lines.append(f"  … and {len(lost) - NAMED} more reasons; the sample log has them all")
         logger.warning("\n".join(lines))
@@ -186,8 +186,7 @@ def vlm_visual(doc: Mapping[str, Any]) -> list[str]:
 
 def vlm_text(doc: Mapping[str, Any], lmms_eval_specific_kwargs: Mapping[str, Any] | None = None) -> str:
     """The prompt: question and lettered options."""
-    prompt = choose_prompt(lmms_eval_specific_kwargs)
-    return prompt.render(question=doc["question"], options=list_options(doc["options"]))
+    return render_question(asked_prompt(lmms_eval_specific_kwargs), doc)
 
 
 def vlm_target(doc: Mapping[str, Any]) -> str:
@@ -204,11 +203,12 @@ def vlm_results(doc: Mapping[str, Any], results: list[Any]) -> dict[str, Any]:
     share = {"group_id": record.group_id, "correct": record.correct}
     items: dict[str, Any] = {
         "record": record.to_json(),
+        "pairs_scored": share,
         "pair_accuracy": share,
         "pair_accuracy_strata_mean": {**share, "stratum": doc["subset"]},
         "single_accuracy": share if credit is None else {**share, "score": 100.0 * bool(record.correct)},
         "rsi_human_protocol": human_item(record),
-        "unparsed_rate": 100.0 * (record.answered is None) if doc["asked"] else None,
+        "unparsed_rate": 100.0 * (record.answered is None) if record.fields.get("reason") != "no clip" else None,
         "unscored_rate": 100.0 * (record.correct is None),
     }
     if doc["subset"] in SUBSETS:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lmms_eval_tasks.utils.building import Origin, building
 from lmms_eval_tasks.utils.manifest import SplitManifest, file_sha256
-from lmms_eval_tasks.utils.problems import InputError, Problems
+from lmms_eval_tasks.utils.problems import InputError, Oddities, Problems
 from lmms_eval_tasks.utils.progress import Progress, silent
 from lmms_eval_tasks.utils.release import Clip, LinkedClip, open_release
 from lmms_eval_tasks.yocausal.card import CARD, SUBSETS
@@ -43,17 +43,16 @@ def prepare(
     with open_release(root, CARD.title, files.values(), ("",)) as release:
         contents = {subset: content for subset, file in files.items() if (content := release.read(file)) is not None}
         sample = release.read(SAMPLE_MARK) is not None
-    problems, warnings = Problems(), list[str]()
+    problems, odd = Problems(), Oddities()
     pairs: list[PairRow] = []
     paths: dict[str, Path | None] = {}
     for subset, content in contents.items():
-        found, clips, told = read_pairs(root.absolute(), subset, content, problems)
+        found, clips = read_pairs(root.absolute(), subset, content, problems, odd)
         pairs += found
         paths |= clips
-        warnings += told
     problems.raise_if_any(f"YoCausal cannot be prepared from {root.name}", "nothing was written")
     digests = {files[subset]: hashlib.sha256(content).hexdigest() for subset, content in contents.items()}
-    origin = Origin(source, digests, sample, revision, tuple(warnings))
+    origin = Origin(source, digests, sample, revision, odd.warnings())
     placed = {name: None if path is None else LinkedClip(path) for name, path in paths.items()}
     return _build(pairs, placed, origin, labels, None, progress)
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from lmms_eval_tasks.utils.problems import Problems
+from lmms_eval_tasks.utils.problems import Oddities, Problems
 from lmms_eval_tasks.utils.release import is_safe
 from lmms_eval_tasks.yocausal.table import SPLIT, PairRow
 
@@ -21,8 +21,8 @@ def metadata_name(subset: str) -> str:
 
 
 def read_pairs(
-    root: Path, subset: str, content: bytes, problems: Problems
-) -> tuple[list[PairRow], dict[str, Path | None], list[str]]:
+    root: Path, subset: str, content: bytes, problems: Problems, odd: Oddities
+) -> tuple[list[PairRow], dict[str, Path | None]]:
     """The pairs of a subset, in the file's order.
 
     A label that is neither true, false nor null is none, as in the official code, which compares with ``is True``.
@@ -32,23 +32,23 @@ def read_pairs(
         subset: Name of the subset.
         content: Bytes of its metadata file.
         problems: Takes what is wrong with it; entries are numbered from 1.
+        odd: Takes what is odd about it.
 
     Returns:
-        The pairs, the file of each clip that they name (None where the release lacks it), and warnings.
+        The pairs, and the file of each clip that they name (None where the release lacks it).
     """
     file = metadata_name(subset)
     try:
         entries = json.loads(content.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         problems.add(file, f"Expected JSON in UTF-8, but got: {error}.")
-        return [], {}, []
+        return [], {}
     if not isinstance(entries, list) or not entries:
         problems.add(file, "Expected a list of pairs, but got none.")
-        return [], {}, []
+        return [], {}
     pairs: list[PairRow] = []
     clips: dict[str, Path | None] = {}
     seen: dict[str, int] = {}
-    odd: list[str] = []
     for number, entry in enumerate(entries, 1):
         if not isinstance(entry, dict):
             problems.add(f"{file}, entry {number}", f"Expected an object, but got {str(entry)[:40]!r}.")
@@ -64,17 +64,15 @@ def read_pairs(
         files = _files(root, subset, entry, where, problems)
         if files is None:
             continue
-        odd += [f"{released_id} {name}" for name in LABELS if not isinstance(entry.get(name), bool | None)]
+        for name in LABELS:
+            if not isinstance(entry.get(name), bool | None):
+                odd.add(f"{file}: {name} that are neither true nor false and count as none", f"id {released_id}")
         names = {side: f"{SPLIT}/{subset}/{side}/{path.name}" for side, (path, _) in files.items()}
         if taken := [name for name in names.values() if name in clips]:
             problems.add(where, f"Expected clips of its own, but another pair has {', '.join(taken)}.")
         clips |= {names[side]: path if there else None for side, (path, there) in files.items()}
         pairs.append(_pair(subset, entry, names, files["fwd"][0] if files["fwd"][1] else None))
-    warnings = []
-    if odd:
-        shown = ", ".join(odd[:3]) + (f", … and {len(odd) - 3} more" if len(odd) > 3 else "")
-        warnings.append(f"{subset}: {len(odd)} labels are neither true nor false and count as none: {shown}.")
-    return pairs, clips, warnings
+    return pairs, clips
 
 
 def _files(

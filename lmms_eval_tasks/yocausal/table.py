@@ -10,6 +10,7 @@ from typing import Any
 
 from lmms_eval_tasks.utils.problems import InputError, Problems
 from lmms_eval_tasks.utils.progress import Progress, silent
+from lmms_eval_tasks.utils.wording import first_names
 from lmms_eval_tasks.yocausal.card import FORWARD, OPTIONS, QUESTION
 from lmms_eval_tasks.yocausal.motion import Motion, measure_all, most_symmetric
 
@@ -119,8 +120,8 @@ def uncaptioned(pairs: Sequence[PairRow]) -> tuple[str, ...]:
     lacking = [pair.item_id for pair in pairs if pair.caption is None]
     if not lacking:
         return ()
-    shown = ", ".join(lacking[:3]) + (f", … and {len(lacking) - 3} more" if len(lacking) > 3 else "")
-    return (f"{len(lacking)} of {len(pairs)} pairs have no caption and can be scored with prompt=null only: {shown}.",)
+    told = f"{len(lacking)} of {len(pairs)} pairs have no caption and can be scored with prompt=null only"
+    return (f"{told}: {first_names(lacking)}.",)
 
 
 def with_labels(pairs: Sequence[PairRow], labels: Path | None) -> list[PairRow]:

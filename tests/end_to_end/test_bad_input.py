@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from host_run import HostRun, SampleWorld, run_host
+from host_run import HostRun, SampleWorld, environment, free_port, run_host
 
 pytestmark = pytest.mark.host
 
@@ -57,17 +59,67 @@ def test_a_clip_that_has_gone_stops_the_run(home_without_a_clip: tuple[Path, str
     assert "clips are missing" in told.splitlines()[0] and clip in told and "LMMS_EVAL_TASKS_MISSING=skip" in told
 
 
-def test_a_clip_that_has_gone_can_be_skipped(home_without_a_clip: tuple[Path, str], tmp_path: Path) -> None:
-    home, _ = home_without_a_clip
-    run = run_host(
-        "--model", "sample_solver", "--tasks", "causalvqa_debug_paired", home=home, out=tmp_path / "out",
-        env={"LMMS_EVAL_TASKS_MISSING": "skip"},
-    )  # fmt: skip
+def test_a_clip_that_has_gone_can_be_skipped_and_asked_once_it_is_back(
+    home_without_a_clip: tuple[Path, str], sample_world: SampleWorld, tmp_path: Path
+) -> None:
+    home, clip = home_without_a_clip
+    solve = ("--model", "sample_solver", "--tasks", "causalvqa_debug_paired", "--use_cache", str(tmp_path / "cache"))
+    run = run_host(*solve, home=home, out=tmp_path / "out", env={"LMMS_EVAL_TASKS_MISSING": "skip"})
     samples = run.samples("causalvqa_debug_paired")
-    unscored = [sample for sample in samples if sample["record"]["outcome"] == "unscored"]
-    assert unscored and all(sample["record"]["fields"]["reason"] == "no clip" for sample in unscored)
+    unscored = [sample["record"] for sample in samples if sample["record"]["outcome"] == "unscored"]
+    assert unscored and all(record["fields"]["reason"] == "no clip" for record in unscored)
     assert run.score("causalvqa_debug_paired", "pair_accuracy") == 100
+    assert run.score("causalvqa_debug_paired", "pairs_scored") == 20 - len(unscored) // 2
     assert run.score("causalvqa_debug_paired", "unscored_rate") == pytest.approx(100 * len(unscored) / len(samples))
+    empty = {row["row_id"] for row in run.submission("submissions/causalvqa_debug.jsonl") if not row["model_answer"]}
+    assert empty == {record["item_id"] for record in unscored}
+
+    replayed = run_host(
+        "--model", "replay", "--model_args", f"predictions={run.out}", "--tasks", "causalvqa_debug_paired",
+        home=home, out=tmp_path / "replayed",
+    )  # fmt: skip
+    assert replayed.scores("causalvqa_debug_paired") == run.scores("causalvqa_debug_paired")
+
+    name = Path("causalvqa", "videos", clip)
+    shutil.copy2(sample_world.home / name, home / name)
+    again = run_host(*solve, home=home, out=tmp_path / "again")
+    assert again.score("causalvqa_debug_paired", "unscored_rate") == 0
+    assert again.score("causalvqa_debug_paired", "single_accuracy") == 100
+
+
+def test_a_rank_that_lacks_the_data_says_so(sample_world: SampleWorld, tmp_path: Path) -> None:
+    """One rank of two finds no data, as on a machine whose disk is not shared."""
+    script = tmp_path / "run.sh"
+    script.write_text(
+        'if [ "$RANK" = 1 ]; then export LMMS_EVAL_TASKS_HOME="$0.empty"; fi\nexec python -m lmms_eval "$@"\n'
+    )
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2", f"--master_port={free_port()}"]
+    arguments = ["--model", "random_answer", "--tasks", "mvp_mini", "--output_path", str(tmp_path / "out")]
+    env = environment(sample_world.home)
+    env["PATH"] = f"{Path(sys.executable).parent}:{env['PATH']}"
+    finished = subprocess.run(
+        [*launcher, "--no-python", "bash", str(script), *arguments],
+        cwd=tmp_path, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300,
+    )  # fmt: skip
+    run = HostRun(finished.returncode, finished.stdout, tmp_path)
+    assert message(run, "MVP is not prepared").startswith(
+        f"MVP is not prepared: there is no {script}.empty/mvp/manifest.json.\n"
+    )
+
+
+@pytest.mark.parametrize("chosen", ["oficial", "official"])
+def test_a_prompt_that_is_not_there_ends_the_run(chosen: str, sample_world: SampleWorld, tmp_path: Path) -> None:
+    run = run_host(
+        "--model", "constant_answer", "--tasks", "causalvqa_debug_paired", home=sample_world.home, out=tmp_path,
+        env={"LMMS_EVAL_TASKS_PROMPT": chosen},
+    )  # fmt: skip
+    assert message(run, "Expected LMMS_EVAL_TASKS_PROMPT to be").endswith(
+        {
+            "oficial": "but got 'oficial'.",
+            "official": "the official prompt of one of the tasks is not on this machine. Run that task by itself "
+            "without it.",
+        }[chosen]
+    )
 
 
 @pytest.mark.parametrize("ranks", [1, 2])

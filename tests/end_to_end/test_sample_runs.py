@@ -44,11 +44,18 @@ def test_withheld_answers_give_predictions_and_no_accuracy(random_run: HostRun) 
     scores = random_run.scores("causalvqa_paired")
     accuracies = {name: value for name, value in scores.items() if "accuracy" in name}
     assert len(accuracies) == 2 + 2 * 9 + 1 + 2
+    assert scores["pairs_scored"] == 0
     assert set(accuracies.values()) == {None}
     assert (scores["unparsed_rate"], scores["unscored_rate"]) == (0, 100)
     rows = random_run.submission("submissions/causalvqa_test.jsonl")
     assert len(rows) == scores["submission_rows"]
     assert all(list(row) == ["data_name", "task", "row_id", "model_answer"] for row in rows)
+    # Strata as the official task files name them.
+    assert {row["task"] for row in rows} == {
+        f"{kind}_{difficulty}"
+        for kind in ("Anticipation", "Counterfactual", "Descriptive", "Hypothetical", "Planning")
+        for difficulty in ("easy", "med", "hard")
+    }
     assert {row["model_answer"] for row in rows} <= set("ABCDE")
 
 
@@ -112,13 +119,24 @@ def test_a_replayed_run_scores_as_it_did(random_run: HostRun, sample_world: Samp
     assert submissions(replayed) == submissions(random_run)
 
 
+def test_one_subtask_leaves_an_earlier_runs_joint_file_alone(sample_world: SampleWorld, tmp_path: Path) -> None:
+    joint = tmp_path / "mvp_mini_submission.jsonl"
+    joint.write_text("of an earlier run\n")
+    task = "mvp_mini_temporal_reasoning"
+    run = run_host("--model", "constant_answer", "--tasks", task, home=sample_world.home, out=tmp_path)
+    assert run.score(task, "single_accuracy") == 50
+    assert joint.read_text() == "of an earlier run\n"
+
+
 def test_a_pair_cut_by_limit_is_not_a_pair(sample_world: SampleWorld, tmp_path: Path) -> None:
     run = run_host(
-        "--model", "sample_solver", "--tasks", "causalvqa_debug_paired", "--limit", "3",
+        "--model", "sample_solver", "--tasks", "causalvqa_debug_paired,mvp_mini", "--limit", "3",
         home=sample_world.home, out=tmp_path,
     )  # fmt: skip
     assert run.score("causalvqa_debug_paired", "pair_accuracy") == 100
+    assert run.score("causalvqa_debug_paired", "pairs_scored") == 1
     assert run.score("causalvqa_debug_paired", "submission_rows") == 3
+    assert not (tmp_path / "mvp_mini_submission.jsonl").exists()
     assert "it is incomplete and a leaderboard should refuse it" in run.output
 
 

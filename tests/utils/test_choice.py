@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmms_eval_tasks.utils.choice import list_options, metric_items, score_choice
-from lmms_eval_tasks.utils.records import Outcome, Record
+from lmms_eval_tasks.utils.choice import NO_CLIP, list_options, metric_items, render_question, score_choice
+from lmms_eval_tasks.utils.prompts import read_prompt
+from lmms_eval_tasks.utils.records import NOT_ASKED, Outcome, Record
 
 ROW: dict[str, Any] = {
     "item_id": "q1_0",
@@ -48,6 +49,20 @@ def test_what_could_not_be_graded_is_unscored_and_says_why(changes: dict[str, An
     assert record.correct is None
     assert record.fields["reason"] == reason
     assert record.fields["official_correct"] is None
+
+
+@pytest.mark.parametrize(("response", "changes"), [("B", {"asked": False}), (NOT_ASKED, {})])
+def test_an_item_that_was_not_asked_has_no_answer(response: str, changes: dict[str, Any]) -> None:
+    record = grade(response, "B", **changes)
+    assert (record.answered, record.fields["official_answered"]) == (None, None)
+    assert (record.outcome, record.fields["reason"]) == (Outcome.UNSCORED, "no clip")
+
+
+def test_a_row_without_its_clip_asks_in_other_words() -> None:
+    # The host's cache knows a response by its prompt: one to the placeholder must not serve the clip.
+    row = {**ROW, "question": "What next?"}
+    asked, missing = (render_question(read_prompt("mcq_letter"), {**row, "asked": flag}) for flag in (True, False))
+    assert missing == f"{NO_CLIP}\n{asked}"
 
 
 def test_official_reading_is_graded_beside_ours() -> None:

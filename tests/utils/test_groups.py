@@ -11,8 +11,10 @@ from lmms_eval_tasks.utils.groups import (
     macro_mean,
     pair_accuracy,
     pair_accuracy_strata_mean,
+    pairs_scored,
     rate,
     single_accuracy,
+    total,
 )
 
 Credits = list[dict[str, object]]
@@ -72,6 +74,12 @@ def test_macro_mean_needs_every_part() -> None:
     assert macro_mean([10.0, 20.0], [1, 1000], weight_by_size=False) == 15
     assert macro_mean([10.0, None]) is None
     assert macro_mean([]) is None
+
+
+def test_scored_pairs_are_counted() -> None:
+    assert pairs_scored(pairs((True, True), (True, None), (False, True))) == 2
+    assert total([2, 3]) == 5
+    assert total([2, None]) is None
 
 
 @given(credit_lists)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmms_eval_tasks import __version__
-from lmms_eval_tasks.hosting import stop_all_ranks
+from lmms_eval_tasks.hosting import stop_if_any
 from lmms_eval_tasks.models.base import Request, RequestModel
 from lmms_eval_tasks.models.video_diffusion.families import adapter_class
 from lmms_eval_tasks.models.video_diffusion.settings import Settings, check_geometry, read_batch, read_settings
@@ -74,6 +74,7 @@ class VideoDiffusion(RequestModel):
         **host: Any,
     ) -> None:
         super().__init__(**host)
+        message = None
         try:
             settings = read_settings(
                 family,
@@ -94,7 +95,8 @@ class VideoDiffusion(RequestModel):
             )
             self.engine = self._load(settings, read_batch(batch), str(offload).lower(), compile)
         except InputError as error:
-            stop_all_ranks(str(error))
+            message = str(error)
+        stop_if_any(message)
         chosen = home() / "cache" / "video_diffusion" if cache is None else Path(str(cache)).expanduser()
         self.store = AnswerStore(None if str(cache).lower() == "none" else chosen, self.engine.digest)
 

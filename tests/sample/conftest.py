@@ -1,0 +1,75 @@
+import ast
+import csv
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow.parquet
+import pytest
+
+from lmms_eval_tasks.sample.build import SamplePaths, Sizes, build_sample
+from lmms_eval_tasks.sample.mvp import FAMILIES
+from lmms_eval_tasks.sample.solver import solve
+
+LETTERS = "ABCDE"
+SEED = 20
+
+
+@dataclass(frozen=True)
+class Item:
+    """One question of the sample as a model meets it, with its true letter."""
+
+    benchmark: str
+    kind: str
+    group: str
+    version: int
+    question: str
+    options: tuple[str, ...]
+    answer: str
+    clip: Path
+
+
+@pytest.fixture(scope="session")
+def sample(tmp_path_factory) -> SamplePaths:
+    sizes = Sizes(debug_per_type=2, test_per_stratum=2, mini_pairs=4, full_pairs=8)
+    return build_sample(tmp_path_factory.mktemp("sample") / "world", SEED, sizes=sizes)
+
+
+@pytest.fixture(scope="session")
+def items(sample) -> list[Item]:
+    return [*causalvqa_items(sample), *mvp_items(sample)]
+
+
+@pytest.fixture(scope="session")
+def responses(items) -> dict[Item, str]:
+    return {item: solve(item.question, item.options, item.clip) for item in items}
+
+
+def causalvqa_items(sample: SamplePaths) -> list[Item]:
+    with sample.causalvqa_truth.open(encoding="utf-8") as file:
+        truth = {row["qid"]: row for row in csv.DictReader(file)}
+    found = []
+    for split in ("debug", "test"):
+        folder = sample.causalvqa / split
+        with (folder / f"{split}_metadata.csv").open(encoding="utf-8") as file:
+            for row in csv.DictReader(file):
+                right = row if split == "debug" else truth[row["qid"]]
+                for version in (1, 2):
+                    options = tuple(part.partition(". ")[2] for part in row[f"choices{version}"].split("|"))
+                    answer = LETTERS[int(right[f"correct{version}"]) - 1]
+                    clip = folder / "videos" / row["renamed_video"]
+                    item = Item("causalvqa", row["type"], row["qid"], version, row["question"], options, answer, clip)
+                    found.append(item)
+    return found
+
+
+def mvp_items(sample: SamplePaths) -> list[Item]:
+    found = []
+    for subset in FAMILIES:
+        table = pyarrow.parquet.read_table(sample.mvp_snapshot / subset / "full-00000-of-00001.parquet")
+        for row in table.to_pylist():
+            options = tuple(ast.literal_eval(row["candidates"]))
+            stem, _, version = row["video_id"].rpartition("_")
+            answer = LETTERS[options.index(row["answer"])]
+            clip = sample.mvp_videos / row["video_path"]
+            found.append(Item("mvp", row["source"], stem, int(version), row["question"], options, answer, clip))
+    return found

@@ -1,0 +1,183 @@
+"""Labels, checked against the simulation by other means than those that made them."""
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from lmms_eval_tasks.sample import event_pairs, handling_pairs
+from lmms_eval_tasks.sample.bin_questions import BIN_QUESTIONS, LEVELS
+from lmms_eval_tasks.sample.drafts import Draft, draw_options
+from lmms_eval_tasks.sample.physics import simulate
+from lmms_eval_tasks.sample.table_questions import TABLE_QUESTIONS
+from lmms_eval_tasks.sample.wording import read_bin, read_direction, read_objects, read_speed, say_bin, say_object
+
+
+def final_bin(scene, world=None) -> int:
+    """The bin in which the ball lies in the end, by counting the dividers to its left."""
+    world = world or scene.world
+    x = simulate(world, 3.6).path("ball")[-1][0]
+    return sum(wall.start[0] < x for wall in world.walls if wall.name.startswith("divider")) - 1
+
+
+def draft(kind: str, level: str, table: bool, seed: int = 1) -> Draft:
+    questions = TABLE_QUESTIONS if table else BIN_QUESTIONS
+    return questions[kind](random.Random(f"labels {kind} {level} {table} {seed}"), level)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_bins_anticipation_stops_in_the_air(level):
+    found = draft("anticipation", level, table=False)
+    seen = found.scene.simulate().path("ball")
+    assert found.answer == final_bin(found.scene)
+    assert seen[0][1] + 4 < seen[-1][1] < 110
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_bins_counterfactual_is_what_happens_without_the_bar(level):
+    found = draft("counterfactual", level, table=False)
+    assert found.answer == final_bin(found.scene, found.scene.world.without("slanted bar"))
+    assert found.lures == (final_bin(found.scene),) != (found.answer,)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_bins_descriptive_is_what_happens(level):
+    found = draft("descriptive", level, table=False)
+    assert found.answer == final_bin(found.scene)
+
+
+@pytest.mark.parametrize("level", ["easy", "med"])
+def test_bins_hypothetical_and_planning_follow_from_the_speed(level):
+    found = draft("hypothetical", level, table=False)
+    ball = found.scene.world.body("ball")
+    factor = read_speed(found.question)
+    faster = found.scene.world.replacing(replace(ball, velocity=(ball.velocity[0] * factor, 0.0)))
+    assert found.answer == final_bin(found.scene, faster)
+    plan = draft("planning", level, table=False)
+    ball = plan.scene.world.body("ball")
+    for factor in (plan.answer, *plan.others):
+        moved = plan.scene.world.replacing(replace(ball, velocity=(ball.velocity[0] * factor, 0.0)))
+        assert (final_bin(plan.scene, moved) == read_bin(plan.question)) == (factor == plan.answer)
+
+
+def touched(scene, world=None) -> str | None:
+    """What the mover comes nearest to, when it comes within half a pixel before anything else."""
+    world = world or scene.world
+    trajectory = simulate(world, 4.0)
+    contact = trajectory.first_contact("mover", set(scene.skins))
+    return scene.called(contact.partner("mover")) if contact else None
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_table_anticipation_stops_before_the_touch(level):
+    found = draft("anticipation", level, table=True)
+    assert found.answer == touched(found.scene)
+    assert not [c for c in found.scene.simulate().contacts if "rim" not in c.second]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_table_counterfactual_leaves_one_object_out(level):
+    found = draft("counterfactual", level, table=True)
+    removed, mover = read_objects(found.question)
+    assert (found.scene.called("blocker"), found.scene.called("mover")) == (removed, mover)
+    assert touched(found.scene) == removed
+    assert touched(found.scene, found.scene.world.without("blocker")) == found.answer
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_table_descriptive_names_the_nearest_object_when_the_target_starts(level):
+    found = draft("descriptive", level, table=True)
+    trajectory = found.scene.simulate()
+    path = trajectory.path("target")
+    start = int(np.argmax(np.abs(path - path[0]).sum(axis=1) > 0.2))
+    apart = {
+        found.scene.called(name): np.hypot(*(trajectory.path(name)[start - 1 : start + 1] - path[0]).T).min()
+        for name in found.scene.skins
+        if name != "target"
+    }
+    assert min(apart, key=apart.get) == found.answer
+
+
+def test_table_hypothetical_turns_the_start():
+    found = draft("hypothetical", "easy", table=True)
+    mover = found.scene.world.body("mover")
+    back = replace(mover, velocity=(-mover.velocity[0], -mover.velocity[1]))
+    assert touched(found.scene, found.scene.world.replacing(back)) == found.answer != touched(found.scene)
+    found = draft("hypothetical", "med", table=True)
+    mover = found.scene.world.body("mover")
+    clockwise = replace(mover, velocity=(-mover.velocity[1], mover.velocity[0]))
+    assert touched(found.scene, found.scene.world.replacing(clockwise)) == found.answer != touched(found.scene)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_table_planning_points_from_the_balls_resting_place_to_the_target(level):
+    found = draft("planning", level, table=True)
+    trajectory = found.scene.simulate()
+    way = trajectory.path("target")[-1] - trajectory.path("mover")[-1]
+    heading = np.array(found.answer) / np.hypot(*found.answer)
+    assert way @ heading / np.hypot(*way) > 0.97
+    assert trajectory.first_contact("mover").partner("mover") == "hand"
+
+
+@pytest.mark.parametrize("table", [False, True])
+@pytest.mark.parametrize("kind", BIN_QUESTIONS)
+def test_options_hold_the_answer_once_at_its_place_in_both_versions(kind, table):
+    found = draft(kind, "easy", table)
+    readers = (read_bin, read_speed, read_direction, lambda text: (read_objects(text) or [None])[0])
+    for version in (0, 1):
+        for position in range(5):
+            options = draw_options(random.Random(3), found, version, position)
+            assert len(set(options)) == 5
+            meant = [[reader(option) for reader in readers] for option in options]
+            assert [found.answer in readings for readings in meant] == [number == position for number in range(5)]
+
+
+def test_words_are_read_as_they_are_said():
+    for version in (0, 1):
+        assert [read_bin(say_bin(number, version)) for number in range(6)] == list(range(6))
+        assert read_objects(say_object("pink block", version)) == ["pink block"]
+
+
+def ends(pair) -> list:
+    return [scene.simulate() for scene in pair.scenes]
+
+
+def test_handling_pairs_differ_in_what_they_say():
+    put, take = ends(handling_pairs.in_or_out(random.Random(1)))
+    assert put.path("thing")[0] == pytest.approx(take.path("thing")[-1], abs=1)
+    assert put.path("thing")[-1] == pytest.approx(take.path("thing")[0], abs=1)
+    right, left = ends(handling_pairs.push_left_or_right(random.Random(1)))
+    assert right.path("thing")[-1][0] > right.path("thing")[0][0] + 10
+    assert left.path("thing")[-1][0] < left.path("thing")[0][0] - 10
+    falls, stays = ends(handling_pairs.fall_or_stay(random.Random(1)))
+    assert falls.path("thing")[-1][1] > falls.path("thing")[0][1] + 30
+    assert stays.path("thing")[-1][1] == pytest.approx(stays.path("thing")[0][1], abs=1)
+    for number, run in enumerate(ends(handling_pairs.which_goal(random.Random(1)))):
+        end = run.path("thing")[-1]
+        apart = [np.hypot(*(run.path(name)[-1] - end)) for name in ("goal", "other goal")]
+        assert apart.index(min(apart)) == number
+    closer, farther = (
+        [np.hypot(*(run.path("goal")[frame] - run.path("thing")[frame])) for frame in (0, -1)]
+        for run in ends(handling_pairs.closer_or_farther(random.Random(1)))
+    )
+    assert closer[1] < closer[0] - 10 and farther[1] > farther[0] + 10
+
+
+def test_event_pairs_differ_in_what_they_say():
+    seen, gone = ends(event_pairs.vanishes_or_not(random.Random(1)))
+    assert seen.visible.all() and not gone.visible[-1, 0]
+    bounced, through = (
+        np.sign(np.diff(run.path("ball")[:, 0])) for run in ends(event_pairs.solid_or_not(random.Random(1)))
+    )
+    assert len(set(bounced[[0, -1]])) == 2 and len(set(through)) == 1
+    falls, hovers = ends(event_pairs.falls_or_hovers(random.Random(1)))
+    assert np.ptp(falls.path("ball")[:, 1]) > 30 and np.ptp(hovers.path("ball")[:, 1]) < 1
+    for family, order in (
+        (event_pairs.who_hits_whom, ("one", "other")),
+        (event_pairs.which_falls_first, ("one", "other")),
+        (event_pairs.which_is_pushed_first, ("one", "other")),
+    ):
+        for run, (first, second) in zip(ends(family(random.Random(1))), (order, order[::-1]), strict=True):
+            starts = [int(np.argmax(run.speed(name) > 1)) for name in (first, second)]
+            assert starts[0] < starts[1]

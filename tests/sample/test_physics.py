@@ -1,0 +1,128 @@
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lmms_eval_tasks.sample.physics import (
+    SIDE_VIEW,
+    SIDE_VIEW_ROUGH,
+    TOP_VIEW,
+    Body,
+    Grip,
+    Wall,
+    Waypoint,
+    World,
+    gap_between,
+    simulate,
+)
+
+FLOOR = Wall("floor", (-50.0, 138.0), (300.0, 138.0), 3.0)
+
+
+def ball(name="ball", at=(50.0, 50.0), velocity=(0.0, 0.0), size=6.0, **more) -> Body:
+    return Body(name, "ball", size, at, velocity, **more)
+
+
+def test_free_fall_follows_the_law():
+    path = simulate(World(SIDE_VIEW, (ball(velocity=(30.0, 0.0)),)), 0.7).path("ball")
+    times = np.arange(len(path)) / 12
+    assert path[:, 0] == pytest.approx(50 + 30 * times)
+    assert path[:, 1] == pytest.approx(50 + 50 * times**2, abs=0.4)
+
+
+def test_a_ball_comes_to_rest_on_the_floor():
+    trajectory = simulate(World(SIDE_VIEW_ROUGH, (ball(velocity=(20.0, 0.0)),), (FLOOR,)), 4.0)
+    assert trajectory.path("ball")[-1][1] == pytest.approx(135 - 6, abs=0.1)
+    assert trajectory.speed("ball")[-1] < 3
+    assert trajectory.first_contact("ball").partner("ball") == "floor"
+
+
+def test_friction_stops_a_ball_after_v_squared_over_two_a():
+    trajectory = simulate(World(TOP_VIEW, (ball(velocity=(60.0, 0.0)),)), 3.0)
+    assert trajectory.path("ball")[-1] == pytest.approx((50 + 60**2 / (2 * TOP_VIEW.table_friction), 50), abs=0.5)
+    assert trajectory.speed("ball")[-1] == 0
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    speed=st.floats(40, 120),
+    offset=st.floats(-9, 9),
+    sizes=st.tuples(st.floats(5, 9), st.floats(5, 9)),
+)
+def test_collisions_keep_momentum_and_never_add_energy(speed, offset, sizes):
+    laws = replace(TOP_VIEW, table_friction=0.0)
+    one, other = ball("one", (50.0, 50.0), (speed, 0.0), sizes[0]), ball("other", (80.0, 50.0 + offset), size=sizes[1])
+    trajectory = simulate(World(laws, (one, other)), 1.5)
+    mass = np.array([size**2 for size in sizes])
+    before, after = ((mass[:, None] * trajectory.velocities[frame]).sum(axis=0) for frame in (0, -1))
+    energy = [(mass[:, None] * trajectory.velocities[frame] ** 2).sum() for frame in (0, -1)]
+    assert trajectory.first_contact("one", {"other"}) is not None
+    assert after == pytest.approx(before, rel=1e-9, abs=1e-6)
+    assert energy[1] <= energy[0] * (1 + 1e-9)
+
+
+@given(
+    shapes=st.tuples(st.sampled_from(["ball", "block"]), st.sampled_from(["ball", "block"])),
+    at=st.tuples(st.floats(-60, 60), st.floats(-60, 60)),
+)
+def test_gap_is_the_same_from_both_sides_and_its_normal_is_a_unit_vector(shapes, at):
+    a, b = Body("a", shapes[0], 6.0, at), Body("b", shapes[1], 7.0, (0.0, 0.0))
+    gap, (nx, ny) = gap_between(a, at, b, (0.0, 0.0))
+    assert gap_between(b, (0.0, 0.0), a, at)[0] == pytest.approx(gap)
+    assert math.hypot(nx, ny) == pytest.approx(1.0)
+
+
+def test_gap_of_a_ball_and_a_block_is_measured_to_the_nearest_corner():
+    disc, square = Body("a", "ball", 5.0, (0.0, 0.0)), Body("b", "block", 6.0, (0.0, 0.0))
+    assert gap_between(disc, (10.0, 11.0), square, (0.0, 0.0))[0] == pytest.approx(math.hypot(4, 5) - 5)
+
+
+def test_a_gripped_body_goes_where_its_carrier_goes_and_falls_when_let_go():
+    path = (Waypoint(0, 50, 30), Waypoint(0.1, 50, 30), Waypoint(1, 86, 30))
+    hand = Body("hand", "ball", 6.0, (50.0, 30.0), path=path, kinematic=True)
+    thing = ball("thing", (50.0, 43.0), grip=Grip("hand", 0.0, 1.0))
+    path = simulate(World(SIDE_VIEW, (thing, hand), (FLOOR,)), 2.0).path("thing")
+    assert path[11] == pytest.approx((50 + 40 * (11 / 12 - 0.1), 43), abs=0.05)
+    assert path[-1][0] == pytest.approx(86) and path[-1][1] > 80
+
+
+def test_a_scripted_body_waits_and_then_falls():
+    held = ball(path=(Waypoint(0, 50, 50), Waypoint(1.0, 50, 50)))
+    path = simulate(World(SIDE_VIEW, (held,), (FLOOR,)), 2.0).path("ball")
+    assert np.ptp(path[:13], axis=0).max() < 0.5 and path[-1][1] > 80
+
+
+def test_laws_can_be_broken_on_purpose():
+    post = Wall("post", (90.0, 0.0), (90.0, 140.0), 3.0)
+    rolling = ball(at=(50.0, 129.0), velocity=(60.0, 0.0))
+    worlds = {
+        "real": rolling,
+        "ghost": replace(rolling, passes_through=frozenset({"post"})),
+        "gone": replace(rolling, vanishes_at=0.5),
+    }
+    runs = {name: simulate(World(SIDE_VIEW, (body,), (FLOOR, post)), 1.5) for name, body in worlds.items()}
+    assert runs["real"].path("ball")[:, 0].max() < 90 < runs["ghost"].path("ball")[-1][0]
+    assert runs["gone"].visible[:, 0].tolist() == [time < 0.5 for time in runs["gone"].times]
+    floating = simulate(World(SIDE_VIEW, (ball(weightless_from=0.0),)), 1.0)
+    assert np.ptp(floating.path("ball"), axis=0).max() == 0
+
+
+def test_the_same_world_gives_the_same_bits():
+    world = World(
+        TOP_VIEW, (ball("a", velocity=(80.0, 20.0)), ball("b", (90.0, 62.0)), Body("c", "block", 7, (120, 70)))
+    )
+    assert simulate(world, 2.0).positions.tobytes() == simulate(world, 2.0).positions.tobytes()
+
+
+def test_a_run_can_stop_at_the_first_touch():
+    world = World(TOP_VIEW, (ball("a", velocity=(80.0, 0.0)), ball("b", (90.0, 50.0))))
+    stopped, whole = simulate(world, 3.0, stop_at_contact_of="a"), simulate(world, 3.0)
+    assert len(stopped.times) < len(whole.times) and stopped.contacts == whole.contacts[:1]
+
+
+def test_unknown_body():
+    with pytest.raises(KeyError):
+        World(TOP_VIEW, ()).body("nobody")

@@ -1,0 +1,69 @@
+import random
+
+import numpy as np
+import pytest
+
+from lmms_eval_tasks.sample.physics import TOP_VIEW, Body, World
+from lmms_eval_tasks.sample.render import boxes, render
+from lmms_eval_tasks.sample.scenes import COLOURS, HEIGHT, WIDTH, Scene, draw_look, draw_skin
+from lmms_eval_tasks.sample.table import rims
+from lmms_eval_tasks.sample.video import write_clip
+from lmms_eval_tasks.sample.vision import decode, look_at
+
+
+def scene_of(seed: int) -> Scene:
+    rng = random.Random(seed)
+    bodies = tuple(
+        Body(f"body {i}", rng.choice(["ball", "block"]), rng.uniform(6, 8), (30.0 + 26 * i, rng.uniform(40, 100)),
+             (rng.uniform(-9, 9), rng.uniform(-30, 30)))
+        for i in range(6)
+    )  # fmt: skip
+    skins = {body.name: draw_skin(rng, colour) for body, colour in zip(bodies, COLOURS, strict=True)}
+    return Scene(World(TOP_VIEW, bodies, rims()), draw_look(rng), skins, 1.0)
+
+
+def test_frames_boxes_and_labels():
+    scene = scene_of(0)
+    trajectory = scene.simulate()
+    rendering = render(scene, trajectory)
+    assert rendering.frames.shape == (12, HEIGHT, WIDTH, 3) and rendering.frames.dtype == np.uint8
+    found = boxes(rendering.labels, len(trajectory.names))
+    middle = (found[..., :2] + found[..., 2:]) / 2
+    assert middle == pytest.approx(trajectory.positions, abs=1.0)
+    for i, body in enumerate(scene.world.bodies):
+        assert np.ptp(found[0, i].reshape(2, 2), axis=0) == pytest.approx(2 * body.size, abs=1.1)
+
+
+def test_what_is_behind_a_screen_or_gone_has_no_box():
+    from dataclasses import replace
+
+    scene = scene_of(1)
+    hidden, gone = scene.world.bodies[:2]
+    x, y = hidden.position
+    world = scene.world.replacing(replace(hidden, velocity=(0.0, 0.0)), replace(gone, vanishes_at=0.0))
+    covered = replace(scene, world=world, screens=((x - 12, y - 12, x + 12, y + 12),))
+    found = boxes(render(covered, covered.simulate()).labels, 6)
+    assert np.isnan(found[:, :2]).all() and not np.isnan(found[:, 2:]).any()
+
+
+def test_clips_decode_to_their_frames_and_repeat_byte_for_byte(tmp_path):
+    frames = render(scene_of(2), scene_of(2).simulate()).frames
+    for name in ("a.mp4", "b.mp4"):
+        write_clip(tmp_path / name, frames)
+    assert (tmp_path / "a.mp4").read_bytes() == (tmp_path / "b.mp4").read_bytes()
+    decoded, fps = decode(tmp_path / "a.mp4")
+    assert decoded.shape == frames.shape and fps == 12
+    assert np.abs(decoded.astype(int) - frames).mean() < 4
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_every_look_can_be_seen_through(tmp_path, seed):
+    scene = scene_of(seed)
+    trajectory = scene.simulate()
+    write_clip(tmp_path / "clip.mp4", render(scene, trajectory).frames)
+    view = look_at(*decode(tmp_path / "clip.mp4"))
+    assert set(view.tracks) == {scene.called(name) for name in trajectory.names}
+    for name in trajectory.names:
+        track = view.tracks[scene.called(name)]
+        assert track.centres == pytest.approx(trajectory.path(name), abs=1.5)
+        assert track.size == pytest.approx(scene.world.body(name).size, abs=0.8)
