@@ -152,7 +152,8 @@ def test_odd_labels_count_as_none_and_missing_clips_are_listed(release: Path, mo
         ("test/physics/bwd/physics_0002.mp4", "absent"),
     ]
     assert facts.warnings == (
-        "subset/physics/dataset_metadata.json: vlm_causality that are neither true nor false and count as none: 1 (id 1).",
+        "subset/physics/dataset_metadata.json: vlm_causality that are neither true nor false and count as none: "
+        "1 (id 1).",
         "1 of 8 pairs have no caption and can be scored with prompt=null only: physics_1.",
     )
     rows = {row["item_id"]: row for row in table()}
