@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from lmms_eval_tasks.utils.home import clip_path
 from lmms_eval_tasks.utils.judge import Case, Judge
+from lmms_eval_tasks.utils.problems import InputError
 from lmms_eval_tasks.utils.progress import Progress, silent
 from lmms_eval_tasks.utils.prompts import read_prompt
 from lmms_eval_tasks.utils.submissions import replace_text
@@ -95,8 +96,21 @@ def label_clips(
 
 
 def make_case(row: Mapping[str, Any], frames: int = FRAMES) -> Case:
-    """The case about one clip."""
-    images, seconds = read_frames(clip_path("yocausal", row["clip"]), frames)
+    """The case about one clip.
+
+    Raises:
+        InputError: the clip cannot be decoded; what was replied about others is kept.
+    """
+    import av
+
+    path = clip_path("yocausal", row["clip"])
+    try:
+        images, seconds = read_frames(path, frames)
+    except (av.FFmpegError, OSError, ValueError, IndexError) as error:
+        raise InputError(
+            f"{row['item_id']} cannot be labelled: {path} cannot be decoded. Replies about other clips are kept.\n"
+            "Remedy: get the clip anew, prepare again, and label again."
+        ) from error
     prompt = read_prompt(PROMPT_ID)
     caption = json.dumps(row["caption"] or "none", ensure_ascii=False)
     text = prompt.render(frames=str(len(images)), seconds=f"{seconds:.1f}", caption=caption)
@@ -107,7 +121,7 @@ def read_frames(path: Path, count: int) -> tuple[tuple[bytes, ...], float]:
     """Frames of a clip as JPEG files, evenly spread with the first and the last among them, and its seconds.
 
     Raises:
-        av.FFmpegError, OSError: where it cannot be decoded.
+        av.FFmpegError, OSError, ValueError, IndexError: where it cannot be decoded to its end or holds no frame.
     """
     import av
     import cv2
@@ -116,6 +130,8 @@ def read_frames(path: Path, count: int) -> tuple[tuple[bytes, ...], float]:
         stream = container.streams.video[0]
         pictures = [frame.to_ndarray(format="bgr24") for frame in container.decode(stream)]
         seconds = len(pictures) / float(stream.average_rate or 1)
+    if not pictures:
+        raise ValueError("no frame")
     last = len(pictures) - 1
     chosen = sorted({round(number * last / max(1, count - 1)) for number in range(count)})
     images = []

@@ -122,3 +122,17 @@ def test_labels_by_a_judge_agree_with_the_releases_and_can_be_used(home: Path, t
 def test_a_judge_has_to_be_named(home: Path, tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["label", "yocausal", "--judge", "none"])
     assert (result.exit_code, result.stderr) == (1, "Expected --judge to name a model, but got none.\n")
+
+
+def test_a_clip_that_cannot_be_decoded_is_named(home: Path, tmp_path: Path) -> None:
+    clip = home / "yocausal" / "videos" / "test" / "human" / "fwd" / "human_0001.mp4"
+    clip.unlink()
+    clip.write_bytes(b"no video")
+    with JudgeServer(lambda *_: Say('{"reasoning": "", "verdict": true, "confidence": 1}')) as server:
+        result = label(server.url, tmp_path / "labels.jsonl")
+    assert (result.exit_code, result.stderr) == (
+        1,
+        f"human_1 cannot be labelled: {clip} cannot be decoded. Replies about other clips are kept.\n"
+        "Remedy: get the clip anew, prepare again, and label again.\n",
+    )
+    assert not (tmp_path / "labels.jsonl").exists()
