@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,13 +20,26 @@ if TYPE_CHECKING:
 
 @dataclass
 class Session:
-    """What holds for the whole process.
+    """What holds for the whole of a run in this process.
 
     Attributes:
         clips_needed: False where the model that runs never looks at a clip, so that none has to be there.
+        model: The model that runs, once it is loaded; None before and where the host does not tell.
+        configurations: What a benchmark's tasks read from their configuration and need again when scoring.
+        prompts: Benchmark to the signature of the prompt that its items were asked with, for their records.
     """
 
     clips_needed: bool = True
+    model: Any = None
+    configurations: dict[str, Any] = field(default_factory=dict)
+    prompts: dict[str, str] = field(default_factory=dict)
+
+    def start(self, clips_needed: bool) -> None:
+        """A new run begins: forget the last one."""
+        self.clips_needed = clips_needed
+        self.model = None
+        self.configurations.clear()
+        self.prompts.clear()
 
 
 session = Session()
@@ -122,13 +135,18 @@ def tell_submission(path: Path, rows: int, expected: int, empty: int) -> None:
     (logger.warning if len(parts) > 1 else logger.info)("; ".join(parts))
 
 
-def asked_prompt(kwargs: Mapping[str, Any] | None, official: Callable[[], Prompt] | None = None) -> Prompt:
-    """`choose_prompt`, ending the run with its message where there is no such prompt.
+def asked_prompt(
+    benchmark: str, kwargs: Mapping[str, Any] | None, official: Callable[[], Prompt] | None = None
+) -> Prompt:
+    """`choose_prompt`, kept for the records of the benchmark's items.
 
     Raises:
-        SystemExit: with that message; lmms-eval would print a traceback and end with status 0.
+        SystemExit: where there is no such prompt, with its message; lmms-eval would print a traceback and end with
+            status 0.
     """
     try:
-        return choose_prompt(kwargs, official)
+        prompt = choose_prompt(kwargs, official)
     except InputError as error:
         raise SystemExit(f"\n{error}") from None
+    session.prompts[benchmark] = prompt.signature
+    return prompt

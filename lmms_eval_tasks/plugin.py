@@ -34,6 +34,7 @@ def register() -> list[ModelManifest]:
     """Add our tasks to lmms-eval's index and return our models; called by lmms-eval when its models are imported."""
     try:
         _hook_task_manager()
+        _hook_model_creation()
     except (ImportError, AttributeError, TypeError) as error:
         _say_by_hand(error)
     return [
@@ -69,7 +70,7 @@ def _hook_task_manager() -> None:
 
     @functools.wraps(index_tasks)
     def initialize_tasks(self: Any, include_path: Any = None, include_defaults: bool = True) -> dict[str, Any]:
-        session.clips_needed = getattr(self, "model_name", None) not in CLIPLESS
+        session.start(clips_needed=getattr(self, "model_name", None) not in CLIPLESS)
         index = index_tasks(self, include_path=include_path, include_defaults=include_defaults)
         return {**index, **self._get_task_and_group(str(TASKS))} if include_defaults else index
 
@@ -82,6 +83,29 @@ def _hook_task_manager() -> None:
     initialize_tasks._lmms_eval_tasks = True  # type: ignore[attr-defined]
     TaskManager.initialize_tasks = initialize_tasks
     TaskManager.match_tasks = match_and_check
+
+
+def _hook_model_creation() -> None:
+    """Wrap the method by which the host makes its model, so that scoring can ask what the model was shown.
+
+    Raises:
+        ImportError, AttributeError: where it is not there.
+    """
+    from lmms_eval.api.model import lmms
+
+    create: Any = lmms.__dict__["create_from_arg_string"].__func__ if "create_from_arg_string" in vars(lmms) else None
+    if create is None:
+        raise AttributeError("lmms has no create_from_arg_string")
+    if getattr(create, "_lmms_eval_tasks", False):
+        return
+
+    @functools.wraps(create)
+    def create_and_remember(cls: Any, *arguments: Any, **named: Any) -> Any:
+        session.model = create(cls, *arguments, **named)
+        return session.model
+
+    create_and_remember._lmms_eval_tasks = True  # type: ignore[attr-defined]
+    lmms.create_from_arg_string = classmethod(create_and_remember)
 
 
 def _check_prepared(index: Mapping[str, Any], names: list[str]) -> None:

@@ -10,7 +10,7 @@ from rich import box
 from rich.table import Table
 
 from lmms_eval_tasks.utils.card import benchmarks
-from lmms_eval_tasks.utils.columns import PAIR_COLUMNS, Column, Records
+from lmms_eval_tasks.utils.columns import PAIR_COLUMNS, Column
 from lmms_eval_tasks.utils.problems import InputError
 from lmms_eval_tasks.utils.records import Record
 from lmms_eval_tasks.utils.runs import Run
@@ -21,22 +21,28 @@ def columns_of(task: str) -> tuple[Column, ...]:
 
     Those of pairs for a task of no benchmark of ours.
     """
-    named = [name for name in benchmarks() if task == name or task.startswith(f"{name}_")]
-    if not named:
+    benchmark = _benchmark(task)
+    if not benchmark:
         return PAIR_COLUMNS
-    scores = importlib.import_module(f"lmms_eval_tasks.{max(named, key=len)}.scores")
+    scores = importlib.import_module(f"lmms_eval_tasks.{benchmark}.scores")
     found: tuple[Column, ...] = scores.columns(task)
     return found
 
 
-def _parts(run: Run) -> Iterator[tuple[str, list[Records]]]:
-    """The run's groups with the records of their tasks, then its tasks that are in none of its groups."""
-    grouped = {task for tasks in run.groups.values() for task in tasks}
-    for group, tasks in run.groups.items():
-        yield group, [run.records[task] for task in tasks]
-    for task, records in run.records.items():
-        if task not in grouped:
-            yield task, [records]
+def _benchmark(task: str) -> str:
+    named = [name for name in benchmarks() if task == name or task.startswith(f"{name}_")]
+    return max(named, key=len, default="")
+
+
+def _parts(run: Run) -> Iterator[tuple[str, Sequence[str]]]:
+    """The run's groups with their tasks, then its tasks that are in none of them.
+
+    A group of tasks of several benchmarks has no columns in common: its tasks are shown one by one.
+    """
+    groups = {group: tasks for group, tasks in run.groups.items() if len(set(map(_benchmark, tasks))) == 1}
+    yield from groups.items()
+    grouped = {task for tasks in groups.values() for task in tasks}
+    yield from ((task, [task]) for task in run.records if task not in grouped)
 
 
 def score_tables(runs: Sequence[Run], only: str = "") -> list[Table]:
@@ -53,19 +59,20 @@ def score_tables(runs: Sequence[Run], only: str = "") -> list[Table]:
     Raises:
         InputError: where no run holds `only`.
     """
-    rows: defaultdict[str, list[tuple[Run, list[Records]]]] = defaultdict(list)
+    rows: defaultdict[str, list[tuple[Run, Sequence[str]]]] = defaultdict(list)
     for run in runs:
-        for name, parts in _parts(run):
-            rows[name].append((run, parts))
+        for name, tasks in _parts(run):
+            rows[name].append((run, tasks))
     if only:
         if only not in rows:
             raise InputError(f"Expected a task or group of these runs, any of {', '.join(rows)}, but got {only}.")
         rows = defaultdict(list, {only: rows[only]})
     tables = []
     for name, entries in rows.items():
-        columns = columns_of(name)
+        columns = columns_of(entries[0][1][0])
         table = _new_table(name, [run for run, _ in entries], "model", columns)
-        for run, parts in entries:
+        for run, tasks in entries:
+            parts = [run.records[task] for task in tasks]
             table.add_row(run.name, *(column.cell(parts) for column in columns))
         tables.append(table)
     return tables

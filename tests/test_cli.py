@@ -73,7 +73,7 @@ def test_nothing_prepared(tmp_path: Path) -> None:
 
 def test_check_of_an_unknown_benchmark() -> None:
     status, _, err = run("check", "x")
-    assert (status, err.startswith("Expected a benchmark, one of causalvqa, ")) == (1, True)
+    assert (status, err.startswith("Expected a benchmark, one of cast_bench, causalvqa, ")) == (1, True)
 
 
 def test_prepare_then_check_of_sample_data(tmp_path: Path) -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import json
+import os
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from docs import ROOT, Block, blocks, pages
-from published import REPRODUCIBILITY, TABLE_6, TABLE_12, records
+from published import LEADERBOARD, REPRODUCIBILITY, TABLE_6, TABLE_12, records
 
 BLOCKS = [block for page in pages() for block in blocks(page)]
 COMMANDS = [(block.page, words) for block in BLOCKS for words in block.commands()]
@@ -129,6 +131,23 @@ def test_tables_on_the_pages_are_the_published_numbers() -> None:
             for metric in ("pair_accuracy", "single_accuracy")
         ]
         assert [float(cell) for cell in cells] == [printed[0], printed[0], printed[1], printed[1]], model
+
+
+def test_the_cast_bench_table_is_the_published_and_the_official_one() -> None:
+    page = (ROOT / "lmms_eval_tasks/cast_bench/README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ([\w. -]+)((?: \| [\d.]+){8}) \|$", page, re.MULTILINE)
+    assert len(rows) == 2
+    metrics = ("qa_accuracy", "faithful", "IM-tIoU", "IM-vIoU")
+    official = ("qa_accuracy", "qa_faithful_answer_accuracy", "qa_temporal_m_tiou_pergt", "qa_st_m_viou_pergt")
+    for model, cells in rows:
+        numbers = cells.split(" | ")[1:]
+        published = {row["metric"]: row["value"] for row in records("cast_bench", LEADERBOARD) if row["model"] == model}
+        assert [float(number) for number in numbers[::2]] == [published[metric] for metric in metrics], model
+        if "ORACLES" in os.environ:
+            expected = json.loads((Path(os.environ["ORACLES"]) / "cast_bench" / "expected.json").read_text("utf-8"))
+            name = {"Claude-sonnet-4.6": "sonnet-4.6", "Qwen3-VL-8B-Instruct": "qwen3vl-8b"}[model]
+            first = next(run for run in expected["runs"] if run["model"] == name)["overall_per_qa"]
+            assert numbers[1::2] == [f"{100 * first[metric]:.2f}" for metric in official], model
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.relative_to(ROOT).as_posix())

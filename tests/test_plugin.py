@@ -17,6 +17,7 @@ TASKS = {
     "causalvqa_debug_paired": "task",
     "yocausal": "task",
     "yocausal_vlm": "task",
+    "cast_bench": "task",
     "mvp": "group",
     "mvp_mini": "group",
     **{
@@ -118,10 +119,11 @@ def test_templates_are_not_taken_for_tasks() -> None:
         assert {"task", "group"} & set(yaml.safe_load(text)), path
 
 
-@pytest.mark.parametrize("gone", ["initialize_tasks", "match_tasks", "_get_task_and_group"])
+@pytest.mark.parametrize("gone", ["initialize_tasks", "match_tasks", "_get_task_and_group", "create_from_arg_string"])
 def test_another_host_is_told_of_and_the_way_that_works_named(
     gone: str, monkeypatch: pytest.MonkeyPatch, warnings: list[str]
 ) -> None:
+    from lmms_eval.api.model import lmms
     from lmms_eval.tasks import TaskManager
 
     from lmms_eval_tasks import plugin
@@ -129,7 +131,7 @@ def test_another_host_is_told_of_and_the_way_that_works_named(
     for name in ("initialize_tasks", "match_tasks"):
         method = getattr(TaskManager, name)
         monkeypatch.setattr(TaskManager, name, getattr(method, "__wrapped__", method))
-    monkeypatch.delattr(TaskManager, gone)
+    monkeypatch.delattr(lmms if gone == "create_from_arg_string" else TaskManager, gone)
     models = plugin.register()
     assert {model.model_id for model in models} == set(plugin.MODELS)
     (message,) = warnings
@@ -145,6 +147,19 @@ def test_registering_twice_wraps_once(manager: Any) -> None:
     before = TaskManager.initialize_tasks
     plugin.register()
     assert TaskManager.initialize_tasks is before
+
+
+def test_the_model_that_the_host_makes_is_known_to_scoring_until_the_next_run(manager: Any) -> None:
+    from lmms_eval.models import get_model
+    from lmms_eval.tasks import TaskManager
+
+    from lmms_eval_tasks.hosting import session
+
+    model = get_model("constant_answer").create_from_arg_string("response=B", {"batch_size": 1})
+    assert session.model is model and model.response == "B"
+    session.configurations["cast_bench"] = object()
+    TaskManager(include_defaults=False, model_name="replay")
+    assert session.model is None and not session.configurations and not session.clips_needed
 
 
 def test_our_package_needs_no_host_to_be_imported() -> None:

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from lmms_eval_tasks.report import score_tables, stratum_tables
+from lmms_eval_tasks.cast_bench.metrics import Question, score_question
+from lmms_eval_tasks.report import columns_of, score_tables, stratum_tables
+from lmms_eval_tasks.utils.evidence import read_truth
 from lmms_eval_tasks.utils.problems import InputError
 from lmms_eval_tasks.utils.records import Outcome, Record
 from lmms_eval_tasks.utils.runs import Run, read_run
@@ -73,6 +75,18 @@ def test_a_run_without_a_sample_log_says_how_to_get_one(tmp_path: Path) -> None:
         read_run(root)
 
 
+def test_other_peoples_tasks_are_left_out(tmp_path: Path) -> None:
+    root = write_run(tmp_path, one=records("one", [RIGHT]), theirs=())
+    (log,) = root.rglob("*_samples_theirs.jsonl")
+    log.write_text('{"doc_id": 0, "acc": 1.0}\n', encoding="utf-8")
+    assert list(read_run(root).records) == ["one"]
+
+
+def test_a_run_of_other_peoples_tasks_alone_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="Expected a task of ours, but the run has none"):
+        read_run(write_run(tmp_path, theirs=()))
+
+
 def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="holds no run: Expected a file"):
         read_run(tmp_path)
@@ -86,10 +100,10 @@ def test_scores_of_a_group_are_the_mean_of_its_tasks(tmp_path: Path) -> None:
     assert "SAMPLE DATA, not the benchmark" in text
     (row,) = [line for line in text.splitlines() if line.strip().startswith("replay")]
     cells = re.split(r"\s{2,}", row.strip())
-    # Pairs: 3 of 4 and 0 of 2; items: 7 of 8 and 3 of 5; 1 of 14 unparsed, 1 of 14 unscored.
+    # Pairs: 3 of 4 and 0 of 2; items: 7 of 8 and 3 of 5; none and 1 of 6 unparsed, as many unscored.
     assert cells[1].startswith("37.5 [")
     assert cells[2].startswith("73.8 [")
-    assert cells[3:] == ["37.5", "7.1", "7.1", "6"]
+    assert cells[3:] == ["37.5", "8.3", "8.3", "6"]
 
 
 def test_tables_fit_a_hundred_columns(tmp_path: Path) -> None:
@@ -103,3 +117,44 @@ def test_an_unknown_stratum_names_the_known_ones() -> None:
     run = Run(Path("x"), "m", {"one": records("one", [RIGHT])}, {}, {}, False)
     with pytest.raises(InputError, match="Expected strata of one, any of type, difficulty, but got colour"):
         stratum_tables(run, ["colour"])
+
+
+def test_each_benchmark_says_what_is_shown() -> None:
+    headings = {
+        task: [column.heading for column in columns_of(task)] for task in ("causalvqa_paired", "mvp_mini", "one")
+    }
+    assert len({tuple(found) for found in headings.values()}) == 1
+    assert [column.heading for column in columns_of("cast_bench")] == [
+        "accuracy", "faithful", "IM-tIoU", "IM-vIoU", "unparsed", "unscored", "questions",
+    ]  # fmt: skip
+
+
+def test_a_run_of_questions_with_evidence(tmp_path: Path) -> None:
+    evidence = {"evidence_start_time": "00:00", "evidence_end_time": "00:02", "evidence_instance_id": "p"}
+    boxes = {str(second): [0, 0, 100, 100] for second in range(3)}
+    truth = read_truth([{**evidence, "bboxes_in_range": boxes}])
+    said = {
+        **evidence,
+        "evidence_rationale": "r",
+        "bboxes_in_time_range": {f"00:0{key}": box for key, box in boxes.items()},
+    }
+    found = []
+    for index in range(8):
+        question = Question(f"q{index}", f"clip{index // 2}", "causal_explanation", "A", truth, asked=index != 7)
+        instances = [{"instance_name": "p", "evidences": [said]}] if index % 2 else []
+        response = json.dumps({"instances": instances, "answer_choice": "A" if index else "(A)"})
+        found.append(score_question(question, response))
+    run = read_run(write_run(tmp_path, cast_bench=tuple(found)))
+    for tables in (score_tables([run]), stratum_tables(run, ["category", "size"])):
+        lines = printed(tables).splitlines()
+        assert max(map(len, lines)) <= 100
+        (at,) = [at for at, line in enumerate(lines) if line.strip().startswith(("replay", "all"))]
+        # Six of seven right; three of seven with evidence; one of eight unparsed, one unscored.
+        assert lines[at].split()[1:] == ["85.7", "42.9", "42.9", "42.9", "12.5", "12.5", "8"]
+        assert lines[at + 1].count("[") == 4
+
+
+def test_a_group_of_several_benchmarks_is_shown_task_by_task(tmp_path: Path) -> None:
+    run = read_run(write_run(tmp_path, causalvqa_x=records("c", [RIGHT]), mvp_x=records("m", [RIGHT])))
+    assert list(run.groups) == ["both"]
+    assert [str(table.title).split()[0] for table in score_tables([run])] == ["causalvqa_x", "mvp_x"]

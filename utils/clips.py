@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -43,6 +43,42 @@ def unreadable(
                 bad.append(path)
             progress(what, done, len(todo))
     return bad
+
+
+def frame_size(path: Path) -> tuple[int, int] | None:
+    """Width and height in pixels of a clip as it is shown, from its header; None where it cannot be opened.
+
+    A phone's clip may be stored lying on its side, which its first frame tells; width and height are then those of the
+    upright picture.
+    """
+    import av
+
+    try:
+        with av.open(str(path)) as container:
+            if not container.streams.video:
+                return None
+            context = container.streams.video[0].codec_context
+            width, height = int(context.width), int(context.height)
+            first = next(container.decode(video=0), None)
+            turned = first is not None and first.rotation % 180 == 90
+    except (av.FFmpegError, OSError, ValueError):
+        return None
+    if not (width and height):
+        return None
+    return (height, width) if turned else (width, height)
+
+
+def frame_sizes(
+    paths: Sequence[Path], progress: Progress = silent, what: str = "reading the size of frames"
+) -> dict[Path, tuple[int, int] | None]:
+    """`frame_size` of each distinct file, read once and in parallel threads."""
+    todo = list(dict.fromkeys(paths))
+    sizes: dict[Path, tuple[int, int] | None] = {}
+    with ThreadPoolExecutor(max_workers=min(32, (os.cpu_count() or 1) + 4)) as pool:
+        for done, (path, size) in enumerate(zip(todo, pool.map(frame_size, todo), strict=True), 1):
+            sizes[path] = size
+            progress(what, done, len(todo))
+    return sizes
 
 
 def write_placeholder(path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -48,11 +48,11 @@ def score_column(heading: str, contributions: Callable[[Records], list[Contribut
 
 
 def share_column(outcome: Outcome) -> Column:
-    """Percent of all items that had an outcome."""
+    """Percent of a part's items that had an outcome; over several parts their unweighted mean, as with scores."""
 
     def cell(parts: Sequence[Records]) -> str:
-        counts = Counter(record.outcome for part in parts for record in part)
-        return f"{100.0 * counts[outcome] / counts.total():.1f}"
+        shares = [100.0 * sum(record.outcome is outcome for record in part) / len(part) for part in parts if part]
+        return f"{sum(shares) / len(shares):.1f}" if shares else "N/A"
 
     return Column(outcome.value, cell)
 

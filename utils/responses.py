@@ -1,9 +1,14 @@
-"""Saved responses: what a model said to each item, read from sample logs and from plain id/response lines."""
+"""Saved responses: what a model said to each item.
+
+Read from sample logs of our tasks, from plain ``{"id", "response"}`` lines, and from CaST-Bench's official prediction
+files, whose ``{"prompt", "predict"}`` lines are joined with questions by what their prompt asks.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,42 +17,132 @@ from lmms_eval_tasks.utils.problems import InputError, Problems
 from lmms_eval_tasks.utils.records import NOT_ASKED
 
 SAMPLE_LOG = "_samples_"
+ItemKey = tuple[str | None, str]
+"""Task, None for any, and item id."""
+
+_QUESTION, _OPTIONS = "Question:", "\nOptions:"
+_OPTION = re.compile(r"([A-Z]):(.*)")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a prompt asks: question and options, white space made single spaces, options without a text left out."""
+
+    question: str
+    options: tuple[str, ...]
+
+    @classmethod
+    def of(cls, question: str, options: Iterable[str]) -> Asked:
+        """Of a question and its options."""
+        texts = (" ".join(option.split()) for option in options)
+        return cls(" ".join(question.split()), tuple(text for text in texts if text))
+
+    @classmethod
+    def in_prompt(cls, prompt: str) -> Asked | None:
+        """Of a prompt with a line ``Options:`` after ``Question:`` and then lines ``A: text``; None for any other.
+
+        The options end with the first blank line, or where their letters do.
+        """
+        question = prompt_question(prompt)
+        if not question:
+            return None
+        options: list[str] = []
+        for line in prompt[prompt.index(_OPTIONS, prompt.index(_QUESTION)) + len(_OPTIONS) :].splitlines()[1:]:
+            match = _OPTION.fullmatch(line.strip())
+            if match and match[1] == chr(ord("A") + len(options)):
+                options.append(match[2])
+            elif options and line.strip():
+                options[-1] += f" {line}"
+            else:
+                break
+        return cls.of(question, options)
+
+
+@dataclass(frozen=True)
+class Said:
+    """A response, and the line that it stands in."""
+
+    response: str
+    where: str
+
+
+def prompt_question(prompt: str) -> str:
+    """The question between ``Question:`` and a line ``Options:`` of a prompt; empty where there is none.
+
+    Source: the regular expression by which CaST-Bench-Evaluation@a216491, `evaluate_benchmark.py`, joins predictions.
+    """
+    start = prompt.find(_QUESTION)
+    end = prompt.find(_OPTIONS, start)
+    return prompt[start + len(_QUESTION) : end].strip() if 0 <= start < end else ""
 
 
 @dataclass
 class SavedResponses:
-    """Responses by task and item id; a response that names no task serves every task that asks for its id."""
+    """Responses by task and item id, or by what was asked.
 
-    by_item: dict[tuple[str | None, str], str] = field(default_factory=dict)
+    A response that names no task serves every task that asks for its id.
+    """
+
+    by_item: dict[ItemKey, str] = field(default_factory=dict)
+    by_asked: dict[Asked, Said] = field(default_factory=dict)
 
     def find(self, task: str, item_id: str) -> str | None:
         """The response saved for an item of a task; None where there is none."""
         own = self.by_item.get((task, item_id))
         return own if own is not None else self.by_item.get((None, item_id))
 
+    def find_asked(self, question: str, options: Sequence[str]) -> str | None:
+        """The response to a prompt that asked this question with these options; None where there is none."""
+        said = self.by_asked.get(Asked.of(question, options)) if self.by_asked else None
+        return said.response if said else None
+
+    def unmatched(self, asked: Iterable[Asked], source: Path) -> str | None:
+        """A message about the lines whose prompt asks none of the questions, None where there is no such line.
+
+        Args:
+            asked: Every question of the run's tasks, also those that a limit leaves out.
+            source: What was read, as the user knows it.
+        """
+        known = set(asked)
+        questions = {one.question for one in known}
+        problems = Problems()
+        for one, said in self.by_asked.items():
+            if one not in known:
+                kind = "with these options" if one.question in questions else "of this run's tasks"
+                problems.add(
+                    said.where, f"Expected the prompt to ask a question {kind}, but got {one.question[:60]!r}."
+                )
+        try:
+            problems.raise_if_any(f"{source} cannot be replayed", "no line is joined by its position")
+        except InputError as error:
+            return str(error)
+        return None
+
 
 def read_responses(source: Path) -> SavedResponses:
     """Read saved responses.
 
-    A line is either ``{"id": item_id, "response": text}``, with an optional ``"task"``, or a line of an lmms-eval
-    sample log of one of our tasks, which holds the item's record and the response. A sample log belongs to the task in
-    its file name (``…_samples_<task>.jsonl``). Items that a run could not ask, for want of a clip, hold `NOT_ASKED`.
+    A line is ``{"id": item_id, "response": text}``, with an optional ``"task"``; or ``{"prompt": text, "predict":
+    text}``; or a line of an lmms-eval sample log of one of our tasks, which holds the item's record and the response. A
+    sample log belongs to the task in its file name (``…_samples_<task>.jsonl``). Items that a run could not ask, for
+    want of a clip, hold `NOT_ASKED`.
 
     Args:
-        source: A file, or a folder in which every ``.jsonl`` sample log is read, also those in its sub-folders.
+        source: A file, or a folder whose sample logs are read, also those of its sub-folders; of several runs of a task
+            in one folder the latest.
 
     Raises:
-        InputError: where there is nothing to read, a line is neither of the two, or an item is answered twice; all
+        InputError: where there is nothing to read, a line is none of the three, or an item is answered twice; all
             such lines are listed.
     """
-    files = sorted(source.rglob(f"*{SAMPLE_LOG}*.jsonl")) if source.is_dir() else [source]
+    files = _latest_logs(source) if source.is_dir() else [source]
     if not files or not all(file.is_file() for file in files):
         raise InputError(
             f"{source} cannot be replayed: Expected a file of responses or a folder of sample logs "
             f"(*{SAMPLE_LOG}*.jsonl), but found none."
         )
     saved = SavedResponses()
-    first_seen: dict[tuple[str | None, str], str] = {}
+    first_seen: dict[ItemKey | Asked, str] = {}
     problems = Problems()
     for file in files:
         task = file.stem.partition(SAMPLE_LOG)[2] or None
@@ -56,18 +151,30 @@ def read_responses(source: Path) -> SavedResponses:
             if entry is None:
                 problems.add(
                     where,
-                    "Expected an object with id and response, or a line of a sample log of one of our tasks, "
-                    f"but got {text[:60]!r}.",
+                    "Expected an object with id and response, or with predict and a prompt that has Question: and "
+                    f"Options:, or a line of a sample log of one of our tasks, but got {text[:60]!r}.",
                 )
                 continue
             key, response = entry
             if key in first_seen:
-                problems.add(where, f"Expected one response per item, but {key[1]} is also at {first_seen[key]}.")
+                name = repr(key.question[:60]) if isinstance(key, Asked) else key[1]
+                problems.add(where, f"Expected one response per item, but {name} is also at {first_seen[key]}.")
                 continue
             first_seen[key] = where
-            saved.by_item[key] = response
+            if isinstance(key, Asked):
+                saved.by_asked[key] = Said(response, where)
+            else:
+                saved.by_item[key] = response
     problems.raise_if_any(f"{source} cannot be replayed")
     return saved
+
+
+def _latest_logs(folder: Path) -> list[Path]:
+    """The sample logs in a folder and below; of several runs of a task in one folder the latest, by their date."""
+    latest: dict[tuple[Path, str], Path] = {}
+    for log in sorted(folder.rglob(f"*{SAMPLE_LOG}*.jsonl")):
+        latest[log.parent, log.stem.partition(SAMPLE_LOG)[2]] = log
+    return list(latest.values())
 
 
 def _lines(file: Path, problems: Problems) -> Iterator[tuple[str, str]]:
@@ -82,8 +189,8 @@ def _lines(file: Path, problems: Problems) -> Iterator[tuple[str, str]]:
             yield where, text
 
 
-def _read_line(text: str, task: str | None) -> tuple[tuple[str | None, str], str] | None:
-    """Key and response of one line; None for a line that is neither of the two."""
+def _read_line(text: str, task: str | None) -> tuple[ItemKey | Asked, str] | None:
+    """Key and response of one line; None for a line that is none of the three."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -92,18 +199,23 @@ def _read_line(text: str, task: str | None) -> tuple[tuple[str | None, str], str
         return None
     if "record" in value:
         return _read_logged(value, task)
+    prompt, predicted = value.get("prompt"), value.get("predict")
+    if isinstance(prompt, str) and isinstance(predicted, str):
+        asked = Asked.in_prompt(prompt)
+        return None if asked is None else (asked, predicted)
     item_id, response, own_task = value.get("id"), value.get("response"), value.get("task", task)
     if isinstance(item_id, str) and isinstance(response, str) and (own_task is None or isinstance(own_task, str)):
         return (own_task, item_id), response
     return None
 
 
-def _read_logged(value: Mapping[str, Any], task: str | None) -> tuple[tuple[str | None, str], str] | None:
+def _read_logged(value: Mapping[str, Any], task: str | None) -> tuple[ItemKey, str] | None:
     record = value["record"]
     if not isinstance(record, dict) or not isinstance(record.get("item_id"), str):
         return None
     key = (task, record["item_id"])
-    if isinstance(record.get("fields"), dict) and record["fields"].get("reason") == "no clip":
+    fields = record.get("fields")
+    if isinstance(fields, dict) and "no clip" in (fields.get("reason"), fields.get("answer_reason")):
         return key, NOT_ASKED
     # The host leaves `resps` out where it equals `filtered_resps`, and nests either by requests and repeats.
     response = value.get("resps", value.get("filtered_resps"))

@@ -22,7 +22,7 @@ class Run:
     Attributes:
         path: The results file.
         name: The model, with its arguments' checkpoint where it has one.
-        records: Task name to its records, in the sample log's order.
+        records: Task of ours to its records, in the sample log's order; other people's tasks are left out.
         groups: Group name to its tasks, for groups whose tasks are all in the run.
         versions: Task name to the task's version.
         sample: Whether any of it was scored on sample data.
@@ -43,7 +43,8 @@ def read_run(source: Path) -> Run:
         source: A run's ``--output_path``, or one ``…_results.json`` in it.
 
     Raises:
-        InputError: where there is no run, its results are not JSON, or it was run without ``--log_samples``.
+        InputError: where there is no run, its results are not JSON, it has no task of ours, or it was run without
+            ``--log_samples``.
     """
     found = [source] if source.is_file() else sorted(source.rglob(f"*{RESULTS}"), key=lambda path: path.name)
     found = [path for path in found if path.parent.name != SUBMISSIONS]
@@ -64,8 +65,13 @@ def read_run(source: Path) -> Run:
         if not log.is_file():
             problems.add(log.name, f"Expected the sample log of {task}, but there is none.", "Run with --log_samples.")
             continue
-        records[task], is_sample = _read_log(log, problems)
+        lines = log.read_text(encoding="utf-8").splitlines()
+        if not lines or '"record"' not in lines[0]:
+            continue  # a task of somebody else
+        records[task], is_sample = _read_log(log.name, lines, problems)
         sample = sample or is_sample
+    if not records and not problems:
+        problems.add(path.name, "Expected a task of ours, but the run has none.")
     problems.raise_if_any(f"{path} cannot be reported")
     return Run(
         path=path,
@@ -77,16 +83,15 @@ def read_run(source: Path) -> Run:
     )
 
 
-def _read_log(log: Path, problems: Problems) -> tuple[tuple[Record, ...], bool]:
+def _read_log(name: str, lines: list[str], problems: Problems) -> tuple[tuple[Record, ...], bool]:
     records, sample = [], False
-    with log.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, start=1):
-            try:
-                value = json.loads(line)
-                records.append(Record.from_json(value["record"]))
-                sample = sample or "sample_data" in value
-            except (ValueError, KeyError, TypeError):
-                problems.add(f"{log.name}, line {number}", "Expected a logged item of one of our tasks.")
+    for number, line in enumerate(lines, start=1):
+        try:
+            value = json.loads(line)
+            records.append(Record.from_json(value["record"]))
+            sample = sample or "sample_data" in value
+        except (ValueError, KeyError, TypeError):
+            problems.add(f"{name}, line {number}", "Expected a logged item of one of our tasks.")
     return tuple(records), sample
 
 

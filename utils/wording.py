@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 
 
 def quote(value: object, longest: int = 60) -> str:
-    """A value in backquotes, without the white space around it, cut after `longest` characters."""
-    text = str(value).strip()
+    """A text in backquotes, without the white space around it, or any other value as JSON; cut after `longest`."""
+    text = value.strip() if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     return f"`{text[:longest]}…`" if len(text) > longest else f"`{text}`"
 
 

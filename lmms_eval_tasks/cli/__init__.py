@@ -10,6 +10,8 @@ from typer.core import TyperGroup
 
 import lmms_eval_tasks
 from lmms_eval_tasks.cli.check import check
+from lmms_eval_tasks.cli.compare import compare
+from lmms_eval_tasks.cli.humans import humans
 from lmms_eval_tasks.cli.prepare import prepare_app, sample
 from lmms_eval_tasks.cli.report import report
 from lmms_eval_tasks.cli.tiny_vlm import tiny_vlm
@@ -36,6 +38,8 @@ class _Commands(TyperGroup):
 app = typer.Typer(cls=_Commands, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 app.add_typer(prepare_app, name="prepare")
 app.command()(check)
+app.command()(compare)
+app.command()(humans)
 app.command()(sample)
 app.command()(report)
 app.command()(rank)

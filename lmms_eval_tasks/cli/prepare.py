@@ -83,6 +83,23 @@ def prepare_yocausal(
     print_prepared("yocausal", splits)
 
 
+@prepare_app.command("cast_bench")
+def prepare_cast_bench(
+    source: Annotated[
+        str, typer.Option(help="Dataset on the hub, castbench_hf.jsonl, or a folder that holds it.")
+    ] = "wovenbytoyota-vai/CaST-Bench",
+    videos: Annotated[
+        Path | None, typer.Option(help="Folder that holds the clips; scoring saved responses needs none.")
+    ] = None,
+) -> None:
+    """Prepare CaST-Bench; the clips are linked, not copied."""
+    from lmms_eval_tasks.cast_bench.prepare import prepare
+
+    with show_progress() as progress:
+        splits = prepare(source, videos, progress)
+    print_prepared("cast_bench", splits)
+
+
 def sample(
     out: Annotated[Path, typer.Option(help="Folder to write: a new one, or an older sample.", show_default=False)],
     seed: Annotated[int, typer.Option(help="Seed of the scenes.")] = 0,

@@ -15,7 +15,7 @@ def report(
     by: Annotated[str, typer.Option(help="Stratum columns, such as type,difficulty: one run, broken down.")] = "",
     task: Annotated[str, typer.Option(help="Only this task or group.")] = "",
 ) -> None:
-    """Show what runs scored, with 95% intervals and the number of pairs behind each score."""
+    """Show what runs scored, with 95% intervals and how many are behind each score."""
     from lmms_eval_tasks.report import score_tables, stratum_tables
     from lmms_eval_tasks.utils.runs import read_run
 
@@ -26,4 +26,6 @@ def report(
             console.print(table)
     for table in () if by else score_tables(found, task):
         console.print(table)
-    console.print("Scores in percent, with 95% intervals (bootstrap over pairs) and the number of pairs scored.")
+    console.print(
+        "Scores in percent, with 95% bootstrap intervals over pairs, or over clips where no items are paired."
+    )

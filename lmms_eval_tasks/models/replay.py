@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,17 +11,17 @@ from accelerate.utils import gather_object
 from lmms_eval_tasks.hosting import stop_if_any
 from lmms_eval_tasks.models.base import Request, RequestModel
 from lmms_eval_tasks.utils.problems import InputError
-from lmms_eval_tasks.utils.responses import SavedResponses, read_responses
-
-SHOWN = 5
+from lmms_eval_tasks.utils.responses import Asked, SavedResponses, read_responses
+from lmms_eval_tasks.utils.wording import first_names
 
 
 class Replay(RequestModel):
     """Answers every item with the response saved for it.
 
     Args:
-        predictions: A file of ``{"id": item_id, "response": text}`` lines, a sample log of a run of our tasks, or a
-            folder of such files (a run's output path, say).
+        predictions: A file of ``{"id": item_id, "response": text}`` lines or of CaST-Bench's ``{"prompt": text,
+            "predict": text}`` lines, a sample log of a run of our tasks, or a folder of sample logs (a run's output
+            path, say).
         missing: ``error`` stops the run where an item has no saved response; ``unparsed`` gives it an empty one.
         **host: ``batch_size`` and ``device``, as lmms-eval passes them.
     """
@@ -40,28 +41,34 @@ class Replay(RequestModel):
         stop_if_any(problem)
 
     def prepare(self, requests: list[Request]) -> None:
-        """Stop, on all ranks together, where items have no saved response."""
-        lost = sorted(
-            (request.task, request.doc["item_id"])
-            for request in requests
-            if self.saved.find(request.task, request.doc["item_id"]) is None
-        )
+        """Stop, on all ranks together, where items have no saved response or responses no item."""
+        stop_if_any(self.saved.unmatched(self._questions(), self.source) if self.saved.by_asked else None)
+        lost = sorted((request.task, request.doc["item_id"]) for request in requests if self._find(request) is None)
         if self._world_size > 1:
             lost = sorted(gather_object(lost))
         lost = list(dict.fromkeys(lost))
         if not lost or self.allow_missing:
             return
         tasks = ", ".join(dict.fromkeys(task for task, _ in lost))
-        ids = ", ".join(item_id for _, item_id in lost[:SHOWN])
-        more = f", … and {len(lost) - SHOWN} more" if len(lost) > SHOWN else ""
         items = "item has" if len(lost) == 1 else "items have"
         stop_if_any(
             f"{self.source} cannot be replayed: {len(lost)} {items} no saved response (of {tasks}).\n"
-            f"  {ids}{more}\n"
+            f"  {first_names(item_id for _, item_id in lost)}\n"
             "Give the responses of the same task and split, or count these as unparsed:  "
             "--model_args predictions=…,missing=unparsed"
         )
 
     def answer(self, request: Request) -> str:
         """The saved response; empty where there is none and that is allowed."""
-        return self.saved.find(request.task, request.doc["item_id"]) or ""
+        return self._find(request) or ""
+
+    def _find(self, request: Request) -> str | None:
+        own = self.saved.find(request.task, request.doc["item_id"])
+        return own if own is not None else self.saved.find_asked(request.doc["question"], request.doc["options"])
+
+    def _questions(self) -> Iterator[Asked]:
+        """Every question of every task of the run, also those that a limit leaves out; the same on all ranks."""
+        for splits in self.task_dict.values():
+            for table in splits.values():
+                if {"question", "options"} <= set(table.column_names):
+                    yield from map(Asked.of, table["question"], table["options"])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from loguru import logger
 
-from lmms_eval_tasks.hosting import asked_prompt, submissions_dir
+from lmms_eval_tasks.hosting import asked_prompt, session, submissions_dir
 from lmms_eval_tasks.hosting import process_docs as open_table
 from lmms_eval_tasks.utils.choice import NO_CLIP, render_question, score_choice
 from lmms_eval_tasks.utils.denoising import DenoisingResponse, read_denoising
@@ -186,7 +186,7 @@ def vlm_visual(doc: Mapping[str, Any]) -> list[str]:
 
 def vlm_text(doc: Mapping[str, Any], lmms_eval_specific_kwargs: Mapping[str, Any] | None = None) -> str:
     """The prompt: question and lettered options."""
-    return render_question(asked_prompt(lmms_eval_specific_kwargs), doc)
+    return render_question(asked_prompt("yocausal", lmms_eval_specific_kwargs), doc)
 
 
 def vlm_target(doc: Mapping[str, Any]) -> str:
@@ -199,7 +199,9 @@ def vlm_results(doc: Mapping[str, Any], results: list[Any]) -> dict[str, Any]:
     graded = score_choice(doc, results[0] if results else "", stratum=_stratum(doc), official=None)
     credit = None if graded.correct is None else 100.0 if graded.correct else 50.0 * (graded.answered == UNKNOWN)
     kept = {name: value for name, value in graded.fields.items() if not name.startswith("official_")}
-    record = Record.from_json({**graded.to_json(), "fields": {**kept, "human_credit": credit}})
+    record = Record.from_json(
+        {**graded.to_json(), "fields": {**kept, "human_credit": credit, "prompt": session.prompts.get("yocausal")}}
+    )
     share = {"group_id": record.group_id, "correct": record.correct}
     items: dict[str, Any] = {
         "record": record.to_json(),

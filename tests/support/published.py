@@ -10,6 +10,7 @@ from typing import Any
 
 TABLE_6 = "CausalVQA paper Table 6 (paired)"
 TABLE_12 = "CausalVQA paper Table 12 (unpaired)"
+LEADERBOARD = "cast-bench.github.io index.html (commit b8ea9efb57d82900903d82f5979bd897f77c1c99) leaderboard"
 REPRODUCIBILITY = "minimal_video_pairs reproducibility.md"
 # Pairs per subset of MVP-mini: the smallest numbers of which all four-decimal accuracies are exact ratios.
 MVP_MINI_PAIRS = {

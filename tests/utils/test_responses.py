@@ -1,11 +1,12 @@
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from lmms_eval_tasks.utils.problems import InputError
 from lmms_eval_tasks.utils.records import NOT_ASKED
-from lmms_eval_tasks.utils.responses import read_responses
+from lmms_eval_tasks.utils.responses import Asked, prompt_question, read_responses
 
 
 def write(path: Path, *lines: object) -> Path:
@@ -49,12 +50,14 @@ def test_every_bad_line_is_told(tmp_path: Path) -> None:
     path.write_bytes(b'{"id": "q", "response": "A"}\n[1]\nnot json\n\xff\xfe\n{"id": "q", "response": "B"}\n')
     with pytest.raises(InputError) as caught:
         read_responses(path)
+    expected = (
+        "Expected an object with id and response, or with predict and a prompt that has Question: and Options:, "
+        "or a line of a sample log of one of our tasks"
+    )
     assert str(caught.value) == (
         f"{path} cannot be replayed: 4 problems.\n"
-        "  r.jsonl, line 2: Expected an object with id and response, or a line of a sample log of one of our tasks, "
-        "but got '[1]'.\n"
-        "  r.jsonl, line 3: Expected an object with id and response, or a line of a sample log of one of our tasks, "
-        "but got 'not json'.\n"
+        f"  r.jsonl, line 2: {expected}, but got '[1]'.\n"
+        f"  r.jsonl, line 3: {expected}, but got 'not json'.\n"
         "  r.jsonl, line 4: Expected UTF-8 text, but byte 1 of the line is not.\n"
         "  r.jsonl, line 5: Expected one response per item, but q is also at r.jsonl, line 1."
     )
@@ -67,3 +70,102 @@ def test_nothing_to_read(tmp_path: Path) -> None:
         f"{tmp_path} cannot be replayed: Expected a file of responses or a folder of sample logs "
         "(*_samples_*.jsonl), but found none."
     )
+
+
+OFFICIAL = "Watch.\n\nQuestion: {}\n\nOptions:\n{}\n\nReply with JSON."
+
+
+def predicted(question: str, options: str, predict: str) -> dict[str, str]:
+    return {"prompt": OFFICIAL.format(question, options), "predict": predict, "label": "x"}
+
+
+def test_official_lines_are_joined_by_question_and_options(tmp_path: Path) -> None:
+    lines = [predicted("Why?", "A: a\nB: b", "first"), predicted("Why?", "A: a\nB: c", "second")]
+    saved = read_responses(write(tmp_path / "p.jsonl", *lines))
+    assert saved.find_asked("Why?", ["a", "b"]) == "first"
+    assert saved.find_asked(" Why?", ["a", "c"]) == "second"
+    assert saved.find_asked("Why?", ["b", "a"]) is None
+    assert saved.find_asked("What?", ["a", "b"]) is None
+
+
+@pytest.mark.parametrize(
+    "options", ["A: a\nB: b", "A: a\nB: b\nC: \nD: ", "A:  a \r\nB: b", "A: a\nB: b\nC:\nthat was all"]
+)
+def test_options_without_a_text_do_not_count(options: str) -> None:
+    prompt = f"Question: Why?\nOptions:\n{options}"
+    asked = Asked.in_prompt(prompt)
+    assert asked == (
+        Asked.of("Why?", ["a", "b"]) if "that" not in options else Asked.of("Why?", ["a", "b", "that was all"])
+    )
+
+
+def test_an_option_may_go_on_in_the_next_line() -> None:
+    assert Asked.in_prompt("Question: Why\nnot?\n\nOptions:\nA: one\n two\nB: b\n\nC: prose") == Asked.of(
+        "Why not?", ["one two", "b"]
+    )
+
+
+def test_a_prompt_that_asks_nothing_is_told(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"p.jsonl, line 1: Expected an object with .*Question: and Options:"):
+        read_responses(write(tmp_path / "p.jsonl", {"prompt": "Why?\nA: x", "predict": "A"}))
+
+
+def test_a_question_answered_twice_is_told(tmp_path: Path) -> None:
+    lines = [predicted("Why?", "A: a\nB: b", "A"), predicted("Why?", "A: a\nB: b\nC: ", "B")]
+    with pytest.raises(
+        InputError, match=r"line 2: Expected one response per item, but 'Why\?' is also at p.jsonl, line 1"
+    ):
+        read_responses(write(tmp_path / "p.jsonl", *lines))
+
+
+def test_lines_that_match_no_question_are_told(tmp_path: Path) -> None:
+    lines = [
+        predicted("Why?", "A: a\nB: b", "A"),
+        predicted("Why?", "A: a\nB: c", "A"),
+        predicted("What?", "A: a", "A"),
+    ]
+    path = write(tmp_path / "p.jsonl", *lines)
+    saved = read_responses(path)
+    assert saved.unmatched(map(Asked.of, ["Why?", "Why?", "What?"], [["a", "b"], ["a", "c"], ["a"]]), path) is None
+    assert saved.unmatched([Asked.of("Why?", ["a", "b"])], path) == (
+        f"{path} cannot be replayed: 2 problems, no line is joined by its position.\n"
+        "  p.jsonl, line 2: Expected the prompt to ask a question with these options, but got 'Why?'.\n"
+        "  p.jsonl, line 3: Expected the prompt to ask a question of this run's tasks, but got 'What?'."
+    )
+
+
+@pytest.mark.skipif("ORACLES" not in os.environ, reason="ORACLES is not set")
+def test_the_question_is_what_the_official_expression_finds() -> None:
+    expected = json.loads((Path(os.environ["ORACLES"]) / "cast_bench" / "expected.json").read_text("utf-8"))
+    cases = expected["unit_oracles"]["question_regex"]
+    assert len(cases) > 4
+    for prompt, question in cases.items():
+        assert prompt_question(prompt.strip("'").replace("\\n", "\n")) == question, prompt
+
+
+def test_no_line_takes_another_questions_place(tmp_path: Path) -> None:
+    """The official script puts line 1, whose question it does not know, at index 1, over what was joined there."""
+    known = Asked.of("Second?", ["a", "b"])
+    lines = [predicted("Second?", "A: a\nB: b", "A"), predicted("Unknown?", "A: a\nB: b", "B")]
+    path = write(tmp_path / "p.jsonl", *lines)
+    saved = read_responses(path)
+    assert saved.find_asked("Second?", ["a", "b"]) == "A"
+    assert "line 2: " in (saved.unmatched([Asked.of("First?", ["a", "b"]), known], path) or "")
+
+
+def test_a_question_that_was_never_asked_for_evidence_stays_so(tmp_path: Path) -> None:
+    line = {"record": {"item_id": "q", "fields": {"answer_reason": "no clip"}}, "filtered_resps": "A"}
+    assert read_responses(write(tmp_path / "d_samples_one.jsonl", line)).find("one", "q") == NOT_ASKED
+
+
+def test_of_two_runs_in_one_folder_the_latest_is_read(tmp_path: Path) -> None:
+    write(tmp_path / "20261101_samples_one.jsonl", logged("q", filtered_resps="A"))
+    write(tmp_path / "20261102_samples_one.jsonl", logged("q", filtered_resps="B"))
+    assert read_responses(tmp_path).find("one", "q") == "B"
+
+
+def test_two_models_in_one_folder_are_not_mixed(tmp_path: Path) -> None:
+    for model in ("this", "that"):
+        write(tmp_path / model / "20261101_samples_one.jsonl", logged("q", filtered_resps="A"))
+    with pytest.raises(InputError, match="Expected one response per item, but q is also at"):
+        read_responses(tmp_path)

@@ -12,7 +12,7 @@ from lmms_eval_tasks.utils.wording import first_names, quote
     [
         ("left", "`left`"),
         (" left\n", "`left`"),
-        (None, "`None`"),
+        (None, "`null`"),
         ("a" * 60, f"`{'a' * 60}`"),
         ("a" * 61, f"`{'a' * 60}…`"),
     ],

@@ -1,0 +1,37 @@
+"""The facts of CaST-Bench."""
+
+from lmms_eval_tasks.utils.card import Card, Human, SplitFacts
+
+CATEGORIES = (
+    "causal_explanation",
+    "counterfactual_reasoning",
+    "inferential_description",
+    "predictive_anticipation",
+)
+OTHER = "other"
+"""Category of a question whose type `question_types.json` does not know."""
+
+CARD = Card(
+    name="cast_bench",
+    title="CaST-Bench",
+    paper="https://arxiv.org/abs/2605.23216",
+    licence="see the dataset page; clips are from SA-V, under its own licence",
+    homepage="https://cast-bench.github.io",
+    main_metric="accuracy",
+    versions={"cast_bench": "1-A"},
+    splits={"test": SplitFacts(items=2066, groups=2066, clips=1015, answers_withheld=False)},
+    strata_columns=("category",),
+    # A guess among six options; a few questions have four or five, which makes it 16.90 on the public 80.
+    chance={"accuracy": 16.67},
+    human=(
+        Human(
+            metric="accuracy",
+            split="test",
+            percent=91.89,
+            source="a summary of the paper at en.papernotes.org",
+            caveat="second-hand: the paper's own table was not to be had, nor how many people answered what",
+        ),
+    ),
+    hub_id="wovenbytoyota-vai/CaST-Bench",
+    prepare_command="lmms-eval-tasks prepare cast_bench --source castbench_hf.jsonl --videos DIR",
+)

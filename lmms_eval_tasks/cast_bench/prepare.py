@@ -1,0 +1,126 @@
+"""From the released CaST-Bench questions to a prepared table."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lmms_eval_tasks.cast_bench.card import CARD
+from lmms_eval_tasks.cast_bench.released import FILE, read_items
+from lmms_eval_tasks.utils.building import Origin, building
+from lmms_eval_tasks.utils.clips import frame_sizes
+from lmms_eval_tasks.utils.manifest import SplitManifest
+from lmms_eval_tasks.utils.problems import InputError
+from lmms_eval_tasks.utils.progress import Progress, silent
+from lmms_eval_tasks.utils.release import SAMPLE_MARK, LinkedClip
+
+SPLIT = "test"
+CLIP_FOLDERS = ("", "videos")
+
+
+@dataclass(frozen=True)
+class _Source:
+    """A release on this machine: its file of questions, where its clips may lie, and its revision on the hub."""
+
+    questions: Path
+    clip_folders: tuple[Path, ...]
+    revision: str | None = None
+
+
+def prepare(
+    source: str = CARD.hub_id, videos: Path | None = None, progress: Progress = silent
+) -> dict[str, SplitManifest]:
+    """Prepare CaST-Bench.
+
+    Clips that are absent or unreadable do not stop this, nor does their lack altogether: they are listed in the
+    manifest, and a run that needs clips refuses them unless told to skip them. Anything wrong with the questions does,
+    and nothing is written then.
+
+    Args:
+        source: `castbench_hf.jsonl`, a folder that holds it and perhaps the clips, or a dataset on the hub.
+        videos: folder with the clips; by default they are looked for in the source's folder and in `videos` there.
+        progress: told how far the work is.
+
+    Returns:
+        Split name to what was prepared.
+
+    Raises:
+        InputError: there is no such source or folder, or the questions have problems; all are listed.
+    """
+    if videos is not None and not videos.is_dir():
+        raise InputError(f"{CARD.title} cannot be prepared: there is no folder {videos} to take the videos from.")
+    found = _find(source, videos)
+    content = found.questions.read_bytes()
+    rows, problems, warnings = read_items(content)
+    problems.raise_if_any(f"{found.questions.name} cannot be prepared", "nothing was written")
+    paths = {row["clip"]: _clip(row["clip"].removeprefix(f"{SPLIT}/"), found.clip_folders) for row in rows}
+    sizes = frame_sizes([path for path in paths.values() if path], progress, f"{SPLIT}: reading the size of frames")
+    for row in rows:
+        path = paths[row["clip"]]
+        row["width"], row["height"] = (sizes[path] if path else None) or (None, None)
+    clips = {clip: LinkedClip(path) if path else None for clip, path in paths.items()}
+    sample = (found.questions.parent / SAMPLE_MARK).is_file()
+    digests = {FILE: hashlib.sha256(content).hexdigest()}
+    with building(CARD.name) as build:
+        origin = Origin(str(source), digests, sample, found.revision, tuple(warnings))
+        build.add_split(SPLIT, rows, _extra(), clips, origin, progress)
+    return {SPLIT: build.splits[SPLIT]}
+
+
+def _find(source: str, videos: Path | None) -> _Source:
+    path = Path(source).expanduser()
+    given = () if videos is None else (videos.absolute(),)
+    if path.is_file():
+        return _Source(path, given or tuple(path.parent.absolute() / name for name in CLIP_FOLDERS))
+    if path.is_dir():
+        if not (path / FILE).is_file():
+            held = ", ".join(sorted(entry.name for entry in path.iterdir())[:5]) or "nothing"
+            raise InputError(
+                f"{path.name} is not the {CARD.title} release: Expected {FILE} inside, but found {held}. Nothing was "
+                "written."
+            )
+        return _Source(path / FILE, given or tuple(path.absolute() / name for name in CLIP_FOLDERS))
+    if source.count("/") != 1 or path.suffix or source[0] in "./~":
+        raise InputError(f"{path.name} cannot be prepared: there is no file or folder {path}.")
+    snapshot = _download(source, with_clips=videos is None)
+    inside = next(iter(sorted(snapshot.rglob(FILE))), None)
+    if inside is None:
+        raise InputError(f"{CARD.title} cannot be prepared: the dataset {source} on the hub holds no {FILE}.")
+    folders = given or tuple({clip.parent.absolute(): None for clip in sorted(snapshot.rglob("*.mp4"))})
+    return _Source(inside, folders, snapshot.name)
+
+
+def _download(hub_id: str, with_clips: bool) -> Path:
+    """The hub's questions, and its clips where no others were given, as a folder of the hub's own cache."""
+    from huggingface_hub import snapshot_download
+
+    wanted = [FILE, f"*/{FILE}", *(["*.mp4"] if with_clips else [])]
+    try:
+        return Path(snapshot_download(hub_id, repo_type="dataset", allow_patterns=wanted))
+    except Exception as error:  # the hub's client raises what its many layers raise; the reason is what a user needs
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise InputError(
+            f"{CARD.title} cannot be loaded from {hub_id}: {reason}\n"
+            "Remedy: check the name and the connection (`hf auth login` where access is gated), or give --source the "
+            f"file {FILE} or a folder that holds it."
+        ) from error
+
+
+def _clip(name: str, folders: tuple[Path, ...]) -> Path | None:
+    return next((folder / name for folder in folders if (folder / name).is_file()), None)
+
+
+def _extra() -> dict[str, Any]:
+    import pyarrow as pa
+
+    return {
+        "question_type": pa.string(),
+        "category": pa.string(),
+        "scene_category": pa.string(),
+        "evidence": pa.string(),
+        "width": pa.int64(),
+        "height": pa.int64(),
+        "option_kinds": pa.list_(pa.string()),
+    }

@@ -1,0 +1,109 @@
+"""Agreement with the official evaluator on the public questions and two models' public predictions."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from cast_bench import answer_with_truth
+
+from lmms_eval_tasks.cast_bench.metrics import official_overall, official_per_question, score_questions
+from lmms_eval_tasks.utils.boxes import Convention
+from lmms_eval_tasks.utils.grounding import Settings
+from lmms_eval_tasks.utils.records import Record
+
+if "ORACLES" not in os.environ:
+    pytest.skip(
+        "ORACLES is not set: the official evaluator's outputs are not in the repository", allow_module_level=True
+    )
+
+ORACLE = Path(os.environ["ORACLES"]) / "cast_bench"
+EXPECTED = json.loads((ORACLE / "expected.json").read_text("utf-8"))
+Cases = list[tuple[dict[str, Any], str]]
+
+
+@pytest.fixture(scope="module")
+def plain() -> ModuleType:
+    path = Path(__file__).parents[2] / "benchmarks" / "cast_bench_scoring.py"
+    spec = importlib.util.spec_from_file_location("cast_bench_scoring", path)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def predictions(plain: ModuleType) -> dict[str, Cases]:
+    cases = plain.load_cases(ORACLE)
+    return {"sonnet-4.6": cases[:80], "qwen3vl-8b": cases[80:]}
+
+
+def settings_of(run: dict[str, Any]) -> tuple[Settings, Convention]:
+    used = run["settings"]
+    settings = Settings(used["eps_overlap"], used["tau_t"], used["tau_st"], used["use_coverage_aware_score"])
+    return settings, Convention(used["bbox_format"])
+
+
+def score(plain: ModuleType, cases: Cases, settings: Settings, convention: Convention) -> list[Record]:
+    asked = [(plain.our_question(str(index), row), text) for index, (row, text) in enumerate(cases)]
+    return list(score_questions(asked, settings, convention))
+
+
+@pytest.mark.parametrize(
+    "run", EXPECTED["runs"], ids=lambda run: f"{run['model']}-{list(run['settings'].values())[:5]}"
+)
+def test_every_official_metric(run: dict[str, Any], plain: ModuleType, predictions: dict[str, Cases]) -> None:
+    settings, convention = settings_of(run)
+    records = score(plain, predictions[run["model"]], settings, convention)
+    assert official_overall(records, settings, "")["overall_per_qa"] == pytest.approx(run["overall_per_qa"], abs=1e-9)
+    rows = [official_per_question(record) for record in records]
+    totals = {name: sum(row[name] for row in rows) for name in ("tp", "fp", "fn")}
+    assert totals == run.get("totals", totals)
+
+
+@pytest.mark.parametrize(
+    "run", EXPECTED["runs"], ids=lambda run: f"{run['model']}-{list(run['settings'].values())[:5]}"
+)
+def test_every_question(run: dict[str, Any], plain: ModuleType, predictions: dict[str, Cases]) -> None:
+    settings, convention = settings_of(run)
+    cases = predictions[run["model"]]
+    for record, (row, text) in zip(score(plain, cases, settings, convention), cases, strict=True):
+        second_opinion = plain.plain_score(
+            row,
+            text,
+            settings.eps_overlap,
+            settings.tau_t,
+            settings.tau_st,
+            settings.coverage_aware,
+            swapped=convention is Convention.YXYX_PX,
+        )
+        ours = official_per_question(record)
+        assert {
+            "qa_temporal_r1_tau": ours["temporal"]["r1_tau"],
+            "qa_temporal_m_tiou_tponly": ours["temporal"]["m_tiou_tponly"],
+            "qa_temporal_m_tiou_pergt": ours["temporal"]["m_tiou_pergt"],
+            "qa_st_r1_tau_st": ours["spatiotemporal"]["r1_tau_st"],
+            "qa_st_m_viou_tponly": ours["spatiotemporal"]["m_viou_tponly"],
+            "qa_st_m_viou_pergt": ours["spatiotemporal"]["m_viou_pergt"],
+            "qa_accuracy": ours["qa6"]["qa_accuracy"],
+            "qa_faithful_answer_accuracy": ours["qa6"]["faithful_answer_accuracy"],
+            "qa_spurious_answer_rate": ours["qa6"]["spurious_answer_rate"],
+            **{name: ours[name] for name in ("tp", "fp", "fn")},
+        } == pytest.approx(second_opinion, abs=1e-12), record.item_id
+
+
+@pytest.mark.parametrize(("name", "eps"), [("eps1", 1), ("eps2", 2)])
+def test_the_truth_as_prediction(name: str, eps: int, plain: ModuleType, predictions: dict[str, Cases]) -> None:
+    cases = [(row, answer_with_truth(row)) for row, _ in predictions["sonnet-4.6"]]
+    settings = Settings(eps_overlap=eps)
+    overall = official_overall(score(plain, cases, settings, Convention.XYXY_PX), settings, "")["overall_per_qa"]
+    assert overall == pytest.approx(EXPECTED["gt_as_prediction_ceiling"][name], abs=1e-9)
+    assert round(overall["qa_temporal_m_tiou_pergt"], 5) == 0.98542
+    assert round(overall["qa_st_m_viou_pergt"], 5) == 0.96376

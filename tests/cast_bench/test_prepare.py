@@ -1,0 +1,278 @@
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cast_bench import EVIDENCE, ROW, row, write_release
+from hypothesis import given
+from hypothesis import strategies as st
+from raw_releases import contents
+from releases import write_clip
+
+from lmms_eval_tasks.cast_bench.card import CATEGORIES
+from lmms_eval_tasks.cast_bench.prepare import prepare
+from lmms_eval_tasks.cast_bench.released import question_types, read_items
+from lmms_eval_tasks.utils.home import clip_path, load_table, read_manifest
+from lmms_eval_tasks.utils.problems import InputError
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("LMMS_EVAL_TASKS_MISSING", raising=False)
+    return tmp_path / "home"
+
+
+def refusal(source: Path, tmp_path: Path) -> str:
+    """The message of a prepare that must fail, with the test's folder as `~`."""
+    with pytest.raises(InputError) as caught:
+        prepare(str(source))
+    return str(caught.value).replace(str(tmp_path), "~")
+
+
+def test_a_release_with_its_clips(tmp_path: Path) -> None:
+    rows = [
+        ROW,
+        row(video="sav_000002.mp4", answer="A"),
+        row(question="What then?", options={**ROW["options"], "E": ""}),
+    ]
+    write_release(tmp_path / "release", rows)
+    write_clip(tmp_path / "release" / "videos" / "sav_000001.mp4", size=64)
+    prepared = prepare(str(tmp_path / "release"))["test"]
+    assert (prepared.rows, prepared.groups, prepared.clips, prepared.answers_withheld) == (3, 3, 2, False)
+    first, other, second = load_table("cast_bench", "test", require_clips=False).to_list()
+    assert first == {
+        "item_id": "sav_000001_1",
+        "group_id": "sav_000001_1",
+        "question": "Why does the ball roll?",
+        "options": ["It was kicked.", "It was thrown.", "The wind blew.", "The ground tilts."],
+        "answer": "B",
+        "clip": "test/sav_000001.mp4",
+        "clip_present": True,
+        "question_type": "Why (Causal Reasons)",
+        "category": "causal_explanation",
+        "scene_category": "Park",
+        "evidence": ROW["evidence"],
+        "width": 64,
+        "height": 64,
+        "option_kinds": None,
+    }
+    assert (other["item_id"], other["clip_present"], other["width"], other["height"]) == (
+        "sav_000002_1", False, None, None,
+    )  # fmt: skip
+    assert second["item_id"] == "sav_000001_2"
+    assert clip_path("cast_bench", "test/sav_000001.mp4").is_symlink()
+
+
+@pytest.mark.parametrize("shape", ["file", "folder", "videos"])
+def test_clips_are_found_where_they_lie(tmp_path: Path, shape: str) -> None:
+    file = write_release(tmp_path / "release", [ROW])
+    folder = {"file": tmp_path / "release", "folder": tmp_path / "release" / "videos", "videos": tmp_path / "else"}[
+        shape
+    ]
+    write_clip(folder / "sav_000001.mp4")
+    source = file if shape == "file" else file.parent
+    prepare(str(source), tmp_path / "else" if shape == "videos" else None)
+    assert load_table("cast_bench", "test")["clip_present"] == [True]
+
+
+def test_no_clip_at_all_is_no_hindrance(tmp_path: Path) -> None:
+    prepare(str(write_release(tmp_path / "release", [ROW])))
+    assert load_table("cast_bench", "test", require_clips=False)["clip_present"] == [False]
+    with pytest.raises(InputError, match="1 of 1 clips are missing"):
+        load_table("cast_bench", "test")
+
+
+def test_the_same_release_gives_the_same_bytes(tmp_path: Path, home: Path) -> None:
+    source = str(write_release(tmp_path / "release", [ROW, row(video="sav_000002.mp4")]))
+    prepare(source)
+    before = contents(home / "cast_bench")
+    prepare(source)
+    assert contents(home / "cast_bench") == before
+
+
+def test_every_problem_is_told_at_once_and_nothing_is_written(tmp_path: Path, home: Path) -> None:
+    rows: list[object] = [
+        ROW,
+        b"not json",
+        [1],
+        row(video="../x.mp4", question=" "),
+        row(options={"A": "a", "B": "b", "C": "c"}, answer="C"),
+        row(options={"A": "a", "B": "b", "D": "d", "E": "e"}),
+        row(options="abcd"),
+        row(answer="E"),
+        row(answer="b"),
+        {**ROW, "evidence": "[{"},
+        {**ROW, "evidence": {"a": 1}},
+        row({"evidence_end_time": "later"}, {"evidence_start_time": "00:05"}, {"evidence_instance_id": ""}),
+        row({"bboxes_in_range": {"0": [1, 2, 3]}}, {"bboxes_in_range": {"now": [1, 2, 3, 4]}}),
+        row({"bboxes_in_range": {"0": "[1, 2, NaN, 4]"}}, {"bboxes_in_range": [1, 2, 3, 4]}),
+        {name: value for name, value in ROW.items() if name not in ("video", "options", "evidence")},
+        row(distractor_types={"A": "funny"}),
+    ]
+    source = write_release(tmp_path / "release", rows)
+    where = "castbench_hf.jsonl, line"
+    assert refusal(source, tmp_path) == (
+        "castbench_hf.jsonl cannot be prepared: 20 problems, nothing was written.\n"
+        f"  {where} 2: Expected a JSON object in UTF-8, but got: Expecting value: line 1 column 1 (char 0).\n"
+        f"  {where} 3: Expected a JSON object, but got `[1]`.\n"
+        f"  {where} 4 (../x.mp4): Expected video to name a file, but got `../x.mp4`.\n"
+        f"  {where} 4 (../x.mp4): Expected a question, but got ``.\n"
+        f"  {where} 5 (sav_000001.mp4): Expected 4 to 6 options, but got 3.\n"
+        f"  {where} 6 (sav_000001.mp4): Expected a text for each option from A on, but got "
+        '`{"A": "a", "B": "b", "D": "d", "E": "e"}`.\n'
+        f"  {where} 7 (sav_000001.mp4): Expected options as an object from letter to text, but got `abcd`.\n"
+        f"  {where} 8 (sav_000001.mp4): Expected answer to be one of A, B, C, D, but got `E`.\n"
+        f"  {where} 9 (sav_000001.mp4): Expected answer to be one of A, B, C, D, but got `b`.\n"
+        f"  {where} 10 (sav_000001.mp4): Expected evidence to be JSON, but got: Expecting property name enclosed in "
+        "double quotes: line 1 column 3 (char 2).\n"
+        f"  {where} 11 (sav_000001.mp4): Expected evidence to be a list, but got "
+        '`{"a": 1}`.\n'
+        f"  {where} 12 (sav_000001.mp4), evidence 1: Expected evidence times mm:ss, the end not before the start, but "
+        "got `00:00` to `later`.\n"
+        f"  {where} 12 (sav_000001.mp4), evidence 2: Expected evidence times mm:ss, the end not before the start, but "
+        "got `00:05` to `00:02`.\n"
+        f"  {where} 12 (sav_000001.mp4), evidence 3: Expected evidence_instance_id to name an instance, but got an "
+        "empty text.\n"
+        f"  {where} 13 (sav_000001.mp4), evidence 1: Expected a box [x1, y1, x2, y2] at second 0, but got "
+        "`[1, 2, 3]`.\n"
+        f"  {where} 13 (sav_000001.mp4), evidence 2: Expected the keys of bboxes_in_range to be seconds, but got "
+        "`now`.\n"
+        f"  {where} 14 (sav_000001.mp4), evidence 1: Expected a box [x1, y1, x2, y2] at second 0, but got "
+        "`[1, 2, NaN, 4]`.\n"
+        f"  {where} 14 (sav_000001.mp4), evidence 2: Expected bboxes_in_range in the released form, but got "
+        "`[1, 2, 3, 4]` (Input should be a valid dictionary).\n"
+        f"  {where} 15 (no video): Expected video to name a file, but got `null`.\n"
+        f"  {where} 15 (no video): Expected options as an object from letter to text, but got `null`.\n"
+        "  … and 2 more"
+    ).replace("20 problems", "22 problems")
+    assert not home.exists()
+
+
+def test_some_answers_withheld_and_some_not(tmp_path: Path) -> None:
+    source = write_release(tmp_path / "release", [ROW, row(answer=None)])
+    assert refusal(source, tmp_path) == (
+        "castbench_hf.jsonl cannot be prepared: 1 problem, nothing was written.\n"
+        "  castbench_hf.jsonl: Expected answers to all questions or to none, but line 1 has one and line 2 lacks one. "
+        "Remedy: use the file as it was released."
+    )
+    assert prepare(str(write_release(tmp_path / "withheld", [row(answer=None)])))["test"].answers_withheld
+
+
+def test_what_is_no_release(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    assert refusal(tmp_path / "empty", tmp_path) == (
+        "empty is not the CaST-Bench release: Expected castbench_hf.jsonl inside, but found nothing. Nothing was "
+        "written."
+    )
+    assert refusal(tmp_path / "gone.jsonl", tmp_path) == (
+        "gone.jsonl cannot be prepared: there is no file or folder ~/gone.jsonl."
+    )
+    with pytest.raises(InputError, match=r"there is no folder .* to take the videos from"):
+        prepare(str(write_release(tmp_path / "release", [ROW])), tmp_path / "gone")
+    assert refusal(write_release(tmp_path / "none", []), tmp_path).endswith("Expected questions, but got none.")
+
+
+def test_the_hub_is_asked_for_questions_and_for_clips_that_nobody_gave(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    revision = "0123456789abcdef0123456789abcdef01234567"
+    write_release(tmp_path / "hub" / revision / "data", [ROW])
+    write_clip(tmp_path / "hub" / revision / "clips" / "sav_000001.mp4")
+    asked: list[tuple[str, Any]] = []
+
+    def download(hub_id: str, repo_type: str, allow_patterns: list[str]) -> str:
+        asked.append((hub_id, "*.mp4" in allow_patterns))
+        return str(tmp_path / "hub" / revision)
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", download)
+    prepare()
+    assert load_table("cast_bench", "test")["clip_present"] == [True]
+    assert read_manifest("cast_bench").splits["test"].revision == revision
+    prepare("someone/CaST-Bench", tmp_path / "hub")
+    assert asked == [("wovenbytoyota-vai/CaST-Bench", True), ("someone/CaST-Bench", False)]
+
+    def fail(*_: Any, **__: Any) -> str:
+        raise OSError("no such dataset\nmore")
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", fail)
+    with pytest.raises(InputError) as caught:
+        prepare()
+    assert str(caught.value).splitlines()[0] == (
+        "CaST-Bench cannot be loaded from wovenbytoyota-vai/CaST-Bench: no such dataset"
+    )
+
+
+def test_what_is_odd_is_told_and_prepared(tmp_path: Path) -> None:
+    rows = [
+        ROW,
+        ROW,
+        row(question_type="Whence"),
+        row(question="Other?", options={**ROW["options"], "D": "It was kicked."}),
+    ]
+    warnings = prepare(str(write_release(tmp_path / "release", rows)))["test"].warnings
+    assert list(warnings[:3]) == [
+        "Questions of a type that belongs to no known category: 1 (`Whence` 1). They count overall and in no category.",
+        "Questions asked more than once: 1, such as `Why does the ball roll?`. They are scored one by one here; the "
+        "official script joins by the question alone and keeps the last.",
+        "Questions with two options of the same text: 1, such as sav_000001_4.",
+    ]
+    assert load_table("cast_bench", "test", require_clips=False)["item_id"] == [f"sav_000001_{n}" for n in (1, 2, 3, 4)]
+
+
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from([*ROW, *EVIDENCE, "A", "0"]), inner),
+    max_leaves=8,
+)
+
+
+@given(changes=st.dictionaries(st.sampled_from([*ROW, "distractor_types"]), anything), evidence=st.lists(anything))
+def test_any_row_is_read_or_told(changes: dict[str, Any], evidence: list[Any]) -> None:
+    for released in (
+        {**ROW, **changes},
+        {**ROW, "evidence": json.dumps(evidence)},
+        row(*[{"bboxes_in_range": changes}]),
+    ):
+        items, problems, _ = read_items(json.dumps(released).encode())
+        assert bool(items) != bool(len(problems))
+
+
+@given(content=st.binary(max_size=64))
+def test_any_bytes_are_read_or_told(content: bytes) -> None:
+    _, problems, _ = read_items(content)
+    assert len(problems)
+
+
+def test_kinds_of_options_where_they_are_released(tmp_path: Path) -> None:
+    kinds = {"A": "Text based", "C": "near_miss", "D": "video-based"}
+    prepare(str(write_release(tmp_path / "release", [row(distractor_types=kinds)])))
+    (found,) = load_table("cast_bench", "test", require_clips=False)["option_kinds"]
+    assert found == ["text-based", None, "near-miss", "video-based"]
+
+
+def test_types_map_to_the_four_categories() -> None:
+    assert set(question_types().values()) == set(CATEGORIES)
+
+
+@pytest.mark.skipif("ORACLES" not in os.environ, reason="ORACLES is not set")
+def test_the_public_questions(tmp_path: Path) -> None:
+    source = Path(os.environ["ORACLES"]) / "cast_bench" / "castbench_hf.jsonl"
+    prepared = prepare(str(source))["test"]
+    assert (prepared.rows, prepared.clips) == (80, 56)
+    assert [warning for warning in prepared.warnings if warning.startswith("Questions")] == []
+    table = load_table("cast_bench", "test", require_clips=False)
+    expected = json.loads((source.parent / "expected.json").read_text("utf-8"))["gt_stats"]
+    assert Counter(table["question_type"]) == expected["question_type"]
+    assert len(expected["question_type"]) == 17
+    assert Counter(table["category"]) == {
+        "causal_explanation": 29,
+        "inferential_description": 25,
+        "counterfactual_reasoning": 13,
+        "predictive_anticipation": 13,
+    }
+    assert EVIDENCE.keys() == json.loads(table["evidence"][0])[0].keys()
