@@ -9,6 +9,7 @@ import pytest
 from raw_releases import QUESTION, mvp_pair, write_metadata, write_snapshot
 from releases import write_clip
 from typer.testing import CliRunner
+from yocausal_world import write_release
 
 import lmms_eval_tasks
 from lmms_eval_tasks.cli import app
@@ -197,6 +198,7 @@ def test_sample_is_written_and_prepared(tmp_path: Path, monkeypatch: pytest.Monk
         for split in ("mini", "full"):
             write_snapshot(paths.mvp_snapshot.parent, split, {})
         (paths.mvp_snapshot / "SAMPLE.json").write_text("{}")
+        write_release(paths.yocausal, pairs=1)
         return paths
 
     monkeypatch.setattr("lmms_eval_tasks.sample.build.build_sample", build)
@@ -209,6 +211,7 @@ def test_sample_is_written_and_prepared(tmp_path: Path, monkeypatch: pytest.Monk
         "causalvqa, debug: 2 items in 1 groups, with answers",
         "mvp, mini: 8 items in 4 groups, with answers",
         "mvp, full: 8 items in 4 groups, with answers",
+        "yocausal, test: 4 items in 4 groups, with answers",
     ]
 
 

@@ -52,13 +52,13 @@ def clip_path(benchmark: str, clip: str) -> Path:
     return benchmark_dir(benchmark) / "videos" / clip
 
 
-def media_path(benchmark: str, row: Mapping[str, Any]) -> Path:
-    """A video that can be opened for a row: its clip, or a short black one where the clip is missing.
+def media_path(benchmark: str, row: Mapping[str, Any], column: str = "clip") -> Path:
+    """A video that can be opened for a row: the clip of a column, or a short black one where the row lacks a clip.
 
     Models end the whole run on a video that is not there, so a row that will be *unscored* still needs one to show.
     """
     if row["clip_present"]:
-        return clip_path(benchmark, row["clip"])
+        return clip_path(benchmark, row[column])
     return benchmark_dir(benchmark) / PLACEHOLDER
 
 
@@ -123,7 +123,7 @@ def load_table(benchmark: str, split: str, require_clips: bool = True) -> datase
     if not search.told:
         logger.warning(report.splitlines()[0])
         search.told = True
-    present = pa.array([clip not in absent for clip in table.column("clip").to_pylist()])
+    present = pa.array([absent.keys().isdisjoint(clips) for clips in clips_of_rows(benchmark, table)])
     at = table.schema.get_field_index("clip_present")
     return datasets.Dataset(table.set_column(at, table.schema.field(at), present))
 
@@ -174,16 +174,20 @@ def absent_clips(benchmark: str, split: str, table: pyarrow.Table) -> dict[str, 
     Returns:
         Clip to the part of the release that it belongs to (its `source`, else the split), in the table's order.
     """
-    clips = table.column("clip").to_pylist()
-    sources = clip_sources(split, table)
+    missing = {entry.clip for entry in read_manifest(benchmark).splits[split].missing}
     absent: dict[str, str] = {}
-    gone: dict[str, bool] = {}
-    for clip, present, source in zip(clips, table.column("clip_present").to_pylist(), sources, strict=True):
-        if clip not in gone:
-            gone[clip] = not present or not clip_path(benchmark, clip).is_file()
-        if gone[clip]:
-            absent[clip] = source
+    seen: set[str] = set()
+    for clips, source in zip(clips_of_rows(benchmark, table), clip_sources(split, table), strict=True):
+        for clip in clips:
+            if clip not in seen and (clip in missing or not clip_path(benchmark, clip).is_file()):
+                absent[clip] = source
+            seen.add(clip)
     return absent
+
+
+def clips_of_rows(benchmark: str, table: pyarrow.Table) -> list[tuple[str, ...]]:
+    """For each row, the clips that it names, in the order of the card's clip columns."""
+    return list(zip(*(table.column(name).to_pylist() for name in read_card(benchmark).clip_columns), strict=True))
 
 
 def missing_report(benchmark: str, split: str, facts: SplitManifest, absent: Mapping[str, str]) -> str:

@@ -15,6 +15,7 @@ from lmms_eval_tasks.cli.humans import humans
 from lmms_eval_tasks.cli.prepare import prepare_app, sample
 from lmms_eval_tasks.cli.report import report
 from lmms_eval_tasks.cli.tiny_vlm import tiny_vlm
+from lmms_eval_tasks.cli.yocausal import label_app, rank
 
 
 class _Commands(TyperGroup):
@@ -41,6 +42,8 @@ app.command()(compare)
 app.command()(humans)
 app.command()(sample)
 app.command()(report)
+app.command()(rank)
+app.add_typer(label_app, name="label")
 app.command("tiny-vlm")(tiny_vlm)
 
 

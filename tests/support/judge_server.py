@@ -1,0 +1,167 @@
+"""A judge on loopback that speaks OpenAI's protocol and does, request by request, what a test scripts."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any
+
+MODEL = "judge-on-loopback-2026"
+
+
+@dataclass(frozen=True)
+class Say:
+    """Reply with a text."""
+
+    text: str
+    delay: float = 0.0
+
+
+@dataclass(frozen=True)
+class Fail:
+    """Reply with an error status."""
+
+    status: int
+    headers: Mapping[str, str] = field(default_factory=dict)
+    code: str | None = None
+
+
+@dataclass(frozen=True)
+class Raw:
+    """Reply with a body that is not OpenAI's protocol."""
+
+    body: str
+
+
+@dataclass(frozen=True)
+class Drop:
+    """Close the connection without a reply."""
+
+
+@dataclass(frozen=True)
+class Hold:
+    """Keep the connection open, without a reply, until the server stops."""
+
+
+Action = Say | Fail | Raw | Drop | Hold
+Script = Callable[[str, int], Action]
+"""What to do about a prompt, given how many times the same prompt was asked before."""
+
+
+def in_turn(actions: Iterable[Action]) -> Script:
+    """One action per request of a prompt, the last one for all further ones."""
+    listed = list(actions)
+    return lambda prompt, before: listed[min(before, len(listed) - 1)]
+
+
+class JudgeServer:
+    """The server; `script` may be changed while it runs.
+
+    Attributes:
+        bodies: Every request's body, in the order of arrival.
+        asked: Requests by prompt.
+        paid: Replies with a text that were wholly sent, by prompt.
+        most_at_once: Most requests that were under way at the same time.
+    """
+
+    def __init__(self, script: Script) -> None:
+        self.script = script
+        self.bodies: list[dict[str, Any]] = []
+        self.asked: Counter[str] = Counter()
+        self.paid: Counter[str] = Counter()
+        self.most_at_once = 0
+        self.changed = threading.Condition()
+        self._under_way = 0
+        self._stopping = threading.Event()
+        self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._http.daemon_threads = True
+        self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._http.server_port}/v1"
+
+    def wait_until(self, reached: Callable[[], bool], timeout: float = 60.0) -> None:
+        with self.changed:
+            assert self.changed.wait_for(reached, timeout), "the judge's server waited in vain"
+
+    def __enter__(self) -> JudgeServer:
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._stopping.set()
+        self._http.shutdown()
+        self._http.server_close()
+
+    def _begin(self, body: dict[str, Any]) -> tuple[str, Action]:
+        content = body["messages"][-1]["content"]
+        prompt = content if isinstance(content, str) else content[0]["text"]
+        with self.changed:
+            before = self.asked[prompt]
+            self.bodies.append(body)
+            self.asked[prompt] += 1
+            self._under_way += 1
+            self.most_at_once = max(self.most_at_once, self._under_way)
+            self.changed.notify_all()
+            return prompt, self.script(prompt, before)
+
+    def _end(self, prompt: str, paid: bool) -> None:
+        with self.changed:
+            self._under_way -= 1
+            self.paid[prompt] += paid
+            self.changed.notify_all()
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                prompt, action = server._begin(body)
+                paid = False
+                try:
+                    paid = self._act(action)
+                except OSError:
+                    pass
+                finally:
+                    server._end(prompt, paid)
+
+            def _act(self, action: Action) -> bool:
+                if isinstance(action, Say):
+                    if server._stopping.wait(action.delay):
+                        return False
+                    choice = {"index": 0, "finish_reason": "stop"}
+                    message = {"role": "assistant", "content": action.text}
+                    whole = {"id": "1", "object": "chat.completion", "created": 0, "model": MODEL}
+                    self._write(200, json.dumps({**whole, "choices": [{**choice, "message": message}]}), {})
+                    return True
+                if isinstance(action, Fail):
+                    error = {"message": "scripted", "type": "scripted", "code": action.code}
+                    self._write(action.status, json.dumps({"error": error}), action.headers)
+                elif isinstance(action, Raw):
+                    self._write(200, action.body, {})
+                else:
+                    if isinstance(action, Hold):
+                        server._stopping.wait()
+                    self.close_connection = True
+                return False
+
+            def _write(self, status: int, body: str, headers: Mapping[str, str]) -> None:
+                data = body.encode()
+                self.send_response(status)
+                for name, value in {"Content-Type": "application/json", **headers}.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            def log_message(self, format: str, *args: object) -> None:
+                pass
+
+        return Handler
