@@ -4,6 +4,15 @@ import numpy as np
 import pytest
 from small_clips import falling_ball, write_pair
 
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Every test of this folder runs a network, if a tiny one."""
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.model)
+
 
 @pytest.fixture(scope="session")
 def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> Path:
