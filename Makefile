@@ -2,21 +2,23 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-PACKAGED := $(shell find lmms_eval_tasks utils prompts -type f -not -name '*.pyc') setup.cfg pyproject.toml README.md
+PACKAGED := $(sort $(shell find lmms_eval_tasks utils prompts -type f -not -name '*.pyc')) setup.cfg pyproject.toml README.md
 # The checkout shadows the installed package where it is the current folder, and checks are made on what users get.
 AWAY := cd tests &&
 TOP := $(CURDIR)
+# A file's tests share their fixtures, so they stay together; two run at a time.
+PYTEST = $(AWAY) "$(TOP)/$(BIN)/pytest" --rootdir "$(TOP)" -c "$(TOP)/pyproject.toml" -n 2 --dist loadfile
 
-.PHONY: demo test quick lint install wheel clean
+.PHONY: demo test quick lint install wheel clean always
 
 demo: install
 	PATH="$(TOP)/$(BIN):$$PATH" examples/demo.sh demo
 
 test: lint
-	$(AWAY) "$(TOP)/$(BIN)/pytest" --rootdir "$(TOP)" -c "$(TOP)/pyproject.toml" .
+	$(PYTEST) .
 
 quick: install
-	$(AWAY) "$(TOP)/$(BIN)/pytest" --rootdir "$(TOP)" -c "$(TOP)/pyproject.toml" -m "not host" .
+	$(PYTEST) -m "not host and not model" .
 
 lint: install
 	$(BIN)/ruff check .
@@ -29,10 +31,14 @@ wheel: $(VENV)/.dependencies
 	rm -rf build dist
 	$(BIN)/python -m build --wheel --outdir dist .
 
-$(VENV)/.package: $(VENV)/.dependencies $(PACKAGED)
+$(VENV)/.package: $(VENV)/.dependencies $(VENV)/.packaged $(PACKAGED)
 	rm -rf build
 	$(BIN)/pip install --quiet --no-deps --force-reinstall .
 	touch $@
+
+# Names alone: newer only when a file has come or gone, which no date of the files that are left tells.
+$(VENV)/.packaged: always | $(VENV)/.dependencies
+	@printf '%s\n' $(PACKAGED) | cmp -s - $@ || printf '%s\n' $(PACKAGED) > $@
 
 $(VENV)/.dependencies: setup.cfg
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

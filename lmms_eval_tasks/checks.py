@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from lmms_eval_tasks.utils.card import read_card
 from lmms_eval_tasks.utils.clips import unreadable
 from lmms_eval_tasks.utils.counts import Count, counts
-from lmms_eval_tasks.utils.home import absent_clips, clip_path, clip_sources, read_table, skip_missing
+from lmms_eval_tasks.utils.home import absent_clips, clip_path, clip_sources, clips_of_rows, read_table, skip_missing
 from lmms_eval_tasks.utils.manifest import SplitManifest
 from lmms_eval_tasks.utils.progress import Progress, silent
 
@@ -81,7 +81,8 @@ def check_split(benchmark: str, split: str, decode: bool = False, progress: Prog
     """
     table, facts = read_table(benchmark, split)
     missing = absent_clips(benchmark, split, table)
-    paths = {clip_path(benchmark, clip): clip for clip in table.column("clip").to_pylist() if clip not in missing}
+    clips = (clip for clips in clips_of_rows(benchmark, table) for clip in clips)
+    paths = {clip_path(benchmark, clip): clip for clip in clips if clip not in missing}
     what = f"{benchmark}, {split}: {'decoding' if decode else 'opening'} clips"
     broken = [paths[path] for path in unreadable(paths, decode, progress, what)]
     known = {entry.clip for entry in facts.missing if entry.reason == "unreadable"}
@@ -89,7 +90,7 @@ def check_split(benchmark: str, split: str, decode: bool = False, progress: Prog
         split,
         facts,
         tuple(counts(read_card(benchmark), split, table)),
-        tuple(count_clips(split, table, missing.keys() - known, {*known, *broken})),
+        tuple(count_clips(benchmark, split, table, missing.keys() - known, {*known, *broken})),
         tuple(missing),
         tuple(broken),
     )
@@ -104,14 +105,15 @@ def prepared_clips(benchmark: str, split: str) -> list[ClipCount]:
     table, facts = read_table(benchmark, split)
     reasons = {entry.clip: entry.reason for entry in facts.missing}
     absent = {clip for clip, reason in reasons.items() if reason == "absent"}
-    return count_clips(split, table, absent, reasons.keys() - absent)
+    return count_clips(benchmark, split, table, absent, reasons.keys() - absent)
 
 
 def count_clips(
-    split: str, table: pyarrow.Table, absent: Collection[str], unreadable: Collection[str]
+    benchmark: str, split: str, table: pyarrow.Table, absent: Collection[str], unreadable: Collection[str]
 ) -> list[ClipCount]:
     """Distinct clips, absent ones and unreadable ones per part of the release, in alphabetical order."""
-    source_of = dict(zip(table.column("clip").to_pylist(), clip_sources(split, table), strict=True))
+    rows = zip(clips_of_rows(benchmark, table), clip_sources(split, table), strict=True)
+    source_of = {clip: source for clips, source in rows for clip in clips}
     total = Counter(source_of.values())
     lost = Counter(source for clip, source in source_of.items() if clip in absent)
     bad = Counter(source for clip, source in source_of.items() if clip in unreadable)

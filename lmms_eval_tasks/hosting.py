@@ -28,17 +28,20 @@ class Session:
         clips_needed: False where the model that runs never looks at a clip, so that none has to be there.
         model: The model that runs, once it is loaded; None before and where the host does not tell.
         configurations: What a benchmark's tasks read from their configuration and need again when scoring.
+        prompts: Benchmark to the signature of the prompt that its items were asked with, for their records.
     """
 
     clips_needed: bool = True
     model: Any = None
     configurations: dict[str, Any] = field(default_factory=dict)
+    prompts: dict[str, str] = field(default_factory=dict)
 
     def start(self, clips_needed: bool) -> None:
         """A new run begins: forget the last one."""
         self.clips_needed = clips_needed
         self.model = None
         self.configurations.clear()
+        self.prompts.clear()
 
 
 session = Session()
@@ -155,16 +158,20 @@ def tell_submission(path: Path, rows: int, expected: int, empty: int) -> None:
 
 
 def asked_prompt(
+    benchmark: str,
     kwargs: Mapping[str, Any] | None,
     official: Callable[[], Prompt] | None = None,
     fields: frozenset[str] = QUESTION_AND_OPTIONS,
 ) -> Prompt:
-    """`choose_prompt`, ending the run with its message where there is no such prompt.
+    """`choose_prompt`, kept for the records of the benchmark's items.
 
     Raises:
-        SystemExit: with that message; lmms-eval would print a traceback and end with status 0.
+        SystemExit: where there is no such prompt, with its message; lmms-eval would print a traceback and end with
+            status 0.
     """
     try:
-        return choose_prompt(kwargs, official, fields)
+        prompt = choose_prompt(kwargs, official, fields)
     except InputError as error:
         raise SystemExit(f"\n{error}") from None
+    session.prompts[benchmark] = prompt.signature
+    return prompt

@@ -25,6 +25,7 @@ MODELS = {
     "random_answer": "RandomAnswer",
     "replay": "Replay",
     "sample_solver": "SampleSolver",
+    "video_diffusion": "VideoDiffusion",
 }
 CLIPLESS = frozenset({"constant_answer", "random_answer", "replay"})
 

@@ -86,7 +86,9 @@ def check_host_command(options: argparse.Namespace) -> None:
 def module_source(module: str) -> str:
     spec = importlib.util.find_spec(module)
     assert spec is not None and spec.origin is not None
-    return Path(spec.origin).read_text(encoding="utf-8")
+    file = Path(spec.origin)
+    files = sorted(file.parent.glob("*.py")) if file.name == "__init__.py" else [file]
+    return "".join(path.read_text(encoding="utf-8") for path in files)
 
 
 def check_own_command(words: list[str]) -> None:

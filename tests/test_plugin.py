@@ -15,6 +15,8 @@ TASKS = {
     "causalvqa": "tag",
     "causalvqa_paired": "task",
     "causalvqa_debug_paired": "task",
+    "yocausal": "task",
+    "yocausal_vlm": "task",
     "cast_bench": "task",
     "cast_bench_open": "task",
     "mvp": "group",

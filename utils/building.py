@@ -52,7 +52,7 @@ class Build:
         self,
         split: str,
         rows: Sequence[Mapping[str, Any]],
-        extra: Mapping[str, pyarrow.DataType],
+        extra: Mapping[str, pyarrow.DataType | str],
         clips: Mapping[str, Clip | None],
         origin: Origin,
         progress: Progress = silent,
@@ -61,8 +61,8 @@ class Build:
 
         Args:
             split: name of the split.
-            rows: one mapping per item with item_id, group_id, question, options, answer and clip, and the extra
-                columns; members of a group adjacent.
+            rows: one mapping per item with item_id, group_id, question, options, answer, the card's clip columns, and
+                the extra columns; members of a group adjacent.
             extra: the benchmark's own columns and their types.
             clips: every clip that the rows name; None where the release does not hold it.
             origin: where all this came from.
@@ -76,7 +76,9 @@ class Build:
             self._refuse_sample(split)
         missing = self._place(split, clips, progress)
         absent = {entry.clip for entry in missing}
-        table = make_table([{**row, "clip_present": row["clip"] not in absent} for row in rows], extra)
+        table = make_table(
+            [{**row, "clip_present": all(row[name] not in absent for name in card.clip_columns)} for row in rows], extra
+        )
         path = self.folder / f"{split}.parquet"
         write_table(table, path)
         differences = [] if origin.sample else count_differences(card, split, table)
@@ -133,7 +135,7 @@ class Build:
         return tuple(reasons[name] for name in clips if name in reasons)
 
 
-def make_table(rows: Sequence[Mapping[str, Any]], extra: Mapping[str, pyarrow.DataType]) -> pyarrow.Table:
+def make_table(rows: Sequence[Mapping[str, Any]], extra: Mapping[str, pyarrow.DataType | str]) -> pyarrow.Table:
     """The prepared table of rows: the common columns, then the benchmark's own."""
     import pyarrow as pa
 

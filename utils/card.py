@@ -52,6 +52,7 @@ class Card:
         versions: task name to version, N-X: N moves when scores stop being comparable, X when only the interface does.
         splits: split name to its facts.
         strata_columns: columns whose values together name a stratum.
+        clip_columns: columns that name clips; an item can be asked where all of its clips are there.
         chance: metric to the score in percent of uniform guessing.
         human: published human scores.
         prompt_sha256: official prompt's part to the SHA-256 of its UTF-8 text.
@@ -75,6 +76,7 @@ class Card:
     prompt_sha256: Mapping[str, str] = field(default_factory=dict)
     archive_sha256: Mapping[str, str] = field(default_factory=dict)
     hub_id: str = ""
+    clip_columns: tuple[str, ...] = ("clip",)
 
 
 def benchmarks() -> tuple[str, ...]:

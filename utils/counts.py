@@ -37,7 +37,8 @@ def counts(card: Card, split: str, table: pyarrow.Table) -> list[Count]:
     strata = Counter(stratum for _, stratum in groups)
     found = [Count("items", facts.items, table.num_rows), Count("groups", facts.groups, len(groups))]
     if facts.clips is not None:
-        found.append(Count("clips", facts.clips, len(set(table.column("clip").to_pylist()))))
+        clips = {clip for name in card.clip_columns for clip in table.column(name).to_pylist()}
+        found.append(Count("clips", facts.clips, len(clips)))
     found += [Count(f"groups in {' / '.join(key)}", number, strata[key]) for key, number in facts.strata.items()]
     return found
 

@@ -6,6 +6,7 @@ import logging
 import os
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from pydantic import ValidationError
 from lmms_eval_tasks.utils.card import read_card
 from lmms_eval_tasks.utils.manifest import SCHEMA, Manifest, SplitManifest, file_sha256
 from lmms_eval_tasks.utils.problems import InputError
+from lmms_eval_tasks.utils.wording import first_names
 
 if TYPE_CHECKING:
     import datasets
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
 HOME = "LMMS_EVAL_TASKS_HOME"
 MISSING = "LMMS_EVAL_TASKS_MISSING"
 PLACEHOLDER = "placeholder.mp4"
-NAMED = 5
 
 logger = logging.getLogger(__name__)
 
@@ -51,13 +52,13 @@ def clip_path(benchmark: str, clip: str) -> Path:
     return benchmark_dir(benchmark) / "videos" / clip
 
 
-def media_path(benchmark: str, row: Mapping[str, Any]) -> Path:
-    """A video that can be opened for a row: its clip, or a short black one where the clip is missing.
+def media_path(benchmark: str, row: Mapping[str, Any], column: str = "clip") -> Path:
+    """A video that can be opened for a row: the clip of a column, or a short black one where the row lacks a clip.
 
     Models end the whole run on a video that is not there, so a row that will be *unscored* still needs one to show.
     """
     if row["clip_present"]:
-        return clip_path(benchmark, row["clip"])
+        return clip_path(benchmark, row[column])
     return benchmark_dir(benchmark) / PLACEHOLDER
 
 
@@ -91,6 +92,9 @@ def prepare_remedy(benchmark: str) -> str:
 def load_table(benchmark: str, split: str, require_clips: bool = True) -> datasets.Dataset:
     """The prepared table of a split, rows in their released order, `clip_present` as it is now.
 
+    A process looks for the clips, and warns of those that it may skip, once per split and `prepare`: a benchmark's
+    tasks each load the table, and a release on a network disk has many thousands of clips.
+
     Args:
         benchmark: folder name of the benchmark.
         split: name of the split.
@@ -102,21 +106,24 @@ def load_table(benchmark: str, split: str, require_clips: bool = True) -> datase
 
     Raises:
         InputError: nothing is prepared; the table is not the one that was prepared; or clips are required, some are
-            missing, and $LMMS_EVAL_TASKS_MISSING is not `skip`.
+            missing, and $LMMS_EVAL_TASKS_MISSING is not `skip`; or that variable holds anything else.
     """
     import datasets
     import pyarrow as pa
 
+    skip = skip_missing()
     table, facts = read_table(benchmark, split)
-    absent = absent_clips(benchmark, split, table) if require_clips else {}
-    if not absent:
+    search = _search_clips(benchmark, split, table) if require_clips else None
+    if search is None or not search.absent:
         return datasets.Dataset(table, fingerprint=facts.table_sha256[:16])
-    if require_clips:
-        report = missing_report(benchmark, split, facts, absent)
-        if not skip_missing():
-            raise InputError(report)
+    absent = search.absent
+    report = missing_report(benchmark, split, facts, absent)
+    if not skip:
+        raise InputError(report)
+    if not search.told:
         logger.warning(report.splitlines()[0])
-    present = pa.array([clip not in absent for clip in table.column("clip").to_pylist()])
+        search.told = True
+    present = pa.array([absent.keys().isdisjoint(clips) for clips in clips_of_rows(benchmark, table)])
     at = table.schema.get_field_index("clip_present")
     return datasets.Dataset(table.set_column(at, table.schema.field(at), present))
 
@@ -167,27 +174,57 @@ def absent_clips(benchmark: str, split: str, table: pyarrow.Table) -> dict[str, 
     Returns:
         Clip to the part of the release that it belongs to (its `source`, else the split), in the table's order.
     """
-    clips = table.column("clip").to_pylist()
-    sources = clip_sources(split, table)
+    missing = {entry.clip for entry in read_manifest(benchmark).splits[split].missing}
     absent: dict[str, str] = {}
-    gone: dict[str, bool] = {}
-    for clip, present, source in zip(clips, table.column("clip_present").to_pylist(), sources, strict=True):
-        if clip not in gone:
-            gone[clip] = not present or not clip_path(benchmark, clip).is_file()
-        if gone[clip]:
-            absent[clip] = source
+    seen: set[str] = set()
+    for clips, source in zip(clips_of_rows(benchmark, table), clip_sources(split, table), strict=True):
+        for clip in clips:
+            if clip not in seen and (clip in missing or not clip_path(benchmark, clip).is_file()):
+                absent[clip] = source
+            seen.add(clip)
     return absent
+
+
+def clips_of_rows(benchmark: str, table: pyarrow.Table) -> list[tuple[str, ...]]:
+    """For each row, the clips that it names, in the order of the card's clip columns."""
+    return list(zip(*(table.column(name).to_pylist() for name in read_card(benchmark).clip_columns), strict=True))
 
 
 def missing_report(benchmark: str, split: str, facts: SplitManifest, absent: Mapping[str, str]) -> str:
     """The message about missing clips: how many of how many, per source, the first names, and both remedies."""
     card = read_card(benchmark)
     sources = ", ".join(f"{source} {count}" for source, count in sorted(Counter(absent.values()).items()))
-    names = list(absent)[:NAMED]
-    more = f", … and {len(absent) - NAMED} more" if len(absent) > NAMED else ""
     return (
         f"{card.title}, split {split}: {len(absent)} of {facts.clips} clips are missing ({sources}).\n"
-        f"  {', '.join(names)}{more}\n"
+        f"  {first_names(absent)}\n"
         f"Either get the clips and run:  {card.prepare_command}\n"
         f"or score without them, every score then saying how many items were asked:  {MISSING}=skip lmms-eval …"
     )
+
+
+@dataclass
+class _Search:
+    """What this process found when it looked for a split's clips, and whether it has warned of it.
+
+    Attributes:
+        prepared: tells the manifest that was there from that of another `prepare`, even one with the same content.
+        absent: as `absent_clips` gives it.
+        told: whether the warning has been given.
+    """
+
+    prepared: tuple[int, int]
+    absent: Mapping[str, str]
+    told: bool = False
+
+
+_searches: dict[tuple[Path, str], _Search] = {}
+
+
+def _search_clips(benchmark: str, split: str, table: pyarrow.Table) -> _Search:
+    folder = benchmark_dir(benchmark)
+    manifest = (folder / "manifest.json").stat()
+    prepared = (manifest.st_ino, manifest.st_mtime_ns)
+    known = _searches.get((folder, split))
+    if known is None or known.prepared != prepared:
+        known = _searches[folder, split] = _Search(prepared, absent_clips(benchmark, split, table))
+    return known

@@ -8,9 +8,9 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from lmms_eval_tasks.utils.files import BLOCK, read_blocks
 from lmms_eval_tasks.utils.progress import Progress, silent
 
-BLOCK = 1 << 20
 SCHEMA: Literal[1] = 1
 
 
@@ -56,9 +56,8 @@ def file_sha256(path: Path, progress: Progress = silent) -> str:
     """SHA-256 of a file's bytes, in hexadecimal."""
     digest = hashlib.sha256()
     size, done = path.stat().st_size, 0
-    with path.open("rb") as file:
-        while block := file.read(BLOCK):
-            digest.update(block)
-            done += len(block)
-            progress(f"{path.name}: computing SHA-256 (MiB)", done // BLOCK, size // BLOCK)
+    for block in read_blocks(path):
+        digest.update(block)
+        done += len(block)
+        progress(f"{path.name}: computing SHA-256 (MiB)", done // BLOCK, size // BLOCK)
     return digest.hexdigest()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lmms_eval_tasks.utils.wording import first_names
+
 SHOWN = 20
 
 
@@ -58,7 +60,24 @@ class Problems:
             return
         count = f"{len(self._found)} problem{'s' if len(self._found) > 1 else ''}"
         head = f"{title}: {count}{', ' + outcome if outcome else ''}."
-        lines = [head, *(f"  {problem}" for problem in self._found[:SHOWN])]
-        if len(self._found) > SHOWN:
-            lines.append(f"  … and {len(self._found) - SHOWN} more")
-        raise InputError("\n".join(lines))
+        raise InputError(first_names([head, *self._found], SHOWN + 1, separator="\n  "))
+
+
+class Oddities:
+    """Collects what is odd about an input and hinders nobody from using it: one warning per kind, naming the first."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, list[str]] = {}
+
+    def add(self, kind: str, name: str) -> None:
+        """Add one case.
+
+        Args:
+            kind: what is odd and where, in the plural ("debug.csv: questions with two equal options").
+            name: the row, question or pair, as the user knows it.
+        """
+        self._found.setdefault(kind, []).append(name)
+
+    def warnings(self) -> tuple[str, ...]:
+        """One line per kind, in the order in which they were found first: how many cases, and the first five."""
+        return tuple(f"{kind}: {len(names)} ({first_names(names)})." for kind, names in self._found.items())

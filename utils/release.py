@@ -14,9 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
+from lmms_eval_tasks.utils.files import BLOCK, read_blocks
 from lmms_eval_tasks.utils.problems import InputError, Problems
+from lmms_eval_tasks.utils.wording import first_names
 
-BLOCK = 1 << 20
+SAMPLE_MARK = "SAMPLE.json"
+"""The file that tells simulated data from a real release."""
 
 
 class Clip(Protocol):
@@ -109,9 +112,8 @@ class ZippedClip:
         if path.is_symlink() or not path.is_file() or path.stat().st_size != self.info.file_size:
             return False
         checksum = 0
-        with path.open("rb") as file:
-            while block := file.read(BLOCK):
-                checksum = zlib.crc32(block, checksum)
+        for block in read_blocks(path):
+            checksum = zlib.crc32(block, checksum)
         return checksum == self.info.CRC
 
 
@@ -209,10 +211,9 @@ def _checked_members(archive: zipfile.ZipFile, name: str) -> dict[str, zipfile.Z
 
 
 def _not_the_release(source: Path, title: str, markers: tuple[str, ...], found: list[str]) -> str:
-    shown = ", ".join(found[:5]) + (f", … and {len(found) - 5} more" if len(found) > 5 else "")
     return (
         f"{source.name} is not the {title} release: Expected {' or '.join(markers)} inside, but found "
-        f"{shown or 'nothing'}. Nothing was written."
+        f"{first_names(found) or 'nothing'}. Nothing was written."
     )
 
 

@@ -12,6 +12,7 @@ from lmms_eval_tasks.utils.problems import InputError, Problems
 from lmms_eval_tasks.utils.records import Record
 
 RESULTS = "_results.json"
+SUBMISSIONS = "submissions"
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ def read_run(source: Path) -> Run:
             ``--log_samples``.
     """
     found = [source] if source.is_file() else sorted(source.rglob(f"*{RESULTS}"), key=lambda path: path.name)
+    found = [path for path in found if path.parent.name != SUBMISSIONS]
     if not found:
         raise InputError(f"{source} holds no run: Expected a file *{RESULTS}, as lmms-eval writes it to --output_path.")
     path = found[-1]

@@ -29,7 +29,7 @@ def doc_to_text(doc: Mapping[str, Any], lmms_eval_specific_kwargs: Mapping[str, 
     Raises:
         SystemExit: where there is no such prompt, or two tasks of the run ask with different ones.
     """
-    prompt = asked_prompt({"prompt": PROMPT, **(lmms_eval_specific_kwargs or {})}, fields=FIELDS)
+    prompt = asked_prompt("cast_bench_open", {"prompt": PROMPT, **(lmms_eval_specific_kwargs or {})}, fields=FIELDS)
     # The host does not hand the configuration to scoring, where the record names the prompt.
     if session.configurations.setdefault(TASK, prompt) != prompt:
         raise SystemExit("\nTasks of this run ask for free answers with different prompts: run them one at a time.")

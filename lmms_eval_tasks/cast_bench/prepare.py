@@ -14,10 +14,9 @@ from lmms_eval_tasks.utils.clips import frame_sizes
 from lmms_eval_tasks.utils.manifest import SplitManifest
 from lmms_eval_tasks.utils.problems import InputError
 from lmms_eval_tasks.utils.progress import Progress, silent
-from lmms_eval_tasks.utils.release import LinkedClip
+from lmms_eval_tasks.utils.release import SAMPLE_MARK, LinkedClip
 
 SPLIT = "test"
-SAMPLE_MARK = "SAMPLE.json"
 CLIP_FOLDERS = ("", "videos")
 
 

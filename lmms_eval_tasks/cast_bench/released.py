@@ -18,12 +18,12 @@ from lmms_eval_tasks.utils.evidence import read_truth
 from lmms_eval_tasks.utils.problems import Problems
 from lmms_eval_tasks.utils.release import is_safe
 from lmms_eval_tasks.utils.timestamps import read_seconds
+from lmms_eval_tasks.utils.wording import first_names, quote
 
 FILE = "castbench_hf.jsonl"
 FEWEST_OPTIONS, MOST_OPTIONS = 4, 6
 KINDS = ("text-based", "video-based", "near-miss")
 """Kinds of wrong options, in the words of the paper's supplement."""
-_SHOWN = 5
 
 
 class _Evidence(BaseModel):
@@ -48,9 +48,9 @@ class _Evidence(BaseModel):
     def _boxes_per_second(cls, value: dict[str, Any] | None) -> dict[str, Any] | None:
         for second, box in (value or {}).items():
             if read_seconds(second) is None:
-                raise ValueError(f"Expected the keys of bboxes_in_range to be seconds, but got {_shorten(second)}.")
+                raise ValueError(f"Expected the keys of bboxes_in_range to be seconds, but got {quote(second)}.")
             if not _is_box(box):
-                raise ValueError(f"Expected a box [x1, y1, x2, y2] at second {second}, but got {_shorten(box)}.")
+                raise ValueError(f"Expected a box [x1, y1, x2, y2] at second {second}, but got {quote(box)}.")
         return value
 
     @model_validator(mode="after")
@@ -59,7 +59,7 @@ class _Evidence(BaseModel):
         if start is None or end is None or end < start:
             raise ValueError(
                 "Expected evidence times mm:ss, the end not before the start, but got "
-                f"{_shorten(self.evidence_start_time)} to {_shorten(self.evidence_end_time)}."
+                f"{quote(self.evidence_start_time)} to {quote(self.evidence_end_time)}."
             )
         return self
 
@@ -130,7 +130,7 @@ def _read_line(text: bytes, line: int, problems: Problems) -> dict[str, Any] | N
         problems.add(f"{FILE}, line {line}", f"Expected a JSON object in UTF-8, but got: {error}.")
         return None
     if not isinstance(row, dict):
-        problems.add(f"{FILE}, line {line}", f"Expected a JSON object, but got {_shorten(row)}.")
+        problems.add(f"{FILE}, line {line}", f"Expected a JSON object, but got {quote(row)}.")
         return None
     return row
 
@@ -138,9 +138,9 @@ def _read_line(text: bytes, line: int, problems: Problems) -> dict[str, Any] | N
 def _read_row(row: Mapping[str, Any], where: str, problems: Problems) -> dict[str, Any]:
     video, question = row.get("video"), row.get("question")
     if not (isinstance(video, str) and is_safe(video)):
-        problems.add(where, f"Expected video to name a file, but got {_shorten(video)}.")
+        problems.add(where, f"Expected video to name a file, but got {quote(video)}.")
     if not (isinstance(question, str) and question.strip()):
-        problems.add(where, f"Expected a question, but got {_shorten(question)}.")
+        problems.add(where, f"Expected a question, but got {quote(question)}.")
     options = _read_options(row.get("options"), where, problems)
     kind = row.get("question_type") or ""
     evidence = _read_evidence(row.get("evidence"), where, problems)
@@ -160,12 +160,12 @@ def _read_row(row: Mapping[str, Any], where: str, problems: Problems) -> dict[st
 def _read_options(value: object, where: str, problems: Problems) -> list[str]:
     """The texts of the options; an option that is null or empty is one that the question does not have."""
     if not isinstance(value, dict):
-        problems.add(where, f"Expected options as an object from letter to text, but got {_shorten(value)}.")
+        problems.add(where, f"Expected options as an object from letter to text, but got {quote(value)}.")
         return []
     given = {letter: text for letter, text in value.items() if text is not None and text != ""}
     letters = list(ascii_uppercase[: len(given)])
     if sorted(given) != letters or not all(isinstance(text, str) and text.strip() for text in given.values()):
-        problems.add(where, f"Expected a text for each option from A on, but got {_shorten(value)}.")
+        problems.add(where, f"Expected a text for each option from A on, but got {quote(value)}.")
         return []
     if not FEWEST_OPTIONS <= len(given) <= MOST_OPTIONS:
         problems.add(where, f"Expected {FEWEST_OPTIONS} to {MOST_OPTIONS} options, but got {len(given)}.")
@@ -177,7 +177,7 @@ def _read_answer(value: object, options: list[str], where: str, problems: Proble
         return None
     letters = ascii_uppercase[: len(options)]
     if options and not (isinstance(value, str) and len(value) == 1 and value in letters):
-        problems.add(where, f"Expected answer to be one of {', '.join(letters)}, but got {_shorten(value)}.")
+        problems.add(where, f"Expected answer to be one of {', '.join(letters)}, but got {quote(value)}.")
     return str(value)
 
 
@@ -191,7 +191,7 @@ def _read_evidence(value: object, where: str, problems: Problems) -> str:
             problems.add(where, f"Expected evidence to be JSON, but got: {error}.")
             return value
     if not isinstance(entries, list):
-        problems.add(where, f"Expected evidence to be a list, but got {_shorten(entries)}.")
+        problems.add(where, f"Expected evidence to be a list, but got {quote(entries)}.")
         return ""
     before = len(problems)
     for number, entry in enumerate(entries, 1):
@@ -212,7 +212,7 @@ def _told(fault: Any) -> str:
     if "error" in fault.get("ctx", {}):
         return str(fault["ctx"]["error"])
     field = ".".join(map(str, fault["loc"])) or "an evidence"
-    return f"Expected {field} in the released form, but got {_shorten(fault['input'])} ({fault['msg']})."
+    return f"Expected {field} in the released form, but got {quote(fault['input'])} ({fault['msg']})."
 
 
 def _read_kinds(value: object, options: list[str], where: str, problems: Problems) -> list[str | None] | None:
@@ -221,12 +221,12 @@ def _read_kinds(value: object, options: list[str], where: str, problems: Problem
         return None
     letters = ascii_uppercase[: len(options)]
     if not isinstance(value, dict):
-        problems.add(where, f"Expected distractor_types as an object from letter to kind, but got {_shorten(value)}.")
+        problems.add(where, f"Expected distractor_types as an object from letter to kind, but got {quote(value)}.")
         return None
     kinds = {letter: _dashed(kind) for letter, kind in value.items() if kind}
     unknown = [kind for letter, kind in kinds.items() if kind not in KINDS or letter not in letters]
     if options and unknown:
-        problems.add(where, f"Expected distractor_types among {', '.join(KINDS)}, but got {_shorten(value)}.")
+        problems.add(where, f"Expected distractor_types among {', '.join(KINDS)}, but got {quote(value)}.")
     return [kinds.get(letter) for letter in letters]
 
 
@@ -239,16 +239,15 @@ def _warnings(items: list[dict[str, Any]]) -> list[str]:
     found = []
     unknown = Counter(item["question_type"] for item in items if item["category"] == OTHER)
     if unknown:
-        names = ", ".join(f"`{kind}` {number}" for kind, number in unknown.most_common(_SHOWN))
-        more = f", … and {len(unknown) - _SHOWN} more" if len(unknown) > _SHOWN else ""
+        names = first_names(f"{quote(kind)} {number}" for kind, number in unknown.most_common())
         found.append(
-            f"Questions of a type that belongs to no known category: {unknown.total()} ({names}{more}). They count "
+            f"Questions of a type that belongs to no known category: {unknown.total()} ({names}). They count "
             "overall and in no category."
         )
     repeated = [question for question, number in Counter(item["question"] for item in items).items() if number > 1]
     if repeated:
         found.append(
-            f"Questions asked more than once: {len(repeated)}, such as {_shorten(repeated[0])}. They are scored one "
+            f"Questions asked more than once: {len(repeated)}, such as {quote(repeated[0])}. They are scored one "
             "by one here; the official script joins by the question alone and keeps the last."
         )
     alike = [item["item_id"] for item in items if len(set(item["options"])) < len(item["options"])]
@@ -274,8 +273,3 @@ def _is_box(value: object) -> bool:
 
 def _plain(text: str) -> str:
     return " ".join(text.lower().split())
-
-
-def _shorten(value: object) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    return f"`{text[:60]}…`" if len(text) > 60 else f"`{text}`"

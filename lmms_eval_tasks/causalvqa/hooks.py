@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lmms_eval_tasks.causalvqa.official import official_choice
-from lmms_eval_tasks.hosting import asked_prompt, submissions_dir, tell_submission
+from lmms_eval_tasks.hosting import asked_prompt, session, submissions_dir, tell_submission
 from lmms_eval_tasks.utils.choice import metric_items, render_question, score_choice
 from lmms_eval_tasks.utils.home import load_table, media_path
 from lmms_eval_tasks.utils.submissions import write_rows
@@ -21,7 +21,7 @@ def doc_to_visual(doc: Mapping[str, Any]) -> list[str]:
 
 def doc_to_text(doc: Mapping[str, Any], lmms_eval_specific_kwargs: Mapping[str, Any] | None = None) -> str:
     """The prompt: question and lettered options."""
-    return render_question(asked_prompt(lmms_eval_specific_kwargs), doc)
+    return render_question(asked_prompt("causalvqa", lmms_eval_specific_kwargs), doc)
 
 
 def doc_to_target(doc: Mapping[str, Any]) -> str:
@@ -38,7 +38,7 @@ def process_results(doc: Mapping[str, Any], results: list[Any]) -> dict[str, Any
         response,
         stratum={"type": kind, "difficulty": difficulty},
         official=official_choice(response) if isinstance(response, str) else None,
-        fields={"version": doc["version"]},
+        fields={"version": doc["version"], "prompt": session.prompts.get("causalvqa")},
     )
     breakdowns = [kind, difficulty, *(["reasoning"] if kind != "descriptive" else [])]
     items = metric_items(record, pair_by=breakdowns, single_by=breakdowns)

@@ -10,14 +10,17 @@ from string import ascii_uppercase
 from typing import Any
 
 from lmms_eval_tasks.causalvqa.card import DIFFICULTIES, TYPES
-from lmms_eval_tasks.utils.problems import Problems
+from lmms_eval_tasks.utils.problems import Oddities, Problems
 from lmms_eval_tasks.utils.release import is_safe
+from lmms_eval_tasks.utils.wording import quote
 
 COLUMNS = ("qid", "type", "question", "choices1", "choices2", "difficulty", "renamed_video")
 ANSWERS = ("correct1", "correct2")
+# Empty, and what the usual writers of tables put for an empty cell.
+WITHHELD = ("", "nan", "none", "null")
 
-_OPTION = re.compile(r"(\d{1,3})\s*\.\s*(\S.*)", re.DOTALL)
-_NUMBER = re.compile(r"(\d{1,3})(?:\.0*)?")
+_OPTION = re.compile(r"([0-9]+)\s*\.\s*(\S.*)", re.DOTALL)
+_NUMBER = re.compile(r"([0-9]+)(?:\.0*)?")
 
 
 def metadata_name(split: str) -> str:
@@ -25,47 +28,49 @@ def metadata_name(split: str) -> str:
     return f"{split}/{split}_metadata.csv"
 
 
-def read_choices(text: str) -> dict[int, str]:
+def read_choices(text: str) -> dict[str, str]:
     """The options of one question by their number, in the order in which they stand.
 
     Args:
-        text: options separated by `|`, each as `N. text`; a number may have several digits.
+        text: options separated by `|`, each as `N. text`; a number may have any number of digits.
+
+    Returns:
+        Number, as decimal digits without leading zeros, to the option's text; two texts may be equal.
 
     Raises:
         ValueError: with a sentence on what is wrong with the options.
     """
-    options: dict[int, str] = {}
+    options: dict[str, str] = {}
     for part in text.split("|"):
         match = _OPTION.fullmatch(part.strip())
         if match is None:
-            raise ValueError(f"Expected options as `N. text|N. text`, but got {_shorten(part)}.")
-        number, option = int(match[1]), match[2]
+            raise ValueError(f"Expected options as `N. text|N. text`, but got {quote(part)}.")
+        number = _plain(match[1])
         if number in options:
             raise ValueError(f"Expected each option number once, but got {number} twice.")
-        if option in options.values():
-            raise ValueError(f"Expected options that differ, but got {_shorten(option)} twice.")
-        options[number] = option
+        options[number] = match[2]
     if not 2 <= len(options) <= len(ascii_uppercase):
         raise ValueError(f"Expected 2 to {len(ascii_uppercase)} options, but got {len(options)}.")
     return options
 
 
-def read_items(split: str, content: bytes) -> tuple[list[dict[str, Any]], Problems]:
+def read_items(split: str, content: bytes) -> tuple[list[dict[str, Any]], Problems, Oddities]:
     """The items of a split: two per row of its metadata file, in the file's order.
 
     Answers are letters in the order of the options. Where the release withholds them, because the answer columns are
-    not there or empty, they are None. Rows in problems are numbered as a spreadsheet does, the header being row 1.
+    not there, empty or hold what a table's writer puts for nothing, they are None. Rows in problems are numbered as a
+    spreadsheet does, the header being row 1.
 
     Args:
         split: `debug` or `test`.
         content: bytes of `<split>_metadata.csv`.
 
     Returns:
-        Rows of the prepared table without `clip_present`, and the problems found; with problems the rows are
-        incomplete.
+        Rows of the prepared table without `clip_present`; the problems found, with which the rows are incomplete; and
+        what is odd, but does not hinder scoring.
     """
     file = metadata_name(split)
-    problems = Problems()
+    problems, oddities = Problems(), Oddities()
     items: list[dict[str, Any]] = []
     seen: dict[str, int] = {}
     answered: dict[bool, int] = {}
@@ -84,6 +89,8 @@ def read_items(split: str, content: bytes) -> tuple[list[dict[str, Any]], Proble
             except ValueError as error:
                 problems.add(where, f"{choices}: {error}")
                 continue
+            if len(set(options.values())) < len(options):
+                oddities.add(f"{file}: questions with two equal options", f"{qid} in {choices}")
             answer = _read_answer(row, correct, options, where, problems)
             answered.setdefault(answer is not None, number)
             items.append(
@@ -102,7 +109,7 @@ def read_items(split: str, content: bytes) -> tuple[list[dict[str, Any]], Proble
             f"{answered[False]} lacks one.",
             "use the file as it was released.",
         )
-    return items, problems
+    return items, problems, oddities
 
 
 def _read_rows(file: str, content: bytes, problems: Problems) -> list[dict[str, str]]:
@@ -132,35 +139,33 @@ def _read_common(split: str, row: dict[str, str], where: str, problems: Problems
     difficulty = "medium" if difficulty == "med" else difficulty
     question, video = row["question"].strip(), row["renamed_video"].strip()
     if kind not in TYPES:
-        problems.add(where, f"Expected type to be one of {', '.join(TYPES)}, but got {_shorten(row['type'])}.")
+        problems.add(where, f"Expected type to be one of {', '.join(TYPES)}, but got {quote(row['type'])}.")
     if difficulty not in DIFFICULTIES:
         problems.add(
-            where, f"Expected difficulty to be one of easy, med, medium, hard, but got {_shorten(row['difficulty'])}."
+            where, f"Expected difficulty to be one of easy, med, medium, hard, but got {quote(row['difficulty'])}."
         )
     if not question:
         problems.add(where, "Expected a question, but got none.")
     if not is_safe(video):
-        problems.add(where, f"Expected renamed_video to name a file in {split}/videos, but got {_shorten(video)}.")
+        problems.add(where, f"Expected renamed_video to name a file in {split}/videos, but got {quote(video)}.")
     return {"question": question, "clip": f"{split}/{PurePosixPath(video)}", "type": kind, "difficulty": difficulty}
 
 
 def _read_answer(
-    row: dict[str, str], column: str, options: dict[int, str], where: str, problems: Problems
+    row: dict[str, str], column: str, options: dict[str, str], where: str, problems: Problems
 ) -> str | None:
     text = row.get(column, "").strip()
-    if not text:
+    if text.lower() in WITHHELD:
         return None
     match = _NUMBER.fullmatch(text)
     numbers = list(options)
-    if match is None or int(match[1]) not in options:
-        shown = ", ".join(str(number) for number in numbers)
-        if sorted(numbers) == list(range(min(numbers), max(numbers) + 1)):
-            shown = f"{min(numbers)}-{max(numbers)}"
-        problems.add(where, f"Expected {column} to be one of the options {shown}, but got {_shorten(text)}.")
+    if match is None or _plain(match[1]) not in options:
+        counted = numbers == [str(number) for number in range(1, len(numbers) + 1)]
+        shown = f"1-{len(numbers)}" if counted else ", ".join(numbers)
+        problems.add(where, f"Expected {column} to be one of the options {shown}, but got {quote(text)}.")
         return None
-    return ascii_uppercase[numbers.index(int(match[1]))]
+    return ascii_uppercase[numbers.index(_plain(match[1]))]
 
 
-def _shorten(text: str) -> str:
-    text = text.strip()
-    return f"`{text[:40]}…`" if len(text) > 40 else f"`{text}`"
+def _plain(digits: str) -> str:
+    return digits.lstrip("0") or "0"

@@ -10,20 +10,21 @@ from lmms_eval_tasks.causalvqa.card import CARD
 from lmms_eval_tasks.causalvqa.metadata import metadata_name, read_items
 from lmms_eval_tasks.utils.building import Origin, building
 from lmms_eval_tasks.utils.manifest import SplitManifest, file_sha256
-from lmms_eval_tasks.utils.problems import Problems
+from lmms_eval_tasks.utils.problems import Oddities, Problems
 from lmms_eval_tasks.utils.progress import Progress, silent
-from lmms_eval_tasks.utils.release import open_release
+from lmms_eval_tasks.utils.release import SAMPLE_MARK, open_release
 
 # The archive's own folder, the folder itself, and where the official repository keeps it.
 ROOTS = ("", "CausalVQA", "data")
-SAMPLE_MARK = "SAMPLE.json"
+OWN_COLUMNS = {"version": "int64", "type": "string", "difficulty": "string"}
 
 
 def prepare(source: Path, progress: Progress = silent) -> dict[str, SplitManifest]:
     """Prepare the splits that a CausalVQA release holds.
 
     Clips that are absent or unreadable do not stop this: they are listed in the manifest, and a run refuses them
-    unless told to skip them. Anything wrong with the metadata does, and nothing is written then.
+    unless told to skip them. Metadata that cannot be scored does, and nothing is written then; what is merely odd in it
+    is a warning.
 
     Args:
         source: `CausalVQA.zip`, the folder unpacked from it or its parent, or the official repository's `data`.
@@ -39,21 +40,23 @@ def prepare(source: Path, progress: Progress = silent) -> dict[str, SplitManifes
     with open_release(source, CARD.title, files.values(), ROOTS) as release:
         contents = {split: content for split, file in files.items() if (content := release.read(file)) is not None}
         items: dict[str, list[dict[str, Any]]] = {}
+        oddities: dict[str, Oddities] = {}
         problems = Problems()
         for split, content in contents.items():
-            items[split], found = read_items(split, content)
+            items[split], found, oddities[split] = read_items(split, content)
             problems.extend(found)
         problems.raise_if_any(f"{source.name} cannot be prepared", "nothing was written")
         sample = release.read(SAMPLE_MARK) is not None
-        digests, warnings = _archive(source, sample, progress)
+        digests, other_archive = _archive(source, sample, progress)
         with building(CARD.name) as build:
             for split, rows in items.items():
                 clips = {
                     row["clip"]: release.clip(f"{split}/videos/{row['clip'].removeprefix(f'{split}/')}") for row in rows
                 }
                 metadata = {files[split]: hashlib.sha256(contents[split]).hexdigest()}
+                warnings = (*other_archive, *oddities[split].warnings())
                 origin = Origin(str(source), {**digests, **metadata}, sample, warnings=warnings)
-                build.add_split(split, rows, _extra(), clips, origin, progress)
+                build.add_split(split, rows, OWN_COLUMNS, clips, origin, progress)
     return {split: build.splits[split] for split in items}
 
 
@@ -67,9 +70,3 @@ def _archive(source: Path, sample: bool, progress: Progress) -> tuple[dict[str, 
         return {source.name: digest}, ()
     warning = f"{source.name} is not the published archive: Expected SHA-256 {published}, but got {digest}."
     return {source.name: digest}, (warning,)
-
-
-def _extra() -> dict[str, Any]:
-    import pyarrow as pa
-
-    return {"version": pa.int64(), "type": pa.string(), "difficulty": pa.string()}

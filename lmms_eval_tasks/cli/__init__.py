@@ -10,9 +10,12 @@ from typer.core import TyperGroup
 
 import lmms_eval_tasks
 from lmms_eval_tasks.cli.check import check
+from lmms_eval_tasks.cli.compare import compare
+from lmms_eval_tasks.cli.humans import humans
 from lmms_eval_tasks.cli.prepare import prepare_app, sample
 from lmms_eval_tasks.cli.report import report
 from lmms_eval_tasks.cli.tiny_vlm import tiny_vlm
+from lmms_eval_tasks.cli.yocausal import label_app, rank
 
 
 class _Commands(TyperGroup):
@@ -35,8 +38,12 @@ class _Commands(TyperGroup):
 app = typer.Typer(cls=_Commands, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 app.add_typer(prepare_app, name="prepare")
 app.command()(check)
+app.command()(compare)
+app.command()(humans)
 app.command()(sample)
 app.command()(report)
+app.command()(rank)
+app.add_typer(label_app, name="label")
 app.command("tiny-vlm")(tiny_vlm)
 
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lmms_eval_tasks.cli.console import first, make_console, make_table, show_progress
-from lmms_eval_tasks.cli.prepared import counts_table, print_split
+from lmms_eval_tasks.cli.console import make_console, show_progress, text_table
+from lmms_eval_tasks.cli.prepared import counts_table, print_card, print_split
+from lmms_eval_tasks.utils.wording import first_names
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,9 +22,10 @@ def check(
 ) -> None:
     """Show what is prepared and installed; exit with status 1 if something would stop a run."""
     from lmms_eval_tasks.utils.card import benchmarks, read_card
-    from lmms_eval_tasks.utils.home import benchmark_dir, home, read_manifest
+    from lmms_eval_tasks.utils.home import benchmark_dir, home, read_manifest, skip_missing
     from lmms_eval_tasks.utils.problems import InputError
 
+    skip_missing()
     console = make_console()
     console.print(f"Data home: {home()}", markup=False, soft_wrap=True)
     stops = []
@@ -32,6 +34,7 @@ def check(
         read_card(name)
     prepared = [name for name in benchmarks() if benchmark_dir(name).is_dir()]
     for name in named or prepared or benchmarks():
+        print_card(console, read_card(name))
         try:
             splits = read_manifest(name).splits
             stops += [reason for split in splits for reason in _check_split(console, name, split, decode)]
@@ -62,12 +65,12 @@ def _check_split(console: Console, benchmark: str, split: str, decode: bool) -> 
         stops.append(
             f"{benchmark}, {split}: {len(found.broken)} of {found.facts.clips} clips cannot be "
             f"{'decoded' if decode else 'opened'}: "
-            f"{first(found.broken)}. Get them anew and prepare again."
+            f"{first_names(found.broken, 3)}. Get them anew and prepare again."
         )
     if found.missing:
         stops.append(
             f"{benchmark}, {split}: {len(found.missing)} of {found.facts.clips} clips are missing: "
-            f"{first(found.missing)}. Get them and prepare again, or run with {MISSING}=skip."
+            f"{first_names(found.missing, 3)}. Get them and prepare again, or run with {MISSING}=skip."
         )
     return stops
 
@@ -76,7 +79,7 @@ def _check_installation(console: Console) -> list[str]:
     """Print versions; what of the installation would stop a run."""
     from lmms_eval_tasks.checks import installed_versions, is_plugged_in
 
-    table = make_table("Installed", "package", "version")
+    table = text_table("Installed", "package", "version")
     versions = installed_versions()
     for package, version in versions.items():
         table.add_row(package, version or "not installed")

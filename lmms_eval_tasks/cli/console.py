@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 WIDEST = 100
 
 
-def make_table(title: str | None, *columns: str) -> Table:
+def text_table(title: str | None, *columns: str) -> Table:
     """An empty table; without a title, all columns but the first are numbers."""
     from rich import box
     from rich.table import Table
@@ -34,12 +34,6 @@ def make_console() -> Console:
     # A file or a pipe has no width of its own, and rich would take 80 columns for it.
     console.width = min(console.width, WIDEST) if console.is_terminal else WIDEST
     return console
-
-
-def first(names: Iterable[str], shown: int = 3) -> str:
-    """The first few names, and how many more there are."""
-    names = list(names)
-    return ", ".join(names[:shown]) + (f", … and {len(names) - shown} more" if len(names) > shown else "")
 
 
 @contextmanager

@@ -51,6 +51,38 @@ def prepare_mvp(
     print_prepared("mvp", splits)
 
 
+@prepare_app.command("yocausal")
+def prepare_yocausal(
+    source: Annotated[
+        str, typer.Option(help="Dataset on the hub, or a folder with a snapshot of it.")
+    ] = "YouZhe/YoCausal-dataset",
+    from_videos: Annotated[
+        Path | None, typer.Option(help="Any folder of videos instead: their reversals are made.", show_default=False)
+    ] = None,
+    captions: Annotated[
+        Path | None, typer.Option(help="Their captions: CSV or JSON lines with file and caption.", show_default=False)
+    ] = None,
+    seconds: Annotated[
+        float | None, typer.Option(help="How much of each of them is shown; by default all.", show_default=False)
+    ] = None,
+    labels: Annotated[
+        Path | None, typer.Option(help="Causality labels to use, as `label yocausal` writes them.", show_default=False)
+    ] = None,
+) -> None:
+    """Prepare YoCausal, or any folder of videos in its form."""
+    from lmms_eval_tasks.utils.problems import InputError
+    from lmms_eval_tasks.yocausal.prepare import prepare, prepare_videos
+
+    if from_videos is None and (captions is not None or seconds is not None):
+        raise InputError("Expected --captions and --seconds only with --from-videos.")
+    with show_progress() as progress:
+        if from_videos is None:
+            splits = prepare(source, labels, progress)
+        else:
+            splits = prepare_videos(from_videos, captions, seconds, labels, progress)
+    print_prepared("yocausal", splits)
+
+
 @prepare_app.command("cast_bench")
 def prepare_cast_bench(
     source: Annotated[
@@ -77,6 +109,7 @@ def sample(
     from lmms_eval_tasks.causalvqa.prepare import prepare as prepare_causalvqa
     from lmms_eval_tasks.mvp.prepare import prepare as prepare_mvp
     from lmms_eval_tasks.sample.build import build_sample
+    from lmms_eval_tasks.yocausal.prepare import prepare as prepare_yocausal
 
     with show_progress() as progress:
         paths = build_sample(out, seed, progress)
@@ -87,3 +120,4 @@ def sample(
         print_prepared("causalvqa", prepare_causalvqa(paths.causalvqa, progress))
         for split in MvpSplit:
             print_prepared("mvp", prepare_mvp(paths.mvp_videos, str(paths.mvp_snapshot), split.value, progress))
+        print_prepared("yocausal", prepare_yocausal(str(paths.yocausal), progress=progress))

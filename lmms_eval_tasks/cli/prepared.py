@@ -1,17 +1,44 @@
-"""How the commands show what is prepared."""
+"""How the commands show a benchmark: what is known of it, and what of it is prepared."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from lmms_eval_tasks.cli.console import first, make_console, make_table
+from lmms_eval_tasks.cli.console import make_console, text_table
+from lmms_eval_tasks.utils.wording import first_names
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+    from lmms_eval_tasks.utils.card import Card
     from lmms_eval_tasks.utils.manifest import SplitManifest
+
+
+def print_card(console: Console, card: Card) -> None:
+    """Show what to know of a benchmark before reading its scores: sources, licence, chance and people's scores."""
+    from rich.table import Table
+
+    facts = {
+        "paper": card.paper,
+        "homepage": card.homepage,
+        "licence": card.licence,
+        "main metric": card.main_metric,
+        "chance": ", ".join(f"{metric} {percent:.2f}%" for metric, percent in card.chance.items()),
+        "human": "\n".join(
+            f"{human.metric} {human.percent:.2f}% on {human.split} ({human.source}); {human.caveat}"
+            for human in card.human
+        ),
+    }
+    console.print(f"\n{card.title}", markup=False, style="bold")
+    block = Table.grid(padding=(0, 2))
+    block.add_column()
+    block.add_column(overflow="fold")
+    for name, fact in facts.items():
+        if fact:
+            block.add_row(f"  {name}", fact)
+    console.print(block, markup=False)
 
 
 def print_prepared(benchmark: str, splits: Mapping[str, SplitManifest]) -> None:
@@ -30,7 +57,8 @@ def print_prepared(benchmark: str, splits: Mapping[str, SplitManifest]) -> None:
         if facts.missing:
             console.print(
                 f"warning: {len(facts.missing)} of {facts.clips} clips are missing: "
-                f"{first([entry.clip for entry in facts.missing])}. A run needs {MISSING}=skip until they are there.",
+                f"{first_names((entry.clip for entry in facts.missing), 3)}. "
+                f"A run needs {MISSING}=skip until they are there.",
                 markup=False,
                 style="yellow",
             )
@@ -51,7 +79,7 @@ def print_split(console: Console, benchmark: str, split: str, facts: SplitManife
         f"\n{benchmark}, {split}: {facts.rows} items in {facts.groups} groups, {answers}", markup=False, style="bold"
     )
     console.print(f"release: {release}", markup=False, style="bold red" if facts.sample else None)
-    table = make_table(None, "clips of", "number", "absent", "unreadable")
+    table = text_table(None, "clips of", "number", "absent", "unreadable")
     for count in clips:
         table.add_row(count.source, str(count.clips), str(count.absent), str(count.unreadable))
     console.print(table)
@@ -59,7 +87,7 @@ def print_split(console: Console, benchmark: str, split: str, facts: SplitManife
 
 def counts_table(counts: Any) -> Table:
     """Published counts beside those found."""
-    table = make_table(None, "counts", "published", "here", "")
+    table = text_table(None, "counts", "published", "here", "")
     for count in counts:
         table.add_row(count.what, str(count.expected), str(count.found), "" if count.expected == count.found else "≠")
     return table

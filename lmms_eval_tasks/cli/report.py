@@ -26,6 +26,4 @@ def report(
             console.print(table)
     for table in () if by else score_tables(found, task):
         console.print(table)
-    console.print(
-        "Scores in percent, with 95% bootstrap intervals over pairs, or over clips where no items are paired."
-    )
+    console.print("Scores in percent, with 95% intervals over pairs, or over clips where no items are paired.")

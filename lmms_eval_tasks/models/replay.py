@@ -12,8 +12,7 @@ from lmms_eval_tasks.hosting import stop_if_any
 from lmms_eval_tasks.models.base import Request, RequestModel
 from lmms_eval_tasks.utils.problems import InputError
 from lmms_eval_tasks.utils.responses import Asked, SavedResponses, read_responses
-
-SHOWN = 5
+from lmms_eval_tasks.utils.wording import first_names
 
 
 class Replay(RequestModel):
@@ -51,12 +50,10 @@ class Replay(RequestModel):
         if not lost or self.allow_missing:
             return
         tasks = ", ".join(dict.fromkeys(task for task, _ in lost))
-        ids = ", ".join(item_id for _, item_id in lost[:SHOWN])
-        more = f", … and {len(lost) - SHOWN} more" if len(lost) > SHOWN else ""
         items = "item has" if len(lost) == 1 else "items have"
         stop_if_any(
             f"{self.source} cannot be replayed: {len(lost)} {items} no saved response (of {tasks}).\n"
-            f"  {ids}{more}\n"
+            f"  {first_names(item_id for _, item_id in lost)}\n"
             "Give the responses of the same task and split, or count these as unparsed:  "
             "--model_args predictions=…,missing=unparsed"
         )

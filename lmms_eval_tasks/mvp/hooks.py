@@ -12,7 +12,7 @@ from lmms_eval import tasks as host_tasks
 from lmms_eval.utils import load_yaml_config
 from loguru import logger
 
-from lmms_eval_tasks.hosting import asked_prompt, submissions_dir, tell_submission
+from lmms_eval_tasks.hosting import asked_prompt, session, submissions_dir, tell_submission
 from lmms_eval_tasks.mvp.card import SUBSETS
 from lmms_eval_tasks.mvp.official import official_choice
 from lmms_eval_tasks.mvp.prompt import official_prompt
@@ -42,7 +42,7 @@ def doc_to_visual(doc: Mapping[str, Any]) -> list[str]:
 
 def doc_to_text(doc: Mapping[str, Any], lmms_eval_specific_kwargs: Mapping[str, Any] | None = None) -> str:
     """The prompt: question and lettered options."""
-    return render_question(asked_prompt(lmms_eval_specific_kwargs, installed_official_prompt), doc)
+    return render_question(asked_prompt("mvp", lmms_eval_specific_kwargs, installed_official_prompt), doc)
 
 
 @cache
@@ -70,6 +70,7 @@ def process_results(doc: Mapping[str, Any], results: list[Any]) -> dict[str, Any
         response,
         stratum={"subset": doc["subset"], "source": doc["source"]},
         official=None if index is None else "AB"[index],
+        fields={"prompt": session.prompts.get("mvp")},
     )
     items = metric_items(record, pair_by=[doc["source"]])
     items["submission_rows"] = {

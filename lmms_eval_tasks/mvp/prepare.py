@@ -14,14 +14,17 @@ from typing import Any
 from lmms_eval_tasks.mvp.card import CARD, SUBSETS
 from lmms_eval_tasks.utils.building import Origin, building
 from lmms_eval_tasks.utils.manifest import SplitManifest
-from lmms_eval_tasks.utils.problems import InputError, Problems
+from lmms_eval_tasks.utils.problems import InputError, Oddities, Problems
 from lmms_eval_tasks.utils.progress import Progress, silent
-from lmms_eval_tasks.utils.release import LinkedClip, is_safe
+from lmms_eval_tasks.utils.release import SAMPLE_MARK, LinkedClip, is_safe
+from lmms_eval_tasks.utils.wording import first_names, quote
 
-COLUMNS = ("video_id", "video_path", "question", "answer", "candidates", "source")
+COLUMNS = ("video_id", "video_path", "question", "answer", "candidates")
+OWN_COLUMNS = {"subset": "string", "source": "string"}
+UNKNOWN = "unknown"
+"""Source of a row that names none."""
 LETTERS = ("A", "B")
 LONGEST = 10_000
-SAMPLE_MARK = "SAMPLE.json"
 
 
 def prepare(
@@ -30,7 +33,8 @@ def prepare(
     """Prepare one split of MVP.
 
     Clips that are absent or unreadable do not stop this: few have all nine sources. They are listed in the manifest,
-    and a run refuses them unless told to skip them. Anything wrong with the annotations does, and nothing is written.
+    and a run refuses them unless told to skip them. Annotations that cannot be scored do, and nothing is written then;
+    what is merely odd in them is a warning.
 
     Args:
         videos: folder that holds one folder per source of videos.
@@ -48,17 +52,14 @@ def prepare(
         raise InputError(f"Expected split to be one of {', '.join(CARD.splits)}, but got {split!r}.")
     if not videos.is_dir():
         raise InputError(f"MVP cannot be prepared: there is no folder {videos} to take the videos from.")
-    problems, warnings = Problems(), []
+    problems, oddities = Problems(), Oddities()
     rows: list[dict[str, Any]] = []
     digests: dict[str, str] = {}
     revision = None
     for done, subset in enumerate(SUBSETS, 1):
         released, revision = load_subset(source, subset, split)
         digests[f"{subset}/{split}"] = hashlib.sha256(json.dumps(released, sort_keys=True).encode()).hexdigest()
-        found, alike = read_items(subset, split, released, problems)
-        rows += found
-        if alike:
-            warnings.append(f"{subset}: {alike} pairs have the same answer to both videos.")
+        rows += read_items(subset, split, released, problems, oddities)
         progress(f"{split}: reading annotations", done, len(SUBSETS))
     problems.raise_if_any(f"MVP, split {split}, cannot be prepared", "nothing was written")
     clips = {}
@@ -66,9 +67,9 @@ def prepare(
         path = videos.absolute() / row["clip"].removeprefix(f"{split}/")
         clips[row["clip"]] = LinkedClip(path) if path.is_file() else None
     sample = (Path(source) / SAMPLE_MARK).is_file()
-    origin = Origin(source, digests, sample, revision, tuple(warnings))
+    origin = Origin(source, digests, sample, revision, oddities.warnings())
     with building(CARD.name) as build:
-        build.add_split(split, rows, _extra(), clips, origin, progress)
+        build.add_split(split, rows, OWN_COLUMNS, clips, origin, progress)
     return {split: build.splits[split]}
 
 
@@ -106,8 +107,8 @@ def load_subset(source: str, subset: str, split: str) -> tuple[list[dict[str, An
 
 
 def read_items(
-    subset: str, split: str, released: Sequence[Mapping[str, Any]], problems: Problems
-) -> tuple[list[dict[str, Any]], int]:
+    subset: str, split: str, released: Sequence[Mapping[str, Any]], problems: Problems, oddities: Oddities
+) -> list[dict[str, Any]]:
     """The items of a subset, members of a pair adjacent, pairs in the order in which their first member was released.
 
     Args:
@@ -115,18 +116,19 @@ def read_items(
         split: `mini` or `full`.
         released: rows as released; their numbers in problems start at 1.
         problems: takes what is wrong with them.
+        oddities: takes what is odd about them, but does not hinder scoring.
 
     Returns:
-        Rows of the prepared table without `clip_present`, and the number of pairs whose members have the same answer.
+        Rows of the prepared table without `clip_present`.
     """
     file = f"{subset}/{split}"
     if not released:
         problems.add(file, "Expected rows, but got none.")
-        return [], 0
+        return []
     lacking = [name for name in COLUMNS if name not in released[0]]
     if lacking:
         problems.add(file, f"Expected the columns {', '.join(COLUMNS)}, but {', '.join(lacking)} is missing.")
-        return [], 0
+        return []
     pairs: dict[str, list[dict[str, Any]]] = {}
     seen: dict[str, int] = {}
     broken: set[str] = set()
@@ -141,32 +143,34 @@ def read_items(
             problems.add(where, f"Expected each video_id once, but row {seen[row['video_id']]} has it too.")
         seen.setdefault(row["video_id"], number)
         item = _read_row(subset, split, row, where, problems)
+        if item["source"] == UNKNOWN:
+            oddities.add(f"{file}: rows without a source, which are counted under {UNKNOWN}", item["item_id"])
         if not item["group_id"]:
             continue
         pairs.setdefault(item["group_id"], []).append(item)
-    alike = 0
     for stem, members in pairs.items():
         where = f"{file}, pair {stem}"
         if stem in broken:
             continue
         if len(members) != 2:
-            names = ", ".join(member["item_id"] for member in members[:5])
+            names = first_names(member["item_id"] for member in members)
             problems.add(where, f"Expected two rows, but got {len(members)} (video_id {names}).")
             continue
         first, second = members
-        if first["question"] != second["question"]:
-            problems.add(where, "Expected one question for both videos, but got two.")
-        if first["options"] and second["options"] and sorted(first["options"]) != sorted(second["options"]):
-            problems.add(where, "Expected the same candidates for both videos, but they differ.")
-        alike += _answer_text(first) == _answer_text(second)
-    return [member for members in pairs.values() for member in members], alike
+        if first["question"].strip() != second["question"].strip():
+            oddities.add(f"{file}: pairs with two questions", stem)
+        if _plain(first["options"]) != _plain(second["options"]):
+            oddities.add(f"{file}: pairs whose videos have different candidates", stem)
+        if _answer_text(first) == _answer_text(second):
+            oddities.add(f"{file}: pairs with the same answer to both videos", stem)
+    return [member for members in pairs.values() for member in members]
 
 
 def read_candidates(value: object) -> list[str]:
     """The two candidates of a question, from the Python literal that the release holds; nothing is evaluated.
 
     Raises:
-        ValueError: the value is not a list of two different, non-empty texts.
+        ValueError: the value is not a list of two non-empty texts that differ in more than the white space around them.
     """
     candidates = value
     if isinstance(value, str):
@@ -177,9 +181,9 @@ def read_candidates(value: object) -> list[str]:
         except (ValueError, SyntaxError, MemoryError, RecursionError):
             candidates = None
     if not isinstance(candidates, list) or len(candidates) != 2 or not all(_is_text(text) for text in candidates):
-        raise ValueError(f"Expected candidates to be a list of two texts, but got `{_shorten(value)}`.")
-    if candidates[0] == candidates[1]:
-        raise ValueError(f"Expected candidates that differ, but got `{_shorten(candidates[0])}` twice.")
+        raise ValueError(f"Expected candidates to be a list of two texts, but got {quote(value)}.")
+    if candidates[0].strip() == candidates[1].strip():
+        raise ValueError(f"Expected candidates that differ, but got {quote(candidates[0])} twice.")
     return candidates
 
 
@@ -191,13 +195,14 @@ def _read_row(subset: str, split: str, row: Mapping[str, Any], where: str, probl
     except ValueError as error:
         problems.add(where, str(error))
     else:
-        if row["answer"] in options:
-            answer = LETTERS[options.index(row["answer"])]
+        texts = [option.strip() for option in options]
+        if row["answer"].strip() in texts:
+            answer = LETTERS[texts.index(row["answer"].strip())]
         else:
-            problems.add(where, f"Expected answer to be one of the candidates, but got `{_shorten(row['answer'])}`.")
+            problems.add(where, f"Expected answer to be one of the candidates, but got {quote(row['answer'])}.")
     path = row["video_path"].lstrip("/")
     if not is_safe(path):
-        problems.add(where, f"Expected video_path to stay in the videos' folder, but got `{row['video_path']}`.")
+        problems.add(where, f"Expected video_path to stay in the videos' folder, but got {quote(row['video_path'])}.")
     stem = _stem(row["video_id"])
     if not stem:
         problems.add(where, "Expected video_id in the form <pair>_<member>.")
@@ -209,7 +214,7 @@ def _read_row(subset: str, split: str, row: Mapping[str, Any], where: str, probl
         "answer": answer,
         "clip": f"{split}/{PurePosixPath(path)}",
         "subset": subset,
-        "source": row["source"],
+        "source": row["source"] if _is_text(row.get("source")) else UNKNOWN,
     }
 
 
@@ -218,19 +223,12 @@ def _stem(video_id: object) -> str:
 
 
 def _answer_text(item: Mapping[str, Any]) -> str | None:
-    return item["options"][LETTERS.index(item["answer"])] if item["answer"] else None
+    return item["options"][LETTERS.index(item["answer"])].strip() if item["answer"] else None
+
+
+def _plain(options: Sequence[str]) -> list[str]:
+    return sorted(option.strip() for option in options)
 
 
 def _is_text(value: object) -> bool:
     return isinstance(value, str) and bool(value.strip())
-
-
-def _shorten(value: object) -> str:
-    text = str(value)
-    return f"{text[:60]}…" if len(text) > 60 else text
-
-
-def _extra() -> dict[str, Any]:
-    import pyarrow as pa
-
-    return {"subset": pa.string(), "source": pa.string()}

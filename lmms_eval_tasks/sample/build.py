@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import lmms_eval_tasks
+from lmms_eval_tasks.sample import yocausal
 from lmms_eval_tasks.sample.causalvqa import draw_debug, draw_test, write_archive, write_metadata, write_truth
 from lmms_eval_tasks.sample.mvp import FAMILIES, draw_subset, write_snapshot
 from lmms_eval_tasks.sample.render import render
@@ -19,20 +20,21 @@ MARK = "SAMPLE.json"
 
 _README = """# Sample data, not a benchmark
 
-Simulated scenes in the release formats of CausalVQA and MVP. They stand in for the real data where that is not at
-hand: to try the commands, to test, to see what a score looks like. A score on them says nothing about a model.
+Simulated scenes in the release formats of CausalVQA, MVP and YoCausal. They stand in for the real data where that is
+not at hand: to try the commands, to test, to see what a score looks like. A score on them says nothing about a model.
 
 Seed {seed}, lmms-eval-tasks {version}. The same seed and version give the same bytes.
 
 - `causalvqa/CausalVQA/`, and the same as `causalvqa/CausalVQA.zip`
 - `mvp/snapshot/` (annotations) and `mvp/videos/`
+- `yocausal/`
 - `truth/causalvqa_test.csv`: the answers that the test split withholds; no command reads them
 """
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much to draw: questions per type (debug) and per type and level (test), pairs per subset of MVP.
+    """How much to draw: questions per type (debug) and per type and level (test), pairs per subset of MVP and YoCausal.
 
     All four families of intuitive physics occur from four mini pairs on.
     """
@@ -41,6 +43,7 @@ class Sizes:
     test_per_stratum: int = 2
     mini_pairs: int = 6
     full_pairs: int = 9
+    yocausal_pairs: int = 4
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,11 @@ class SamplePaths:
     def mvp_videos(self) -> Path:
         """MVP's clips: the `--videos` of `prepare mvp`."""
         return self.root / "mvp" / "videos"
+
+    @property
+    def yocausal(self) -> Path:
+        """YoCausal: the `--source` of `prepare yocausal`."""
+        return self.root / "yocausal"
 
     @property
     def causalvqa_truth(self) -> Path:
@@ -127,8 +135,15 @@ def _write(paths: SamplePaths, seed: int, sizes: Sizes, progress: Progress) -> N
     for done, (path, scene) in enumerate(clips.items(), 1):
         film(scene, path)
         progress("filming clips", done, len(clips))
+    reversible = [yocausal.draw_subset(seed, name, sizes.yocausal_pairs) for name in yocausal.SUBSETS]
+    pairs = [(part, file, made) for part in reversible for file, made in part.films.items()]
+    for part in reversible:
+        yocausal.write_metadata(part, paths.yocausal)
+    for done, (part, file, made) in enumerate(pairs, 1):
+        yocausal.film_pair(made, paths.yocausal / "subset" / part.name, file)
+        progress("filming clips and their reversals", done, len(pairs))
     mark = json.dumps({"sample": True, "seed": seed, "version": lmms_eval_tasks.__version__}) + "\n"
-    for folder in (paths.root, paths.causalvqa, paths.mvp_snapshot):
+    for folder in (paths.root, paths.causalvqa, paths.mvp_snapshot, paths.yocausal):
         (folder / MARK).write_text(mark, encoding="utf-8")
     readme = _README.format(seed=seed, version=lmms_eval_tasks.__version__)
     (paths.root / "README.md").write_text(readme, encoding="utf-8")

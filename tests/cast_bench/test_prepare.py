@@ -121,7 +121,7 @@ def test_every_problem_is_told_at_once_and_nothing_is_written(tmp_path: Path, ho
         f"  {where} 2: Expected a JSON object in UTF-8, but got: Expecting value: line 1 column 1 (char 0).\n"
         f"  {where} 3: Expected a JSON object, but got `[1]`.\n"
         f"  {where} 4 (../x.mp4): Expected video to name a file, but got `../x.mp4`.\n"
-        f"  {where} 4 (../x.mp4): Expected a question, but got ` `.\n"
+        f"  {where} 4 (../x.mp4): Expected a question, but got ``.\n"
         f"  {where} 5 (sav_000001.mp4): Expected 4 to 6 options, but got 3.\n"
         f"  {where} 6 (sav_000001.mp4): Expected a text for each option from A on, but got "
         '`{"A": "a", "B": "b", "D": "d", "E": "e"}`.\n'

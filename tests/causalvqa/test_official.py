@@ -63,6 +63,6 @@ def test_any_text_yields_a_letter_or_lower_case_text(text: str) -> None:
 @pytest.mark.parametrize("piece", ["a", "A ", " ", "\n", ".", ",", "1,", "(", "'", "-", "- ", "é", "\ud800"], ids=ascii)
 def test_a_megabyte_is_read_quickly(piece: str) -> None:
     text = (piece * 1_000_000)[:1_000_000]
-    started = time.perf_counter()
+    started = time.process_time()
     official_choice(text)
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5

@@ -17,7 +17,7 @@ def test_the_readme_runs_from_top_to_bottom(tmp_path: Path) -> None:
     env = environment(tmp_path / "home")
     env["PATH"] = f"{sysconfig.get_path('scripts')}:{env['PATH']}"
     runnable = [block for block in blocks(ROOT / "README.md") if block.run]
-    assert len(runnable) == 2
+    assert len(runnable) == 3
     printed = ""
     for block in runnable:
         finished = subprocess.run(

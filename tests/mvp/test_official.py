@@ -56,6 +56,6 @@ def test_any_text_yields_a_candidate_or_none(text: str) -> None:
 @pytest.mark.parametrize("piece", ["a", "A ", " ", "\n", "answer", "answer:", ":", "ab", "é", "\ud800"], ids=ascii)
 def test_a_megabyte_is_read_quickly(piece: str) -> None:
     text = (piece * 1_000_000)[:1_000_000]
-    started = time.perf_counter()
+    started = time.process_time()
     official_choice(text)
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5

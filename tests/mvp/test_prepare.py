@@ -11,7 +11,7 @@ from releases import write_clip
 from lmms_eval_tasks.mvp.card import SUBSETS
 from lmms_eval_tasks.mvp.prepare import prepare, read_candidates, read_items
 from lmms_eval_tasks.utils.home import clip_path, load_table, read_manifest
-from lmms_eval_tasks.utils.problems import InputError, Problems
+from lmms_eval_tasks.utils.problems import InputError, Oddities, Problems
 
 HOI = SUBSETS[0]
 
@@ -65,9 +65,9 @@ def test_the_four_subsets_in_order_with_their_pairs(tmp_path: Path, videos: Path
 def test_members_of_a_pair_are_adjacent_and_nothing_is_lost(stems: list[int], random: object) -> None:
     rows = [row for stem in stems for row in mvp_pair(str(stem))]
     random.shuffle(rows)  # type: ignore[attr-defined]
-    problems = Problems()
-    items, alike = read_items(HOI, "mini", rows, problems)
-    assert not problems and not alike
+    problems, oddities = Problems(), Oddities()
+    items = read_items(HOI, "mini", rows, problems, oddities)
+    assert not problems and not oddities.warnings()
     assert sorted(item["item_id"] for item in items) == sorted(row["video_id"] for row in rows)
     groups = [item["group_id"] for item in items]
     assert groups[::2] == groups[1::2] == list(dict.fromkeys(row["video_id"].split("_")[0] for row in rows))
@@ -83,9 +83,7 @@ def test_every_problem_of_the_annotations_is_reported_at_once(tmp_path: Path, vi
         *mvp_pair("key", answer="up"),
         *mvp_pair("code", candidates="__import__('os').getcwd()"),
         *mvp_pair("count", candidates="['left', 'right', 'up']"),
-        *mvp_pair("same", candidates="['left', 'left']"),
-        *mvp_pair("asked", question="Where to?"),
-        *mvp_pair("other", answer="up", candidates="['left', 'up']"),
+        *mvp_pair("same", candidates="['left', ' left']"),
         *mvp_pair("path", video_path="/pt/../../x.mp4"),
         *mvp_pair("twice", video_id="twice_1"),
         *mvp_pair("empty", question=""),
@@ -93,31 +91,29 @@ def test_every_problem_of_the_annotations_is_reported_at_once(tmp_path: Path, vi
     ]
     at = f"{HOI}/mini"
     assert refusal(tmp_path, videos, rows) == (
-        "MVP, split mini, cannot be prepared: 12 problems, nothing was written.\n"
+        "MVP, split mini, cannot be prepared: 10 problems, nothing was written.\n"
         f"  {at}, row 6 (video_id key_2): Expected answer to be one of the candidates, but got `up`.\n"
         f"  {at}, row 8 (video_id code_2): Expected candidates to be a list of two texts, but got "
         "`__import__('os').getcwd()`.\n"
         f"  {at}, row 10 (video_id count_2): Expected candidates to be a list of two texts, but got "
         "`['left', 'right', 'up']`.\n"
         f"  {at}, row 12 (video_id same_2): Expected candidates that differ, but got `left` twice.\n"
-        f"  {at}, row 18 (video_id path_2): Expected video_path to stay in the videos' folder, but got "
+        f"  {at}, row 14 (video_id path_2): Expected video_path to stay in the videos' folder, but got "
         "`/pt/../../x.mp4`.\n"
-        f"  {at}, row 20 (video_id twice_1): Expected each video_id once, but row 19 has it too.\n"
-        f"  {at}, row 22 (video_id empty_2): Expected a text as question, but got none.\n"
-        f"  {at}, row 23 (video_id stemless): Expected video_id in the form <pair>_<member>.\n"
+        f"  {at}, row 16 (video_id twice_1): Expected each video_id once, but row 15 has it too.\n"
+        f"  {at}, row 18 (video_id empty_2): Expected a text as question, but got none.\n"
+        f"  {at}, row 19 (video_id stemless): Expected video_id in the form <pair>_<member>.\n"
         f"  {at}, pair one: Expected two rows, but got 1 (video_id one_1).\n"
-        f"  {at}, pair three: Expected two rows, but got 3 (video_id three_1, three_2, three_3).\n"
-        f"  {at}, pair asked: Expected one question for both videos, but got two.\n"
-        f"  {at}, pair other: Expected the same candidates for both videos, but they differ."
+        f"  {at}, pair three: Expected two rows, but got 3 (video_id three_1, three_2, three_3)."
     )
     assert not (tmp_path / "home" / "mvp").exists()
 
 
 def test_a_missing_column(tmp_path: Path, videos: Path) -> None:
-    rows = [{name: value for name, value in row.items() if name != "source"} for row in mvp_pair("x")]
+    rows = [{name: value for name, value in row.items() if name != "answer"} for row in mvp_pair("x")]
     assert refusal(tmp_path, videos, rows) == (
         "MVP, split mini, cannot be prepared: 1 problem, nothing was written.\n"
-        f"  {HOI}/mini: Expected the columns video_id, video_path, question, answer, candidates, source, but source is "
+        f"  {HOI}/mini: Expected the columns video_id, video_path, question, answer, candidates, but answer is "
         "missing."
     )
 
@@ -137,9 +133,44 @@ def test_pairs_with_one_answer_are_a_warning(tmp_path: Path, videos: Path) -> No
     snapshot = write_snapshot(tmp_path, "mini", {HOI: mvp_pair("x", answer="left")})
     warnings = prepare(videos, str(snapshot))["mini"].warnings
     assert warnings[:2] == (
-        f"{HOI}: 1 pairs have the same answer to both videos.",
+        f"{HOI}/mini: pairs with the same answer to both videos: 1 (x).",
         "Expected 18416 items, but got 8.",
     )
+
+
+def test_what_is_odd_is_a_warning_that_the_manifest_keeps(tmp_path: Path, videos: Path) -> None:
+    rows = [
+        *mvp_pair("asked", question="Where to?"),
+        *mvp_pair("case", question="which way?"),
+        *mvp_pair("other", answer="up", candidates="['left', 'up']"),
+        *mvp_pair("from", source=" "),
+    ]
+    prepare(videos, str(write_snapshot(tmp_path, "mini", {HOI: rows})))
+    assert read_manifest("mvp").splits["mini"].warnings[:3] == (
+        f"{HOI}/mini: rows without a source, which are counted under unknown: 1 (from_2).",
+        f"{HOI}/mini: pairs with two questions: 2 (asked, case).",
+        f"{HOI}/mini: pairs whose videos have different candidates: 1 (other).",
+    )
+    table = load_table("mvp", "mini", require_clips=False)
+    assert [table[row]["source"] for row in (6, 7)] == ["pt", "unknown"]
+    assert table["group_id"][6:8] == ["from", "from"]
+
+
+def test_sources_that_are_not_released_are_unknown(tmp_path: Path, videos: Path) -> None:
+    rows = [{name: value for name, value in row.items() if name != "source"} for row in mvp_pair("x")]
+    prepare(videos, str(write_snapshot(tmp_path, "mini", dict.fromkeys(SUBSETS, rows))))
+    assert set(load_table("mvp", "mini", require_clips=False)["source"]) == {"unknown"}
+
+
+def test_white_space_around_texts_is_no_difference() -> None:
+    rows = mvp_pair("x", question=" Which way?\n", candidates="['left ', ' right']", answer="right ")
+    problems, oddities = Problems(), Oddities()
+    items = read_items(HOI, "mini", rows, problems, oddities)
+    assert (len(problems), oddities.warnings()) == (0, ())
+    assert [(item["answer"], item["options"]) for item in items] == [
+        ("A", ["left", "right"]),
+        ("B", ["left ", " right"]),
+    ]
 
 
 def test_clips_that_are_missing_are_listed_per_source(tmp_path: Path, videos: Path) -> None:

@@ -2,7 +2,6 @@ import ast
 import csv
 import hashlib
 import json
-import time
 import zipfile
 from itertools import pairwise
 from pathlib import Path
@@ -32,9 +31,7 @@ def read_csv(path: Path) -> list[dict[str, str]]:
 
 def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(tmp_path):
     told = []
-    start = time.monotonic()
     first = build_sample(tmp_path / "a", 5, lambda *step: told.append(step), TINY)
-    assert time.monotonic() - start < 20
     second = build_sample(tmp_path / "b", 5, sizes=TINY)
     assert digests(first.root) == digests(second.root)
     assert told == [("filming clips", done, 21) for done in range(1, 22)]

@@ -33,8 +33,8 @@ def _without_variables(words: list[str]) -> list[str]:
 
 def pages() -> list[Path]:
     """Every page of ours."""
-    found = [*ROOT.glob("*.md"), *ROOT.glob("benchmarks/*.md"), *ROOT.glob("lmms_eval_tasks/*/README.md")]
-    return sorted(found)
+    folders = ("*.md", "benchmarks/*.md", "docs/*.md", "lmms_eval_tasks/*/README.md")
+    return sorted(page for folder in folders for page in ROOT.glob(folder))
 
 
 def blocks(page: Path) -> list[Block]:

@@ -206,9 +206,9 @@ def test_any_answer(answer: dict[str, Any]) -> None:
 )
 @pytest.mark.parametrize("before", ["", '{"answer_choice": "F", "x": '])
 def test_ten_megabytes_of_anything(before: str, unit: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     official, diagnosis = read_both(before + unit * (MEGABYTES // len(unit)))
-    assert time.perf_counter() - start < 20
+    assert time.process_time() - start < 20
     assert official.answer is diagnosis.prediction.answer is None
 
 
@@ -239,9 +239,9 @@ def test_time_grows_with_the_text_and_not_with_its_square(shape: str) -> None:
         text = shape * (size // len(shape))
         best = float("inf")
         for _ in range(3):
-            start = time.perf_counter()
+            start = time.process_time()
             read_both(text)
-            best = min(best, time.perf_counter() - start)
+            best = min(best, time.process_time() - start)
         return best
 
     small = cost(50_000)

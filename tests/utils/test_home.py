@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from raw_releases import QUESTION, write_metadata
 
 from lmms_eval_tasks.causalvqa.prepare import prepare
+from lmms_eval_tasks.utils import home as home_module
 from lmms_eval_tasks.utils.building import make_table, write_table
 from lmms_eval_tasks.utils.home import benchmark_dir, clip_path, home, load_table, media_path, table_path
 from lmms_eval_tasks.utils.problems import InputError
@@ -88,10 +91,61 @@ def test_a_clip_that_has_gone_since(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert media_path("causalvqa", table[0]) == benchmark_dir("causalvqa") / "placeholder.mp4"
 
 
-def test_only_skip_allows_missing_clips(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    prepare(write_metadata(tmp_path, "debug", [{**QUESTION, "renamed_video": "b.mp4"}]))
+@pytest.mark.parametrize("clip", ["a.mp4", "missing.mp4"])
+def test_only_skip_allows_missing_clips(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clip: str) -> None:
+    prepare(write_metadata(tmp_path, "debug", [{**QUESTION, "renamed_video": clip}]))
     monkeypatch.setenv("LMMS_EVAL_TASKS_MISSING", "yes")
     assert refusal("debug", tmp_path) == "Expected LMMS_EVAL_TASKS_MISSING to be unset or skip, but got 'yes'."
+
+
+@pytest.fixture
+def searches(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The splits whose clips are looked for from here on."""
+    asked: list[str] = []
+
+    def watched(benchmark: str, split: str, table: object) -> dict[str, str]:
+        asked.append(split)
+        return search(benchmark, split, table)
+
+    search = home_module.absent_clips
+    monkeypatch.setattr(home_module, "absent_clips", watched)
+    return asked
+
+
+def test_a_process_looks_for_clips_and_warns_once_per_split(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, searches: list[str]
+) -> None:
+    for split in ("debug", "test"):
+        prepare(write_metadata(tmp_path, split, [QUESTION, {**QUESTION, "qid": "q2", "renamed_video": "b.mp4"}]))
+    monkeypatch.setenv("LMMS_EVAL_TASKS_MISSING", "skip")
+    with caplog.at_level(logging.WARNING):
+        for _ in range(3):
+            for split in ("debug", "test"):
+                assert load_table("causalvqa", split)["clip_present"] == [True, True, False, False]
+    assert searches == ["debug", "test"]
+    assert caplog.messages == [
+        f"CausalVQA, split {split}: 1 of 2 clips are missing ({split} 1)." for split in ("debug", "test")
+    ]
+
+
+def test_the_same_release_prepared_again_is_looked_at_again(tmp_path: Path, searches: list[str]) -> None:
+    release = write_metadata(tmp_path, "debug", [QUESTION])
+    prepare(release)
+    clip = release / "debug" / "videos" / "a.mp4"
+    away = clip.rename(tmp_path / "away.mp4")
+    assert "1 of 1 clips are missing" in refusal("debug", tmp_path)
+    manifest = (benchmark_dir("causalvqa") / "manifest.json").read_bytes()
+    away.rename(clip)
+    prepare(release)
+    assert (benchmark_dir("causalvqa") / "manifest.json").read_bytes() == manifest
+    assert load_table("causalvqa", "debug")["clip_present"] == [True, True]
+    assert searches == ["debug", "debug"]
+
+
+def test_who_needs_no_clips_looks_for_none(tmp_path: Path, searches: list[str]) -> None:
+    prepare(write_metadata(tmp_path, "debug", [QUESTION]))
+    load_table("causalvqa", "debug", require_clips=False)
+    assert searches == []
 
 
 def test_the_clip_of_a_row(tmp_path: Path) -> None:
@@ -108,6 +162,6 @@ def test_a_loaded_table_has_the_same_fingerprint_each_time(tmp_path: Path) -> No
 
 def test_the_same_rows_give_the_same_table_bytes(tmp_path: Path) -> None:
     row = {"item_id": "a", "group_id": "g", "question": "?", "options": ["x", "y"], "answer": None, "clip": "c.mp4"}
-    for name in ("a", "b"):
-        write_table(make_table([{**row, "clip_present": True}], {}), tmp_path / name)
+    for name, types in (("a", {"n": "int64"}), ("b", {"n": pa.int64()})):
+        write_table(make_table([{**row, "clip_present": True, "n": 1}], types), tmp_path / name)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()

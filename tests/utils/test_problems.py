@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from lmms_eval_tasks.utils.problems import InputError, Problems
+from lmms_eval_tasks.utils.problems import InputError, Oddities, Problems
 
 
 def test_no_problem_raises_nothing() -> None:
@@ -33,3 +33,16 @@ def test_problems_keep_their_order_and_the_rest_is_counted() -> None:
         "  row 0: Expected c, but got d.",
     ]
     assert lines[20:] == ["  row 18: Expected c, but got d.", "  … and 2 more"]
+
+
+def test_oddities_are_one_warning_per_kind() -> None:
+    oddities = Oddities()
+    assert oddities.warnings() == ()
+    for name in range(6):
+        oddities.add("x.csv: rows without a colour", f"row {name}")
+    oddities.add("x.csv: rows without a taste", "row 9")
+    oddities.add("x.csv: rows without a colour", "row 7")
+    assert oddities.warnings() == (
+        "x.csv: rows without a colour: 7 (row 0, row 1, row 2, row 3, row 4, … and 2 more).",
+        "x.csv: rows without a taste: 1 (row 9).",
+    )

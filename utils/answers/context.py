@@ -8,8 +8,8 @@ from typing import Literal
 from lmms_eval_tasks.utils.answers import words
 from lmms_eval_tasks.utils.answers.tokens import CLOSERS, LABELLING, OPENERS, STOPS, Token, is_letter
 
-# What leads to the letter: "the answer is", "I choose", "it is", "I think", "so", "wait,", "not", "than", or other.
-Cue = Literal["label", "choose", "is", "believe", "conclude", "correct", "not", "compared", "start", "other"]
+# What leads to the letter: "the answer is", "I choose", "it is", "I think", "points to", "so", "wait,", "not", "than"…
+Cue = Literal["label", "choose", "is", "believe", "favour", "conclude", "correct", "not", "compared", "start", "other"]
 # What becomes of it: the clause ends, a question, "is right", "is wrong", "fits", or a sentence about something else.
 After = Literal["closed", "asked", "affirmed", "rejected", "supported", "open"]
 
@@ -17,6 +17,9 @@ _WALK = 14
 _GROUP_GAP = 6
 _GROUP_SIZE = 26
 _PREDICATE = 8
+_PHRASE = 6
+# Behind "no" they make it the answer to a question or a correction: "No, B", "no: B".
+_AFTER_NO = frozenset((",", "..", "-", "–", "—", ":", ";", "→"))
 
 
 class Mention:
@@ -59,9 +62,9 @@ class Mention:
             cue = self._cue(word, at)
             if cue:
                 break
-            if word in words.COPULA:
+            if word in words.COPULA and not self._links(word, at):
                 self.copula = True
-            elif not self._is_filler(word):
+            elif self._is_other_letter(at) or not self._is_filler(word, at):
                 cue = "other"
                 break
             seen.add(word)
@@ -71,19 +74,55 @@ class Mention:
             return "label"
         if cue in (None, "other") and seen & words.PRONOUN and self.copula:
             return "is"
+        if cue == "other" and self.copula and self._is_described(at):
+            return "label"
         return cue or ("conclude" if "→" in seen else "start")
 
-    def _is_filler(self, word: str) -> bool:
+    def _is_other_letter(self, at: int) -> bool:
+        return is_letter(self.tokens[at]) and self.tokens[at].raw.isupper() and self.word(at + 1) != ":"
+
+    def _links(self, word: str, at: int) -> bool:
+        """Whether the word ties a verb to the letter: "points to B", "narrows it down to B"."""
+        if word not in words.FAVOUR_LINK or self.copula:
+            return False
+        return any(self.word(at - step) in words.FAVOUR_LINKED for step in (1, 2, 3))
+
+    def _is_described(self, start: int) -> bool:
+        """Whether the subject is an option that something speaks for: "the option that best fits the scene is B"."""
+        passed: set[str] = set()
+        for at in range(start, max(start - _WALK, -1), -1):
+            word = self.word(at)
+            if word in STOPS or word == "," or word in words.NEGATION | words.NEGATIVE | words.WRONGLY:
+                return False
+            if word in words.OPTION | words.LABEL | words.NAMED:
+                fitting = words.SUPPORT | words.FAVOUR | words.FAVOUR_LINKED | words.POSITIVE | words.GOOD | words.MOST
+                return self.word(at + 1) in words.RELATIVE and bool(passed & fitting)
+            passed.add(word)
+            if len(word) == 1 and self.tokens[at].raw.isupper():
+                return False
+        return False
+
+    def _is_filler(self, word: str, at: int) -> bool:
         if word in words.OPTION or word.endswith(words.BEFORE_OPTION) or not word[0].isalnum():
+            return True
+        if _is_adverb(word) or self._links(word, at) or (self.copula and word in words.GOOD | words.MOST):
             return True
         return word in words.FILLER or word in words.PRONOUN or (self.copula and word in words.BRIDGE)
 
     def _cue(self, word: str, at: int) -> Cue | None:
+        if word in words.OPTIONS and self.word(at + 1) in (":", "are", '"'):
+            return "other"
         if word in words.OPTION:
             self.option = self.option or not self.copula
             return "label" if self.copula else None
-        if word in words.NEGATION and not (word in words.CORRECT and self.word(at + 1) in (",", "..", "-")):
+        if word in words.NEGATION and not (word in words.CORRECT and self.word(at + 1) in _AFTER_NO):
             return "not"
+        if word in words.WRONGLY:
+            return "not"
+        if word in words.FAVOUR_LINKED and self.word(at + 1) in words.FAVOUR_LINK:
+            return "not" if self.word(at - 1) in words.WRONGLY | words.NEGATION else "favour"
+        if word == "end" and self.word(at - 1) == "the":
+            return "conclude"
         for vocabulary, cue in _CUES:
             if word in vocabulary:
                 return cue
@@ -94,7 +133,7 @@ class Mention:
         if word in words.DECISIVE_VERB and self.copula:
             return "label"
         if word == "be" and self.word(at - 1) in ("must", "should", "to"):
-            return "believe"
+            return "not" if self.word(at - 2) in words.WRONGLY | words.NEGATION else "believe"
         return None if word[0].isascii() or not word[0].isalpha() else self._unspaced_cue(word)
 
     def _unspaced_cue(self, word: str) -> Cue | None:
@@ -115,7 +154,7 @@ class Mention:
             at = self.last + 1
             while at - self.last <= _GROUP_GAP:
                 word = self.word(at)
-                if word in words.JOINERS:
+                if word in words.JOINERS and not (at < len(self.tokens) and self.tokens[at].raw.isupper()):
                     joiner = word
                 elif not (
                     word in CLOSERS
@@ -132,6 +171,8 @@ class Mention:
 
     def _joins(self, at: int, joiner: str) -> bool:
         token, following = self.tokens[at], self.word(at + 1)
+        if following in CLOSERS and following != "|":
+            following = self.word(at + 2)
         may_be_word = token.raw.islower() or token.raw in ("A", "I")
         if may_be_word and following[0].isalpha() and following not in words.FUNCTION | words.JOINERS:
             return False
@@ -139,8 +180,11 @@ class Mention:
         if not joiner:
             between = [self.word(step) for step in range(self.last + 1, at)]
             return not is_subject and between[:1] not in (["("], ["["]) and set("()[]\"'").issuperset(between)
+        if is_subject and token.word.upper() in self.letters:
+            return False
         # "The answer is B and A is wrong": a verb behind the second letter starts a new clause.
-        return not (is_subject and joiner in words.MEANWHILE and self.cue not in ("start", "other", "not"))
+        starts_clause = joiner == "," if self.cue == "not" else joiner in words.MEANWHILE
+        return not (is_subject and starts_clause and self.cue not in ("start", "other"))
 
     def _right(self) -> After:
         at = self.last + 1
@@ -148,16 +192,25 @@ class Mention:
             at += 1
         word = self.word(at)
         if word == "?":
-            return "asked"
+            return "rejected" if self.word(at + 1) in words.NO else "asked"
         if not word[0].isalnum() and (word in words.NEGATIVE or word in words.POSITIVE):
             return "rejected" if word in words.NEGATIVE else "affirmed"
         if word in STOPS or not word[0].isalnum():
-            return self._verdict(at + 1) if word in LABELLING else "closed"
+            return self._verdict(at + 1) if word in LABELLING or word == "=" else "closed"
         if word == "end" or (word == "it" and self.word(at + 1) in ("is", "must")):
             return "closed"
+        if word in words.NO and self.word(at - 1) in CLOSERS:
+            return "closed"
         after = self._unspaced_predicate(word + self.word(at + 1)) or self._predicate(at)
+        if self._is_only():
+            is_left = self.word(at) in words.COPULA and self.word(at + 1) in words.ONLY_LEFT
+            after = "affirmed" if is_left or after == "supported" else after
         labels = self.cue == "start" or self.tokens[self.at].raw.isupper()
         return "closed" if after == "open" and labels and self.word(self.last + 1) in (")", "]") else after
+
+    def _is_only(self) -> bool:
+        before = next((word for word in self.before(4) if word.isalnum() and word not in words.OPTION), "")
+        return before == "only"
 
     def _verdict(self, at: int) -> After:
         """Judge what follows a label: "A: correct", "B - no", "C: this is wrong"."""
@@ -166,7 +219,7 @@ class Mention:
             after = self._predicate(at + 1)
             return after if after in ("rejected", "affirmed") else "closed"
         if word in words.NEGATIVE:
-            return "rejected"
+            return "closed" if word in words.NO and self.word(at - 1) in (".", ")") else "rejected"
         return "affirmed" if word in words.POSITIVE - words.OPTION - words.LABEL else "closed"
 
     def _unspaced_predicate(self, following: str) -> After | None:
@@ -178,34 +231,107 @@ class Mention:
             if said.startswith(words.AFTER_NEGATIVE):
                 return "rejected"
             if said.startswith(words.AFTER_POSITIVE):
+                return "affirmed"
+            if said.startswith(words.AFTER_ENDING):
                 return "closed" if said is rest else "affirmed"
         return "open" if talk else None
 
     def _predicate(self, at: int) -> After:
+        rightly = wrongly = False
+        while _is_adverb(self.word(at)) or self.word(at) in words.RIGHTLY:
+            rightly = rightly or self.word(at) in words.RIGHTLY
+            wrongly = wrongly or self.word(at) in words.WRONGLY
+            at += 1
+            if at - self.last > _PREDICATE:
+                break
         first = self.word(at)
+        if wrongly:
+            return "rejected"
+        if rightly and first in words.SUPPORT:
+            return "supported" if self._is_qualified(at) else "affirmed"
+        if rightly and first in STOPS:
+            return "affirmed"
+        if first in words.LEFT_OVER and (self.word(at + 1) in STOPS or self.word(at + 1) == ","):
+            return "affirmed"
+        if first in ("the", "as"):
+            return self._noun_phrase(at + 1 if first == "the" else at + 2)
         if first in words.NEGATIVE:
             return "rejected"
         if first in words.POSITIVE:
             return "affirmed"
         if first in words.SUPPORT:
-            return "supported"
+            return "rejected" if self.word(at + 1) in words.NEGATION else "supported"
+        if first in ("does", "is") and self.word(at + 1) in STOPS and self.word(self.at - 1) in words.CLAUSE_START:
+            return "affirmed"
         if first in words.NEGATION:
             return "closed" if first in words.NOT else "rejected"
         if first not in words.COPULA and first not in words.AUXILIARY:
-            return "closed" if first in words.FUNCTION else "open"
+            contrasted = self.word(at + 1) in words.FUNCTION_BEFORE.get(first, ())
+            return "closed" if first in words.FUNCTION or contrasted else "open"
         for step in range(at + 1, at + _PREDICATE):
             word = self.word(step)
             if word in STOPS or word == ",":
                 return "closed" if step == at + 1 else "open"
-            if word in words.NEGATION or word in words.NEGATIVE or word == "less":
+            if word in words.NEGATION and self.word(step + 1) in ("only", "just", "merely"):
+                continue
+            if word in words.NEGATION or word in words.NEGATIVE or word in words.WRONGLY:
                 return "rejected"
+            if word in ("the", "a", "an") and (judged := self._noun_phrase(step + 1, word)) != "closed":
+                return judged
+            if word == "what" and self.word(step + 1) != "if":
+                return "supported"
+            if word in words.MOST and self.word(step + 1) in words.GOOD:
+                return "affirmed"
             if word in words.POSITIVE or word in words.LABEL:
                 return "affirmed"
             if word in words.SUPPORT:
                 return "supported"
-            if word not in words.FILLER and word not in words.COPULA and word not in ("more", "have", "one"):
+            if (
+                word not in words.FILLER | words.COPULA
+                and word not in ("more", "have", "one", "like")
+                and not _is_adverb(word)
+            ):
                 break
         return "open"
+
+    def _noun_phrase(self, at: int, article: str = "the") -> After:
+        """Judge "the most suitable option", "a poor match", "the wrong answer"; "closed" if it is no such phrase."""
+        passed: set[str] = set()
+        for step in range(at, at + _PHRASE):
+            word = self.word(step)
+            if word in words.NEGATIVE | words.NEGATION | words.OTHER | words.WRONGLY:
+                return "rejected"
+            if word in words.LABEL | words.OPTION | words.PHRASE:
+                behind = [self.word(step + further) for further in range(1, _PHRASE)]
+                if behind[0] in words.TENTATIVE or behind[0] == "would" or not (passed or self._speaks_for(behind)):
+                    return "open"
+                if article == "the" or passed & words.POSITIVE:
+                    return "affirmed"
+                return "supported" if passed & words.GOOD else "closed"
+            if word in STOPS or word == ",":
+                break
+            passed.add(word)
+        return "closed"
+
+    def _speaks_for(self, behind: Sequence[str]) -> bool:
+        """Whether what follows "the option" speaks for it: "… that fits", "… I choose", but not "… with the lane"."""
+        if behind[0] in STOPS or behind[0] == ",":
+            return True
+        fitting = words.SUPPORT | words.POSITIVE - words.OPTION - words.LABEL | words.FAVOUR | words.CHOOSE
+        return bool(fitting & set(behind)) and not words.NEGATION & set(behind)
+
+    def _is_qualified(self, at: int) -> bool:
+        """Whether the clause is taken back in part: "B correctly describes the start, but …"."""
+        for step in range(at, at + _WALK):
+            if self.word(step) in words.CONTRAST:
+                return True
+            if self.word(step) in STOPS:
+                return False
+        return False
+
+
+def _is_adverb(word: str) -> bool:
+    return len(word) > 4 and word.endswith("ly") and word not in words.LABEL
 
 
 _CUES: tuple[tuple[frozenset[str], Cue], ...] = (
@@ -216,4 +342,5 @@ _CUES: tuple[tuple[frozenset[str], Cue], ...] = (
     (words.LABEL, "label"),
     (words.CHOOSE, "choose"),
     (words.BELIEVE, "believe"),
+    (words.FAVOUR, "favour"),
 )

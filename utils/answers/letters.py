@@ -9,21 +9,26 @@ from lmms_eval_tasks.utils.answers import words
 from lmms_eval_tasks.utils.answers.context import Mention
 from lmms_eval_tasks.utils.answers.tokens import ARTICLE_LIKE, LABELLING, STOPS, Token, is_letter
 
-Stance = Literal["chosen", "leaning", "rejected"]
+Stance = Literal["chosen", "leaning", "preferred", "rejected"]
 
 _SENTENCE = 40
 _NEAR = 16
 _LINE = 14
 _LINE_REST = 8
+_FIELD_WORDS = 3
+_LISTED = 60
+_VERDICT_WORDS = 6
+_CLAUSE_ENDS = frozenset((".", ":", ";", "-", "–", "—", "(", ")", "→", "!"))
 
 
 class Statement(NamedTuple):
     """What one place of a text says about one or more letters.
 
-    `stance` is "chosen", "leaning" (a mere mention, a guess among others) or "rejected"; several letters chosen
-    together make a hedge. `at` and `end` count tokens. `alone`: the whole line says nothing else. `bare`: no word
-    around says that the letter is an answer. `settles`: words announce a conclusion or correction. `listed`: the letter
-    labels the text behind it on a line.
+    `stance` is "chosen", "leaning" (a mere mention, a guess among others), "preferred" (another letter is called less
+    likely than this one) or "rejected"; several letters chosen together make a hedge. `at` and `end` count tokens.
+    `alone`: the whole line says nothing else. `bare`: no word around says that the letter is an answer. `settles`:
+    words announce a conclusion or correction. `listed`: the letter labels the text behind it on a line. `verdict`: what
+    the end of that line says ("… – yes").
     """
 
     letters: tuple[str, ...]
@@ -34,6 +39,7 @@ class Statement(NamedTuple):
     bare: bool = False
     settles: bool = False
     listed: bool = False
+    verdict: Stance | None = None
 
 
 def statements(tokens: Sequence[Token]) -> list[Statement]:
@@ -63,17 +69,19 @@ def _statement(mention: Mention, stance: Stance) -> Statement:
     alone = closed and mention.cue in ("label", "start", "conclude", "correct")
     behind = (mention.word(mention.last + 1), mention.word(mention.last + 2))
     label = next((word for word in behind if word != '"'), "") in LABELLING
+    listed = label and mention.cue == "start" and mention.word(mention.stop) == "\n" and not _line_ends(mention)
     return Statement(
         letters=tuple(dict.fromkeys(mention.letters)),
         stance=stance,
         at=mention.at,
         end=mention.last + 1,
         alone=alone and _line_ends(mention) and _line_begins(mention),
-        bare=bare,
+        bare=bare or (mention.cue == "favour" and mention.after != "affirmed"),
         settles=mention.cue in ("correct", "conclude")
         or _is_near(mention, words.CORRECT, sentences=3)
         or _is_near(mention, words.CONCLUDE | {"final"}, sentences=1),
-        listed=label and mention.cue == "start" and mention.word(mention.stop) == "\n" and not _line_ends(mention),
+        listed=listed,
+        verdict=_line_verdict(mention) if listed else None,
     )
 
 
@@ -89,20 +97,30 @@ def _is_plausible(mention: Mention) -> bool:
         if token.raw == "I":
             return following in ("is", "because") and labelled
         beyond = mention.word(mention.last + 2)
-        judged = (following in words.POSITIVE or following in words.NEGATIVE) and beyond in STOPS
+        judged = following in words.POSITIVE | words.NEGATIVE | words.LEFT_OVER and beyond in STOPS
         if judged or following in words.FUNCTION or beyond in words.FUNCTION_BEFORE.get(following, ()):
-            return upper or mention.option or following in ("because", "since", "end")
+            starts = mention.word(mention.at - 1) in STOPS and following in words.COPULA
+            meant = mention.option or following in ("because", "since", "end")
+            return upper or meant or (starts and mention.after in ("affirmed", "rejected"))
         return labelled and upper and raw[0].isupper() and (len(raw) == 1 or not raw.isupper())
     if upper or labelled:
         return True
+    if following in (".", "\n") and mention.cue in ("believe", "is", "conclude"):
+        return following == "." or token.word not in ARTICLE_LIKE
+    if following in words.COPULA and following.isalpha() and mention.cue in ("start", "believe", "conclude"):
+        return mention.after in ("affirmed", "rejected")
     return mention.word(mention.at - 1) == "\n" and following in (")", "]", ":", ".", "end", "\n")
 
 
 def _stance(mention: Mention) -> Stance | None:
-    if mention.after == "rejected" or mention.cue == "not":
+    if mention.after == "rejected" or mention.cue == "not" or _is_wrong_label(mention):
         return "rejected"
-    if mention.cue == "compared" and mention.after != "affirmed":
+    if _is_doubted(mention):
+        return "rejected"
+    if _is_question(mention):
         return None
+    if mention.cue == "compared" and mention.after != "affirmed":
+        return "preferred" if _is_outdoing(mention) else None
     firm = _firmness(mention)
     doubtful = mention.after == "asked" or _is_conditional(mention) or _is_restricted(mention) or _is_tentative(mention)
     return "leaning" if firm and doubtful else firm
@@ -119,6 +137,11 @@ def _firmness(mention: Mention) -> Stance | None:
         return None if _is_denied(mention) else "chosen"
     if cue in ("choose", "is"):
         return "chosen"
+    is_topic = mention.option and mention.word(mention.last + 1) == "," and words.TOPIC & set(mention.before(3))
+    if is_topic and cue in ("start", "other"):
+        return None
+    if ended and cue == "favour":
+        return None if _is_denied(mention) else "chosen"
     if ended and (cue in ("believe", "conclude", "correct") or (cue == "start" and not mention.copula)):
         return "chosen"
     if after == "supported":
@@ -127,18 +150,63 @@ def _firmness(mention: Mention) -> Stance | None:
         return None
     before = mention.word(mention.at - 1)
     if ended and before == ":" and _line_ends(mention):
-        return "chosen"
+        return None if _is_field(mention) else "chosen"
     named = mention.option or len(mention.letters) > 1 or (before == "," and _line_ends(mention))
     bracketed = mention.bracketed() and mention.tokens[mention.at].raw.isupper()
     return "leaning" if (ended and named) or bracketed else None
 
 
+def _is_doubted(mention: Mention) -> bool:
+    """Whether the clause up to the letter takes its verdict back: "I doubt that B is right"."""
+    if mention.after not in ("affirmed", "supported"):
+        return False
+    between = [mention.word(at) for at in range(max(mention.stop, 0), mention.at)]
+    if any(word in STOPS or word == "," for word in between):
+        return False
+    doubts = any(word in words.DOUBT for word in between) and "without" not in between and "no" not in between
+    return doubts or _is_denied(mention)
+
+
+def _is_question(mention: Mention) -> bool:
+    """Whether a verb right before the letter opens a question: "Is B the best option?"."""
+    near = [word for word in mention.before(4) if word not in words.OPTION]
+    asks = bool(near) and near[0] in words.ASKING and mention.after != "closed"
+    return asks and (len(near) == 1 or near[1] in STOPS)
+
+
+def _is_wrong_label(mention: Mention) -> bool:
+    """Whether the label asks for a wrong option: "the least likely option is B"."""
+    if mention.cue != "label":
+        return False
+    before = next((word for word in mention.before(3, mention.stop) if word not in words.GOOD), "")
+    return before.isalpha() and before not in ("out", "x", "no") and before in words.NEGATIVE | words.WRONGLY
+
+
+def _is_field(mention: Mention) -> bool:
+    """Whether the colon before the letter follows the name of something else than an answer: "Grade: A"."""
+    name = []
+    for word in mention.before(_FIELD_WORDS + 1, mention.at - 1):
+        if word in STOPS or word == ",":
+            break
+        name.append(word)
+    said = set(name)
+    if said & (words.NEGATIVE | words.WRONGLY | words.NEGATION - words.NO):
+        return True
+    unspaced = words.BEFORE_OPTION + words.BEFORE_LABEL
+    announced = said & words.ANSWERING or any(len(word) == 1 or word.endswith(unspaced) for word in name)
+    return len(name) <= _FIELD_WORDS and not announced
+
+
 def _is_denied(mention: Mention) -> bool:
     """Whether the clause before the label denies it: "I do not think the answer is B"."""
+    passed = ""
     for word in mention.before(9, mention.stop):
         if word in STOPS or word in (",", ":", "-", "–", "—") or word in words.CONTRAST:
             return False
-        if word in words.NEGATION and word not in ("no", "non", "out"):
+        if word in words.DOUBT or (word == "no" and passed == "way"):
+            return True
+        passed = word
+        if word in words.NEGATION and (word not in ("no", "non", "out") or mention.cue == "favour"):
             return True
     return False
 
@@ -186,6 +254,37 @@ def _is_near(mention: Mention, vocabulary: frozenset[str], *, sentences: int) ->
         elif word in vocabulary:
             return True
     return False
+
+
+def _is_outdoing(mention: Mention) -> bool:
+    """Whether another letter is less than this one: "B is less likely than A"."""
+    outdone = mention.word(mention.stop) == "than" and "less" in mention.before(4, mention.stop)
+    return outdone and mention.after == "closed"
+
+
+def _line_verdict(mention: Mention) -> Stance | None:
+    """Read the judgement behind the last dash, colon or stop of a line: "B: it swerves – yes, this is seen"."""
+    clause: list[str] = []
+    clauses = 0
+    for at in range(mention.last + 2, mention.last + _LISTED):
+        word = mention.word(at)
+        if word == "\n":
+            break
+        if word in _CLAUSE_ENDS:
+            clauses += bool(clause)
+            clause = [] if mention.word(at + 1) != "\n" else clause
+        else:
+            clause.append(word)
+    else:
+        return None
+    said = set(clause[:_VERDICT_WORDS])
+    if not clauses or not clause:
+        return None
+    if said & (words.NEGATION | words.NEGATIVE | words.TENTATIVE | words.CONTRAST):
+        return "rejected" if said & (words.NEGATION | words.NEGATIVE) else None
+    first = next((word for word in clause if word not in words.PRONOUN | words.COPULA | words.FILLER), "")
+    positive = words.POSITIVE | words.SUPPORT | words.SEEN
+    return "chosen" if first in positive or clause[0] in positive else None
 
 
 def _line_begins(mention: Mention) -> bool:

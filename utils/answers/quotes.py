@@ -10,7 +10,9 @@ from lmms_eval_tasks.utils.answers.text import fold
 
 _SPACELESS = "\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _WORD = re.compile(rf"[{_SPACELESS}]|[^\W_{_SPACELESS}]+")
-_ARTICLES = frozenset(("a", "an", "the"))
+# "A" is an article only before a word: "(A) The ball" and "lane A" name a letter.
+_ARTICLE = re.compile(r"\b(?:an|the|a(?=[ \t]+(?!an?\b|the\b)[^\W_]))\b")
+_SAME = {"toward": "to", "towards": "to"}
 # What may stand in front of a quoted option.
 _PREAMBLE = frozenset(
     re.findall(
@@ -38,6 +40,8 @@ _TYPO_CHARS = (5, 30)
 _TYPO_RATIO = 0.8
 _NEAR_WORDS = 3
 _NEAR_SHARE = 0.6
+_PART_WORDS = 4
+_PART_SHARE = 0.5
 
 
 def quoted_option(text: str, options: Sequence[str]) -> int | None:
@@ -46,8 +50,8 @@ def quoted_option(text: str, options: Sequence[str]) -> int | None:
     Compared without case, punctuation, accents, articles and small spelling mistakes. In order of preference: equal to
     an option; an option inside the text, which neither doubts it nor uses words that tell another option apart; an
     option cut off at the end (three words or more remain); an option with words left out (at least three words and 60%
-    of it remain, no negation is lost). A word that is not the option's never counts as near: exchanging one word is how
-    options differ. Whatever fits two options is None.
+    of it remain, or half of it as one piece of four words or more; no negation is lost). A word that is not the
+    option's never counts as near: exchanging one word is how options differ. Whatever fits two options is None.
     """
     known = [_words(option)[:_OPTION_WORDS] for option in options]
     longest = max((len(words) for words in known), default=0)
@@ -86,7 +90,7 @@ def starts_with_option(text: str, options: Sequence[str]) -> int | None:
 
 
 def _words(text: str) -> list[str]:
-    return [word for word in _WORD.findall(fold(text).casefold()) if word not in _ARTICLES]
+    return [_SAME.get(word, word) for word in _WORD.findall(_ARTICLE.sub(" ", fold(text).casefold()))]
 
 
 def _equal(said: list[str], known: list[list[str]]) -> list[int]:
@@ -144,7 +148,9 @@ def _shortened(said: list[str], known: list[list[str]]) -> int | None:
     lost = list(option)
     for word in said:
         lost.remove(word)
-    return fitting[0] if len(said) >= _NEAR_SHARE * len(option) and not _DOUBT & set(lost) else None
+    piece = len(said) >= max(_PART_WORDS, _PART_SHARE * len(option)) and _find(option, said) >= 0
+    near = piece or len(said) >= _NEAR_SHARE * len(option)
+    return fitting[0] if near and not _DOUBT & set(lost) else None
 
 
 def _cut_off(said: list[str], option: list[str]) -> bool:

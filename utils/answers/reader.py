@@ -6,9 +6,17 @@ import re
 import string
 from collections.abc import Sequence
 
+from lmms_eval_tasks.utils.answers import words
 from lmms_eval_tasks.utils.answers.letters import Statement, statements
 from lmms_eval_tasks.utils.answers.quotes import equal_option, quoted_option, starts_with_option
-from lmms_eval_tasks.utils.answers.text import fold, json_answers, shorten, split_reasoning, strip_markup
+from lmms_eval_tasks.utils.answers.text import (
+    fold,
+    json_answers,
+    letter_ordinals,
+    shorten,
+    split_reasoning,
+    strip_markup,
+)
 from lmms_eval_tasks.utils.answers.tokens import Token, tokenize
 
 _BETWEEN = " \n.,:;)]>\"'-–—|→"
@@ -17,6 +25,7 @@ _ANSWER_LABEL = re.compile(
 )
 _LABELLED_LINE = re.compile(r"\W{0,9}\w{2,}")
 _ONLY_LETTER = re.compile(r"[^\w?]*([A-Za-z])(?:[^\w?+°%-]|-$)*(?:END\W*)?\Z", re.IGNORECASE)
+_NAME = re.compile(r"[A-Z]\. ([a-z]+)\W*\Z")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s|[。！？]")
 
 
@@ -27,17 +36,21 @@ def read_choice(text: str, options: Sequence[str]) -> str | None:
     digits, and whatever else leaves a doubt: a wrong guess is worse than an unparsed answer. How the reader decides:
 
     1. Marked reasoning (`<think>…</think>`) is not the answer; if nothing follows it, only a last line that is a
-       labelled answer and nothing else counts. An answer key of a JSON object decides if its value can be read.
+       labelled answer and nothing else counts. An answer key of a JSON object decides; if its value cannot be read, the
+       reasons in that object do not replace it, only what is said outside.
     2. A line that says nothing but an answer ("Answer: B", "**B**") stands against later mentions, except where words
        of correction or conclusion ("wait, actually", "therefore") announce another one; a later contradiction without
        such words is None. Otherwise the last firm statement decides ("I choose D over B", "so the answer is A").
-       Rejected letters never decide, conditional or tentative ones only where a single letter is so named.
+       Rejected letters never decide, conditional or tentative ones only where a single letter is so named. A discussed
+       list of which one line ends in approval and all others in rejection chooses that line's letter. An option counted
+       in words ("the second option") is named by its place, one numbered ("option 2", "option two") is not.
     3. Without a stated letter, the option whose text the response (its first or last line, or what follows "answer:")
        quotes in full or nearly, if no other option is equally near.
     4. Where a stated letter and the option text right behind it disagree, the letter stands, since a letter is what was
        asked for – unless the text is another option's word for word: then the response contradicts itself and is None.
 
-    With two options the rejection of one does not choose the other. The time taken is linear in the length of `text`.
+    With two options the rejection of one does not choose the other, but "B is less likely than A" does. The time taken
+    is linear in the length of `text`.
 
     Args:
         text: The response; any string, surrogates and control characters included.
@@ -72,16 +85,28 @@ def _read(text: str, options: Sequence[str]) -> str | None:
         return string.ascii_uppercase[same]
     if alone := _ONLY_LETTER.match(plain):
         return alone[1].upper()
-    tokens = tokenize(plain)
-    said = _without_listing(statements(tokens), tokens)
+    if _is_name(plain, options):
+        return None
+    lettered = letter_ordinals(plain)
+    tokens = tokenize(lettered)
+    every = [s for s in statements(tokens) if s.stance != "preferred" or len(options) == 2]
+    said = _without_listing(every, tokens)
     decided = _decide(said, tokens)
     if decided is None:
         stated = any(s.stance == "chosen" for s in said)
-        return None if stated else _quoted_in_parts(plain, options)
+        return None if stated else _judged_in_list(every) or _quoted_in_parts(plain, options)
     letter = decided.letters[0]
-    if len(decided.letters) > 1 or _contradicted(letter, decided, tokens, plain, options):
+    if len(decided.letters) > 1 or _contradicted(letter, decided, tokens, lettered, options):
         return None
     return letter
+
+
+def _is_name(plain: str, options: Sequence[str]) -> bool:
+    """Whether it is an initial and one lower-case word that no option has, such as "E. coli"."""
+    name = _NAME.match(plain)
+    if not name or name[1] in words.POSITIVE | words.NEGATIVE | words.FUNCTION | words.ANSWERING:
+        return False
+    return not any(name[1] in fold(option).casefold() for option in options)
 
 
 def _closing(line: str) -> str | None:
@@ -117,9 +142,17 @@ def _decide(said: list[Statement], tokens: list[Token]) -> Statement | None:
 
 def _only_leaning(said: list[Statement]) -> Statement | None:
     rejected = {letter for s in said if s.stance == "rejected" for letter in s.letters}
-    leaning = [s for s in said if s.stance == "leaning"]
+    leaning = [s for s in said if s.stance in ("leaning", "preferred")]
     named = {letter for s in leaning for letter in s.letters} - rejected
     return next((s for s in reversed(leaning) if set(s.letters) == named), None) if len(named) == 1 else None
+
+
+def _judged_in_list(said: list[Statement]) -> str | None:
+    """Return the one letter of a discussed list whose line ends in approval, if all other lines end in rejection."""
+    listed = [s for s in said if s.listed]
+    chosen = {s.letters[0] for s in listed if s.verdict == "chosen"}
+    judged = all(s.verdict for s in listed)
+    return chosen.pop() if judged and len(listed) > 1 and len(chosen) == 1 else None
 
 
 def _without_listing(said: list[Statement], tokens: list[Token]) -> list[Statement]:

@@ -32,6 +32,7 @@ _MARKUP: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"<\|?begin_of_box\|?>"), "\nfinal answer: "),
     (re.compile(r"<\|[^|<>\n]{1,40}\|>"), "\n"),
     (re.compile(r"\\f?boxed\s{0,3}\{?"), " final answer: "),
+    (re.compile(r"\\(?:begin|end)\s?\{[a-zA-Z*]{1,20}\}"), "\n"),
     (re.compile(r"\\n(?![a-z])"), "\n"),
     (re.compile(r"\\(?:right|left)?arrow|-->|->|=>|→|⇒|➡"), " → "),
     (re.compile(r"\\(?:therefore|implies)|∴"), " therefore "),
@@ -41,7 +42,7 @@ _MARKUP: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"</?[a-zA-Z][^<>\n]{0,100}>"), ""),
     (re.compile(r"(?m)^\s{0,4}```[^\n]{0,30}$"), ""),
     (re.compile(r"(?m)^\s{0,8}(?:#{1,6}|>+|[-*•+])\s{1,4}"), ""),
-    (re.compile(r"[*`$~#]"), ""),
+    (re.compile(r"[*`$#]|~~+"), ""),
     (re.compile(r"[_{}\\]"), " "),
     (re.compile(r"(?i:\b(answer|option|choice|letter))-(?=[A-Za-z]\b)"), r"\1 "),
     (re.compile(r"\b([Aa]nswer|[Oo]ption|[Cc]hoice|[Ll]etter)([A-Z])\b"), r"\1 \2"),
@@ -124,6 +125,21 @@ def strip_markup(text: str) -> str:
     return _BLANK_LINES.sub("\n", _SPACES.sub(" ", text)).strip()
 
 
+_ORDINALS = ("first", "second", "third", "fourth", "fifth")
+_ORDINAL_OPTION = re.compile(
+    rf"(?i)\b(?:the )?({'|'.join(_ORDINALS)}) (?:answer )?(?:option|candidate|alternative|statement)\b"
+    r"(?! is (?:option )?[A-Z]\b)"
+)
+
+
+def letter_ordinals(plain: str) -> str:
+    """Name options counted in words by their letters: "the second option" is option B.
+
+    Figures and "option two" stay as they are: what is asked for is a letter, and a number may mean something else.
+    """
+    return _ORDINAL_OPTION.sub(lambda match: f"option {chr(65 + _ORDINALS.index(match[1].casefold()))}", plain)
+
+
 _JSON_ATTEMPTS = 24
 _JSON_DEPTH = 12
 _ANSWER_KEY = re.compile(r"answer|choice|option|prediction|selected|selection|response|result|output|letter|verdict")
@@ -131,6 +147,11 @@ _OTHER_KEY = re.compile(
     r"reason|rationale|expla|why|analysis|thought|evidence|confidence|choices|options|wrong|incorrect"
 )
 _EXACT_KEYS = ("final", "pred", "label", "value", "text", "id", "key")
+# An answer that no letter can be read from, in what is not quite JSON; reasons that stand before it do not replace it.
+_UNREADABLE = re.compile(
+    r"""["'](?:final_?)?(?:answer|choice|prediction)["']\s{0,3}:\s{0,3}"""
+    r"""(?:null|None|true|false|True|False|-?\d[\d.]{0,9}|\[\s?\]|""|'')?\s{0,3}(?:[,}]|\Z)"""
+)
 
 
 class JsonAnswers(NamedTuple):
@@ -154,19 +175,23 @@ def json_answers(text: str) -> JsonAnswers:
             at = text.find("{", at + 1)
             continue
         found = _answer_values(parsed)
-        if found:
+        if found is not None:
             values = found
             pieces.append(text[kept:at])
             kept = end
         at = text.find("{", end)
-    return JsonAnswers(values, "\n".join([*pieces, text[kept:]]))
+    rest = "\n".join([*pieces, text[kept:]])
+    return JsonAnswers(values, rest[max((found.end() for found in _UNREADABLE.finditer(rest)), default=0) :])
 
 
-def _answer_values(parsed: object) -> list[str]:
+def _answer_values(parsed: object) -> list[str] | None:
+    """Return the values under the best answer keys; empty if none of them is text, None if there is no such key."""
     ranked: list[tuple[int, str]] = []
+    keyed = False
     stack: list[tuple[Any, int, int]] = [(parsed, 0, 0)]
     while stack:
         node, rank, depth = stack.pop()
+        keyed = keyed or bool(rank)
         if isinstance(node, str) and rank:
             ranked.append((rank, node))
         elif isinstance(node, dict) and depth < _JSON_DEPTH:
@@ -174,7 +199,7 @@ def _answer_values(parsed: object) -> list[str]:
         elif isinstance(node, list) and depth < _JSON_DEPTH:
             stack.extend((value, rank, depth + 1) for value in node)
     best = max((rank for rank, _ in ranked), default=0)
-    return [value for rank, value in ranked if rank == best]
+    return [value for rank, value in ranked if rank == best] if keyed else None
 
 
 def _key_rank(key: str, parent_rank: int) -> int:

@@ -29,6 +29,9 @@ OPTION = _words("""
     lettera letra buchstabe alternativa auswahlmöglichkeit optie alternativ вариант вариантом варианта буква
     варіант opcja možnost seçenek şık opsi pilihan huruf الخيار خيار الحرف विकल्प गزینه گزینه
 """)
+OPTIONS = _words("options choices candidates alternatives")
+# "As for option A, …".
+TOPIC = _words("for in regarding concerning under about with")
 # "I choose B": verbs whose object is the answer.
 CHOOSE = _words("""
     choose chose choosing chosen pick picked picking select selected selecting opt opting go going went vote
@@ -44,8 +47,25 @@ BELIEVE = _words("""
 CONCLUDE = _words("""
     so therefore thus hence consequently accordingly finally overall ultimately conclusion summary donc ainsi
     daher deshalb also folglich somit entonces luego tanto portanto logo quindi dunque dus поэтому значит итак
-    dlatego لذلك إذن इसलिए →
+    dlatego لذلك إذن इसलिए → i.e. i.e namely balance
 """)
+# "the evidence points to B": what says that something speaks for the answer.
+FAVOUR = _words("""
+    supports support supporting favors favor favours favour favoring favouring indicates indicate indicating
+    suggests suggest suggesting matches match matching fits fit fitting describes describe describing reflects
+    depicts confirms confirm confirming
+""")
+# The same with a preposition behind.
+FAVOUR_LINKED = _words("""
+    points point pointing pointed corresponds correspond corresponding aligns align aligning consistent confident
+    certain sure narrows leans inclined described represented captured explained supported
+""")
+FAVOUR_LINK = _words("to with in of about for towards toward on down it by")
+# "making B the correct answer": the noun phrase behind the letter is what is said about it.
+PHRASE = _words("match fit description explanation one outcome event scenario representation interpretation winner")
+# "the option that best fits is B", "the description most consistent with the clip is B".
+NAMED = _words("one description outcome event scenario explanation")
+RELATIVE = _words("that which whose who best most better with supported describing matching closest")
 # "Wait, actually it's C": what a correction starts with.
 CORRECT = _words("""
     wait actually correction sorry no rather scratch mistake oops hmm hm instead meant mean reconsider
@@ -66,14 +86,14 @@ FILLER = _words("""
     eine het de bonne bon correcte correcta correcto correta correto corretta corretto richtige richtig rechte
     juste mejor melhor правильный правильная верный الصحيحة الصحيح सही benar tepat doğru prawidłowa juist juiste
     rätt rätta answer's highly very also quite really must therefore thus then toward towards maybe perhaps
-    possibly vielleicht quizás quizá talvez forse , | /
+    что possibly us me closest without any doubt vielleicht quizás quizá talvez forse , | /
 """)
 # "the answer to the question is B": what may stand between the label and its verb.
-BRIDGE = _words("to of in question this video clip problem task above below provided asked")
+BRIDGE = _words("to of in question this video clip problem task above below provided asked among these those all")
 # Words that may follow a letter but not the article "A", so that "A" before them is a letter.
 FUNCTION = _words("""
     because since as based due when where which who whose this that these those there then and or but not
-    instead over the it its he she they we you in on at from for with without by if is was are were be has have
+    than instead over the it its he she they we you in on at from for with without by if is was are were be has have
     had does do did cannot can't could would will won't may might must should isn't wasn't doesn't don't didn't
     porque ya pues parce puisque weil da denn perché poiché pois потому так как omdat want eftersom ponieważ bo
     çünkü karena vì und oder et ou y u e o ma sed и или ist est es é wäre sind sont seems appears looks sounds
@@ -82,10 +102,12 @@ FUNCTION = _words("""
 # The same for words that are nouns or adverbs unless one of these follows: "A rather than B", "A car c'est".
 FUNCTION_BEFORE = {
     "rather": _words("than"),
+    "to": _words("me"),
     "while": _words("a b c d e f option the"),
     "car": _words("c'est il elle on le la les un une ce cela dans"),
 }
 NEGATION = _words("""
+    nothing
     not isn't wasn't aren't can't cannot couldn't won't wouldn't shouldn't doesn't don't didn't neither nor
     never none exclude excluding excluded eliminate eliminating eliminated reject rejecting rejected discard
     rule ruling ruled out unlike except dismiss pas non n'est n' ni no nicht weder noch kein keine nem niet ne
@@ -107,13 +129,40 @@ POSITIVE = _words("""
     correct right best better true accurate valid answer it likely likeliest choice option winner yes correcte
     bonne juste vraie correcta correcto verdadera correta correto certa certo corretta corretto giusta giusto
     richtig korrekt wahr richtige verdadeiro правильный правильно верный верно صحيح صحيحة الصحيح सही doğru benar
-    prawidłowa juist réponse respuesta resposta risposta antwort ответ ✓ ✔ ✅ ☑
+    prawidłowa juist wählen nehmen réponse respuesta resposta risposta antwort ответ ✓ ✔ ✅ ☑
 """)
 SUPPORT = _words("""
     matches fits consistent supported describes aligns corresponds plausible reasonable makes happens observed
-    shown
+    shown reflects explains captures depicts corresponds represents summarizes summarises agrees
+    passt entspricht beschreibt zutrifft corresponde coincide encaja décrit corrisponde
+    describe reflect explain capture depict represent match fit align
 """)
+# "a plausible option", "more suitable": what speaks for an option without choosing it.
+GOOD = _words("""
+    good great strong perfect close closer closest plausible reasonable sensible logical likely suitable fitting
+    appropriate compelling convincing solid accurate consistent valid acceptable natural probable
+    adecuada adecuado plausible apropiada lógica probable vraisemblable appropriée logique provável adequada
+    plausível probabile adatta plausibile appropriata wahrscheinlichste passendste plausibelste
+""")
+MOST = _words("more most más plus mais più")
+# "correctly describes" is a verdict, "clearly describes" is not.
+RIGHTLY = _words("correctly accurately perfectly exactly precisely properly faithfully best rightly")
+WRONGLY = _words("""
+    incorrectly inaccurately wrongly falsely poorly hardly barely scarcely unlikely rarely mistakenly partially
+    partly least less
+""")
+# "the opposite option", "the least likely option": which one it is says that it is not chosen.
+OTHER = _words("""
+    opposite other alternative second initial previous first remaining tempting least less original next third
+    worst worse weaker weakest poorer poor bad weak
+""")
+LEFT_OVER = _words("remains remain stands wins")
+# "only B is left".
+# "A does not fit, B does."
+CLAUSE_START = _words("but and while whereas , ;")
+ONLY_LEFT = _words("left remaining possible standing viable")
 NEGATIVE = _words("""
+    contradictory mismatch
     incorrect wrong false untrue inaccurate invalid impossible unlikely implausible inconsistent out eliminated
     excluded rejected contradicted contradicts ruled no distractor unsupported misleading irrelevant fails
     incorrecte fausse faux incorrecta incorrecto falsa falso incorreta errada errado sbagliata sbagliato falsch
@@ -123,8 +172,18 @@ CONNECTIVE = _words("because since as and or")
 AUXILIARY = _words("can could may might has does looks")
 # Behind a letter these negate what follows ("B, not A"), other negations the letter itself ("B can't be").
 NOT = _words("not nor neither unlike no non pas nicht")
+SEEN = _words("seen visible consistent happening")
+NO = _words("no nope nein non")
+# "I doubt that B is right", "whether B is best".
+DOUBT = _words("doubt doubtful whether unless hard difficult ob si")
+# "Is B the best option?"
+ASKING = _words("is was are could would should does did can might may")
+# "Sure: B", "Question 3: B" announce an answer, "Grade: B" something else.
+ANSWERING = _words(
+    "sure ok okay yes no certainly question q video clip q1 q2 q3 done here option correct final best likely probable"
+)
 # What makes a verb or colon without a noun announce the answer: "final: B".
-DECISIVE = _words("final correct best better right")
+DECISIVE = _words("closest final correct best better right")
 DECISIVE_VERB = _words("final")
 JOINERS = _words("""
     , / | & + or and und oder et ou y u o e ni und/oder and/or vs versus ~ - – — to through или и либо و أو او
@@ -136,6 +195,7 @@ MEANWHILE = _words("and , und et y e и 和")
 # Scripts that are written without spaces: looked for at the end of what stands before the letter, or the start after.
 BEFORE_NEGATION = _phrases("不是 不选 不選 并非 並非 排除 而非 不为 아닌 而不是")
 BEFORE_LABEL = _phrases("""
+    倾向于 傾向於
     答案是 答案为 答案為 答案应为 答案应该是 答案就是 答案 答 答えは 答え 正解は 正解 回答は 回答 回答是 解答
     选择 選択 選擇 选 選 选项是 应选 故选 我选 我选择 我认为是 结论是 정답은 정답 답은 답 답변은 답변 คำตอบคือ
     คำตอบ ตอบ đáp
@@ -147,9 +207,11 @@ AFTER_NEGATIVE = _phrases("""
     は誤 じゃない 不合 选项错 选项不 是不 는아니 가아니 은아니 이아니 는틀 가틀 은틀 이틀
 """)
 AFTER_POSITIVE = _phrases("""
-    正确 正確 是正确 是正確 是对 对 最符合 是答案 项正确 选项正确 選項正確 が正解 が正し です だ を選 を选
-    を選択 であ でした 选项是正确 是最 입니다 이다 이에요 예요 가맞 이맞 번 를 을 가정답 이정답 ถูก
+    正确 正確 是正确 是正確 是对的 对。 最符合 是答案 项正确 选项正确 選項正確 が正解 が正し が最も 选项是正确
+    가맞 이맞 가정답 이정답 가가장 ถูก 를선택하겠 를선택합 를선택했 를고르겠 를고릅 를골랐
+    更符合 最合适 最合理 更合理 符合视频 符合題意 符合题意
 """)
+AFTER_ENDING = _phrases("对 です だ を選 を选 を选択 であ でした 是最 입니다 이다 이에요 예요 번 를 을")
 # Mean a letter is being talked about: "A选项说…".
 AFTER_TALK = _phrases("选项 选項 選項 项 说 は は、 는 은 의 の")
 

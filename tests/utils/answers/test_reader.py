@@ -208,9 +208,9 @@ def test_the_last_of_reasoning_settles(first: str, second: str) -> None:
 @pytest.mark.parametrize("piece", NASTY, ids=ascii)
 def test_a_megabyte_of_anything_is_read_quickly(piece: str) -> None:
     text = (piece * (1_000_000 // len(piece) + 1))[:1_000_000]
-    started = time.perf_counter()
+    started = time.process_time()
     assert read_choice(text, PAIR) in {None, "A", "B"}
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
 
 
 def test_a_megabyte_before_or_after_an_answer_does_not_hide_it() -> None:
@@ -221,9 +221,9 @@ def test_a_megabyte_before_or_after_an_answer_does_not_hide_it() -> None:
 
 def _seconds(function: Callable[[str], object], text: str) -> float:
     def once() -> float:
-        started = time.perf_counter()
+        started = time.process_time()
         function(text)
-        return time.perf_counter() - started
+        return time.process_time() - started
 
     return min(once() for _ in range(3))
 

@@ -1,0 +1,159 @@
+"""`lmms-eval-tasks compare`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lmms_eval_tasks.cli.console import make_console, text_table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from lmms_eval_tasks.utils.card import Card
+    from lmms_eval_tasks.utils.comparison import Comparison, Part
+    from lmms_eval_tasks.utils.runs import Run
+
+Pair = tuple[int, int]
+
+
+def compare(
+    runs: Annotated[list[Path], typer.Argument(help="Output folders of two runs or more; of each its latest run.")],
+    task: Annotated[str, typer.Option(help="Only this task or group.")] = "",
+) -> None:
+    """Show whether one run beats another on the groups of items that both answered."""
+    from lmms_eval_tasks.utils.comparison import compare_records, run_differences, run_parts
+    from lmms_eval_tasks.utils.problems import InputError
+    from lmms_eval_tasks.utils.runs import read_run
+
+    if len(runs) < 2:
+        raise InputError(f"Expected two runs or more to compare, but got {len(runs)}.")
+    found = [read_run(run) for run in runs]
+    parts = [run_parts(run) for run in found]
+    shared = _shared_names(found, parts, task)
+    console = make_console()
+    for number, (run, source) in enumerate(zip(found, runs, strict=True), start=1):
+        console.print(f"run {number}: {run.name}, {source}", markup=False, soft_wrap=True)
+    for name in shared:
+        holders = [index for index, part in enumerate(parts) if name in part]
+        pairs = [pair for pair in combinations(holders, 2) if set(parts[pair[0]][name]) == set(parts[pair[1]][name])]
+        card = _card(name, parts[holders[0]][name])
+        paired = _is_paired(card)
+        compared = {(one, two): compare_records(parts[one][name], parts[two][name], paired) for one, two in pairs}
+        _show(console, name, found, compared, card)
+        for one, two in pairs:
+            for difference in run_differences(found[one], found[two], name):
+                console.print(f"runs {one + 1} and {two + 1} differ: {difference}", markup=False, style="bold red")
+        if missing := [str(index + 1) for index in range(len(found)) if index not in holders]:
+            console.print(f"not in run {', '.join(missing)}", markup=False)
+    console.print(
+        "Scores in percent on the shared groups, differences in points with 95% intervals (paired bootstrap over "
+        "groups); 1st only, 2nd only: groups that one run alone gets wholly right, p the exact McNemar test of them, "
+        "Holm the same adjusted for the table's comparisons. Formulas: docs/statistics.md."
+    )
+
+
+def _shared_names(runs: Sequence[Run], parts: Sequence[Mapping[str, Part]], task: str) -> list[str]:
+    """Tasks and groups that at least two runs hold; a task of such a group only where it is asked for."""
+    from lmms_eval_tasks.utils.problems import InputError
+
+    names = dict.fromkeys(name for part in parts for name in part)
+    shared = [name for name in names if sum(name in part for part in parts) > 1]
+    if not shared:
+        held = "; ".join(", ".join(part) for part in parts)
+        raise InputError(f"Expected runs that share a task, but they hold {held}.")
+    if task and task not in shared:
+        raise InputError(f"Expected a task or group of two of these runs, any of {', '.join(shared)}, but got {task}.")
+    grouped = {name for run in runs for group, tasks in run.groups.items() if group in shared for name in tasks}
+    return [task] if task else [name for name in shared if name not in grouped]
+
+
+def _card(name: str, tasks: Part) -> Card | None:
+    """The card of the benchmark that a task or group belongs to."""
+    from lmms_eval_tasks.utils.card import benchmarks, read_card
+
+    names = {name, *tasks}
+    return next((card for card in map(read_card, benchmarks()) if names & set(card.versions)), None)
+
+
+def _is_paired(card: Card | None) -> bool:
+    """Whether a benchmark's items count in pairs."""
+    return card is not None and all(split.items == 2 * split.groups for split in card.splits.values())
+
+
+def _show(
+    console: Console, name: str, runs: Sequence[Run], compared: dict[Pair, Comparison], card: Card | None
+) -> None:
+    from lmms_eval_tasks.utils.comparison import holm
+
+    sample = "; SAMPLE DATA, not the benchmark" if any(run.sample for run in runs) else ""
+    console.print(f"\n{name}{sample}", markup=False, style="bold")
+    table = text_table(None, "runs", "score", "1st", "2nd", "2nd - 1st", "1st only", "2nd only", "p", "Holm")
+    table.padding = (0, 1, 0, 0)
+    adjusted = holm([comparison.p_value for comparison in compared.values()])
+    for ((one, two), comparison), corrected in zip(compared.items(), adjusted, strict=True):
+        for index, difference in enumerate(comparison.differences):
+            low, high = difference.interval
+            tests = [str(comparison.only_first), str(comparison.only_second)]
+            tests += [_p(comparison.p_value), _p(corrected)]
+            table.add_row(
+                f"{one + 1}, {two + 1}" if not index else "",
+                difference.name,
+                f"{difference.first:.1f}",
+                f"{difference.second:.1f}",
+                f"{difference.points:+.1f} [{low:+.1f}, {high:+.1f}]",
+                *(tests if not index else [""] * 4),
+            )
+    if table.row_count:
+        console.print(table)
+    for (one, two), comparison in compared.items():
+        left = "; left out: " + ", ".join(f"{count} {why}" for why, count in comparison.left_out.items())
+        console.print(
+            f"runs {one + 1} and {two + 1} share {comparison.groups:,} groups{left if comparison.left_out else ''}",
+            markup=False,
+        )
+    effects = _detectable(compared, card)
+    if effects.row_count:
+        console.print(effects)
+
+
+def _p(value: float) -> str:
+    return f"{value:.3f}" if value >= 0.001 else "<0.001"
+
+
+def _detectable(compared: dict[Pair, Comparison], card: Card | None) -> Table:
+    """What could be told apart at this size: with these runs' pairing, without it, and from chance."""
+    from lmms_eval_tasks.utils.detectable import effect_above_chance, paired_effect, unpaired_effect
+
+    chance = dict(card.chance) if card else {}
+    columns = ["runs", "same items", "other items", "pairing"]
+    columns += [f"{metric.replace('_', ' ')} above {percent:g}" for metric, percent in chance.items()]
+    table = text_table(None, *columns)
+    table.title, table.title_justify = "smallest difference that is found in 80% of cases, in points", "left"
+    for (one, two), comparison in compared.items():
+        # Where groups hold several items that are not all needed, the formulas do not know how those hang together.
+        if not comparison.differences or not (_is_paired(card) or comparison.items == comparison.groups):
+            continue
+        headline = comparison.differences[0]
+        groups = comparison.groups
+        apart = unpaired_effect(groups, (headline.first + headline.second) / 200)
+        together = paired_effect(groups, comparison.discordant)
+        units = {"single_accuracy": comparison.items}
+        # Runs that agree on every group do not show how often such runs would differ, nor 0% and 100% how groups vary.
+        known = bool(apart and together)
+        table.add_row(
+            f"{one + 1}, {two + 1}",
+            f"{100 * together:.1f}" if known else "N/A",
+            f"{100 * apart:.1f}" if apart else "N/A",
+            f"× {together / apart:.2f}" if known else "N/A",
+            *(
+                f"+{100 * effect_above_chance(units.get(metric, groups), percent / 100):.1f}"
+                for metric, percent in chance.items()
+            ),
+        )
+    return table

@@ -1,0 +1,95 @@
+"""`lmms-eval-tasks humans`."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lmms_eval_tasks.cli.console import make_console, text_table
+
+if TYPE_CHECKING:
+    from lmms_eval_tasks.utils.human_baseline import QuestionSummary
+
+ITEMS_HELP = (
+    "The items: a prepared table (.parquet), CSV (item, version, answer, strata), or a prepared split as "
+    "BENCHMARK:SPLIT. Without it, responses need a column correct."
+)
+
+
+def humans(
+    responses: Annotated[Path, typer.Argument(help="CSV of responses: item, version, annotator, choice[, correct].")],
+    items: Annotated[str, typer.Option(help=ITEMS_HELP)] = "",
+    by: Annotated[
+        str, typer.Option(help="Stratum columns; a difficulty that the items lack comes from the responses.")
+    ] = "",
+    out: Annotated[Path | None, typer.Option(help="Where to write each question's summary, as CSV.")] = None,
+) -> None:
+    """Show a human baseline from annotators' responses: accuracy by stratum, and the questions' difficulty."""
+    from lmms_eval_tasks.utils.human_baseline import DIFFICULTIES, DROPPED, human_scores, question_strata, summarise
+    from lmms_eval_tasks.utils.human_responses import read_human_responses, read_items
+    from lmms_eval_tasks.utils.problems import InputError
+    from lmms_eval_tasks.utils.wording import first_names
+
+    asked = read_items(_items_path(items)) if items else None
+    found = read_human_responses(responses, asked)
+    summaries = summarise(found)
+    known = {name for one in (asked or {}).values() for name in one.strata}
+    columns = by.split(",") if by else [name for name in ("type", "difficulty") if name in known] or ["difficulty"]
+    possible = sorted(known | {"difficulty"})
+    if unknown := [name for name in columns if name not in possible]:
+        raise InputError(f"Expected stratum columns, any of {', '.join(possible)}, but got {', '.join(unknown)}.")
+    strata = question_strata(summaries, asked, columns)
+    console = make_console()
+    annotators = len({response.annotator for response in found})
+    console.print(f"{len(found):,} responses of {annotators:,} annotators to {len(summaries):,} questions")
+    if asked is not None and (silent := sorted({item for item, _ in asked} - {one.item for one in summaries})):
+        console.print(f"without a response: {len(silent):,} questions ({first_names(silent)})", markup=False)
+    table = text_table(None, "questions", "number", "right", "95% interval")
+    for score in human_scores(found, strata):
+        low, high = score.interval
+        table.add_row(score.name, f"{score.questions:,}", f"{score.percent:.2f}", f"[{low:.1f}, {high:.1f}]")
+    console.print(table)
+    counts = Counter(one.difficulty for one in summaries)
+    told = ", ".join(f"{counts[name]:,} {name}" for name in (*DIFFICULTIES, DROPPED))
+    console.print(f"difficulty by these responses: {told}")
+    if "difficulty" in known and asked is not None:
+        given = {item: one.strata["difficulty"] for (item, _), one in asked.items()}
+        other = [one.item for one in summaries if given[one.item] != one.difficulty]
+        console.print(
+            f"other than in the table: {len(other):,}" + (f" ({first_names(other)})" if other else ""), markup=False
+        )
+    console.print(
+        "Each question counts once; an interval is for one response per question. A single-version score: not to be "
+        "compared with pair accuracy."
+    )
+    if out is not None:
+        _write(out, summaries)
+        console.print(f"Written: {out}", markup=False, soft_wrap=True)
+
+
+def _items_path(items: str) -> Path:
+    """The file that `--items` names."""
+    from lmms_eval_tasks.utils.home import table_path
+    from lmms_eval_tasks.utils.problems import InputError
+
+    benchmark, colon, split = items.partition(":")
+    path = table_path(benchmark, split) if colon and not Path(items).exists() else Path(items)
+    if not path.is_file():
+        raise InputError(f"{items} cannot be used: there is no {path}.")
+    return path
+
+
+def _write(out: Path, summaries: Sequence[QuestionSummary]) -> None:
+    with out.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["item", "version", "modal", "agreement", "responses", "percent_right", "difficulty"])
+        for one in summaries:
+            for version, said in one.versions.items():
+                modal = "|".join(said.modal)
+                cells = [f"{said.agreement:.2f}", said.responses, f"{one.percent_right:.2f}", one.difficulty]
+                writer.writerow([one.item, version, modal, *cells])

@@ -1,0 +1,106 @@
+"""How noise enters a clip and what a network is trained to say about it: DDPM and flow matching.
+
+Timesteps are on a scale of 0 (clean) to 1000 (noise), one per clip of the batch; tensors are float32 of shape
+(batch, channels, latent frames, height, width).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import torch
+
+from lmms_eval_tasks.utils.denoising_protocol import TRAIN_STEPS, Process
+
+
+class Noising(Protocol):
+    """What the engine asks of either process."""
+
+    @property
+    def process(self) -> Process:
+        """Which timesteps there are."""
+
+    @property
+    def predicts(self) -> str:
+        """What the network is trained to predict: epsilon, v, sample or velocity."""
+
+    def add_noise(self, clean: torch.Tensor, noise: torch.Tensor, timesteps: torch.Tensor) -> torch.Tensor:
+        """The noisy clips at their timesteps."""
+
+    def target(self, clean: torch.Tensor, noise: torch.Tensor, timesteps: torch.Tensor) -> torch.Tensor:
+        """What the network should have said."""
+
+    def as_noise(self, prediction: torch.Tensor, noisy: torch.Tensor, timesteps: torch.Tensor) -> torch.Tensor:
+        """The noise that a prediction implies."""
+
+
+def _spread(values: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
+    return values.to(like.device, torch.float32).view(-1, *[1] * (like.ndim - 1))
+
+
+@dataclass(frozen=True)
+class Ddpm:
+    """``x_t = a x + s e`` with ``a² = alphas_cumprod[t]`` and ``a² + s² = 1``; whole timesteps 0 to 999.
+
+    Attributes:
+        alphas_cumprod: The scheduler's, shape (1000,).
+        predicts: ``epsilon`` (the noise), ``v`` (``a e - s x``) or ``sample`` (the clean clip).
+    """
+
+    alphas_cumprod: torch.Tensor
+    predicts: Literal["epsilon", "v", "sample"] = "epsilon"
+    process: Process = "ddpm"
+
+    def _scales(self, timesteps: torch.Tensor, like: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        kept = self.alphas_cumprod.to(timesteps.device, torch.float32)[timesteps.long()]
+        return _spread(kept.sqrt(), like), _spread((1 - kept).sqrt(), like)
+
+    def add_noise(self, clean: torch.Tensor, noise: torch.Tensor, timesteps: torch.Tensor) -> torch.Tensor:
+        """The noisy clips at their timesteps."""
+        scale, spread = self._scales(timesteps, clean)
+        return scale * clean + spread * noise
+
+    def target(self, clean: torch.Tensor, noise: torch.Tensor, timesteps: torch.Tensor) -> torch.Tensor:
+        """Noise, v or clean clip."""
+        if self.predicts != "v":
+            return noise if self.predicts == "epsilon" else clean
+        scale, spread = self._scales(timesteps, clean)
+        return scale * noise - spread * clean
+
+    def as_noise(self, prediction: torch.Tensor, noisy: torch.Tensor, timesteps: torch.Tensor) -> torch.Tensor:
+        """The noise that a prediction implies; ``e = a v + s x_t`` for v."""
+        scale, spread = self._scales(timesteps, noisy)
+        if self.predicts == "epsilon":
+            return prediction
+        if self.predicts == "v":
+            return scale * prediction + spread * noisy
+        return (noisy - scale * prediction) / spread
+
+
+@dataclass(frozen=True)
+class Flow:
+    """``x_t = (1 - σ) x + σ e`` with ``σ = t / 1000``, any t in between.
+
+    Attributes:
+        towards: Which way the predicted velocity points: ``noise`` (``e - x``) or ``data`` (``x - e``).
+    """
+
+    towards: Literal["noise", "data"] = "noise"
+    process: Process = "flow"
+    predicts: str = "velocity"
+
+    def add_noise(self, clean: torch.Tensor, noise: torch.Tensor, timesteps: torch.Tensor) -> torch.Tensor:
+        """The noisy clips at their timesteps."""
+        level = _spread(timesteps / TRAIN_STEPS, clean)
+        return (1 - level) * clean + level * noise
+
+    def target(self, clean: torch.Tensor, noise: torch.Tensor, timesteps: torch.Tensor) -> torch.Tensor:
+        """The velocity, the same at all timesteps."""
+        return noise - clean if self.towards == "noise" else clean - noise
+
+    def as_noise(self, prediction: torch.Tensor, noisy: torch.Tensor, timesteps: torch.Tensor) -> torch.Tensor:
+        """The noise that a velocity implies: ``e = x_t + (1 - σ)(e - x)``."""
+        level = _spread(timesteps / TRAIN_STEPS, noisy)
+        velocity = prediction if self.towards == "noise" else -prediction
+        return noisy + (1 - level) * velocity

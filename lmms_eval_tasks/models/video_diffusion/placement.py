@@ -1,0 +1,65 @@
+"""Where a model's parts are kept, and what to do when memory runs out."""
+
+from __future__ import annotations
+
+import gc
+from typing import Literal
+
+import torch
+
+Offload = Literal["none", "parts", "layers"]
+
+
+class Placement:
+    """Brings the part that is needed to the device.
+
+    ``none`` keeps every part there. ``parts`` keeps only the part in use there and the others in main memory.
+    ``layers`` keeps all parts in main memory and brings each layer as it is reached: for a network that does not fit.
+
+    Args:
+        device: Where computing happens.
+        offload: One of the three.
+    """
+
+    def __init__(self, device: torch.device, offload: Offload = "none") -> None:
+        self.device, self.offload = device, offload
+        self._here: list[torch.nn.Module] = []
+        self._hooked: list[torch.nn.Module] = []
+
+    def bring(self, *modules: torch.nn.Module) -> None:
+        """Make some modules ready to be called; with ``parts``, all others leave the device first."""
+        if self.offload == "layers":
+            from accelerate import cpu_offload
+
+            for module in modules:
+                if not any(module is hooked for hooked in self._hooked):
+                    cpu_offload(module, execution_device=self.device)
+                    self._hooked.append(module)
+            return
+        if self.offload == "parts":
+            leaving = [here for here in self._here if not any(here is module for module in modules)]
+            self.send_away(*leaving)
+        for module in modules:
+            if not any(here is module for here in self._here):
+                module.to(self.device)
+                self._here.append(module)
+
+    def send_away(self, *modules: torch.nn.Module) -> None:
+        """Move modules that are no longer needed to main memory; layers that come one by one are there already."""
+        for module in modules:
+            if any(here is module for here in self._here):
+                module.to("cpu")
+                self._here = [here for here in self._here if here is not module]
+        free_memory()
+
+
+def free_memory() -> None:
+    """Give cached device memory back."""
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error says that the device or the machine has no memory left."""
+    return isinstance(error, torch.OutOfMemoryError | MemoryError) or "not enough memory" in str(error)

@@ -1,0 +1,216 @@
+"""What a user may choose about a run, checked at once and named in every answer."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import huggingface_hub
+
+from lmms_eval_tasks.models.video_diffusion.families import Family, read_family
+from lmms_eval_tasks.utils.denoising_protocol import PROTOCOLS, Protocol, nearest_bucket
+from lmms_eval_tasks.utils.problems import InputError, Problems
+
+ENGINE = 1
+"""Moves when the same settings would give other losses, so that no cached answer of before is used."""
+DTYPES = ("float32", "bfloat16", "float16")
+
+Target = Literal["training", "noise"]
+Prompt = Literal["forward", "null"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """A run's choices.
+
+    Attributes:
+        family: Row of the table.
+        pretrained: Hub id or folder of the weights.
+        revision: Branch, tag or commit of a hub id.
+        protocol: The named protocol.
+        target: ``training``: loss against what the network was trained to predict; ``noise``: against the noise.
+        prompt: ``forward``: the forward clip's caption for both directions; ``null``: an empty one.
+        dtype: Precision of denoiser and text encoders.
+        seed: Seed of all noise.
+        height: Of the frames shown.
+        width: Of the frames shown.
+        frames: Frames per window.
+        fps: Frames per second.
+        tiling: Whether the VAE works tile by tile, which changes latents a little.
+        buckets: Sizes to choose from by a clip's shape; empty where the size is fixed.
+    """
+
+    family: Family
+    pretrained: str
+    revision: str | None
+    protocol: Protocol
+    target: Target
+    prompt: Prompt
+    dtype: str
+    seed: int
+    height: int
+    width: int
+    frames: int
+    fps: float
+    tiling: bool
+    buckets: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def own_weights(self) -> bool:
+        """Whether the weights are other than the table's."""
+        return self.pretrained != self.family.pretrained
+
+    @property
+    def vae_dtype(self) -> str:
+        """Precision of the VAE: the family's, or the run's."""
+        return self.family.vae_dtype or self.dtype
+
+    def size_for(self, height: int, width: int) -> tuple[int, int]:
+        """Height and width at which a clip of a size is shown."""
+        return nearest_bucket(height, width, self.buckets) if self.buckets else (self.height, self.width)
+
+    def as_json(self) -> dict[str, Any]:
+        """What fixes the losses, as JSON values."""
+        return {
+            "engine": ENGINE,
+            "family": self.family.name,
+            "model": self.family.title,
+            "adapter": self.family.adapter,
+            "options": dict(self.family.options),
+            "pretrained": self.pretrained,
+            "revision": self.revision,
+            "weights": weights_identity(self.pretrained, self.revision),
+            "single_file": None if self.own_weights else self.family.single_file,
+            "protocol": self.protocol.name,
+            "steps": self.protocol.steps,
+            "draws": self.protocol.draws,
+            "combine": self.protocol.combine,
+            "target": self.target,
+            "prompt": self.prompt,
+            "dtype": self.dtype,
+            "vae_dtype": self.vae_dtype,
+            "seed": self.seed,
+            "height": None if self.buckets else self.height,
+            "width": None if self.buckets else self.width,
+            "buckets": [list(size) for size in self.buckets],
+            "frames": self.frames,
+            "fps": self.fps,
+            "text_tokens": self.family.text_tokens,
+            "tiling": self.tiling,
+        }
+
+
+def weights_identity(pretrained: str, revision: str | None = None) -> str | None:
+    """What tells two states of some weights apart.
+
+    For a folder, a digest of its files' names, sizes and times; for a hub id, the commit that was loaded, or None where
+    it is not in the hub's cache.
+    """
+    folder = Path(pretrained).expanduser()
+    if not folder.is_dir():
+        index = huggingface_hub.try_to_load_from_cache(pretrained, "model_index.json", revision=revision)
+        return Path(index).parent.name if isinstance(index, str) else None
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    facts = [f"{path.relative_to(folder)}\0{path.stat().st_size}\0{path.stat().st_mtime_ns}" for path in files]
+    return hashlib.sha256("\n".join(facts).encode()).hexdigest()[:16]
+
+
+def read_settings(family: str, arguments: Mapping[str, Any]) -> Settings:
+    """Check a user's choices.
+
+    Args:
+        family: Name of a row of the table.
+        arguments: ``pretrained``, ``revision``, ``protocol``, ``target``, ``prompt``, ``dtype``, ``seed``, ``height``,
+            ``width``, ``frames``, ``fps``, ``tiling``; those left out or None are the family's or the default.
+
+    Raises:
+        InputError: names every choice that cannot be used.
+    """
+    row = read_family(family)
+    problems = Problems()
+    given = {name: value for name, value in arguments.items() if value is not None}
+
+    def one_of(name: str, allowed: tuple[str, ...], default: str) -> str:
+        value = str(given.get(name, default))
+        if value not in allowed:
+            problems.add(name, f"Expected one of {', '.join(allowed)}, but got {value!r}.")
+        return value
+
+    def positive(name: str, default: float) -> float:
+        value = given.get(name, default)
+        if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
+            problems.add(name, f"Expected a number above 0, but got {value!r}.")
+            return default
+        return float(value)
+
+    protocol = PROTOCOLS.get(one_of("protocol", tuple(PROTOCOLS), "paper"), PROTOCOLS["paper"])
+    target = one_of("target", ("training", "noise"), "training")
+    prompt = one_of("prompt", ("forward", "null"), "forward")
+    dtype = one_of("dtype", DTYPES, "bfloat16")
+    scripts = row.wan_scripts if protocol.name == "wan_scripts" else None
+    frames, fps = (scripts.frames, scripts.fps) if scripts else (row.frames, row.fps)
+    height, width = positive("height", row.height), positive("width", row.width)
+    frames, fps = int(positive("frames", frames)), positive("fps", fps)
+    seed = given.get("seed", 0)
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        problems.add("seed", f"Expected a whole number from 0, but got {seed!r}.")
+    tiling = given.get("tiling", False)
+    if not isinstance(tiling, bool):
+        problems.add("tiling", f"Expected true or false, but got {tiling!r}.")
+    problems.raise_if_any(f"{row.title} cannot be run as asked")
+    sized = "height" in given or "width" in given
+    return Settings(
+        family=row,
+        pretrained=str(given.get("pretrained", row.pretrained)),
+        revision=str(given["revision"]) if "revision" in given else None,
+        protocol=protocol,
+        target=cast(Target, target),
+        prompt=cast(Prompt, prompt),
+        dtype=dtype,
+        seed=int(seed),
+        height=int(height),
+        width=int(width),
+        frames=frames,
+        fps=fps,
+        tiling=bool(tiling),
+        buckets=scripts.buckets if protocol.buckets and scripts and not sized else (),
+    )
+
+
+def check_geometry(settings: Settings, temporal_compression: int, size_multiple: int) -> Settings:
+    """Check that a loaded model takes the chosen frames and size.
+
+    Returns:
+        The settings, without the buckets that the model does not take.
+
+    Raises:
+        InputError: names what does not fit and the nearest that does.
+    """
+    problems = Problems()
+    frames, step = settings.frames, temporal_compression
+    if frames % step != 1 % step or frames <= step:
+        nearest = max(1, round((frames - 1) / step)) * step + 1
+        problems.add("frames", f"Expected 1 more than a multiple of {step}, but got {frames}.", f"frames={nearest}")
+    for name, value in (("height", settings.height), ("width", settings.width)):
+        if value % size_multiple and not settings.buckets:
+            nearest = max(1, round(value / size_multiple)) * size_multiple
+            problems.add(name, f"Expected a multiple of {size_multiple}, but got {value}.", f"{name}={nearest}")
+    problems.raise_if_any(f"{settings.family.title} cannot be run as asked")
+    fitting = tuple(size for size in settings.buckets if size[0] % size_multiple == size[1] % size_multiple == 0)
+    return replace(settings, buckets=fitting)
+
+
+def read_batch(value: object) -> int | None:
+    """How many noisy clips are denoised at once: a number, or None for ``auto``.
+
+    Raises:
+        InputError: it is neither.
+    """
+    if value == "auto":
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise InputError(f"Expected batch to be auto or a whole number from 1, but got {value!r}.")
+    return value

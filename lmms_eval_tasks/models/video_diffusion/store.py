@@ -1,0 +1,49 @@
+"""Answers on disk, one file per pair, so that a run that was killed goes on where it stopped."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from lmms_eval_tasks.utils.denoising import read_denoising
+from lmms_eval_tasks.utils.manifest import file_sha256
+
+
+class AnswerStore:
+    """Keeps answers below a folder of their settings; several processes may share it.
+
+    Args:
+        root: The cache's folder; None keeps nothing.
+        digest: Digest of the settings, the folder's name.
+    """
+
+    def __init__(self, root: Path | None, digest: str) -> None:
+        self.folder = None if root is None else root / digest
+
+    def _path(self, item_id: str, caption: str, clips: Iterable[Path]) -> Path | None:
+        """The file of a pair, named by its id, its caption and what is in its clips; None where nothing is kept."""
+        if self.folder is None or not all(clip.is_file() for clip in clips):
+            return None
+        key = "\0".join([item_id, caption, *(file_sha256(clip) for clip in clips)])
+        return self.folder / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.json"
+
+    def get(self, item_id: str, caption: str, clips: tuple[Path, ...]) -> str | None:
+        """The answer kept for a pair; None where there is none or it is not whole."""
+        path = self._path(item_id, caption, clips)
+        if path is None or not path.is_file():
+            return None
+        text = path.read_text(encoding="utf-8", errors="replace")
+        answer = read_denoising(text)
+        return text if answer is not None and answer.item_id == item_id else None
+
+    def put(self, item_id: str, caption: str, clips: tuple[Path, ...], text: str) -> None:
+        """Keep an answer; the file appears whole or not at all."""
+        path = self._path(item_id, caption, clips)
+        if path is None:
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside = path.with_suffix(f".{os.getpid()}.tmp")
+        beside.write_text(text, encoding="utf-8")
+        beside.replace(path)

@@ -1,0 +1,1 @@
+"""YoCausal: do video diffusion models expect time to run forward?"""

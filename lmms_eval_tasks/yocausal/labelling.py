@@ -1,0 +1,222 @@
+"""Causal or not, by a judge that sees frames of the forward clip; and how its labels agree with those there are."""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from lmms_eval_tasks.utils.home import clip_path
+from lmms_eval_tasks.utils.judge import Case, Judge
+from lmms_eval_tasks.utils.problems import InputError
+from lmms_eval_tasks.utils.progress import Progress, silent
+from lmms_eval_tasks.utils.prompts import read_prompt
+from lmms_eval_tasks.utils.submissions import replace_text
+
+PROMPT_ID = "yocausal_causality"
+FRAMES = 8
+LONGEST_SIDE = 512
+
+
+class Causality(BaseModel):
+    """A judge's reply about one clip."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    reasoning: str
+    verdict: bool
+    confidence: Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
+
+
+@dataclass(frozen=True)
+class Label:
+    """One clip's label; `causal` is None, and `reason` says why, where it could not be had."""
+
+    item_id: str
+    causal: bool | None
+    reason: str | None
+    confidence: float | None
+    reasoning: str | None
+    model: str
+    prompt: str
+
+    def to_json(self) -> dict[str, Any]:
+        """The label as a line of a labels file."""
+        return {
+            "id": self.item_id,
+            "vlm_causality": self.causal,
+            "confidence": self.confidence,
+            "reasoning": self.reasoning,
+            "reason": self.reason,
+            "model": self.model,
+            "prompt": self.prompt,
+        }
+
+
+def label_clips(
+    rows: Sequence[Mapping[str, Any]], judge: Judge[Causality], frames: int = FRAMES, progress: Progress = silent
+) -> list[Label]:
+    """Ask a judge about the forward clip of every row.
+
+    Args:
+        rows: Rows of the prepared table; those without their clips are not asked about.
+        judge: The judge.
+        frames: How many frames it sees, evenly spread.
+        progress: Told after each clip.
+
+    Returns:
+        One label per row, in their order.
+    """
+    shown = [row for row in rows if row["clip_present"]]
+    cases: list[Case | Callable[[], Case]] = [partial(make_case, row, frames) for row in shown]
+    found = dict(zip((row["item_id"] for row in shown), judge.judge_all(cases, progress), strict=True))
+    labels = []
+    for row in rows:
+        verdict = found.get(row["item_id"])
+        reply = verdict.reply if verdict else None
+        labels.append(
+            Label(
+                item_id=row["item_id"],
+                causal=reply.verdict if reply else None,
+                reason=verdict.reason if verdict else "no clip",
+                confidence=reply.confidence if reply else None,
+                reasoning=reply.reasoning if reply else None,
+                model=verdict.model if verdict else judge.sampling.model,
+                prompt=verdict.prompt if verdict else read_prompt(PROMPT_ID).signature,
+            )
+        )
+    return labels
+
+
+def make_case(row: Mapping[str, Any], frames: int = FRAMES) -> Case:
+    """The case about one clip.
+
+    Raises:
+        InputError: the clip cannot be decoded; what was replied about others is kept.
+    """
+    import av
+
+    path = clip_path("yocausal", row["clip"])
+    try:
+        images, seconds = read_frames(path, frames)
+    except (av.FFmpegError, OSError, ValueError, IndexError) as error:
+        raise InputError(
+            f"{row['item_id']} cannot be labelled: {path} cannot be decoded. Replies about other clips are kept.\n"
+            "Remedy: get the clip anew, prepare again, and label again."
+        ) from error
+    prompt = read_prompt(PROMPT_ID)
+    caption = json.dumps(row["caption"] or "none", ensure_ascii=False)
+    text = prompt.render(frames=str(len(images)), seconds=f"{seconds:.1f}", caption=caption)
+    return Case(text, prompt, images)
+
+
+def read_frames(path: Path, count: int) -> tuple[tuple[bytes, ...], float]:
+    """Frames of a clip as JPEG files, evenly spread with the first and the last among them, and its seconds.
+
+    Raises:
+        av.FFmpegError, OSError, ValueError, IndexError: where it cannot be decoded to its end or holds no frame.
+    """
+    import av
+    import cv2
+
+    with av.open(str(path)) as container:
+        stream = container.streams.video[0]
+        pictures = [frame.to_ndarray(format="bgr24") for frame in container.decode(stream)]
+        seconds = len(pictures) / float(stream.average_rate or 1)
+    if not pictures:
+        raise ValueError("no frame")
+    last = len(pictures) - 1
+    chosen = sorted({round(number * last / max(1, count - 1)) for number in range(count)})
+    images = []
+    for number in chosen:
+        picture = pictures[number]
+        scale = min(1.0, LONGEST_SIDE / max(picture.shape[:2]))
+        if scale < 1.0:
+            picture = cv2.resize(picture, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
+        images.append(cv2.imencode(".jpg", picture, [cv2.IMWRITE_JPEG_QUALITY, 90])[1].tobytes())
+    return tuple(images), seconds
+
+
+def write_labels(labels: Sequence[Label], path: Path) -> None:
+    """Write a labels file, as `prepare yocausal --labels` reads it."""
+    lines = (json.dumps(label.to_json(), ensure_ascii=False) + "\n" for label in labels)
+    replace_text(path, "".join(lines))
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How labels agree with those there are.
+
+    Attributes:
+        pairs: Clips with both labels.
+        f1: F1 of *causal*, 0-100; None where neither says so of any.
+        kendall_tau: Kendall's tau-b, -1 to 1; None where either is constant.
+        cohens_d: Of the optical-flow magnitude, new causal clips against new other ones; None with fewer than two of
+            either or no spread.
+        cohens_d_before: The same by the labels there are.
+    """
+
+    pairs: int
+    f1: float | None
+    kendall_tau: float | None
+    cohens_d: float | None
+    cohens_d_before: float | None
+
+
+def agreement(rows: Sequence[Mapping[str, Any]], labels: Sequence[Label]) -> Agreement:
+    """Compare new labels with the table's own, over the clips that have both.
+
+    The paper reports F1 and Kendall's tau of a VLM against people and Cohen's d between the halves (Figure 6).
+    """
+    new = {label.item_id: label.causal for label in labels}
+    both = [
+        (bool(row["vlm_causality"]), bool(new[row["item_id"]]))
+        for row in rows
+        if row["vlm_causality"] is not None and new.get(row["item_id"]) is not None
+    ]
+    moving = [row for row in rows if row["motion"] is not None]
+    return Agreement(
+        pairs=len(both),
+        f1=f1_score(both),
+        kendall_tau=kendall_tau(both),
+        cohens_d=_halves(moving, new),
+        cohens_d_before=_halves(moving, {row["item_id"]: row["vlm_causality"] for row in moving}),
+    )
+
+
+def f1_score(pairs: Sequence[tuple[bool, bool]]) -> float | None:
+    """F1 in percent of the second labels against the first; None where no label is true."""
+    hits = sum(before and now for before, now in pairs)
+    said = sum(before for before, _ in pairs) + sum(now for _, now in pairs)
+    return 200.0 * hits / said if said else None
+
+
+def kendall_tau(pairs: Sequence[tuple[bool, bool]]) -> float | None:
+    """Kendall's tau-b between two labels; None where either is constant."""
+    from scipy import stats
+
+    if len({before for before, _ in pairs}) < 2 or len({now for _, now in pairs}) < 2:
+        return None
+    return float(stats.kendalltau([before for before, _ in pairs], [now for _, now in pairs]).statistic)
+
+
+def cohens_d(first: Sequence[float], second: Sequence[float]) -> float | None:
+    """Difference of two means in units of their pooled standard deviation; None without two of each, or any spread."""
+    if min(len(first), len(second)) < 2:
+        return None
+    freedom = len(first) + len(second) - 2
+    pooled = (len(first) - 1) * statistics.variance(first) + (len(second) - 1) * statistics.variance(second)
+    spread = math.sqrt(pooled / freedom)
+    return (statistics.fmean(first) - statistics.fmean(second)) / spread if spread else None
+
+
+def _halves(rows: Sequence[Mapping[str, Any]], causal: Mapping[str, bool | None]) -> float | None:
+    halves = {half: [row["motion"] for row in rows if causal.get(row["item_id"]) is half] for half in (True, False)}
+    return cohens_d(halves[True], halves[False])

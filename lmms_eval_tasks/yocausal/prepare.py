@@ -1,0 +1,124 @@
+"""From the official YoCausal release, or any folder of videos, to a prepared table."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+
+from lmms_eval_tasks.utils.building import Origin, building
+from lmms_eval_tasks.utils.manifest import SplitManifest, file_sha256
+from lmms_eval_tasks.utils.problems import InputError, Oddities, Problems
+from lmms_eval_tasks.utils.progress import Progress, silent
+from lmms_eval_tasks.utils.release import Clip, LinkedClip, open_release
+from lmms_eval_tasks.yocausal.card import CARD, SUBSETS
+from lmms_eval_tasks.yocausal.own_videos import read_videos
+from lmms_eval_tasks.yocausal.released import metadata_name, read_pairs
+from lmms_eval_tasks.yocausal.table import SPLIT, PairRow, columns, table_rows, uncaptioned, with_labels
+
+SAMPLE_MARK = "SAMPLE.json"
+
+
+def prepare(
+    source: str = CARD.hub_id, labels: Path | None = None, progress: Progress = silent
+) -> dict[str, SplitManifest]:
+    """Prepare the release.
+
+    Clips that are absent or unreadable do not stop this: they are listed in the manifest, and a run refuses them unless
+    told to skip them. Anything wrong with the metadata does, and nothing is written then.
+
+    Args:
+        source: Dataset on the hub, or a folder with a snapshot of it.
+        labels: Causality labels to use in place of the release's.
+        progress: Told how far the work is.
+
+    Returns:
+        Split name to what was prepared.
+
+    Raises:
+        InputError: the source is not the release, or its metadata or the labels have problems; all are listed.
+    """
+    root, revision = _find_release(source)
+    files = {subset: metadata_name(subset) for subset in SUBSETS}
+    with open_release(root, CARD.title, files.values(), ("",)) as release:
+        contents = {subset: content for subset, file in files.items() if (content := release.read(file)) is not None}
+        sample = release.read(SAMPLE_MARK) is not None
+    problems, odd = Problems(), Oddities()
+    pairs: list[PairRow] = []
+    paths: dict[str, Path | None] = {}
+    for subset, content in contents.items():
+        found, clips = read_pairs(root.absolute(), subset, content, problems, odd)
+        pairs += found
+        paths |= clips
+    problems.raise_if_any(f"YoCausal cannot be prepared from {root.name}", "nothing was written")
+    digests = {files[subset]: hashlib.sha256(content).hexdigest() for subset, content in contents.items()}
+    origin = Origin(source, digests, sample, revision, odd.warnings())
+    placed = {name: None if path is None else LinkedClip(path) for name, path in paths.items()}
+    return _build(pairs, placed, origin, labels, None, progress)
+
+
+def prepare_videos(
+    folder: Path,
+    captions: Path | None = None,
+    seconds: float | None = None,
+    labels: Path | None = None,
+    progress: Progress = silent,
+) -> dict[str, SplitManifest]:
+    """Prepare any folder of videos in the benchmark's form; it takes the place of what was prepared before.
+
+    Args:
+        folder: Videos; sub-folders name categories.
+        captions: CSV or JSON lines with file and caption.
+        seconds: How much of each video is shown.
+        labels: Causality labels.
+        progress: Told how far the work is.
+
+    Raises:
+        InputError: where anything of it cannot be used; every problem is listed and nothing is written.
+    """
+    pairs, clips = read_videos(folder, captions, seconds)
+    origin = Origin(str(folder), {captions.name: file_sha256(captions)} if captions else {}, sample=False)
+    return _build(pairs, clips, origin, labels, seconds, progress)
+
+
+def _build(
+    pairs: list[PairRow],
+    clips: Mapping[str, Clip | None],
+    origin: Origin,
+    labels: Path | None,
+    seconds: float | None,
+    progress: Progress,
+) -> dict[str, SplitManifest]:
+    pairs = with_labels(pairs, labels)
+    digests = {**origin.source_sha256, **({labels.name: file_sha256(labels)} if labels else {})}
+    warnings = (*origin.warnings, *uncaptioned(pairs))
+    rows = table_rows(pairs, seconds, progress)
+    with building(CARD.name) as build:
+        whole = Origin(origin.source, digests, origin.sample, origin.revision, warnings)
+        build.add_split(SPLIT, rows, columns(), clips, whole, progress)
+    return {SPLIT: build.splits[SPLIT]}
+
+
+def _find_release(source: str) -> tuple[Path, str | None]:
+    """The release's folder, downloaded where the source is on the hub, and its revision there.
+
+    Raises:
+        InputError: it is neither a folder nor can it be had from the hub.
+    """
+    folder = Path(source).expanduser()
+    if folder.is_dir():
+        return folder.absolute(), None
+    if folder.exists() or len(Path(source).parts) != 2:
+        raise InputError(f"Expected --source to be a folder or a dataset on the hub, but got {source}.")
+    import huggingface_hub
+
+    try:
+        path = huggingface_hub.snapshot_download(source, repo_type="dataset", allow_patterns=["subset/**"])
+    except Exception as error:
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise InputError(
+            f"YoCausal cannot be loaded from {source}: {reason}\n"
+            "Remedy: check the name and the connection (`hf auth login` where access is gated), or give --source a "
+            "folder with a snapshot of the dataset."
+        ) from error
+    return Path(path), Path(path).name

@@ -1,0 +1,106 @@
+"""Ordering finished runs of the task `yocausal` as the paper orders models: by RSI rank plus CCI rank."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lmms_eval_tasks.utils.problems import InputError, Problems
+from lmms_eval_tasks.utils.rsi import Ranked, rank_models
+from lmms_eval_tasks.utils.runs import Run
+from lmms_eval_tasks.yocausal.scores import item_of, scores
+
+TASK = "yocausal"
+
+
+@dataclass(frozen=True)
+class RankedRun:
+    """One run's place.
+
+    Attributes:
+        place: Its ranks.
+        rsi: In percent.
+        cci: In percentage points.
+        pairs: Scored pairs.
+        unscored: Pairs without losses.
+    """
+
+    place: Ranked
+    rsi: float
+    cci: float
+    pairs: int
+    unscored: int
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Runs in order, and what a reader has to know before comparing them."""
+
+    runs: tuple[RankedRun, ...]
+    warnings: tuple[str, ...]
+    sample: bool
+
+
+def rank_runs(runs: Sequence[Run]) -> Ranking:
+    """Order runs by the sum of their RSI rank and CCI rank, ties by RSI rank.
+
+    Raises:
+        InputError: a run holds no `yocausal`, or it has no RSI or CCI (nothing scored, or no causality labels); all
+            such runs are listed.
+    """
+    problems = Problems()
+    found = {}
+    for name, run in zip(_names(runs), runs, strict=True):
+        where = f"{run.path.parent.name}/{run.path.name}"
+        if TASK not in run.records:
+            problems.add(where, f"Expected a run of {TASK}, but it holds {', '.join(run.records)}.")
+            continue
+        reached = scores(item_of(record) for record in run.records[TASK])
+        if reached.rsi is None:
+            problems.add(where, "Expected scored pairs, but there are none.", "its sample log says why.")
+        elif reached.cci is None:
+            problems.add(
+                where,
+                "Expected pairs labelled causal and pairs labelled not causal, but one of the two is missing.",
+                "label them by `lmms-eval-tasks label yocausal` and prepare with --labels.",
+            )
+        else:
+            found[name] = (run, reached)
+    problems.raise_if_any("These runs cannot be ranked")
+    if not found:
+        raise InputError("Expected runs to rank, but got none.")
+    ranked = rank_models({name: (one.rsi, one.cci) for name, (_, one) in found.items()})  # type: ignore[misc]
+    rows = []
+    for place in ranked:
+        run, one = found[place.model]
+        assert one.rsi is not None and one.cci is not None
+        rows.append(RankedRun(place, one.rsi, one.cci, one.counts.total, len(run.records[TASK]) - one.counts.total))
+    return Ranking(tuple(rows), tuple(_warnings([run for run, _ in found.values()])), any(run.sample for run in runs))
+
+
+def _names(runs: Sequence[Run]) -> list[str]:
+    """A name per run: the model that its records name, else the run's; with its folder where two are the same."""
+    names = []
+    for run in runs:
+        models = {str(model) for record in run.records.get(TASK, ()) if (model := record.fields.get("model"))}
+        names.append(models.pop() if len(models) == 1 else run.name)
+    often = Counter(names)
+    unique = [
+        name
+        if often[name] == 1
+        else f"{name} ({run.path.parent.parent.name or run.path.parent.name}, {run.path.name[:15]})"
+        for name, run in zip(names, runs, strict=True)
+    ]
+    return [name if unique.count(name) == 1 else f"{name} #{number}" for number, name in enumerate(unique, 1)]
+
+
+def _warnings(runs: Sequence[Run]) -> list[str]:
+    items = {frozenset(record.item_id for record in run.records[TASK]) for run in runs}
+    sources = {run.sample for run in runs}
+    warnings = []
+    if len(items) > 1:
+        warnings.append("The runs were asked about different pairs.")
+    if len(sources) > 1:
+        warnings.append("Some runs are on sample data and some are not.")
+    return warnings

@@ -1,0 +1,132 @@
+"""Reading the metadata files of the official YoCausal release into pairs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from lmms_eval_tasks.utils.problems import Oddities, Problems
+from lmms_eval_tasks.utils.release import is_safe
+from lmms_eval_tasks.yocausal.table import SPLIT, PairRow
+
+LABELS = ("vlm_causality", "human_discriminable")
+PATHS = {"fwd": "video_path_forward", "bwd": "video_path_backward"}
+
+
+def metadata_name(subset: str) -> str:
+    """Path of a subset's metadata file below the release's root."""
+    return f"subset/{subset}/dataset_metadata.json"
+
+
+def read_pairs(
+    root: Path, subset: str, content: bytes, problems: Problems, odd: Oddities
+) -> tuple[list[PairRow], dict[str, Path | None]]:
+    """The pairs of a subset, in the file's order.
+
+    A label that is neither true, false nor null is none, as in the official code, which compares with ``is True``.
+
+    Args:
+        root: The release's folder.
+        subset: Name of the subset.
+        content: Bytes of its metadata file.
+        problems: Takes what is wrong with it; entries are numbered from 1.
+        odd: Takes what is odd about it.
+
+    Returns:
+        The pairs, and the file of each clip that they name (None where the release lacks it).
+    """
+    file = metadata_name(subset)
+    try:
+        entries = json.loads(content.decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        problems.add(file, f"Expected JSON in UTF-8, but got: {error}.")
+        return [], {}
+    if not isinstance(entries, list) or not entries:
+        problems.add(file, "Expected a list of pairs, but got none.")
+        return [], {}
+    pairs: list[PairRow] = []
+    clips: dict[str, Path | None] = {}
+    seen: dict[str, int] = {}
+    for number, entry in enumerate(entries, 1):
+        if not isinstance(entry, dict):
+            problems.add(f"{file}, entry {number}", f"Expected an object, but got {str(entry)[:40]!r}.")
+            continue
+        released_id = entry.get("id")
+        where = f"{file}, entry {number} (id {released_id!r})"
+        if isinstance(released_id, bool) or not isinstance(released_id, int | str) or released_id == "":
+            problems.add(where, "Expected a number or text as id.")
+            continue
+        if str(released_id) in seen:
+            problems.add(where, f"Expected each id once, but entry {seen[str(released_id)]} has it too.")
+        seen.setdefault(str(released_id), number)
+        files = _files(root, subset, entry, where, problems)
+        if files is None:
+            continue
+        for name in LABELS:
+            if not isinstance(entry.get(name), bool | None):
+                odd.add(f"{file}: {name} that are neither true nor false and count as none", f"id {released_id}")
+        names = {side: f"{SPLIT}/{subset}/{side}/{path.name}" for side, (path, _) in files.items()}
+        if taken := [name for name in names.values() if name in clips]:
+            problems.add(where, f"Expected clips of its own, but another pair has {', '.join(taken)}.")
+        clips |= {names[side]: path if there else None for side, (path, there) in files.items()}
+        pairs.append(_pair(subset, entry, names, files["fwd"][0] if files["fwd"][1] else None))
+    return pairs, clips
+
+
+def _files(
+    root: Path, subset: str, entry: Mapping[str, Any], where: str, problems: Problems
+) -> dict[str, tuple[Path, bool]] | None:
+    """Where the two clips lie, and whether they are there; None, and problems, where the entry does not say."""
+    files = {}
+    for side, key in PATHS.items():
+        name = entry.get(key)
+        if not isinstance(name, str) or not name.strip("/") or not is_safe(name.lstrip("/")):
+            problems.add(where, f"Expected {key} to name a file of the release, but got {name!r}.")
+            continue
+        files[side] = _find(root, subset, side, PurePosixPath(name.lstrip("/")))
+    if len(files) < len(PATHS):
+        return None
+    if files["fwd"][0] == files["bwd"][0]:
+        problems.add(where, f"Expected two clips, but {' and '.join(PATHS.values())} name the same file.")
+        return None
+    return files
+
+
+def _find(root: Path, subset: str, side: str, name: PurePosixPath) -> tuple[Path, bool]:
+    """A clip's file by the path that the metadata gives, which may begin in a folder that was never released."""
+    folder = root / "subset" / subset
+    tails = [PurePosixPath(*name.parts[first:]) for first in range(len(name.parts) - 1)]
+    tried = [root / name, *(base / tail for tail in tails for base in (root / "subset", folder))]
+    tried += [folder / side / name.name, folder / name.name]
+    return next(((path, True) for path in tried if path.is_file()), (folder / side / name.name, False))
+
+
+def _pair(subset: str, entry: Mapping[str, Any], names: Mapping[str, str], path: Path | None) -> PairRow:
+    caption, meta = entry.get("prompt"), entry.get("meta")
+    meta = meta if isinstance(meta, dict) else {}
+    labels = {name: entry.get(name) if isinstance(entry.get(name), bool) else None for name in LABELS}
+    return PairRow(
+        item_id=f"{subset}_{entry['id']}",
+        clip=names["fwd"],
+        clip_backward=names["bwd"],
+        caption=caption.strip() or None if isinstance(caption, str) else None,
+        subset=subset,
+        dataset_source=str(entry.get("dataset_source") or ""),
+        category=str(entry.get("category") or ""),
+        vlm_causality=labels["vlm_causality"],
+        human_discriminable=labels["human_discriminable"],
+        fps=float(meta["fps"]) if _is_number(meta.get("fps")) else None,
+        frames=int(meta["total_frames"]) if _is_number(meta.get("total_frames")) else None,
+        released={
+            "id": entry["id"],
+            "resolution": meta.get("resolution"),
+            **{key: entry[key] for key in PATHS.values()},
+        },
+        path=path,
+    )
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,0 +1,152 @@
+"""Own videos to a clip and its reversal that differ in nothing but the order of their frames.
+
+Both are written from the same decoded frames without loss, so that no trace of a second compression tells them apart.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from lmms_eval_tasks.utils.release import UnreadableClip, link_or_copy
+
+SUFFIXES = frozenset({".mp4", ".mov", ".mkv", ".avi", ".webm", ".m4v"})
+FORMATS = frozenset({"yuv420p", "yuvj420p", "yuv422p", "yuv444p"})
+MOST_BYTES = 4_000_000_000
+"""Decoded frames that are held at once to be reversed."""
+# `asm=0` as in the sample: with AVX-512 the encoder reads memory that it has not set, and bytes vary.
+OPTIONS = {"qp": "0", "preset": "veryfast", "threads": "1", "x264-params": "asm=0"}
+
+
+@dataclass(frozen=True)
+class Video:
+    """An own video, opened once.
+
+    Attributes:
+        path: The file.
+        frames: Frames to be shown, at least 2; as the header has it, or counted where that does not say.
+        rate: Frames per second.
+        seconds: How much of it is shown; None for all.
+        decoded: Bytes of its decoded frames.
+    """
+
+    path: Path
+    frames: int
+    rate: Fraction
+    seconds: float | None
+    decoded: int
+
+    @property
+    def key(self) -> str:
+        """Eight digits that change with the file and with how much of it is shown."""
+        facts = self.path.stat()
+        text = f"{facts.st_size}\0{facts.st_mtime_ns}\0{self.seconds}\0{sorted(OPTIONS.items())}"
+        return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def open_video(path: Path, seconds: float | None) -> Video:
+    """Look at a video's header and first frame.
+
+    Raises:
+        ValueError: with a sentence on why it cannot be taken.
+    """
+    import av
+
+    try:
+        with av.open(str(path)) as container:
+            stream = container.streams.video[0]
+            rate = Fraction(stream.average_rate or 0)
+            first = next(container.decode(stream))
+            frames = stream.frames or 1 + sum(1 for _ in container.decode(stream))
+    except (av.FFmpegError, OSError, ValueError, IndexError, StopIteration):
+        raise ValueError("Expected a video, but it cannot be decoded.") from None
+    if rate <= 0:
+        raise ValueError("Expected a frame rate, but its header has none.")
+    if getattr(first, "rotation", 0):
+        raise ValueError(
+            f"Expected upright frames, but they are to be turned by {first.rotation}°; store them upright."
+        )
+    if seconds is not None:
+        frames = min(frames, max(1, round(seconds * rate)))
+    if frames < 2:
+        raise ValueError(f"Expected at least 2 frames, but got {frames}.")
+    decoded = frames * first.width * first.height * 3 // 2
+    if decoded > MOST_BYTES:
+        raise ValueError(
+            f"Expected at most {MOST_BYTES / 1e9:.0f} GB of decoded frames, but {frames} are {decoded / 1e9:.1f} GB; "
+            "give --seconds."
+        )
+    return Video(path, frames, rate, seconds, decoded)
+
+
+@dataclass(frozen=True)
+class DirectedClip:
+    """A video's frames in one direction, to be written into the data home; its name there holds the video's key."""
+
+    video: Video
+    backwards: bool
+
+    @property
+    def size(self) -> int:
+        """A guess of what lossless H.264 takes: a third of the decoded frames."""
+        return self.video.decoded // 3
+
+    def place(self, target: Path, earlier: Path) -> None:
+        """Keep what an earlier build wrote under this name, else write it.
+
+        Raises:
+            UnreadableClip: the video cannot be decoded to its end.
+        """
+        if target.is_file():
+            return
+        if earlier.is_file():
+            link_or_copy(earlier, target)
+            return
+        import av
+
+        partial = target.with_name(f".{target.name}.part")
+        try:
+            frames = list(_frames(self.video))
+            write_lossless(partial, frames[::-1] if self.backwards else frames, self.video.rate)
+        except (av.FFmpegError, ValueError) as error:
+            partial.unlink(missing_ok=True)
+            raise UnreadableClip(str(error)) from error
+        partial.replace(target)
+
+
+def _frames(video: Video) -> Iterator[Any]:
+    import av
+
+    with av.open(str(video.path)) as container:
+        yield from islice(container.decode(video=0), video.frames)
+
+
+def write_lossless(path: Path, frames: list[Any], rate: Fraction) -> None:
+    """Write decoded frames as an mp4 with one H.264 stream, without loss; the same frames give the same bytes."""
+    import av
+    from av.codec.context import Flags as CodecFlags
+    from av.container import Flags as ContainerFlags
+
+    first = frames[0]
+    odd = first.width % 2 or first.height % 2
+    chosen = "yuv444p" if odd else first.format.name if first.format.name in FORMATS else "yuv420p"
+    with av.open(str(path), "w", format="mp4", options={"movflags": "+faststart"}) as container:
+        container.flags |= ContainerFlags.bitexact.value
+        stream = container.add_stream("libx264", rate=rate, options=OPTIONS)
+        stream.width, stream.height, stream.pix_fmt = first.width, first.height, chosen
+        context = stream.codec_context
+        context.thread_count = 1
+        context.max_b_frames = 0
+        context.flags |= CodecFlags.bitexact.value
+        context.color_range, context.colorspace = first.color_range, first.colorspace
+        for number, frame in enumerate(frames):
+            picture = frame if frame.format.name == chosen else frame.reformat(format=chosen)
+            picture.pts, picture.time_base = number, 1 / rate
+            picture.pict_type = 0
+            container.mux(stream.encode(picture))
+        container.mux(stream.encode(None))

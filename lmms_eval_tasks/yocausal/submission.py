@@ -1,0 +1,129 @@
+"""A run's result in the shape that the official leaderboard takes.
+
+Source: youzhe0305/YoCausal, README and evaluation/evaluate.py at 2cee25b: the keys of the file, of its metrics
+(fractions) and of each pair. A loss that is not finite is null here, where the official file has no valid JSON. Further
+keys of ours say what the official ones leave open: `combine`, `target`, `prompt`, `seed`, `settings_digests`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lmms_eval_tasks.utils.denoising import DenoisingResponse
+from lmms_eval_tasks.utils.denoising_protocol import combine_losses
+from lmms_eval_tasks.utils.rsi import compare_losses, official_dataset, official_overall, official_per_dataset
+
+OFFICIAL_WINNER = {"forward": "forward", "backward": "backward"}
+
+
+def submission_item(answer: DenoisingResponse) -> dict[str, Any]:
+    """What the file needs of one answer with losses, as JSON values."""
+    assert answer.loss is not None and answer.losses is not None
+    counted = [window.latents for window in answer.windows]
+    rule = str(answer.settings.get("combine", "latents"))
+    steps = {
+        side: [
+            combine_losses([[row[step]] for row in getattr(answer.losses, side)], counted, rule)
+            for step in range(len(answer.timesteps))
+        ]
+        for side in ("forward", "backward")
+    }
+    return {
+        "item_id": answer.item_id,
+        "forward": answer.loss.forward,
+        "backward": answer.loss.backward,
+        "steps": steps,
+        "timesteps": list(answer.timesteps),
+        "settings": dict(answer.settings),
+        "digest": answer.settings_digest,
+        "versions": dict(answer.versions),
+    }
+
+
+def build_result(items: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The whole file from the pairs that have losses; pairs without are in no denominator, as in the official run.
+
+    Args:
+        items: From `submission_item`, at least one.
+        rows: Rows of the prepared table; the order of the file's pairs.
+    """
+    by_id = {item["item_id"]: item for item in items}
+    pairs = [_pair(row, by_id[row["item_id"]]) for row in rows if row["item_id"] in by_id]
+    winners: dict[str, list[dict[str, Any]]] = {}
+    causal: dict[str, dict[Any, object]] = {}
+    discriminable: dict[str, dict[Any, object]] = {}
+    for pair in pairs:
+        dataset = winners.setdefault(pair["dataset"], [])
+        dataset.append({"id": pair["id"], "winner": pair["comparison"]["winner"]})
+        for name, kept in (("vlm_causality", causal), ("human_discriminable", discriminable)):
+            if pair[name] is not None:
+                kept.setdefault(pair["dataset"], {})[pair["id"]] = pair[name]
+    first = items[0]
+    settings = first["settings"]
+    return {
+        "model_info": {
+            "model_name": settings.get("model"),
+            "parameters": None,
+            "checkpoint": settings.get("pretrained"),
+            "revision": settings.get("revision"),
+            "weights": settings.get("weights"),
+        },
+        "eval_settings": {
+            "fps": settings.get("fps"),
+            "resolution": [settings.get("height"), settings.get("width")],
+            "window_size": settings.get("frames"),
+            "timesteps_sampled": first["timesteps"],
+            **{
+                name: settings.get(name)
+                for name in ("protocol", "draws", "combine", "target", "prompt", "dtype", "seed")
+            },
+            "settings_digests": sorted({item["digest"] for item in items}),
+            "versions": first["versions"],
+        },
+        "dataset_paths": sorted({f"subset/{row['subset']}/dataset_metadata.json" for row in rows}),
+        "per_dataset_metrics": official_per_dataset(winners, causal, discriminable),
+        "overall_metrics": official_overall(winners, causal, discriminable),
+        "per_video_results": pairs,
+    }
+
+
+def as_text(result: Mapping[str, Any]) -> str:
+    """The file's text; the same result gives the same bytes."""
+    return json.dumps(result, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+
+
+def _pair(row: Mapping[str, Any], item: Mapping[str, Any]) -> dict[str, Any]:
+    released = json.loads(row["released"])
+    winner = compare_losses(item["forward"], item["backward"]).value
+    return {
+        "id": released["id"],
+        "dataset_source": row["dataset_source"],
+        "prompt": row["caption"] or "",
+        "video_path_forward": released["video_path_forward"],
+        "video_path_backward": released["video_path_backward"],
+        "original_resolution": released["resolution"],
+        "vlm_causality": row["vlm_causality"],
+        "human_discriminable": row["human_discriminable"],
+        **{
+            f"{side}_metrics": {
+                "total_accumulated_loss": _finite(item[side]),
+                "step_losses": {
+                    f"{step:g}": _finite(loss)
+                    for step, loss in zip(item["timesteps"], item["steps"][side], strict=True)
+                },
+            }
+            for side in ("forward", "backward")
+        },
+        "comparison": {
+            "loss_diff": _finite(item["backward"] - item["forward"]),
+            "winner": OFFICIAL_WINNER.get(winner, "tie"),
+        },
+        "dataset": official_dataset(row["dataset_source"] or row["subset"]),
+    }
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,246 @@
+"""YoCausal through the real command: a tiny checkpoint on the sample, on one rank and two, resumed, and ill-treated."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sysconfig
+from pathlib import Path
+from typing import Any
+
+import av
+import numpy as np
+import pytest
+from host_run import HostRun, environment, run_host
+from small_clips import falling_ball, write_pair
+from yocausal_world import read_metadata, write_metadata, write_release
+
+from lmms_eval_tasks.models.video_diffusion.tiny import BUILDERS, write_tiny_model
+from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
+
+pytestmark = pytest.mark.host
+
+COMMAND = Path(sysconfig.get_path("scripts")) / "lmms-eval-tasks"
+FAMILY = "wan2.1-1.3b"
+SIZES = ",".join(f"{name}={value}" for name, value in BUILDERS[FAMILY][1].items())
+
+
+def own_command(home: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(COMMAND), *map(str, arguments)], env=environment(home), cwd=home.parent, capture_output=True, text=True
+    )
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_release(tmp_path_factory.mktemp("release"))
+
+
+@pytest.fixture(scope="module")
+def home(release: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("world") / "home"
+    made = own_command(home, "prepare", "yocausal", "--source", release)
+    assert made.returncode == 0, made.stdout + made.stderr
+    return home
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_tiny_model(FAMILY, tmp_path_factory.mktemp("tiny") / "wan")
+
+
+def measure(home: Path, checkpoint: Path, out: Path, *more: str, ranks: int = 1, **choices: Any) -> HostRun:
+    arguments = f"family={FAMILY},pretrained={checkpoint},dtype=float32,{SIZES}"
+    arguments += "".join(f",{name}={value}" for name, value in choices.items())
+    return run_host(
+        "--model", "video_diffusion", "--model_args", arguments, "--tasks", "yocausal", *more,
+        home=home, out=out, ranks=ranks,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def whole(home: Path, checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> HostRun:
+    return measure(home, checkpoint, tmp_path_factory.mktemp("whole"), cache="none")
+
+
+def result_file(run: HostRun) -> dict[str, Any]:
+    return json.loads((run.out / "submissions" / "yocausal_results.json").read_text(encoding="utf-8"))
+
+
+def test_scores_and_result_file_agree(whole: HostRun) -> None:
+    scores, result = whole.scores("yocausal"), result_file(whole)
+    assert list(result) == [
+        "model_info", "eval_settings", "dataset_paths", "per_dataset_metrics", "overall_metrics", "per_video_results",
+    ]  # fmt: skip
+    overall = result["overall_metrics"]
+    for ours, theirs in {
+        "rsi": "rsi", "rsi_causal": "rsi_dc", "rsi_non_causal": "rsi_dnc", "cci": "cci",
+        "rsi_discriminable": "rsi_hd", "rsi_non_discriminable": "rsi_hnd",
+    }.items():  # fmt: skip
+        assert scores[ours] == pytest.approx(100 * overall[theirs]), ours
+    datasets = {"animal": "animal", "general": "mit", "human": "kinetics", "physics": "physics"}
+    for subset, dataset in datasets.items():
+        assert scores[f"rsi_{subset}"] == pytest.approx(100 * result["per_dataset_metrics"][dataset]["rsi"])
+    assert scores["cci_normalised"] == pytest.approx(100 * scores["cci"] / 8.67)
+    assert (scores["tie_rate"], scores["non_finite_rate"], scores["unscored_rate"]) == (0, 0, 0)
+    assert scores["submission_rows"] == len(result["per_video_results"]) == 8
+    for pair in result["per_video_results"]:
+        for side in ("forward", "backward"):
+            steps = list(pair[f"{side}_metrics"]["step_losses"].values())
+            assert len(steps) == 10
+            assert pair[f"{side}_metrics"]["total_accumulated_loss"] == pytest.approx(sum(steps) / 10)
+    assert result["model_info"]["model_name"] == "Wan2.1-T2V-1.3B"
+
+
+def test_two_ranks_write_what_one_writes(whole: HostRun, home: Path, checkpoint: Path, tmp_path: Path) -> None:
+    two = measure(home, checkpoint, tmp_path, ranks=2, cache="none")
+    assert two.scores("yocausal") == whole.scores("yocausal")
+    assert result_file(two) == result_file(whole)
+
+
+def test_a_run_goes_on_where_another_stopped(whole: HostRun, home: Path, checkpoint: Path, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    part = measure(home, checkpoint, tmp_path / "part", "--limit", "3", cache=cache)
+    assert part.score("yocausal", "submission_rows") == 3
+    kept = sorted(cache.rglob("*.json"))
+    assert len(kept) == 3
+    answer = json.loads(kept[0].read_text(encoding="utf-8"))
+    answer["loss"]["forward"] = 123.0
+    kept[0].write_text(json.dumps(answer), encoding="utf-8")
+    rest = measure(home, checkpoint, tmp_path / "rest", cache=cache)
+    losses = {
+        sample["record"]["item_id"]: sample["record"]["fields"]["loss"]["forward"]
+        for sample in rest.samples("yocausal")
+    }
+    before = {
+        sample["record"]["item_id"]: sample["record"]["fields"]["loss"]["forward"]
+        for sample in whole.samples("yocausal")
+    }
+    assert losses == {**before, answer["item_id"]: 123.0}
+    assert len(list(cache.rglob("*.json"))) == 8
+
+
+def test_report_and_rank_of_a_run(whole: HostRun, home: Path) -> None:
+    shown = own_command(home, "report", whole.out)
+    assert shown.returncode == 0, shown.stderr
+    assert "vs 50" in shown.stdout and "SAMPLE DATA" in shown.stdout
+    ranked = own_command(home, "rank", whole.out, whole.out)
+    assert ranked.returncode == 0, ranked.stderr
+    for output in (shown.stdout, ranked.stdout):
+        assert max(map(len, output.splitlines())) <= 100
+    assert f"{whole.score('yocausal', 'rsi'):.2f}" in ranked.stdout
+
+
+@pytest.fixture(scope="module")
+def ill(release: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home whose pairs lack a caption, are too short, and cannot be decoded; five are well."""
+    root = tmp_path_factory.mktemp("ill")
+    bad = root / "release"
+    shutil.copytree(release, bad)
+    entries = read_metadata(bad, "animal")
+    entries[0]["prompt"] = ""
+    write_metadata(bad, "animal", entries)
+    short = write_pair(root, "short", falling_ball(np.random.default_rng(0))[:2])
+    for side, file in zip(("fwd", "bwd"), short, strict=True):
+        shutil.copy(file, bad / "subset" / "general" / side / "general_0001.mp4")
+    home = root / "home"
+    made = own_command(home, "prepare", "yocausal", "--source", bad)
+    assert "1 of 8 pairs have no caption and can be scored with prompt=null only: animal_1." in made.stdout
+    whole = (bad / "subset" / "human" / "bwd" / "human_0001.mp4").read_bytes()
+    (bad / "subset" / "human" / "bwd" / "human_0001.mp4").write_bytes(whole[: len(whole) // 3])
+    return home
+
+
+def test_pairs_that_cannot_be_measured_leave_the_rest_unharmed(ill: Path, checkpoint: Path, tmp_path: Path) -> None:
+    run = measure(ill, checkpoint, tmp_path, cache="none")
+    scores = run.scores("yocausal")
+    assert scores["unscored_rate"] == pytest.approx(100 * 3 / 8)
+    assert (scores["submission_rows"], scores["unparsed_rate"]) == (5, 0)
+    start = run.output.index("yocausal: 3 of 8 pairs have no losses and leave every score:")
+    told = run.output[start:].splitlines()[1:4]
+    clip = ill / "yocausal" / "videos" / "test" / "human" / "bwd" / "human_0001.mp4"
+    assert sorted(line.replace("\x1b[0m", "").strip() for line in told) == [
+        "animal_1: Expected a caption for animal_1, but got none; or run prompt=null.",
+        "general_1: Expected at least 5 frames at the model's frame rate, but the clip has 2.",
+        f"human_1: Expected {clip} to be a video, but it cannot be decoded.",
+    ]
+
+
+def test_a_missing_caption_is_no_loss_without_prompts(ill: Path, checkpoint: Path, tmp_path: Path) -> None:
+    run = measure(ill, checkpoint, tmp_path, "--limit", "2", cache="none", prompt="null")
+    assert run.score("yocausal", "unscored_rate") == 0
+
+
+def test_losses_that_are_not_finite_are_counted_apart(home: Path, checkpoint: Path, tmp_path: Path) -> None:
+    import safetensors.torch
+
+    broken = tmp_path / "broken"
+    shutil.copytree(checkpoint, broken)
+    (file,) = (broken / "transformer").glob("*.safetensors")
+    weights = safetensors.torch.load_file(file)
+    safetensors.torch.save_file(
+        {name: weight * float("nan") for name, weight in weights.items()}, file, {"format": "pt"}
+    )
+    run = measure(home, broken, tmp_path / "out", cache="none")
+    scores = run.scores("yocausal")
+    assert (scores["non_finite_rate"], scores["tie_rate"], scores["unscored_rate"], scores["rsi"]) == (100, 0, 0, 0)
+    assert {pair["comparison"]["winner"] for pair in result_file(run)["per_video_results"]} == {"tie"}
+
+
+def test_an_unknown_family_is_one_message(home: Path, tmp_path: Path) -> None:
+    run = run_host(
+        "--model", "video_diffusion", "--model_args", "family=sora", "--tasks", "yocausal", home=home, out=tmp_path
+    )
+    assert run.status != 0
+    assert run.output.count("Expected family to be one of wan2.1-1.3b, ") == 1
+    assert "but got 'sora'." in run.output
+
+
+def test_without_data_one_message_says_what_to_run(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    run = run_host("--model", "random_answer", "--tasks", "yocausal,yocausal_vlm", home=home, out=tmp_path / "out")
+    assert run.status != 0
+    assert run.output.strip().endswith(
+        f"YoCausal is not prepared: there is no {home}/yocausal/manifest.json.\n"
+        "Run:  lmms-eval-tasks prepare yocausal\n"
+        "To try without the data:  lmms-eval-tasks sample --out sample --prepare"
+    )
+
+
+def test_a_model_of_words_on_both_tasks(home: Path, tmp_path: Path) -> None:
+    model = write_tiny_vlm(tmp_path / "tiny")
+    arguments = "device_map=cpu,attn_implementation=eager,max_num_frames=4,min_pixels=3136,max_pixels=25088"
+    run = run_host(
+        "--model", "qwen2_5_vl", "--model_args", f"pretrained={model},{arguments}", "--device", "cpu",
+        "--gen_kwargs", "max_new_tokens=8", "--tasks", "yocausal,yocausal_vlm", "--limit", "4",
+        home=home, out=tmp_path / "out",
+    )  # fmt: skip
+    assert (run.score("yocausal", "unparsed_rate"), run.score("yocausal", "rsi")) == (100, None)
+    assert "the task is yocausal_vlm" in run.output
+    samples = run.samples("yocausal_vlm")
+    assert [sample["target"] for sample in samples] == ["A", "B", "A", "B"]
+    assert all("(C) It cannot be told." in sample["input"] for sample in samples)
+    assert 0 <= run.score("yocausal_vlm", "pair_accuracy") <= 100
+
+
+def test_one_answer_to_every_clip_gets_no_pair(home: Path, tmp_path: Path) -> None:
+    run = run_host("--model", "constant_answer", "--tasks", "yocausal_vlm", home=home, out=tmp_path)
+    scores = run.scores("yocausal_vlm")
+    assert (scores["pair_accuracy"], scores["single_accuracy"], scores["rsi_human_protocol"]) == (0, 50, 50)
+
+
+def test_own_videos_run_too(checkpoint: Path, tmp_path: Path, release: Path) -> None:
+    videos, home = tmp_path / "videos", tmp_path / "home"
+    (videos / "kitchen").mkdir(parents=True)
+    shutil.copy(release / "subset" / "animal" / "fwd" / "animal_0001.mp4", videos / "kitchen" / "fall.mp4")
+    shutil.copy(release / "subset" / "animal" / "fwd" / "animal_0002.mp4", videos / "round.mp4")
+    captions = tmp_path / "captions.jsonl"
+    captions.write_text('{"file": "kitchen/fall.mp4", "caption": "a ball falls"}\n', encoding="utf-8")
+    made = own_command(home, "prepare", "yocausal", "--from-videos", videos, "--captions", captions, "--seconds", "2")
+    assert made.returncode == 0, made.stderr
+    with av.open(str(next(home.rglob("fwd/fall-*.mp4")))) as container:
+        assert sum(1 for _ in container.decode(video=0)) == 24
+    run = measure(home, checkpoint, tmp_path / "out", cache="none", prompt="null")
+    assert run.score("yocausal", "unscored_rate") == 0
+    assert run.score("yocausal", "cci") is None

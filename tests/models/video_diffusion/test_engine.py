@@ -1,0 +1,283 @@
+import math
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from small_clips import falling_ball, write_pair
+from tiny_runs import tiny_engine
+
+from lmms_eval_tasks.models.video_diffusion import engine as engine_module
+from lmms_eval_tasks.models.video_diffusion.engine import Engine, Pair
+from lmms_eval_tasks.models.video_diffusion.frames import ClipFile
+from lmms_eval_tasks.utils.denoising import DenoisingResponse
+
+Clips = dict[str, tuple[Path, Path]]
+CAPTION = "a ball falls"
+
+
+@pytest.fixture(scope="module")
+def wan(checkpoints: Path) -> Engine:
+    return tiny_engine(checkpoints, "wan2.1-1.3b")
+
+
+def pair(clips: Clips, name: str = "long", item_id: str = "pair") -> Pair:
+    return Pair(item_id, *clips[name], CAPTION)
+
+
+def loss(answer: DenoisingResponse) -> tuple[float, float]:
+    assert answer.error is None and answer.loss is not None, answer.error
+    return answer.loss.forward, answer.loss.backward
+
+
+@pytest.mark.parametrize("family", ["wan2.2-a14b", "cogvideox1.5-5b", "mochi-1", "animatediff-sd1.5"])
+def test_losses_do_not_depend_on_the_batch(checkpoints: Path, clips: Clips, family: str) -> None:
+    by_batch = [loss(tiny_engine(checkpoints, family, batch=batch).measure(pair(clips))) for batch in (1, 7, 20, None)]
+    for other in by_batch[1:]:
+        assert other == pytest.approx(by_batch[0], rel=1e-5)
+
+
+def test_losses_do_not_depend_on_order(checkpoints: Path, clips: Clips, wan: Engine) -> None:
+    pairs = [pair(clips, "long", "a"), pair(clips, "other", "b"), pair(clips, "short", "c")]
+    there = {item.item_id: wan.measure(item) for item in pairs}
+    back = {item.item_id: tiny_engine(checkpoints, "wan2.1-1.3b").measure(item) for item in reversed(pairs)}
+    assert {key: answer.to_json() for key, answer in there.items()} == {key: back[key].to_json() for key in there}
+
+
+@pytest.mark.parametrize("protocol", ["paper", "official_example", "wan_scripts"])
+@pytest.mark.parametrize("family", ["wan2.1-1.3b", "animatediff-sd1.5"])
+def test_exchanging_the_files_flips_the_difference_exactly(
+    checkpoints: Path, clips: Clips, family: str, protocol: str
+) -> None:
+    engine = tiny_engine(checkpoints, family, protocol=protocol)
+    forward, backward = loss(engine.measure(pair(clips)))
+    files = clips["long"]
+    assert loss(engine.measure(Pair("pair", files[1], files[0], CAPTION))) == (backward, forward)
+    assert forward != backward
+
+
+def test_a_clip_that_is_its_own_reversal_ties(tmp_path: Path, wan: Engine) -> None:
+    film = falling_ball(np.random.default_rng(3))
+    film[12:] = film[:12][::-1]
+    forward, _ = write_pair(tmp_path, "mirrored", film)
+    assert len(set(loss(wan.measure(Pair("a", forward, forward, CAPTION))))) == 1
+
+
+def test_noise_is_the_pairs_own(clips: Clips, checkpoints: Path, wan: Engine) -> None:
+    first, second = wan.measure(pair(clips, item_id="a")), wan.measure(pair(clips, item_id="b"))
+    seeds = [seed for answer in (first, second) for part in answer.seeds for step in part for seed in step]
+    assert len(set(seeds)) == len(seeds)
+    assert loss(first) != loss(second)
+    assert loss(first) != loss(tiny_engine(checkpoints, "wan2.1-1.3b", seed=1).measure(pair(clips, item_id="a")))
+
+
+def test_all_timesteps_share_their_noise_in_the_official_example(checkpoints: Path, clips: Clips) -> None:
+    answer = tiny_engine(checkpoints, "animatediff-sd1.5", protocol="official_example").measure(pair(clips))
+    assert all(len({seed for step in part for seed in step}) == 1 for part in answer.seeds)
+    assert [(part.start, part.stop, part.borrowed) for part in answer.windows] == [(0, 8, 0), (4, 16, 4), (12, 24, 4)]
+    assert answer.losses is not None and answer.loss is not None
+    per_timestep = np.array(answer.losses.forward).sum(axis=0)
+    assert answer.loss.forward == pytest.approx(per_timestep.mean())
+
+
+def test_the_wan_scripts_draw_ten_times(checkpoints: Path, clips: Clips) -> None:
+    engine = tiny_engine(checkpoints, "wan2.1-1.3b", protocol="wan_scripts")
+    answer = engine.measure(pair(clips))
+    assert {len(step) for part in answer.seeds for step in part} == {10}
+    assert answer.losses is not None and answer.loss is not None
+    assert answer.loss.forward == pytest.approx(np.mean(answer.losses.forward))
+    assert answer.frames is not None and answer.frames.used == 21
+
+
+def test_sizes_follow_the_clip_in_the_wan_scripts(checkpoints: Path) -> None:
+    settings = tiny_engine(checkpoints, "wan2.1-1.3b", protocol="wan_scripts", height=None, width=None).settings
+    assert settings.size_for(1280, 720) == (1280, 720)
+    assert settings.as_json()["height"] is None
+    assert tiny_engine(checkpoints, "wan2.1-1.3b", protocol="wan_scripts").settings.size_for(1280, 720) == (32, 32)
+
+
+def test_a_null_prompt_reads_no_caption(checkpoints: Path, clips: Clips, wan: Engine) -> None:
+    engine = tiny_engine(checkpoints, "wan2.1-1.3b", prompt="null")
+    blank = loss(engine.measure(Pair("pair", *clips["long"], "")))
+    assert blank == loss(engine.measure(pair(clips)))
+    assert blank != loss(wan.measure(pair(clips)))
+
+
+def test_clips_are_decoded_once_and_windows_encoded_once(
+    checkpoints: Path, clips: Clips, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = tiny_engine(checkpoints, "wan2.1-1.3b")
+    calls: Counter[str] = Counter()
+
+    def counted(name: str, call: Any) -> Any:
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            calls[name] += 1
+            return call(*args, **kwargs)
+
+        return wrapper
+
+    monkeypatch.setattr(ClipFile, "read", counted("decode", ClipFile.read))
+    for name in ("encode_frames", "encode_text", "predict"):
+        monkeypatch.setattr(engine.adapter, name, counted(name, getattr(engine.adapter, name)))
+    windows = len(engine.measure(pair(clips, item_id="a")).windows)
+    engine.measure(pair(clips, item_id="b"))
+    assert windows == 3
+    assert calls == {"decode": 4, "encode_frames": 4 * windows, "encode_text": 1, "predict": 2 * 2 * 2}
+
+
+class Numbered:
+    """A process in which a prediction's error is the prediction itself."""
+
+    process, predicts = "flow", "velocity"
+
+    def add_noise(self, clean: torch.Tensor, noise: torch.Tensor, timesteps: torch.Tensor) -> torch.Tensor:
+        return clean
+
+    def target(self, clean: torch.Tensor, noise: torch.Tensor, timesteps: torch.Tensor) -> torch.Tensor:
+        return torch.zeros_like(clean)
+
+
+@pytest.mark.parametrize(
+    ("family", "counted"),
+    [
+        ("wan2.1-1.3b", [[0, 1, 2], [0, 1, 2], [2]]),
+        ("cogvideox1.5-5b", [[1, 2, 3], [1, 2, 3], [3]]),
+        ("animatediff-sd1.5", [[*range(8)], [*range(8)], [*range(8)]]),
+        ("mochi-1", [[0, 1, 2], [2]]),
+        ("ltx-2b", [[0, 1, 2]]),
+    ],
+)
+def test_only_a_windows_own_latents_count(
+    checkpoints: Path, clips: Clips, family: str, counted: list[list[int]]
+) -> None:
+    """A network that answers each latent frame with its number gives away which ones enter the loss."""
+    engine = tiny_engine(checkpoints, family)
+
+    def number(noisy: torch.Tensor, *args: Any) -> torch.Tensor:
+        return torch.arange(noisy.shape[2]).float().view(1, 1, -1, 1, 1).expand_as(noisy)
+
+    engine.adapter.noising, engine.adapter.predict = Numbered(), number
+    answer = engine.measure(pair(clips))
+    assert answer.losses is not None
+    expected = [[float(np.mean(np.square(numbers)))] * 10 for numbers in counted]
+    assert answer.losses.forward == answer.losses.backward == expected
+    assert [part.latents for part in answer.windows] == [len(numbers) for numbers in counted]
+
+
+class Limited:
+    """A network that has memory for so many clips at once."""
+
+    def __init__(self, predict: Any, limit: int) -> None:
+        self.predict, self.limit, self.sizes = predict, limit, list[int]()
+
+    def __call__(self, noisy: torch.Tensor, *args: Any) -> torch.Tensor:
+        self.sizes.append(len(noisy))
+        if len(noisy) > self.limit:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        answer: torch.Tensor = self.predict(noisy, *args)
+        return answer
+
+
+def test_auto_batch_halves_until_it_fits(checkpoints: Path, clips: Clips, wan: Engine) -> None:
+    engine = tiny_engine(checkpoints, "wan2.1-1.3b", batch=None)
+    limited = Limited(engine.adapter.predict, 6)
+    engine.adapter.predict = limited
+    assert loss(engine.measure(pair(clips))) == pytest.approx(loss(wan.measure(pair(clips))), rel=1e-5)
+    assert limited.sizes[:3] == [20, 10, 5] and max(limited.sizes[2:]) == 5
+    before = len(limited.sizes)
+    engine.measure(pair(clips, item_id="next"))
+    assert max(limited.sizes[before:]) == 5
+
+
+@pytest.mark.parametrize(
+    ("batch", "limit", "advice"),
+    [
+        (None, 0, r"Memory ran out at batch 1; give offload=true"),
+        (8, 4, r"Memory ran out at batch=8; give a smaller number, or batch=auto\."),
+    ],
+)
+def test_out_of_memory_is_one_clear_answer(
+    checkpoints: Path, clips: Clips, batch: int | None, limit: int, advice: str
+) -> None:
+    engine = tiny_engine(checkpoints, "wan2.1-1.3b", batch=batch)
+    predict = engine.adapter.predict
+    engine.adapter.predict = Limited(predict, limit)
+    answer = engine.measure(pair(clips))
+    assert answer.error is not None and answer.error.kind == "out_of_memory"
+    assert answer.error.message.startswith(advice.replace("\\", "")[:40])
+    engine.adapter.predict = predict
+    loss(engine.measure(pair(clips)))
+
+
+def test_a_loss_that_is_not_finite_is_kept(checkpoints: Path, clips: Clips) -> None:
+    engine = tiny_engine(checkpoints, "wan2.1-1.3b")
+    predict = engine.adapter.predict
+    engine.adapter.predict = lambda *args: predict(*args) * math.nan
+    answer = engine.measure(pair(clips))
+    assert answer.error is None and answer.loss is not None and math.isnan(answer.loss.forward)
+    assert '"forward":"NaN"' in answer.to_json()
+
+
+def refused(answer: DenoisingResponse) -> tuple[str, str]:
+    assert answer.loss is None and answer.losses is None and answer.error is not None
+    return answer.error.kind, answer.error.message
+
+
+def test_bad_pairs_say_why_and_leave_the_next_alone(tmp_path: Path, clips: Clips, wan: Engine) -> None:
+    good = loss(wan.measure(pair(clips)))
+    text = tmp_path / "notes.mp4"
+    text.write_text("no video", encoding="utf-8")
+    absent = tmp_path / "absent.mp4"
+    forward, backward = clips["long"]
+    cases = {
+        ("unreadable_clip", f"Expected {text} to be a video, but it cannot be decoded."): Pair(
+            "a", text, backward, "x"
+        ),
+        ("unreadable_clip", f"Expected a clip at {absent}, but there is no such file."): Pair(
+            "a", forward, absent, "x"
+        ),
+        ("no_caption", "Expected a caption for a, but got none; or run prompt=null."): Pair("a", forward, backward, ""),
+        (
+            "short_clip",
+            "Expected at least 5 frames at the model's frame rate, but the clip has 3.",
+        ): Pair("a", *clips["tiny"], "x"),
+        (
+            "unequal_clips",
+            "Expected long_forward.mp4 and short_backward.mp4 to be one clip and its reversal, but they have 24 and 12 "
+            "frames.",
+        ): Pair("a", forward, clips["short"][1], "x"),
+    }
+    for expected, bad in cases.items():
+        assert refused(wan.measure(bad)) == expected
+        assert loss(wan.measure(pair(clips))) == good
+
+
+def test_a_truncated_clip_is_unreadable(tmp_path: Path, clips: Clips, wan: Engine) -> None:
+    cut = tmp_path / "cut.mp4"
+    data = clips["long"][0].read_bytes()
+    cut.write_bytes(data[: len(data) // 2])
+    assert refused(wan.measure(Pair("a", cut, clips["long"][1], "x")))[0] == "unreadable_clip"
+
+
+def test_what_nobody_foresaw_is_named(checkpoints: Path, clips: Clips, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = tiny_engine(checkpoints, "wan2.1-1.3b")
+    monkeypatch.setattr(engine_module, "combine_losses", lambda *args: 1 / 0)
+    assert refused(engine.measure(pair(clips))) == ("failed", "ZeroDivisionError: division by zero")
+
+
+@pytest.mark.parametrize("offload", ["parts", "layers"])
+def test_offload_changes_no_loss(checkpoints: Path, clips: Clips, offload: str) -> None:
+    engine = tiny_engine(checkpoints, "wan2.2-a14b", offload=offload)
+    plain = tiny_engine(checkpoints, "wan2.2-a14b")
+    assert loss(engine.measure(pair(clips))) == loss(plain.measure(pair(clips)))
+
+
+def test_answers_say_what_they_rest_on(clips: Clips, wan: Engine) -> None:
+    answer = wan.measure(pair(clips))
+    chosen = {"family", "pretrained", "protocol", "target", "predicts", "prompt", "seed", "dtype", "frames", "fps"}
+    assert chosen <= answer.settings.keys()
+    assert answer.settings["predicts"] == "velocity" and answer.settings["target"] == "training"
+    assert answer.settings_digest == wan.digest
+    assert answer.frames is not None and (answer.frames.used, answer.frames.file_fps) == (22, 8.0)

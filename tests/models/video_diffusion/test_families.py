@@ -1,0 +1,336 @@
+"""Every family's adapter against diffusers' own schedulers, on the same latents and noise."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from diffusers import (
+    DDIMScheduler,
+    DDPMScheduler,
+    FlowMatchEulerDiscreteScheduler,
+    StableDiffusionPipeline,
+    UNet2DConditionModel,
+    UniPCMultistepScheduler,
+)
+from tiny_runs import tiny_engine
+
+from lmms_eval_tasks.models.video_diffusion.adapter import Source
+from lmms_eval_tasks.models.video_diffusion.engine import Engine, Pair
+from lmms_eval_tasks.models.video_diffusion.families import adapter_class, known_families, read_family
+from lmms_eval_tasks.models.video_diffusion.frames import ClipFile, to_pixels
+from lmms_eval_tasks.models.video_diffusion.settings import check_geometry
+from lmms_eval_tasks.models.video_diffusion.tiny import BUILDERS
+from lmms_eval_tasks.utils.denoising_protocol import centred_positions
+from lmms_eval_tasks.utils.problems import InputError
+
+FAMILIES = list(known_families())
+Clips = dict[str, tuple[Path, Path]]
+
+
+def scheduler_noise(pipe: Any, clean: torch.Tensor, noise: torch.Tensor, timestep: float) -> torch.Tensor:
+    """Noisy latents from the checkpoint's own scheduler class at a timestep, by `scale_noise` or `add_noise`."""
+    own = pipe.scheduler
+    if hasattr(own, "alphas_cumprod") and not isinstance(own, UniPCMultistepScheduler):
+        return own.add_noise(clean, noise, torch.tensor([int(timestep)]))
+    changes = {"shift": 1.0, "use_dynamic_shifting": False, "shift_terminal": None, "invert_sigmas": False}
+    straight = FlowMatchEulerDiscreteScheduler.from_config(FlowMatchEulerDiscreteScheduler().config, **changes)
+    straight.set_timesteps(sigmas=[1.0, timestep / 1000])
+    return straight.scale_noise(clean, straight.timesteps[1:2], noise)
+
+
+def scheduler_target(pipe: Any, clean: torch.Tensor, noise: torch.Tensor, timestep: float) -> torch.Tensor:
+    """The training target: the noise, the scheduler's `get_velocity`, or the flow's velocity."""
+    own = pipe.scheduler
+    if hasattr(own, "alphas_cumprod") and not isinstance(own, UniPCMultistepScheduler):
+        if own.config.prediction_type == "epsilon":
+            return noise
+        return own.get_velocity(clean, noise, torch.tensor([int(timestep)]))
+    return clean - noise if "Mochi" in type(pipe).__name__ else noise - clean
+
+
+def network_says(engine: Engine, noisy: torch.Tensor, timestep: float, text: dict[str, torch.Tensor]) -> torch.Tensor:
+    """The network called by hand, as its pipeline's loop calls it."""
+    pipe, kind = engine.adapter.pipe, type(engine.adapter.pipe).__name__
+    time = torch.tensor([timestep])
+    if kind == "WanPipeline":
+        second = pipe.transformer_2 is not None and timestep < pipe.config.boundary_ratio * 1000
+        network = pipe.transformer_2 if second else pipe.transformer
+        if pipe.config.expand_timesteps:
+            mask = torch.ones_like(noisy)
+            time = (mask[0][0][:, ::2, ::2] * timestep).flatten()[None]
+        return network(hidden_states=noisy, timestep=time, encoder_hidden_states=text["embeds"]).sample
+    if kind == "CogVideoXPipeline":
+        frames, height, width = noisy.shape[2:]
+        rotary = None
+        if pipe.transformer.config.use_rotary_positional_embeddings:
+            rotary = pipe._prepare_rotary_positional_embeddings(height * 8, width * 8, frames, noisy.device)
+        said = pipe.transformer(
+            hidden_states=noisy.permute(0, 2, 1, 3, 4),
+            encoder_hidden_states=text["embeds"],
+            timestep=time.long(),
+            image_rotary_emb=rotary,
+        ).sample
+        return said.permute(0, 2, 1, 3, 4)
+    if kind in ("LTXPipeline", "LTXConditionPipeline"):
+        frames, height, width = noisy.shape[2:]
+        if kind == "LTXPipeline":
+            place: dict[str, Any] = {"rope_interpolation_scale": (8 / 8, 32, 32)}
+        else:
+            ids = pipe._scale_video_ids(pipe._prepare_video_ids(1, frames, height, width), 32, 8).float()
+            ids[:, 0] = ids[:, 0] / 8
+            place = {"video_coords": ids}
+        said = pipe.transformer(
+            hidden_states=pipe._pack_latents(noisy),
+            encoder_hidden_states=text["embeds"],
+            timestep=time,
+            encoder_attention_mask=text["mask"],
+            num_frames=frames,
+            height=height,
+            width=width,
+            **place,
+        ).sample
+        return pipe._unpack_latents(said, frames, height, width)
+    if kind == "MochiPipeline":
+        return pipe.transformer(
+            hidden_states=noisy,
+            encoder_hidden_states=text["embeds"],
+            timestep=1000 - time,
+            encoder_attention_mask=text["mask"],
+        ).sample
+    if kind == "HunyuanVideoPipeline":
+        return pipe.transformer(
+            hidden_states=noisy,
+            timestep=time,
+            encoder_hidden_states=text["embeds"],
+            encoder_attention_mask=text["mask"].float(),
+            pooled_projections=text["pooled"],
+            guidance=torch.tensor([1000.0]),
+        ).sample
+    added = None
+    if "pooled" in text:
+        size = [noisy.shape[3] * 8, noisy.shape[4] * 8]
+        added = {"text_embeds": text["pooled"], "time_ids": torch.tensor([[*size, 0, 0, *size]]).float()}
+    embeds = text["embeds"].repeat_interleave(noisy.shape[2], dim=0)
+    return pipe.unet(noisy, time.long(), encoder_hidden_states=embeds, added_cond_kwargs=added).sample
+
+
+@pytest.mark.parametrize("target", ["training", "noise"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_losses_are_those_of_diffusers_schedulers(checkpoints: Path, clips: Clips, family: str, target: str) -> None:
+    engine = tiny_engine(checkpoints, family, target=target)
+    forward, backward = clips["long"]
+    answer = engine.measure(Pair("pair", forward, backward, "a ball falls"))
+    assert answer.error is None and answer.losses is not None and answer.frames is not None
+    adapter = engine.adapter
+    text = engine._texts["a ball falls"]
+    window, last = answer.windows[0], answer.windows[-1]
+    for part, index in ((window, 0), (last, len(answer.windows) - 1)):
+        file = ClipFile(forward)
+        positions = centred_positions(file.frames, file.fps / engine.settings.fps, answer.frames.used)
+        frames = file.read(positions, engine.settings.height, engine.settings.width)
+        with torch.no_grad():
+            clean = adapter.encode_frames(to_pixels(frames[part.start : part.stop], torch.device("cpu")))
+        left_out = clean.shape[2] - part.latents
+        for step in (0, 4, 9):
+            timestep = answer.timesteps[step]
+            generator = torch.Generator().manual_seed(answer.seeds[index][step][0])
+            noise = torch.randn(clean.shape, generator=generator)
+            with torch.no_grad():
+                noisy = scheduler_noise(adapter.pipe, clean, noise, timestep)
+                said = network_says(engine, noisy, timestep, text)
+            if target == "training":
+                wanted = scheduler_target(adapter.pipe, clean, noise, timestep)
+            else:
+                said, wanted = implied_noise(adapter.pipe, said, noisy, timestep), noise
+            loss = torch.nn.functional.mse_loss(said[:, :, left_out:], wanted[:, :, left_out:]).item()
+            assert answer.losses.forward[index][step] == pytest.approx(loss, rel=1e-4), (part, timestep)
+
+
+def implied_noise(pipe: Any, said: torch.Tensor, noisy: torch.Tensor, timestep: float) -> torch.Tensor:
+    """The noise in what the network said, found by way of the clean clip that it implies."""
+    own = pipe.scheduler
+    if hasattr(own, "alphas_cumprod") and not isinstance(own, UniPCMultistepScheduler):
+        kept = own.alphas_cumprod[int(timestep)]
+        if own.config.prediction_type == "epsilon":
+            return said
+        clean = kept.sqrt() * noisy - (1 - kept).sqrt() * said
+        return (noisy - kept.sqrt() * clean) / (1 - kept).sqrt()
+    level = timestep / 1000
+    velocity = -said if "Mochi" in type(pipe).__name__ else said
+    clean = noisy - level * velocity
+    return (noisy - (1 - level) * clean) / level
+
+
+@pytest.mark.parametrize("family", [name for name in FAMILIES if read_family(name).adapter not in ("wan",)])
+def test_the_models_own_sampler_walks_along_our_noising(checkpoints: Path, family: str) -> None:
+    """A sampler that is given our training target as the prediction goes from one of our noisy latents to the next."""
+    adapter = tiny_engine(checkpoints, family).adapter
+    scheduler = adapter.pipe.scheduler
+    clean, noise = torch.randn(2, 1, 4, 3, 4, 4, generator=torch.Generator().manual_seed(0))
+    if isinstance(scheduler, FlowMatchEulerDiscreteScheduler):
+        scheduler.set_timesteps(5, mu=1.0)
+        levels = scheduler.sigmas if not scheduler.config.invert_sigmas else 1 - scheduler.sigmas
+        now, then = 1000 * levels[1], 1000 * levels[2]
+        stepped = scheduler.timesteps[1]
+        assert float(1000 - stepped if scheduler.config.invert_sigmas else stepped) == pytest.approx(float(now))
+    else:
+        scheduler.set_timesteps(5)
+        now, then = scheduler.timesteps[1].float(), scheduler.timesteps[1].float() - 200
+        stepped = scheduler.timesteps[1]
+    noisy = adapter.noising.add_noise(clean, noise, now[None])
+    target = adapter.noising.target(clean, noise, now[None])
+    reached = scheduler.step(target, stepped, noisy).prev_sample
+    assert torch.allclose(reached, adapter.noising.add_noise(clean, noise, then[None]), atol=1e-4)
+    assert torch.allclose(adapter.noising.as_noise(target, noisy, now[None]), noise, atol=1e-3)
+
+
+@pytest.mark.parametrize("timestep", [90.0, 500.0, 909.0])
+def test_wan_noise_is_its_own_schedulers(checkpoints: Path, timestep: float) -> None:
+    adapter = tiny_engine(checkpoints, "wan2.1-1.3b").adapter
+    scheduler = UniPCMultistepScheduler.from_config(adapter.pipe.scheduler.config, flow_shift=1.0)
+    scheduler.set_timesteps(1000)
+    index = int((scheduler.timesteps - timestep).abs().argmin())
+    clean, noise = torch.randn(2, 1, 4, 3, 4, 4)
+    ours = adapter.noising.add_noise(clean, noise, 1000 * scheduler.sigmas[index][None])
+    theirs = scheduler.add_noise(clean, noise, scheduler.timesteps[index][None])
+    assert torch.allclose(theirs, ours, atol=1e-5)
+
+
+def test_v_is_the_schedulers_velocity(checkpoints: Path) -> None:
+    adapter = tiny_engine(checkpoints, "cogvideox-5b").adapter
+    reference = DDPMScheduler(prediction_type="v_prediction")
+    reference.alphas_cumprod = adapter.pipe.scheduler.alphas_cumprod
+    clean, noise = torch.randn(2, 2, 4, 3, 4, 4)
+    timesteps = torch.tensor([90, 909])
+    ours = adapter.noising.target(clean, noise, timesteps.float())
+    assert torch.allclose(reference.get_velocity(clean, noise, timesteps), ours, atol=1e-6)
+
+
+def test_a14b_hands_low_noise_to_its_second_network(checkpoints: Path) -> None:
+    engine = tiny_engine(checkpoints, "wan2.2-a14b")
+    assert [engine.adapter.expert(timestep) for timestep in (100.0, 874.9, 875.0, 909.0)] == [
+        "transformer_2",
+        "transformer_2",
+        "transformer",
+        "transformer",
+    ]
+    scripts = tiny_engine(checkpoints, "wan2.2-a14b", protocol="wan_scripts")
+    assert scripts.adapter.expert(499.0) == "transformer_2" and scripts.adapter.expert(500.0) == "transformer"
+
+
+def test_cogvideox_1_5_leaves_its_copied_latent_out(checkpoints: Path, clips: Clips) -> None:
+    engine = tiny_engine(checkpoints, "cogvideox1.5-5b")
+    adapter = engine.adapter
+    latents = adapter.encode_frames(torch.rand(1, 3, 9, 32, 32, generator=torch.Generator().manual_seed(0)))
+    assert latents.shape[2] == 4 and torch.equal(latents[:, :, 0], latents[:, :, 1])
+    answer = engine.measure(Pair("pair", *clips["long"], "a ball falls"))
+    assert [window.latents for window in answer.windows] == [3, 3, 1]
+
+
+def test_the_table_has_a_tiny_model_and_an_adapter_for_every_row() -> None:
+    assert set(BUILDERS) == set(FAMILIES)
+    for family in known_families().values():
+        step = {"wan": 4, "cogvideox": 4, "hunyuan": 4, "ltx": 8, "mochi": 6, "animatediff": 1}[family.adapter]
+        assert family.frames % step == 1 % step, family.name
+        assert family.height % 8 == 0 and family.width % 8 == 0
+        assert adapter_class(family).__module__.endswith(family.adapter)
+
+
+def test_an_unknown_family_names_those_there_are() -> None:
+    with pytest.raises(InputError, match=r"Expected family to be one of wan2\.1-1\.3b, .*-sdxl, but got 'sora'"):
+        read_family("sora")
+
+
+@pytest.mark.parametrize("family", ["wan2.1-1.3b", "animatediff-sd1.5", "ltx-13b"])
+def test_half_precision_stays_near(checkpoints: Path, clips: Clips, family: str) -> None:
+    pair = Pair("pair", *clips["long"], "a ball falls")
+    full = tiny_engine(checkpoints, family).measure(pair).loss
+    half = tiny_engine(checkpoints, family, dtype="bfloat16").measure(pair).loss
+    assert full is not None and half is not None
+    assert half.forward == pytest.approx(full.forward, rel=0.05)
+    assert half.forward != full.forward
+    assert math.isfinite(np.log(half.backward))
+
+
+def test_an_image_model_gets_the_familys_motion(checkpoints: Path, tmp_path: Path) -> None:
+    whole = tiny_engine(checkpoints, "animatediff-sd1.5").adapter.pipe
+    images = UNet2DConditionModel(
+        block_out_channels=(8, 16),
+        layers_per_block=1,
+        down_block_types=("DownBlock2D", "CrossAttnDownBlock2D"),
+        up_block_types=("CrossAttnUpBlock2D", "UpBlock2D"),
+        cross_attention_dim=32,
+        attention_head_dim=4,
+        norm_num_groups=2,
+    )
+    StableDiffusionPipeline(
+        vae=whole.vae,
+        text_encoder=whole.text_encoder,
+        tokenizer=whole.tokenizer,
+        unet=images,
+        scheduler=DDIMScheduler(beta_schedule="scaled_linear", beta_start=0.00085, beta_end=0.012),
+        safety_checker=None,
+        feature_extractor=None,
+    ).save_pretrained(tmp_path / "images")
+    whole.motion_adapter.save_pretrained(tmp_path / "motion")
+    row = read_family("animatediff-sd1.5")
+    row = row.model_copy(update={"options": {**row.options, "motion_adapter": str(tmp_path / "motion")}})
+    source = Source(str(tmp_path / "images"), torch.float32, torch.float32)
+    adapter = adapter_class(row).load(row, source, 8.0)
+    assert type(adapter.pipe).__name__ == "AnimateDiffPipeline"
+    linear = torch.linspace(0.00085, 0.012, 1000)
+    assert torch.allclose(adapter.noising.alphas_cumprod, torch.cumprod(1 - linear, dim=0))
+    assert "motion_modules" in "".join(adapter.pipe.unet.state_dict())
+
+
+def test_wan_script_sizes_are_those_that_the_model_takes(checkpoints: Path) -> None:
+    sizes = dict.fromkeys(("height", "width"))
+    settings = tiny_engine(checkpoints, "wan2.2-ti2v-5b", protocol="wan_scripts", **sizes).settings
+    assert (704, 1248) in settings.buckets and (480, 720) in settings.buckets
+    assert check_geometry(settings, 4, 32).buckets == (
+        (480, 832),
+        (832, 480),
+        (544, 960),
+        (960, 544),
+        (704, 1248),
+        (1248, 704),
+    )
+
+
+def as_decoded(pipe: Any, latents: torch.Tensor) -> torch.Tensor:
+    """What the family's pipeline hands to its VAE's decoder for latents, as its code does it."""
+    config, kind = pipe.vae.config, type(pipe).__name__
+
+    def channels(values: Any) -> torch.Tensor:
+        return torch.as_tensor(values).view(1, -1, 1, 1, 1)
+
+    if kind == "WanPipeline":
+        return latents / (1.0 / channels(config.latents_std)) + channels(config.latents_mean)
+    if kind.startswith("LTX"):
+        return pipe._denormalize_latents(latents, pipe.vae.latents_mean, pipe.vae.latents_std, config.scaling_factor)
+    if kind == "MochiPipeline":
+        return latents * channels(config.latents_std) / config.scaling_factor + channels(config.latents_mean)
+    return latents / config.scaling_factor
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_latents_are_those_that_the_pipeline_would_decode(checkpoints: Path, family: str) -> None:
+    engine = tiny_engine(checkpoints, family)
+    adapter, settings = engine.adapter, engine.settings
+    pipe = adapter.pipe
+    if settings.family.adapter == "ltx":
+        torch.nn.init.normal_(pipe.vae.latents_mean)
+        torch.nn.init.uniform_(pipe.vae.latents_std, 0.5, 2)
+    frames = torch.rand(1, 3, settings.frames, settings.height, settings.width) * 2 - 1
+    with torch.no_grad():
+        latents = adapter.encode_frames(frames)
+        if settings.family.adapter == "animatediff":
+            mean = pipe.vae.encode(frames[0].transpose(0, 1)).latent_dist.mean.transpose(0, 1)[None]
+        else:
+            mean = pipe.vae.encode(frames).latent_dist.mean
+    own = 1 + (settings.frames - 1) // adapter.temporal_compression
+    assert torch.allclose(as_decoded(pipe, latents)[:, :, -own:], mean, atol=1e-5)
+    assert torch.equal(adapter.encode_frames(frames), latents)

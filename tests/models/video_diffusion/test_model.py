@@ -1,0 +1,261 @@
+"""The registered model: arguments, kept answers, and what a run does when something is missing."""
+
+import builtins
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from tiny_runs import tiny_checkpoint
+
+from lmms_eval_tasks.models.video_diffusion import VideoDiffusion
+from lmms_eval_tasks.models.video_diffusion.engine import Engine
+from lmms_eval_tasks.models.video_diffusion.settings import weights_identity
+from lmms_eval_tasks.models.video_diffusion.tiny import BUILDERS
+from lmms_eval_tasks.plugin import register
+from lmms_eval_tasks.utils.denoising import read_denoising
+
+Clips = dict[str, tuple[Path, Path]]
+Make = Callable[..., VideoDiffusion]
+
+
+@pytest.fixture
+def make(checkpoints: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
+    """Builds the model on a tiny Wan with its answers kept in a folder of the test."""
+    monkeypatch.setenv("ACCELERATE_USE_CPU", "true")
+
+    def build(**arguments: Any) -> VideoDiffusion:
+        chosen = {
+            "family": "wan2.1-1.3b",
+            "pretrained": str(tiny_checkpoint(checkpoints, "wan2.1-1.3b")),
+            "dtype": "float32",
+            "cache": str(tmp_path / "cache"),
+            **BUILDERS["wan2.1-1.3b"][1],
+            **arguments,
+        }
+        return VideoDiffusion(**chosen)
+
+    return build
+
+
+def rows(clips: Clips) -> list[dict[str, Any]]:
+    return [
+        {
+            "item_id": f"{name}-1",
+            "clip": str(clips[name][0]),
+            "clip_backward": str(clips[name][1]),
+            "caption": f"{name} ball",
+            "asked": True,
+        }
+        for name in ("long", "other", "short")
+    ]
+
+
+def ask(model: VideoDiffusion, table: list[dict[str, Any]], which: list[int] | None = None) -> list[str]:
+    model.task_dict = {"yocausal": {"test": table}}
+
+    def visual(doc: dict[str, Any]) -> list[str]:
+        return [doc["clip"], doc["clip_backward"]]
+
+    asked = range(len(table)) if which is None else which
+    return model.generate_until([SimpleNamespace(args=("", {}, visual, index, "yocausal", "test")) for index in asked])
+
+
+def losses(text: str) -> Any:
+    answer = read_denoising(text)
+    assert answer is not None and answer.error is None
+    return answer.losses
+
+
+def test_it_is_registered() -> None:
+    paths = {manifest.model_id: manifest.simple_class_path for manifest in register()}
+    assert paths["video_diffusion"] == "lmms_eval_tasks.models.video_diffusion.VideoDiffusion"
+
+
+def test_every_pair_is_answered_the_same_on_one_rank_and_two(make: Make, clips: Clips) -> None:
+    table = rows(clips)
+    together = ask(make(cache="none"), table)
+    first, second = (ask(make(cache="none", batch=3), table, which) for which in ([0, 2], [1]))
+    for one, two in zip(together, [first[0], second[0], first[1]], strict=True):
+        ours, theirs = losses(one), losses(two)
+        for direction in ("forward", "backward"):
+            for here, there in zip(getattr(ours, direction), getattr(theirs, direction), strict=True):
+                assert here == pytest.approx(there, rel=1e-5)
+
+
+def test_a_killed_run_goes_on_and_repeats_nothing(make: Make, clips: Clips, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = rows(clips)
+    whole = ask(make(cache="none"), table)
+    measured: list[str] = []
+    measure = Engine.measure
+
+    def watched(self: Engine, pair: Any) -> Any:
+        measured.append(pair.item_id)
+        if len(measured) == 3:
+            raise KeyboardInterrupt
+        return measure(self, pair)
+
+    monkeypatch.setattr(Engine, "measure", watched)
+    with pytest.raises(KeyboardInterrupt):
+        ask(make(), table)
+    assert ask(make(), table) == whole
+    assert measured == ["long-1", "other-1", "short-1", "short-1"]
+    model = make()
+    monkeypatch.setattr(model.engine.adapter, "encode_text", lambda *args: 1 / 0)
+    assert ask(model, table) == whole
+    assert len(measured) == 4
+
+
+def test_kept_answers_are_for_the_same_settings_captions_and_clips(make: Make, clips: Clips, tmp_path: Path) -> None:
+    table = rows(clips)[:1]
+    before = ask(make(), table)
+    assert make().engine.digest == make(batch=1, offload=True).engine.digest
+    for other in ({"seed": 1}, {"target": "noise"}, {"prompt": "null"}, {"protocol": "wan_scripts"}):
+        assert ask(make(**other), table) != before
+    assert ask(make(), [{**table[0], "caption": "another"}]) != before
+    forward, backward = tmp_path / "f.mp4", tmp_path / "b.mp4"
+    forward.write_bytes(Path(table[0]["clip"]).read_bytes())
+    backward.write_bytes(Path(table[0]["clip_backward"]).read_bytes())
+    moved = [{**table[0], "clip": str(forward), "clip_backward": str(backward)}]
+    assert ask(make(), moved) == before
+    forward.write_bytes(clips["other"][0].read_bytes())
+    assert ask(make(), moved) != before
+
+
+def test_a_broken_kept_answer_is_measured_again(make: Make, clips: Clips, tmp_path: Path) -> None:
+    table = rows(clips)[:1]
+    before = ask(make(), table)
+    (kept,) = (tmp_path / "cache").rglob("*.json")
+    kept.write_text("{", encoding="utf-8")
+    assert ask(make(), table) == before
+    assert kept.read_text(encoding="utf-8") == before[0]
+
+
+def test_new_weights_in_the_same_folder_are_new_settings(make: Make, tmp_path: Path) -> None:
+    first = make().engine.digest
+    folder = Path(make().engine.settings.pretrained)
+    (folder / "note.txt").write_text("trained on", encoding="utf-8")
+    try:
+        assert make().engine.digest != first
+    finally:
+        (folder / "note.txt").unlink()
+
+
+def test_hub_weights_are_known_by_their_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = tmp_path / "models--own--model"
+    (kept / "snapshots" / "abc123").mkdir(parents=True)
+    (kept / "snapshots" / "abc123" / "model_index.json").write_text("{}", encoding="utf-8")
+    (kept / "refs").mkdir()
+    (kept / "refs" / "main").write_text("abc123", encoding="utf-8")
+    monkeypatch.setattr("huggingface_hub.file_download.constants.HF_HUB_CACHE", str(tmp_path))
+    assert weights_identity("own/model") == "abc123"
+    assert weights_identity("own/model", "other") is None
+    assert weights_identity("own/absent") is None
+
+
+RANK = """
+import json, sys
+from pathlib import Path
+from types import SimpleNamespace
+from lmms_eval_tasks.models.video_diffusion import VideoDiffusion
+rows, out, choices = json.loads(sys.argv[1]), Path(sys.argv[2]), json.loads(sys.argv[3])
+model = VideoDiffusion(cache="none", **choices)
+model.task_dict = {"yocausal": {"test": rows}}
+mine = range(len(rows))[model.rank :: model.world_size]
+visual = lambda doc: [doc["clip"], doc["clip_backward"]]
+asked = [SimpleNamespace(args=("", {}, visual, index, "yocausal", "test")) for index in mine]
+answers = dict(zip(mine, model.generate_until(asked), strict=True))
+(out / f"{model.rank}_of_{model.world_size}.json").write_text(json.dumps(answers))
+"""
+
+
+@pytest.mark.host
+def test_two_real_ranks_answer_as_one(make: Make, clips: Clips, tmp_path: Path) -> None:
+    table = rows(clips)
+    model = make(cache="none")
+    alone = ask(model, table)
+    script = tmp_path / "rank.py"
+    script.write_text(RANK, encoding="utf-8")
+    choices = {"family": "wan2.1-1.3b", "pretrained": model.engine.settings.pretrained, "dtype": "float32"}
+    choices |= BUILDERS["wan2.1-1.3b"][1]
+    ranks = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2", "--master_port=29517", str(script)]
+    subprocess.run(
+        [*ranks, json.dumps(table), str(tmp_path), json.dumps(choices)],
+        check=True,
+        env={**os.environ, "ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+    )
+    together = {}
+    for rank in range(2):
+        together |= json.loads((tmp_path / f"{rank}_of_2.json").read_text(encoding="utf-8"))
+    assert [together[str(index)] for index in range(len(table))] == alone
+
+
+def test_a_failed_pair_is_answered_and_asked_again_next_time(make: Make, clips: Clips, tmp_path: Path) -> None:
+    table = rows(clips)
+    table[1]["clip"] = str(tmp_path / "gone.mp4")
+    table[2]["asked"] = False
+    answers = [json.loads(text) for text in ask(make(), table)]
+    assert [answer["error"] and answer["error"]["kind"] for answer in answers] == [None, "unreadable_clip", "no_clip"]
+    table[1]["clip"] = str(clips["other"][0])
+    again = [json.loads(text) for text in ask(make(), table)]
+    assert again[0] == answers[0] and again[1]["error"] is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"family": "sora"}, "Expected family to be one of wan2.1-1.3b, "),
+        ({"family": ""}, "animatediff-sdxl, but got ''."),
+        (
+            {"target": "velocity", "protocol": "own", "seed": -1},
+            "Wan2.1-T2V-1.3B cannot be run as asked: 3 problems.\n"
+            "  protocol: Expected one of paper, official_example, wan_scripts, but got 'own'.\n"
+            "  target: Expected one of training, noise, but got 'velocity'.\n"
+            "  seed: Expected a whole number from 0, but got -1.",
+        ),
+        (
+            {"frames": 10, "height": 40},
+            "Wan2.1-T2V-1.3B cannot be run as asked: 2 problems.\n"
+            "  frames: Expected 1 more than a multiple of 4, but got 10. Remedy: frames=9\n"
+            "  height: Expected a multiple of 16, but got 40. Remedy: height=32",
+        ),
+        ({"batch": 0}, "Expected batch to be auto or a whole number from 1, but got 0."),
+        ({"offload": "disk"}, "Expected offload to be false, true, layers, but got 'disk'."),
+    ],
+)
+def test_choices_that_cannot_be_used_are_told_together(make: Make, arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        make(**arguments)
+    assert message in str(stopped.value)
+
+
+def test_weights_that_are_not_there_are_named(make: Make, tmp_path: Path, checkpoints: Path) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    with pytest.raises(SystemExit, match=r"Expected .*empty to hold Wan2\.1-T2V-1\.3B in diffusers' layout"):
+        make(pretrained=str(empty))
+    other = tiny_checkpoint(checkpoints, "animatediff-sd1.5")
+    with pytest.raises(SystemExit, match=r"Expected .* to hold Wan2\.1-T2V-1\.3B in diffusers' layout, but it"):
+        make(pretrained=str(other))
+
+
+def test_without_diffusers_one_message_says_what_to_install(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = builtins.__import__
+
+    def without(name: str, *args: Any, **kwargs: Any) -> Any:
+        if name == "diffusers":
+            raise ImportError("No module named 'diffusers'")
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(SystemExit) as stopped:
+        make()
+    assert str(stopped.value).strip() == (
+        'video_diffusion needs diffusers.\nRun:  pip install "lmms-eval-tasks[diffusion]"'
+    )

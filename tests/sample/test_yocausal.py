@@ -1,0 +1,54 @@
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+from yocausal_world import read_metadata, write_release
+
+from lmms_eval_tasks.sample.yocausal import CAUSAL, NOT_CAUSAL, SUBSETS, Family, draw_subset, shoot
+from lmms_eval_tasks.yocausal.motion import measure_motion
+
+
+def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
+    first, second = write_release(tmp_path / "a", 1), write_release(tmp_path / "b", 1)
+    files = sorted(path.relative_to(first) for path in first.rglob("*") if path.is_file())
+    assert len(files) == 4 * 3 + 1
+    assert all((first / file).read_bytes() == (second / file).read_bytes() for file in files)
+    assert draw_subset(1, "animal", 1) != draw_subset(0, "animal", 1)
+
+
+def test_every_subset_has_both_kinds(tmp_path: Path) -> None:
+    root = write_release(tmp_path, 2)
+    for subset in SUBSETS:
+        entries = read_metadata(root, subset)
+        assert {entry["vlm_causality"] for entry in entries} == {True, False}
+        assert list(entries[0]) == [
+            "id", "video_path_forward", "video_path_backward", "prompt", "dataset_source", "category", "meta",
+            "vlm_causality", "human_discriminable",
+        ]  # fmt: skip
+        for entry in entries:
+            forward, backward = (root / "subset" / entry[f"video_path_{way}"] for way in ("forward", "backward"))
+            assert measure_motion(forward).frames == measure_motion(backward).frames == entry["meta"]["total_frames"]
+
+
+@pytest.mark.parametrize("family", CAUSAL, ids=lambda family: family.__name__)
+def test_in_causal_scenes_something_ends(family: Family) -> None:
+    """What moves little at the end moved more before: the clip has a direction."""
+    for seed in range(5):
+        film = family(random.Random(seed))
+        trajectory = film.scene.simulate()
+        speeds = np.sqrt((trajectory.velocities**2).sum(-1)).max(axis=1)
+        assert film.causal
+        assert speeds[-3:].max() < 0.6 * speeds.max()
+        assert trajectory.contacts
+
+
+@pytest.mark.parametrize("family", NOT_CAUSAL, ids=lambda family: family.__name__)
+def test_in_other_scenes_speed_is_the_same_either_way(family: Family) -> None:
+    for seed in range(5):
+        film = family(random.Random(seed))
+        places = film.scene.simulate().positions
+        steps = np.sqrt((np.diff(places, axis=0) ** 2).sum(-1)).sum(axis=1)
+        assert not film.causal
+        assert steps[:18].sum() == pytest.approx(steps[-18:].sum(), rel=0.35)
+        assert shoot(film).shape == (36, 144, 192, 3)

@@ -1,0 +1,62 @@
+"""Runs in the form in which lmms-eval leaves them, for commands that read them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from lmms_eval_tasks.utils.records import Outcome, Record
+
+TASK = "causalvqa_debug_paired"
+
+
+def write_run(
+    folder: Path,
+    right: Mapping[str, tuple[bool, ...]],
+    tasks: tuple[str, ...] = (TASK,),
+    version: str = "1-A",
+    sample: bool = False,
+) -> Path:
+    """A run's output folder.
+
+    Args:
+        folder: Where it is to be; its name is the model's.
+        right: Group to whether each of its items is answered right; the same for every task.
+        tasks: The run's tasks.
+        version: Of every task.
+        sample: Whether the run is of sample data.
+    """
+    folder.mkdir(parents=True)
+    results = {
+        "configs": {task: {} for task in tasks},
+        "group_subtasks": {task: [] for task in tasks},
+        "versions": dict.fromkeys(tasks, version),
+        "config": {"model": "replay", "model_args": f"pretrained=org/{folder.name}"},
+    }
+    (folder / "20261121_results.json").write_text(json.dumps(results), encoding="utf-8")
+    lines = [
+        json.dumps(
+            {
+                "record": Record(
+                    f"{name}_{index}", name, {}, "A", "A", Outcome.CORRECT if flag else Outcome.WRONG
+                ).to_json(),
+                **({"sample_data": 100.0} if sample else {}),
+            }
+        )
+        for name, flags in right.items()
+        for index, flag in enumerate(flags)
+    ]
+    for task in tasks:
+        (folder / f"20261121_samples_{task}.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    return folder
+
+
+def strong(groups: int = 60) -> dict[str, tuple[bool, ...]]:
+    """Three in four pairs right."""
+    return {str(index): (True, index % 4 > 0) for index in range(groups)}
+
+
+def weak(groups: int = 60) -> dict[str, tuple[bool, ...]]:
+    """One in three pairs right, all of them among those of `strong`."""
+    return {str(index): (index % 2 > 0, index % 3 > 0) for index in range(groups)}

@@ -1,0 +1,32 @@
+"""Small clips whose direction in time can be seen, or cannot, for tests of denoising losses."""
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lmms_eval_tasks.sample.video import write_clip
+
+
+def falling_ball(rng: np.random.Generator, frames: int = 24, side: int = 32) -> NDArray[np.uint8]:
+    """A bright ball that falls faster and faster, (frames, side, side, 3); its reversal rises and slows down."""
+    rows, columns = np.mgrid[:side, :side]
+    across, radius = rng.uniform(0.2, 0.8) * side, rng.uniform(0.1, 0.16) * side
+    time = np.linspace(0, 1, frames)
+    height = (0.1 + rng.uniform(0.6, 0.8) * time**2) * side
+    shade = rng.uniform(0.6, 1.0, 3)
+    ground = rng.uniform(0.0, 0.3, 3)
+    film = np.empty((frames, side, side, 3))
+    for index, down in enumerate(height):
+        ball = np.clip(radius + 0.5 - np.hypot(rows - down, columns - across), 0, 1)[..., None]
+        film[index] = ground * (1 - ball) + shade * ball
+    return (255 * film).round().astype(np.uint8)
+
+
+def write_pair(folder: Path, name: str, film: NDArray[np.uint8], fps: int = 8) -> tuple[Path, Path]:
+    """Write a clip and its reversal; the two files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    forward, backward = folder / f"{name}_forward.mp4", folder / f"{name}_backward.mp4"
+    write_clip(forward, film, fps)
+    write_clip(backward, film[::-1], fps)
+    return forward, backward

@@ -1,0 +1,32 @@
+"""YoCausal's sample release, written and prepared in a folder of a test."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from lmms_eval_tasks.sample import yocausal
+
+
+def write_release(root: Path, pairs: int = 2) -> Path:
+    """The sample release with some pairs per subset; marked as sample data."""
+    for name in yocausal.SUBSETS:
+        subset = yocausal.draw_subset(0, name, pairs)
+        yocausal.write_metadata(subset, root)
+        for file, film in subset.films.items():
+            yocausal.film_pair(film, root / "subset" / name, file)
+    (root / "SAMPLE.json").write_text("{}", encoding="utf-8")
+    return root
+
+
+def read_metadata(root: Path, subset: str) -> list[dict[str, Any]]:
+    """Entries of a subset's metadata file."""
+    return json.loads((root / "subset" / subset / "dataset_metadata.json").read_text(encoding="utf-8"))
+
+
+def write_metadata(root: Path, subset: str, entries: object) -> None:
+    """Replace a subset's metadata file."""
+    file = root / "subset" / subset / "dataset_metadata.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(entries), encoding="utf-8")

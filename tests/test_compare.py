@@ -1,0 +1,106 @@
+"""The command `compare`, on runs as lmms-eval writes them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from logged_runs import TASK, strong, weak, write_run
+from typer.testing import CliRunner
+
+from lmms_eval_tasks.cli import app
+
+
+def run(*arguments: str | Path) -> tuple[int, str, str]:
+    result = CliRunner().invoke(app, ["compare", *(str(argument) for argument in arguments)])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.stdout, result.stderr
+
+
+def test_the_better_of_two_runs(tmp_path: Path) -> None:
+    one, two = write_run(tmp_path / "weak", weak()), write_run(tmp_path / "strong", strong())
+    status, out, err = run(one, two)
+    assert (status, err) == (0, "")
+    lines = [line.split() for line in out.splitlines()]
+    (row,) = [line for line in lines if line[:2] == ["1,", "2"] and "pair" in line]
+    # Pairs: 20 of 60, all of them among the second run's 45.
+    assert row[2:7] == ["pair", "accuracy", "33.3", "75.0", "+41.7"]
+    assert row[-4:] == ["0", "25", "<0.001", "<0.001"]
+    assert "runs 1 and 2 share 60 groups" in out.splitlines()
+    (effect,) = [line for line in lines if line[:2] == ["1,", "2"] and "×" in line]
+    # 2.8016 sqrt(25 / 60 / 60), 2.8016 sqrt(2 * 0.5417 * 0.4583 / 60), and their ratio.
+    assert effect[2:6] == ["23.3", "25.5", "×", "0.92"]
+    assert max(map(len, out.splitlines())) <= 100
+    assert run(one, two)[1] == out
+
+
+def test_what_makes_runs_unlike_is_told(tmp_path: Path) -> None:
+    one = write_run(tmp_path / "one", {**weak(), "extra": (True, True), "cut": (True, True)})
+    two = write_run(tmp_path / "two", {**strong(), "cut": (True,)}, version="2-A", sample=True)
+    status, out, _ = run(one, two)
+    assert status == 0
+    assert (
+        "runs 1 and 2 share 60 groups; left out: 1 only in the first run, 1 incomplete or unscored in one of them"
+    ) in " ".join(out.split())
+    assert "runs 1 and 2 differ: task version 1-A against 2-A" in out.splitlines()
+    assert "runs 1 and 2 differ: one is of sample data, the other of the benchmark" in out.splitlines()
+    assert f"{TASK}; SAMPLE DATA, not the benchmark" in out.splitlines()
+
+
+def test_three_runs_are_compared_two_by_two(tmp_path: Path) -> None:
+    right = dict.fromkeys(strong(), (False, False))
+    right["1"] = (True, True)
+    runs = [write_run(tmp_path / name, flags) for name, flags in (("a", strong()), ("b", strong()), ("c", right))]
+    status, out, _ = run(*runs)
+    assert status == 0
+    rows = [line.split() for line in out.splitlines() if "pair accuracy" in line and "[" in line]
+    assert [row[:2] for row in rows] == [["1,", "2"], ["1,", "3"], ["2,", "3"]]
+    assert [row[-1] for row in rows] == ["1.000", "<0.001", "<0.001"]
+
+
+def test_runs_of_other_tasks_are_refused(tmp_path: Path) -> None:
+    one, two = write_run(tmp_path / "one", weak()), write_run(tmp_path / "two", weak(), tasks=("mvp_mini",))
+    assert run(one, two) == (
+        1,
+        "",
+        f"Expected runs that share a task, but they hold {TASK}; mvp_mini.\n",
+    )
+    assert run(one)[::2] == (1, "Expected two runs or more to compare, but got 1.\n")
+    assert run(one, one, "--task", "x")[2] == (
+        f"Expected a task or group of two of these runs, any of {TASK}, but got x.\n"
+    )
+
+
+def test_a_task_that_a_run_lacks_is_told(tmp_path: Path) -> None:
+    both = write_run(tmp_path / "one", weak(), tasks=(TASK, "causalvqa_paired"))
+    runs = [both, both, write_run(tmp_path / "two", weak())]
+    status, out, _ = run(*runs, "--task", "causalvqa_paired")
+    assert (status, "not in run 3" in out.splitlines()) == (0, True)
+    assert TASK not in out
+
+
+@pytest.mark.parametrize("flags", [(True, True), (False, False)])
+def test_runs_that_agree_on_everything(tmp_path: Path, flags: tuple[bool, bool]) -> None:
+    run_ = write_run(tmp_path / "one", {str(index): flags for index in range(10)})
+    status, out, _ = run(run_, run_)
+    assert status == 0
+    assert "N/A" in out
+
+
+def test_questions_of_a_clip_are_no_pairs(tmp_path: Path) -> None:
+    clips: dict[str, tuple[bool, ...]] = {
+        str(index): (True, index % 2 > 0, False)[: index % 3 + 1] for index in range(30)
+    }
+    none: dict[str, tuple[bool, ...]] = {name: (False,) * len(flags) for name, flags in clips.items()}
+    runs = [write_run(tmp_path / name, flags, ("cast_bench",)) for name, flags in (("a", none), ("b", clips))]
+    status, out, _ = run(*runs)
+    assert status == 0
+    (row,) = [line.split() for line in out.splitlines() if "[" in line]
+    # Right: 10 clips of one question, and of 20 others the first, and every second one's second: 40 of 60.
+    assert row[2:6] == ["accuracy", "0.0", "66.7", "+66.7"]
+    assert "pair accuracy" not in out
+    assert "smallest difference" not in out
+    single = {name: flags[:1] for name, flags in clips.items()}
+    other = [write_run(tmp_path / name, flags, ("cast_bench",)) for name, flags in (("c", single), ("d", single))]
+    assert "accuracy above 16.67" in " ".join(run(*other)[1].split())

@@ -1,0 +1,99 @@
+"""When `make install` installs: with stand-ins for python and pip, so that nothing is fetched."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+MAKEFILE = Path(__file__).resolve().parents[1] / "Makefile"
+STAND_IN = '#!/bin/sh\necho "$(basename "$0") $*" >> calls\n'
+INSTALLS = "pip install --quiet --no-deps --force-reinstall ."
+
+pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A checkout without a virtual environment; its `python3 -m venv` makes one whose pip only notes its arguments."""
+    shutil.copy(MAKEFILE, tmp_path)
+    for name in ("setup.cfg", "pyproject.toml", "README.md"):
+        (tmp_path / name).write_text("")
+    for folder in ("lmms_eval_tasks", "utils", "prompts", "tests"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "a.py").write_text("")
+    (tmp_path / "stand_in").write_text(STAND_IN)
+    (tmp_path / "stand_in").chmod(0o755)
+    (tmp_path / "python").write_text(
+        f"{STAND_IN}mkdir -p .venv/bin\nfor name in python pip pytest ruff mypy; do cp stand_in .venv/bin/$name; done\n"
+    )
+    (tmp_path / "python").chmod(0o755)
+    return tmp_path
+
+
+def make(checkout: Path, target: str = "install") -> list[str]:
+    """What the target called: the name and the arguments of each stand-in."""
+    (checkout / "calls").unlink(missing_ok=True)
+    (checkout / "tests" / "calls").unlink(missing_ok=True)
+    # An outer make, such as the one that runs the tests, would pass its own flags on.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    subprocess.run(
+        ["make", target, "PYTHON=./python", "VENV=.venv"],
+        cwd=checkout,
+        env=environment,
+        check=True,
+        capture_output=True,
+    )
+    files = [path for path in (checkout / "calls", checkout / "tests" / "calls") if path.exists()]
+    return [line for path in files for line in path.read_text().splitlines()]
+
+
+def age(checkout: Path) -> None:
+    """Make every file of the packages older than what is installed, as a checkout of long ago is."""
+    for path in checkout.glob("*/*.py"):
+        os.utime(path, (0, 0))
+
+
+def test_a_fresh_clone_is_filled_once(checkout: Path) -> None:
+    assert make(checkout) == ["python -m venv .venv", "pip install .[dev]", INSTALLS]
+    assert make(checkout) == []
+
+
+@pytest.mark.parametrize("target", ["quick", "test"])
+def test_tests_run_on_a_fresh_clone(checkout: Path, target: str) -> None:
+    calls = make(checkout, target)
+    assert calls[:3] == ["python -m venv .venv", "pip install .[dev]", INSTALLS]
+    assert calls[-1].startswith(f"pytest --rootdir {checkout} -c {checkout}/pyproject.toml ")
+    assert ("mypy" in {call.split()[0] for call in calls}) == (target == "test")
+
+
+@pytest.mark.parametrize("change", ["added", "deleted", "renamed", "edited"])
+def test_a_change_of_the_packages_is_installed_once(checkout: Path, change: str) -> None:
+    (checkout / "utils" / "b.py").write_text("")
+    age(checkout)
+    make(checkout)
+    path = checkout / "utils" / "b.py"
+    if change == "added":
+        (checkout / "prompts" / "c.py").write_text("")
+    elif change == "deleted":
+        path.unlink()
+    elif change == "renamed":
+        path.rename(checkout / "utils" / "c.py")
+    else:
+        stamp = (checkout / ".venv" / ".package").stat().st_mtime + 1
+        os.utime(path, (stamp, stamp))
+    if change != "edited":
+        age(checkout)
+    assert make(checkout) == [INSTALLS]
+    if change != "edited":
+        assert make(checkout) == []
+
+
+def test_what_running_leaves_behind_is_no_change(checkout: Path) -> None:
+    make(checkout)
+    (checkout / "utils" / "__pycache__").mkdir()
+    (checkout / "utils" / "__pycache__" / "a.pyc").write_text("")
+    assert make(checkout) == []

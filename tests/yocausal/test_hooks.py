@@ -1,0 +1,183 @@
+import json
+import math
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from loguru import logger
+
+from lmms_eval_tasks.utils.denoising import DenoisingResponse, Directed, ItemError, WindowRecord
+from lmms_eval_tasks.utils.records import Outcome, Record
+from lmms_eval_tasks.yocausal import hooks, scores
+from lmms_eval_tasks.yocausal.card import OPTIONS, QUESTION, SUBSETS
+from lmms_eval_tasks.yocausal.submission import as_text, build_result
+
+
+def doc(item_id: str = "animal_1", **changes: Any) -> dict[str, Any]:
+    subset, _, number = item_id.partition("_")
+    released = {"id": int(number), "resolution": [4, 4], "video_path_forward": "f", "video_path_backward": "b"}
+    return {
+        "item_id": item_id, "group_id": item_id, "subset": subset, "category": "fall", "caption": "a ball falls",
+        "question": QUESTION, "options": list(OPTIONS), "answer": "A", "vlm_causality": True,
+        "human_discriminable": None, "motion_symmetric": True, "asked": True, "sample": False, "clip_present": True,
+        "dataset_source": "", "released": json.dumps(released), **changes,
+    }  # fmt: skip
+
+
+def answer(item_id: str = "animal_1", forward: float = 1.0, backward: float = 2.0) -> str:
+    return DenoisingResponse(
+        item_id=item_id,
+        loss=Directed(forward=forward, backward=backward),
+        losses=Directed(forward=[[forward, forward]], backward=[[backward, backward]]),
+        timesteps=[100.0, 200.5],
+        windows=[WindowRecord(start=0, stop=5, borrowed=0, skipped=0, latents=2)],
+        settings={"model": "Toy", "combine": "latents"},
+        settings_digest="0" * 16,
+    ).to_json()
+
+
+def refusal(item_id: str = "animal_1") -> str:
+    return DenoisingResponse(item_id=item_id, error=ItemError(kind="short_clip", message="Too short.")).to_json()
+
+
+@pytest.mark.parametrize(
+    ("response", "outcome", "winner", "reason"),
+    [
+        (answer(), Outcome.CORRECT, "forward", None),
+        (answer(forward=3.0), Outcome.WRONG, "backward", None),
+        (answer(forward=2.0), Outcome.WRONG, "tie", None),
+        (answer(forward=math.nan), Outcome.WRONG, "non_finite", None),
+        (refusal(), Outcome.UNSCORED, None, "Too short."),
+        (answer("animal_2"), Outcome.UNSCORED, None, "The response is about animal_2, not about this pair."),
+        ("It is played forward.", Outcome.UNPARSED, None, hooks.NO_LOSSES),
+        ("{" * 10_000, Outcome.UNPARSED, None, hooks.NO_LOSSES),
+        ('{"loss": 1}', Outcome.UNPARSED, None, hooks.NO_LOSSES),
+        (None, Outcome.UNPARSED, None, hooks.NO_LOSSES),
+    ],
+)
+def test_a_response_becomes_a_record(response: Any, outcome: Outcome, winner: str | None, reason: str | None) -> None:
+    items = hooks.process_results(doc(), [response])
+    record = Record.from_json(json.loads(json.dumps(items["record"])))
+    assert (record.outcome, record.answered, record.fields.get("reason")) == (outcome, winner, reason)
+    assert items["unparsed_rate"] == 100 * (outcome is Outcome.UNPARSED)
+    assert ("submission_rows" in items) == (winner is not None)
+    assert items["rsi"] == scores.item_of(record)
+    assert "rsi_motion_symmetric" in items and "rsi_animal" in items and "rsi_human" not in items
+
+
+@given(st.text() | st.none() | st.integers())
+def test_nothing_that_a_model_says_raises(response: Any) -> None:
+    assert hooks.process_results(doc(), [response])["record"]["outcome"] == "unparsed"
+    assert hooks.vlm_results(doc(), [response])["record"]["item_id"] == "animal_1"
+    assert hooks.process_results(doc(), [])["record"]["outcome"] == "unparsed"
+
+
+def test_a_pair_without_its_clips_is_unscored_whatever_was_said() -> None:
+    items = hooks.process_results(doc(asked=False), [answer()])
+    assert (items["record"]["outcome"], items["record"]["fields"]["reason"]) == ("unscored", "no clip")
+    assert items["unparsed_rate"] is None and "submission_rows" not in items
+
+
+def gathered() -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """Two subsets with wins, a tie, a loss that is not finite and a pair without losses."""
+    said = {
+        "animal_1": (doc("animal_1"), answer("animal_1")),
+        "animal_2": (doc("animal_2", vlm_causality=False), answer("animal_2", forward=3.0)),
+        "animal_3": (doc("animal_3", motion_symmetric=False), answer("animal_3", forward=2.0)),
+        "human_1": (doc("human_1", vlm_causality=None), answer("human_1")),
+        "human_2": (doc("human_2", vlm_causality=False, motion_symmetric=False), answer("human_2", forward=math.inf)),
+        "human_3": (doc("human_3"), refusal("human_3")),
+    }
+    return [(row, hooks.process_results(row, [response])) for row, response in said.values()]
+
+
+def test_scores_of_a_run() -> None:
+    items = [found["rsi"] for _, found in gathered()]
+    assert scores.rsi(items) == pytest.approx((100 / 3 + 50) / 2)
+    assert (scores.rsi_causal(items), scores.rsi_non_causal(items), scores.cci(items)) == (50, 0, 50)
+    assert scores.cci_normalised(items) == pytest.approx(100 * 50 / 8.67)
+    assert (scores.rsi_discriminable(items), scores.rsi_non_discriminable(items)) == (None, None)
+    assert (scores.tie_rate(items), scores.non_finite_rate(items)) == (20, 20)
+    symmetric = [found["rsi_motion_symmetric"] for _, found in gathered() if "rsi_motion_symmetric" in found]
+    assert scores.rsi(symmetric) == 75
+    assert scores.rsi([]) is None and scores.tie_rate([]) is None
+
+
+def test_lost_pairs_are_named_with_their_reason() -> None:
+    told: list[str] = []
+    sink = logger.add(lambda message: told.append(message.record["message"]), level="WARNING")
+    try:
+        rate = hooks.unscored_rate([found["unscored_rate"] for _, found in gathered()])
+        assert hooks.unscored_rate([gathered()[0][1]["unscored_rate"]]) == 0
+    finally:
+        logger.remove(sink)
+    assert rate == pytest.approx(100 / 6)
+    assert told == ["yocausal: 1 of 6 pairs have no losses and leave every score:\n  human_3: Too short."]
+
+
+def test_the_result_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [row for row, _ in gathered()]
+    items = [found["submission_rows"] for _, found in gathered() if "submission_rows" in found]
+    monkeypatch.setattr(hooks, "load_table", lambda *_, **__: rows)
+    assert hooks.submission_rows(items[::-1], SimpleNamespace(output_path=str(tmp_path))) == 5
+    text = (tmp_path / "submissions" / "yocausal_results.json").read_text(encoding="utf-8")
+    assert text == as_text(build_result(items, rows))
+    result = json.loads(text, parse_constant=lambda name: pytest.fail(name))
+    assert [pair["comparison"]["winner"] for pair in result["per_video_results"]] == [
+        "forward", "backward", "tie", "forward", "tie",
+    ]  # fmt: skip
+    assert [pair["id"] for pair in result["per_video_results"]] == [1, 2, 3, 1, 2]
+    assert result["per_dataset_metrics"]["animal"]["rsi"] == pytest.approx(1 / 3)
+    assert result["overall_metrics"]["cci"] == pytest.approx(0.5)
+    assert result["per_video_results"][0]["forward_metrics"] == {
+        "total_accumulated_loss": 1.0, "step_losses": {"100": 1.0, "200.5": 1.0},
+    }  # fmt: skip
+    assert result["per_video_results"][4]["forward_metrics"]["total_accumulated_loss"] is None
+    assert hooks.submission_rows(items, SimpleNamespace(output_path=None)) is None
+
+
+@pytest.mark.parametrize(
+    ("said", "key", "outcome", "credit"),
+    [
+        ("A", "A", "correct", 100.0),
+        ("The answer is (B).", "A", "wrong", 0.0),
+        ("C", "A", "wrong", 50.0),
+        ("C", "B", "wrong", 50.0),
+        ("hm", "B", "unparsed", 0.0),
+    ],
+)
+def test_what_a_model_of_words_earns(said: str, key: str, outcome: str, credit: float) -> None:
+    items = hooks.vlm_results(doc(answer=key), [said])
+    assert (items["record"]["outcome"], items["rsi_human_protocol"]["credit"]) == (outcome, credit)
+    assert not [name for name in items["record"]["fields"] if name.startswith("official")]
+
+
+def test_the_human_protocol_is_a_mean_over_subsets() -> None:
+    credits = [("a", 100.0), ("a", 50.0), ("b", 0.0), ("b", None)]
+    items = [{"subset": subset, "credit": credit} for subset, credit in credits]
+    assert scores.rsi_human_protocol(items) == pytest.approx(37.5)
+    assert scores.rsi_human_protocol(items[3:]) is None
+
+
+def test_a_report_says_where_rsi_lies() -> None:
+    def cells(wins: int, of: int) -> dict[str, str]:
+        records = []
+        for number in range(of):
+            name = f"animal_{number}"
+            said = answer(name, forward=1.0 if number < wins else 3.0)
+            records.append(Record.from_json(hooks.process_results(doc(name), [said])["record"]))
+        return {column.heading: column.cell([records]) for column in scores.columns("yocausal")}
+
+    assert cells(38, 40)["RSI"].startswith("95.0 [")
+    assert [cells(wins, 40)["vs 50"] for wins in (38, 20, 2)] == ["above", "open", "below"]
+    assert cells(0, 0)["RSI"] == cells(0, 0)["vs 50"] == cells(0, 0)["unscored"] == "N/A"
+    assert cells(38, 40)["CCI"] == "N/A" and cells(38, 40)["pairs"] == "40"
+
+
+def test_every_released_subset_has_its_metrics() -> None:
+    for task, prefix in (("yocausal", "rsi"), ("yocausal_vlm", "pair_accuracy")):
+        text = (Path(hooks.__file__).parent / f"{task}.yaml").read_text(encoding="utf-8")
+        assert all(f"metric: {prefix}_{subset}\n" in text for subset in SUBSETS)

@@ -1,0 +1,138 @@
+import json
+import math
+import statistics
+from pathlib import Path
+from typing import Any
+
+import av
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from judge_server import Fail, JudgeServer, Say
+from scipy import stats
+from small_clips import falling_ball
+from typer.testing import CliRunner
+from yocausal_world import write_release
+
+from lmms_eval_tasks.cli import app
+from lmms_eval_tasks.sample.video import write_clip
+from lmms_eval_tasks.yocausal.labelling import cohens_d, f1_score, kendall_tau, read_frames
+from lmms_eval_tasks.yocausal.prepare import prepare
+from lmms_eval_tasks.yocausal.table import read_labels
+
+BOTH = st.lists(st.tuples(st.booleans(), st.booleans()), max_size=40)
+
+
+@given(BOTH)
+def test_agreement_of_labels(pairs: list[tuple[bool, bool]]) -> None:
+    same = [(label, label) for label, _ in pairs]
+    assert f1_score(same) in (100.0, None)
+    f1, tau = f1_score(pairs), kendall_tau(pairs)
+    assert f1 is None or 0 <= f1 <= 100
+    assert f1_score([(now, before) for before, now in pairs]) == f1
+    if tau is not None:
+        # For two labels tau-b is the correlation of zeros and ones.
+        assert tau == pytest.approx(float(np.corrcoef(np.array(pairs, dtype=float).T)[0, 1]), abs=1e-9)
+        assert stats.kendalltau(*zip(*pairs, strict=True)).statistic == pytest.approx(tau)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ([1.0, 3.0], [1.0, 3.0], 0.0),
+        ([3.0, 5.0], [1.0, 3.0], math.sqrt(2)),
+        ([1.0], [1.0, 2.0], None),
+        ([1.0] * 2, [1.0] * 2, None),
+    ],
+)
+def test_cohens_d(first: list[float], second: list[float], expected: float | None) -> None:
+    assert cohens_d(first, second) == (None if expected is None else pytest.approx(expected))
+
+
+def test_cohens_d_has_units_of_spread() -> None:
+    rng = np.random.default_rng(0)
+    first, second = list(rng.normal(0.5, 1, 4000)), list(rng.normal(0, 1, 4000))
+    found = cohens_d(first, second)
+    assert found == pytest.approx(0.5, abs=0.06)
+    assert found == pytest.approx(
+        (statistics.fmean(first) - statistics.fmean(second)) / statistics.stdev(first), abs=0.03
+    )
+
+
+def test_frames_are_spread_from_the_first_to_the_last(tmp_path: Path) -> None:
+    film = np.zeros((24, 32, 32, 3), dtype=np.uint8) + np.arange(0, 240, 10, dtype=np.uint8)[:, None, None, None]
+    write_clip(tmp_path / "clip.mp4", film, fps=8)
+    images, seconds = read_frames(tmp_path / "clip.mp4", 4)
+    assert seconds == 3.0
+    shades = []
+    for image in images:
+        (tmp_path / "x.jpg").write_bytes(image)
+        with av.open(str(tmp_path / "x.jpg")) as container:
+            shades.append(float(next(container.decode(video=0)).to_ndarray(format="gray").mean()))
+    assert shades == pytest.approx([0, 80, 150, 230], abs=6)
+    write_clip(tmp_path / "short.mp4", falling_ball(np.random.default_rng(0))[:3])
+    assert len(read_frames(tmp_path / "short.mp4", 8)[0]) == 3
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "home"))
+    for name in ("MODEL_VERSION", "API_TYPE", "LMMS_EVAL_TASKS_JUDGE"):
+        monkeypatch.delenv(name, raising=False)
+    prepare(str(write_release(tmp_path / "release")))
+    return tmp_path / "home"
+
+
+def label(url: str, out: Path, *more: str) -> Any:
+    judge = f"model=m,provider=local,url={url},first_delay=0,concurrent=2"
+    return CliRunner().invoke(app, ["label", "yocausal", "--judge", judge, "--out", str(out), *more])
+
+
+def test_labels_by_a_judge_agree_with_the_releases_and_can_be_used(home: Path, tmp_path: Path) -> None:
+    def say(prompt: str, before: int) -> Say | Fail:
+        if "circle" in prompt:
+            return Fail(400)
+        return Say(json.dumps({"reasoning": "…", "verdict": "swings" not in prompt, "confidence": 0.75}))
+
+    out = tmp_path / "labels.jsonl"
+    with JudgeServer(say) as server:
+        result = label(server.url, out)
+        asked = len(server.bodies)
+        again = label(server.url, out)
+        assert sum("circle" in str(body["messages"]) for body in server.bodies[asked:]) == len(server.bodies) - asked
+    assert result.exit_code == 0, result.stderr
+    assert again.stdout == result.stdout
+    images = [part for part in server.bodies[0]["messages"][0]["content"] if part["type"] == "image_url"]
+    assert len(images) == 8
+    text = result.stdout
+    assert text.startswith("8 clips: 4 causal, 2 not, 2 unlabelled\n")
+    assert "warning: unlabelled: animal_2 (request refused (400)" in text
+    cells = {line.rsplit(maxsplit=1)[0].strip(): line.split()[-1] for line in text.splitlines() if line.strip()}
+    assert (cells["clips with both labels"], cells["F1 of causal (percent)"], cells["Kendall tau-b"]) == (
+        "6",
+        "100.0",
+        "1.000",
+    )
+    labels = read_labels(out)
+    assert labels["animal_1"] is True and labels["general_2"] is False and labels["animal_2"] is None
+    prepare(str(tmp_path / "release"), out)
+
+
+def test_a_judge_has_to_be_named(home: Path, tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["label", "yocausal", "--judge", "none"])
+    assert (result.exit_code, result.stderr) == (1, "Expected --judge to name a model, but got none.\n")
+
+
+def test_a_clip_that_cannot_be_decoded_is_named(home: Path, tmp_path: Path) -> None:
+    clip = home / "yocausal" / "videos" / "test" / "human" / "fwd" / "human_0001.mp4"
+    clip.unlink()
+    clip.write_bytes(b"no video")
+    with JudgeServer(lambda *_: Say('{"reasoning": "", "verdict": true, "confidence": 1}')) as server:
+        result = label(server.url, tmp_path / "labels.jsonl")
+    assert (result.exit_code, result.stderr) == (
+        1,
+        f"human_1 cannot be labelled: {clip} cannot be decoded. Replies about other clips are kept.\n"
+        "Remedy: get the clip anew, prepare again, and label again.\n",
+    )
+    assert not (tmp_path / "labels.jsonl").exists()

@@ -1,0 +1,70 @@
+import json
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lmms_eval_tasks.utils.problems import InputError
+from lmms_eval_tasks.utils.records import Outcome, Record
+from lmms_eval_tasks.utils.runs import Run
+from lmms_eval_tasks.yocausal.ranking import rank_runs
+
+
+def record(number: int, won: bool | None, causal: bool | None, model: str = "Toy") -> Record:
+    return Record(
+        item_id=f"animal_{number}",
+        group_id=f"animal_{number}",
+        stratum={"subset": "animal"},
+        expected="forward",
+        answered=None if won is None else "forward" if won else "backward",
+        outcome=Outcome.UNSCORED if won is None else Outcome.CORRECT if won else Outcome.WRONG,
+        fields={"vlm_causality": causal, "human_discriminable": None, "model": model},
+    )
+
+
+def run(
+    name: str, causal: tuple[int, int], other: tuple[int, int], sample: bool = False, task: str = "yocausal"
+) -> Run:
+    """A run with so many wins of so many pairs on the causal half and on the other."""
+    flags = [(index < wins, half) for half, (wins, of) in ((True, causal), (False, other)) for index in range(of)]
+    records = tuple(record(number, won, half, name) for number, (won, half) in enumerate(flags))
+    return Run(Path(f"out/{name}/1_results.json"), "video_diffusion", {task: records}, {}, {}, sample)
+
+
+def test_runs_are_ordered_by_the_sum_of_their_ranks() -> None:
+    ranking = rank_runs([run("low", (4, 10), (4, 10)), run("even", (9, 10), (9, 10)), run("cause", (9, 10), (5, 10))])
+    assert [(one.place.model, one.place.rank, one.place.rsi_rank, one.place.cci_rank) for one in ranking.runs] == [
+        ("even", 1, 1, 2), ("cause", 2, 2, 1), ("low", 3, 3, 2),
+    ]  # fmt: skip
+    assert [(one.rsi, one.cci, one.pairs, one.unscored) for one in ranking.runs][1] == (70, 40, 20, 0)
+    assert ranking.warnings == () and not ranking.sample
+
+
+def test_what_is_not_comparable_is_said() -> None:
+    ranking = rank_runs([run("a", (4, 10), (4, 10), sample=True), run("a", (9, 10), (9, 11))])
+    assert len({one.place.model for one in ranking.runs}) == 2
+    assert ranking.warnings == (
+        "The runs were asked about different pairs.", "Some runs are on sample data and some are not.",
+    )  # fmt: skip
+    assert ranking.sample
+
+
+def test_runs_that_cannot_be_ranked_are_told_together() -> None:
+    with pytest.raises(InputError) as error:
+        rank_runs([run("a", (1, 1), (0, 0)), run("b", (0, 0), (0, 0)), run("c", (1, 1), (1, 1), task="other")])
+    assert str(error.value) == (
+        "These runs cannot be ranked: 3 problems.\n"
+        "  a/1_results.json: Expected pairs labelled causal and pairs labelled not causal, but one of the two is "
+        "missing. Remedy: label them by `lmms-eval-tasks label yocausal` and prepare with --labels.\n"
+        "  b/1_results.json: Expected scored pairs, but there are none. Remedy: its sample log says why.\n"
+        "  c/1_results.json: Expected a run of yocausal, but it holds other."
+    )
+
+
+def test_published_numbers_are_there() -> None:
+    text = (resources.files("lmms_eval_tasks.yocausal") / "published.json").read_text(encoding="utf-8")
+    rows: list[dict[str, Any]] = json.loads(text)["records"]
+    assert {row["benchmark"] for row in rows} == {"YoCausal"}
+    human = {row["metric"]: row["value"] for row in rows if row["model"] == "Human" and row["split"].startswith("all")}
+    assert human["RSI"] == 79.08

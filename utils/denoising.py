@@ -1,0 +1,120 @@
+"""What a video diffusion model answers about a pair of clips: its denoising losses, as JSON text.
+
+A task's row needs these fields: ``item_id``; ``clip`` and ``clip_backward``, the files of the clip as filmed and of its
+reversal, which the task's ``doc_to_visual`` gives as paths in that order; ``caption``, the text of the forward clip. A
+row with ``asked`` false is answered with an error and never opened.
+
+The JSON has these keys:
+
+- ``schema_version``: 1.
+- ``item_id``: the pair.
+- ``error``: null, or ``{"kind", "message"}``; then ``loss`` and ``losses`` are null and the pair is unscored. Kinds:
+  ``no_clip``, ``unreadable_clip``, ``unequal_clips``, ``short_clip``, ``no_caption``, ``out_of_memory``, ``failed``.
+- ``loss``: ``{"forward": number, "backward": number}``, combined over windows and timesteps by the protocol's rule.
+- ``losses``: the same two keys, each ``[window][timestep]``, averaged over noise draws.
+- ``timesteps``: K numbers on a scale of 0 (clean) to 1000 (noise).
+- ``windows``: per window ``start``, ``stop``, ``borrowed``, ``skipped`` and ``latents``, the latent frames that count.
+- ``seeds``: ``[window][timestep][draw]``, the seeds of the noise that both directions saw.
+- ``frames``: ``forward`` and ``backward`` (frames in the files), ``file_fps``, ``used``, ``fps``, ``height``,
+  ``width``.
+- ``settings``: what fixes the numbers (family, checkpoint, protocol, target, prompt, precision, …).
+- ``settings_digest``: 16 hexadecimal digits of the settings' SHA-256.
+- ``versions``: the package, torch, diffusers and transformers.
+
+A number that is not finite is written as ``"NaN"``, ``"Infinity"`` or ``"-Infinity"``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from typing import Any, Generic, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+
+Value = TypeVar("Value")
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="strings")
+
+
+class Directed(_Strict, Generic[Value]):
+    """A value for each direction of a pair."""
+
+    forward: Value
+    backward: Value
+
+
+class ItemError(_Strict):
+    """Why a pair has no losses: a word for programs and a sentence for people."""
+
+    kind: str
+    message: str
+
+
+class WindowRecord(_Strict):
+    """A window of the clip: positions, borrowed frames, and latent frames out of and in the loss."""
+
+    start: int
+    stop: int
+    borrowed: int
+    skipped: int
+    latents: int
+
+
+class FramesRecord(_Strict):
+    """How the files' frames became the model's."""
+
+    forward: int
+    backward: int
+    file_fps: float
+    used: int
+    fps: float
+    height: int
+    width: int
+
+
+class DenoisingResponse(_Strict):
+    """A model's answer about one pair; the module says what each field holds."""
+
+    schema_version: Literal[1] = 1
+    item_id: str
+    error: ItemError | None = None
+    loss: Directed[float] | None = None
+    losses: Directed[list[list[float]]] | None = None
+    timesteps: list[float] = Field(default_factory=list)
+    windows: list[WindowRecord] = Field(default_factory=list)
+    seeds: list[list[list[int]]] = Field(default_factory=list)
+    frames: FramesRecord | None = None
+    settings: dict[str, JsonValue] = Field(default_factory=dict)
+    settings_digest: str = ""
+    versions: dict[str, str] = Field(default_factory=dict)
+
+    def to_json(self) -> str:
+        """The answer as JSON text, the same bytes for the same answer."""
+        return self.model_dump_json()
+
+    @property
+    def finite(self) -> bool:
+        """Whether there are losses and both are finite."""
+        return self.loss is not None and math.isfinite(self.loss.forward) and math.isfinite(self.loss.backward)
+
+
+def read_denoising(text: object) -> DenoisingResponse | None:
+    """Read an answer; None where it is not one. An answer with neither losses nor an error is not one."""
+    if not isinstance(text, str):
+        return None
+    try:
+        answer = DenoisingResponse.model_validate_json(text)
+    except (ValidationError, ValueError, RecursionError):
+        return None
+    return None if answer.loss is None and answer.error is None else answer
+
+
+def settings_digest(settings: Mapping[str, Any]) -> str:
+    """16 hexadecimal digits that change with any setting; the order of the keys does not matter."""
+    text = json.dumps(settings, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
