@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import lmms_eval_tasks
+from lmms_eval_tasks.sample.cast_bench import draw_release, write_release
 from lmms_eval_tasks.sample.causalvqa import draw_debug, draw_test, write_archive, write_metadata, write_truth
 from lmms_eval_tasks.sample.mvp import FAMILIES, draw_subset, write_snapshot
 from lmms_eval_tasks.sample.render import render
@@ -19,20 +20,22 @@ MARK = "SAMPLE.json"
 
 _README = """# Sample data, not a benchmark
 
-Simulated scenes in the release formats of CausalVQA and MVP. They stand in for the real data where that is not at
+Simulated scenes in the release formats of CausalVQA, MVP and CaST-Bench. They stand in for the real data where that is not at
 hand: to try the commands, to test, to see what a score looks like. A score on them says nothing about a model.
 
 Seed {seed}, lmms-eval-tasks {version}. The same seed and version give the same bytes.
 
 - `causalvqa/CausalVQA/`, and the same as `causalvqa/CausalVQA.zip`
 - `mvp/snapshot/` (annotations) and `mvp/videos/`
+- `cast_bench/`, with `castbench_hf.jsonl` and `videos/`
 - `truth/causalvqa_test.csv`: the answers that the test split withholds; no command reads them
 """
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much to draw: questions per type (debug) and per type and level (test), pairs per subset of MVP.
+    """How much to draw: questions per type (debug) and per type and level (test), pairs per subset of MVP, and clips of
+    each of CaST-Bench's five families, one of which has two questions to a clip.
 
     All four families of intuitive physics occur from four mini pairs on.
     """
@@ -41,6 +44,7 @@ class Sizes:
     test_per_stratum: int = 2
     mini_pairs: int = 6
     full_pairs: int = 9
+    cast_bench_clips: int = 2
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,11 @@ class SamplePaths:
     def mvp_videos(self) -> Path:
         """MVP's clips: the `--videos` of `prepare mvp`."""
         return self.root / "mvp" / "videos"
+
+    @property
+    def cast_bench(self) -> Path:
+        """CaST-Bench's questions and clips: the `--source` of `prepare cast_bench`."""
+        return self.root / "cast_bench"
 
     @property
     def causalvqa_truth(self) -> Path:
@@ -115,6 +124,7 @@ def _refuse_foreign(out: Path) -> None:
 def _write(paths: SamplePaths, seed: int, sizes: Sizes, progress: Progress) -> None:
     debug, test = draw_debug(seed, sizes.debug_per_type), draw_test(seed, sizes.test_per_stratum)
     subsets = [draw_subset(seed, name, sizes.mini_pairs, sizes.full_pairs) for name in FAMILIES]
+    release = draw_release(seed, sizes.cast_bench_clips)
     clips: dict[Path, Scene] = {}
     for split in (debug, test):
         write_metadata(split, paths.causalvqa)
@@ -124,11 +134,13 @@ def _write(paths: SamplePaths, seed: int, sizes: Sizes, progress: Progress) -> N
         clips |= _placed(subset.scenes, paths.mvp_videos)
     paths.mvp_snapshot.mkdir(parents=True)
     write_snapshot(subsets, paths.mvp_snapshot)
+    write_release(release, paths.cast_bench)
+    clips |= _placed(release.scenes, paths.cast_bench / "videos")
     for done, (path, scene) in enumerate(clips.items(), 1):
         film(scene, path)
         progress("filming clips", done, len(clips))
     mark = json.dumps({"sample": True, "seed": seed, "version": lmms_eval_tasks.__version__}) + "\n"
-    for folder in (paths.root, paths.causalvqa, paths.mvp_snapshot):
+    for folder in (paths.root, paths.causalvqa, paths.mvp_snapshot, paths.cast_bench):
         (folder / MARK).write_text(mark, encoding="utf-8")
     readme = _README.format(seed=seed, version=lmms_eval_tasks.__version__)
     (paths.root / "README.md").write_text(readme, encoding="utf-8")
