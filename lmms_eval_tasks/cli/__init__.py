@@ -12,6 +12,7 @@ import lmms_eval_tasks
 from lmms_eval_tasks.cli.check import check
 from lmms_eval_tasks.cli.prepare import prepare_app, sample
 from lmms_eval_tasks.cli.report import report
+from lmms_eval_tasks.cli.show import show
 from lmms_eval_tasks.cli.tiny_vlm import tiny_vlm
 
 
@@ -37,6 +38,7 @@ app.add_typer(prepare_app, name="prepare")
 app.command()(check)
 app.command()(sample)
 app.command()(report)
+app.command()(show)
 app.command("tiny-vlm")(tiny_vlm)
 
 

@@ -20,8 +20,8 @@ MARK = "SAMPLE.json"
 
 _README = """# Sample data, not a benchmark
 
-Simulated scenes in the release formats of CausalVQA, MVP and CaST-Bench. They stand in for the real data where that is not at
-hand: to try the commands, to test, to see what a score looks like. A score on them says nothing about a model.
+Simulated scenes in the release formats of CausalVQA, MVP and CaST-Bench. They stand in for the real data where that is
+not at hand: to try the commands, to test, to see what a score looks like. A score on them says nothing about a model.
 
 Seed {seed}, lmms-eval-tasks {version}. The same seed and version give the same bytes.
 

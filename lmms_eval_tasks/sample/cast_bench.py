@@ -8,6 +8,9 @@ from pathlib import Path
 from string import ascii_uppercase
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from lmms_eval_tasks.sample.chains import CHAINS, Case, Shown
 from lmms_eval_tasks.sample.physics import FPS
 from lmms_eval_tasks.sample.render import boxes, render
@@ -105,17 +108,17 @@ def _options(rng: random.Random, asked: _Asked, count: int, place: int) -> list[
     return [case.say(name) for name in chosen]
 
 
-def _evidence(scene: Scene, shown: Shown, seen: Any) -> dict[str, Any]:
+def _evidence(scene: Scene, shown: Shown, seen: NDArray[np.float64]) -> dict[str, Any]:
     names = [body.name for body in scene.world.bodies]
     number = names.index(shown.body)
-    per_second = {second: seen[FPS * second, number].astype(int).tolist() for second in range(shown.start, shown.end + 1)}
+    seconds = range(shown.start, shown.end + 1)
     return {
         "evidence_start_time": _clock(shown.start),
         "evidence_end_time": _clock(shown.end),
         "evidence_instance_id": scene.called(shown.body).replace(" ", "_"),
         "evidence_rationale": shown.why,
         "SAV_instance_id": f"simulated_instance_{number:03d}",
-        "bboxes_in_range": {str(second): str(box) for second, box in per_second.items()},
+        "bboxes_in_range": {str(second): str(seen[FPS * second, number].astype(int).tolist()) for second in seconds},
     }
 
 

@@ -155,7 +155,8 @@ def draw_without(rng: random.Random) -> Chain:
     def attempt(rng: random.Random) -> Chain | None:
         way, speed = _heading(rng), rng.uniform(18.0, 26.0)
         mover = _thing(rng, "mover", _anywhere(rng), _along(way, speed))
-        guard = _ahead(rng, "guard", mover, way, speed * rng.uniform(2.3, 3.5), rng.choice((-1, 1)) * rng.uniform(8, 13))
+        aside = rng.choice((-1.0, 1.0)) * rng.uniform(8.0, 13.0)
+        guard = _ahead(rng, "guard", mover, way, speed * rng.uniform(2.3, 3.5), aside)
         goal = _ahead(rng, "goal", mover, way, speed * rng.uniform(4.5, 6.0))
         played = _play(rng, [mover, guard, goal, *_strangers(rng, 2)], 7.0, [("mover", "guard")])
         if played is None or not _sure(played.scene.world.without("guard"), "mover", "goal"):
@@ -212,7 +213,7 @@ def draw_fixed(rng: random.Random) -> Chain:
         played = _play(rng, things, 7.0, [("bouncer", "fixed"), ("pusher", "pushed")])
         if played is None:
             return None
-        one, two, three, four = (played.scene.called(name) for name in ("bouncer", "fixed", "pusher", "pushed"))
+        one, two, three = (played.scene.called(name) for name in ("bouncer", "fixed", "pusher"))
         hit = played.second("bouncer", "fixed")
         shown = (
             Shown("bouncer", 0, played.last, f"The {one} hits the {two} and bounces back."),
