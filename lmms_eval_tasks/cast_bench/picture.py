@@ -133,9 +133,11 @@ def _draw_frame(axes: Axes, exhibit: Exhibit, rows: list[_Row]) -> None:
     axes.set_yticks([])
     for row in rows:
         box = row.lane.boxes.get(exhibit.second)
-        if box is None:
+        if box is None or any(map(math.isnan, box)):
             continue
-        x1, y1, x2, y2 = box
+        # What lies far outside the frame is not seen, and the renderer has limits.
+        x1, x2 = (min(max(x, -width), 2 * width) for x in box[::2])
+        y1, y2 = (min(max(y, -height), 2 * height) for y in box[1::2])
         # A white line below keeps a box visible on any ground; a thinner one leaves the true box below in sight.
         thick, style = (1.8, _DASHES) if row.predicted else (3.0, _SOLID)
         for colour, line, dashes in (("white", thick + 1.4, _SOLID), (row.colour, thick, style)):

@@ -18,6 +18,8 @@ from lmms_eval_tasks.sample.scenes import COLOURS, Scene
 
 FILE = "castbench_hf.jsonl"
 PLACE = "Simulated table"
+MOST_CLIPS = 4
+"""Two families ask why something starts to move, and there are twelve colours of balls and blocks."""
 FEWEST_OPTIONS, MOST_OPTIONS = 4, 6
 
 
@@ -38,7 +40,13 @@ class _Asked:
 
 
 def draw_release(seed: int, per_family: int) -> Release:
-    """Draw `per_family` clips of each family of scenes, each with its questions; no two ask the same."""
+    """Draw `per_family` clips of each family of scenes, each with its questions; no two ask the same.
+
+    Raises:
+        ValueError: for more clips than there are things to ask for.
+    """
+    if per_family > MOST_CLIPS:
+        raise ValueError(f"Expected at most {MOST_CLIPS} clips of a family but got {per_family}.")
     asked: list[_Asked] = []
     scenes: dict[str, Scene] = {}
     for family, draw in enumerate(CHAINS):
