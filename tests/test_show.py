@@ -127,7 +127,9 @@ def test_what_a_model_writes_never_breaks_the_picture(prepared: Path) -> None:
     odd = (
         Lane("$\\frac{x}{$ " * 30, ((5, 2),), {}),
         Lane("", (), {}),
-        Lane("late", ((1, 999_999),), {2: (-50, 3, 1e9, 4), 3: (0, 0, float("inf"), float("nan")), 999_999: (0, 0, 1, 1)}),
+        Lane(
+            "late", ((1, 999_999),), {2: (-50, 3, 1e9, 4), 3: (0, 0, float("inf"), float("nan")), 999_999: (0, 0, 1, 1)}
+        ),
     )
     many = (Lane("shadow", ((0, 1),), {}),) * 200
     strange = replace(

@@ -138,7 +138,9 @@ def test_text_alone_is_worth_no_more_than_chance() -> None:
         "offered most": lambda row: max(row["options"], key=lambda letter: offers[row["options"][letter]]),
         "right elsewhere": lambda row: max(
             row["options"],
-            key=lambda letter: rights[row["options"][letter]] - (row["options"][letter] == row["options"][row["answer"]]),
+            key=lambda letter: (
+                rights[row["options"][letter]] - (row["options"][letter] == row["options"][row["answer"]])
+            ),
         ),
     }
     for name, guess in guesses.items():
