@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from cast_bench import row
+from cast_bench import write_release as write_questions
 from raw_releases import QUESTION, mvp_pair, write_metadata, write_snapshot
 from releases import write_clip
 from typer.testing import CliRunner
@@ -199,6 +201,7 @@ def test_sample_is_written_and_prepared(tmp_path: Path, monkeypatch: pytest.Monk
             write_snapshot(paths.mvp_snapshot.parent, split, {})
         (paths.mvp_snapshot / "SAMPLE.json").write_text("{}")
         write_release(paths.yocausal, pairs=1)
+        write_questions(paths.cast_bench, [row()])
         return paths
 
     monkeypatch.setattr("lmms_eval_tasks.sample.build.build_sample", build)
@@ -212,6 +215,7 @@ def test_sample_is_written_and_prepared(tmp_path: Path, monkeypatch: pytest.Monk
         "mvp, mini: 8 items in 4 groups, with answers",
         "mvp, full: 8 items in 4 groups, with answers",
         "yocausal, test: 4 items in 4 groups, with answers",
+        "cast_bench, test: 1 items in 1 groups, with answers",
     ]
 
 

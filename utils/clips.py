@@ -6,8 +6,13 @@ import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lmms_eval_tasks.utils.progress import Progress, silent
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 PLACEHOLDER_FRAMES = 16
 PLACEHOLDER_SIDE = 224
@@ -79,6 +84,33 @@ def frame_sizes(
             sizes[path] = size
             progress(what, done, len(todo))
     return sizes
+
+
+def frame_at(path: Path, second: float) -> tuple[NDArray[np.uint8], float] | None:
+    """The picture that a clip shows at a second, upright, (H, W, 3) RGB, and the clip's length in seconds.
+
+    After the clip's end it is the last picture. None where the file is no video that can be decoded.
+    """
+    import av
+    import numpy as np
+
+    try:
+        with av.open(str(path)) as container:
+            stream = container.streams.video[0]
+            container.seek(max(0, int(second * 1_000_000)))
+            shown = None
+            for frame in container.decode(stream):
+                if shown is not None and (frame.time is None or frame.time > second + 1e-3):
+                    break
+                shown = frame
+            if shown is None:
+                return None
+            # A container that states no length is taken to end with the picture shown.
+            length = container.duration / 1_000_000 if container.duration else float(shown.time or 0.0)
+            picture = np.rot90(shown.to_ndarray(format="rgb24"), round(shown.rotation / 90))
+            return np.ascontiguousarray(picture), length
+    except (av.FFmpegError, OSError, ValueError, IndexError):
+        return None
 
 
 def write_placeholder(path: Path) -> None:

@@ -104,7 +104,8 @@ def score_questions(
 
     Yields:
         The record of each question. Its fields: ``answer_reason`` and ``grounding_reason`` (why unscored, None where
-        scored), ``grounding`` (measures in 0-1 and counts, None where unscored) and ``format``.
+        scored), ``grounding`` (measures in 0-1 and counts, None where unscored), ``boxes`` (the convention, and where
+        it matters the size of the frame that the model was shown) and ``format``.
     """
     remaining = iter(cases)
     while chunk := list(islice(remaining, _CHUNK)):
@@ -129,7 +130,7 @@ def _score_chunk(cases: Sequence[tuple[Question, object]], settings: Settings, c
     true = build_timelines([cases[index][0].truth for index in scored])
     groundings = dict(zip(scored, ground(predicted, true, settings), strict=True))
     return [
-        _record(question, *readings[index], blocked[index], groundings.get(index))
+        _record(question, *readings[index], convention, blocked[index], groundings.get(index))
         for index, (question, _) in enumerate(cases)
     ]
 
@@ -147,6 +148,7 @@ def _record(
     question: Question,
     prediction: Prediction,
     diagnosis: Diagnosis,
+    convention: Convention,
     grounding_reason: str | None,
     grounding: Grounding | None,
 ) -> Record:
@@ -171,6 +173,7 @@ def _record(
             "answer_reason": reason,
             "grounding_reason": grounding_reason,
             "grounding": None if grounding is None else _grounding_json(grounding),
+            "boxes": {"convention": convention.value, "seen": list(question.seen) if question.seen else None},
             "format": {
                 "json_valid": diagnosis.json_valid,
                 "schema_valid": diagnosis.schema_valid,

@@ -106,6 +106,7 @@ def sample(
     prepare: Annotated[bool, typer.Option("--prepare", help="Also prepare it; never over real data.")] = False,
 ) -> None:
     """Write a small simulated stand-in for the raw releases."""
+    from lmms_eval_tasks.cast_bench.prepare import prepare as prepare_questions
     from lmms_eval_tasks.causalvqa.prepare import prepare as prepare_causalvqa
     from lmms_eval_tasks.mvp.prepare import prepare as prepare_mvp
     from lmms_eval_tasks.sample.build import build_sample
@@ -121,3 +122,4 @@ def sample(
         for split in MvpSplit:
             print_prepared("mvp", prepare_mvp(paths.mvp_videos, str(paths.mvp_snapshot), split.value, progress))
         print_prepared("yocausal", prepare_yocausal(str(paths.yocausal), progress=progress))
+        print_prepared("cast_bench", prepare_questions(str(paths.cast_bench), None, progress))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import lmms_eval_tasks
 from lmms_eval_tasks.sample import yocausal
+from lmms_eval_tasks.sample.cast_bench import draw_release, write_release
 from lmms_eval_tasks.sample.causalvqa import draw_debug, draw_test, write_archive, write_metadata, write_truth
 from lmms_eval_tasks.sample.mvp import FAMILIES, draw_subset, write_snapshot
 from lmms_eval_tasks.sample.render import render
@@ -20,21 +21,24 @@ MARK = "SAMPLE.json"
 
 _README = """# Sample data, not a benchmark
 
-Simulated scenes in the release formats of CausalVQA, MVP and YoCausal. They stand in for the real data where that is
-not at hand: to try the commands, to test, to see what a score looks like. A score on them says nothing about a model.
+Simulated scenes in the release formats of CausalVQA, MVP, CaST-Bench and YoCausal. They stand in for the real data
+where that is not at hand: to try the commands, to test, to see what a score looks like. A score on them says nothing
+about a model.
 
 Seed {seed}, lmms-eval-tasks {version}. The same seed and version give the same bytes.
 
 - `causalvqa/CausalVQA/`, and the same as `causalvqa/CausalVQA.zip`
 - `mvp/snapshot/` (annotations) and `mvp/videos/`
 - `yocausal/`
+- `cast_bench/`, with `castbench_hf.jsonl` and `videos/`
 - `truth/causalvqa_test.csv`: the answers that the test split withholds; no command reads them
 """
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much to draw: questions per type (debug) and per type and level (test), pairs per subset of MVP and YoCausal.
+    """How much to draw: questions per type (debug) and per type and level (test), pairs per subset of MVP and YoCausal,
+    and clips of each of CaST-Bench's five families, one of which has two questions to a clip.
 
     All four families of intuitive physics occur from four mini pairs on.
     """
@@ -44,6 +48,7 @@ class Sizes:
     mini_pairs: int = 6
     full_pairs: int = 9
     yocausal_pairs: int = 4
+    cast_bench_clips: int = 2
 
 
 @dataclass(frozen=True)
@@ -76,6 +81,11 @@ class SamplePaths:
     def yocausal(self) -> Path:
         """YoCausal: the `--source` of `prepare yocausal`."""
         return self.root / "yocausal"
+
+    @property
+    def cast_bench(self) -> Path:
+        """CaST-Bench's questions and clips: the `--source` of `prepare cast_bench`."""
+        return self.root / "cast_bench"
 
     @property
     def causalvqa_truth(self) -> Path:
@@ -123,6 +133,7 @@ def _refuse_foreign(out: Path) -> None:
 def _write(paths: SamplePaths, seed: int, sizes: Sizes, progress: Progress) -> None:
     debug, test = draw_debug(seed, sizes.debug_per_type), draw_test(seed, sizes.test_per_stratum)
     subsets = [draw_subset(seed, name, sizes.mini_pairs, sizes.full_pairs) for name in FAMILIES]
+    release = draw_release(seed, sizes.cast_bench_clips)
     clips: dict[Path, Scene] = {}
     for split in (debug, test):
         write_metadata(split, paths.causalvqa)
@@ -132,6 +143,8 @@ def _write(paths: SamplePaths, seed: int, sizes: Sizes, progress: Progress) -> N
         clips |= _placed(subset.scenes, paths.mvp_videos)
     paths.mvp_snapshot.mkdir(parents=True)
     write_snapshot(subsets, paths.mvp_snapshot)
+    write_release(release, paths.cast_bench)
+    clips |= _placed(release.scenes, paths.cast_bench / "videos")
     for done, (path, scene) in enumerate(clips.items(), 1):
         film(scene, path)
         progress("filming clips", done, len(clips))
@@ -143,7 +156,7 @@ def _write(paths: SamplePaths, seed: int, sizes: Sizes, progress: Progress) -> N
         yocausal.film_pair(made, paths.yocausal / "subset" / part.name, file)
         progress("filming clips and their reversals", done, len(pairs))
     mark = json.dumps({"sample": True, "seed": seed, "version": lmms_eval_tasks.__version__}) + "\n"
-    for folder in (paths.root, paths.causalvqa, paths.mvp_snapshot, paths.yocausal):
+    for folder in (paths.root, paths.causalvqa, paths.mvp_snapshot, paths.cast_bench, paths.yocausal):
         (folder / MARK).write_text(mark, encoding="utf-8")
     readme = _README.format(seed=seed, version=lmms_eval_tasks.__version__)
     (paths.root / "README.md").write_text(readme, encoding="utf-8")

@@ -32,7 +32,7 @@ def _named(option: str) -> str | None:
     return names[0] if len(names) == 1 else None
 
 
-def _see_table(view: View, frame: int) -> World:
+def see_table(view: View, frame: int) -> World:
     """The table with every object at rest where it is at a frame."""
     rows, columns = view.structures.mean(axis=1) > 0.5, view.structures.mean(axis=0) > 0.5
     height, width = view.structures.shape
@@ -65,7 +65,7 @@ def anticipation(view: View, question: str, options: Sequence[str]) -> int:
     (mover,) = read_objects(question)
     back = follow(track_of(view, mover), view.fps, range(view.frames - 1, -1, -1), TOP_VIEW.table_friction)
     require(back.speed > _SLOWEST)
-    touched = first_touch(_see_table(view, -1), mover, back.velocity, back.place)
+    touched = first_touch(see_table(view, -1), mover, back.velocity, back.place)
     return the_option(options, _named, touched)
 
 
@@ -74,7 +74,7 @@ def counterfactual(view: View, question: str, options: Sequence[str]) -> int:
     removed, mover = read_objects(question)
     require(removed in view.tracks)
     start = _start(view, mover)
-    touched = first_touch(_see_table(view, 0).without(removed), mover, start.velocity, start.place)
+    touched = first_touch(see_table(view, 0).without(removed), mover, start.velocity, start.place)
     return the_option(options, _named, touched)
 
 
@@ -103,7 +103,7 @@ def hypothetical(view: View, question: str, options: Sequence[str]) -> int:
     (mover,) = read_objects(question)
     start = _start(view, mover)
     quarter_turns = 2 if "opposite" in question else 1
-    touched = first_touch(_see_table(view, 0), mover, turned(start.velocity, quarter_turns), start.place)
+    touched = first_touch(see_table(view, 0), mover, turned(start.velocity, quarter_turns), start.place)
     return the_option(options, _named, touched)
 
 
@@ -112,7 +112,7 @@ def planning(view: View, question: str, options: Sequence[str]) -> int:
     mover, goal = read_objects(question)
     track = track_of(view, mover)
     require(lies_still(track, (-3, -2, -1)) and first_move(track) is not None)
-    table = _see_table(view, -1)
+    table = see_table(view, -1)
 
     def touched(option: str) -> str | None:
         direction = read_direction(option)

@@ -15,7 +15,7 @@ from lmms_eval_tasks.sample.mvp import FAMILIES
 from lmms_eval_tasks.sample.vision import decode
 from lmms_eval_tasks.utils.problems import InputError
 
-TINY = Sizes(debug_per_type=1, test_per_stratum=0, mini_pairs=1, full_pairs=2)
+TINY = Sizes(debug_per_type=1, test_per_stratum=0, mini_pairs=1, full_pairs=2, cast_bench_clips=1, yocausal_pairs=1)
 SOURCES = {"pt", "ssv2", "language_table", "intphys", "inflevel", "grasp", "clevrer", "star", "vinoground"}
 
 
@@ -34,7 +34,8 @@ def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(tmp_path):
     first = build_sample(tmp_path / "a", 5, lambda *step: told.append(step), TINY)
     second = build_sample(tmp_path / "b", 5, sizes=TINY)
     assert digests(first.root) == digests(second.root)
-    assert told == [("filming clips", done, 21) for done in range(1, 22)]
+    filming = [("filming clips", done, 26) for done in range(1, 27)]
+    assert told == [*filming, *(("filming clips and their reversals", done, 4) for done in range(1, 5))]
     before = digests(first.root)
     again = build_sample(tmp_path / "a", 5, sizes=TINY)
     assert again == first and digests(again.root) == before
@@ -55,7 +56,7 @@ def test_a_folder_that_is_no_sample_is_left_alone(tmp_path):
 
 
 def test_marks_and_readme(sample):
-    for folder in (sample.root, sample.causalvqa, sample.mvp_snapshot):
+    for folder in (sample.root, sample.causalvqa, sample.mvp_snapshot, sample.cast_bench):
         mark = json.loads((folder / "SAMPLE.json").read_text())
         assert mark["sample"] is True and mark["seed"] == 20 and mark["version"]
     readme = (sample.root / "README.md").read_text()
@@ -137,11 +138,11 @@ def test_every_source_occurs_in_mini(sample):
 
 def test_every_clip_decodes(sample):
     clips = sorted(sample.root.rglob("*.mp4"))
-    assert len(clips) == 40 + 64
+    assert len(clips) == 40 + 64 + 10 + 2 * 16
     for clip in clips:
         frames, fps = decode(clip)
         assert frames.shape[1:] == (144, 192, 3) and fps == 12
-        assert 8 <= len(frames) <= 48
+        assert 8 <= len(frames) <= 96
         assert clip.stat().st_size < 60_000
 
 

@@ -16,14 +16,14 @@ COLUMNS = ("qid", "type", "question", "choices1", "correct1", "choices2", "corre
 
 
 def write_clip(path: Path, frames: int = 8, size: int = 32) -> Path:
-    """A short H.264 clip of a grey square that gets lighter."""
+    """A short H.264 clip, eight frames a second, of a grey square that gets lighter, black again after white."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with av.open(str(path), "w") as container:
         stream = container.add_stream("libx264", rate=Fraction(8))
         stream.width = stream.height = size
         stream.pix_fmt = "yuv420p"
         for index in range(frames):
-            picture = np.full((size, size, 3), 20 * index, dtype=np.uint8)
+            picture = np.full((size, size, 3), 20 * index % 256, dtype=np.uint8)
             container.mux(stream.encode(av.VideoFrame.from_ndarray(picture, format="rgb24")))
         container.mux(stream.encode())
     return path

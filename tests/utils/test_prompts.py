@@ -32,9 +32,9 @@ def test_a_prompt_that_would_leave_the_options_out_is_refused(monkeypatch: pytes
         with pytest.raises(InputError) as caught:
             choose_prompt({})
         assert str(caught.value) == (
-            "Expected a prompt with question and options, one of cast_bench_evidence, clip_direction, mcq_letter, but got "
-            f"'{chosen}', which has {fields}. A run of several tasks can only have a LMMS_EVAL_TASKS_PROMPT that "
-            "suits all of them."
+            "Expected a prompt with question and options, one of cast_bench_evidence, clip_direction, mcq_letter, "
+            f"but got '{chosen}', which has {fields}. A run of several tasks can only have a LMMS_EVAL_TASKS_PROMPT "
+            "that suits all of them."
         )
 
 

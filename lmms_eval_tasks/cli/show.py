@@ -1,0 +1,35 @@
+"""`lmms-eval-tasks show`."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class Shown(str, Enum):
+    """Tasks whose responses can be drawn."""
+
+    cast_bench = "cast_bench"
+
+
+def show(
+    task: Annotated[Shown, typer.Argument(help="Task of the item.", show_default=False)],
+    item: Annotated[str, typer.Argument(help="Id of the item, as in the sample log.", show_default=False)],
+    run: Annotated[Path, typer.Option(help="Output folder of a run: its latest run.", show_default=False)],
+    out: Annotated[
+        Path | None, typer.Option(help="Picture to write: .png, .pdf or .svg; by default ITEM.png here.")
+    ] = None,
+    at: Annotated[
+        int | None, typer.Option(help="Second to show; by default one with the most boxes.", show_default=False)
+    ] = None,
+) -> None:
+    """Draw what a model answered to one item: its boxes in a frame and its evidence over time, beside the true ones."""
+    from lmms_eval_tasks.cast_bench.exhibit import read_exhibit
+    from lmms_eval_tasks.cast_bench.picture import write_picture
+
+    path = out or Path(f"{item}.png")
+    write_picture(read_exhibit(item, run, at), path)
+    typer.echo(f"{task.value}, {item}: {path.absolute()}")

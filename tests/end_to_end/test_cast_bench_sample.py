@@ -1,0 +1,79 @@
+"""CaST-Bench on the sample: a solver that shows its evidence, a real adapter, and the picture of an answer."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sysconfig
+from pathlib import Path
+
+import pytest
+from host_run import HostRun, SampleWorld, environment, run_host
+
+from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
+
+pytestmark = pytest.mark.host
+
+COMMAND = Path(sysconfig.get_path("scripts")) / "lmms-eval-tasks"
+
+
+@pytest.fixture(scope="module")
+def solved(sample_world: SampleWorld, tmp_path_factory: pytest.TempPathFactory) -> HostRun:
+    out = tmp_path_factory.mktemp("solved")
+    return run_host("--model", "sample_solver", "--tasks", "cast_bench", home=sample_world.home, out=out)
+
+
+def predictions(run: HostRun) -> bytes:
+    return (run.out / "submissions" / "cast_bench_predictions.jsonl").read_bytes()
+
+
+def test_the_solver_is_right_and_its_evidence_holds(solved: HostRun) -> None:
+    scores = solved.scores("cast_bench")
+    for name in ("accuracy", "faithful", "faithful_strict", "im_tiou", "schema_valid_rate", "sample_data"):
+        assert scores[name] == 100, name
+    assert scores["im_viou"] > 80
+    assert (scores["submission_rows"], scores["false_positives"], scores["unscored_rate"]) == (12, 0, 0)
+    for category in (
+        "causal_explanation", "counterfactual_reasoning", "inferential_description", "predictive_anticipation",
+    ):  # fmt: skip
+        assert scores[f"accuracy_{category}"] == 100
+    assert "do not look it" not in solved.output
+
+
+def test_two_ranks_score_as_one(solved: HostRun, sample_world: SampleWorld, tmp_path: Path) -> None:
+    two = run_host("--model", "sample_solver", "--tasks", "cast_bench", home=sample_world.home, out=tmp_path, ranks=2)
+    assert two.scores("cast_bench") == solved.scores("cast_bench")
+    assert predictions(two) == predictions(solved)
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_a_real_adapter_is_shown_the_clips_and_scored(ranks: int, sample_world: SampleWorld, tmp_path: Path) -> None:
+    model = write_tiny_vlm(tmp_path / "tiny")
+    arguments = "device_map=cpu,attn_implementation=eager,max_num_frames=4,min_pixels=3136,max_pixels=25088"
+    run = run_host(
+        "--model", "qwen2_5_vl", "--model_args", f"pretrained={model},{arguments}", "--device", "cpu",
+        "--gen_kwargs", "max_new_tokens=16", "--tasks", "cast_bench",
+        home=sample_world.home, out=tmp_path / "out", ranks=ranks,
+    )  # fmt: skip
+    scores = run.scores("cast_bench")
+    assert all(math.isfinite(scores[name]) for name in ("accuracy", "im_viou", "json_valid_rate"))
+    assert (scores["unscored_rate"], scores["submission_rows"]) == (0, 12)
+    samples = run.samples("cast_bench")
+    assert len(samples) == 12
+    for sample in samples:
+        assert isinstance(sample["filtered_resps"], str)
+        boxes = sample["record"]["fields"]["boxes"]
+        # Clips of 192 by 144 pixels fit the limits; sides are made multiples of 28.
+        assert boxes["convention"] == "xyxy_resized" and all(side % 28 == 0 for side in boxes["seen"])
+
+
+def test_the_picture_of_an_answer(solved: HostRun, sample_world: SampleWorld, tmp_path: Path) -> None:
+    item = solved.samples("cast_bench")[0]["record"]["item_id"]
+    shown = subprocess.run(
+        [str(COMMAND), "show", "cast_bench", item, "--run", str(solved.out), "--out", str(tmp_path / "evidence.png")],
+        env=environment(sample_world.home),
+        capture_output=True,
+        text=True,
+    )
+    assert (shown.returncode, shown.stdout) == (0, f"cast_bench, {item}: {tmp_path / 'evidence.png'}\n"), shown.stderr
+    assert (tmp_path / "evidence.png").stat().st_size > 10_000

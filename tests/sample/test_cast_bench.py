@@ -1,0 +1,252 @@
+"""The sample's questions with evidence: true, fair, and answered from pixels alone."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from collections import Counter
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lmms_eval_tasks.cast_bench.card import CATEGORIES
+from lmms_eval_tasks.cast_bench.metrics import Question, aggregate, score_questions
+from lmms_eval_tasks.cast_bench.released import question_types, read_items
+from lmms_eval_tasks.sample.build import SamplePaths
+from lmms_eval_tasks.sample.cast_bench import draw_release
+from lmms_eval_tasks.sample.chains import (
+    CHAINS,
+    LEAST_SPAN,
+    Chain,
+    draw_fixed,
+    draw_how,
+    draw_next,
+    draw_why,
+    draw_without,
+)
+from lmms_eval_tasks.sample.physics import gap_between, simulate
+from lmms_eval_tasks.sample.solve_chains import solve_with_evidence
+from lmms_eval_tasks.sample.solver import CANNOT_TELL
+from lmms_eval_tasks.sample.vision import decode
+from lmms_eval_tasks.sample.wording import read_objects
+from lmms_eval_tasks.utils.evidence import read_official, read_truth
+
+Row = dict[str, Any]
+SEEDS = range(3)
+
+
+@pytest.fixture(scope="module")
+def rows(sample: SamplePaths) -> list[Row]:
+    lines = (sample.cast_bench / "castbench_hf.jsonl").read_text("utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+@pytest.fixture(scope="module")
+def said(rows: list[Row], sample: SamplePaths) -> list[str]:
+    return [respond(row, sample) for row in rows]
+
+
+def respond(row: Row, sample: SamplePaths, reverse: bool = False) -> str:
+    return solve_with_evidence(row["question"], list(row["options"].values()), clip(row, sample), reverse=reverse)
+
+
+def clip(row: Row, sample: SamplePaths) -> Path:
+    return sample.cast_bench / "videos" / row["video"]
+
+
+def score(rows: list[Row], responses: list[str]) -> dict[str, float | None]:
+    questions = [
+        Question(str(number), row["video"], "other", row["answer"], read_truth(row["evidence"]))
+        for number, row in enumerate(rows)
+    ]
+    return aggregate(score_questions(zip(questions, responses, strict=True)))
+
+
+def test_the_release_is_one_that_prepare_takes_without_a_warning(rows: list[Row], sample: SamplePaths) -> None:
+    items, problems, warnings = read_items((sample.cast_bench / "castbench_hf.jsonl").read_bytes())
+    assert (len(items), len(problems), warnings) == (12, 0, [])
+    assert {item["category"] for item in items} == set(CATEGORIES)
+    assert {" ".join(row["question_type"].lower().split()) for row in rows} <= set(question_types())
+    assert list(rows[0]) == [
+        "video", "question", "question_type", "scene_category", "options", "answer", "evidence",
+    ]  # fmt: skip
+    assert {row["video"] for row in rows} == {path.name for path in (sample.cast_bench / "videos").iterdir()}
+    assert json.loads((sample.cast_bench / "SAMPLE.json").read_text())["sample"] is True
+
+
+def test_evidence_has_a_box_for_every_second_inside_the_frame(rows: list[Row], sample: SamplePaths) -> None:
+    for row in rows:
+        frames, fps = decode(clip(row, sample))
+        assert 5 <= len(frames) / fps <= 8
+        evidence = json.loads(row["evidence"])
+        assert 2 <= len(evidence) <= 3
+        for entry in evidence:
+            assert set(entry) == {
+                "evidence_start_time", "evidence_end_time", "evidence_instance_id", "evidence_rationale",
+                "SAV_instance_id", "bboxes_in_range",
+            }  # fmt: skip
+            start, end = (int(entry[f"evidence_{side}_time"].removeprefix("00:")) for side in ("start", "end"))
+            assert list(entry["bboxes_in_range"]) == [str(second) for second in range(start, end + 1)]
+            assert end - start + 1 >= LEAST_SPAN and end < len(frames) / fps
+            for second, box in entry["bboxes_in_range"].items():
+                x1, y1, x2, y2 = json.loads(box)
+                assert 0 <= x1 < x2 <= 192 and 0 <= y1 < y2 <= 144
+                # What the box holds has the colour by which the instance is called.
+                middle = frames[round(int(second) * fps), (y1 + y2) // 2, (x1 + x2) // 2].astype(int)
+                assert middle.max() - middle.min() > 60
+
+
+def test_truth_fed_back_scores_all_there_is(rows: list[Row]) -> None:
+    answers = []
+    for row in rows:
+        instances = [
+            {
+                "instance_name": entry["evidence_instance_id"],
+                "evidences": [{**entry, "bboxes_in_time_range": entry["bboxes_in_range"]}],
+            }
+            for entry in json.loads(row["evidence"])
+        ]
+        answers.append(json.dumps({"instances": instances, "answer_choice": row["answer"]}))
+    scores = score(rows, answers)
+    assert (scores["accuracy"], scores["im_tiou"], scores["im_viou"]) == (100, 100, 100)
+
+
+def test_the_right_option_is_at_every_place_equally_often(rows: list[Row]) -> None:
+    assert Counter(row["answer"] for row in rows) == dict.fromkeys("ABCDEF", 2)
+    assert Counter(len(row["options"]) for row in rows) == {4: 4, 5: 4, 6: 4}
+    for row in rows:
+        options = list(row["options"].values())
+        assert len(set(options)) == len(options)
+        assert not set(read_objects(row["question"])) & {name for option in options for name in read_objects(option)}
+
+
+def test_text_alone_is_worth_no_more_than_chance() -> None:
+    rows = [row for seed in range(4, 8) for row in draw_release(seed, 2).rows]
+    chance = float(np.mean([1 / len(row["options"]) for row in rows]))
+    noise = np.sqrt(chance * (1 - chance) / len(rows))
+    offers = Counter(option for row in rows for option in row["options"].values())
+    rights = Counter(row["options"][row["answer"]] for row in rows)
+    guesses = {
+        "first": lambda row: "A",
+        "last": lambda row: max(row["options"]),
+        "longest": lambda row: max(row["options"], key=lambda letter: len(row["options"][letter])),
+        "shortest": lambda row: min(row["options"], key=lambda letter: len(row["options"][letter])),
+        "offered most": lambda row: max(row["options"], key=lambda letter: offers[row["options"][letter]]),
+        "right elsewhere": lambda row: max(
+            row["options"],
+            key=lambda letter: (
+                rights[row["options"][letter]] - (row["options"][letter] == row["options"][row["answer"]])
+            ),
+        ),
+    }
+    for name, guess in guesses.items():
+        assert np.mean([guess(row) == row["answer"] for row in rows]) < chance + 2.5 * noise, name
+
+
+def test_no_two_questions_are_the_same() -> None:
+    questions = [row["question"] for row in draw_release(4, 3).rows]
+    assert len(set(questions)) == len(questions) == 18
+    with pytest.raises(ValueError, match="at most 4 clips"):
+        draw_release(4, 5)
+
+
+def test_the_solver_is_right_and_shows_it(rows: list[Row], said: list[str]) -> None:
+    scores = score(rows, said)
+    assert scores["accuracy"] == scores["faithful_strict"] == scores["schema_valid_rate"] == 100
+    assert (scores["im_tiou"] or 0) > 95 and scores["false_positives"] == 0
+    assert (scores["im_viou"] or 0) > 85
+
+
+def test_a_reversed_clip_is_not_answered_rightly(rows: list[Row], sample: SamplePaths) -> None:
+    for row in rows:
+        # What bounces off a fixed thing does so in both directions of time.
+        if "fastened" not in row["question"]:
+            assert read_official(respond(row, sample, reverse=True)).answer != row["answer"], row["question"]
+
+
+def test_another_questions_clip_proves_nothing(rows: list[Row], sample: SamplePaths) -> None:
+    strangers = [next(other for other in rows[place:] + rows if other["video"] != row["video"])
+                 for place, row in enumerate(rows)]  # fmt: skip
+    responses = [respond({**row, "video": other["video"]}, sample) for row, other in zip(rows, strangers, strict=True)]
+    assert (score(rows, responses)["faithful"] or 0) < 20
+
+
+def test_nothing_but_the_pixels_is_used(rows: list[Row], said: list[str], sample: SamplePaths, tmp_path: Path) -> None:
+    for number, (row, response) in enumerate(zip(rows[::4], said[::4], strict=True)):
+        copy = Path(shutil.copy(clip(row, sample), tmp_path / f"{number}.mp4"))
+        assert solve_with_evidence(row["question"], list(row["options"].values()), copy) == response
+
+
+def test_what_cannot_be_seen_is_not_guessed(rows: list[Row], sample: SamplePaths) -> None:
+    for row in rows[::3]:
+        wrong = [option for letter, option in row["options"].items() if letter != row["answer"]]
+        assert solve_with_evidence(row["question"], wrong, clip(row, sample)) == CANNOT_TELL
+    options = list(rows[0]["options"].values())
+    for question in ("Why is the sky blue?", "", "Why does the brown ball start to move?"):
+        assert solve_with_evidence(question, options, clip(rows[0], sample)) == CANNOT_TELL
+
+
+def touches(chain: Chain, without: str = "", duration: float | None = None) -> list[set[str]]:
+    """Pairs that come within a pixel, from positions alone, in the order in which they do."""
+    world = chain.scene.world.without(without)
+    path = simulate(world, duration or chain.scene.duration)
+    found = []
+    for frame in range(len(path.times)):
+        for one, other in combinations(world.bodies, 2):
+            at = [tuple(path.path(body.name)[frame]) for body in (one, other)]
+            pair = {chain.scene.called(one.name), chain.scene.called(other.name)}
+            if gap_between(one, at[0], other, at[1])[0] < 2.5 and pair not in found:
+                found.append(pair)
+    return found
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_causes_are_those_of_the_simulation(seed: int) -> None:
+    chain = draw_why(random.Random(seed))
+    ((_, case),) = chain.cases
+    assert touches(chain) == [{case.answer, *case.named}]
+    chain = draw_how(random.Random(seed))
+    (_, how), (_, why) = chain.cases
+    first, last = how.named
+    assert touches(chain) == [{first, how.answer}, {how.answer, last}]
+    assert (why.answer, why.named) == (how.answer, (last,))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_would_have_been_and_what_comes_are_those_of_the_simulation(seed: int) -> None:
+    chain = draw_without(random.Random(seed))
+    ((_, case),) = chain.cases
+    mover, removed = case.named
+    assert touches(chain) == [{mover, removed}]
+    assert next(pair for pair in touches(chain, "guard", 15.0) if mover in pair) == {mover, case.answer}
+    chain = draw_next(random.Random(seed))
+    ((_, case),) = chain.cases
+    assert touches(chain) == []
+    assert next(pair for pair in touches(chain, duration=15.0) if case.named[0] in pair) == {*case.named, case.answer}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_of_two_things_that_are_hit_one_stays(seed: int) -> None:
+    chain = draw_fixed(random.Random(seed))
+    ((_, case),) = chain.cases
+    path = chain.scene.simulate()
+    hit = {name for pair in touches(chain) for name in pair} - set(case.named)
+    still = {chain.scene.called(name) for name in path.names if np.ptp(path.path(name), axis=0).max() < 0.01}
+    assert len(hit) == 2 and hit & still == {case.answer}
+
+
+@pytest.mark.parametrize("draw", CHAINS)
+def test_spans_begin_and_end_with_what_happens(draw: Any) -> None:
+    chain = draw(random.Random(7))
+    path = chain.scene.simulate()
+    for _, case in chain.cases:
+        for shown in case.evidence:
+            speed = path.speed(shown.body)
+            moving = np.flatnonzero(speed > 1.0)
+            if shown.start > 0 and moving.size:
+                assert shown.start == int(moving[0]) // 12
+        assert len({shown.body for shown in case.evidence}) == len(case.evidence)

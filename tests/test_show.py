@@ -1,0 +1,200 @@
+"""The picture of one answer, and what is told where there is none."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import av
+import numpy as np
+import pytest
+from cast_bench import ROW, answer_with_truth, row, write_release
+from releases import write_clip
+from typer.testing import CliRunner
+
+from lmms_eval_tasks.cast_bench.configuration import default_configuration
+from lmms_eval_tasks.cast_bench.exhibit import Exhibit, Lane, Match, read_exhibit
+from lmms_eval_tasks.cast_bench.hooks import read_question
+from lmms_eval_tasks.cast_bench.metrics import score_question
+from lmms_eval_tasks.cast_bench.picture import SPURIOUS_SHOWN, write_picture
+from lmms_eval_tasks.cast_bench.prepare import prepare
+from lmms_eval_tasks.cli import app
+from lmms_eval_tasks.utils.boxes import Convention
+from lmms_eval_tasks.utils.clips import frame_at
+from lmms_eval_tasks.utils.home import load_table
+from lmms_eval_tasks.utils.problems import InputError
+from lmms_eval_tasks.utils.runs import read_run
+
+ITEM = "sav_000001_1"
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("LMMS_EVAL_TASKS_MISSING", raising=False)
+    return tmp_path / "home"
+
+
+def write_run(
+    folder: Path, response: str, convention: Convention = Convention.XYXY_PX, task: str = "cast_bench"
+) -> Path:
+    """The output folder of a run that answered every prepared question alike."""
+    folder.mkdir()
+    lines = []
+    for doc in load_table("cast_bench", "test", require_clips=False):
+        question = read_question({**doc, "asked": doc["clip_present"]}, default_configuration())
+        record = score_question(question, response, convention=convention)
+        lines.append(json.dumps({"record": record.to_json(), "filtered_resps": [response], "sample_data": 100.0}))
+    (folder / f"20260101_samples_{task}.jsonl").write_text("\n".join(lines) + "\n")
+    results: dict[str, Any] = {"configs": {task: {}}, "group_subtasks": {}, "config": {"model": "some_model"}}
+    (folder / "20260101_results.json").write_text(json.dumps(results))
+    return folder
+
+
+@pytest.fixture
+def prepared(tmp_path: Path) -> Path:
+    """A release with a clip of three seconds, which at its whole seconds shows the greys 0, 160 and 64."""
+    release = write_release(tmp_path / "release", [ROW, row(video="sav_000002.mp4", question="And why not?")])
+    write_clip(tmp_path / "release" / "sav_000001.mp4", frames=24, size=64)
+    prepare(str(release))
+    return tmp_path
+
+
+def show(*arguments: str | Path) -> tuple[int, str, str]:
+    result = CliRunner().invoke(app, ["show", "cast_bench", *map(str, arguments)])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.stdout, result.stderr
+
+
+def test_a_picture_is_written_and_told(prepared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = write_run(prepared / "run", answer_with_truth(ROW))
+    out = prepared / "picture.png"
+    assert show(ITEM, "--run", run, "--out", out) == (0, f"cast_bench, {ITEM}: {out}\n", "")
+    first = out.read_bytes()
+    assert first.startswith(b"\x89PNG") and len(first) < 150_000
+    assert show(ITEM, "--run", run, "--out", out)[0] == 0
+    assert out.read_bytes() == first
+    monkeypatch.chdir(prepared)
+    assert show(ITEM, "--run", run) == (0, f"cast_bench, {ITEM}: {prepared / (ITEM + '.png')}\n", "")
+    assert (prepared / f"{ITEM}.png").read_bytes() == first
+
+
+@pytest.mark.parametrize(("suffix", "start"), [(".pdf", b"%PDF"), (".svg", b"<?xml")])
+def test_other_kinds_of_pictures_have_the_same_bytes_each_time(prepared: Path, suffix: str, start: bytes) -> None:
+    exhibit = read_exhibit(ITEM, write_run(prepared / "run", answer_with_truth(ROW)))
+    for name in ("a", "b"):
+        write_picture(exhibit, prepared / f"{name}{suffix}")
+    content = (prepared / f"a{suffix}").read_bytes()
+    assert content.startswith(start) and content == (prepared / f"b{suffix}").read_bytes()
+
+
+def test_an_exhibit_holds_the_truth_and_the_answer(prepared: Path) -> None:
+    run = write_run(prepared / "run", answer_with_truth(ROW))
+    exhibit = read_exhibit(ITEM, run)
+    boxes = {0: (0, 0, 20, 20), 2: (2, 0, 22, 20)}
+    assert exhibit.true == exhibit.predicted == (Lane("ball_1", ((0, 2),), boxes),)
+    assert exhibit.matches == (Match(0, 0, 1.0, pytest.approx(2 / 3)),)
+    assert (exhibit.key, exhibit.chosen, exhibit.run) == ("B", "B", "some_model")
+    assert (exhibit.im_tiou, exhibit.im_viou) == (100, pytest.approx(200 / 3))
+    assert (exhibit.note, exhibit.sample, exhibit.length) == (None, False, pytest.approx(3.0, abs=0.05))
+    # Two seconds have two boxes each; the later one is the middle of them.
+    assert exhibit.second == 2 and exhibit.picture.shape == (64, 64, 3)
+    earlier = read_exhibit(ITEM, run, second=1)
+    assert earlier.second == 1
+    assert [float(one.picture.mean()) for one in (earlier, exhibit)] == pytest.approx([160, 64], abs=6)
+
+
+def test_boxes_are_read_as_they_were_scored(prepared: Path) -> None:
+    said = json.loads(answer_with_truth(ROW))
+    said["instances"][0]["evidences"][0]["bboxes_in_time_range"] = {"00:02": [0, 500, 250, 1000]}
+    run = write_run(prepared / "run", json.dumps(said), Convention.YXYX_N1000)
+    assert read_run(run).records["cast_bench"][0].fields["boxes"] == {"convention": "yxyx_n1000", "seen": None}
+    assert read_exhibit(ITEM, run).predicted[0].boxes == {2: (32, 0, 64, 16)}
+
+
+def test_an_answer_that_says_nothing_is_drawn_too(prepared: Path) -> None:
+    run = write_run(prepared / "run", "I do not know.")
+    exhibit = read_exhibit(ITEM, run)
+    assert (exhibit.chosen, exhibit.predicted, exhibit.im_viou) == (None, (), 0)
+    assert show(ITEM, "--run", run, "--out", prepared / "x.png")[0] == 0
+
+
+def test_what_a_model_writes_never_breaks_the_picture(prepared: Path) -> None:
+    exhibit = read_exhibit(ITEM, write_run(prepared / "run", answer_with_truth(ROW)))
+    odd = (
+        Lane("$\\frac{x}{$ " * 30, ((5, 2),), {}),
+        Lane("", (), {}),
+        Lane(
+            "late", ((1, 999_999),), {2: (-50, 3, 1e9, 4), 3: (0, 0, float("inf"), float("nan")), 999_999: (0, 0, 1, 1)}
+        ),
+    )
+    many = (Lane("shadow", ((0, 1),), {}),) * 200
+    strange = replace(
+        exhibit, question="Why $_^ " * 90, options=("$" * 300, "b", "c", "d"), predicted=(*odd, *many),
+        matches=(Match(2, 0, 0.1, 0.0),), im_tiou=None, im_viou=None, note="boxes unread", chosen="Z",
+    )  # fmt: skip
+    write_picture(strange, prepared / "odd.png")
+    with av.open(str(prepared / "odd.png")) as picture:
+        height = picture.streams.video[0].codec_context.height
+    assert height < 2500
+    write_picture(replace(exhibit, predicted=exhibit.predicted + many), prepared / "many.png")
+    assert SPURIOUS_SHOWN < 200
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["sav_000001_9"], f"such as {ITEM}"),
+        (["sav_000002_1"], "could not ask it, its clip was missing"),
+        ([ITEM, "--at", "90"], "Expected a second of its clip, 3.0 s long, but got 90."),
+        ([ITEM, "--at", "-1"], "Expected a second of its clip, but got -1."),
+        ([ITEM, "--out", "x.gif"], "Expected a picture that ends in .png, .pdf, .svg, but got x.gif."),
+    ],
+)
+def test_what_cannot_be_shown_is_told(prepared: Path, arguments: list[str], told: str) -> None:
+    run = write_run(prepared / "run", answer_with_truth(ROW))
+    status, out, err = show(*arguments, "--run", run)
+    assert (status, out) == (1, "") and told in err
+
+
+def test_a_run_without_the_task_is_told(prepared: Path) -> None:
+    run = write_run(prepared / "run", answer_with_truth(ROW), task="mvp_mini_x")
+    status, _, err = show(ITEM, "--run", run)
+    assert status == 1 and err.endswith("holds no cast_bench: Expected a run of it, but got one of mvp_mini_x.\n")
+    assert show(ITEM, "--run", prepared / "nowhere")[2].startswith(f"{prepared / 'nowhere'} holds no run")
+
+
+def test_a_clip_that_has_gone_and_other_data_are_told(prepared: Path) -> None:
+    run = write_run(prepared / "run", answer_with_truth(ROW))
+    clip = prepared / "release" / "sav_000001.mp4"
+    clip.write_bytes(b"no video")
+    assert "is missing or cannot be decoded" in show(ITEM, "--run", run)[2]
+    clip.unlink()
+    assert "is missing or cannot be decoded" in show(ITEM, "--run", run)[2]
+    prepare(str(write_release(prepared / "other", [row(video="sav_000009.mp4")])))
+    assert "The run was made with other data" in show(ITEM, "--run", run)[2]
+
+
+def test_a_frame_is_the_one_at_its_second(tmp_path: Path) -> None:
+    clip = write_clip(tmp_path / "clip.mp4", frames=12)
+    tones = {}
+    for second in (0, 0.5, 1, 40):
+        shown = frame_at(clip, second)
+        assert shown is not None and shown[1] == pytest.approx(1.5, abs=0.05)
+        tones[second] = float(np.median(shown[0]))
+    assert tones == pytest.approx({0: 0, 0.5: 80, 1: 160, 40: 220}, abs=6)
+    (tmp_path / "text.mp4").write_text("no video")
+    assert frame_at(tmp_path / "text.mp4", 0) is None
+
+
+def test_the_exhibit_of_a_sample_says_so(prepared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(prepared / "sample home"))
+    (prepared / "release" / "SAMPLE.json").write_text("{}")
+    prepare(str(prepared / "release"))
+    exhibit: Exhibit = read_exhibit(ITEM, write_run(prepared / "run", answer_with_truth(ROW)))
+    assert exhibit.sample is True
+    with pytest.raises(InputError):
+        write_picture(exhibit, prepared / "picture")
