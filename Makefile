@@ -9,13 +9,17 @@ TOP := $(CURDIR)
 # A file's tests share their fixtures, so they stay together; two run at a time.
 PYTEST = $(AWAY) "$(TOP)/$(BIN)/pytest" --rootdir "$(TOP)" -c "$(TOP)/pyproject.toml" -n 2 --dist loadfile
 
-.PHONY: demo test quick lint install wheel clean always
+.PHONY: demo test test-models quick lint install wheel clean always
 
 demo: install
 	PATH="$(TOP)/$(BIN):$$PATH" examples/demo.sh demo
 
 test: lint
-	$(PYTEST) .
+	$(PYTEST) -m "not model" .
+
+# Tests that run small networks: minutes each on two cores, so they have a target of their own.
+test-models: install
+	OMP_NUM_THREADS=1 $(PYTEST) -n 0 -m model .
 
 quick: install
 	$(PYTEST) -m "not host and not model" .
