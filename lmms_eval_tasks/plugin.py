@@ -11,13 +11,15 @@ import inspect
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from lmms_eval.models.registry_v2 import ModelManifest
 from loguru import logger
 
 from lmms_eval_tasks.hosting import check_grading, open_split, session, stop_if_any
 from lmms_eval_tasks.utils.problems import InputError
+
+if TYPE_CHECKING:
+    from lmms_eval.models.registry_v2 import ModelManifest
 
 TASKS = Path(__file__).parent
 MODELS = {
@@ -32,6 +34,9 @@ CLIPLESS = frozenset({"constant_answer", "random_answer", "replay"})
 
 def register() -> list[ModelManifest]:
     """Add our tasks to lmms-eval's index and return our models; called by lmms-eval when its models are imported."""
+    # Not at the top: importing the host's models calls this function, which must be there by then.
+    from lmms_eval.models.registry_v2 import ModelManifest
+
     try:
         _hook_task_manager()
         _hook_model_creation()

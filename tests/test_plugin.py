@@ -163,6 +163,15 @@ def test_the_model_that_the_host_makes_is_known_to_scoring_until_the_next_run(ma
     assert session.model is None and not session.configurations and not session.clips_needed
 
 
+def test_our_tasks_are_in_the_index_whatever_is_imported_first() -> None:
+    code = (
+        "import sys, lmms_eval_tasks.plugin, lmms_eval.models\n"
+        "from lmms_eval.tasks import TaskManager\n"
+        "sys.exit('causalvqa_paired' not in TaskManager().all_tasks)"
+    )
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
 def test_our_package_needs_no_host_to_be_imported() -> None:
     modules = "lmms_eval_tasks.cli, lmms_eval_tasks.report, lmms_eval_tasks.sample.build, lmms_eval_tasks.utils.choice"
     code = f"import sys, {modules}; sys.exit('lmms_eval' in sys.modules or 'torch' in sys.modules)"
