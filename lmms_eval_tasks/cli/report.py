@@ -16,7 +16,7 @@ def report(
     task: Annotated[str, typer.Option(help="Only this task or group.")] = "",
 ) -> None:
     """Show what runs scored, with 95% intervals and how many are behind each score."""
-    from lmms_eval_tasks.report import score_tables, stratum_tables
+    from lmms_eval_tasks.report import score_tables, standing_tables, stratum_tables
     from lmms_eval_tasks.utils.runs import read_run
 
     console = make_console()
@@ -24,6 +24,9 @@ def report(
     for run in found:
         for table in stratum_tables(run, by.split(","), task) if by else ():
             console.print(table)
-    for table in () if by else score_tables(found, task):
+    for table in () if by else (*score_tables(found, task), *standing_tables(found, task)):
         console.print(table)
-    console.print("Scores in percent, with 95% intervals over pairs, or over clips where no items are paired.")
+    console.print(
+        "Scores in percent, with 95% intervals over pairs, or over clips where no items are paired; above and below: "
+        "the whole interval is."
+    )
