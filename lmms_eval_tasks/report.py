@@ -88,7 +88,7 @@ def standing_tables(runs: Sequence[Run], only: str = "") -> list[Table]:
     """How scores stand to chance, people and the best published model: a table for each task or group with such facts.
 
     A row per score that something is known about, and run. Beside a fact stands whether the score's 95% interval lies
-    ``above`` or ``below`` it, or leaves it ``open``. Where each fact comes from, and its caveat, is said below the table.
+    ``above`` or ``below`` it, or leaves it ``open``. Below the table stands where each fact comes from, and its caveat.
 
     Args:
         runs: The runs, in the order of the rows.

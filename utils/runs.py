@@ -57,15 +57,14 @@ def read_run(source: Path) -> Run:
         subtasks: dict[str, list[str]] = results["group_subtasks"]
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path} is not a results file of lmms-eval ({type(error).__name__}: {error}).") from error
-    date = path.name.removesuffix(RESULTS)
     records, sample = {}, False
     problems = Problems()
     for task in names:
-        log = path.with_name(f"{date}_samples_{task}.jsonl")
+        log = sample_log(path, task)
         if not log.is_file():
             problems.add(log.name, f"Expected the sample log of {task}, but there is none.", "Run with --log_samples.")
             continue
-        lines = log.read_text(encoding="utf-8").splitlines()
+        lines = log_lines(log)
         if not lines or '"record"' not in lines[0]:
             continue  # a task of somebody else
         records[task], is_sample = _read_log(log.name, lines, problems)
@@ -81,6 +80,16 @@ def read_run(source: Path) -> Run:
         versions={name: str(version) for name, version in results.get("versions", {}).items()},
         sample=sample,
     )
+
+
+def sample_log(results: Path, task: str) -> Path:
+    """The sample log of a task beside a run's results file; it need not exist."""
+    return results.with_name(f"{results.name.removesuffix(RESULTS)}_samples_{task}.jsonl")
+
+
+def log_lines(log: Path) -> list[str]:
+    """The lines of a sample log. A response may hold other line separators than a line feed, which end no line."""
+    return [line for line in log.read_text(encoding="utf-8").split("\n") if line]
 
 
 def _read_log(name: str, lines: list[str], problems: Problems) -> tuple[tuple[Record, ...], bool]:

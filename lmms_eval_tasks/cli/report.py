@@ -8,12 +8,19 @@ from typing import Annotated
 import typer
 
 from lmms_eval_tasks.cli.console import make_console
+from lmms_eval_tasks.page.clips import Clips
 
 
 def report(
     runs: Annotated[list[Path], typer.Argument(help="Output folders of runs; of each its latest run.")],
     by: Annotated[str, typer.Option(help="Stratum columns, such as type,difficulty: one run, broken down.")] = "",
     task: Annotated[str, typer.Option(help="Only this task or group.")] = "",
+    html: Annotated[
+        Path | None, typer.Option(help="Also write one HTML page, with every item, that needs no network.")
+    ] = None,
+    clips: Annotated[
+        Clips, typer.Option(help="Clips of the page: in it, linked as files, or in it up to 30 MB of them.")
+    ] = Clips.auto,
 ) -> None:
     """Show what runs scored, with 95% intervals and how many are behind each score."""
     from lmms_eval_tasks.report import score_tables, standing_tables, stratum_tables
@@ -30,3 +37,8 @@ def report(
         "Scores in percent, with 95% intervals over pairs, or over clips where no items are paired; above and below: "
         "the whole interval is."
     )
+    if html:
+        from lmms_eval_tasks.page.build import write_page
+
+        write_page(found, html, task, clips)
+        console.print(f"Page: {html.absolute()}")

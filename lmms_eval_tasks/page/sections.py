@@ -1,0 +1,222 @@
+"""A page's sections: what it shows of each task or group, from records and facts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from string import ascii_uppercase
+from typing import Any
+
+from markupsafe import Markup
+
+from lmms_eval_tasks.page.items import pages_of
+from lmms_eval_tasks.report import columns_of
+from lmms_eval_tasks.utils.card import read_card
+from lmms_eval_tasks.utils.columns import Records
+from lmms_eval_tasks.utils.figures import Dot, chip, dot_plot, heat_map
+from lmms_eval_tasks.utils.panels import Panel, Shown, answer_panels, consistency_panel, outcome_panel
+from lmms_eval_tasks.utils.records import Record
+from lmms_eval_tasks.utils.runs import Run
+from lmms_eval_tasks.utils.standing import Measure, benchmark_of, measures_of, standing_notes
+from lmms_eval_tasks.utils.wording import first_names
+
+SIGNED = ("prompt", "boxes", "judge", "settings_digest")
+"""Fields of a record that say how its item was asked and read."""
+MOST_VALUES = 24
+"""A stratum column with more values than this is left to the item browser."""
+FULL_GRID = 0.6
+"""Share of two columns' combinations that must have items for a heat map of both."""
+
+@dataclass(frozen=True)
+class Section:
+    """One task or group of the page.
+
+    Attributes:
+        name: Task or group.
+        title: The benchmark's title; empty for a task of none of ours.
+        paper: Address of the benchmark's paper.
+        tasks: Its tasks.
+        headings: Of the score table.
+        scores: Its rows: letter, model and cells.
+        signatures: Letter, model and what the scores stand on.
+        panels: Its panels.
+        notes: Where the facts come from.
+    """
+
+    name: str
+    title: str
+    paper: str
+    tasks: tuple[str, ...]
+    headings: tuple[str, ...]
+    scores: tuple[tuple[str, str, tuple[str, ...]], ...]
+    signatures: tuple[tuple[str, str, str], ...]
+    panels: tuple[Panel, ...]
+    notes: tuple[str, ...]
+
+def tag_of(place: int) -> str:
+    """A run's letter on the page: A to Z, then A1 …"""
+    turn, letter = divmod(place, len(ascii_uppercase))
+    return ascii_uppercase[letter] + (str(turn) if turn else "")
+
+def build_section(name: str, entries: Sequence[tuple[int, Run, Sequence[str]]]) -> Section:
+    """The section of a task or group.
+
+    Args:
+        name: Task or group.
+        entries: The runs that hold it, each with its place on the page and its tasks.
+    """
+    tasks = tuple(entries[0][2])
+    benchmark = benchmark_of(tasks[0])
+    shown = [Shown(tag_of(place), run.name, [run.records[task] for task in held]) for place, run, held in entries]
+    columns = columns_of(tasks[0])
+    measures = measures_of(name, max(len(run.records) for run in shown))
+    pages = pages_of(benchmark)
+    own = (
+        pages.panels(name, shown)
+        if pages
+        else [consistency_panel(shown, "members"), outcome_panel(shown), *answer_panels(shown)]
+    )
+    card = read_card(benchmark) if benchmark else None
+    return Section(
+        name=name,
+        title=card.title if card else "",
+        paper=card.paper if card else "",
+        tasks=tasks,
+        headings=tuple(column.heading for column in columns),
+        scores=tuple((run.tag, run.name, tuple(column.cell(run.parts) for column in columns)) for run in shown),
+        signatures=tuple(
+            (one.tag, one.name, _signature(name, run, one.records)) for one, (_, run, _) in zip(shown, entries, strict=True)
+        ),
+        panels=tuple([*_standing_panels(shown, measures), *_stratum_panels(shown, measures[0]), *own]),
+        notes=tuple(standing_notes(measures)),
+    )
+
+def _signature(name: str, run: Run, records: Sequence[Record]) -> str:
+    """What a run's scores stand on, in one line."""
+    parts = [
+        f"version {run.versions.get(name, '?')}",
+        "SAMPLE DATA" if run.sample else "",
+        f"{len(records):,} items in {len({record.group_id for record in records}):,} groups",
+    ]
+    for field in SIGNED:
+        values = sorted({_told(record.fields[field]) for record in records if record.fields.get(field)})
+        parts.append(f"{field.replace('_', ' ')} {first_names(values, 3)}" if values else "")
+    return "; ".join([*filter(None, parts), "95% intervals over groups, 10,000 draws, seed 0"])
+
+def _told(value: Any) -> str:
+    if isinstance(value, dict):
+        return " ".join(str(part) for part in value.values() if part)
+    return str(value)
+
+def _standing_panels(shown: Sequence[Shown], measures: Sequence[Measure]) -> list[Panel]:
+    """Each score beside chance, people and published models, best first."""
+    panels = []
+    for measure in measures:
+        dots = [Dot.of(run.name, measure.estimate(run.parts), run.tag) for run in shown]
+        bounds = measure.bounds if measure.unit != "points" else _around(measure, dots)
+        facts = [Dot(f"people, {human.split} split", human.percent, kind="people") for human in measure.people]
+        facts += [Dot(model.model, model.value, kind="published") for model in measure.published]
+        if measure.chance is not None:
+            facts.append(Dot("chance", measure.chance, kind="chance"))
+        ordered = sorted(
+            [*dots, *facts], key=lambda dot: (dot.value is None, -(dot.value or 0.0), dot.kind != "run", dot.label)
+        )
+        unit = f", {measure.unit}" if measure.unit else ""
+        caption = f"{measure.heading} of the runs beside chance, people and published models"
+        panels.append(
+            Panel(
+                f"{measure.heading[0].upper()}{measure.heading[1:]}{unit}",
+                dot_plot(caption, ordered, bounds, measure.chance),
+                "; ".join(human.caveat for human in measure.people) or measure.note,
+            )
+        )
+    return panels
+
+def _around(measure: Measure, dots: Sequence[Dot]) -> tuple[float, float]:
+    """An axis around zero, in tens, that holds every value and interval."""
+    values = [model.value for model in measure.published] + [human.percent for human in measure.people]
+    values += [end for dot in dots for end in (dot.low, dot.value, dot.high) if end is not None]
+    reach = min(10.0 * -(-max([10.0, *map(abs, values)]) // 10.0), measure.bounds[1])
+    return -reach, reach
+
+def _stratum_panels(shown: Sequence[Shown], measure: Measure) -> list[Panel]:
+    """The leading score by stratum: a heat map, and dots with intervals."""
+    names = _columns(shown)
+    if not names:
+        return []
+    panels = []
+    title = f"{measure.heading[0].upper()}{measure.heading[1:]}"
+    grid = next(((one, two) for at, one in enumerate(names) for two in names[at + 1 :] if _is_full(shown, one, two)), None)
+    maps = Markup("")
+    if grid:
+        rows, columns = _values(shown, grid[0]), _values(shown, grid[1])
+        for run in shown:
+            cells = {
+                (row, column): measure.estimate(_within(run.parts, {grid[0]: row, grid[1]: column}))
+                for row in rows
+                for column in columns
+            }
+            maps += Markup("<h4>{}{}</h4>").format(chip(run.tag), run.name) + heat_map(
+                f"{measure.heading} of {run.name} by {grid[0]} and {grid[1]}",
+                [_plain(row) for row in rows],
+                [_plain(column) for column in columns],
+                {(_plain(row), _plain(column)): found for (row, column), found in cells.items()},
+                measure.bounds,
+            )
+        panels.append(Panel(f"{title} by {grid[0]} and {grid[1]}", maps, _groups_note()))
+    else:
+        column = max(names, key=lambda name: len(_values(shown, name)))
+        found = {
+            (_plain(value), run.tag): measure.estimate(_within(run.parts, {column: value}))
+            for value in _values(shown, column)
+            for run in shown
+        }
+        table = heat_map(
+            f"{measure.heading} by {column} and run",
+            [_plain(value) for value in _values(shown, column)],
+            [run.tag for run in shown],
+            found,
+            measure.bounds,
+        )
+        panels.append(Panel(f"{title} by {column} and run", table, _groups_note()))
+    for name in names:
+        dots: list[Dot] = []
+        for value in _values(shown, name):
+            for run in shown:
+                dot = Dot.of(_plain(value), measure.estimate(_within(run.parts, {name: value})), run.tag)
+                dots.append(replace(dot, label=_plain(value) if run is shown[0] else ""))
+        bounds = measure.bounds if measure.unit != "points" else _around(measure, dots)
+        panels.append(
+            Panel(f"{title} by {name}", dot_plot(f"{measure.heading} by {name}", dots, bounds, measure.chance))
+        )
+    return panels
+
+def _groups_note() -> str:
+    return "The small number is how many pairs, clips or questions a cell stands on; few of them say little."
+
+def _columns(shown: Sequence[Shown]) -> list[str]:
+    """Stratum columns that every record has and that divide the items into some parts, but not into very many."""
+    records = [record for run in shown for record in run.records]
+    if not records:
+        return []
+    common = [name for name in records[0].stratum if all(name in record.stratum for record in records)]
+    return [name for name in common if 2 <= len(_values(shown, name)) <= MOST_VALUES]
+
+def _values(shown: Sequence[Shown], name: str) -> list[str]:
+    return sorted({record.stratum[name] for run in shown for record in run.records})
+
+def _is_full(shown: Sequence[Shown], one: str, two: str) -> bool:
+    found = {(record.stratum[one], record.stratum[two]) for run in shown for record in run.records}
+    return len(found) >= FULL_GRID * len(_values(shown, one)) * len(_values(shown, two))
+
+def _within(parts: Sequence[Records], stratum: dict[str, str]) -> list[Records]:
+    """The records of a stratum, part by part; parts without any are left out."""
+    kept = [
+        [record for record in part if all(record.stratum.get(name) == value for name, value in stratum.items())]
+        for part in parts
+    ]
+    return [part for part in kept if part]
+
+def _plain(value: str) -> str:
+    return value.replace("_", " ")
+
