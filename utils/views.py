@@ -51,11 +51,13 @@ class ItemView:
         clips: Its clips, side by side.
         frame: Width and height of a clip in pixels, where boxes are drawn.
         lanes: True evidence.
+        text: What stands in place of question and options, where the model is asked something else.
     """
 
     clips: tuple[Clip, ...]
     frame: tuple[int, int] | None = None
     lanes: tuple[Lane, ...] = ()
+    text: str | None = None
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,8 @@ def _grounding_panels(task: str, runs: Sequence[Shown]) -> list[Panel]:
         if scores["accuracy"] is not None and scores["im_viou"] is not None:
             points.append(Point(run.name, scores["accuracy"], scores["im_viou"], tag=run.tag))
     items = max(len(run.records) for run in runs)
-    known = {measure.name: {model.model: model.value for model in measure.published} for measure in measures(task, items)}
+    named = {measure.name: measure for measure in measures(task, items)}
+    known = {name: {model.model: model.value for model in measure.published} for name, measure in named.items()}
     points += [
         Point(model, value, known["im_viou"][model], "published")
         for model, value in known["accuracy"].items()
@@ -48,7 +49,7 @@ def _grounding_panels(task: str, runs: Sequence[Shown]) -> list[Panel]:
                 points,
                 ("accuracy, %", (0.0, 100.0)),
                 ("IM-vIoU, %", (0.0, 100.0)),
-                (100.0 / 6, 0.0),
+                (named["accuracy"].chance or 0.0, 0.0),
             ),
             "Letters are the runs, small dots published models. Far right and low: right answers without the evidence.",
         ),

@@ -145,10 +145,9 @@ const KEYS = {
 };
 
 function pressed(event) {
-  const target = event.target;
+  const target = event.target instanceof Element ? event.target : document.body;
   if (event.ctrlKey || event.metaKey || event.altKey || !KEYS[event.key]) return;
-  if (target.closest("input, select, textarea") || (target.closest("button, summary, a, video") && event.key === " ")) return;
-  if (target.closest("video, pre") && event.key.startsWith("Arrow")) return;
+  if (target.closest("input, select, textarea") || (target.closest("button, summary, a") && event.key === " ")) return;
   event.preventDefault();
   KEYS[event.key]();
 }

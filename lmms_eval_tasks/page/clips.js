@@ -37,14 +37,36 @@ function makeClip([place, label, asked], several) {
     stage.append(make("p", "gone", `The clip is missing: ${clipName(place)}`));
   } else {
     video = make("video");
-    Object.assign(video, { controls: true, muted: true, loop: true, playsInline: true, preload: "auto", src: address });
+    Object.assign(video, { muted: true, loop: true, playsInline: true, preload: "auto", src: address });
     video.setAttribute("aria-label", `Clip ${clipName(place)}${label ? `, ${label}` : ""}`);
     video.addEventListener("error", () => stage.replaceChildren(make("p", "gone", `Cannot be played: ${clipName(place)}`)));
     if (!matchMedia("(prefers-reduced-motion: reduce)").matches) video.autoplay = true;
+    stage.append(video);
   }
+  const transport = video ? makeTransport(video) : null;
   const caption = make("figcaption", "", label ? make("b", "", label) : null, clipName(place));
   if (several && !asked) caption.append(" · not shown to the model");
-  return { figure: make("figure", "clip", stage, caption), stage, video };
+  return { figure: make("figure", "clip", stage, transport, caption), stage, video };
+}
+
+/** Play, and where in time it is; below the clip, so that nothing covers what is drawn over it. */
+function makeTransport(video) {
+  const button = make("button", "", "Play");
+  const slider = make("input");
+  Object.assign(slider, { type: "range", min: "0", max: "1", step: "0.01", value: "0" });
+  slider.setAttribute("aria-label", "Time");
+  const told = make("span", "", "");
+  function show() {
+    slider.max = String(video.duration || 1);
+    slider.value = String(video.currentTime);
+    told.textContent = `${video.currentTime.toFixed(1)} / ${(video.duration || 0).toFixed(1)} s`;
+    button.textContent = video.paused ? "Play" : "Pause";
+  }
+  button.addEventListener("click", () => (video.paused ? video.play() : video.pause()));
+  slider.addEventListener("input", () => { video.pause(); video.currentTime = Number(slider.value); });
+  for (const event of ["loadedmetadata", "timeupdate", "seeked", "play", "pause"]) video.addEventListener(event, show);
+  show();
+  return make("div", "transport", button, slider, told);
 }
 
 /** Colour and number of each lane: a predicted one has those of the true one that it was matched with. */

@@ -17,7 +17,7 @@ from lmms_eval_tasks.utils.records import Record
 from lmms_eval_tasks.utils.responses import SavedResponses, read_responses
 from lmms_eval_tasks.utils.runs import Run, log_lines, sample_log
 from lmms_eval_tasks.utils.standing import benchmark_of
-from lmms_eval_tasks.utils.views import AnswerView, Lane, Pages, Row
+from lmms_eval_tasks.utils.views import AnswerView, ItemView, Lane, Pages, Row
 
 LONGEST_RESPONSE = 6_000
 """Characters of a response that a page holds; how many more there are is said."""
@@ -66,7 +66,7 @@ def task_block(task: str, runs: Sequence[tuple[int, Run]], shelf: ClipShelf) -> 
             _answer(found.get(item_id), saved.find(task, item_id) if saved else None, task, row, pages, strings)
             for found, saved in zip(records, said, strict=True)
         ]
-        question = row["question"] if row is not None else prompts.get(item_id, "")
+        question, options = _asked(row, view, prompts.get(item_id, ""))
         items.append(
             [
                 item_id,
@@ -74,7 +74,7 @@ def task_block(task: str, runs: Sequence[tuple[int, Run]], shelf: ClipShelf) -> 
                 [values.place(record.stratum.get(name, "")) for name, values in zip(names, strata, strict=True)],
                 record.expected,
                 strings.place(question),
-                [strings.place(option) for option in row["options"]] if row is not None else [],
+                [strings.place(option) for option in options],
                 [[shelf.place(benchmark, one.clip), one.label, int(one.asked)] for one in view.clips] if view else [],
                 list(view.frame) if view and view.frame else 0,
                 _lanes(view.lanes) if view else 0,
@@ -89,6 +89,13 @@ def task_block(task: str, runs: Sequence[tuple[int, Run]], shelf: ClipShelf) -> 
         "strings": list(strings.places),
         "items": items,
     }
+
+
+def _asked(row: Row | None, view: ItemView | None, prompt: str) -> tuple[str, Sequence[str]]:
+    """What the item asks, and its options."""
+    if row is None:
+        return prompt, ()
+    return (view.text, ()) if view and view.text is not None else (row["question"], row["options"])
 
 
 def pages_of(benchmark: str) -> Pages | None:

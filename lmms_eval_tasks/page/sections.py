@@ -77,6 +77,8 @@ def build_section(name: str, entries: Sequence[tuple[int, Run, Sequence[str]]]) 
         else [consistency_panel(shown, "members"), outcome_panel(shown), *answer_panels(shown)]
     )
     card = read_card(benchmark) if benchmark else None
+    figures = (*_standing_panels(shown, measures), *_stratum_panels(shown, measures[0]), *own)
+    said = {panel.note for panel in figures}
     return Section(
         name=name,
         title=card.title if card else "",
@@ -87,8 +89,8 @@ def build_section(name: str, entries: Sequence[tuple[int, Run, Sequence[str]]]) 
         signatures=tuple(
             (one.tag, one.name, _signature(name, run, one.records)) for one, (_, run, _) in zip(shown, entries, strict=True)
         ),
-        panels=tuple([*_standing_panels(shown, measures), *_stratum_panels(shown, measures[0]), *own]),
-        notes=tuple(standing_notes(measures)),
+        panels=figures,
+        notes=tuple(note for note in standing_notes(measures) if note not in said),
     )
 
 def _signature(name: str, run: Run, records: Sequence[Record]) -> str:
@@ -114,7 +116,7 @@ def _standing_panels(shown: Sequence[Shown], measures: Sequence[Measure]) -> lis
     for measure in measures:
         dots = [Dot.of(run.name, measure.estimate(run.parts), run.tag) for run in shown]
         bounds = measure.bounds if measure.unit != "points" else _around(measure, dots)
-        facts = [Dot(f"people, {human.split} split", human.percent, kind="people") for human in measure.people]
+        facts = [Dot("people", human.percent, kind="people") for human in measure.people]
         facts += [Dot(model.model, model.value, kind="published") for model in measure.published]
         if measure.chance is not None:
             facts.append(Dot("chance", measure.chance, kind="chance"))
@@ -133,10 +135,10 @@ def _standing_panels(shown: Sequence[Shown], measures: Sequence[Measure]) -> lis
     return panels
 
 def _around(measure: Measure, dots: Sequence[Dot]) -> tuple[float, float]:
-    """An axis around zero, in tens, that holds every value and interval."""
+    """An axis around zero, in twenties, that holds every value and interval."""
     values = [model.value for model in measure.published] + [human.percent for human in measure.people]
     values += [end for dot in dots for end in (dot.low, dot.value, dot.high) if end is not None]
-    reach = min(10.0 * -(-max([10.0, *map(abs, values)]) // 10.0), measure.bounds[1])
+    reach = min(20.0 * -(-max([20.0, *map(abs, values)]) // 20.0), measure.bounds[1])
     return -reach, reach
 
 def _stratum_panels(shown: Sequence[Shown], measure: Measure) -> list[Panel]:
@@ -146,7 +148,7 @@ def _stratum_panels(shown: Sequence[Shown], measure: Measure) -> list[Panel]:
         return []
     panels = []
     title = f"{measure.heading[0].upper()}{measure.heading[1:]}"
-    grid = next(((one, two) for at, one in enumerate(names) for two in names[at + 1 :] if _is_full(shown, one, two)), None)
+    grid = _grid(shown, names)
     maps = Markup("")
     if grid:
         rows, columns = _values(shown, grid[0]), _values(shown, grid[1])
@@ -205,9 +207,17 @@ def _columns(shown: Sequence[Shown]) -> list[str]:
 def _values(shown: Sequence[Shown], name: str) -> list[str]:
     return sorted({record.stratum[name] for run in shown for record in run.records})
 
-def _is_full(shown: Sequence[Shown], one: str, two: str) -> bool:
-    found = {(record.stratum[one], record.stratum[two]) for run in shown for record in run.records}
-    return len(found) >= FULL_GRID * len(_values(shown, one)) * len(_values(shown, two))
+def _grid(shown: Sequence[Shown], names: Sequence[str]) -> tuple[str, str] | None:
+    """The two columns of which the most combinations have items, the first ones among equals; None where few have."""
+    best, most = None, FULL_GRID
+    for at, one in enumerate(names):
+        for two in names[at + 1 :]:
+            found = {(record.stratum[one], record.stratum[two]) for run in shown for record in run.records}
+            share = len(found) / (len(_values(shown, one)) * len(_values(shown, two)))
+            if share > most or (best is None and share == most):
+                best, most = (one, two), share
+    return best
+
 
 def _within(parts: Sequence[Records], stratum: dict[str, str]) -> list[Records]:
     """The records of a stratum, part by part; parts without any are left out."""

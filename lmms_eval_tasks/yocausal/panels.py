@@ -77,13 +77,14 @@ def row_id(task: str, item_id: str) -> str:
 
 
 def item_view(task: str, record: Record, row: Row) -> ItemView:
-    """The pair's two clips."""
+    """The pair's two clips, and the caption with which a diffusion model is prompted."""
     both, forward = task != VLM_TASK, record.expected == FORWARD
     return ItemView(
         (
             Clip(row["clip"], "forward", both or forward),
             Clip(row["clip_backward"], "reversed", both or not forward),
-        )
+        ),
+        text=(row["caption"] or "No caption.") if both else None,
     )
 
 
@@ -93,7 +94,12 @@ def answer_view(task: str, record: Record, row: Row, response: str) -> AnswerVie
         credit = record.fields.get("human_credit")
         return AnswerView({"credit by the protocol for people": "none" if credit is None else f"{credit:g}"})
     loss = record.fields.get("loss") or {}
-    facts = {f"loss {side}": f"{loss[side]:.6g}" for side in ("forward", "backward") if loss.get(side) is not None}
+    facts = {f"loss {side}": _number(loss[side]) for side in ("forward", "backward") if loss.get(side) is not None}
     if reason := record.fields.get("reason"):
         facts["why unscored"] = str(reason)
     return AnswerView(facts)
+
+
+def _number(loss: float | str) -> str:
+    """A loss; one that is not finite is logged as text."""
+    return loss if isinstance(loss, str) else f"{loss:.6g}"
