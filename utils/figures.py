@@ -89,7 +89,8 @@ def dot_plot(caption: str, dots: Sequence[Dot], bounds: Bounds, rule: float | No
     across = Markup('<i class="rule" style="left:{}"></i>').format(_at(rule, bounds)) if rule is not None else ""
     lines = Markup("").join(_dot_line(dot, bounds, across) for dot in dots)
     ticks = Markup("").join(
-        Markup('<i class="tick" style="left:{}">{}</i>').format(_at(tick, bounds), f"{tick:g}") for tick in _ticks(bounds)
+        Markup('<i class="tick" style="left:{}">{}</i>').format(_at(tick, bounds), f"{tick:g}")
+        for tick in _ticks(bounds)
     )
     return Markup(
         '<table class="plot dots"><caption class="unseen">{}</caption><tbody>{}</tbody>'
@@ -168,19 +169,18 @@ def count_table(caption: str, corner: str, rows: Mapping[str, Mapping[str, int]]
     body = Markup("")
     for row, counts in rows.items():
         total = sum(counts.values())
-        cells = Markup("").join(
-            Markup('<td style="--share:{}" class="{}">{}</td>').format(
-                f"{counts.get(name, 0) / total if total else 0:.3f}",
-                f"{'full' if total and counts.get(name, 0) / total > 0.55 else 'faint'}{' same' if name == row else ''}",
-                counts.get(name, 0) or "·",
-            )
-            for name in columns
-        )
+        cells = Markup("").join(_count_cell(counts.get(name, 0), total, name == row) for name in columns)
         body += Markup('<tr><th scope="row">{}</th>{}<td class="all">{}</td></tr>').format(row, cells, f"{total:,}")
     return Markup(
         '<div class="scroll"><table class="heat counts"><caption class="unseen">{}</caption>'
         '<thead><tr><th class="corner">{}</th>{}</tr></thead><tbody>{}</tbody></table></div>'
     ).format(caption, corner, head, body)
+
+
+def _count_cell(count: int, total: int, same: bool) -> Markup:
+    share = count / total if total else 0.0
+    kind = f"{'full' if share > 0.55 else 'faint'}{' same' if same else ''}"
+    return Markup('<td style="--share:{}" class="{}">{}</td>').format(f"{share:.3f}", kind, count or "·")
 
 
 def share_plot(caption: str, bars: Sequence[Bar], parts: Sequence[str]) -> Markup:

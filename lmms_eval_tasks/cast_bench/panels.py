@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from collections import Counter
+from collections.abc import Sequence
 
 from lmms_eval_tasks.cast_bench.exhibit import lanes_of, predicted_lanes
 from lmms_eval_tasks.cast_bench.metrics import aggregate

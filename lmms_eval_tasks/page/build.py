@@ -57,7 +57,11 @@ def build_page(runs: Sequence[Run], only: str = "", clips: Clips = Clips.auto) -
     script = "\n".join(_read(name) for name in SCRIPTS)
     folder = Path(__file__).parent
     environment = Environment(
-        loader=FileSystemLoader(folder), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=FileSystemLoader(folder),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     about = {
         "runs": [[tag_of(place), run.name] for place, run in enumerate(runs)],

@@ -147,7 +147,7 @@ function makeTimeline(lanes, video) {
           video.currentTime = (length() * (event.clientX - area.left)) / area.width;
         });
       }
-      const name = make("span", "name", `${number} ${lane[0] || "no name"}${kind === "predicted" ? " (predicted)" : ""}`);
+      const name = make("span", "name", `${number} ${lane[0] || "no name"}${kind === "predicted" ? ", predicted" : ""}`);
       name.title = name.textContent;
       const row = make("div", `lane ${kind}`, name, time);
       row.style.setProperty("--hue", hue);

@@ -114,7 +114,7 @@ def _rows(benchmark: str, task: str, pages: Pages | None, sample: bool) -> tuple
     if facts.sample != sample:
         kinds = ("the benchmark's own data", "sample data")
         return {}, (
-            f"Questions and clips are not at hand: the run is of {kinds[sample]}, but {kinds[facts.sample]} is prepared."
+            f"Questions and clips are not at hand: the run is of {kinds[sample]}, {kinds[facts.sample]} is prepared."
         )
     return {row["item_id"]: row for row in table.to_pylist()}, ""
 

@@ -27,6 +27,7 @@ MOST_VALUES = 24
 FULL_GRID = 0.6
 """Share of two columns' combinations that must have items for a heat map of both."""
 
+
 @dataclass(frozen=True)
 class Section:
     """One task or group of the page.
@@ -53,10 +54,12 @@ class Section:
     panels: tuple[Panel, ...]
     notes: tuple[str, ...]
 
+
 def tag_of(place: int) -> str:
     """A run's letter on the page: A to Z, then A1 …"""
     turn, letter = divmod(place, len(ascii_uppercase))
     return ascii_uppercase[letter] + (str(turn) if turn else "")
+
 
 def build_section(name: str, entries: Sequence[tuple[int, Run, Sequence[str]]]) -> Section:
     """The section of a task or group.
@@ -87,11 +90,13 @@ def build_section(name: str, entries: Sequence[tuple[int, Run, Sequence[str]]]) 
         headings=tuple(column.heading for column in columns),
         scores=tuple((run.tag, run.name, tuple(column.cell(run.parts) for column in columns)) for run in shown),
         signatures=tuple(
-            (one.tag, one.name, _signature(name, run, one.records)) for one, (_, run, _) in zip(shown, entries, strict=True)
+            (one.tag, one.name, _signature(name, run, one.records))
+            for one, (_, run, _) in zip(shown, entries, strict=True)
         ),
         panels=figures,
         notes=tuple(note for note in standing_notes(measures) if note not in said),
     )
+
 
 def _signature(name: str, run: Run, records: Sequence[Record]) -> str:
     """What a run's scores stand on, in one line."""
@@ -105,10 +110,12 @@ def _signature(name: str, run: Run, records: Sequence[Record]) -> str:
         parts.append(f"{field.replace('_', ' ')} {first_names(values, 3)}" if values else "")
     return "; ".join([*filter(None, parts), "95% intervals over groups, 10,000 draws, seed 0"])
 
+
 def _told(value: Any) -> str:
     if isinstance(value, dict):
         return " ".join(str(part) for part in value.values() if part)
     return str(value)
+
 
 def _standing_panels(shown: Sequence[Shown], measures: Sequence[Measure]) -> list[Panel]:
     """Each score beside chance, people and published models, best first."""
@@ -134,12 +141,14 @@ def _standing_panels(shown: Sequence[Shown], measures: Sequence[Measure]) -> lis
         )
     return panels
 
+
 def _around(measure: Measure, dots: Sequence[Dot]) -> tuple[float, float]:
     """An axis around zero, in twenties, that holds every value and interval."""
     values = [model.value for model in measure.published] + [human.percent for human in measure.people]
     values += [end for dot in dots for end in (dot.low, dot.value, dot.high) if end is not None]
     reach = min(20.0 * -(-max([20.0, *map(abs, values)]) // 20.0), measure.bounds[1])
     return -reach, reach
+
 
 def _stratum_panels(shown: Sequence[Shown], measure: Measure) -> list[Panel]:
     """The leading score by stratum: a heat map, and dots with intervals."""
@@ -193,8 +202,10 @@ def _stratum_panels(shown: Sequence[Shown], measure: Measure) -> list[Panel]:
         )
     return panels
 
+
 def _groups_note() -> str:
     return "The small number is how many pairs, clips or questions a cell stands on; few of them say little."
+
 
 def _columns(shown: Sequence[Shown]) -> list[str]:
     """Stratum columns that every record has and that divide the items into some parts, but not into very many."""
@@ -204,8 +215,10 @@ def _columns(shown: Sequence[Shown]) -> list[str]:
     common = [name for name in records[0].stratum if all(name in record.stratum for record in records)]
     return [name for name in common if 2 <= len(_values(shown, name)) <= MOST_VALUES]
 
+
 def _values(shown: Sequence[Shown], name: str) -> list[str]:
     return sorted({record.stratum[name] for run in shown for record in run.records})
+
 
 def _grid(shown: Sequence[Shown], names: Sequence[str]) -> tuple[str, str] | None:
     """The two columns of which the most combinations have items, the first ones among equals; None where few have."""
@@ -227,6 +240,6 @@ def _within(parts: Sequence[Records], stratum: dict[str, str]) -> list[Records]:
     ]
     return [part for part in kept if part]
 
+
 def _plain(value: str) -> str:
     return value.replace("_", " ")
-
