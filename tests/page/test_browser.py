@@ -183,14 +183,19 @@ def test_boxes_sit_on_the_objects(page: Page) -> None:
 
 
 def check_object(picture: np.ndarray, box: np.ndarray, hue: float) -> None:
-    """Most of what has the object's colour near the box lies in it, and fills much of it."""
+    """What has the object's colour in the box and near it lies in the box, about its middle, and fills much of it."""
     x1, y1, x2, y2 = (round(float(side)) for side in box)
-    alike = is_hue(picture, hue)
-    margin = 6
-    near = alike[max(y1 - margin, 0) : y2 + margin, max(x1 - margin, 0) : x2 + margin].sum()
-    inside = alike[y1 : y2 + 1, x1 : x2 + 1].sum()
-    assert inside > 0.35 * (x2 - x1) * (y2 - y1), (box, hue, inside)
-    assert inside > 0.85 * near, (box, hue, inside, near)
+    margin, blur = 5, 1  # A clip holds colours at half of its size.
+    left, top = max(x1 - margin, 0), max(y1 - margin, 0)
+    alike = is_hue(picture, hue)[top : y2 + margin, left : x2 + margin]
+    rows, columns = np.nonzero(alike)
+    rows, columns = rows + top, columns + left
+    inside = (abs(rows - (y1 + y2) / 2) <= (y2 - y1) / 2 + blur) & (
+        abs(columns - (x1 + x2) / 2) <= (x2 - x1) / 2 + blur
+    )
+    assert inside.sum() > 0.4 * (x2 - x1) * (y2 - y1), (box, hue)
+    assert inside.mean() > 0.9, (box, hue)
+    assert abs(columns.mean() - (x1 + x2) / 2) < 1.5 and abs(rows.mean() - (y1 + y2) / 2) < 1.5, (box, hue)
 
 
 def is_hue(picture: np.ndarray, hue: float) -> np.ndarray:
@@ -239,8 +244,8 @@ def test_what_a_model_says_is_text(driver: Any, sample_home: Path, tmp_path: Pat
     )
     write_page([read_run(run)], tmp_path / "report.html")
     page = Page(driver, tmp_path / "report.html")
-    said = page.run("return document.querySelector('.answer pre').textContent")
-    assert said.replace("�", "\ud800") == HOSTILE
+    said = page.run("return JSON.stringify(document.querySelector('.answer pre').textContent)")
+    assert json.loads(said) == HOSTILE
     assert page.run("return window.owned === undefined && document.images.length === 0")
     assert page.complaints == []
 
