@@ -267,6 +267,12 @@ def scatter_plot(
     )  # fmt: skip
 
 
+def around_zero(values: Sequence[float], most: float) -> Bounds:
+    """An axis around zero, in twenties, that holds all values, and no more than `most` to either side."""
+    reach = min(20.0 * -(-max([20.0, *map(abs, values)]) // 20.0), most)
+    return -reach, reach
+
+
 def _share(value: float, bounds: Bounds) -> float:
     low, high = bounds
     return min(max((value - low) / (high - low), 0.0), 1.0)

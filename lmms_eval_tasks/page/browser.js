@@ -144,12 +144,16 @@ const KEYS = {
   f: nextFailure, n: nextFailure, " ": play, ",": () => seek(-1), ".": () => seek(1),
 };
 
+// In the list itself, as in any list.
+const LIST_KEYS = { ArrowDown: KEYS.j, ArrowUp: KEYS.k };
+
 function pressed(event) {
   const target = event.target instanceof Element ? event.target : document.body;
-  if (event.ctrlKey || event.metaKey || event.altKey || !KEYS[event.key]) return;
+  const act = KEYS[event.key] || (target === list && LIST_KEYS[event.key]);
+  if (event.ctrlKey || event.metaKey || event.altKey || !act) return;
   if (target.closest("input, select, textarea") || (target.closest("button, summary, a") && event.key === " ")) return;
   event.preventDefault();
-  KEYS[event.key]();
+  act();
 }
 
 function start() {

@@ -13,7 +13,7 @@ from lmms_eval_tasks.page.items import pages_of
 from lmms_eval_tasks.report import columns_of
 from lmms_eval_tasks.utils.card import read_card
 from lmms_eval_tasks.utils.columns import Records
-from lmms_eval_tasks.utils.figures import Dot, chip, dot_plot, heat_map
+from lmms_eval_tasks.utils.figures import Dot, around_zero, chip, dot_plot, heat_map
 from lmms_eval_tasks.utils.panels import Panel, Shown, answer_panels, consistency_panel, outcome_panel
 from lmms_eval_tasks.utils.records import Record
 from lmms_eval_tasks.utils.runs import Run
@@ -26,6 +26,8 @@ MOST_VALUES = 24
 """A stratum column with more values than this is left to the item browser."""
 FULL_GRID = 0.6
 """Share of two columns' combinations that must have items for a heat map of both."""
+
+GROUPS_NOTE = "The small number is how many pairs, clips or questions a cell stands on; few of them say little."
 
 
 @dataclass(frozen=True)
@@ -122,7 +124,7 @@ def _standing_panels(shown: Sequence[Shown], measures: Sequence[Measure]) -> lis
     panels = []
     for measure in measures:
         dots = [Dot.of(run.name, measure.estimate(run.parts), run.tag) for run in shown]
-        bounds = measure.bounds if measure.unit != "points" else _around(measure, dots)
+        bounds = _axis(measure, dots)
         facts = [Dot("people", human.percent, kind="people") for human in measure.people]
         facts += [Dot(model.model, model.value, kind="published") for model in measure.published]
         if measure.chance is not None:
@@ -142,12 +144,13 @@ def _standing_panels(shown: Sequence[Shown], measures: Sequence[Measure]) -> lis
     return panels
 
 
-def _around(measure: Measure, dots: Sequence[Dot]) -> tuple[float, float]:
-    """An axis around zero, in twenties, that holds every value and interval."""
+def _axis(measure: Measure, dots: Sequence[Dot]) -> tuple[float, float]:
+    """A measure's whole range, or for a difference what holds every value and interval."""
+    if measure.bounds[0] >= 0:
+        return measure.bounds
     values = [model.value for model in measure.published] + [human.percent for human in measure.people]
     values += [end for dot in dots for end in (dot.low, dot.value, dot.high) if end is not None]
-    reach = min(20.0 * -(-max([20.0, *map(abs, values)]) // 20.0), measure.bounds[1])
-    return -reach, reach
+    return around_zero(values, measure.bounds[1])
 
 
 def _stratum_panels(shown: Sequence[Shown], measure: Measure) -> list[Panel]:
@@ -167,14 +170,19 @@ def _stratum_panels(shown: Sequence[Shown], measure: Measure) -> list[Panel]:
                 for row in rows
                 for column in columns
             }
-            maps += Markup("<h4>{}{}</h4>").format(chip(run.tag), run.name) + heat_map(
-                f"{measure.heading} of {run.name} by {grid[0]} and {grid[1]}",
-                [_plain(row) for row in rows],
-                [_plain(column) for column in columns],
-                {(_plain(row), _plain(column)): found for (row, column), found in cells.items()},
-                measure.bounds,
+            maps += Markup("<div><h4>{}{}</h4>{}</div>").format(
+                chip(run.tag),
+                run.name,
+                heat_map(
+                    f"{measure.heading} of {run.name} by {grid[0]} and {grid[1]}",
+                    [_plain(row) for row in rows],
+                    [_plain(column) for column in columns],
+                    {(_plain(row), _plain(column)): found for (row, column), found in cells.items()},
+                    measure.bounds,
+                ),
             )
-        panels.append(Panel(f"{title} by {grid[0]} and {grid[1]}", maps, _groups_note()))
+        maps = Markup('<div class="maps">{}</div>').format(maps)
+        panels.append(Panel(f"{title} by {grid[0]} and {grid[1]}", maps, GROUPS_NOTE))
     else:
         column = max(names, key=lambda name: len(_values(shown, name)))
         found = {
@@ -189,22 +197,18 @@ def _stratum_panels(shown: Sequence[Shown], measure: Measure) -> list[Panel]:
             found,
             measure.bounds,
         )
-        panels.append(Panel(f"{title} by {column} and run", table, _groups_note()))
+        panels.append(Panel(f"{title} by {column} and run", table, GROUPS_NOTE))
     for name in names:
         dots: list[Dot] = []
         for value in _values(shown, name):
             for run in shown:
                 dot = Dot.of(_plain(value), measure.estimate(_within(run.parts, {name: value})), run.tag)
                 dots.append(replace(dot, label=_plain(value) if run is shown[0] else ""))
-        bounds = measure.bounds if measure.unit != "points" else _around(measure, dots)
+        bounds = _axis(measure, dots)
         panels.append(
             Panel(f"{title} by {name}", dot_plot(f"{measure.heading} by {name}", dots, bounds, measure.chance))
         )
     return panels
-
-
-def _groups_note() -> str:
-    return "The small number is how many pairs, clips or questions a cell stands on; few of them say little."
 
 
 def _columns(shown: Sequence[Shown]) -> list[str]:

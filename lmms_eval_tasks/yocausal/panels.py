@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lmms_eval_tasks.utils.figures import Bar, Point, scatter_plot, share_plot
+from lmms_eval_tasks.utils.figures import Bar, Point, around_zero, scatter_plot, share_plot
 from lmms_eval_tasks.utils.panels import Panel, Shown, answer_panels, consistency_panel, outcome_panel
 from lmms_eval_tasks.utils.records import Record
 from lmms_eval_tasks.utils.views import AnswerView, Clip, ItemView, Row
@@ -14,7 +14,6 @@ from lmms_eval_tasks.yocausal.table import SPLIT
 
 VLM_TASK = "yocausal_vlm"
 WINNERS = ("forward", "backward", "tie", "non-finite", "unscored")
-RSI_AXIS, CCI_AXIS = (0.0, 100.0), (-40.0, 40.0)
 
 
 def panels(task: str, runs: Sequence[Shown]) -> list[Panel]:
@@ -41,8 +40,8 @@ def _plane(task: str, runs: Sequence[Shown]) -> list[Panel]:
     figure = scatter_plot(
         "RSI and CCI of the runs, of published models and of people",
         points,
-        ("RSI, %", RSI_AXIS),
-        ("CCI, percentage points", CCI_AXIS),
+        ("RSI, %", rsi.bounds),
+        ("CCI, percentage points", around_zero([point.y for point in points], cci.bounds[1])),
         (rsi.chance or 0.0, cci.chance or 0.0),
     )
     note = (

@@ -19,6 +19,9 @@ from lmms_eval_tasks.utils.runs import read_run
 
 pytestmark = pytest.mark.browser
 
+RIGHT, LEFT, DOWN = "\ue014", "\ue012", "\ue015"
+KEYS = (("j", 1), (RIGHT, 2), ("k", 1), (LEFT, 0), (LEFT, 0), (DOWN, 1), ("k", 0))
+"""Keys in turn, and the place in the list to which each leads."""
 HUES = {"red": 0, "yellow": 50, "green": 118, "cyan": 185, "blue": 228, "pink": 312}
 """Degrees on the colour wheel of the sample world's objects."""
 
@@ -90,7 +93,7 @@ def test_keys_move_through_the_list(page: Page, sample_runs: tuple[Path, Path]) 
     ids = [record.item_id for record in records]
     page.choose("#task", "causalvqa_debug_paired")
     assert page.item == ids[0]
-    for keys, place in (("j", 1), ("\ue014", 2), ("k", 1), ("\ue012", 0), ("\ue012", 0)):
+    for keys, place in KEYS:
         page.press(keys)
         assert page.item == ids[place]
     failed = [place for place, record in enumerate(records) if record.outcome in (Outcome.WRONG, Outcome.UNPARSED)]

@@ -129,6 +129,14 @@ def test_names_cannot_write_markup(tmp_path: Path) -> None:
     assert "<b onload" not in page and "&lt;b onload=x&gt;&amp;" in page
 
 
+def test_a_run_card_is_shown_as_it_is(tmp_path: Path) -> None:
+    run = read_run(write_run(tmp_path / "m", strong()))
+    assert 'id="cards"' not in build_page([run])
+    object.__setattr__(run, "card", {"model": {"revision": "<abc>"}, "data": {"rows": 120}})
+    page = build_page([run])
+    assert "<dt>revision</dt><dd>&lt;abc&gt;</dd>" in page and "<dt>rows</dt><dd>120</dd>" in page
+
+
 def test_other_line_separators_end_no_line_of_a_log(sample_home: Path, tmp_path: Path) -> None:
     run = write_sample_run(tmp_path / "m", ["causalvqa_debug_paired"], lambda task, doc: "A\u2028\u0085B")
     (log,) = run.glob("*_samples_*")
