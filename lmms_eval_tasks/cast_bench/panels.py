@@ -78,9 +78,10 @@ def row_id(task: str, item_id: str) -> str:
 
 
 def item_view(task: str, record: Record, row: Row) -> ItemView:
-    """The clip and the true evidence."""
+    """The clip and the true evidence; the task without options shows none."""
     frame = (row["width"], row["height"]) if row["width"] and row["height"] else None
-    return ItemView((Clip(row["clip"]),), frame, lanes_of(read_truth(row["evidence"])))
+    text = row["question"] if is_open(task) else None
+    return ItemView((Clip(row["clip"]),), frame, lanes_of(read_truth(row["evidence"])), text)
 
 
 def answer_view(task: str, record: Record, row: Row, response: str) -> AnswerView:
@@ -104,6 +105,6 @@ def answer_view(task: str, record: Record, row: Row, response: str) -> AnswerVie
 def _judged(record: Record) -> dict[str, str]:
     scores = record.fields.get("scores") or {}
     facts = {name.replace("_", " "): f"{value:g} of 10" for name, value in scores.items()}
-    if said := record.fields.get("explanation") or record.fields.get("reason"):
+    if said := record.fields.get("explanation"):
         facts["judge"] = str(said)
     return facts

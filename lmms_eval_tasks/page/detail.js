@@ -41,7 +41,7 @@ function makeTags({ item, block }) {
 
 function makeQuestion(entry) {
   const { item, block } = entry;
-  const fromLog = Boolean(block.note);
+  const fromLog = Boolean(block.note) && !item[OPTIONS].length;
   const question = make("p", `question${fromLog ? " prompt" : ""}`, block.strings[item[QUESTION]] || "The question is not at hand.");
   const right = make("div", "", question);
   if (item[OPTIONS].length) {

@@ -18,6 +18,7 @@ from lmms_eval_tasks.utils.responses import SavedResponses, read_responses
 from lmms_eval_tasks.utils.runs import Run, log_lines, sample_log
 from lmms_eval_tasks.utils.standing import benchmark_of
 from lmms_eval_tasks.utils.views import AnswerView, ItemView, Lane, Pages, Row
+from lmms_eval_tasks.utils.wording import first_names
 
 LONGEST_RESPONSE = 6_000
 """Characters of a response that a page holds; how many more there are is said."""
@@ -51,10 +52,13 @@ def task_block(task: str, runs: Sequence[tuple[int, Run]], shelf: ClipShelf) -> 
     rows, note = _rows(benchmark, task, pages, runs[0][1].sample)
     records = [{record.item_id: record for record in run.records[task]} for _, run in runs]
     said = [_responses(run, task) for _, run in runs]
-    prompts = {} if rows else _prompts(runs[0][1], task)
     strings, groups = Strings(), Strings()
     first = {item_id: record for found in reversed(records) for item_id, record in found.items()}
     ordered = dict.fromkeys(item_id for found in records for item_id in found)
+    absent = [item_id for item_id in ordered if pages and rows and pages.row_id(task, item_id) not in rows]
+    if absent:
+        note = f"Questions and clips of {len(absent):,} items are not in the prepared data: {first_names(absent)}."
+    prompts = _prompts([run for _, run in runs], task) if note else {}
     names = list(dict.fromkeys(name for item_id in ordered for name in first[item_id].stratum))
     strata = [Strings() for _ in names]
     items = []
@@ -126,13 +130,14 @@ def _responses(run: Run, task: str) -> SavedResponses | None:
         return None  # A log without responses still has its records.
 
 
-def _prompts(run: Run, task: str) -> dict[str, str]:
-    """The prompt of each item, as the sample log has it."""
+def _prompts(runs: Sequence[Run], task: str) -> dict[str, str]:
+    """The prompt of each item, as the sample logs have it."""
     found = {}
-    for line in log_lines(sample_log(run.path, task)):
-        value = json.loads(line)
-        if isinstance(value.get("input"), str):
-            found[value["record"]["item_id"]] = value["input"]
+    for run in runs:
+        for line in log_lines(sample_log(run.path, task)):
+            value = json.loads(line)
+            if isinstance(value.get("input"), str):
+                found[value["record"]["item_id"]] = value["input"]
     return found
 
 
@@ -145,6 +150,9 @@ def _answer(
     view = AnswerView()
     if pages is not None and row is not None:
         view = pages.answer_view(task, record, row, response or "")
+    facts = dict(view.facts)
+    if reason := record.fields.get("reason") or record.fields.get("answer_reason"):
+        facts["why"] = str(reason)
     text = response
     if text is not None and len(text) > LONGEST_RESPONSE:
         text = f"{text[:LONGEST_RESPONSE]}\n… and {len(text) - LONGEST_RESPONSE:,} more characters in the sample log"
@@ -152,7 +160,7 @@ def _answer(
         OUTCOMES.index(record.outcome.value),
         record.answered,
         -1 if text is None else strings.place(text),
-        dict(view.facts) or 0,
+        facts or 0,
         _lanes(view.lanes),
         [list(match) for match in view.matches],
     ]

@@ -93,12 +93,4 @@ def answer_view(task: str, record: Record, row: Row, response: str) -> AnswerVie
         credit = record.fields.get("human_credit")
         return AnswerView({"credit by the protocol for people": "none" if credit is None else f"{credit:g}"})
     loss = record.fields.get("loss") or {}
-    facts = {f"loss {side}": _number(loss[side]) for side in ("forward", "backward") if loss.get(side) is not None}
-    if reason := record.fields.get("reason"):
-        facts["why unscored"] = str(reason)
-    return AnswerView(facts)
-
-
-def _number(loss: float | str) -> str:
-    """A loss; one that is not finite is logged as text."""
-    return loss if isinstance(loss, str) else f"{loss:.6g}"
+    return AnswerView({f"loss {side}": f"{value:.6g}" for side, value in loss.items()})

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from logged_runs import strong, write_run
 from sample_runs import evidence, write_sample_run
 from typer.testing import CliRunner
 
+from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS
 from lmms_eval_tasks.cli import app
 from lmms_eval_tasks.page import clips as page_clips
 from lmms_eval_tasks.page.build import build_page
@@ -20,7 +23,10 @@ from lmms_eval_tasks.page.clips import Clips
 from lmms_eval_tasks.page.items import LONGEST_RESPONSE, as_json
 from lmms_eval_tasks.page.sections import tag_of
 from lmms_eval_tasks.utils.card import benchmarks
+from lmms_eval_tasks.utils.denoising import DenoisingResponse, Directed
+from lmms_eval_tasks.utils.panels import OUTCOMES
 from lmms_eval_tasks.utils.problems import InputError
+from lmms_eval_tasks.utils.records import NOT_ASKED
 from lmms_eval_tasks.utils.runs import read_run
 from lmms_eval_tasks.utils.views import Pages
 
@@ -82,6 +88,57 @@ def test_a_run_of_real_data_is_not_joined_with_sample_data(sample_home: Path, tm
     found = block(page, "causalvqa_debug_paired")
     assert found["note"].endswith("the run is of the benchmark's own data, sample data is prepared.")
     assert len(found["items"]) == 120 and found["items"][0][9][0][2] == -1
+
+
+def test_items_that_the_prepared_data_lacks_are_counted(sample_runs: tuple[Path, Path], tmp_path: Path) -> None:
+    def rename(line: str) -> str:
+        return line.replace('"item_id": "1_0"', '"item_id": "1_7"')
+
+    copy = tmp_path / "copy"
+    shutil.copytree(sample_runs[0], copy)
+    (log,) = copy.glob("*_samples_causalvqa_debug_paired.jsonl")
+    log.write_text(rename(log.read_text(encoding="utf-8")), encoding="utf-8")
+    found = block(build_page([read_run(copy)], "causalvqa_debug_paired"), "causalvqa_debug_paired")
+    assert found["note"] == "Questions and clips of 1 items are not in the prepared data: 1_7."
+    assert [len(item[6]) for item in found["items"][:2]] == [0, 1]
+    assert found["strings"][found["items"][0][4]]
+
+
+def test_graded_answers_show_what_the_judge_said(sample_home: Path, tmp_path: Path) -> None:
+    run = write_sample_run(tmp_path / "m", ["cast_bench"], lambda task, doc: "It was pushed.")
+    (log,), (results,) = run.glob("*_samples_*"), run.glob("*_results.json")
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    for line in lines:
+        scores = dict.fromkeys(DIMENSIONS, 7.0)
+        line["record"].update(expected="The red ball hit it.", answered="It was pushed.", outcome="correct")
+        line["record"]["fields"] = {"scores": scores, "explanation": "Fair.", "judge": {"model": "j"}, "reason": None}
+    log.with_name("20261121_samples_cast_bench_open.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    results.write_text(results.read_text().replace('"cast_bench"', '"cast_bench_open"'))
+    page = build_page([read_run(run)])
+    found = block(page, "cast_bench_open")
+    first = found["items"][0]
+    assert first[3] == "The red ball hit it." and first[5] == [] and len(first[6]) == 1
+    assert first[9][0][3]["judge"] == "Fair." and first[9][0][3]["answer correctness"] == "7 of 10"
+    assert "Judge 0-10" in page and "Accuracy against grounding" not in page
+
+
+def test_an_unscored_item_says_why(sample_home: Path, tmp_path: Path) -> None:
+    run = write_sample_run(tmp_path / "m", ["yocausal_vlm", "causalvqa_debug_paired"], lambda task, doc: NOT_ASKED)
+    page = build_page([read_run(run)])
+    for task in ("yocausal_vlm", "causalvqa_debug_paired"):
+        answers = [item[9][0] for item in block(page, task)["items"]]
+        assert all(answer[0] == OUTCOMES.index("unscored") and answer[3]["why"] == "no clip" for answer in answers)
+
+
+def test_losses_that_are_no_numbers_are_shown(sample_home: Path, tmp_path: Path) -> None:
+    def answer(task: str, doc: Any) -> str:
+        loss = Directed[float](forward=math.nan, backward=1.25)
+        nothing = Directed[list[list[float]]](forward=[], backward=[])
+        return DenoisingResponse(item_id=doc["item_id"], loss=loss, losses=nothing).to_json()
+
+    page = build_page([read_run(write_sample_run(tmp_path / "m", ["yocausal"], answer))])
+    first = block(page, "yocausal")["items"][0]
+    assert first[9][0][3] == {"loss forward": "nan", "loss backward": "1.25"}
 
 
 def test_a_task_of_no_benchmark_of_ours_is_shown(tmp_path: Path) -> None:
