@@ -44,6 +44,8 @@ def build_page(runs: Sequence[Run], only: str = "", clips: Clips = Clips.auto) -
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     entries = entries_of(runs, only)
+    holding = {id(run) for held in entries.values() for run, _ in held}
+    runs = [run for run in runs if id(run) in holding]
     places = {id(run): place for place, run in enumerate(runs)}
     shelf = ClipShelf()
     sections = [

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
 from string import ascii_uppercase
 from typing import Any
 
@@ -11,7 +13,7 @@ from markupsafe import Markup
 
 from lmms_eval_tasks.page.items import pages_of
 from lmms_eval_tasks.report import columns_of
-from lmms_eval_tasks.utils.card import read_card
+from lmms_eval_tasks.utils.card import Card, read_card
 from lmms_eval_tasks.utils.columns import Records
 from lmms_eval_tasks.utils.figures import Dot, around_zero, chip, dot_plot, heat_map
 from lmms_eval_tasks.utils.panels import Panel, Shown, answer_panels, consistency_panel, outcome_panel
@@ -82,7 +84,8 @@ def build_section(name: str, entries: Sequence[tuple[int, Run, Sequence[str]]]) 
         else [consistency_panel(shown, "members"), outcome_panel(shown), *answer_panels(shown)]
     )
     card = read_card(benchmark) if benchmark else None
-    figures = (*_standing_panels(shown, measures), *_stratum_panels(shown, measures[0]), *own)
+    strata = _Strata(shown, _stated_order(card) if card else {})
+    figures = (*_standing_panels(shown, measures), *_stratum_panels(strata, measures[0]), *own)
     said = {panel.note for panel in figures}
     return Section(
         name=name,
@@ -153,87 +156,94 @@ def _axis(measure: Measure, dots: Sequence[Dot]) -> tuple[float, float]:
     return around_zero(values, measure.bounds[1])
 
 
-def _stratum_panels(shown: Sequence[Shown], measure: Measure) -> list[Panel]:
-    """The leading score by stratum: a heat map, and dots with intervals."""
-    names = _columns(shown)
-    if not names:
-        return []
-    panels = []
-    title = f"{measure.heading[0].upper()}{measure.heading[1:]}"
-    grid = _grid(shown, names)
-    maps = Markup("")
-    if grid:
-        rows, columns = _values(shown, grid[0]), _values(shown, grid[1])
-        for run in shown:
-            cells = {
-                (row, column): measure.estimate(_within(run.parts, {grid[0]: row, grid[1]: column}))
-                for row in rows
-                for column in columns
-            }
-            maps += Markup("<div><h4>{}{}</h4>{}</div>").format(
-                chip(run.tag),
-                run.name,
-                heat_map(
-                    f"{measure.heading} of {run.name} by {grid[0]} and {grid[1]}",
-                    [_plain(row) for row in rows],
-                    [_plain(column) for column in columns],
-                    {(_plain(row), _plain(column)): found for (row, column), found in cells.items()},
-                    measure.bounds,
-                ),
-            )
-        maps = Markup('<div class="maps">{}</div>').format(maps)
-        panels.append(Panel(f"{title} by {grid[0]} and {grid[1]}", maps, GROUPS_NOTE))
-    else:
-        column = max(names, key=lambda name: len(_values(shown, name)))
-        found = {
-            (_plain(value), run.tag): measure.estimate(_within(run.parts, {column: value}))
-            for value in _values(shown, column)
-            for run in shown
-        }
-        table = heat_map(
-            f"{measure.heading} by {column} and run",
-            [_plain(value) for value in _values(shown, column)],
-            [run.tag for run in shown],
-            found,
-            measure.bounds,
-        )
-        panels.append(Panel(f"{title} by {column} and run", table, GROUPS_NOTE))
-    for name in names:
-        dots: list[Dot] = []
-        for value in _values(shown, name):
-            for run in shown:
-                dot = Dot.of(_plain(value), measure.estimate(_within(run.parts, {name: value})), run.tag)
-                dots.append(replace(dot, label=_plain(value) if run is shown[0] else ""))
-        bounds = _axis(measure, dots)
-        panels.append(
-            Panel(f"{title} by {name}", dot_plot(f"{measure.heading} by {name}", dots, bounds, measure.chance))
-        )
-    return panels
+@dataclass(frozen=True)
+class _Strata:
+    """The runs of a section, broken down; `order` holds the values of a column in the order that the card states."""
 
+    runs: Sequence[Shown]
+    order: Mapping[str, Sequence[str]]
 
-def _columns(shown: Sequence[Shown]) -> list[str]:
-    """Stratum columns that every record has and that divide the items into some parts, but not into very many."""
-    records = [record for run in shown for record in run.records]
-    if not records:
-        return []
-    common = [name for name in records[0].stratum if all(name in record.stratum for record in records)]
-    return [name for name in common if 2 <= len(_values(shown, name)) <= MOST_VALUES]
+    @cached_property
+    def records(self) -> list[Record]:
+        return [record for run in self.runs for record in run.records]
 
+    @cached_property
+    def columns(self) -> list[str]:
+        """Columns that every record has and that divide the items into some parts, but not into very many."""
+        common = [name for name in self.records[0].stratum if all(name in one.stratum for one in self.records)]
+        return [name for name in common if 2 <= len(self.values(name)) <= MOST_VALUES]
 
-def _values(shown: Sequence[Shown], name: str) -> list[str]:
-    return sorted({record.stratum[name] for run in shown for record in run.records})
+    def values(self, column: str) -> list[str]:
+        """The values of a column, those that the card does not state last."""
+        stated = list(self.order.get(column, ()))
+        found = {record.stratum[column] for record in self.records}
+        return [value for value in stated if value in found] + sorted(found - set(stated))
 
-
-def _grid(shown: Sequence[Shown], names: Sequence[str]) -> tuple[str, str] | None:
-    """The two columns of which the most combinations have items, the first ones among equals; None where few have."""
-    best, most = None, FULL_GRID
-    for at, one in enumerate(names):
-        for two in names[at + 1 :]:
-            found = {(record.stratum[one], record.stratum[two]) for run in shown for record in run.records}
-            share = len(found) / (len(_values(shown, one)) * len(_values(shown, two)))
+    @cached_property
+    def grid(self) -> tuple[str, str] | None:
+        """The two columns of which the most combinations have items, the first among equals; None where few have."""
+        best, most = None, FULL_GRID
+        for one, two in combinations(self.columns, 2):
+            found = {(record.stratum[one], record.stratum[two]) for record in self.records}
+            share = len(found) / (len(self.values(one)) * len(self.values(two)))
             if share > most or (best is None and share == most):
                 best, most = (one, two), share
-    return best
+        return best
+
+
+def _stated_order(card: Card) -> dict[str, list[str]]:
+    keys = [key for split in card.splits.values() for key in split.strata]
+    return {name: list(dict.fromkeys(key[at] for key in keys)) for at, name in enumerate(card.strata_columns)}
+
+
+def _stratum_panels(strata: _Strata, measure: Measure) -> list[Panel]:
+    """The leading score by stratum: a heat map, and dots with intervals; none where no run has the score."""
+    scored = any(measure.estimate(run.parts) for run in strata.runs)
+    if not scored or not strata.columns:
+        return []
+    heading = f"{measure.heading[0].upper()}{measure.heading[1:]}"
+    first = _grid_panel(strata, measure, heading, *strata.grid) if strata.grid else _run_panel(strata, measure, heading)
+    return [first, *(_dots_panel(strata, measure, heading, column) for column in strata.columns)]
+
+
+def _grid_panel(strata: _Strata, measure: Measure, heading: str, one: str, two: str) -> Panel:
+    """A heat map of two columns for each run."""
+    rows, columns = strata.values(one), strata.values(two)
+    maps = Markup("")
+    for run in strata.runs:
+        cells = {
+            (_plain(row), _plain(column)): measure.estimate(_within(run.parts, {one: row, two: column}))
+            for row in rows
+            for column in columns
+        }
+        caption = f"{measure.heading} of {run.name} by {one} and {two}"
+        shown = heat_map(caption, list(map(_plain, rows)), list(map(_plain, columns)), cells, measure.bounds)
+        maps += Markup("<div><h4>{}{}</h4>{}</div>").format(chip(run.tag), run.name, shown)
+    return Panel(f"{heading} by {one} and {two}", Markup('<div class="maps">{}</div>').format(maps), GROUPS_NOTE)
+
+
+def _run_panel(strata: _Strata, measure: Measure, heading: str) -> Panel:
+    """A heat map of the column that divides most, by run."""
+    column = max(strata.columns, key=lambda name: len(strata.values(name)))
+    values = strata.values(column)
+    cells = {
+        (_plain(value), run.tag): measure.estimate(_within(run.parts, {column: value}))
+        for value in values
+        for run in strata.runs
+    }
+    caption, tags = f"{measure.heading} by {column} and run", [run.tag for run in strata.runs]
+    shown = heat_map(caption, list(map(_plain, values)), tags, cells, measure.bounds)
+    return Panel(f"{heading} by {column} and run", shown, GROUPS_NOTE)
+
+
+def _dots_panel(strata: _Strata, measure: Measure, heading: str, column: str) -> Panel:
+    dots: list[Dot] = []
+    for value in strata.values(column):
+        for run in strata.runs:
+            label = _plain(value) if run is strata.runs[0] else ""
+            dots.append(Dot.of(label, measure.estimate(_within(run.parts, {column: value})), run.tag))
+    plot = dot_plot(f"{measure.heading} by {column}", dots, _axis(measure, dots), measure.chance)
+    return Panel(f"{heading} by {column}", plot)
 
 
 def _within(parts: Sequence[Records], stratum: dict[str, str]) -> list[Records]:

@@ -227,6 +227,30 @@ def test_the_command_writes_a_page(sample_runs: tuple[Path, Path], tmp_path: Pat
     assert "mvp_mini" not in page
 
 
+def test_runs_without_the_task_are_not_on_its_page(sample_runs: tuple[Path, Path], tmp_path: Path) -> None:
+    other = write_run(tmp_path / "other-model", strong())
+    page = build_page([read_run(other), read_run(sample_runs[0])], "cast_bench")
+    assert "other-model" not in page and block(page, "cast_bench")["runs"] == [0]
+
+
+def test_strata_stand_in_the_order_that_the_card_states(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", strong())
+    (log,) = run.glob("*_samples_*")
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    for place, line in enumerate(lines):
+        line["record"]["stratum"] = {"difficulty": ("medium", "hard", "new", "easy")[place // 2 % 4]}
+    log.write_text("\n".join(map(json.dumps, lines)))
+    page = build_page([read_run(run)])
+    (plot,) = re.findall(r"<h3>Pair accuracy by difficulty</h3>(.*?)</table>", page, re.DOTALL)
+    assert re.findall(r"</span> (\w+)</th>", plot) == ["easy", "medium", "hard", "new"]
+
+
+def test_nothing_is_broken_down_where_nothing_is_scored(sample_home: Path, tmp_path: Path) -> None:
+    run = write_sample_run(tmp_path / "m", ["causalvqa_debug_paired"], lambda task, doc: NOT_ASKED)
+    page = build_page([read_run(run)])
+    assert "Pair accuracy by" not in page and "N/A" in page
+
+
 def test_an_unknown_task_is_refused(sample_runs: tuple[Path, Path]) -> None:
     with pytest.raises(InputError, match="Expected a task or group of these runs, any of mvp_mini, "):
         build_page([read_run(sample_runs[0])], "mvp_maxi")
