@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,8 @@ class Run:
         groups: Group name to its tasks, for groups whose tasks are all in the run.
         versions: Task name to the task's version.
         sample: Whether any of it was scored on sample data.
+        limited: The command line's options that leave items out, such as ``--limit 3``; empty where there is none.
+        logs: Task of ours to its sample log.
     """
 
     path: Path
@@ -34,6 +36,21 @@ class Run:
     groups: Mapping[str, tuple[str, ...]]
     versions: Mapping[str, str]
     sample: bool
+    limited: str = ""
+    logs: Mapping[str, Path] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Logged:
+    """One item as its sample log holds it.
+
+    Attributes:
+        record: Its record.
+        handed: What the task's hook handed to its writer of submissions; empty where it handed nothing.
+    """
+
+    record: Record
+    handed: Mapping[str, Any]
 
 
 def read_run(source: Path) -> Run:
@@ -58,18 +75,19 @@ def read_run(source: Path) -> Run:
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path} is not a results file of lmms-eval ({type(error).__name__}: {error}).") from error
     date = path.name.removesuffix(RESULTS)
-    records, sample = {}, False
+    records, logs, sample = {}, {}, False
     problems = Problems()
     for task in names:
         log = path.with_name(f"{date}_samples_{task}.jsonl")
         if not log.is_file():
             problems.add(log.name, f"Expected the sample log of {task}, but there is none.", "Run with --log_samples.")
             continue
-        lines = log.read_text(encoding="utf-8").splitlines()
+        lines = _lines(log)
         if not lines or '"record"' not in lines[0]:
             continue  # a task of somebody else
         records[task], is_sample = _read_log(log.name, lines, problems)
         sample = sample or is_sample
+        logs[task] = log
     if not records and not problems:
         problems.add(path.name, "Expected a task of ours, but the run has none.")
     problems.raise_if_any(f"{path} cannot be reported")
@@ -80,7 +98,25 @@ def read_run(source: Path) -> Run:
         groups={name: tuple(tasks) for name, tasks in subtasks.items() if tasks and set(tasks) <= set(records)},
         versions={name: str(version) for name, version in results.get("versions", {}).items()},
         sample=sample,
+        limited=_limits(results.get("config", {})),
+        logs=logs,
     )
+
+
+def read_logged(log: Path) -> tuple[Logged, ...]:
+    """The items of a sample log that `read_run` has read, with what each handed to the writer of submissions."""
+    values = [json.loads(line) for line in _lines(log)]
+    return tuple(Logged(Record.from_json(value["record"]), value.get("submission_rows") or {}) for value in values)
+
+
+def _lines(log: Path) -> list[str]:
+    # Only at line feeds: a response may hold other line ends, which JSON leaves as they are.
+    return log.read_text(encoding="utf-8").rstrip("\n").split("\n")
+
+
+def _limits(config: Mapping[str, Any]) -> str:
+    given = ((name, config.get(name)) for name in ("limit", "offset"))
+    return ", ".join(f"--{name} {value:g}" for name, value in given if isinstance(value, (int, float)) and value > 0)
 
 
 def _read_log(name: str, lines: list[str], problems: Problems) -> tuple[tuple[Record, ...], bool]:
