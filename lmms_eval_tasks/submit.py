@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lmms_eval_tasks.utils.card import Card, read_card
-from lmms_eval_tasks.utils.home import read_manifest, read_table
+from lmms_eval_tasks.utils.home import benchmark_dir, read_manifest, read_table
 from lmms_eval_tasks.utils.problems import Faults, InputError
 from lmms_eval_tasks.utils.records import Record
 from lmms_eval_tasks.utils.runs import Run, read_logged, read_run
@@ -100,18 +100,16 @@ def validate(benchmark: str, path: Path, allow_incomplete: bool = False) -> Chec
     form, card = read_form(benchmark), read_card(benchmark)
     faults = Faults()
     checked = form.check(path, _prepared(benchmark), allow_incomplete, faults)
-    faults.raise_if_any(f"{path} is not what {card.title}'s leaderboard takes", f"{checked.rows:,} rows read")
+    faults.raise_if_any(f"{path} is no valid submission to {card.title}", f"rows read: {checked.rows:,}")
     return checked
 
 
 def _prepared(benchmark: str) -> dict[str, Table]:
     """The prepared tables by split; none where nothing is prepared."""
-    try:
-        manifest = read_manifest(benchmark)
-    except InputError:
+    if not (benchmark_dir(benchmark) / "manifest.json").is_file():
         return {}
     tables = {}
-    for split in manifest.splits:
+    for split in read_manifest(benchmark).splits:
         arrow, facts = read_table(benchmark, split)
         tables[split] = Table(split, arrow.to_pylist(), facts.sample)
     return tables

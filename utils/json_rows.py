@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from lmms_eval_tasks.utils.problems import Faults
 from lmms_eval_tasks.utils.strict_json import read_json
-from lmms_eval_tasks.utils.wording import describe
+from lmms_eval_tasks.utils.wording import describe, printable
 
 LONGEST_LINE = 1 << 24
 """Bytes; a longer line is no row, and is not looked into."""
@@ -27,6 +27,7 @@ _KINDS = {
     "dict_type": "an object",
     "model_type": "an object",
     "list_type": "a list",
+    "id_type": "a whole number or a text",
 }
 _BOUNDS = {
     "greater_than_equal": "at least {ge:g}",
@@ -61,7 +62,7 @@ def read_rows(path: Path, row_type: type[RowType], faults: Faults) -> Iterator[t
             where = f"line {number}"
             if len(line) > LONGEST_LINE:
                 faults.add(
-                    "lines", "Expected none longer than 16 MiB, but there is", where, "Nothing after it was read."
+                    "lines", f"Expected none longer than {LONGEST_LINE:,} bytes, but there is", where, "Nothing after it was read."
                 )
                 return
             text = _decode(line, where, number == 1, faults)
@@ -131,7 +132,7 @@ def _note_errors(error: ValidationError, row_type: type[BaseModel], where: str, 
     """Note what pydantic found in one value, in our words; numbered entries of a list are told by their number."""
     for found in error.errors(include_url=False):
         loc = found["loc"]
-        field = ".".join(str(part) for part in loc if isinstance(part, str)) or "rows"
+        field = ".".join(printable(part[:60]) for part in loc if isinstance(part, str)) or "rows"
         entries = [f"entry {part + 1}" for part in loc if isinstance(part, int)]
         place = ", ".join([*([where] if where else []), *entries]) or "the file"
         kind = found["type"]

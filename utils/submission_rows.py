@@ -11,7 +11,7 @@ from lmms_eval_tasks.utils.runs import Logged
 from lmms_eval_tasks.utils.submission_form import Table
 from lmms_eval_tasks.utils.wording import describe
 
-INCOMPLETE = "--allow-incomplete writes the file without them."
+INCOMPLETE = "--allow-incomplete writes the file nevertheless."
 NOT_PREPARED = "the form alone: the benchmark is not prepared here, so ids and options were not looked at"
 FORM_ALONE = "the form alone: split {split} is not prepared here, so ids and options were not looked at"
 

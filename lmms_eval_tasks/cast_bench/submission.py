@@ -175,6 +175,8 @@ def _check_predictions(path: Path, table: Table | None, allow_incomplete: bool, 
             faults.add("prompt", f"Expected a question {kind}, but got", f"{describe(asked.question)} ({where})")
         letter = read_official(said.predict).answer
         no_option += letter is not None and letter not in list(ascii_uppercase[: len(asked.options)])
+    if not count:
+        return Checked(CARD.title, 0, 0, "")
     lost = [row["item_id"] for asked, rows in questions.items() for row in rows[len(seen.get(asked, ())) :]]
     for name in () if allow_incomplete else lost:
         faults.add("rows", f"Expected one for every item of split {SPLIT}, but there is none for", describe(name))
@@ -207,7 +209,7 @@ def _check_metrics(found: Metrics | None, table: Table | None, allow_incomplete:
             right = getattr(overall, name) * count
             if not math.isclose(right, round(right), abs_tol=1e-4):
                 faults.add(
-                    f"overall_per_qa.{name}", f"Expected a whole number of {count} questions, but got", f"{right:g}"
+                    f"overall_per_qa.{name}", f"Expected a whole number of the {count} questions, but got", f"{right:g}"
                 )
         if total is not None and (
             count > total or (count + found.missing_pred_files != total and not allow_incomplete)

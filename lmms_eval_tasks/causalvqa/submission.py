@@ -76,6 +76,8 @@ def check(path: Path, prepared: Mapping[str, Table], allow_incomplete: bool, fau
     """Hold a file against the form, and against the split that most of its ids belong to where one is prepared."""
     rows = list(read_rows(path, SubmittedRow, faults))
     empty = sum(not row.model_answer for _, row in rows)
+    if not rows:
+        return Checked(CARD.title, 0, 0, "")
     if not prepared:
         _check_form(rows, allow_incomplete, faults)
         published = (

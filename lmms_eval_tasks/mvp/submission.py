@@ -78,7 +78,9 @@ def check(path: Path, prepared: Mapping[str, Table], allow_incomplete: bool, fau
     """Hold a file, the joint one or that of the only subset in it, against the form and its split where prepared."""
     rows = list(read_rows(path, SubmittedRow, faults))
     empty = sum(not row.model_answer for _, row in rows)
-    split = SPLIT[rows[0][1].data_name] if rows else "mini"
+    if not rows:
+        return Checked(CARD.title, 0, 0, "")
+    split = SPLIT[rows[0][1].data_name]
     subsets = {row.task for _, row in rows}
     only = next(iter(subsets)) if len(subsets) == 1 and subsets <= set(SUBSETS) else None
     table = prepared.get(split)

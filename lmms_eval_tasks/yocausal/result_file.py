@@ -10,9 +10,10 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import BeforeValidator, ConfigDict, Field
+from pydantic_core import PydanticCustomError
 
 from lmms_eval_tasks.utils.json_rows import Row, read_object
 from lmms_eval_tasks.utils.problems import Faults
@@ -24,8 +25,9 @@ from lmms_eval_tasks.yocausal.table import SPLIT
 
 TOLERANCE = 1e-6
 """Largest difference of a fraction or a loss from the recomputed one: room for printed numbers, not for other ones."""
-Loss = float | None
-Fraction = float | None
+NO_PARAMETERS = "model_info.parameters is null: fill it in before you send the file."
+Number = Annotated[float | None, Field(allow_inf_nan=False)]
+"""A loss, a fraction or a count; null where there is none."""
 
 
 class Open(Row):
@@ -37,21 +39,27 @@ class Open(Row):
 class Side(Open):
     """One direction's losses."""
 
-    total_accumulated_loss: Loss = Field(allow_inf_nan=False)
-    step_losses: dict[str, Loss]
+    total_accumulated_loss: Number
+    step_losses: dict[str, Number]
 
 
 class Comparison(Open):
     """Which direction won, and by how much."""
 
-    loss_diff: Loss = Field(allow_inf_nan=False)
+    loss_diff: Number
     winner: Literal["forward", "backward", "tie"]
+
+
+def _read_id(value: object) -> object:
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise PydanticCustomError("id_type", "a whole number or a text")
+    return value
 
 
 class Pair(Open):
     """One pair of clips."""
 
-    id: int | str
+    id: Annotated[Any, BeforeValidator(_read_id)]
     dataset_source: str | None = None
     dataset: str | None = None
     vlm_causality: bool | None = None
@@ -59,6 +67,12 @@ class Pair(Open):
     forward_metrics: Side
     backward_metrics: Side
     comparison: Comparison
+
+    @property
+    def won(self) -> Winner:
+        """The winner by the losses; a loss that is null is one that was not finite."""
+        forward, backward = self.forward_metrics.total_accumulated_loss, self.backward_metrics.total_accumulated_loss
+        return Winner.TIE if forward is None or backward is None else compare_losses(forward, backward)
 
     @property
     def filed(self) -> str:
@@ -71,8 +85,8 @@ class ResultFile(Open):
 
     model_info: dict[str, Any]
     eval_settings: dict[str, Any]
-    per_dataset_metrics: dict[str, dict[str, float | None]]
-    overall_metrics: dict[str, float | None]
+    per_dataset_metrics: dict[str, dict[str, Number]]
+    overall_metrics: dict[str, Number]
     per_video_results: list[Pair]
 
 
@@ -88,6 +102,8 @@ def check(path: Path, prepared: Mapping[str, Table], allow_incomplete: bool, fau
             faults.add("per_video_results", "Expected at least one pair, but", "there is none")
         _check_winners(pairs, faults)
         _check_metrics(found, faults)
+        if found.model_info.get("parameters") is None:
+            notes.append(NO_PARAMETERS)
         if table:
             notes += _check_pairs(pairs, table, allow_incomplete, faults)
     sample = " (SAMPLE DATA)" if table and table.sample else ""
@@ -102,20 +118,27 @@ def check(path: Path, prepared: Mapping[str, Table], allow_incomplete: bool, fau
 
 
 def _check_winners(pairs: Sequence[Pair], faults: Faults) -> None:
-    """Note doubled pairs, and winners and differences that do not follow from the losses."""
-    seen: dict[tuple[str, int | str], int] = {}
+    """Note doubled pairs, and totals, winners and differences that do not follow from the losses."""
+    seen: dict[tuple[str, Any], int] = {}
     for number, pair in enumerate(pairs, 1):
         where = f"{_name(pair)}, entry {number}"
         key = (pair.filed, pair.id)
         if key in seen:
             faults.add(
                 "per_video_results.id", "Expected each pair of a dataset once, but got again",
-                f"{describe(pair.id)} (entry {number}, first in entry {seen[key]})",
+                f"{_name(pair)} (entry {number}, first in entry {seen[key]})",
             )  # fmt: skip
         seen.setdefault(key, number)
         forward, backward = (side.total_accumulated_loss for side in (pair.forward_metrics, pair.backward_metrics))
-        known = forward is not None and backward is not None
-        won = compare_losses(forward, backward) if forward is not None and backward is not None else Winner.TIE
+        for name, side in (("forward", pair.forward_metrics), ("backward", pair.backward_metrics)):
+            mean = _mean(list(side.step_losses.values()))
+            if side.step_losses and not _same(side.total_accumulated_loss, mean):
+                faults.add(
+                    f"per_video_results.{name}_metrics.total_accumulated_loss",
+                    "Expected the mean of step_losses, but got",
+                    f"{_shown(side.total_accumulated_loss)} ({where}, mean {_shown(mean)})",
+                )
+        won = pair.won
         if pair.comparison.winner != won.value:
             faults.add(
                 "per_video_results.comparison.winner", f"Expected {won.value} by the losses, but got",
@@ -125,19 +148,19 @@ def _check_winners(pairs: Sequence[Pair], faults: Faults) -> None:
         if not _same(pair.comparison.loss_diff, expected):
             faults.add(
                 "per_video_results.comparison.loss_diff",
-                f"Expected the backward loss less the forward one{'' if known else ', null where one is'}, but got",
-                f"{describe(pair.comparison.loss_diff)} ({where})",
+                f"Expected the backward loss less the forward one{', null where one is' if expected is None else ''}, but got",
+                f"{_shown(pair.comparison.loss_diff)} ({where})",
             )  # fmt: skip
 
 
 def _check_metrics(found: ResultFile, faults: Faults) -> None:
-    """Note metrics that are not what the official functions give for the file's own pairs."""
+    """Note metrics that are not what the official functions give for the losses of the file's own pairs."""
     winners: dict[str, list[dict[str, Any]]] = {}
     causal: dict[str, dict[Any, object]] = {}
     discriminable: dict[str, dict[Any, object]] = {}
     for number, pair in enumerate(found.per_video_results):
         # The number stands for the id: a doubled one is told elsewhere and must not change the labels here.
-        winners.setdefault(pair.filed, []).append({"id": number, "winner": pair.comparison.winner})
+        winners.setdefault(pair.filed, []).append({"id": number, "winner": pair.won.value})
         for label, kept in ((pair.vlm_causality, causal), (pair.human_discriminable, discriminable)):
             if label is not None:
                 kept.setdefault(pair.filed, {})[number] = label
@@ -165,7 +188,7 @@ def _compare(
         elif not _same(given[name], value) and not (name.startswith("num_") and not given[name] and not value):
             faults.add(
                 where, "Expected what the pairs give, but got",
-                f"{describe(given[name])} for {name}{of} (they give {describe(value)})",
+                f"{_shown(given[name])} for {name}{of} (they give {_shown(value)})",
             )  # fmt: skip
 
 
@@ -198,6 +221,17 @@ def _check_pairs(pairs: Sequence[Pair], table: Table, allow_incomplete: bool, fa
 
 def _name(pair: Pair) -> str:
     return f"{describe(pair.id)} of {describe(pair.filed)}"
+
+
+def _shown(value: float | None) -> str:
+    return "null" if value is None else f"{value:.10g}"
+
+
+def _mean(losses: Sequence[Number]) -> Number:
+    """Mean of losses; None where one of them is, or where it is too large for a number."""
+    known = [loss for loss in losses if loss is not None]
+    mean = sum(known) / len(known) if known and len(known) == len(losses) else math.inf
+    return mean if math.isfinite(mean) else None
 
 
 def _same(one: float | None, other: float | None) -> bool:

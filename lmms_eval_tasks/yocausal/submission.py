@@ -20,7 +20,7 @@ from lmms_eval_tasks.utils.runs import Logged
 from lmms_eval_tasks.utils.submission_form import Built, Form, Table, TableRow
 from lmms_eval_tasks.utils.submission_rows import INCOMPLETE
 from lmms_eval_tasks.utils.wording import describe
-from lmms_eval_tasks.yocausal.result_file import check
+from lmms_eval_tasks.yocausal.result_file import NO_PARAMETERS, check
 
 TASK = "yocausal"
 OFFICIAL_WINNER = {"forward": "forward", "backward": "backward"}
@@ -107,7 +107,7 @@ def build(entries: Sequence[Logged], table: Table, part: str) -> Built:
     items = [entry.handed for entry in entries if entry.handed]
     lost = sum(not _finite_pair(item) for item in items)
     notes = [f"{lost:,} pairs have a loss that is not finite; they are ties in it."] if lost else []
-    notes.append("model_info.parameters is null: fill it in before you send the file.")
+    notes.append(NO_PARAMETERS)
     return Built(as_text(build_result(items, table.rows)), len(items), 0, tuple(notes))
 
 
