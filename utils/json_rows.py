@@ -62,7 +62,10 @@ def read_rows(path: Path, row_type: type[RowType], faults: Faults) -> Iterator[t
             where = f"line {number}"
             if len(line) > LONGEST_LINE:
                 faults.add(
-                    "lines", f"Expected none longer than {LONGEST_LINE:,} bytes, but there is", where, "Nothing after it was read."
+                    "lines",
+                    f"Expected none longer than {LONGEST_LINE:,} bytes, but there is",
+                    where,
+                    "Nothing after it was read.",
                 )
                 return
             text = _decode(line, where, number == 1, faults)

@@ -82,7 +82,11 @@ def read_run(source: Path) -> Run:
         if not log.is_file():
             problems.add(log.name, f"Expected the sample log of {task}, but there is none.", "Run with --log_samples.")
             continue
-        lines = _lines(log)
+        try:
+            lines = _lines(log)
+        except UnicodeDecodeError:
+            problems.add(log.name, "Expected the sample log in UTF-8, but it is not.")
+            continue
         if not lines or '"record"' not in lines[0]:
             continue  # a task of somebody else
         records[task], is_sample = _read_log(log.name, lines, problems)
@@ -106,7 +110,11 @@ def read_run(source: Path) -> Run:
 def read_logged(log: Path) -> tuple[Logged, ...]:
     """The items of a sample log that `read_run` has read, with what each handed to the writer of submissions."""
     values = [json.loads(line) for line in _lines(log)]
-    return tuple(Logged(Record.from_json(value["record"]), value.get("submission_rows") or {}) for value in values)
+    handed = (value.get("submission_rows") for value in values)
+    return tuple(
+        Logged(Record.from_json(value["record"]), given if isinstance(given, dict) else {})
+        for value, given in zip(values, handed, strict=True)
+    )
 
 
 def _lines(log: Path) -> list[str]:

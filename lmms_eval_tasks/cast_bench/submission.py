@@ -115,7 +115,7 @@ def build(entries: Sequence[Logged], table: Table, part: str) -> Built:
     rows = make_rows(items, table.rows)
     empty = sum(not row["predict"].strip() for row in rows)
     unread = sum(entry.record.answered is None for entry in entries) - empty
-    said = (f"{unread:,} responses hold no answer that the official script reads; they count as wrong.",)
+    said = (f"Responses without an answer that the official script reads: {unread:,}; they count as wrong.",)
     if part == "predictions":
         return Built(as_lines(rows), len(rows), empty, said if unread else ())
     asked = {item["item_id"] for item in items if item["asked"]}
@@ -180,7 +180,7 @@ def _check_predictions(path: Path, table: Table | None, allow_incomplete: bool, 
     lost = [row["item_id"] for asked, rows in questions.items() for row in rows[len(seen.get(asked, ())) :]]
     for name in () if allow_incomplete else lost:
         faults.add("rows", f"Expected one for every item of split {SPLIT}, but there is none for", describe(name))
-    notes = [f"{no_option:,} answers name no option of their question; they count as wrong."] if no_option else []
+    notes = [f"Answers that name no option of their question: {no_option:,}; they count as wrong."] if no_option else []
     if lost:
         notes.append(f"Incomplete: {len(lost):,} of {len(table.rows if table else ()):,} items have no row.")
     sample = " (SAMPLE DATA)" if table and table.sample else ""

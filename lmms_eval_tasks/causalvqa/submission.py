@@ -86,6 +86,12 @@ def check(path: Path, prepared: Mapping[str, Table], allow_incomplete: bool, fau
         return Checked(CARD.title, len(rows), empty, NOT_PREPARED, (published,))
     splits = {split: {row["item_id"]: row for row in table.rows} for split, table in prepared.items()}
     known = Counter(split for _, row in rows for split, items in splits.items() if row.row_id in items)
+    if not known and len(prepared) < len(CARD.splits):
+        _check_form(rows, allow_incomplete, faults)
+        other = (
+            f"the form alone: no id is one of the prepared split {', '.join(prepared)}, and the other is not prepared"
+        )
+        return Checked(CARD.title, len(rows), empty, other)
     table = prepared[max(splits, key=lambda split: known[split])]
     items = splits[table.split]
     seen: dict[str, str] = {}

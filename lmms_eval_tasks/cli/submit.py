@@ -1,4 +1,4 @@
-"""`lmms-eval-tasks submit` and `lmms-eval-tasks validate`: two commands about one kind of file."""
+"""`lmms-eval-tasks submit` and `lmms-eval-tasks validate`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 from lmms_eval_tasks.cli.console import make_console
 
-BENCHMARK = typer.Argument(help="causalvqa, mvp, cast_bench or yocausal.", show_default=False)
+BENCHMARK = typer.Argument(help="Its name, such as mvp.", show_default=False)
 
 
 def submit(

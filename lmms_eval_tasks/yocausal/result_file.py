@@ -148,7 +148,7 @@ def _check_winners(pairs: Sequence[Pair], faults: Faults) -> None:
         if not _same(pair.comparison.loss_diff, expected):
             faults.add(
                 "per_video_results.comparison.loss_diff",
-                f"Expected the backward loss less the forward one{', null where one is' if expected is None else ''}, but got",
+                f"Expected {'null' if expected is None else 'the backward loss less the forward one'}, but got",
                 f"{_shown(pair.comparison.loss_diff)} ({where})",
             )  # fmt: skip
 
@@ -215,7 +215,7 @@ def _check_pairs(pairs: Sequence[Pair], table: Table, allow_incomplete: bool, fa
         faults.add("per_video_results", f"Expected every pair of split {SPLIT}, but there is none for", describe(name))
     notes = [f"Incomplete: {len(lost):,} of {len(names):,} pairs have no entry."] if lost else []
     if relabelled:
-        notes.append(f"{relabelled:,} pairs have other labels than the prepared table.")
+        notes.append(f"Pairs with other labels than the prepared table: {relabelled:,}.")
     return notes
 
 

@@ -106,7 +106,7 @@ def build(entries: Sequence[Logged], table: Table, part: str) -> Built:
     """The file of a run; pairs without losses are not in it."""
     items = [entry.handed for entry in entries if entry.handed]
     lost = sum(not _finite_pair(item) for item in items)
-    notes = [f"{lost:,} pairs have a loss that is not finite; they are ties in it."] if lost else []
+    notes = [f"Pairs with a loss that is not finite: {lost:,}; they are ties in the file."] if lost else []
     notes.append(NO_PARAMETERS)
     return Built(as_text(build_result(items, table.rows)), len(items), 0, tuple(notes))
 

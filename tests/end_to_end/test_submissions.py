@@ -34,9 +34,7 @@ def run(sample_world: SampleWorld, tmp_path_factory: pytest.TempPathFactory) -> 
         rows = pyarrow.parquet.read_table(sample_world.home / benchmark / f"{split}.parquet").to_pylist()
         answer = '{"instances": [], "answer_choice": "B"}' if benchmark == "cast_bench" else "(B)"
         # Every ninth answer cannot be read.
-        lines += [
-            {"id": row["item_id"], "response": answer if index % 9 else "hm"} for index, row in enumerate(rows)
-        ]
+        lines += [{"id": row["item_id"], "response": answer if index % 9 else "hm"} for index, row in enumerate(rows)]
     rows = pyarrow.parquet.read_table(sample_world.home / "yocausal" / "test.parquet").to_pylist()
     lines += [{"id": row["item_id"], "response": losses(row)} for row in rows]
     responses = tmp_path_factory.mktemp("responses") / "responses.jsonl"

@@ -63,7 +63,16 @@ def test_a_file_cut_or_spoilt_anywhere_never_ends_in_a_traceback(
 
 @pytest.mark.parametrize(
     "content",
-    [b"[" * 100_000, b'{"a":' * 50_000, b"9" * 10_000, b'{"row_id": "\\ud800"}', b"\xff\xfe", b"null", b"\x00", b"1e999"],
+    [
+        b"[" * 100_000,
+        b'{"a":' * 50_000,
+        b"9" * 10_000,
+        b'{"row_id": "\\ud800"}',
+        b"\xff\xfe",
+        b"null",
+        b"\x00",
+        b"1e999",
+    ],
 )
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
 def test_ill_meant_files(benchmark: str, content: bytes, home: Path, tmp_path: Path) -> None:

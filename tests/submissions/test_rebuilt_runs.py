@@ -41,7 +41,9 @@ def test_causalvqa_of_793_pairs(tmp_path: Path) -> None:
     assert validate("causalvqa", tmp_path / "file").rows == 1586
     lines = content.splitlines(keepends=True)
     (tmp_path / "cut").write_bytes(b"".join(lines[:-3]))
-    with pytest.raises(InputError, match=r"Expected one for every item of split test, but there is none for (`[^`]+`,? ?){3}\.$"):
+    with pytest.raises(
+        InputError, match=r"Expected one for every item of split test, but there is none for (`[^`]+`,? ?){3}\.$"
+    ):
         validate("causalvqa", tmp_path / "cut")
 
 

@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 from hook_runs import FILES, MVP_MINI, write_hook_run
+from releases import Question, write_causalvqa
 from submission_world import EVERY, choose, losses
 from typer.testing import CliRunner
 
+from lmms_eval_tasks.causalvqa.prepare import prepare
 from lmms_eval_tasks.cli import app
 
 Line = dict[str, Any]
@@ -42,7 +44,10 @@ def refused(tmp_path: Path, *arguments: str | Path) -> list[str]:
     assert (status, printed, out.read_text()) == (1, "", "what was there"), told
     assert [path.name for path in tmp_path.iterdir() if path.name.endswith(".part")] == []
     first, *rest = told.splitlines()
-    return [first[first.index("_results.json ") + len("_results.json ") :] if "_results.json " in first else first, *rest]
+    return [
+        first[first.index("_results.json ") + len("_results.json ") :] if "_results.json " in first else first,
+        *rest,
+    ]
 
 
 @pytest.mark.parametrize(("benchmark", "part"), FILES)
@@ -93,15 +98,15 @@ def test_all_reasons_are_told_at_once(home: Path, run: Path, tmp_path: Path) -> 
 
     assert refused(tmp_path, "causalvqa", with_log(run, tmp_path / "run", "causalvqa_paired", spoil)) == [
         "cannot be submitted to CausalVQA: 6 problems, nothing was written.",
-        "  data: Expected the benchmark's, but got sample data. Remedy: --allow-sample writes the file nevertheless; no "
-        "leaderboard should be sent it.",
-        "  items: Expected those of the prepared split test, but got `9_1`. Remedy: Prepare the release that the run was "
-        "of.",
+        "  data: Expected the benchmark's, but got sample data. Remedy: --allow-sample writes the file nevertheless; "
+        "no leaderboard should be sent it.",
+        "  items: Expected those of the prepared split test, but got `9_1`. Remedy: Prepare the release that the run "
+        "was of.",
         "  items: Expected all to be asked, but for want of clips this was not done for `8_0`, `8_0`. Remedy: "
         "--allow-incomplete writes the file nevertheless.",
         "  items: Expected each once, but got again `8_0`.",
-        "  items: Expected all 4 of the split, but the run lacks `7_1`, `8_1`. Remedy: --allow-incomplete writes the file "
-        "nevertheless.",
+        "  items: Expected all 4 of the split, but the run lacks `7_1`, `8_1`. Remedy: --allow-incomplete writes the "
+        "file nevertheless.",
         "  answers: Expected options of their items, but got `F` (7_0).",
     ]
 
@@ -114,8 +119,8 @@ def test_a_limited_run_is_submitted_only_when_told(home: Path, tmp_path: Path) -
         "mvp_mini_temporal_reasoning. Remedy: --allow-incomplete writes the file nevertheless.",
         "  items: Expected all 8 of the split, but the run lacks `pt_1_2`, `language_table_1_2`, `grasp_1_1`, "
         "`grasp_1_2`, `star_1_1`, … and 1 more. Remedy: --allow-incomplete writes the file nevertheless.",
-        "  run: Expected one of all items, but it was started with --limit 1. Remedy: --allow-incomplete writes the file "
-        "nevertheless.",
+        "  run: Expected one of all items, but it was started with --limit 1. Remedy: --allow-incomplete writes the "
+        "file nevertheless.",
     ]
     for benchmark, expected in (("mvp", 2), ("cast_bench", 1)):
         file = tmp_path / "file"
@@ -155,17 +160,20 @@ def test_what_could_not_be_read_is_an_empty_text_and_counted(home: Path, tmp_pat
 
 def test_answers_that_no_rule_reads_are_told_of_cast_bench(home: Path, tmp_path: Path) -> None:
     said = {"Why does the ball roll?": "no idea", "Why does it stop?": '{"answer_choice": "Z"}'}
-    out = write_hook_run(tmp_path / "run", {"cast_bench": lambda doc: said.get(doc["question"], '{"answer_choice": "A"}')})
+    out = write_hook_run(
+        tmp_path / "run", {"cast_bench": lambda doc: said.get(doc["question"], '{"answer_choice": "A"}')}
+    )
     status, printed, _ = command("submit", "cast_bench", out, "--out", tmp_path / "file")
-    assert status == 0 and "note: 1 responses hold no answer that the official script reads" in printed
+    assert (
+        status == 0
+        and "note: Responses without an answer that the official script reads: 1; they count as wrong." in printed
+    )
     status, printed, _ = command("validate", "cast_bench", tmp_path / "file")
-    assert status == 0 and "note: 1 answers name no option of their question" in printed
+    assert status == 0 and "note: Answers that name no option of their question: 1; they count as wrong." in printed
 
 
 def test_of_two_splits_the_withheld_one_is_submitted(home: Path, run: Path, tmp_path: Path) -> None:
-    both = write_hook_run(
-        tmp_path / "both", {"causalvqa_debug_paired": choose("A"), "causalvqa_paired": choose("B")}
-    )
+    both = write_hook_run(tmp_path / "both", {"causalvqa_debug_paired": choose("A"), "causalvqa_paired": choose("B")})
     debug = write_hook_run(tmp_path / "debug", {"causalvqa_debug_paired": choose("A")})
     for out, options, name in (
         (both, [], "test"), (both, ["--split", "debug"], "debug"), (debug, [], "debug"),
@@ -185,6 +193,18 @@ def test_of_two_splits_the_withheld_one_is_submitted(home: Path, run: Path, tmp_
     ]
 
 
+def test_a_file_of_a_split_that_is_not_prepared_is_checked_for_its_form(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "home"))
+    prepare(write_causalvqa(tmp_path / "release", "debug", [Question("1", "planning", "easy", (5, 1))]))
+    status, printed, told = command("validate", "causalvqa", run / FILES["causalvqa", ""])
+    assert status == 0 and "checked: the form alone: no id is one of the prepared split debug" in printed, told
+    (tmp_path / "file").write_text((run / FILES["causalvqa", ""]).read_text("utf-8").replace("7_0", "1_0"))
+    status, printed, told = command("validate", "causalvqa", tmp_path / "file")
+    assert status == 1 and "Expected items of split debug, but got `7_1` (line 2)" in told
+
+
 def test_losses_that_are_lacking_or_measured_unlike(home: Path, tmp_path: Path) -> None:
     def said(doc: dict[str, Any]) -> str:
         if doc["item_id"] == "animal_1":
@@ -194,18 +214,32 @@ def test_losses_that_are_lacking_or_measured_unlike(home: Path, tmp_path: Path) 
     out = write_hook_run(tmp_path / "run", {"yocausal": said})
     told = refused(tmp_path, "yocausal", out)
     assert told[0] == "cannot be submitted to YoCausal: 2 problems, nothing was written."
-    assert told[1].startswith("  pairs: Expected losses of every pair, but there are none for `animal_1` (The response is")
+    assert told[1].startswith(
+        "  pairs: Expected losses of every pair, but there are none for `animal_1` (The response is"
+    )
     assert told[2] == (
         "  settings: Expected all pairs to be measured alike, but got the settings 0000000000000000, 1111111111111111. "
         "Remedy: Measure all of them again with one of these."
     )
     assert len(refused(tmp_path, "yocausal", out, "--allow-incomplete")) == 2
-    alike = write_hook_run(tmp_path / "alike", {"yocausal": lambda doc: "?" if doc["item_id"] == "animal_1" else losses(doc)})
+    alike = write_hook_run(
+        tmp_path / "alike", {"yocausal": lambda doc: "?" if doc["item_id"] == "animal_1" else losses(doc)}
+    )
     assert command("submit", "yocausal", alike, "--out", tmp_path / "file", "--allow-incomplete")[0] == 0
     assert (tmp_path / "file").read_bytes() == (alike / FILES["yocausal", ""]).read_bytes()
     silent = write_hook_run(tmp_path / "silent", {"yocausal": lambda doc: "?"})
     told = refused(tmp_path, "yocausal", silent, "--allow-incomplete")
     assert told[1] == "  pairs: Expected losses of at least one, but the run has none."
+
+
+def test_a_log_that_is_not_text_is_named(home: Path, run: Path, tmp_path: Path) -> None:
+    spoilt = with_log(run, tmp_path / "run", "causalvqa_paired", lambda lines: lines)
+    (log,) = spoilt.glob("*_samples_causalvqa_paired.jsonl")
+    log.write_bytes(b"\xff" + log.read_bytes())
+    assert refused(tmp_path, "causalvqa", spoilt) == [
+        "cannot be reported: 1 problem.",
+        f"  {log.name}: Expected the sample log in UTF-8, but it is not.",
+    ]
 
 
 def test_a_log_of_an_older_version_is_named(home: Path, run: Path, tmp_path: Path) -> None:

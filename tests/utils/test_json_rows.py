@@ -34,7 +34,9 @@ def test_a_line_without_an_end_is_not_read_whole(tmp_path: Path, monkeypatch: py
     (tmp_path / "f").write_text('{"name": "a"}\n{"name": "' + "a" * 30 + '"}\n{"name": "b"}\n')
     faults = Faults()
     assert len(list(read_rows(tmp_path / "f", Named, faults))) == 1
-    assert told(faults) == ["lines: Expected none longer than 20 bytes, but there is line 2. Remedy: Nothing after it was read."]
+    assert told(faults) == [
+        "lines: Expected none longer than 20 bytes, but there is line 2. Remedy: Nothing after it was read."
+    ]
 
 
 def test_one_object(tmp_path: Path) -> None:

@@ -9,7 +9,11 @@ from hypothesis import strategies as st
 from lmms_eval_tasks.utils.strict_json import read_json
 
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers(-(10**200), 10**200) | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**200), 10**200)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
 )
 
