@@ -75,7 +75,7 @@ def submit(
     if sample and not allow_sample:
         faults.add("data", "Expected the benchmark's, but got", "sample data", SAMPLE)
     tasks = form.tasks(split, part)
-    entries = [entry for task in tasks if task in run.records for entry in read_logged(run.logs[task])]
+    entries = [entry for task in tasks if task in run.records for entry in read_logged(run, task)]
     for task in tasks:
         if task not in run.records and not allow_incomplete:
             faults.add("tasks", "Expected every task of the split, but the run lacks", task, INCOMPLETE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,6 @@ class Run:
         versions: Task name to the task's version.
         sample: Whether any of it was scored on sample data.
         limited: The command line's options that leave items out, such as ``--limit 3``; empty where there is none.
-        logs: Task of ours to its sample log.
     """
 
     path: Path
@@ -37,7 +36,6 @@ class Run:
     versions: Mapping[str, str]
     sample: bool
     limited: str = ""
-    logs: Mapping[str, Path] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -74,24 +72,22 @@ def read_run(source: Path) -> Run:
         subtasks: dict[str, list[str]] = results["group_subtasks"]
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path} is not a results file of lmms-eval ({type(error).__name__}: {error}).") from error
-    date = path.name.removesuffix(RESULTS)
-    records, logs, sample = {}, {}, False
+    records, sample = {}, False
     problems = Problems()
     for task in names:
-        log = path.with_name(f"{date}_samples_{task}.jsonl")
+        log = sample_log(path, task)
         if not log.is_file():
             problems.add(log.name, f"Expected the sample log of {task}, but there is none.", "Run with --log_samples.")
             continue
         try:
-            lines = _lines(log)
-        except UnicodeDecodeError:
-            problems.add(log.name, "Expected the sample log in UTF-8, but it is not.")
+            lines = log_lines(log)
+        except UnicodeDecodeError as error:
+            problems.add(log.name, f"Expected UTF-8 text, but byte {error.start + 1} is not.")
             continue
         if not lines or '"record"' not in lines[0]:
             continue  # a task of somebody else
         records[task], is_sample = _read_log(log.name, lines, problems)
         sample = sample or is_sample
-        logs[task] = log
     if not records and not problems:
         problems.add(path.name, "Expected a task of ours, but the run has none.")
     problems.raise_if_any(f"{path} cannot be reported")
@@ -103,13 +99,12 @@ def read_run(source: Path) -> Run:
         versions={name: str(version) for name, version in results.get("versions", {}).items()},
         sample=sample,
         limited=_limits(results.get("config", {})),
-        logs=logs,
     )
 
 
-def read_logged(log: Path) -> tuple[Logged, ...]:
-    """The items of a sample log that `read_run` has read, with what each handed to the writer of submissions."""
-    values = [json.loads(line) for line in _lines(log)]
+def read_logged(run: Run, task: str) -> tuple[Logged, ...]:
+    """The items of one of a run's tasks, with what each handed to the writer of submissions."""
+    values = [json.loads(line) for line in log_lines(sample_log(run.path, task))]
     handed = (value.get("submission_rows") for value in values)
     return tuple(
         Logged(Record.from_json(value["record"]), given if isinstance(given, dict) else {})
@@ -117,9 +112,20 @@ def read_logged(log: Path) -> tuple[Logged, ...]:
     )
 
 
-def _lines(log: Path) -> list[str]:
-    # Only at line feeds: a response may hold other line ends, which JSON leaves as they are.
-    return log.read_text(encoding="utf-8").rstrip("\n").split("\n")
+def sample_log(results: Path, task: str) -> Path:
+    """The sample log of a task beside a run's results file; it need not exist."""
+    return results.with_name(f"{results.name.removesuffix(RESULTS)}_samples_{task}.jsonl")
+
+
+def log_lines(log: Path) -> list[str]:
+    """The lines of a sample log.
+
+    Only a line feed ends one: a model's text may hold the other characters that Python takes for the end of a line.
+
+    Raises:
+        UnicodeDecodeError: where it is not UTF-8.
+    """
+    return [line for line in log.read_text(encoding="utf-8").split("\n") if line]
 
 
 def _limits(config: Mapping[str, Any]) -> str:

@@ -23,6 +23,9 @@ class Table:
     rows: Sequence[TableRow]
     sample: bool
 
+    def __str__(self) -> str:
+        return f"the prepared split {self.split}{' (SAMPLE DATA)' if self.sample else ''}"
+
 
 @dataclass(frozen=True)
 class Built:

@@ -30,8 +30,7 @@ def examine_choices(
 
 def against(table: Table) -> str:
     """What a file was held against, in words."""
-    sample = " (SAMPLE DATA)" if table.sample else ""
-    return f"the form, and every id, task and answer against the prepared split {table.split}{sample}"
+    return f"the form, and every id, task and answer against {table}"
 
 
 def note_doubled(field: str, name: str, where: str, seen: dict[str, str], faults: Faults) -> None:

@@ -114,7 +114,7 @@ def build(entries: Sequence[Logged], table: Table, part: str) -> Built:
     items = [entry.handed for entry in entries]
     rows = make_rows(items, table.rows)
     empty = sum(not row["predict"].strip() for row in rows)
-    unread = sum(entry.record.answered is None for entry in entries) - empty
+    unread = sum(entry.record.answered is None and entry.handed["asked"] for entry in entries) - empty
     said = (f"Responses without an answer that the official script reads: {unread:,}; they count as wrong.",)
     if part == "predictions":
         return Built(as_lines(rows), len(rows), empty, said if unread else ())
@@ -183,8 +183,7 @@ def _check_predictions(path: Path, table: Table | None, allow_incomplete: bool, 
     notes = [f"Answers that name no option of their question: {no_option:,}; they count as wrong."] if no_option else []
     if lost:
         notes.append(f"Incomplete: {len(lost):,} of {len(table.rows if table else ()):,} items have no row.")
-    sample = " (SAMPLE DATA)" if table and table.sample else ""
-    held = f"the form, and every question and its options against the prepared split {SPLIT}{sample}"
+    held = f"the form, and every question and its options against {table}"
     checked = held if table else FORM_ALONE.format(split=SPLIT)
     return Checked(f"{CARD.title}, predictions, split {SPLIT}", count, empty, checked, tuple(notes))
 
@@ -225,8 +224,7 @@ def _check_metrics(found: Metrics | None, table: Table | None, allow_incomplete:
                 "Expected a prediction for every question, but missing are",
                 f"{found.missing_pred_files}",
             )
-    sample = " (SAMPLE DATA)" if table and table.sample else ""
-    held = f"the form, ranges and sums, and the number of questions against the prepared split {SPLIT}{sample}"
+    held = f"the form, ranges and sums, and the number of questions against {table}"
     alone = f"the form, ranges and sums: split {SPLIT} is not prepared here"
     return Checked(f"{CARD.title}, metrics, split {SPLIT}", count, 0, held if table else alone)
 

@@ -19,7 +19,7 @@ from lmms_eval_tasks.utils.json_rows import Row, read_object
 from lmms_eval_tasks.utils.problems import Faults
 from lmms_eval_tasks.utils.rsi import Winner, compare_losses, official_dataset, official_overall, official_per_dataset
 from lmms_eval_tasks.utils.submission_form import Checked, Table
-from lmms_eval_tasks.utils.wording import describe
+from lmms_eval_tasks.utils.wording import describe, printable
 from lmms_eval_tasks.yocausal.card import CARD
 from lmms_eval_tasks.yocausal.table import SPLIT
 
@@ -106,8 +106,7 @@ def check(path: Path, prepared: Mapping[str, Table], allow_incomplete: bool, fau
             notes.append(NO_PARAMETERS)
         if table:
             notes += _check_pairs(pairs, table, allow_incomplete, faults)
-    sample = " (SAMPLE DATA)" if table and table.sample else ""
-    ids = f"the pairs against the prepared split {SPLIT}{sample}" if table else "no ids: the data is not prepared here"
+    ids = f"the pairs against {table}" if table else "no ids: the data is not prepared here"
     return Checked(
         f"{CARD.title}, split {SPLIT}",
         len(pairs),
@@ -175,7 +174,11 @@ def _check_metrics(found: ResultFile, faults: Faults) -> None:
             )
         else:
             _compare(
-                "per_dataset_metrics", found.per_dataset_metrics[dataset], expected[dataset], faults, f" of {dataset}"
+                "per_dataset_metrics",
+                found.per_dataset_metrics[dataset],
+                expected[dataset],
+                faults,
+                f" of {printable(dataset[:60])}",
             )
 
 

@@ -40,4 +40,4 @@ def test_a_response_with_any_line_end_in_it_is_one_line(tmp_path: Path) -> None:
     lines = [{"record": RECORD.to_json(), "submission_rows": handed}, {"record": RECORD.to_json()}]
     run = read_run(write(tmp_path, {}, *lines))
     assert run.records["t"] == (RECORD, RECORD)
-    assert read_logged(run.logs["t"]) == (Logged(RECORD, handed), Logged(RECORD, {}))
+    assert read_logged(run, "t") == (Logged(RECORD, handed), Logged(RECORD, {}))
