@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hook_runs import FILES, MVP_MINI, write_hook_run
+from hook_runs import FILES, MVP_MINI, Answer, write_hook_run
 from releases import Question, write_causalvqa
 from submission_world import EVERY, choose, losses
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.causalvqa.prepare import prepare
 from lmms_eval_tasks.cli import app
+from lmms_eval_tasks.utils.records import NOT_ASKED
 
 Line = dict[str, Any]
 
@@ -136,6 +137,31 @@ def test_a_limited_run_is_submitted_only_when_told(home: Path, tmp_path: Path) -
     assert file.read_bytes() == (out / FILES["cast_bench", "metrics"]).read_bytes()
     assert command("validate", "cast_bench", file)[0] == 1
     assert command("validate", "cast_bench", file, "--allow-incomplete")[0] == 0
+
+
+def test_items_that_were_not_asked_are_submitted_only_when_told(home: Path, tmp_path: Path) -> None:
+    first = {"causalvqa_paired": "7_0", MVP_MINI[0]: "pt_1_1", "cast_bench": "sav_000001_1", "yocausal": "animal_1"}
+
+    def skipping(task: str) -> Answer:
+        return lambda doc: NOT_ASKED if doc["item_id"] == first.get(task) else EVERY[task](doc)
+
+    out = write_hook_run(tmp_path / "run", {task: skipping(task) for task in EVERY})
+    for (benchmark, part), file in FILES.items():
+        if part == "temporal_reasoning":
+            continue
+        chosen = ["--part", part] if part else []
+        told = refused(tmp_path, benchmark, out, *chosen)
+        item = next(name for task, name in first.items() if task.startswith(benchmark))
+        assert told[1:] == [
+            f"  items: Expected all to be asked, but for want of clips this was not done for `{item}`. Remedy: "
+            "--allow-incomplete writes the file nevertheless."
+        ]
+        status, printed, _ = command(
+            "submit", benchmark, out, "--out", tmp_path / "file", "--allow-incomplete", *chosen
+        )
+        assert status == 0, printed
+        assert (tmp_path / "file").read_bytes() == (out / file).read_bytes(), file
+        assert command("validate", benchmark, tmp_path / "file", "--allow-incomplete")[0] == 0
 
 
 def test_a_limit_beyond_the_items_does_no_harm(home: Path, tmp_path: Path) -> None:
