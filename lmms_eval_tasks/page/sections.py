@@ -108,6 +108,7 @@ def _signature(name: str, run: Run, records: Sequence[Record]) -> str:
     parts = [
         f"version {run.versions.get(name, '?')}",
         "SAMPLE DATA" if run.sample else "",
+        run.limited,
         f"{len(records):,} items in {len({record.group_id for record in records}):,} groups",
     ]
     for field in SIGNED:

@@ -32,13 +32,6 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         yield opened
 
 
-@pytest.fixture(scope="module")
-def written(sample_runs: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("written") / "report.html"
-    write_page([read_run(run) for run in sample_runs], path)
-    return path
-
-
 @pytest.fixture
 def page(driver: Any, written: Path) -> Page:
     opened = Page(driver, written)

@@ -7,6 +7,7 @@ import json
 import math
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,16 @@ def test_sample_data_is_marked(sample_runs: tuple[Path, Path], tmp_path: Path) -
     assert SAMPLE_NOTE in build_page([read_run(sample_runs[0])])
     real = build_page([read_run(write_run(tmp_path / "real", strong()))])
     assert SAMPLE_NOTE not in real and "sample data" not in real.lower().split("<script")[0]
+
+
+def test_a_signature_says_what_scores_stand_on(sample_runs: tuple[Path, Path]) -> None:
+    run = replace(read_run(sample_runs[0]), limited="--limit 3")
+    page = build_page([run], "cast_bench")
+    (signature,) = re.findall(r'<ul class="signatures">\s*<li>.*?</span> (.*?)</li>', page)
+    assert signature == (
+        "version 1-A; SAMPLE DATA; --limit 3; 12 items in 10 groups; boxes xyxy_px; "
+        "95% intervals over groups, 10,000 draws, seed 0"
+    )
 
 
 def test_without_prepared_data_the_page_says_so(
