@@ -10,6 +10,8 @@ from pathlib import Path
 def write_rows(path: Path, rows: Iterable[Mapping[str, str]]) -> int:
     """Write rows as JSON lines, in the order given; the same rows give the same bytes.
 
+    A lone surrogate, which a response may hold and no UTF-8 file can, is written as its JSON escape.
+
     Returns:
         The number of rows.
 
@@ -17,7 +19,7 @@ def write_rows(path: Path, rows: Iterable[Mapping[str, str]]) -> int:
         OSError: where the file cannot be written; what was there is left as it was.
     """
     lines = [json.dumps(dict(row), ensure_ascii=False) + "\n" for row in rows]
-    replace_text(path, "".join(lines))
+    replace_text(path, "".join(lines).encode("utf-8", "backslashreplace").decode("utf-8"))
     return len(lines)
 
 
