@@ -6,7 +6,6 @@ Our scores are percent. The official names, fractions and file shapes are in `of
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -43,10 +42,10 @@ ANSWER_METRICS = {
 FORMAT_METRICS = ("json_valid_rate", "schema_valid_rate", "recoverable_rate", "accuracy_diagnostic")
 """How much was lost to format."""
 
-BROKEN_DOWN = ("accuracy", "faithful", "im_tiou", "im_viou")
+BROKEN_DOWN = (*ANSWER_METRICS, "faithful_strict", *GROUNDING_METRICS, "false_positives")
 """The metrics that are also told by category, and for small and large boxes."""
 
-METRICS = (*ANSWER_METRICS, "faithful_strict", *GROUNDING_METRICS, "false_positives", *FORMAT_METRICS)
+METRICS = (*BROKEN_DOWN, *FORMAT_METRICS)
 """Every metric of `question_scores`. All are percent but ``false_positives``, instances per question."""
 
 
@@ -231,14 +230,6 @@ def aggregate(records: Iterable[Record]) -> dict[str, float | None]:
         "n_groundings_scored": float(counts["im_viou"]),
         **{name: sums[name] / counts[name] if counts[name] else None for name in METRICS},
     }
-
-
-def aggregate_by(records: Iterable[Record], stratum: str) -> dict[str, dict[str, float | None]]:
-    """`aggregate` for each value of a stratum (``category`` or ``size``), in the order of the values."""
-    parts: defaultdict[str, list[Record]] = defaultdict(list)
-    for record in records:
-        parts[record.stratum[stratum]].append(record)
-    return {value: aggregate(parts[value]) for value in sorted(parts)}
 
 
 def official_overall(

@@ -9,7 +9,6 @@ its times, its evidence), and their scores are comparable between runs of this p
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Annotated
@@ -183,11 +182,3 @@ def aggregate(records: Iterable[Record]) -> dict[str, float | None]:
             sums[name] += value or 0.0
     scored = counts["n_scored"]
     return {**counts, **{name: sums[name] / scored if scored else None for name in METRICS}}
-
-
-def aggregate_by(records: Iterable[Record], stratum: str) -> dict[str, dict[str, float | None]]:
-    """`aggregate` for each value of a stratum, in the order of the values."""
-    parts: defaultdict[str, list[Record]] = defaultdict(list)
-    for record in records:
-        parts[record.stratum[stratum]].append(record)
-    return {value: aggregate(parts[value]) for value in sorted(parts)}

@@ -14,7 +14,6 @@ from lmms_eval_tasks.cast_bench.metrics import (
     METRICS,
     Question,
     aggregate,
-    aggregate_by,
     official_overall,
     official_per_question,
     question_scores,
@@ -157,8 +156,12 @@ def test_a_run_is_scored_in_order_and_as_one_by_one() -> None:
 
 def test_categories_add_up_to_the_whole() -> None:
     records = many()
-    total, parts = aggregate(records), aggregate_by(records, "category")
-    assert list(parts) == ["how", "why"]
+    total = aggregate(records)
+    parts = {
+        value: aggregate(record for record in records if record.stratum["category"] == value)
+        for value in ("how", "why")
+    }
+    assert all(part["n_questions"] for part in parts.values())
     for name in METRICS:
         weighted = sum((part[name] or 0) * (part["n_questions"] or 0) for part in parts.values())
         assert weighted / 600 == pytest.approx(total[name]), name
