@@ -17,6 +17,9 @@ from loguru import logger
 
 from lmms_eval_tasks.hosting import check_grading, open_split, session, stop_if_any
 from lmms_eval_tasks.utils.problems import InputError
+from lmms_eval_tasks.utils.run_card import CARD
+from lmms_eval_tasks.utils.runs import RESULTS
+from lmms_eval_tasks.utils.submissions import replace_text
 
 if TYPE_CHECKING:
     from lmms_eval.models.registry_v2 import ModelManifest
@@ -42,6 +45,14 @@ def register() -> list[ModelManifest]:
         _hook_model_creation()
     except (ImportError, AttributeError, TypeError) as error:
         _say_by_hand(error)
+    try:
+        _hook_saving()
+    except (ImportError, AttributeError, TypeError) as error:
+        logger.warning(
+            "lmms_eval_tasks writes no run cards beside results: this lmms-eval saves otherwise ({}: {}).",
+            type(error).__name__,
+            error,
+        )
     return [
         ModelManifest(model_id=name, simple_class_path=f"lmms_eval_tasks.models.{name}.{cls}")
         for name, cls in MODELS.items()
@@ -111,6 +122,65 @@ def _hook_model_creation() -> None:
 
     create_and_remember._lmms_eval_tasks = True  # type: ignore[attr-defined]
     lmms.create_from_arg_string = classmethod(create_and_remember)
+
+
+def _hook_saving() -> None:
+    """Wrap the method by which the host saves its results, so that a run card lies beside them.
+
+    Raises:
+        ImportError, AttributeError, TypeError: where it is not there, or does not take what it is given here.
+    """
+    from lmms_eval.loggers.evaluation_tracker import EvaluationTracker
+
+    save = EvaluationTracker.save_results_aggregated
+    if getattr(save, "_lmms_eval_tasks", False):
+        return
+    signature = inspect.signature(save)
+    signature.bind(None, results={}, samples={}, datetime_str="")
+
+    @functools.wraps(save)
+    def save_with_card(self: Any, *arguments: Any, **named: Any) -> Any:
+        saved = save(self, *arguments, **named)
+        try:
+            write_card(self, signature.bind(self, *arguments, **named).arguments["results"])
+        except Exception as error:  # the run has its results, and no card is worth losing what follows
+            logger.warning("No run card was written ({}: {}).", type(error).__name__, error)
+        return saved
+
+    save_with_card._lmms_eval_tasks = True  # type: ignore[attr-defined]
+    EvaluationTracker.save_results_aggregated = save_with_card
+
+
+def write_card(tracker: Any, results: Mapping[str, Any]) -> Path | None:
+    """Write the card of a run that the host has just saved, beside its results.
+
+    Only the first rank saves results, and so only it gets here.
+
+    Args:
+        tracker: The host's tracker, after it has saved.
+        results: What it saved.
+
+    Returns:
+        The card; None where the run has no task of ours, or no output path.
+
+    Raises:
+        AttributeError: where the tracker is another than expected.
+        OSError: where the results are not where they should be, or the card cannot be written.
+    """
+    from lmms_eval_tasks.run_facts import gather
+
+    if not tracker.output_path:
+        return None
+    folder = Path(tracker.output_path) / tracker.general_config_tracker.model_name_sanitized
+    saved = folder / f"{tracker.date_id}{RESULTS}"
+    if not saved.is_file():
+        raise FileNotFoundError(f"there is no {saved}")
+    card = gather(results)
+    if not card:
+        return None
+    path = folder / f"{tracker.date_id}{CARD}"
+    replace_text(path, json.dumps(card, ensure_ascii=False, indent=2) + "\n")
+    return path
 
 
 def _check_prepared(index: Mapping[str, Any], names: list[str]) -> None:

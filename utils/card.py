@@ -55,6 +55,7 @@ class Card:
         clip_columns: columns that name clips; an item can be asked where all of its clips are there.
         chance: metric to the score in percent of uniform guessing.
         human: published human scores.
+        extractors: task name to what reads its answers, name and version.
         prompt_sha256: official prompt's part to the SHA-256 of its UTF-8 text.
         archive_sha256: published archive's file name to its SHA-256.
         hub_id: dataset on the Hugging Face hub; empty where there is none.
@@ -73,6 +74,7 @@ class Card:
     chance: Mapping[str, float]
     prepare_command: str
     human: tuple[Human, ...] = ()
+    extractors: Mapping[str, str] = field(default_factory=dict)
     prompt_sha256: Mapping[str, str] = field(default_factory=dict)
     archive_sha256: Mapping[str, str] = field(default_factory=dict)
     hub_id: str = ""

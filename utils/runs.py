@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from lmms_eval_tasks.utils.problems import InputError, Problems
 from lmms_eval_tasks.utils.records import Record
+from lmms_eval_tasks.utils.run_card import CARD, Sections, read_run_card
 
 RESULTS = "_results.json"
 SUBMISSIONS = "submissions"
@@ -26,6 +27,7 @@ class Run:
         groups: Group name to its tasks, for groups whose tasks are all in the run.
         versions: Task name to the task's version.
         sample: Whether any of it was scored on sample data.
+        card: What the run was made with; empty for a run of a version that wrote no card.
     """
 
     path: Path
@@ -34,6 +36,7 @@ class Run:
     groups: Mapping[str, tuple[str, ...]]
     versions: Mapping[str, str]
     sample: bool
+    card: Sections = field(default_factory=dict)
 
 
 def read_run(source: Path) -> Run:
@@ -44,7 +47,7 @@ def read_run(source: Path) -> Run:
 
     Raises:
         InputError: where there is no run, its results are not JSON, it has no task of ours, or it was run without
-            ``--log_samples``.
+            ``--log_samples``, or a log or its card cannot be read.
     """
     found = [source] if source.is_file() else sorted(source.rglob(f"*{RESULTS}"), key=lambda path: path.name)
     found = [path for path in found if path.parent.name != SUBMISSIONS]
@@ -65,14 +68,23 @@ def read_run(source: Path) -> Run:
         if not log.is_file():
             problems.add(log.name, f"Expected the sample log of {task}, but there is none.", "Run with --log_samples.")
             continue
-        lines = log.read_text(encoding="utf-8").splitlines()
+        try:
+            lines = log_lines(log)
+        except UnicodeDecodeError as error:
+            problems.add(log.name, f"Expected UTF-8 text, but byte {error.start + 1} is not.")
+            continue
         if not lines or '"record"' not in lines[0]:
             continue  # a task of somebody else
         records[task], is_sample = _read_log(log.name, lines, problems)
         sample = sample or is_sample
     if not records and not problems:
         problems.add(path.name, "Expected a task of ours, but the run has none.")
-    problems.raise_if_any(f"{path} cannot be reported")
+    card: Sections = {}
+    try:
+        card = read_run_card(path.with_name(f"{date}{CARD}"))
+    except InputError as error:
+        problems.add(f"{date}{CARD}", str(error), "Move it away: the run can be read without its card.")
+    problems.raise_if_any(f"{path} cannot be read")
     return Run(
         path=path,
         name=_model_name(results.get("config", {})),
@@ -80,7 +92,19 @@ def read_run(source: Path) -> Run:
         groups={name: tuple(tasks) for name, tasks in subtasks.items() if tasks and set(tasks) <= set(records)},
         versions={name: str(version) for name, version in results.get("versions", {}).items()},
         sample=sample,
+        card=card,
     )
+
+
+def log_lines(log: Path) -> list[str]:
+    """The lines of a sample log.
+
+    Only a line feed ends one: a model's text may hold the other characters that Python takes for the end of a line.
+
+    Raises:
+        UnicodeDecodeError: where it is not UTF-8.
+    """
+    return [line for line in log.read_text(encoding="utf-8").split("\n") if line]
 
 
 def _read_log(name: str, lines: list[str], problems: Problems) -> tuple[tuple[Record, ...], bool]:

@@ -1,6 +1,7 @@
 """The facts of CaST-Bench."""
 
 from lmms_eval_tasks.utils.card import Card, Human, SplitFacts
+from lmms_eval_tasks.utils.evidence import EXTRACTOR
 
 CATEGORIES = (
     "causal_explanation",
@@ -19,6 +20,7 @@ CARD = Card(
     homepage="https://cast-bench.github.io",
     main_metric="accuracy",
     versions={"cast_bench": "1-A", "cast_bench_open": "1-A"},
+    extractors={"cast_bench": EXTRACTOR, "cast_bench_open": "a judge"},
     splits={"test": SplitFacts(items=2066, groups=2066, clips=1015, answers_withheld=False)},
     strata_columns=("category",),
     # A guess among six options; a few questions have four or five, which makes it 16.90 on the public 80.

@@ -1,5 +1,6 @@
 """The facts of CausalVQA."""
 
+from lmms_eval_tasks.utils.answers import EXTRACTOR
 from lmms_eval_tasks.utils.card import Card, Human, SplitFacts
 
 # Pairs per question type as (easy, medium, hard): paper, Tables 6 and 12.
@@ -21,6 +22,7 @@ CARD = Card(
     homepage="https://github.com/facebookresearch/CausalVQA",
     main_metric="pair_accuracy",
     versions={"causalvqa_paired": "1-A", "causalvqa_debug_paired": "1-A"},
+    extractors=dict.fromkeys(("causalvqa_paired", "causalvqa_debug_paired"), EXTRACTOR),
     splits={
         "test": SplitFacts(
             items=1586,

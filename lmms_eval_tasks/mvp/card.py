@@ -1,5 +1,6 @@
 """The facts of MVP (Minimal Video Pairs)."""
 
+from lmms_eval_tasks.utils.answers import EXTRACTOR
 from lmms_eval_tasks.utils.card import Card, Human, SplitFacts
 
 SUBSETS = (
@@ -20,6 +21,7 @@ CARD = Card(
     homepage="https://github.com/facebookresearch/minimal_video_pairs",
     main_metric="pair_accuracy",
     versions=_VERSIONS,
+    extractors=dict.fromkeys(_VERSIONS, EXTRACTOR),
     splits={
         "mini": SplitFacts(
             items=18416,

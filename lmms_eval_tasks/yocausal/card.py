@@ -1,5 +1,6 @@
 """The facts of YoCausal."""
 
+from lmms_eval_tasks.utils import answers, denoising
 from lmms_eval_tasks.utils.card import Card, Human, SplitFacts
 
 # Pairs per subset: paper, section on data (Moments in Time, Physics-IQ, Kinetics-400, Animal Kingdom).
@@ -17,6 +18,7 @@ CARD = Card(
     homepage="https://github.com/youzhe0305/YoCausal",
     main_metric="rsi",
     versions={"yocausal": "1-A", "yocausal_vlm": "1-A"},
+    extractors={"yocausal": denoising.EXTRACTOR, "yocausal_vlm": answers.EXTRACTOR},
     splits={
         "test": SplitFacts(
             items=1232,
