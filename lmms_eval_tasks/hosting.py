@@ -31,6 +31,7 @@ class Session:
         prompts: Benchmark to the signature of the prompt that its items were asked with, for their records.
         asked: The prompts themselves, for the run card.
         judge_needed: False where saved responses are scored again with the verdicts that were saved with them.
+        verdicts: Those verdicts, in the judge's place; None where nothing was judged.
     """
 
     clips_needed: bool = True
@@ -39,12 +40,14 @@ class Session:
     prompts: dict[str, str] = field(default_factory=dict)
     asked: dict[str, Prompt] = field(default_factory=dict)
     judge_needed: bool = True
+    verdicts: Any = None
 
     def start(self, clips_needed: bool, judge_needed: bool = True) -> None:
         """A new run begins: forget the last one."""
         self.clips_needed = clips_needed
         self.judge_needed = judge_needed
         self.model = None
+        self.verdicts = None
         self.configurations.clear()
         self.prompts.clear()
         self.asked.clear()

@@ -171,7 +171,7 @@ def write_card(tracker: Any, results: Mapping[str, Any]) -> Path | None:
 
     if not tracker.output_path:
         return None
-    folder = Path(tracker.output_path) / tracker.general_config_tracker.model_name_sanitized
+    folder = Path(tracker.output_path, tracker.general_config_tracker.model_name_sanitized)
     saved = folder / f"{tracker.date_id}{RESULTS}"
     if not saved.is_file():
         raise FileNotFoundError(f"there is no {saved}")
@@ -186,7 +186,7 @@ def write_card(tracker: Any, results: Mapping[str, Any]) -> Path | None:
 def _check_prepared(index: Mapping[str, Any], names: list[str]) -> None:
     """Stop before the model loads where one of our tasks lacks data or judge; the host loads tasks after the model."""
     found: dict[str, None] = {}
-    ours = {json.dumps(pointer): pointer for name in names for pointer in _pointers(index, name)}
+    ours = {json.dumps(pointer): pointer for name in names for pointer in pointers(index, name)}
     for pointer in ours.values():
         for check in (open_split, check_grading):
             try:
@@ -197,14 +197,14 @@ def _check_prepared(index: Mapping[str, Any], names: list[str]) -> None:
         stop_if_any("\n\n".join(found) or None)
 
 
-def _pointers(index: Mapping[str, Any], name: str) -> Iterator[dict[str, Any]]:
+def pointers(index: Mapping[str, Any], name: str) -> Iterator[dict[str, Any]]:
     """The pointer of one of our tasks, or those of a group's or tag's tasks; nothing for other people's tasks."""
     from lmms_eval.utils import load_yaml_config
 
     entry = index.get(name, {})
     if entry.get("type") == "tag":
         for task in entry["task"]:
-            yield from _pointers(index, task)
+            yield from pointers(index, task)
         return
     path = entry.get("yaml_path", -1)
     if path == -1 or TASKS not in Path(path).parents:
@@ -212,7 +212,7 @@ def _pointers(index: Mapping[str, Any], name: str) -> Iterator[dict[str, Any]]:
     config = load_yaml_config(path, mode="simple")
     if isinstance(config["task"], list):
         for task in config["task"]:
-            yield from _pointers(index, task)
+            yield from pointers(index, task)
     else:
         for file in config["dataset_kwargs"]["data_files"].values():
             yield json.loads((Path(path).parent / file).read_text(encoding="utf-8"))
