@@ -83,7 +83,7 @@ def _plain(value: Any) -> Value:
     if value is None or isinstance(value, (str, int)):
         return value
     if isinstance(value, float):
-        return value if isfinite(value) else str(value)
+        return str(value) if not isfinite(value) else int(value) if value.is_integer() else value
     if isinstance(value, (Mapping, list, tuple)):
         return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
     return str(value)

@@ -235,5 +235,5 @@ def scored_responses(line: Mapping[str, Any]) -> list[str] | None:
     The host leaves the list out where it has one member.
     """
     said = line.get("filtered_resps")
-    found = said if isinstance(said, list) else [said]
-    return found if found and all(isinstance(text, str) for text in found) else None
+    found = [text for text in (said if isinstance(said, list) else [said]) if isinstance(text, str)]
+    return found if found and (isinstance(said, str) or len(found) == len(said or ())) else None

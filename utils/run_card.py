@@ -75,10 +75,15 @@ class Difference:
     values: tuple[Value, ...]
     weight: Weight
 
-    def __str__(self) -> str:
-        name = self.section.removeprefix(TASK)
-        said = ["not known" if value is None else str(value) for value in self.values]
-        return f"{name}, {self.field}: {' against '.join(map(_shorten, said))}"
+    @property
+    def place(self) -> str:
+        """The task, or the section."""
+        return self.section.removeprefix(TASK)
+
+    @property
+    def told(self) -> str:
+        """What each run's card says, in the order of the runs."""
+        return " against ".join(_shorten(_said(value)) for value in self.values)
 
 
 def read_run_card(path: Path) -> Sections:
@@ -145,52 +150,56 @@ def differences(cards: Sequence[Sections], tasks: Sequence[str] | None = None) -
     return sorted(found, key=lambda difference: list(Weight).index(difference.weight))
 
 
-def summary(card: Sections) -> list[str]:
-    """A card in a few lines: each task with its data, prompt and reader; then the model, how it was run and on what."""
-    lines = [_task_line(section.removeprefix(TASK), fields) for section, fields in card.items() if section[:5] == TASK]
-    groups: dict[str, list[str]] = {}
-    for task, text in lines:
-        groups.setdefault(text, []).append(task)
-    told = [f"{', '.join(tasks)}: {text}" for text, tasks in groups.items()]
-    return [line for line in (*told, _model_line(card), _surroundings_line(card)) if line]
+def summary(card: Sections, groups: Mapping[str, Sequence[str]] | None = None) -> list[str]:
+    """A card in a few lines: the model and how it was shown clips, on what it ran, and a line for each task.
+
+    Args:
+        card: The card.
+        groups: Group to its tasks; where these were all run alike, the group has one line.
+    """
+    told = {section.removeprefix(TASK): _task(fields) for section, fields in card.items() if section.startswith(TASK)}
+    for group, tasks in (groups or {}).items():
+        if len({told.get(task) for task in tasks}) == 1 and tasks[0] in told:
+            line = told[tasks[0]]
+            told = {name: text for name, text in told.items() if name not in tasks} | {f"{group}, each task": line}
+    return [_model(card), _surroundings(card), *(f"{name}: {text}" for name, text in told.items())]
 
 
-def _task_line(task: str, fields: Mapping[str, Value]) -> tuple[str, str]:
-    digest = str(fields.get("data sha256") or "")[:8]
-    prompt = fields.get("prompt")
-    official = {"yes": ", the official text", "no": ", not the official text"}.get(
-        str(fields.get("official prompt")), ""
+def _task(fields: Mapping[str, Value]) -> str:
+    prompt = f"{fields.get('prompt')}:{_digest(fields.get('prompt sha256'))}" if fields.get("prompt") else "none"
+    official = " (official text)" if fields.get("official prompt") == "yes" else ""
+    return (
+        f"version {_said(fields.get('version'))}, {_said(fields.get('data'))} {_digest(fields.get('data sha256'))}, "
+        f"prompt {prompt}{official}, {_said(fields.get('extractor'))}"
     )
-    parts = [
-        f"version {fields.get('version')}",
-        f"{fields.get('data')} {digest}".strip(),
-        f"prompt {prompt}:{str(fields.get('prompt sha256') or '')[:8]}{official}" if prompt else "no prompt of ours",
-        f"read by {fields.get('extractor')}",
-        f"generation {fields.get('generation')}",
-    ]
-    return task, "; ".join(parts)
 
 
-def _model_line(card: Sections) -> str:
-    model, frames = card.get("model", {}), card.get("frames", {})
+def _model(card: Sections) -> str:
+    model = card.get("model", {})
     named = [str(model[name]) for name in ("name", "checkpoint", "revision") if model.get(name)]
-    shown = [f"{name} {value}" for name, value in frames.items() if value is not None]
-    seeds = [f"{name} {value}" for name, value in card.get("seeds", {}).items() if value is not None]
-    parts = [" ".join(named), ", ".join(shown), f"seeds: {', '.join(seeds)}" if seeds else ""]
+    frames = [f"{name} {value}" for name, value in card.get("frames", {}).items() if value not in (None, "not set")]
+    seeds = ", ".join(_said(value) for value in card.get("seeds", {}).values())
+    parts = [" ".join(named), ", ".join(frames), f"seeds {seeds}" if seeds else ""]
     return "; ".join(part for part in parts if part)
 
 
-def _surroundings_line(card: Sections) -> str:
-    software, run = card.get("software", {}), card.get("run", {})
-    versions = [
-        f"{name} {software[name]}"
-        for name in ("lmms-eval-tasks", "lmms-eval", "torch", "transformers")
-        if software.get(name)
-    ]
-    told = [(run.get("ranks"), "ranks"), (run.get("limit"), "limit"), (run.get("wall time in s"), "s")]
-    work = [f"limit {value}" if unit == "limit" else f"{value} {unit}" for value, unit in told if value is not None]
-    hardware = card.get("hardware", {})
-    return ", ".join([*versions, str(hardware.get("GPUs") or hardware.get("CPU") or ""), *work])
+def _surroundings(card: Sections) -> str:
+    software, run, hardware = card.get("software", {}), card.get("run", {}), card.get("hardware", {})
+    packages = [name for name in ("lmms-eval-tasks", "lmms-eval", "torch", "transformers") if software.get(name)]
+    gpus = hardware.get("GPUs")
+    device = str(hardware.get("CPU") if gpus in (None, "none") else gpus)
+    limit = [] if run.get("limit") in (None, "none") else [f"limit {run['limit']}"]
+    ranks = [] if run.get("ranks") in (None, 1) else [f"{run['ranks']} ranks"]
+    time = [] if run.get("wall time in s") is None else [f"{run['wall time in s']} s"]
+    return ", ".join([*(f"{name} {software[name]}" for name in packages), device, *ranks, *time, *limit])
+
+
+def _said(value: Value) -> str:
+    return "not known" if value is None else str(value)
+
+
+def _digest(value: Value) -> str:
+    return str(value or "not known")[:8]
 
 
 def _shorten(text: str, longest: int = 60) -> str:

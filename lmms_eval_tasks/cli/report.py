@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from lmms_eval_tasks.cli.cards import print_cards, print_differences
 from lmms_eval_tasks.cli.console import make_console
 
 
@@ -14,6 +15,7 @@ def report(
     runs: Annotated[list[Path], typer.Argument(help="Output folders of runs; of each its latest run.")],
     by: Annotated[str, typer.Option(help="Stratum columns, such as type,difficulty: one run, broken down.")] = "",
     task: Annotated[str, typer.Option(help="Only this task or group.")] = "",
+    card: Annotated[bool, typer.Option("--card", help="Print the runs' cards whole: what they were made with.")] = False,
 ) -> None:
     """Show what runs scored, with 95% intervals and how many are behind each score."""
     from lmms_eval_tasks.report import score_tables, stratum_tables
@@ -27,3 +29,6 @@ def report(
     for table in () if by else score_tables(found, task):
         console.print(table)
     console.print("Scores in percent, with 95% intervals over pairs, or over clips where no items are paired.")
+    print_cards(console, found, whole=card)
+    tasks = [name for run in found for name in run.groups.get(task, [task])] if task else None
+    print_differences(console, found, tasks)
