@@ -15,6 +15,7 @@ from lmms_eval_tasks.utils.card import read_card
 from lmms_eval_tasks.utils.home import load_table, read_manifest
 from lmms_eval_tasks.utils.problems import InputError
 from lmms_eval_tasks.utils.prompts import QUESTION_AND_OPTIONS, Prompt, check_choice, choose_prompt
+from lmms_eval_tasks.weights import Weights
 
 if TYPE_CHECKING:
     import datasets
@@ -27,6 +28,7 @@ class Session:
     Attributes:
         clips_needed: False where the model that runs never looks at a clip, so that none has to be there.
         model: The model that runs, once it is loaded; None before and where the host does not tell.
+        weights: What the model told of its weights when it was loaded.
         configurations: What a benchmark's tasks read from their configuration and need again when scoring.
         prompts: Benchmark to the signature of the prompt that its items were asked with, for their records.
         asked: The prompts themselves, for the run card.
@@ -36,6 +38,7 @@ class Session:
 
     clips_needed: bool = True
     model: Any = None
+    weights: Weights = field(default_factory=Weights)
     configurations: dict[str, Any] = field(default_factory=dict)
     prompts: dict[str, str] = field(default_factory=dict)
     asked: dict[str, Prompt] = field(default_factory=dict)
@@ -47,6 +50,7 @@ class Session:
         self.clips_needed = clips_needed
         self.judge_needed = judge_needed
         self.model = None
+        self.weights = Weights()
         self.verdicts = None
         self.configurations.clear()
         self.prompts.clear()

@@ -20,6 +20,7 @@ from lmms_eval_tasks.utils.problems import InputError
 from lmms_eval_tasks.utils.run_card import CARD
 from lmms_eval_tasks.utils.runs import RESULTS
 from lmms_eval_tasks.utils.submissions import replace_text
+from lmms_eval_tasks.weights import read_weights
 
 if TYPE_CHECKING:
     from lmms_eval.models.registry_v2 import ModelManifest
@@ -118,6 +119,7 @@ def _hook_model_creation() -> None:
     @functools.wraps(create)
     def create_and_remember(cls: Any, *arguments: Any, **named: Any) -> Any:
         session.model = create(cls, *arguments, **named)
+        session.weights = read_weights(session.model)
         return session.model
 
     create_and_remember._lmms_eval_tasks = True  # type: ignore[attr-defined]

@@ -104,9 +104,6 @@ def rescore(source: Path, folder: Path) -> Rescored:
     arguments = SimpleNamespace(output_path=str(folder))
     items: dict[str, int] = {}
     for task in tasks:
-        repeats = old["configs"][task].get("repeats", 1)
-        if repeats > 1:
-            loaded.tasks[task].set_config("repeats", repeats)
         loaded.tasks[task].args = arguments
     outputs = {output.task_name: output for output in loaded.outputs()}
     for task in tasks:
@@ -226,7 +223,6 @@ class _Host:
         for output in outputs.values():
             output.calculate_aggregate_metric(bootstrap_iters=draws)
             output.calculate_clt_aggregate_metric()
-            output.calculate_stability_metrics()
         results, _, _, versions, *_ = consolidate_results(list(outputs.values()))
         results, versions, *_ = consolidate_group_results(results, versions, self._loaded)
         shown, groups = prepare_print_tasks(self._loaded, results)
@@ -307,10 +303,6 @@ def _score(
             brought["record"]["fields"]["prompt"] = line["record"]["fields"]["prompt"]
         for metric, value in brought.items():
             output.sample_metrics[metric, FILTER].append(value)
-        if len(responses) > 1 and len(responses) == output.task_config.get("repeats", 1):
-            each = [output.task.process_results(doc, [response]) for response in responses]
-            for metric in each[0]:
-                output.per_sample_metrics[metric, FILTER].append([one[metric] for one in each])
         host = {name: value for name, value in line.items() if name in HOST_FIELDS}
         said = {"input": line["input"]} if "input" in line else {}
         scored.append({**host, **json.loads(json.dumps(brought)), **said})

@@ -27,6 +27,7 @@ from lmms_eval_tasks.utils.prompts import OFFICIAL, Prompt
 from lmms_eval_tasks.utils.redaction import hide_secrets
 from lmms_eval_tasks.utils.run_card import NOT_KNOWN, TASK, Value
 from lmms_eval_tasks.utils.shown_frames import qwen_limits
+from lmms_eval_tasks.weights import tell
 
 SETTINGS = ("LMMS_EVAL_TASKS_MISSING", "LMMS_EVAL_TASKS_PROMPT", "LMMS_EVAL_TASKS_BOXES", "LMMS_EVAL_TASKS_JUDGE")
 """Always in the card, so that unset and unknown are told apart."""
@@ -214,11 +215,10 @@ def _is_ours() -> bool:
 
 
 def _checkpoint(arguments: Mapping[str, str]) -> str:
-    settings = getattr(getattr(session.model, "engine", None), "settings", None)
     for found in (
-        getattr(settings, "pretrained", None),
+        tell(session.model, "engine", "settings", "pretrained"),
         *(arguments.get(name) for name in CHECKPOINTS),
-        *(getattr(session.model, name, None) for name in CHECKPOINTS),
+        *(tell(session.model, name) for name in CHECKPOINTS),
     ):
         if isinstance(found, str) and found:
             return found
@@ -227,12 +227,8 @@ def _checkpoint(arguments: Mapping[str, str]) -> str:
 
 def _revision(arguments: Mapping[str, str]) -> str:
     """The checkpoint's commit: as the loaded model tells it, as the hub's cache does, or as it was asked for."""
-    for holder in ("model", "_model", "config", "_config"):
-        part = getattr(session.model, holder, None)
-        for config in (part, getattr(part, "config", None)):
-            commit = getattr(config, "_commit_hash", None)
-            if isinstance(commit, str) and commit:
-                return commit
+    if session.weights.commit:
+        return session.weights.commit
     try:
         checkpoint = _checkpoint(arguments)
     except Unknown:
@@ -264,42 +260,41 @@ def _cached_commit(checkpoint: str, revision: str | None) -> str | None:
 
 
 def _precision() -> str:
-    settings = getattr(getattr(session.model, "engine", None), "settings", None)
-    for found in (
-        getattr(settings, "dtype", None),
-        getattr(getattr(session.model, "model", None), "dtype", None),
-        getattr(getattr(session.model, "_model", None), "dtype", None),
-    ):
-        if found is not None:
-            return str(found).removeprefix("torch.")
-    raise Unknown("the model does not say")
+    if session.weights.precision is None:
+        raise Unknown("the model does not say")
+    return session.weights.precision
 
 
 def _add_frames(sections: _Sections, config: Mapping[str, Any]) -> None:
     """Frames as they were asked for; names are one for all adapters, so that runs of two models can be compared."""
     arguments = _arguments(config)
     model = session.model
-    if _is_ours() and not getattr(model, "shows_clips", False):
+    if _is_ours() and not tell(model, "shows_clips"):
         sections.add("frames", "frames", lambda: "none: this model looks at no clip")
         return
-    settings = getattr(getattr(model, "engine", None), "settings", None)
+    settings = tell(model, "engine", "settings")
 
     def find(names: Sequence[str]) -> Any:
         for name in names:
             for holder in (settings, model):
-                if isinstance(value := getattr(holder, name, None), (int, float, str)):
+                if isinstance(value := tell(holder, name), (int, float, str)):
                     return value
             if name in arguments:
                 return arguments[name]
-        if any(hasattr(model, name) for name in names):
+        if any(name in vars(model) for name in names):
             return "not set"
         raise Unknown("no argument or attribute of the model names it")
 
     for field, names in FRAMES.items():
         sections.add("frames", field, partial(find, names))
-    limits = qwen_limits(model)
-    if limits is not None:
-        sections.add("frames", "pixels of a frame", lambda: f"{limits.least} to {limits.most}")
+    sections.add("frames", "pixels of a frame", _pixels)
+
+
+def _pixels() -> str:
+    limits = qwen_limits(session.model)
+    if limits is None:
+        raise Unknown("the model has no such limits, or so many frames that they depend on the clip")
+    return f"{limits.least} to {limits.most}"
 
 
 def _add_run(
@@ -326,7 +321,7 @@ def _ranks() -> int:
 
 
 def _device() -> str:
-    device = getattr(session.model, "device", None)
+    device = tell(session.model, "device")
     if device is None:
         raise Unknown("the model does not say")
     return str(device)

@@ -15,14 +15,14 @@ _NAMED = re.compile(rf"(?i)(?<![\w-])(?P<name>{_NAME}\"?\s*[=:]\s*\"?|(?:--?){_N
 _SHAPED = re.compile(r"\b(?:hf_[A-Za-z0-9]{16,}|sk-[A-Za-z0-9_-]{16,}|AIza[A-Za-z0-9_-]{20,}|AKIA[A-Z0-9]{12,})")
 _IN_ADDRESS = re.compile(r"(?<=://)[^/\s@]+(?=@)")
 _BEARER = re.compile(r"(?i)(?<=bearer )\S+")
-_SECRET_VARIABLE = re.compile(r"(?i)key|token|secret|password|passwd|credential")
+_SECRET_VARIABLE = re.compile(r"(?i)(?:key|token|secret|password|passwd|credentials?)$")
 
 
 def hide_secrets(text: str, environment: Mapping[str, str]) -> str:
     """A text without keys.
 
-    Hidden are the values of names that end in key, token, secret or password, keys of well-known shapes, user and
-    password of an address, and every value that a variable of the environment with such a name has.
+    Hidden are the values of names that end in api_key, token, secret, password or the like, keys of well-known shapes,
+    user and password of an address, and every value that a variable of the environment with such a name has.
 
     Args:
         text: The text.

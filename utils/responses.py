@@ -230,9 +230,9 @@ def was_asked(record: Mapping[str, Any]) -> bool:
 
 
 def scored_responses(line: Mapping[str, Any]) -> list[str] | None:
-    """What the scorer was given of a logged item, one text per repeat; None where the line does not hold it.
+    """What the scorer was given of a logged item; None where the line does not hold it.
 
-    The host leaves the list out where it has one member.
+    The host leaves the list out where it has one member, as it has for our tasks, also with ``--repeats``.
     """
     said = line.get("filtered_resps")
     found = [text for text in (said if isinstance(said, list) else [said]) if isinstance(text, str)]

@@ -15,7 +15,9 @@ def report(
     runs: Annotated[list[Path], typer.Argument(help="Output folders of runs; of each its latest run.")],
     by: Annotated[str, typer.Option(help="Stratum columns, such as type,difficulty: one run, broken down.")] = "",
     task: Annotated[str, typer.Option(help="Only this task or group.")] = "",
-    card: Annotated[bool, typer.Option("--card", help="Print the runs' cards whole: what they were made with.")] = False,
+    card: Annotated[
+        bool, typer.Option("--card", help="Print the runs' cards whole: what they were made with.")
+    ] = False,
 ) -> None:
     """Show what runs scored, with 95% intervals and how many are behind each score."""
     from lmms_eval_tasks.report import score_tables, stratum_tables
