@@ -22,7 +22,7 @@ from lmms_eval_tasks.hosting import open_split, session
 from lmms_eval_tasks.plugin import TASKS, pointers
 from lmms_eval_tasks.surroundings import package_version
 from lmms_eval_tasks.utils.card import benchmarks, read_card
-from lmms_eval_tasks.utils.home import read_manifest
+from lmms_eval_tasks.utils.home import HOME, read_manifest
 from lmms_eval_tasks.utils.manifest import file_sha256
 from lmms_eval_tasks.utils.problems import InputError, Problems
 from lmms_eval_tasks.utils.responses import SAMPLE_LOG, scored_responses, was_asked
@@ -38,6 +38,7 @@ HOST_FIELDS = frozenset(
     {"doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "token_counts", "doc_hash", "input_media"}
 )
 """What of a logged item is the host's and says nothing of its score; ``input`` comes last."""
+OTHER_DATA = f"Prepare the data that the run was made with, or name its home in {HOME}."
 _VERSION = re.compile(r"(\d+)-([A-Z]+)")
 
 Logs = dict[str, list[dict[str, Any]]]
@@ -264,21 +265,20 @@ def _find_docs(run: Run, loaded: _Host, logs: Logs, notes: list[str]) -> dict[st
         sample = any("sample_data" in line for line in lines)
         if lines and sample != any(row["sample"] for row in rows.values()):
             kind = "sample data" if sample else "released data"
-            problems.add(task, f"Expected the {kind} that it was run on, but other data is prepared.")
+            problems.add(task, f"Expected the {kind} that it was run on, but other data is prepared.", OTHER_DATA)
         elif lost:
             problems.add(
                 task,
                 f"Expected every item in the prepared data, but {len(lost)} of {len(lines)} are not in it "
                 f"({first_names(lost)}).",
+                OTHER_DATA,
             )
         else:
             found[task] = [{**rows[line["record"]["item_id"]], "asked": was_asked(line["record"])} for line in lines]
         digest, now = run.card.get(f"{TASK}{task}", {}).get("data sha256"), loaded.digests[task]
         if digest and digest != now:
             notes.append(f"{task}: the data prepared here is not the run's ({str(digest)[:8]}, here {now[:8]})")
-    problems.raise_if_any(
-        f"{run.path} cannot be scored again", "prepare the data that the run was made with, or set LMMS_EVAL_TASKS_HOME"
-    )
+    problems.raise_if_any(f"{run.path} cannot be scored again")
     return found
 
 
@@ -298,16 +298,24 @@ def _score(
     for doc, line in zip(docs, lines, strict=True):
         responses = scored_responses(line) or []
         brought = output.task.process_results(doc, responses)
-        # Only the run knows with which prompt it asked.
-        if "prompt" in line["record"]["fields"]:
-            brought["record"]["fields"]["prompt"] = line["record"]["fields"]["prompt"]
+        fields, logged = brought["record"]["fields"], line["record"]
+        # Only the run knows with which prompt it asked; earlier versions did not all say.
+        if "prompt" in fields:
+            fields["prompt"] = logged["fields"].get("prompt")
         for metric, value in brought.items():
             output.sample_metrics[metric, FILTER].append(value)
         host = {name: value for name, value in line.items() if name in HOST_FIELDS}
         said = {"input": line["input"]} if "input" in line else {}
         scored.append({**host, **json.loads(json.dumps(brought)), **said})
-        changed += scored[-1]["record"] != line["record"]
+        changed += _differs(logged, scored[-1]["record"])
     return scored, changed
+
+
+def _differs(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+    """Whether two records say otherwise; a field that only one of them has says nothing of the other."""
+    shared = old["fields"].keys() & new["fields"].keys()
+    parts = [(old, new, old.keys() & new.keys() - {"fields"}), (old["fields"], new["fields"], shared)]
+    return any(one[name] != other[name] for one, other, names in parts for name in names)
 
 
 def _updated(old: Mapping[str, Any], computed: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
@@ -352,7 +360,7 @@ def _card(rescored: Rescored) -> dict[str, dict[str, Value]]:
         if fields := card.get(f"{TASK}{task}"):
             benchmark = next(name for name in benchmarks() if task in read_card(name).versions)
             fields["version"] = read_card(benchmark).versions[task]
-            fields["extractor"] = read_card(benchmark).extractors[task]
+            fields["extractor"] = read_card(benchmark).extractor_of(task)
     card["rescored"] = {
         "results": rescored.run.path.name,
         "results sha256": file_sha256(rescored.run.path),

@@ -165,14 +165,14 @@ def _add_task(sections: _Sections, task: str, pointer: Mapping[str, Any], result
     if "prompt" in (config.get("lmms_eval_specific_kwargs") or {}):
         sections.add(section, "prompt", lambda: _prompt(task, benchmark).prompt_id)
         sections.add(section, "prompt sha256", lambda: _prompt(task, benchmark).sha256)
-        sections.add(section, "official prompt", lambda: _prompt(task, benchmark).prompt_id == OFFICIAL)
+        sections.add(section, "official prompt", lambda: _standing(_prompt(task, benchmark)))
     if benchmark in session.configurations:
         chosen = session.configurations[benchmark]
         sections.add(section, "boxes", lambda: chosen.convention.value)
         sections.add(section, "hits", lambda: vars(chosen.settings))
     if pointer.get("judged"):
         sections.add(section, "judge", _judge)
-    sections.add(section, "extractor", lambda: read_card(benchmark).extractors[task])
+    sections.add(section, "extractor", lambda: read_card(benchmark).extractor_of(task))
     sections.add(section, "generation", lambda: config["generation_kwargs"])
     sections.add(section, "repeats", lambda: config["repeats"])
     sections.add(section, "fewshot examples", lambda: config["num_fewshot"])
@@ -188,6 +188,13 @@ def _prompt(task: str, benchmark: str) -> Prompt:
     if found is None:
         raise Unknown("no item of it was asked by this rank")
     return found
+
+
+def _standing(prompt: Prompt) -> str:
+    """Whether a prompt is the official text; where no source tells its digest, nobody can say."""
+    if prompt.prompt_id.startswith(f"{OFFICIAL}-"):
+        return "not verified"
+    return "yes" if prompt.prompt_id == OFFICIAL else "no"
 
 
 def _arguments(config: Mapping[str, Any]) -> dict[str, str]:

@@ -166,8 +166,9 @@ def test_no_key_is_ever_in_a_card(home: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def test_the_official_text_is_said_to_be(home: Path) -> None:
     prepare(home)
-    session.asked["causalvqa"] = Prompt(OFFICIAL, "{question} {options}")
-    assert run_facts.gather(saved())[TASK]["official prompt"] == "yes"
+    for prompt_id, said in ((OFFICIAL, "yes"), (f"{OFFICIAL}-unverified", "not verified"), ("mcq_letter", "no")):
+        session.asked["causalvqa"] = Prompt(prompt_id, "{question} {options}")
+        assert run_facts.gather(saved())[TASK]["official prompt"] == said
 
 
 def test_the_revision_of_a_cached_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,6 @@ CARD = Card(
     homepage="https://cast-bench.github.io",
     main_metric="accuracy",
     versions={"cast_bench": "1-A", "cast_bench_open": "1-A"},
-    extractors={"cast_bench": EXTRACTOR, "cast_bench_open": "a judge"},
     splits={"test": SplitFacts(items=2066, groups=2066, clips=1015, answers_withheld=False)},
     strata_columns=("category",),
     # A guess among six options; a few questions have four or five, which makes it 16.90 on the public 80.
@@ -35,5 +34,7 @@ CARD = Card(
         ),
     ),
     hub_id="wovenbytoyota-vai/CaST-Bench",
+    extractor=EXTRACTOR,
+    other_extractors={"cast_bench_open": "a judge"},
     prepare_command="lmms-eval-tasks prepare cast_bench --source castbench_hf.jsonl --videos DIR",
 )

@@ -22,7 +22,6 @@ CARD = Card(
     homepage="https://github.com/facebookresearch/CausalVQA",
     main_metric="pair_accuracy",
     versions={"causalvqa_paired": "1-A", "causalvqa_debug_paired": "1-A"},
-    extractors=dict.fromkeys(("causalvqa_paired", "causalvqa_debug_paired"), EXTRACTOR),
     splits={
         "test": SplitFacts(
             items=1586,
@@ -57,5 +56,6 @@ CARD = Card(
     ),
     prompt_sha256={"post_prompt": "aea8943677956a94454951750b33ec1f7b3602afddad5ea390e214801f44eca6"},
     archive_sha256={"CausalVQA.zip": "a48684b9ef0b9b824b21225ceac23e92a43ec64cfebead20bf15978a399880c5"},
+    extractor=EXTRACTOR,
     prepare_command="lmms-eval-tasks prepare causalvqa --source CausalVQA.zip",
 )

@@ -21,7 +21,6 @@ CARD = Card(
     homepage="https://github.com/facebookresearch/minimal_video_pairs",
     main_metric="pair_accuracy",
     versions=_VERSIONS,
-    extractors=dict.fromkeys(_VERSIONS, EXTRACTOR),
     splits={
         "mini": SplitFacts(
             items=18416,
@@ -52,5 +51,6 @@ CARD = Card(
     ),
     prompt_sha256={"post_prompt": "6e5efe9e4ed0239dfce20078862a1311c2f6010a8de1ca1f4afcf944b6298cb9"},
     hub_id="facebook/minimal_video_pairs",
+    extractor=EXTRACTOR,
     prepare_command="lmms-eval-tasks prepare mvp --videos DIR",
 )

@@ -18,7 +18,6 @@ CARD = Card(
     homepage="https://github.com/youzhe0305/YoCausal",
     main_metric="rsi",
     versions={"yocausal": "1-A", "yocausal_vlm": "1-A"},
-    extractors={"yocausal": denoising.EXTRACTOR, "yocausal_vlm": answers.EXTRACTOR},
     splits={
         "test": SplitFacts(
             items=1232,
@@ -41,6 +40,8 @@ CARD = Card(
         Human(metric="cci", split="test", percent=8.67, source="paper, Table 5", caveat="percentage points"),
     ),
     hub_id="YouZhe/YoCausal-dataset",
+    extractor=denoising.EXTRACTOR,
+    other_extractors={"yocausal_vlm": answers.EXTRACTOR},
     prepare_command="lmms-eval-tasks prepare yocausal",
     clip_columns=("clip", "clip_backward"),
 )

@@ -233,15 +233,29 @@ def test_other_data_than_the_runs_is_refused(floor: HostRun, tmp_path: Path) -> 
     real.write_text(real.read_text(encoding="utf-8").replace('"sample_data": 100.0, ', ""), encoding="utf-8")
     (results,) = one.glob("*_results.json")
     names = ", ".join(line["record"]["item_id"] for line in lines[:2])
+    remedy = "Prepare the data that the run was made with, or name its home in LMMS_EVAL_TASKS_HOME."
     assert call(one) == (
         1,
         "",
-        f"{results} cannot be scored again: 2 problems, prepare the data that the run was made with, or set "
-        "LMMS_EVAL_TASKS_HOME.\n"
-        "  cast_bench: Expected the released data that it was run on, but other data is prepared.\n"
+        f"{results} cannot be scored again: 2 problems.\n"
+        "  cast_bench: Expected the released data that it was run on, but other data is prepared. "
+        f"Remedy: {remedy}\n"
         f"  causalvqa_debug_paired: Expected every item in the prepared data, but 2 of {len(lines)} are not in it "
-        f"({names}).\n",
+        f"({names}). Remedy: {remedy}\n",
     )
+
+
+def test_logs_of_versions_that_did_not_name_their_prompt(floor: HostRun, tmp_path: Path) -> None:
+    one = copy(floor, tmp_path / "one")
+    log = log_of(one, "causalvqa_debug_paired")
+    lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+    for line in lines:
+        del line["record"]["fields"]["prompt"]
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    assert call(one, "--out", tmp_path / "again")[0] == 0
+    again = read_run(tmp_path / "again").records["causalvqa_debug_paired"]
+    assert {record.fields["prompt"] for record in again} == {None}
+    assert not any(rescore(one, tmp_path / "third").items.values())
 
 
 def test_a_task_of_somebody_else_is_left_out_and_said(floor: HostRun, tmp_path: Path) -> None:
