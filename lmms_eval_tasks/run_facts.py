@@ -27,7 +27,7 @@ from lmms_eval_tasks.utils.prompts import OFFICIAL, Prompt
 from lmms_eval_tasks.utils.redaction import hide_secrets
 from lmms_eval_tasks.utils.run_card import NOT_KNOWN, TASK, Value
 from lmms_eval_tasks.utils.shown_frames import qwen_limits
-from lmms_eval_tasks.weights import tell
+from lmms_eval_tasks.weights import tell, weights_identity
 
 SETTINGS = ("LMMS_EVAL_TASKS_MISSING", "LMMS_EVAL_TASKS_PROMPT", "LMMS_EVAL_TASKS_BOXES", "LMMS_EVAL_TASKS_JUDGE")
 """Always in the card, so that unset and unknown are told apart."""
@@ -42,6 +42,8 @@ FRAMES: Mapping[str, tuple[str, ...]] = {
     "width": ("width",),
 }
 """What a card says of the frames shown, and what the host's adapters call it."""
+DENOISING = ("protocol", "steps", "draws", "combine", "target", "prompt", "seed", "tiling")
+"""What a card says of how denoising losses were measured."""
 CHECKPOINTS = ("pretrained", "model_version", "model", "model_name", "model_id", "path")
 
 
@@ -128,6 +130,9 @@ def gather(results: Mapping[str, Any]) -> dict[str, dict[str, Value]]:
         _add_task(sections, task, pointer, results)
     _add_model(sections, config, results)
     _add_frames(sections, config)
+    measured = tell(session.model, "engine", "facts")
+    for name in DENOISING if measured else ():
+        sections.add("denoising", name, partial(measured.__getitem__, name))
     for name in ("random", "numpy", "torch", "fewshot"):
         sections.add("seeds", name, partial(config.__getitem__, f"{name}_seed"))
     _add_run(sections, config, options, results)
@@ -233,7 +238,10 @@ def _checkpoint(arguments: Mapping[str, str]) -> str:
 
 
 def _revision(arguments: Mapping[str, str]) -> str:
-    """The checkpoint's commit: as the loaded model tells it, as the hub's cache does, or as it was asked for."""
+    """The checkpoint's commit: as the loaded model tells it, as the hub's cache does, or as it was asked for.
+
+    Of a folder, a digest of its files' names, sizes and times.
+    """
     if session.weights.commit:
         return session.weights.commit
     try:
@@ -243,27 +251,11 @@ def _revision(arguments: Mapping[str, str]) -> str:
             return f"lmms-eval-tasks {lmms_eval_tasks.__version__}"
         raise
     asked = arguments.get("revision")
-    if Path(checkpoint).expanduser().exists():
-        raise Unknown("the checkpoint is a folder, which has no revision")
-    commit = _cached_commit(checkpoint, asked) or asked
-    if commit is None:
+    folder = Path(checkpoint).expanduser().is_dir()
+    found = weights_identity(checkpoint, asked)
+    if found is None and asked is None:
         raise Unknown("neither the loaded model nor the hub's cache tells it")
-    return commit
-
-
-def _cached_commit(checkpoint: str, revision: str | None) -> str | None:
-    from huggingface_hub import try_to_load_from_cache
-    from huggingface_hub.utils import HFValidationError
-
-    for file in ("config.json", "model_index.json"):
-        try:
-            found = try_to_load_from_cache(checkpoint, file, revision=revision)
-        except HFValidationError:
-            return None
-        if isinstance(found, str):
-            parts = Path(found).parts
-            return parts[parts.index("snapshots") + 1]
-    return None
+    return f"a folder whose files are {found}" if folder else str(found or asked)
 
 
 def _precision() -> str:

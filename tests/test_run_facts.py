@@ -17,7 +17,7 @@ from lmms_eval_tasks.plugin import write_card
 from lmms_eval_tasks.utils.manifest import Manifest, SplitManifest
 from lmms_eval_tasks.utils.prompts import OFFICIAL, Prompt, read_prompt
 from lmms_eval_tasks.utils.run_card import NOT_KNOWN, read_run_card
-from lmms_eval_tasks.weights import Weights, read_weights
+from lmms_eval_tasks.weights import Weights, read_weights, weights_identity
 
 FOLDER = Path(lmms_eval_tasks.__file__).parent
 SECRET = "not-for-the-card-0815"
@@ -186,7 +186,20 @@ def test_the_revision_of_a_cached_checkpoint(tmp_path: Path, monkeypatch: pytest
     unknown = run_facts.gather(saved(model_args="pretrained=org/other"))
     assert unknown[NOT_KNOWN]["model.revision"] == "neither the loaded model nor the hub's cache tells it"
     folder = run_facts.gather(saved(model_args=f"pretrained={tmp_path}"))
-    assert folder[NOT_KNOWN]["model.revision"] == "the checkpoint is a folder, which has no revision"
+    assert folder["model"]["revision"] == f"a folder whose files are {weights_identity(str(tmp_path))}"
+
+
+def test_how_losses_were_measured() -> None:
+    facts = {"protocol": "paper", "steps": 10, "seed": 0, "tiling": False, "parameters": 3}
+    settings = SimpleNamespace(pretrained="org/film", dtype="bfloat16", frames=49, fps=16.0, height=480, width=832)
+    session.model = model(engine=SimpleNamespace(facts=facts, settings=settings))
+    session.weights = read_weights(session.model)
+    card = run_facts.gather(saved(model_args="family=some"))
+    assert {name: value for name, value in card["denoising"].items() if value is not None} == {
+        "protocol": "paper", "steps": 10, "seed": 0, "tiling": "no",
+    }  # fmt: skip
+    assert (card["model"]["checkpoint"], card["model"]["precision"]) == ("org/film", "bfloat16")
+    assert (card["frames"]["frames"], card["frames"]["fps"], card["frames"]["width"]) == (49, 16, 832)
 
 
 @pytest.mark.parametrize("name", run_facts.FRAMES["frames"])

@@ -6,6 +6,7 @@ import json
 import re
 from collections import defaultdict
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from docs import ROOT, blocks
@@ -27,6 +28,7 @@ def gathered() -> Sections:
     """A card of a run of both CaST-Bench tasks: all fields that a task can have."""
     session.start(clips_needed=False)
     session.configurations["cast_bench"] = default_configuration()
+    session.model = SimpleNamespace(engine=SimpleNamespace(facts={"steps": 10}))
     files = {"cast_bench": "test.json", "cast_bench_open": "open.json"}
     configs = {
         task: {

@@ -11,6 +11,7 @@ from host_run import HostRun, SampleWorld, run_host
 from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
 from lmms_eval_tasks.utils.run_card import NOT_KNOWN, Sections, differences
 from lmms_eval_tasks.utils.runs import read_run
+from lmms_eval_tasks.weights import weights_identity
 
 pytestmark = pytest.mark.host
 
@@ -78,7 +79,7 @@ def test_the_card_of_a_model_with_frames_and_weights(sample_world: SampleWorld, 
     assert (frames["frames"], frames["fps"]) == (4, "not set")
     assert (frames["least pixels"], frames["most pixels"]) == (3136, 25088)
     assert card["model"]["checkpoint"] == str(folder)
-    assert card[NOT_KNOWN]["model.revision"] == "the checkpoint is a folder, which has no revision"
+    assert card["model"]["revision"] == f"a folder whose files are {weights_identity(str(folder))}"
     assert '"max_new_tokens": 4' in str(card["task causalvqa_debug_paired"]["generation"])
     assert str(card["model"]["precision"]) == "bfloat16"
     assert card["hardware"]["device"] == "cpu"
