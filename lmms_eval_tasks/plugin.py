@@ -17,8 +17,7 @@ from loguru import logger
 
 from lmms_eval_tasks.hosting import check_grading, open_split, session, stop_if_any
 from lmms_eval_tasks.utils.problems import InputError
-from lmms_eval_tasks.utils.run_card import CARD
-from lmms_eval_tasks.utils.runs import RESULTS
+from lmms_eval_tasks.utils.runs import RESULTS, card_path
 from lmms_eval_tasks.utils.submissions import replace_text
 from lmms_eval_tasks.weights import read_weights
 
@@ -180,7 +179,7 @@ def write_card(tracker: Any, results: Mapping[str, Any]) -> Path | None:
     card = gather(results)
     if not card:
         return None
-    path = folder / f"{tracker.date_id}{CARD}"
+    path = card_path(saved)
     replace_text(path, json.dumps(card, ensure_ascii=False, indent=2) + "\n")
     return path
 

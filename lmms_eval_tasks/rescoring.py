@@ -25,9 +25,9 @@ from lmms_eval_tasks.utils.card import benchmarks, read_card
 from lmms_eval_tasks.utils.home import HOME, read_manifest
 from lmms_eval_tasks.utils.manifest import file_sha256
 from lmms_eval_tasks.utils.problems import InputError, Problems
-from lmms_eval_tasks.utils.responses import SAMPLE_LOG, scored_responses, was_asked
-from lmms_eval_tasks.utils.run_card import CARD, TASK, Value
-from lmms_eval_tasks.utils.runs import RESULTS, SUBMISSIONS, Run, log_lines, read_run
+from lmms_eval_tasks.utils.responses import scored_responses, was_asked
+from lmms_eval_tasks.utils.run_card import TASK, Value
+from lmms_eval_tasks.utils.runs import RESULTS, SUBMISSIONS, Run, card_path, log_lines, read_run, sample_log
 from lmms_eval_tasks.utils.submissions import replace_text
 from lmms_eval_tasks.utils.wording import first_names
 
@@ -129,12 +129,10 @@ def write_rescored(rescored: Rescored, folder: Path) -> Path:
     Raises:
         OSError: where a file cannot be written.
     """
-    date = rescored.run.path.name.removesuffix(RESULTS)
-    for task, lines in rescored.logs.items():
-        text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-        replace_text(folder / f"{date}{SAMPLE_LOG}{task}.jsonl", text)
-    replace_text(folder / f"{date}{CARD}", json.dumps(_card(rescored), ensure_ascii=False, indent=2) + "\n")
     path = folder / rescored.run.path.name
+    for task, lines in rescored.logs.items():
+        replace_text(sample_log(path, task), "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
+    replace_text(card_path(path), json.dumps(_card(rescored), ensure_ascii=False, indent=2) + "\n")
     replace_text(path, json.dumps(rescored.results, ensure_ascii=False, indent=2))
     return path
 
@@ -176,11 +174,10 @@ def _choose(run: Run, notes: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _read_logs(run: Run, tasks: Sequence[str]) -> Logs:
-    date = run.path.name.removesuffix(RESULTS)
     logs: Logs = {}
     problems = Problems()
     for task in tasks:
-        log = run.path.with_name(f"{date}{SAMPLE_LOG}{task}.jsonl")
+        log = sample_log(run.path, task)
         logs[task] = [json.loads(line) for line in log_lines(log)]
         for number, line in enumerate(logs[task], start=1):
             if scored_responses(line) is None:

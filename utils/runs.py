@@ -27,6 +27,7 @@ class Run:
         groups: Group name to its tasks, for groups whose tasks are all in the run.
         versions: Task name to the task's version.
         sample: Whether any of it was scored on sample data.
+        limited: The command line's options that leave items out, such as ``--limit 3``; empty where there is none.
         card: What the run was made with; empty for a run of a version that wrote no card.
     """
 
@@ -36,7 +37,21 @@ class Run:
     groups: Mapping[str, tuple[str, ...]]
     versions: Mapping[str, str]
     sample: bool
+    limited: str = ""
     card: Sections = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Logged:
+    """One item as its sample log holds it.
+
+    Attributes:
+        record: Its record.
+        handed: What the task's hook handed to its writer of submissions; empty where it handed nothing.
+    """
+
+    record: Record
+    handed: Mapping[str, Any]
 
 
 def read_run(source: Path) -> Run:
@@ -60,11 +75,10 @@ def read_run(source: Path) -> Run:
         subtasks: dict[str, list[str]] = results["group_subtasks"]
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path} is not a results file of lmms-eval ({type(error).__name__}: {error}).") from error
-    date = path.name.removesuffix(RESULTS)
     records, sample = {}, False
     problems = Problems()
     for task in names:
-        log = path.with_name(f"{date}_samples_{task}.jsonl")
+        log = sample_log(path, task)
         if not log.is_file():
             problems.add(log.name, f"Expected the sample log of {task}, but there is none.", "Run with --log_samples.")
             continue
@@ -81,9 +95,9 @@ def read_run(source: Path) -> Run:
         problems.add(path.name, "Expected a task of ours, but the run has none.")
     card: Sections = {}
     try:
-        card = read_run_card(path.with_name(f"{date}{CARD}"))
+        card = read_run_card(card_path(path))
     except InputError as error:
-        problems.add(f"{date}{CARD}", str(error), "Move it away: the run can be read without its card.")
+        problems.add(card_path(path).name, str(error), "Move it away: the run can be read without its card.")
     problems.raise_if_any(f"{path} cannot be read")
     return Run(
         path=path,
@@ -92,8 +106,29 @@ def read_run(source: Path) -> Run:
         groups={name: tuple(tasks) for name, tasks in subtasks.items() if tasks and set(tasks) <= set(records)},
         versions={name: str(version) for name, version in results.get("versions", {}).items()},
         sample=sample,
+        limited=_limits(results.get("config", {})),
         card=card,
     )
+
+
+def read_logged(run: Run, task: str) -> tuple[Logged, ...]:
+    """The items of one of a run's tasks, with what each handed to the writer of submissions."""
+    values = [json.loads(line) for line in log_lines(sample_log(run.path, task))]
+    handed = (value.get("submission_rows") for value in values)
+    return tuple(
+        Logged(Record.from_json(value["record"]), given if isinstance(given, dict) else {})
+        for value, given in zip(values, handed, strict=True)
+    )
+
+
+def sample_log(results: Path, task: str) -> Path:
+    """The sample log of a task beside a run's results file; it need not exist."""
+    return results.with_name(f"{results.name.removesuffix(RESULTS)}_samples_{task}.jsonl")
+
+
+def card_path(results: Path) -> Path:
+    """The run card beside a run's results file; it need not exist."""
+    return results.with_name(f"{results.name.removesuffix(RESULTS)}{CARD}")
 
 
 def log_lines(log: Path) -> list[str]:
@@ -105,6 +140,11 @@ def log_lines(log: Path) -> list[str]:
         UnicodeDecodeError: where it is not UTF-8.
     """
     return [line for line in log.read_text(encoding="utf-8").split("\n") if line]
+
+
+def _limits(config: Mapping[str, Any]) -> str:
+    given = ((name, config.get(name)) for name in ("limit", "offset"))
+    return ", ".join(f"--{name} {value:g}" for name, value in given if isinstance(value, (int, float)) and value > 0)
 
 
 def _read_log(name: str, lines: list[str], problems: Problems) -> tuple[tuple[Record, ...], bool]:
