@@ -31,7 +31,7 @@ def restore(
         lines: The logged items, in the same order.
 
     Raises:
-        InputError: where the environment asks to read boxes in a way that there is not.
+        InputError: as `logged_configuration`.
     """
     if task == TASK:
         session.verdicts = logged_verdicts(docs, lines)
@@ -60,11 +60,17 @@ def logged_configuration(
     lines: Sequence[Mapping[str, Any]],
     environment: Mapping[str, str],
 ) -> Configuration:
-    """Today's configuration of a task, with boxes read as the log says they were.
+    """Today's configuration of a task, with boxes read and questions asked as the log says they were.
 
     The environment's choice of a convention wins, so that a run whose boxes were misread is scored anew.
+
+    Raises:
+        InputError: where the environment's choice cannot be used, or the run's prompt is not here: the file for the
+            leaderboard repeats it.
     """
-    today = read_configuration(kwargs, environment)
+    prompts = {str(line["record"]["fields"].get("prompt") or "").partition(":")[0] for line in lines} - {""}
+    asked = {"prompt": prompts.pop()} if len(prompts) == 1 else {}
+    today = read_configuration({**(kwargs or {}), **asked}, environment)
     logged = [line["record"]["fields"].get("boxes") or {} for line in lines]
     conventions = {boxes.get("convention") for boxes in logged} - {None}
     if environment.get(BOXES) or len(conventions) != 1:

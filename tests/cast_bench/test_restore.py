@@ -54,6 +54,19 @@ def test_a_log_that_does_not_say_leaves_it_to_the_task(lines: list[dict[str, Any
     assert logged_configuration({"boxes": "yxyx_n1000"}, docs(), lines, {}).convention is Convention.YXYX_N1000
 
 
+def test_questions_were_asked_as_the_log_says() -> None:
+    def named(prompt: str) -> list[dict[str, Any]]:
+        return [{"record": {"fields": {"prompt": prompt}}}] * 3
+
+    asked = {"prompt": "another"}
+    assert (
+        logged_configuration(asked, docs(), named("cast_bench_evidence:0"), {}).prompt.prompt_id
+        == "cast_bench_evidence"
+    )
+    with pytest.raises(InputError, match="'gone'"):
+        logged_configuration({}, docs(), named("gone:0123"), {})
+
+
 def test_the_environment_wins() -> None:
     lines = logged(*[{"convention": "xyxy_px", "seen": None}] * 3)
     environment = {"LMMS_EVAL_TASKS_BOXES": "yxyx_n1000"}
