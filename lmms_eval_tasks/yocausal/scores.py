@@ -10,7 +10,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from lmms_eval_tasks.utils.columns import PAIR_COLUMNS, Column, Records
+from lmms_eval_tasks.utils.bootstrap import Contribution, Strata, intervals, macro_difference
+from lmms_eval_tasks.utils.columns import PAIR_COLUMNS, Column, Estimate, Records, by_group, estimate
 from lmms_eval_tasks.utils.records import Record
 from lmms_eval_tasks.utils.rsi import (
     Counts,
@@ -21,6 +22,8 @@ from lmms_eval_tasks.utils.rsi import (
     rsi_interval,
     score_subsets,
 )
+from lmms_eval_tasks.utils.standing import Measure, pair_measures, published_models
+from lmms_eval_tasks.yocausal.card import CARD
 
 Items = Iterable[Mapping[str, Any]]
 CHANCE = 50.0
@@ -129,6 +132,85 @@ def columns(task: str) -> tuple[Column, ...]:
         Column("unscored", _unscored),
         Column("pairs", lambda parts: f"{count_verdicts(verdicts(_items(parts))).total:,}"),
     )
+
+
+def measures(task: str, items: int) -> tuple[Measure, ...]:
+    """Its scores beside what is known of them: paper, Tables 4 (RSI) and 5 (CCI)."""
+    people = {metric: tuple(human for human in CARD.human if human.metric == metric) for metric in ("rsi", "cci")}
+    if task == "yocausal_vlm":
+        protocol = Measure(
+            "rsi_human_protocol",
+            "human protocol",
+            _human_estimate,
+            chance=CARD.chance["rsi"],
+            people=people["rsi"],
+            note="Scored as the paper's study of people was: an answer that it cannot be told counts half.",
+        )
+        return (protocol, *pair_measures())
+    return (
+        Measure(
+            "rsi",
+            "RSI",
+            _rsi_estimate,
+            chance=CARD.chance["rsi"],
+            people=people["rsi"],
+            published=published_models(
+                CARD.name, source="YoCausal Table 4", without=("Human",), metric="RSI", split="all (RSI(D))"
+            ),
+        ),
+        Measure(
+            "cci",
+            "CCI",
+            cci_estimate,
+            bounds=(-100.0, 100.0),
+            unit="points",
+            chance=CARD.chance["cci"],
+            people=people["cci"],
+            published=published_models(CARD.name, source="YoCausal Table 5", without=("Human",), metric="CCI(D)"),
+        ),
+    )
+
+
+def _rsi_estimate(parts: Sequence[Records]) -> Estimate | None:
+    items = _items(parts)
+    score, interval = rsi(items), rsi_interval(verdicts(items))
+    groups = count_verdicts(verdicts(items)).total
+    return None if score is None or interval is None else Estimate(score, *interval, groups)
+
+
+def cci_estimate(parts: Sequence[Records]) -> Estimate | None:
+    """CCI with its bootstrap interval, pairs drawn within each half of each subset (10,000 draws, seed 0).
+
+    Returns:
+        Percentage points; None where either half has no scored pair.
+    """
+    items = _items(parts)
+    score = cci(items)
+    halves: defaultdict[tuple[bool, str], list[Contribution]] = defaultdict(list)
+    for item in items:
+        if item["winner"] is not None and isinstance(item["causal"], bool):
+            halves[not item["causal"], item["subset"]].append((100.0 * (item["winner"] == "forward"), 1.0))
+    if score is None:
+        return None
+    names = sorted(halves)
+    first = [place for place, (other, _) in enumerate(names) if not other]
+    second = [place for place, (other, _) in enumerate(names) if other]
+    low, high = intervals(Strata.of([halves[name] for name in names]), macro_difference(first, second))
+    return Estimate(score, float(low), float(high), sum(map(len, halves.values())))
+
+
+def _human_estimate(parts: Sequence[Records]) -> Estimate | None:
+    """The human study's score; pairs are drawn within each subset, as their two clips are not independent."""
+    subsets: defaultdict[str, list[Record]] = defaultdict(list)
+    for part in parts:
+        for record in part:
+            if record.fields["human_credit"] is not None:
+                subsets[record.stratum["subset"]].append(record)
+    return estimate([subsets[name] for name in sorted(subsets)], _human_contributions)
+
+
+def _human_contributions(records: Records) -> list[Contribution]:
+    return [(sum(record.fields["human_credit"] for record in pair), float(len(pair))) for pair in by_group(records)]
 
 
 def human_item(record: Record) -> dict[str, Any]:
