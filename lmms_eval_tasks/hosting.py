@@ -15,6 +15,7 @@ from lmms_eval_tasks.utils.card import read_card
 from lmms_eval_tasks.utils.home import load_table, read_manifest
 from lmms_eval_tasks.utils.problems import InputError
 from lmms_eval_tasks.utils.prompts import QUESTION_AND_OPTIONS, Prompt, check_choice, choose_prompt
+from lmms_eval_tasks.weights import Weights
 
 if TYPE_CHECKING:
     import datasets
@@ -27,21 +28,33 @@ class Session:
     Attributes:
         clips_needed: False where the model that runs never looks at a clip, so that none has to be there.
         model: The model that runs, once it is loaded; None before and where the host does not tell.
+        weights: What the model told of its weights when it was loaded.
         configurations: What a benchmark's tasks read from their configuration and need again when scoring.
         prompts: Benchmark to the signature of the prompt that its items were asked with, for their records.
+        asked: The prompts themselves, for the run card.
+        judge_needed: False where saved responses are scored again with the verdicts that were saved with them.
+        verdicts: Those verdicts, in the judge's place; None where nothing was judged.
     """
 
     clips_needed: bool = True
     model: Any = None
+    weights: Weights = field(default_factory=Weights)
     configurations: dict[str, Any] = field(default_factory=dict)
     prompts: dict[str, str] = field(default_factory=dict)
+    asked: dict[str, Prompt] = field(default_factory=dict)
+    judge_needed: bool = True
+    verdicts: Any = None
 
-    def start(self, clips_needed: bool) -> None:
+    def start(self, clips_needed: bool, judge_needed: bool = True) -> None:
         """A new run begins: forget the last one."""
         self.clips_needed = clips_needed
+        self.judge_needed = judge_needed
         self.model = None
+        self.weights = Weights()
+        self.verdicts = None
         self.configurations.clear()
         self.prompts.clear()
+        self.asked.clear()
 
 
 session = Session()
@@ -83,7 +96,7 @@ def check_grading(pointer: Mapping[str, Any]) -> None:
     Raises:
         InputError: where no judge is named, nor that there is to be none, or its settings cannot be used.
     """
-    if not pointer.get("judged"):
+    if not pointer.get("judged") or not session.judge_needed:
         return
     try:
         check_judge()
@@ -174,4 +187,5 @@ def asked_prompt(
     except InputError as error:
         raise SystemExit(f"\n{error}") from None
     session.prompts[benchmark] = prompt.signature
+    session.asked[benchmark] = prompt
     return prompt

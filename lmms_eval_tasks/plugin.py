@@ -17,6 +17,9 @@ from loguru import logger
 
 from lmms_eval_tasks.hosting import check_grading, open_split, session, stop_if_any
 from lmms_eval_tasks.utils.problems import InputError
+from lmms_eval_tasks.utils.runs import RESULTS, card_path
+from lmms_eval_tasks.utils.submissions import replace_text
+from lmms_eval_tasks.weights import read_weights
 
 if TYPE_CHECKING:
     from lmms_eval.models.registry_v2 import ModelManifest
@@ -42,6 +45,14 @@ def register() -> list[ModelManifest]:
         _hook_model_creation()
     except (ImportError, AttributeError, TypeError) as error:
         _say_by_hand(error)
+    try:
+        _hook_saving()
+    except (ImportError, AttributeError, TypeError) as error:
+        logger.warning(
+            "lmms_eval_tasks writes no run cards beside results: this lmms-eval saves otherwise ({}: {}).",
+            type(error).__name__,
+            error,
+        )
     return [
         ModelManifest(model_id=name, simple_class_path=f"lmms_eval_tasks.models.{name}.{cls}")
         for name, cls in MODELS.items()
@@ -107,16 +118,76 @@ def _hook_model_creation() -> None:
     @functools.wraps(create)
     def create_and_remember(cls: Any, *arguments: Any, **named: Any) -> Any:
         session.model = create(cls, *arguments, **named)
+        session.weights = read_weights(session.model)
         return session.model
 
     create_and_remember._lmms_eval_tasks = True  # type: ignore[attr-defined]
     lmms.create_from_arg_string = classmethod(create_and_remember)
 
 
+def _hook_saving() -> None:
+    """Wrap the method by which the host saves its results, so that a run card lies beside them.
+
+    Raises:
+        ImportError, AttributeError, TypeError: where it is not there, or does not take what it is given here.
+    """
+    from lmms_eval.loggers.evaluation_tracker import EvaluationTracker
+
+    save = EvaluationTracker.save_results_aggregated
+    if getattr(save, "_lmms_eval_tasks", False):
+        return
+    signature = inspect.signature(save)
+    signature.bind(None, results={}, samples={}, datetime_str="")
+
+    @functools.wraps(save)
+    def save_with_card(self: Any, *arguments: Any, **named: Any) -> Any:
+        saved = save(self, *arguments, **named)
+        try:
+            write_card(self, signature.bind(self, *arguments, **named).arguments["results"])
+        except Exception as error:  # the run has its results, and no card is worth losing what follows
+            logger.warning("No run card was written ({}: {}).", type(error).__name__, error)
+        return saved
+
+    save_with_card._lmms_eval_tasks = True  # type: ignore[attr-defined]
+    EvaluationTracker.save_results_aggregated = save_with_card
+
+
+def write_card(tracker: Any, results: Mapping[str, Any]) -> Path | None:
+    """Write the card of a run that the host has just saved, beside its results.
+
+    Only the first rank saves results, and so only it gets here.
+
+    Args:
+        tracker: The host's tracker, after it has saved.
+        results: What it saved.
+
+    Returns:
+        The card; None where the run has no task of ours, or no output path.
+
+    Raises:
+        AttributeError: where the tracker is another than expected.
+        OSError: where the results are not where they should be, or the card cannot be written.
+    """
+    from lmms_eval_tasks.run_facts import gather
+
+    if not tracker.output_path:
+        return None
+    folder = Path(tracker.output_path, tracker.general_config_tracker.model_name_sanitized)
+    saved = folder / f"{tracker.date_id}{RESULTS}"
+    if not saved.is_file():
+        raise FileNotFoundError(f"there is no {saved}")
+    card = gather(results)
+    if not card:
+        return None
+    path = card_path(saved)
+    replace_text(path, json.dumps(card, ensure_ascii=False, indent=2) + "\n")
+    return path
+
+
 def _check_prepared(index: Mapping[str, Any], names: list[str]) -> None:
     """Stop before the model loads where one of our tasks lacks data or judge; the host loads tasks after the model."""
     found: dict[str, None] = {}
-    ours = {json.dumps(pointer): pointer for name in names for pointer in _pointers(index, name)}
+    ours = {json.dumps(pointer): pointer for name in names for pointer in pointers(index, name)}
     for pointer in ours.values():
         for check in (open_split, check_grading):
             try:
@@ -127,14 +198,14 @@ def _check_prepared(index: Mapping[str, Any], names: list[str]) -> None:
         stop_if_any("\n\n".join(found) or None)
 
 
-def _pointers(index: Mapping[str, Any], name: str) -> Iterator[dict[str, Any]]:
+def pointers(index: Mapping[str, Any], name: str) -> Iterator[dict[str, Any]]:
     """The pointer of one of our tasks, or those of a group's or tag's tasks; nothing for other people's tasks."""
     from lmms_eval.utils import load_yaml_config
 
     entry = index.get(name, {})
     if entry.get("type") == "tag":
         for task in entry["task"]:
-            yield from _pointers(index, task)
+            yield from pointers(index, task)
         return
     path = entry.get("yaml_path", -1)
     if path == -1 or TASKS not in Path(path).parents:
@@ -142,7 +213,7 @@ def _pointers(index: Mapping[str, Any], name: str) -> Iterator[dict[str, Any]]:
     config = load_yaml_config(path, mode="simple")
     if isinstance(config["task"], list):
         for task in config["task"]:
-            yield from _pointers(index, task)
+            yield from pointers(index, task)
     else:
         for file in config["dataset_kwargs"]["data_files"].values():
             yield json.loads((Path(path).parent / file).read_text(encoding="utf-8"))

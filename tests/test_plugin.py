@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -150,14 +151,21 @@ def test_registering_twice_wraps_once(manager: Any) -> None:
     assert TaskManager.initialize_tasks is before
 
 
-def test_the_model_that_the_host_makes_is_known_to_scoring_until_the_next_run(manager: Any) -> None:
+def test_the_model_that_the_host_makes_is_known_to_scoring_until_the_next_run(
+    manager: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from lmms_eval.models import get_model
     from lmms_eval.tasks import TaskManager
 
     from lmms_eval_tasks.hosting import session
+    from lmms_eval_tasks.weights import Weights
 
-    model = get_model("constant_answer").create_from_arg_string("response=B", {"batch_size": 1})
+    constant = get_model("constant_answer")
+    # The host throws weights away before it scores, so they are asked when the model is made.
+    monkeypatch.setattr(constant, "model", SimpleNamespace(dtype="torch.float16"), raising=False)
+    model = constant.create_from_arg_string("response=B", {"batch_size": 1})
     assert session.model is model and model.response == "B"
+    assert session.weights == Weights(precision="float16")
     session.configurations["cast_bench"] = object()
     TaskManager(include_defaults=False, model_name="replay")
     assert session.model is None and not session.configurations and not session.clips_needed
@@ -176,3 +184,66 @@ def test_our_package_needs_no_host_to_be_imported() -> None:
     modules = "lmms_eval_tasks.cli, lmms_eval_tasks.report, lmms_eval_tasks.sample.build, lmms_eval_tasks.utils.choice"
     code = f"import sys, {modules}; sys.exit('lmms_eval' in sys.modules or 'torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+class Saver:
+    """Stands in for the host's tracker: it has written its results."""
+
+    def __init__(self, folder: Path) -> None:
+        self.output_path, self.date_id = str(folder), "20261122"
+        self.general_config_tracker = type("Config", (), {"model_name_sanitized": ""})()
+        (folder / "20261122_results.json").write_text("{}")
+
+
+@pytest.fixture
+def saving(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The host's saving, to be wrapped anew."""
+    from lmms_eval.loggers.evaluation_tracker import EvaluationTracker
+
+    saved: list[Any] = []
+
+    def save_results_aggregated(self: Any, results: Any, samples: Any, datetime_str: str) -> str:
+        saved.append((results, samples, datetime_str))
+        return "saved"
+
+    monkeypatch.setattr(EvaluationTracker, "save_results_aggregated", save_results_aggregated)
+    return EvaluationTracker, saved
+
+
+def test_a_card_that_cannot_be_written_ends_nothing(
+    manager: Any, saving: Any, monkeypatch: pytest.MonkeyPatch, warnings: list[str], tmp_path: Path
+) -> None:
+    from lmms_eval_tasks import plugin, run_facts
+
+    tracker, saved = saving
+    plugin.register()
+    monkeypatch.setattr(run_facts, "gather", lambda results: {"run": {"limit": len(results)}})
+    assert tracker.save_results_aggregated(Saver(tmp_path), {"a": 1}, None, datetime_str="d") == "saved"
+    assert (tmp_path / "20261122_run_card.json").is_file()
+    monkeypatch.setattr(run_facts, "gather", lambda results: 1 / 0)
+    assert tracker.save_results_aggregated(Saver(tmp_path), results={}, samples=None, datetime_str="d") == "saved"
+    assert saved == [({"a": 1}, None, "d"), ({}, None, "d")]
+    assert warnings == ["No run card was written (ZeroDivisionError: division by zero)."]
+    lost = Saver(tmp_path)
+    del lost.date_id
+    assert tracker.save_results_aggregated(lost, {}, None, "d") == "saved"
+    assert "no attribute 'date_id'" in warnings[1]
+    before = tracker.save_results_aggregated
+    plugin.register()
+    assert tracker.save_results_aggregated is before
+
+
+@pytest.mark.parametrize("other", ["gone", "another signature"])
+def test_a_host_that_saves_otherwise_is_told_of_and_runs_without_cards(
+    other: str, manager: Any, saving: Any, monkeypatch: pytest.MonkeyPatch, warnings: list[str]
+) -> None:
+    from lmms_eval_tasks import plugin
+
+    tracker, _ = saving
+    if other == "gone":
+        monkeypatch.delattr(tracker, "save_results_aggregated")
+    else:
+        monkeypatch.setattr(tracker, "save_results_aggregated", lambda self, everything: None)
+    assert {model.model_id for model in plugin.register()} == set(plugin.MODELS)
+    (message,) = warnings
+    assert message.startswith("lmms_eval_tasks writes no run cards beside results: this lmms-eval saves otherwise (")

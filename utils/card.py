@@ -55,6 +55,8 @@ class Card:
         clip_columns: columns that name clips; an item can be asked where all of its clips are there.
         chance: metric to the score in percent of uniform guessing.
         human: published human scores.
+        extractor: what reads its tasks' answers, name and version.
+        other_extractors: task name to the same, for tasks whose answers another one reads.
         prompt_sha256: official prompt's part to the SHA-256 of its UTF-8 text.
         archive_sha256: published archive's file name to its SHA-256.
         hub_id: dataset on the Hugging Face hub; empty where there is none.
@@ -73,10 +75,16 @@ class Card:
     chance: Mapping[str, float]
     prepare_command: str
     human: tuple[Human, ...] = ()
+    extractor: str = ""
+    other_extractors: Mapping[str, str] = field(default_factory=dict)
     prompt_sha256: Mapping[str, str] = field(default_factory=dict)
     archive_sha256: Mapping[str, str] = field(default_factory=dict)
     hub_id: str = ""
     clip_columns: tuple[str, ...] = ("clip",)
+
+    def extractor_of(self, task: str) -> str:
+        """What reads a task's answers, name and version."""
+        return self.other_extractors.get(task, self.extractor)
 
 
 def benchmarks() -> tuple[str, ...]:

@@ -24,6 +24,8 @@ from lmms_eval_tasks.utils.timestamps import (
     read_seconds,
 )
 
+EXTRACTOR = "evidence reader 1"
+"""Name and version of the official reading, for a run's card: the version moves when it reads any answer otherwise."""
 LETTERS = "ABCDEF"
 """The letters of a question with six options, the most that CaST-Bench has."""
 

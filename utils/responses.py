@@ -216,11 +216,26 @@ def _read_logged(value: Mapping[str, Any], task: str | None) -> tuple[ItemKey, s
     if not isinstance(record, dict) or not isinstance(record.get("item_id"), str):
         return None
     key = (task, record["item_id"])
-    fields = record.get("fields")
-    if isinstance(fields, dict) and "no clip" in (fields.get("reason"), fields.get("answer_reason")):
+    if not was_asked(record):
         return key, NOT_ASKED
     # The host leaves `resps` out where it equals `filtered_resps`, and nests either by requests and repeats.
     response = value.get("resps", value.get("filtered_resps"))
     while isinstance(response, list) and response:
         response = response[0]
     return (key, response) if isinstance(response, str) else None
+
+
+def was_asked(record: Mapping[str, Any]) -> bool:
+    """Whether the model was asked the item of a logged record; it was not where there was no clip."""
+    fields = record.get("fields")
+    return not (isinstance(fields, Mapping) and "no clip" in (fields.get("reason"), fields.get("answer_reason")))
+
+
+def scored_responses(line: Mapping[str, Any]) -> list[str] | None:
+    """What the scorer was given of a logged item; None where the line does not hold it.
+
+    The host leaves the list out where it has one member, as it has for our tasks, also with ``--repeats``.
+    """
+    said = line.get("filtered_resps")
+    found = [text for text in (said if isinstance(said, list) else [said]) if isinstance(text, str)]
+    return found if found and (isinstance(said, str) or len(found) == len(said or ())) else None

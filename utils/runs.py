@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from lmms_eval_tasks.utils.problems import InputError, Problems
 from lmms_eval_tasks.utils.records import Record
+from lmms_eval_tasks.utils.run_card import CARD, Sections, read_run_card
 
 RESULTS = "_results.json"
 SUBMISSIONS = "submissions"
@@ -27,6 +28,7 @@ class Run:
         versions: Task name to the task's version.
         sample: Whether any of it was scored on sample data.
         limited: The command line's options that leave items out, such as ``--limit 3``; empty where there is none.
+        card: What the run was made with; empty for a run of a version that wrote no card.
     """
 
     path: Path
@@ -36,6 +38,7 @@ class Run:
     versions: Mapping[str, str]
     sample: bool
     limited: str = ""
+    card: Sections = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,7 @@ def read_run(source: Path) -> Run:
 
     Raises:
         InputError: where there is no run, its results are not JSON, it has no task of ours, or it was run without
-            ``--log_samples``.
+            ``--log_samples``, or a log or its card cannot be read.
     """
     found = [source] if source.is_file() else sorted(source.rglob(f"*{RESULTS}"), key=lambda path: path.name)
     found = [path for path in found if path.parent.name != SUBMISSIONS]
@@ -90,7 +93,12 @@ def read_run(source: Path) -> Run:
         sample = sample or is_sample
     if not records and not problems:
         problems.add(path.name, "Expected a task of ours, but the run has none.")
-    problems.raise_if_any(f"{path} cannot be reported")
+    card: Sections = {}
+    try:
+        card = read_run_card(card_path(path))
+    except InputError as error:
+        problems.add(card_path(path).name, str(error), "Move it away: the run can be read without its card.")
+    problems.raise_if_any(f"{path} cannot be read")
     return Run(
         path=path,
         name=_model_name(results.get("config", {})),
@@ -99,6 +107,7 @@ def read_run(source: Path) -> Run:
         versions={name: str(version) for name, version in results.get("versions", {}).items()},
         sample=sample,
         limited=_limits(results.get("config", {})),
+        card=card,
     )
 
 
@@ -115,6 +124,11 @@ def read_logged(run: Run, task: str) -> tuple[Logged, ...]:
 def sample_log(results: Path, task: str) -> Path:
     """The sample log of a task beside a run's results file; it need not exist."""
     return results.with_name(f"{results.name.removesuffix(RESULTS)}_samples_{task}.jsonl")
+
+
+def card_path(results: Path) -> Path:
+    """The run card beside a run's results file; it need not exist."""
+    return results.with_name(f"{results.name.removesuffix(RESULTS)}{CARD}")
 
 
 def log_lines(log: Path) -> list[str]:

@@ -1,6 +1,7 @@
 """The facts of CaST-Bench."""
 
 from lmms_eval_tasks.utils.card import Card, Human, SplitFacts
+from lmms_eval_tasks.utils.evidence import EXTRACTOR
 
 CATEGORIES = (
     "causal_explanation",
@@ -33,5 +34,7 @@ CARD = Card(
         ),
     ),
     hub_id="wovenbytoyota-vai/CaST-Bench",
+    extractor=EXTRACTOR,
+    other_extractors={"cast_bench_open": "a judge"},
     prepare_command="lmms-eval-tasks prepare cast_bench --source castbench_hf.jsonl --videos DIR",
 )

@@ -164,6 +164,7 @@ def _configure(kwargs: Mapping[str, Any] | None) -> Configuration:
         raise SystemExit(f"\n{error}") from None
     if session.configurations.setdefault(CARD.name, chosen) != chosen:
         raise SystemExit("\nTasks of this run ask CaST-Bench in different configurations: run them one at a time.")
+    session.asked[CARD.name] = chosen.prompt
     return chosen
 
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Annotated
+from typing import Annotated, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from lmms_eval_tasks.utils.judge import Case, Judge
+from lmms_eval_tasks.utils.judge import Case, Verdict
 from lmms_eval_tasks.utils.prompts import read_prompt
 from lmms_eval_tasks.utils.records import Outcome, Record
 
@@ -88,6 +88,13 @@ class OpenQuestion:
     asked: bool = True
 
 
+class Grader(Protocol):
+    """Whoever grades: a judge, or the verdicts that one gave before."""
+
+    def judge(self, case: Case) -> Verdict[OpenEndedScores]:
+        """Judge one case; raises nothing."""
+
+
 def judge_case(question: OpenQuestion, response: str) -> Case:
     """What the judge is asked about a response: all texts as JSON strings, so that none can end its own quotation."""
     prompt = read_prompt(PROMPT_ID)
@@ -100,7 +107,7 @@ def judge_case(question: OpenQuestion, response: str) -> Case:
     return Case(prompt.render(case=json.dumps(material, ensure_ascii=False, indent=1)), prompt)
 
 
-def grade(question: OpenQuestion, response: object, judge: Judge[OpenEndedScores] | None) -> Record:
+def grade(question: OpenQuestion, response: object, judge: Grader | None) -> Record:
     """Grade one response; raises nothing, and threads may call it at the same time.
 
     It asks the judge, so it is to be called where an item is scored (lmms-eval's ``process_results``), and not in an
@@ -145,7 +152,7 @@ def grade(question: OpenQuestion, response: object, judge: Judge[OpenEndedScores
     )
 
 
-def _not_gradable(question: OpenQuestion, judge: Judge[OpenEndedScores] | None) -> str | None:
+def _not_gradable(question: OpenQuestion, judge: Grader | None) -> str | None:
     if not question.asked:
         return "no clip"
     if not question.answer:

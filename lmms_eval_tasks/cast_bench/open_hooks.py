@@ -47,7 +47,8 @@ def process_results(doc: Mapping[str, Any], results: list[Any]) -> dict[str, Any
     response = results[0] if results else ""
     asked = doc["asked"] and response != NOT_ASKED
     question = replace(read_open_question(doc), asked=asked)
-    record = grade(question, response if asked else "", shared_judge(OpenEndedScores))
+    judge = shared_judge(OpenEndedScores) if session.judge_needed else session.verdicts
+    record = grade(question, response if asked else "", judge)
     prompt: Prompt = session.configurations.get(TASK) or read_prompt(PROMPT)
     items = metric_items(replace(record, fields={**record.fields, "prompt": prompt.signature}))
     return {**items, "sample_data": 100.0} if doc["sample"] else items

@@ -14,6 +14,7 @@ from lmms_eval_tasks.cli.compare import compare
 from lmms_eval_tasks.cli.humans import humans
 from lmms_eval_tasks.cli.prepare import prepare_app, sample
 from lmms_eval_tasks.cli.report import report
+from lmms_eval_tasks.cli.rescore import rescore
 from lmms_eval_tasks.cli.show import show
 from lmms_eval_tasks.cli.submit import submit, validate
 from lmms_eval_tasks.cli.tiny_vlm import tiny_vlm
@@ -44,6 +45,7 @@ app.command()(compare)
 app.command()(humans)
 app.command()(sample)
 app.command()(report)
+app.command()(rescore)
 app.command()(rank)
 app.add_typer(label_app, name="label")
 app.command()(show)

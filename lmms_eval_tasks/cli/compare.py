@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lmms_eval_tasks.cli.cards import print_differences
 from lmms_eval_tasks.cli.console import make_console, text_table
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def compare(
                 console.print(f"runs {one + 1} and {two + 1} differ: {difference}", markup=False, style="bold red")
         if missing := [str(index + 1) for index in range(len(found)) if index not in holders]:
             console.print(f"not in run {', '.join(missing)}", markup=False)
+    print_differences(console, found, [held for part in parts for name in shared for held in part.get(name, ())])
     console.print(
         "Scores in percent on the shared groups, differences in points with 95% intervals (paired bootstrap over "
         "groups); 1st only, 2nd only: groups that one run alone gets wholly right, p the exact McNemar test of them, "

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from lmms_eval_tasks.cli.cards import print_cards, print_differences
 from lmms_eval_tasks.cli.console import make_console
 from lmms_eval_tasks.page.clips import Clips
 
@@ -15,6 +16,9 @@ def report(
     runs: Annotated[list[Path], typer.Argument(help="Output folders of runs; of each its latest run.")],
     by: Annotated[str, typer.Option(help="Stratum columns, such as type,difficulty: one run, broken down.")] = "",
     task: Annotated[str, typer.Option(help="Only this task or group.")] = "",
+    card: Annotated[
+        bool, typer.Option("--card", help="Print the runs' cards whole: what they were made with.")
+    ] = False,
     html: Annotated[
         Path | None, typer.Option(help="Also write one HTML page, with every item, that needs no network.")
     ] = None,
@@ -37,6 +41,9 @@ def report(
         "Scores in percent, with 95% intervals over pairs, or over clips where no items are paired; above and below: "
         "the whole interval is."
     )
+    print_cards(console, found, whole=card)
+    tasks = [name for run in found for name in run.groups.get(task, [task])] if task else None
+    print_differences(console, found, tasks)
     if html:
         from lmms_eval_tasks.page.build import write_page
 

@@ -1,5 +1,6 @@
 """The facts of MVP (Minimal Video Pairs)."""
 
+from lmms_eval_tasks.utils.answers import EXTRACTOR
 from lmms_eval_tasks.utils.card import Card, Human, SplitFacts
 
 SUBSETS = (
@@ -50,5 +51,6 @@ CARD = Card(
     ),
     prompt_sha256={"post_prompt": "6e5efe9e4ed0239dfce20078862a1311c2f6010a8de1ca1f4afcf944b6298cb9"},
     hub_id="facebook/minimal_video_pairs",
+    extractor=EXTRACTOR,
     prepare_command="lmms-eval-tasks prepare mvp --videos DIR",
 )

@@ -79,7 +79,7 @@ def build_page(runs: Sequence[Run], only: str = "", clips: Clips = Clips.auto) -
                 "file": run.path.name.removesuffix(RESULTS),
                 "sample": run.sample,
                 "items": sum(map(len, run.records.values())),
-                "card": getattr(run, "card", {}),
+                "card": run.card,
             }
             for place, run in enumerate(runs)
         ],

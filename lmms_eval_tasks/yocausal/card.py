@@ -1,5 +1,6 @@
 """The facts of YoCausal."""
 
+from lmms_eval_tasks.utils import answers, denoising
 from lmms_eval_tasks.utils.card import Card, Human, SplitFacts
 
 # Pairs per subset: paper, section on data (Moments in Time, Physics-IQ, Kinetics-400, Animal Kingdom).
@@ -39,6 +40,8 @@ CARD = Card(
         Human(metric="cci", split="test", percent=8.67, source="paper, Table 5", caveat="percentage points"),
     ),
     hub_id="YouZhe/YoCausal-dataset",
+    extractor=denoising.EXTRACTOR,
+    other_extractors={"yocausal_vlm": answers.EXTRACTOR},
     prepare_command="lmms-eval-tasks prepare yocausal",
     clip_columns=("clip", "clip_backward"),
 )

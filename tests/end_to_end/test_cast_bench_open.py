@@ -13,6 +13,7 @@ from judge_server import MODEL, Action, Fail, JudgeServer, Say
 
 from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS
 from lmms_eval_tasks.cast_bench.prepare import prepare
+from lmms_eval_tasks.rescoring import Rescored, rescore
 from lmms_eval_tasks.utils.prompts import read_prompt
 from lmms_eval_tasks.utils.runs import read_run
 
@@ -139,6 +140,29 @@ def test_a_run_is_judged_later_and_never_paid_twice(unjudged: HostRun, home: Pat
         # Only what was never answered readably is asked again.
         assert {name_in(prompt) for prompt in server.asked} == {"hopeless"}
         assert {body["model"] for body in server.bodies} == {"asked"}
+
+
+def test_a_judged_run_is_scored_again_with_the_verdicts_that_it_has(
+    unjudged: HostRun, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with JudgeServer(script) as server:
+        run = run_open(unjudged.out, prepared(tmp_path / "data" / "home"), tmp_path / "run", judged_by(server))
+        asked = server.asked.total()
+        assert asked
+        # A home without kept replies, a judge that could be asked, and then none named.
+        monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(home))
+        monkeypatch.setenv("HF_HOME", str(home.parent / "hf"))
+        for name, value in judged_by(server).items():
+            monkeypatch.setenv(name, value)
+        assert_equal(rescore(run.out, tmp_path / "one"))
+        monkeypatch.delenv("LMMS_EVAL_TASKS_JUDGE")
+        assert_equal(rescore(run.out, tmp_path / "two"))
+        assert_equal(rescore(unjudged.out, tmp_path / "three"))
+        assert server.asked.total() == asked
+
+
+def assert_equal(rescored: Rescored) -> None:
+    assert rescored.scores > 10 and not rescored.changes and not any(rescored.items.values())
 
 
 def test_two_ranks_are_judged_as_one(unjudged: HostRun, tmp_path: Path) -> None:

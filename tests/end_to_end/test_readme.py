@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sysconfig
 from pathlib import Path
@@ -17,7 +18,7 @@ def test_the_readme_runs_from_top_to_bottom(tmp_path: Path) -> None:
     env = environment(tmp_path / "home")
     env["PATH"] = f"{sysconfig.get_path('scripts')}:{env['PATH']}"
     runnable = [block for block in blocks(ROOT / "README.md") if block.run]
-    assert len(runnable) == 3
+    assert len(runnable) == 4
     printed = ""
     for block in runnable:
         finished = subprocess.run(
@@ -28,6 +29,7 @@ def test_the_readme_runs_from_top_to_bottom(tmp_path: Path) -> None:
         printed += finished.stdout
     assert "Error during evaluation" not in printed
     assert "SAMPLE DATA, not the benchmark" in printed
+    assert re.search(r"^all \d+ scores equal$", printed, re.MULTILINE)
     assert (tmp_path / "out" / "mvp_mini_submission.jsonl").read_bytes() == (
         tmp_path / "out-again" / "mvp_mini_submission.jsonl"
     ).read_bytes()

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Literal, cast
-
-import huggingface_hub
 
 from lmms_eval_tasks.models.video_diffusion.families import Family, read_family
 from lmms_eval_tasks.utils.denoising_protocol import PROTOCOLS, Protocol, nearest_bucket
 from lmms_eval_tasks.utils.problems import InputError, Problems
+from lmms_eval_tasks.weights import weights_identity
 
 ENGINE = 1
 """Moves when the same settings would give other losses, so that no cached answer of before is used."""
@@ -101,21 +98,6 @@ class Settings:
             "text_tokens": self.family.text_tokens,
             "tiling": self.tiling,
         }
-
-
-def weights_identity(pretrained: str, revision: str | None = None) -> str | None:
-    """What tells two states of some weights apart.
-
-    For a folder, a digest of its files' names, sizes and times; for a hub id, the commit that was loaded, or None where
-    it is not in the hub's cache.
-    """
-    folder = Path(pretrained).expanduser()
-    if not folder.is_dir():
-        index = huggingface_hub.try_to_load_from_cache(pretrained, "model_index.json", revision=revision)
-        return Path(index).parent.name if isinstance(index, str) else None
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    facts = [f"{path.relative_to(folder)}\0{path.stat().st_size}\0{path.stat().st_mtime_ns}" for path in files]
-    return hashlib.sha256("\n".join(facts).encode()).hexdigest()[:16]
 
 
 def read_settings(family: str, arguments: Mapping[str, Any]) -> Settings:

@@ -15,7 +15,6 @@ from tiny_runs import tiny_checkpoint
 
 from lmms_eval_tasks.models.video_diffusion import VideoDiffusion
 from lmms_eval_tasks.models.video_diffusion.engine import Engine
-from lmms_eval_tasks.models.video_diffusion.settings import weights_identity
 from lmms_eval_tasks.models.video_diffusion.tiny import BUILDERS
 from lmms_eval_tasks.plugin import register
 from lmms_eval_tasks.utils.denoising import read_denoising
@@ -155,18 +154,6 @@ def test_new_weights_in_the_same_folder_are_new_settings(make: Make, tmp_path: P
         assert make().engine.digest != first
     finally:
         (folder / "note.txt").unlink()
-
-
-def test_hub_weights_are_known_by_their_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = tmp_path / "models--own--model"
-    (kept / "snapshots" / "abc123").mkdir(parents=True)
-    (kept / "snapshots" / "abc123" / "model_index.json").write_text("{}", encoding="utf-8")
-    (kept / "refs").mkdir()
-    (kept / "refs" / "main").write_text("abc123", encoding="utf-8")
-    monkeypatch.setattr("huggingface_hub.file_download.constants.HF_HUB_CACHE", str(tmp_path))
-    assert weights_identity("own/model") == "abc123"
-    assert weights_identity("own/model", "other") is None
-    assert weights_identity("own/absent") is None
 
 
 RANK = """

@@ -1,0 +1,124 @@
+"""What scoring needs to know of a run that is over: how boxes were read, and what the judge said."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from lmms_eval_tasks.cast_bench.card import CARD
+from lmms_eval_tasks.cast_bench.configuration import BOXES, Configuration, read_configuration
+from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS, OpenEndedScores, judge_case
+from lmms_eval_tasks.cast_bench.open_hooks import TASK, read_open_question
+from lmms_eval_tasks.hosting import session
+from lmms_eval_tasks.utils.boxes import Convention, Frame
+from lmms_eval_tasks.utils.judge import Case, Verdict
+
+NOT_JUDGED = "not judged in the run whose responses these are"
+
+
+def restore(
+    task: str, kwargs: Mapping[str, Any] | None, docs: Sequence[Mapping[str, Any]], lines: Sequence[Mapping[str, Any]]
+) -> None:
+    """Put into the session what a finished run's log tells of how its responses are to be scored.
+
+    Args:
+        task: The task.
+        kwargs: Its ``lmms_eval_specific_kwargs`` for the run's model.
+        docs: The row of each logged item.
+        lines: The logged items, in the same order.
+
+    Raises:
+        InputError: as `logged_configuration`.
+    """
+    if task == TASK:
+        session.verdicts = logged_verdicts(docs, lines)
+    else:
+        session.configurations[CARD.name] = logged_configuration(kwargs, docs, lines, os.environ)
+
+
+@dataclass(frozen=True)
+class LoggedConfiguration(Configuration):
+    """A configuration with the sizes of the frames shown as they were logged.
+
+    Attributes:
+        shown: A clip's width and height to those of its frames.
+    """
+
+    shown: Mapping[Frame, Frame] = field(default_factory=dict)
+
+    def seen(self, frame: Frame | None, model_limits: object) -> Frame | None:
+        """Size of the frame that the model was shown of a clip, None where it is not known or does not matter."""
+        return None if frame is None else self.shown.get(frame)
+
+
+def logged_configuration(
+    kwargs: Mapping[str, Any] | None,
+    docs: Sequence[Mapping[str, Any]],
+    lines: Sequence[Mapping[str, Any]],
+    environment: Mapping[str, str],
+) -> Configuration:
+    """Today's configuration of a task, with boxes read and questions asked as the log says they were.
+
+    The environment's choice of a convention wins, so that a run whose boxes were misread is scored anew.
+
+    Raises:
+        InputError: where the environment's choice cannot be used, or the run's prompt is not here: the file for the
+            leaderboard repeats it.
+    """
+    prompts = {str(line["record"]["fields"].get("prompt") or "").partition(":")[0] for line in lines} - {""}
+    asked = {"prompt": prompts.pop()} if len(prompts) == 1 else {}
+    today = read_configuration({**(kwargs or {}), **asked}, environment)
+    logged = [line["record"]["fields"].get("boxes") or {} for line in lines]
+    conventions = {boxes.get("convention") for boxes in logged} - {None}
+    if environment.get(BOXES) or len(conventions) != 1:
+        return today
+    shown = {
+        (doc["width"], doc["height"]): (boxes["seen"][0], boxes["seen"][1])
+        for doc, boxes in zip(docs, logged, strict=True)
+        if boxes.get("seen")
+    }
+    return LoggedConfiguration(today.prompt, Convention(conventions.pop()), today.limits, today.settings, shown)
+
+
+class LoggedVerdicts:
+    """Gives the verdicts of a run again, by what was judged.
+
+    Args:
+        verdicts: Text of each case to the verdicts on it, in the order of the log.
+    """
+
+    def __init__(self, verdicts: Mapping[str, Sequence[Verdict[OpenEndedScores]]]) -> None:
+        self._waiting = {text: list(found) for text, found in verdicts.items()}
+
+    def judge(self, case: Case) -> Verdict[OpenEndedScores]:
+        """The verdict on a case; without one it is unscored."""
+        waiting = self._waiting.get(case.text, [])
+        if not waiting:
+            return Verdict(None, NOT_JUDGED, "none", case.prompt.signature)
+        return waiting.pop(0) if len(waiting) > 1 else waiting[0]
+
+
+def logged_verdicts(docs: Sequence[Mapping[str, Any]], lines: Sequence[Mapping[str, Any]]) -> LoggedVerdicts | None:
+    """The verdicts of a log; None where nothing in it was judged.
+
+    Args:
+        docs: The row of each logged item.
+        lines: The logged items, in the same order.
+    """
+    verdicts: defaultdict[str, list[Verdict[OpenEndedScores]]] = defaultdict(list)
+    for doc, line in zip(docs, lines, strict=True):
+        fields = line["record"]["fields"]
+        asked_judge, scores = fields.get("judge"), fields.get("scores")
+        if not asked_judge:
+            continue
+        reply = None
+        if scores:
+            named = {name: scores[name] for name in DIMENSIONS}
+            reply = OpenEndedScores(explanation=fields.get("explanation") or "", **named)
+        # What is judged is what the record says was answered: the response as its grading left it.
+        text = judge_case(read_open_question(doc), line["record"]["answered"] or "").text
+        verdicts[text].append(Verdict(reply, fields.get("reason"), asked_judge["model"], asked_judge["prompt"]))
+    return LoggedVerdicts(verdicts) if verdicts else None

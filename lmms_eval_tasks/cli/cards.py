@@ -1,0 +1,90 @@
+"""Run cards on the terminal: in short, whole, and in what they differ."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from lmms_eval_tasks.cli.console import text_table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from lmms_eval_tasks.utils.run_card import Difference
+    from lmms_eval_tasks.utils.runs import Run
+
+NO_CARD = "no run card, so nothing is known of how it was made"
+MODEL = ("name", "arguments", "checkpoint", "revision", "precision")
+
+
+def print_cards(console: Console, runs: Sequence[Run], whole: bool = False) -> None:
+    """Print what each run was made with: in a few lines, or whole as tables."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    from lmms_eval_tasks.utils.run_card import summary
+
+    for number, run in enumerate(runs, start=1):
+        name = f"run {number}" if len(runs) > 1 else "run card"
+        if not run.card:
+            console.print(f"{name}: {run.name}: {NO_CARD}", markup=False)
+        elif whole:
+            _print_whole(console, run, f"{name}: {run.path}")
+        else:
+            first, *others = summary(run.card, run.groups)
+            console.print(Text(f"{name}: {first}"), style="dim")
+            for line in others:
+                console.print(Padding(Text(line), (0, 0, 0, 2)), style="dim")
+
+
+def _print_whole(console: Console, run: Run, title: str) -> None:
+    from rich.text import Text
+
+    console.print(f"\n{title}", markup=False, style="bold", soft_wrap=True)
+    table = text_table("", "field", "value")
+    table.title, table.show_header, table.padding = None, False, (0, 1, 0, 0)
+    for section, fields in run.card.items():
+        table.add_row(Text(section, style="bold"), "")
+        for field, value in fields.items():
+            table.add_row(Text(f"  {field}"), Text("not known" if value is None else str(value)))
+    console.print(table)
+
+
+def print_differences(console: Console, runs: Sequence[Run], tasks: Sequence[str] | None = None) -> None:
+    """Say in what several runs differ, what matters apart from what should not.
+
+    Args:
+        console: Where to.
+        runs: The runs; of those without a card nothing is known.
+        tasks: The tasks that are compared; all by default.
+    """
+    from lmms_eval_tasks.utils.run_card import Weight, differences
+
+    cards = [run.card for run in runs]
+    if sum(bool(card) for card in cards) < 2:
+        return
+    found = differences(cards, tasks)
+    matters = [difference for difference in found if difference.weight is Weight.MATTERS]
+    models = [one for one in found if one.weight is Weight.MODEL and one.field in MODEL]
+    around = [difference for difference in found if difference.weight is Weight.SURROUNDINGS]
+    if matters:
+        console.print("These runs differ in what moves scores, beyond the model:", style="bold red")
+        for line in _merged(matters):
+            console.print(f"  {line}", markup=False, style="red")
+    else:
+        console.print("These runs were made in the same way and on the same data, as far as their cards know.")
+    if models:
+        told = "; ".join(f"{one.field}: {one.told}" for one in models)
+        console.print(f"Their models differ: {told}", markup=False)
+    if around:
+        told = "; ".join(f"{one.field}: {one.told}" for one in around)
+        console.print(f"They were made elsewhere: {told}", markup=False, style="dim")
+
+
+def _merged(found: Sequence[Difference]) -> list[str]:
+    """One line for the tasks that differ in the same field in the same way."""
+    sections: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    for difference in found:
+        sections[difference.field, difference.told].append(difference.place)
+    return [f"{field}: {told} ({', '.join(places)})" for (field, told), places in sections.items()]

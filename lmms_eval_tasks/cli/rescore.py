@@ -1,0 +1,89 @@
+"""`lmms-eval-tasks rescore`."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lmms_eval_tasks.cli.console import make_console, text_table
+
+if TYPE_CHECKING:
+    from lmms_eval_tasks.rescoring import Rescored
+
+DIFFERENT = 3
+"""Exit status where a score has changed; 1 is a run that cannot be scored again."""
+
+
+def rescore(
+    run: Annotated[Path, typer.Argument(help="Output folder of a run, of which the latest; or its results file.")],
+    out: Annotated[Path | None, typer.Option(help="New folder for results, sample logs and leaderboard files.")] = None,
+) -> None:
+    """Compute a finished run's scores again from its saved responses, and say what differs.
+
+    Needs the prepared data that the run was made on, and no model, clip or judge. The run itself is left as it is.
+    Ends with status 3 where a score is not what it was.
+    """
+    with _quiet(out is not None):
+        from lmms_eval_tasks.rescoring import check_folder, write_rescored
+        from lmms_eval_tasks.rescoring import rescore as score_again
+
+        if out is not None:
+            check_folder(out)
+        with tempfile.TemporaryDirectory() as folder:
+            rescored = score_again(run, out or Path(folder))
+        written = write_rescored(rescored, out) if out is not None else None
+    _show(rescored)
+    if written:
+        make_console().print(f"Written: {written}", markup=False, soft_wrap=True)
+    if rescored.changes:
+        raise typer.Exit(DIFFERENT)
+
+
+@contextmanager
+def _quiet(files_kept: bool) -> Iterator[None]:
+    """Without the host's own messages, nor ours about files for leaderboards where they are not kept."""
+    import datasets
+    from loguru import logger
+
+    names = ["lmms_eval"] if files_kept else ["lmms_eval", "lmms_eval_tasks"]
+    datasets.disable_progress_bars()
+    for name in names:
+        logger.disable(name)
+    try:
+        yield
+    finally:
+        for name in names:
+            logger.enable(name)
+        datasets.enable_progress_bars()
+
+
+def _show(rescored: Rescored) -> None:
+    console = make_console()
+    for note in rescored.notes:
+        console.print(f"Note: {note}.", markup=False)
+    for task, changed in rescored.items.items():
+        if changed:
+            console.print(f"{task}: {changed} of {len(rescored.logs[task])} items are read or graded otherwise.")
+    if not rescored.changes:
+        console.print(f"all {rescored.scores} scores equal")
+        return
+    told = [change for change in rescored.changes if "_stderr" not in change.score]
+    table = text_table("scores that differ", "task", "score", "old", "new")
+    for change in told:
+        table.add_row(change.name, change.score, _number(change.old), _number(change.new))
+    if told:
+        console.print(table)
+    errors = len(rescored.changes) - len(told)
+    console.print(
+        f"{len(rescored.changes)} of {rescored.scores} scores differ"
+        + (f", {errors} of them standard errors, which are not listed" if errors else "")
+    )
+
+
+def _number(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,284 @@
+"""A finished run scored again gives its numbers again, to the last digit; a changed scorer is told of."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sysconfig
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from host_run import HostRun, SampleWorld, environment, run_host
+from typer.testing import CliRunner
+
+from lmms_eval_tasks.cli import app
+from lmms_eval_tasks.rescoring import rescore
+from lmms_eval_tasks.utils.choice import score_choice
+from lmms_eval_tasks.utils.denoising import DenoisingResponse, Directed, ItemError, WindowRecord
+from lmms_eval_tasks.utils.home import home, read_table
+from lmms_eval_tasks.utils.records import Record
+from lmms_eval_tasks.utils.run_card import CARD
+from lmms_eval_tasks.utils.runs import read_run
+
+pytestmark = pytest.mark.host
+
+COMMAND = Path(sysconfig.get_path("scripts")) / "lmms-eval-tasks"
+EVERY = "causalvqa_debug_paired,causalvqa_paired,mvp_mini,mvp,cast_bench,cast_bench_open,yocausal,yocausal_vlm"
+TASKS = 4 + 4 + 6
+
+
+@pytest.fixture(scope="module")
+def floor(sample_world: SampleWorld, tmp_path_factory: pytest.TempPathFactory) -> HostRun:
+    """Every task, on two ranks, so that items are logged in another order than the data's."""
+    run = run_host(
+        "--model", "random_answer", "--tasks", EVERY, home=sample_world.home, out=tmp_path_factory.mktemp("floor"),
+        ranks=2, env={"LMMS_EVAL_TASKS_JUDGE": "none"},
+    )  # fmt: skip
+    assert len(run.results()["configs"]) == TASKS
+    return run
+
+
+@pytest.fixture(autouse=True)
+def world(sample_world: SampleWorld, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(sample_world.home))
+    monkeypatch.setenv("HF_HOME", str(sample_world.home.parent / "hf"))
+    for name in ("JUDGE", "BOXES", "MISSING", "PROMPT"):
+        monkeypatch.delenv(f"LMMS_EVAL_TASKS_{name}", raising=False)
+    yield
+
+
+def call(*arguments: str | Path) -> tuple[int, str, str]:
+    result = CliRunner().invoke(app, ["rescore", *map(str, arguments)])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.stdout, result.stderr
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def copy(run: HostRun, to: Path) -> Path:
+    shutil.copytree(run.out, to)
+    return to
+
+
+def log_of(folder: Path, task: str) -> Path:
+    (path,) = folder.rglob(f"*_samples_{task}.jsonl")
+    return path
+
+
+def test_every_benchmark_scores_as_it_did_and_the_files_are_the_same(floor: HostRun, tmp_path: Path) -> None:
+    before = files(floor.out)
+    again = tmp_path / "again"
+    made = subprocess.run(
+        [str(COMMAND), "rescore", str(floor.out), "--out", str(again)],
+        env=environment(home()), capture_output=True, text=True,
+    )  # fmt: skip
+    assert made.returncode == 0, made.stderr
+    numbers = [
+        value
+        for scores in floor.results()["results"].values()
+        for value in scores.values()
+        if value is None or isinstance(value, (int, float))
+    ]
+    assert made.stdout.splitlines() == [
+        f"all {len(numbers)} scores equal",
+        f"Written: {again / next(name for name in before if name.endswith('_results.json') and '/' not in name)}",
+    ]
+    assert files(floor.out) == before
+    written = files(again)
+    cards = {name for name in before if name.endswith(CARD)}
+    assert len(cards) == 1 and written.keys() == before.keys()
+    assert {name for name in before if written[name] != before[name]} == cards
+    card, old = read_run(again).card, read_run(floor.out).card
+    assert {**card, "rescored": {}} == {**old, "rescored": {}}
+    assert (card["rescored"]["scores"], card["rescored"]["changed scores"]) == (len(numbers), 0)
+
+
+def test_scoring_twice_gives_the_same_bytes(floor: HostRun, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        assert call(floor.out, "--out", tmp_path / name)[0] == 0
+    assert files(tmp_path / "one") == files(tmp_path / "two")
+
+
+def test_losses_and_refusals_of_a_diffusion_model(sample_world: SampleWorld, tmp_path: Path) -> None:
+    table, _ = read_table("yocausal", "test")
+    lines = []
+    for index, item_id in enumerate(table.column("item_id").to_pylist()):
+        loss = Directed(forward=0.1 * (index % 7), backward=0.3)
+        measured = {
+            "loss": loss,
+            "losses": Directed(forward=[[loss.forward]], backward=[[loss.backward]]),
+            "timesteps": [100.0],
+            "windows": [WindowRecord(start=0, stop=5, borrowed=0, skipped=0, latents=2)],
+            "settings": {"model": "Toy", "combine": "latents"},
+            "settings_digest": "0" * 16,
+        }
+        refused = {"error": ItemError(kind="short_clip", message="Too short.")}
+        answer = DenoisingResponse(item_id=item_id, **(measured if index % 5 else refused))
+        lines.append(json.dumps({"id": item_id, "response": answer.to_json()}) + "\n")
+    (tmp_path / "losses.jsonl").write_text("".join(lines), encoding="utf-8")
+    run = run_host(
+        "--model", "replay", "--model_args", f"predictions={tmp_path / 'losses.jsonl'}", "--tasks", "yocausal",
+        home=sample_world.home, out=tmp_path / "out",
+    )  # fmt: skip
+    assert run.score("yocausal", "rsi") is not None and run.score("yocausal", "unscored_rate") > 0
+    rescored = rescore(run.out, tmp_path / "again")
+    assert rescored.scores >= 20 and not rescored.changes and not any(rescored.items.values())
+    name = "submissions/yocausal_results.json"
+    assert files(tmp_path / "again")[name] == files(run.out)[name]
+
+
+def test_what_was_not_asked_stays_unscored(sample_world: SampleWorld, tmp_path: Path) -> None:
+    poor = tmp_path / "poor"
+    shutil.copytree(sample_world.home, poor, symlinks=True)
+    for benchmark, split, row in (("causalvqa", "debug", 0), ("mvp", "mini", 2), ("cast_bench", "test", 1)):
+        table, _ = read_table(benchmark, split)
+        (poor / benchmark / "videos" / table.column("clip")[row].as_py()).unlink()
+    run = run_host(
+        "--model", "sample_solver", "--tasks", "causalvqa_debug_paired,mvp_mini,cast_bench", "--limit", "6",
+        home=poor, out=tmp_path / "out", env={"LMMS_EVAL_TASKS_MISSING": "skip"},
+    )  # fmt: skip
+    unasked = sum(record.correct is None for records in read_run(run.out).records.values() for record in records)
+    assert unasked >= 3
+    # The clips are there in the other home, and nothing is scored for that.
+    rescored = rescore(run.out, tmp_path / "again")
+    assert not rescored.changes and not any(rescored.items.values())
+
+
+def test_a_changed_scorer_is_told_number_by_number(
+    floor: HostRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from lmms_eval_tasks.causalvqa import hooks
+
+    def strict(row: Mapping[str, Any], response: object, **given: Any) -> Record:
+        return score_choice(row, response if response != "A" else "I cannot tell.", **given)
+
+    monkeypatch.setattr(hooks, "score_choice", strict)
+    saved = floor.samples("causalvqa_debug_paired")
+    said = sum(sample["filtered_resps"] == "A" for sample in saved)
+    status, out, err = call(floor.out, "--out", tmp_path / "again")
+    assert (status, err.count("Traceback")) == (3, 0)
+    lines = out.splitlines()
+    assert f"causalvqa_debug_paired: {said} of {len(saved)} items are read or graded otherwise." in lines
+    (row,) = [line.split() for line in lines if line.split()[1:2] == ["unparsed_rate"] and "debug" in line]
+    assert [float(cell) for cell in row[2:]] == [0.0, 100 * said / len(saved)]
+    assert not [line for line in lines if line.split()[:1] == ["mvp_mini"]]
+    assert max(len(line) for line in lines if not line.startswith("Written: ")) <= 100
+    again = read_run(tmp_path / "again")
+    assert sum(r.outcome.value == "unparsed" for r in again.records["causalvqa_debug_paired"]) == said
+    assert again.card["rescored"]["changed scores"] > 0
+    # What was not touched is as it was.
+    for task in ("mvp_mini_intuitive_physics", "cast_bench"):
+        assert log_of(tmp_path / "again", task).read_bytes() == log_of(floor.out, task).read_bytes()
+
+
+def test_boxes_are_read_as_they_were_unless_told_otherwise(
+    sample_world: SampleWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = run_host(
+        "--model", "sample_solver", "--tasks", "cast_bench", home=sample_world.home, out=tmp_path / "out",
+        env={"LMMS_EVAL_TASKS_BOXES": "xyxy_resized,min_pixels=3136,max_pixels=12544"},
+    )  # fmt: skip
+    (seen,) = {tuple(record.fields["boxes"]["seen"]) for record in read_run(run.out).records["cast_bench"]}
+    assert not rescore(run.out, tmp_path / "one").changes
+    monkeypatch.setenv("LMMS_EVAL_TASKS_BOXES", "xyxy_px")
+    changes = {change.score: change for change in rescore(run.out, tmp_path / "two").changes}
+    # The solver writes pixels of the clip.
+    assert seen != (0, 0) and changes["im_viou"].new > changes["im_viou"].old
+
+
+def test_a_run_with_repeats(sample_world: SampleWorld, tmp_path: Path) -> None:
+    run = run_host(
+        "--model", "random_answer", "--tasks", "causalvqa_debug_paired", "--repeats", "3", "--limit", "10",
+        home=sample_world.home, out=tmp_path / "out",
+    )  # fmt: skip
+    rescored = rescore(run.out, tmp_path / "again")
+    assert not rescored.changes and rescored.scores > 25
+
+
+def test_a_run_of_a_version_without_cards(floor: HostRun, tmp_path: Path) -> None:
+    old = copy(floor, tmp_path / "old")
+    (card,) = old.rglob(f"*{CARD}")
+    card.unlink()
+    assert read_run(old).card == {}
+    status, out, _ = call(old, "--out", tmp_path / "again")
+    assert (status, out.split(" scores")[0].split()[0]) == (0, "all")
+    assert list(read_run(tmp_path / "again").card) == ["rescored"]
+
+
+def test_without_prepared_data_it_says_what_to_do(
+    floor: HostRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path))
+    status, out, err = call(floor.out)
+    assert (status, out) == (1, "")
+    for benchmark in ("causalvqa", "mvp", "cast_bench", "yocausal"):
+        assert err.count(f"there is no {tmp_path}/{benchmark}/manifest.json.") == 1
+    assert err.endswith("Questions, options and keys are not in a sample log, but in the prepared data.\n")
+
+
+def test_other_data_than_the_runs_is_refused(floor: HostRun, tmp_path: Path) -> None:
+    one = copy(floor, tmp_path / "one")
+    log = log_of(one, "causalvqa_debug_paired")
+    lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+    for line in lines[:2]:
+        line["record"]["item_id"] = f"x{line['record']['item_id']}"
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    real = log_of(one, "cast_bench")
+    real.write_text(real.read_text(encoding="utf-8").replace('"sample_data": 100.0, ', ""), encoding="utf-8")
+    (results,) = one.glob("*_results.json")
+    names = ", ".join(line["record"]["item_id"] for line in lines[:2])
+    remedy = "Prepare the data that the run was made with, or name its home in LMMS_EVAL_TASKS_HOME."
+    assert call(one) == (
+        1,
+        "",
+        f"{results} cannot be scored again: 2 problems.\n"
+        "  cast_bench: Expected the released data that it was run on, but other data is prepared. "
+        f"Remedy: {remedy}\n"
+        f"  causalvqa_debug_paired: Expected every item in the prepared data, but 2 of {len(lines)} are not in it "
+        f"({names}). Remedy: {remedy}\n",
+    )
+
+
+def test_logs_of_versions_that_did_not_name_their_prompt(floor: HostRun, tmp_path: Path) -> None:
+    one = copy(floor, tmp_path / "one")
+    log = log_of(one, "causalvqa_debug_paired")
+    lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+    for line in lines:
+        del line["record"]["fields"]["prompt"]
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    assert call(one, "--out", tmp_path / "again")[0] == 0
+    again = read_run(tmp_path / "again").records["causalvqa_debug_paired"]
+    assert {record.fields["prompt"] for record in again} == {None}
+    assert not any(rescore(one, tmp_path / "third").items.values())
+
+
+def test_a_task_of_somebody_else_is_left_out_and_said(floor: HostRun, tmp_path: Path) -> None:
+    one = copy(floor, tmp_path / "one")
+    (path,) = one.glob("*_results.json")
+    results = json.loads(path.read_text(encoding="utf-8"))
+    for section in ("results", "configs", "versions"):
+        results[section]["theirs"] = results[section]["cast_bench"]
+    results["group_subtasks"]["theirs"] = []
+    path.write_text(json.dumps(results), encoding="utf-8")
+    log = log_of(one, "cast_bench")
+    shutil.copy(log, log.with_name(log.name.replace("cast_bench", "theirs")))
+    status, out, _ = call(one, "--out", tmp_path / "again")
+    assert status == 0
+    assert out.startswith("Note: not scored again, for this package has no such task or group: theirs.\n")
+    assert "theirs" not in read_run(tmp_path / "again").records
+
+
+def test_nothing_is_written_over(floor: HostRun, tmp_path: Path) -> None:
+    before = files(floor.out)
+    for folder in (floor.out, floor.out.parent):
+        assert call(floor.out, "--out", folder)[::2] == (
+            1,
+            f"{folder} holds a run already: Expected a new folder. Nothing was written.\n",
+        )
+    assert files(floor.out) == before

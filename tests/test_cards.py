@@ -1,0 +1,109 @@
+"""Run cards as `report` and `compare` show them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from logged_runs import TASK, strong, weak, write_run
+from typer.testing import CliRunner
+
+from lmms_eval_tasks.cli import app
+
+CARD: dict[str, dict[str, Any]] = {
+    f"task {TASK}": {
+        "version": "1-A", "data": "released data", "data sha256": "0123456789abcdef", "prompt": "mcq_letter",
+        "prompt sha256": "fedcba9876543210", "official prompt": "no", "extractor": "choice reader 1",
+    },
+    "model": {"name": "qwen2_5_vl", "class": "A", "checkpoint": "Qwen/Qwen2.5-VL-7B-Instruct", "revision": "c0ffee"},
+    "frames": {"frames": 16},
+    "seeds": {"random": 0},
+    "run": {"date": "today", "command": "lmms-eval " + "--option value " * 20, "limit": "none", "ranks": 8},
+    "software": {"torch": "2.15.0", "lmms-eval": "0.7.3"},
+    "hardware": {"GPUs": "8 × NVIDIA H100", "CPU": "a processor"},
+    "settings": {"LMMS_EVAL_TASKS_BOXES": "[not set]"},
+    "not known": {"model.precision": "the model does not say"},
+}  # fmt: skip
+
+
+def call(command: str, *arguments: str | Path) -> list[str]:
+    result = CliRunner().invoke(app, [command, *map(str, arguments)])
+    if result.exception is not None:
+        raise result.exception
+    lines = result.stdout.splitlines()
+    assert max(len(line.rstrip()) for line in lines if not line.startswith("run ")) <= 100
+    return lines
+
+
+def run(folder: Path, card: dict[str, dict[str, Any]] | None = None, tasks: tuple[str, ...] = (TASK,)) -> Path:
+    written = write_run(folder, weak() if folder.name == "weak" else strong(), tasks)
+    if card is not None:
+        (written / "20261121_run_card.json").write_text(json.dumps(card), encoding="utf-8")
+    return written
+
+
+def test_a_report_ends_with_what_the_run_was_made_with(tmp_path: Path) -> None:
+    lines = call("report", run(tmp_path / "weak", CARD))
+    start = next(index for index, line in enumerate(lines) if line.startswith("run card: "))
+    assert [line.rstrip() for line in lines[start : start + 2]] == [
+        "run card: qwen2_5_vl Qwen/Qwen2.5-VL-7B-Instruct c0ffee; frames 16; seeds 0",
+        "  lmms-eval 0.7.3, torch 2.15.0, 8 × NVIDIA H100, 8 ranks",
+    ]
+    # A long line goes on below, in the same place.
+    assert all(line.startswith("  ") for line in lines[start + 1 :])
+    assert " ".join(" ".join(lines[start + 2 :]).split()) == (
+        f"{TASK}: version 1-A, released data 01234567, prompt mcq_letter:fedcba98, choice reader 1"
+    )
+
+
+def test_a_card_is_shown_whole(tmp_path: Path) -> None:
+    lines = call("report", run(tmp_path / "weak", CARD), "--card")
+    shown = [line.split() for line in lines]
+    for section, fields in CARD.items():
+        assert section.split() in shown
+        for field, value in fields.items():
+            assert [*field.split(), *str(value).split()][:2] in [words[:2] for words in shown]
+    assert "".join("".join(line.split()) for line in lines).count("--optionvalue") == 20
+
+
+def test_a_run_without_a_card_says_so(tmp_path: Path) -> None:
+    lines = call("report", run(tmp_path / "weak"))
+    assert lines[-1] == "run card: replay weak: no run card, so nothing is known of how it was made"
+
+
+def other(**fields: Any) -> dict[str, dict[str, Any]]:
+    return {section: {**values, **fields.get(section.split()[0], {})} for section, values in CARD.items()}
+
+
+@pytest.mark.parametrize("command", ["report", "compare"])
+def test_runs_that_differ_in_what_matters_are_said_to(command: str, tmp_path: Path) -> None:
+    moved = other(frames={"frames": 32}, model={"name": "internvl3"}, software={"torch": "2.14.0"}, run={"limit": 8})
+    runs = [run(tmp_path / "weak", CARD), run(tmp_path / "strong", moved), run(tmp_path / "old")]
+    lines = call(command, *runs)
+    start = lines.index("These runs differ in what moves scores, beyond the model:")
+    assert lines[start + 1 : start + 5] == [
+        "  frames: 16 against 32 against not known (frames)",
+        "  limit: none against 8 against not known (run)",
+        "Their models differ: name: qwen2_5_vl against internvl3 against not known",
+        "They were made elsewhere: torch: 2.15.0 against 2.14.0 against not known",
+    ]
+
+
+@pytest.mark.parametrize("command", ["report", "compare"])
+def test_runs_made_alike_are_said_to_be(command: str, tmp_path: Path) -> None:
+    later = other(run={"date": "tomorrow", "command": "another"})
+    lines = call(command, run(tmp_path / "weak", CARD), run(tmp_path / "strong", later))
+    assert "These runs were made in the same way and on the same data, as far as their cards know." in lines
+
+
+@pytest.mark.parametrize("command", ["report", "compare"])
+def test_only_the_tasks_that_are_shown_count(command: str, tmp_path: Path) -> None:
+    two = ("causalvqa_paired", TASK)
+    sections = {"task causalvqa_paired": CARD[f"task {TASK}"], **CARD}
+    moved = {**sections, "task causalvqa_paired": {**CARD[f"task {TASK}"], "data sha256": "x"}}
+    runs = [run(tmp_path / "weak", sections, two), run(tmp_path / "strong", moved, two)]
+    both = [f"  data sha256: 0123456789abcdef against x ({two[0]})"]
+    assert [line for line in call(command, *runs) if "data sha256" in line] == both
+    assert [line for line in call(command, *runs, "--task", TASK) if "data sha256" in line] == []

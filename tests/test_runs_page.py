@@ -1,0 +1,76 @@
+"""The page on runs: its tables name every field of a card, and its commands run."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from docs import ROOT, blocks
+from logged_runs import weak, write_run
+from typer.testing import CliRunner
+
+import lmms_eval_tasks
+from lmms_eval_tasks.cast_bench.configuration import default_configuration
+from lmms_eval_tasks.cli import app
+from lmms_eval_tasks.hosting import session
+from lmms_eval_tasks.run_facts import gather
+from lmms_eval_tasks.utils.run_card import NOT_KNOWN, TASK, Sections
+
+PAGE = ROOT / "docs" / "runs.md"
+POINTERS = Path(lmms_eval_tasks.__file__).parent / "cast_bench" / "pointers"
+
+
+def gathered() -> Sections:
+    """A card of a run of both CaST-Bench tasks: all fields that a task can have."""
+    session.start(clips_needed=False)
+    session.configurations["cast_bench"] = default_configuration()
+    session.model = SimpleNamespace(engine=SimpleNamespace(facts={"steps": 10}))
+    files = {"cast_bench": "test.json", "cast_bench_open": "open.json"}
+    configs = {
+        task: {
+            "dataset_kwargs": {"data_files": {"test": str(POINTERS / file)}},
+            "lmms_eval_specific_kwargs": {"prompt": "any"},
+        }
+        for task, file in files.items()
+    }
+    return gather({"configs": configs})
+
+
+def named_on_page() -> dict[str, set[str]]:
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    section = ""
+    for first, fields in re.findall(r"^\| (.*?) ?\| (.*?) \| .* \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE):
+        section = first.strip("` ") or section
+        found[section] |= set(re.findall("`([^`]+)`", fields))
+    return found
+
+
+def test_every_field_is_on_the_page_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("MISSING", "PROMPT", "BOXES", "JUDGE", "HOME"):
+        monkeypatch.delenv(f"LMMS_EVAL_TASKS_{name}", raising=False)
+    fields: defaultdict[str, set[str]] = defaultdict(set)
+    for section, values in gathered().items():
+        fields["task NAME" if section.startswith(TASK) else section] |= set(values)
+    page = named_on_page()
+    assert {name for name in fields["settings"] if name.startswith("LMMS_EVAL_TASKS_")}
+    fields["settings"] = {re.sub("(?<=^LMMS_EVAL_TASKS_).*", "…", name) for name in fields["settings"]}
+    assert {section: names for section, names in page.items() if section in fields and section != NOT_KNOWN} == {
+        section: names for section, names in fields.items() if section != NOT_KNOWN
+    }
+    assert NOT_KNOWN in page
+
+
+def test_its_commands_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("first", "second"):
+        run = write_run(Path("out") / name, weak())
+        (run / "20261121_run_card.json").write_text(json.dumps({"run": {"limit": "none"}}), encoding="utf-8")
+    commands = [words for block in blocks(PAGE) for words in block.commands()]
+    assert [words[1] for words in commands] == ["report"] * 3 + ["rescore"] * 2
+    for _, *arguments in commands[:3]:
+        result = CliRunner().invoke(app, arguments)
+        assert result.exit_code == 0, result.output
