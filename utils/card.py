@@ -9,6 +9,7 @@ from pathlib import Path
 
 import lmms_eval_tasks
 from lmms_eval_tasks.utils.problems import InputError
+from lmms_eval_tasks.utils.task_files import task_versions
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,6 @@ class Card:
     Attributes:
         name: folder name, also the name in the data home.
         main_metric: the metric that the paper leads with.
-        versions: task name to version, N-X: N moves when scores stop being comparable, X when only the interface does.
         splits: split name to its facts.
         strata_columns: columns whose values together name a stratum.
         clip_columns: columns that name clips; an item can be asked where all of its clips are there.
@@ -67,7 +67,6 @@ class Card:
     licence: str
     homepage: str
     main_metric: str
-    versions: Mapping[str, str]
     splits: Mapping[str, SplitFacts]
     strata_columns: tuple[str, ...]
     chance: Mapping[str, float]
@@ -77,6 +76,11 @@ class Card:
     archive_sha256: Mapping[str, str] = field(default_factory=dict)
     hub_id: str = ""
     clip_columns: tuple[str, ...] = ("clip",)
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        """Task or group name to version, as its YAML file says, which is the one place that does."""
+        return task_versions(self.name)
 
 
 def benchmarks() -> tuple[str, ...]:

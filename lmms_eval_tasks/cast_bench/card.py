@@ -18,7 +18,6 @@ CARD = Card(
     licence="see the dataset page; clips are from SA-V, under its own licence",
     homepage="https://cast-bench.github.io",
     main_metric="accuracy",
-    versions={"cast_bench": "1-A", "cast_bench_open": "1-A"},
     splits={"test": SplitFacts(items=2066, groups=2066, clips=1015, answers_withheld=False)},
     strata_columns=("category",),
     # A guess among six options; a few questions have four or five, which makes it 16.90 on the public 80.

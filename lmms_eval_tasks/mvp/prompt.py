@@ -3,13 +3,37 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Mapping
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
+import yaml
+
 from lmms_eval_tasks.mvp.card import CARD
-from lmms_eval_tasks.utils.prompts import OFFICIAL, Prompt
+from lmms_eval_tasks.utils.prompts import DEFAULT, OFFICIAL, Prompt, read_prompt
+from lmms_eval_tasks.utils.task_files import read_task_file
 
 LAYOUT = "Question: {question}\nOption:\n{options}"
+
+TEMPLATE = Path("tasks") / "mvp" / "_default_template_yaml"
+
+logger = logging.getLogger(__name__)
+
+
+@cache
+def installed_official_prompt() -> Prompt:
+    """The official prompt from lmms-eval's own `mvp` template; ours, with a warning, where that has it no more."""
+    host = find_spec("lmms_eval")
+    try:
+        if host is None or host.origin is None:
+            raise FileNotFoundError("there is no lmms-eval")
+        return official_prompt(read_task_file(Path(host.origin).parent / TEMPLATE))
+    except (OSError, LookupError, TypeError, ValueError, yaml.YAMLError) as error:
+        logger.warning("MVP's official prompt is not in this lmms-eval (%s); asking with %s instead.", error, DEFAULT)
+        return read_prompt(DEFAULT)
 
 
 def official_prompt(template: Mapping[str, Any]) -> Prompt:

@@ -16,7 +16,6 @@ CARD = Card(
     licence="see the dataset page; clips under the licences of their four sources",
     homepage="https://github.com/youzhe0305/YoCausal",
     main_metric="rsi",
-    versions={"yocausal": "1-A", "yocausal_vlm": "1-A"},
     splits={
         "test": SplitFacts(
             items=1232,

@@ -3,8 +3,8 @@ import hashlib
 import pytest
 
 from lmms_eval_tasks.mvp.card import CARD
-from lmms_eval_tasks.mvp.hooks import doc_to_text, installed_official_prompt
-from lmms_eval_tasks.mvp.prompt import official_prompt
+from lmms_eval_tasks.mvp.hooks import doc_to_text
+from lmms_eval_tasks.mvp.prompt import installed_official_prompt, official_prompt
 from lmms_eval_tasks.utils.problems import InputError
 from lmms_eval_tasks.utils.prompts import (
     CHOICE,
