@@ -16,7 +16,11 @@ class _Loader(yaml.SafeLoader):
     """Reads ``!function a.b.c`` as the text ``a.b.c``; nothing is imported."""
 
 
-_Loader.add_constructor("!function", lambda loader, node: loader.construct_scalar(node))
+def _function_name(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> str:
+    return str(loader.construct_scalar(node))
+
+
+_Loader.add_constructor("!function", _function_name)
 
 
 def read_task_file(path: Path) -> dict[str, Any]:
@@ -37,6 +41,23 @@ def read_task_file(path: Path) -> dict[str, Any]:
     for name in reversed([included] if isinstance(included, str) else included):
         merged.update(read_task_file(path.parent / name))
     return {**merged, **config}
+
+
+def read_closing(path: Path) -> str:
+    """The instruction that a template's prompts end with: ``lmms_eval_specific_kwargs.default.post_prompt``.
+
+    Raises:
+        OSError: where the file, or one that it includes, cannot be read.
+        LookupError, TypeError: where it has no such setting.
+        ValueError: where it is no YAML, or the setting is no text.
+    """
+    try:
+        closing = read_task_file(path)["lmms_eval_specific_kwargs"]["default"]["post_prompt"]
+    except yaml.YAMLError as error:
+        raise ValueError(f"no YAML: {error}") from error
+    if not isinstance(closing, str):
+        raise ValueError(f"post_prompt is {closing!r}")
+    return closing
 
 
 @cache

@@ -31,6 +31,8 @@ CARD = Card(
             caveat="second-hand: the paper's own table was not to be had, nor how many people answered what",
         ),
     ),
+    # Of the text in the prompts shipped with the official predictions (160 of 160), `normal_form` of the template.
+    prompt_sha256={"template": "e7e2c9f908d8d2de4a47ff9cb9684022308a0820b81056c48180aace5af49cb0"},
     hub_id="wovenbytoyota-vai/CaST-Bench",
     prepare_command="lmms-eval-tasks prepare cast_bench --source castbench_hf.jsonl --videos DIR",
 )

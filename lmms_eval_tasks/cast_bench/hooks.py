@@ -59,6 +59,7 @@ def process_results(doc: Mapping[str, Any], results: list[Any]) -> dict[str, Any
     asked = doc["asked"] and response != NOT_ASKED
     question = replace(read_question(doc, configuration), asked=asked)
     record = score_question(question, response, configuration.settings, configuration.convention)
+    record = replace(record, fields={**record.fields, "prompt": configuration.prompt.signature})
     items = metric_items(record, doc["option_kinds"])
     items["submission_rows"] = {
         "split": doc["split"],

@@ -13,6 +13,7 @@ from lmms_eval_tasks.cli.check import check
 from lmms_eval_tasks.cli.compare import compare
 from lmms_eval_tasks.cli.humans import humans
 from lmms_eval_tasks.cli.prepare import prepare_app, sample
+from lmms_eval_tasks.cli.prompts import prompts_app
 from lmms_eval_tasks.cli.report import report
 from lmms_eval_tasks.cli.show import show
 from lmms_eval_tasks.cli.tiny_vlm import tiny_vlm
@@ -46,6 +47,7 @@ app.command()(report)
 app.command()(rank)
 app.add_typer(label_app, name="label")
 app.command()(show)
+app.add_typer(prompts_app, name="prompts")
 app.command("tiny-vlm")(tiny_vlm)
 
 

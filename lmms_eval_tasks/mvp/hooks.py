@@ -10,7 +10,7 @@ from typing import Any
 from lmms_eval_tasks.hosting import asked_prompt, session, submissions_dir, tell_submission
 from lmms_eval_tasks.mvp.card import SUBSETS
 from lmms_eval_tasks.mvp.official import official_choice
-from lmms_eval_tasks.mvp.prompt import installed_official_prompt
+from lmms_eval_tasks.mvp.prompt import find_prompt
 from lmms_eval_tasks.utils.choice import metric_items, render_question, score_choice
 from lmms_eval_tasks.utils.home import load_table, media_path
 from lmms_eval_tasks.utils.submissions import concatenate, write_rows
@@ -36,7 +36,7 @@ def doc_to_visual(doc: Mapping[str, Any]) -> list[str]:
 
 def doc_to_text(doc: Mapping[str, Any], lmms_eval_specific_kwargs: Mapping[str, Any] | None = None) -> str:
     """The prompt: question and lettered options."""
-    return render_question(asked_prompt("mvp", lmms_eval_specific_kwargs, installed_official_prompt), doc)
+    return render_question(asked_prompt("mvp", lmms_eval_specific_kwargs, find_prompt), doc)
 
 
 def doc_to_target(doc: Mapping[str, Any]) -> str:

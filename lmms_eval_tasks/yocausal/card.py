@@ -37,6 +37,8 @@ CARD = Card(
         ),
         Human(metric="cci", split="test", percent=8.67, source="paper, Table 5", caveat="percentage points"),
     ),
+    # No source tells the official text's digest.
+    prompt_sha256={"labelling prompt": ""},
     hub_id="YouZhe/YoCausal-dataset",
     prepare_command="lmms-eval-tasks prepare yocausal",
     clip_columns=("clip", "clip_backward"),
