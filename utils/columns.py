@@ -38,13 +38,16 @@ def score_column(heading: str, contributions: Callable[[Records], list[Contribut
 
     def cell(parts: Sequence[Records]) -> str:
         found = [contributions(part) for part in parts]
-        score = macro_mean(_ratio(part) for part in found)
-        interval = macro_interval(found)
-        if score is None or interval is None:
-            return "N/A"
-        return f"{score:.1f}{chr(10) if stacked else ' '}[{interval[0]:.1f}, {interval[1]:.1f}]"
+        return interval_text(macro_mean(_ratio(part) for part in found), macro_interval(found), stacked)
 
     return Column(heading, cell)
+
+
+def interval_text(score: float | None, interval: tuple[float, float] | None, stacked: bool = False) -> str:
+    """A score with its interval, as ``12.3 [10.0, 15.0]`` or one above the other; ``N/A`` where there is none."""
+    if score is None or interval is None:
+        return "N/A"
+    return f"{score:.1f}{chr(10) if stacked else ' '}[{interval[0]:.1f}, {interval[1]:.1f}]"
 
 
 def share_column(outcome: Outcome) -> Column:

@@ -10,12 +10,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from lmms_eval_tasks.utils.columns import PAIR_COLUMNS, Column, Records
+from lmms_eval_tasks.utils.columns import PAIR_COLUMNS, Column, Records, interval_text
 from lmms_eval_tasks.utils.records import Record
 from lmms_eval_tasks.utils.rsi import (
+    HUMAN_CCI,
     Counts,
     RsiScores,
     Verdict,
+    cci_interval,
     count_subsets,
     count_verdicts,
     rsi_interval,
@@ -120,9 +122,11 @@ def columns(task: str) -> tuple[Column, ...]:
     return (
         Column("RSI", _rsi_cell),
         Column("vs 50", _against_chance),
+        Column("CCI", _cci_cell),
+        Column("% of human", _cci_normalised_cell),
         *(
             Column(heading, _score_cell(name))
-            for heading, name in {"CCI": "cci", "Dc": "rsi_causal", "Dnc": "rsi_non_causal"}.items()
+            for heading, name in {"Dc": "rsi_causal", "Dnc": "rsi_non_causal"}.items()
         ),
         Column("ties", lambda parts: _number(tie_rate(_items(parts)))),
         Column("non-finite", lambda parts: _number(non_finite_rate(_items(parts)))),
@@ -150,8 +154,20 @@ def _score_cell(name: str) -> Any:
 
 def _rsi_cell(parts: Sequence[Records]) -> str:
     items = _items(parts)
-    score, interval = rsi(items), rsi_interval(verdicts(items))
-    return "N/A" if score is None or interval is None else f"{score:.1f} [{interval[0]:.1f}, {interval[1]:.1f}]"
+    return interval_text(rsi(items), rsi_interval(verdicts(items)), stacked=True)
+
+
+def _cci_cell(parts: Sequence[Records]) -> str:
+    items = _items(parts)
+    return interval_text(cci(items), cci_interval(verdicts(items)), stacked=True)
+
+
+def _cci_normalised_cell(parts: Sequence[Records]) -> str:
+    """CCI as a percent of people's, which is taken as known."""
+    items = _items(parts)
+    interval = cci_interval(verdicts(items))
+    ends = None if interval is None else (100.0 * interval[0] / HUMAN_CCI, 100.0 * interval[1] / HUMAN_CCI)
+    return interval_text(cci_normalised(items), ends, stacked=True)
 
 
 def _against_chance(parts: Sequence[Records]) -> str:
