@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import json
-import os
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from oracles import oracle_path
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cast_bench import hooks as cast_bench_hooks
@@ -246,11 +246,9 @@ def test_what_is_no_such_template_is_refused(template: str) -> None:
 
 
 def test_the_cards_digest_is_that_of_the_shipped_prompts() -> None:
-    if "ORACLES" not in os.environ:
-        pytest.skip("ORACLES is not set: the official predictions are not in the repository")
     shape = re.compile(r"((?:.|\n)*?\nQuestion: )[^\n]*(\n\nOptions:\n)(?:[A-F]:[^\n]*\n)+(\n(?:.|\n)*)")
     found = set()
-    for path in (Path(os.environ["ORACLES"]) / "cast_bench").glob("*_predictions.jsonl"):
+    for path in oracle_path("cast_bench").glob("*_predictions.jsonl"):
         for line in path.read_text(encoding="utf-8").splitlines():
             parts = shape.fullmatch(json.loads(line)["prompt"])
             assert parts is not None

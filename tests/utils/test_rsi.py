@@ -1,6 +1,5 @@
 import json
 import math
-import os
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles import read_oracle
 
 from lmms_eval_tasks.utils.rsi import (
     HUMAN_TIE,
@@ -49,10 +49,7 @@ verdicts = st.lists(
 
 @pytest.fixture(scope="module")
 def oracle() -> dict[str, Any]:
-    if "ORACLES" not in os.environ:
-        pytest.skip("ORACLES is not set")
-    text = (Path(os.environ["ORACLES"]) / "yocausal_metrics.json").read_text(encoding="utf-8")
-    found: dict[str, Any] = json.loads(text)
+    found: dict[str, Any] = read_oracle("yocausal_metrics.json")
     return found
 
 
