@@ -231,7 +231,8 @@ class Source:
         if isinstance(value, list):
             return f"[{' '.join(self._dump(item, names) for item in value if not _is_import(item))}]"
         if isinstance(value, ast.Constant):
-            return f"{type(value.value).__name__}:{value.value!r}"
+            # What counts as printable differs between versions of Python.
+            return f"{type(value.value).__name__}:{value.value!a}"
         if not isinstance(value, ast.AST):
             return repr(value)
         if isinstance(value, (ast.Name, ast.Attribute)) and (found := _meaning(value, names)) is not None:
