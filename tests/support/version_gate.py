@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import pyarrow as pa
 from scorer_source import PACKAGE, Source
 
 from lmms_eval_tasks.hosting import session
@@ -120,7 +121,12 @@ def scores_of(config: Mapping[str, Any]) -> dict[str, Any]:
 def schema_of(benchmark: str) -> list[str]:
     """Columns and types of a benchmark's prepared table."""
     prepare = importlib.import_module(f"{PACKAGE}.{benchmark}.prepare")
-    return [f"{field.name}: {field.type}" for field in make_table([], prepare.own_columns()).schema]
+    return [f"{field.name}: {_type_name(field.type)}" for field in make_table([], prepare.own_columns()).schema]
+
+
+def _type_name(kind: pa.DataType) -> str:
+    """A column's type; pyarrow's own name of a list has changed between its versions."""
+    return f"list of {_type_name(kind.value_type)}" if pa.types.is_list(kind) else str(kind)
 
 
 def prompts_of(
