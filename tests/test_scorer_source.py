@@ -106,9 +106,7 @@ MOVED_COUNT = {
         changed("scores.py", "items: list) -> float", "items: tuple)"),
         changed("scores.py", "counted(items)", "counted(  items  )"),
         changed("scores.py", "return total([])", "return total([1])"),
-        changed("scores.py", "count as counted", "count as c2").copy() | {
-            "scores.py": SCORES.replace("count as counted", "count as c2").replace("counted(items)", "c2(items)")
-        },
+        {**FILES, "scores.py": SCORES.replace("count as counted", "count").replace("counted(items)", "count(items)")},
         changed("counts.py", "return sum(items)", "return 0"),
         changed("helpers.py", "return a - b", "return b - a"),
         {**changed("deep/__init__.py", "PACKAGE.deep.inside", "PACKAGE.limits"), "limits.py": "LIMIT = 10\n"},
