@@ -6,20 +6,16 @@ PACKAGED := $(sort $(shell find lmms_eval_tasks utils prompts -type f -not -name
 # The checkout shadows the installed package where it is the current folder, and checks are made on what users get.
 AWAY := cd tests &&
 TOP := $(CURDIR)
-# A file's tests share their fixtures, so they stay together; two run at a time.
-PYTEST = $(AWAY) "$(TOP)/$(BIN)/pytest" --rootdir "$(TOP)" -c "$(TOP)/pyproject.toml" -n 2 --dist loadfile
+# A file's tests share their fixtures, so they stay together; two run at a time, each with one thread for its networks.
+PYTEST = $(AWAY) OMP_NUM_THREADS=1 "$(TOP)/$(BIN)/pytest" --rootdir "$(TOP)" -c "$(TOP)/pyproject.toml" -n 2 --dist loadfile
 
-.PHONY: demo test test-models quick lint versions install wheel clean always
+.PHONY: demo test quick lint versions install wheel clean always
 
 demo: install
 	PATH="$(TOP)/$(BIN):$$PATH" examples/demo.sh demo
 
 test: lint
-	$(PYTEST) -m "not model" .
-
-# Tests that run small networks: minutes each on two cores, so they have a target of their own.
-test-models: install
-	OMP_NUM_THREADS=1 $(PYTEST) -n 0 -m model .
+	$(PYTEST) .
 
 quick: install
 	$(PYTEST) -m "not host and not model" .

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from lmms_eval_tasks.utils.wording import first_names
 
 SHOWN = 20
+NAMED = 5
 
 
 class InputError(Exception):
@@ -61,6 +63,44 @@ class Problems:
         count = f"{len(self._found)} problem{'s' if len(self._found) > 1 else ''}"
         head = f"{title}: {count}{', ' + outcome if outcome else ''}."
         raise InputError(first_names([head, *self._found], SHOWN + 1, separator="\n  "))
+
+
+class Faults:
+    """Collects what is wrong with the rows of a file: one problem per kind, which names its first five cases.
+
+    A file with one kind of fault on every row then still tells its other kinds.
+    """
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, str, str], list[str]] = {}
+        self._counts: Counter[tuple[str, str, str]] = Counter()
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def add(self, where: str, expected: str, case: str, remedy: str = "") -> None:
+        """Add one case.
+
+        Args:
+            where: the field, or another part of the file, that is wrong.
+            expected: a clause that the case's name ends ("Expected a text, but got").
+            case: what was found and where, as the user knows it ("`7` (line 3)").
+            remedy: what to do about every case of the kind.
+        """
+        kind = (where, expected, remedy)
+        self._counts[kind] += 1
+        named = self._found.setdefault(kind, [])
+        if len(named) < NAMED:
+            named.append(case)
+
+    def raise_if_any(self, title: str, outcome: str = "") -> None:
+        """Raise one InputError with one line per kind, in the order in which they were found; see `Problems`."""
+        problems = Problems()
+        for (where, expected, remedy), named in self._found.items():
+            more = self._counts[where, expected, remedy] - len(named)
+            cases = ", ".join([*named, *([f"… and {more:,} more"] if more else [])])
+            problems.add(where, f"{expected} {cases}.", remedy)
+        problems.raise_if_any(title, outcome)
 
 
 class Oddities:

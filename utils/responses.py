@@ -46,16 +46,16 @@ class Asked:
         question = prompt_question(prompt)
         if not question:
             return None
-        options: list[str] = []
+        options: list[list[str]] = []
         for line in prompt[prompt.index(_OPTIONS, prompt.index(_QUESTION)) + len(_OPTIONS) :].splitlines()[1:]:
             match = _OPTION.fullmatch(line.strip())
             if match and match[1] == chr(ord("A") + len(options)):
-                options.append(match[2])
+                options.append([match[2]])
             elif options and line.strip():
-                options[-1] += f" {line}"
+                options[-1].append(line)
             else:
                 break
-        return cls.of(question, options)
+        return cls.of(question, map(" ".join, options))
 
 
 @dataclass(frozen=True)

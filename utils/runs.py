@@ -26,6 +26,7 @@ class Run:
         groups: Group name to its tasks, for groups whose tasks are all in the run.
         versions: Task name to the task's version.
         sample: Whether any of it was scored on sample data.
+        limited: The command line's options that leave items out, such as ``--limit 3``; empty where there is none.
     """
 
     path: Path
@@ -34,6 +35,20 @@ class Run:
     groups: Mapping[str, tuple[str, ...]]
     versions: Mapping[str, str]
     sample: bool
+    limited: str = ""
+
+
+@dataclass(frozen=True)
+class Logged:
+    """One item as its sample log holds it.
+
+    Attributes:
+        record: Its record.
+        handed: What the task's hook handed to its writer of submissions; empty where it handed nothing.
+    """
+
+    record: Record
+    handed: Mapping[str, Any]
 
 
 def read_run(source: Path) -> Run:
@@ -57,15 +72,18 @@ def read_run(source: Path) -> Run:
         subtasks: dict[str, list[str]] = results["group_subtasks"]
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path} is not a results file of lmms-eval ({type(error).__name__}: {error}).") from error
-    date = path.name.removesuffix(RESULTS)
     records, sample = {}, False
     problems = Problems()
     for task in names:
-        log = path.with_name(f"{date}_samples_{task}.jsonl")
+        log = sample_log(path, task)
         if not log.is_file():
             problems.add(log.name, f"Expected the sample log of {task}, but there is none.", "Run with --log_samples.")
             continue
-        lines = log.read_text(encoding="utf-8").splitlines()
+        try:
+            lines = log_lines(log)
+        except UnicodeDecodeError as error:
+            problems.add(log.name, f"Expected UTF-8 text, but byte {error.start + 1} is not.")
+            continue
         if not lines or '"record"' not in lines[0]:
             continue  # a task of somebody else
         records[task], is_sample = _read_log(log.name, lines, problems)
@@ -80,7 +98,39 @@ def read_run(source: Path) -> Run:
         groups={name: tuple(tasks) for name, tasks in subtasks.items() if tasks and set(tasks) <= set(records)},
         versions={name: str(version) for name, version in results.get("versions", {}).items()},
         sample=sample,
+        limited=_limits(results.get("config", {})),
     )
+
+
+def read_logged(run: Run, task: str) -> tuple[Logged, ...]:
+    """The items of one of a run's tasks, with what each handed to the writer of submissions."""
+    values = [json.loads(line) for line in log_lines(sample_log(run.path, task))]
+    handed = (value.get("submission_rows") for value in values)
+    return tuple(
+        Logged(Record.from_json(value["record"]), given if isinstance(given, dict) else {})
+        for value, given in zip(values, handed, strict=True)
+    )
+
+
+def sample_log(results: Path, task: str) -> Path:
+    """The sample log of a task beside a run's results file; it need not exist."""
+    return results.with_name(f"{results.name.removesuffix(RESULTS)}_samples_{task}.jsonl")
+
+
+def log_lines(log: Path) -> list[str]:
+    """The lines of a sample log.
+
+    Only a line feed ends one: a model's text may hold the other characters that Python takes for the end of a line.
+
+    Raises:
+        UnicodeDecodeError: where it is not UTF-8.
+    """
+    return [line for line in log.read_text(encoding="utf-8").split("\n") if line]
+
+
+def _limits(config: Mapping[str, Any]) -> str:
+    given = ((name, config.get(name)) for name in ("limit", "offset"))
+    return ", ".join(f"--{name} {value:g}" for name, value in given if isinstance(value, (int, float)) and value > 0)
 
 
 def _read_log(name: str, lines: list[str], problems: Problems) -> tuple[tuple[Record, ...], bool]:

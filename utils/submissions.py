@@ -16,9 +16,14 @@ def write_rows(path: Path, rows: Iterable[Mapping[str, str]]) -> int:
     Raises:
         OSError: where the file cannot be written; what was there is left as it was.
     """
-    lines = [json.dumps(dict(row), ensure_ascii=False) + "\n" for row in rows]
-    replace_text(path, "".join(lines))
-    return len(lines)
+    found = list(rows)
+    replace_text(path, as_lines(found))
+    return len(found)
+
+
+def as_lines(rows: Iterable[Mapping[str, str]]) -> str:
+    """Rows as JSON lines; the same rows give the same text."""
+    return "".join(json.dumps(dict(row), ensure_ascii=False) + "\n" for row in rows)
 
 
 def concatenate(parts: Iterable[Path], path: Path) -> None:

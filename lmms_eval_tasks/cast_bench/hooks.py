@@ -17,11 +17,11 @@ from lmms_eval_tasks.cast_bench.configuration import BOXES, Configuration, defau
 from lmms_eval_tasks.cast_bench.metrics import (
     BROKEN_DOWN,
     Question,
-    official_overall,
     question_scores,
     score_question,
     score_questions,
 )
+from lmms_eval_tasks.cast_bench.submission import METRICS_FILE, PREDICTIONS, make_item, make_rows, metrics_text
 from lmms_eval_tasks.hosting import session, submissions_dir, tell_submission
 from lmms_eval_tasks.utils.box_conventions import Case, ConventionDiagnosis, diagnose_convention
 from lmms_eval_tasks.utils.choice import NO_CLIP
@@ -31,9 +31,6 @@ from lmms_eval_tasks.utils.problems import InputError
 from lmms_eval_tasks.utils.records import NOT_ASKED, Outcome, Record
 from lmms_eval_tasks.utils.shown_frames import qwen_limits
 from lmms_eval_tasks.utils.submissions import replace_text, write_rows
-
-PREDICTIONS = "cast_bench_predictions.jsonl"
-METRICS_FILE = "cast_bench_metrics.json"
 
 
 def doc_to_visual(doc: Mapping[str, Any]) -> list[str]:
@@ -61,12 +58,10 @@ def process_results(doc: Mapping[str, Any], results: list[Any]) -> dict[str, Any
     record = score_question(question, response, configuration.settings, configuration.convention)
     record = replace(record, fields={**record.fields, "prompt": configuration.prompt.signature})
     items = metric_items(record, doc["option_kinds"])
-    items["submission_rows"] = {
-        "split": doc["split"],
-        "item_id": record.item_id,
-        "predict": response if isinstance(response, str) else "",
-        "asked": asked,
-    }
+    predict = response if isinstance(response, str) else ""
+    items["submission_rows"] = make_item(
+        doc["split"], record, _ask(doc, configuration), predict, configuration.settings
+    )
     return {**items, "sample_data": 100.0} if doc["sample"] else items
 
 
@@ -139,7 +134,7 @@ def submission_rows(items: Sequence[Mapping[str, Any]], args: Any) -> int | None
     """
     configuration = _configuration()
     said = {item["item_id"]: item["predict"] for item in items if item["asked"]}
-    table = load_table(CARD.name, items[0]["split"], require_clips=False)
+    table = load_table(CARD.name, items[0]["split"], require_clips=False).to_list()
     docs = [doc for doc in table if doc["item_id"] in said]
     cases = [(read_question(doc, configuration), said[doc["item_id"]]) for doc in docs]
     _warn_of_boxes(cases, configuration)
@@ -147,13 +142,13 @@ def submission_rows(items: Sequence[Mapping[str, Any]], args: Any) -> int | None
     if folder is None:
         return None
     path = folder / PREDICTIONS
-    rows = [{"prompt": _ask(doc, configuration), "predict": said[doc["item_id"]]} for doc in docs]
+    rows = make_rows(items, table)
     written = write_rows(path, rows)
     records = list(score_questions(cases, configuration.settings, configuration.convention))
-    overall = official_overall(records, configuration.settings, PREDICTIONS, missing=len(table) - written)
-    replace_text(folder / METRICS_FILE, json.dumps(overall, indent=2) + "\n")
+    text = metrics_text(records, configuration.settings, len(table) - written)
+    replace_text(folder / METRICS_FILE, text)
     tell_submission(path, written, len(table), 0)
-    scored = overall["overall_per_qa"]["n_qas"]
+    scored = json.loads(text)["overall_per_qa"]["n_qas"]
     if scored < written:
         logger.warning(f"{folder / METRICS_FILE} is about the {scored} of {written} questions that could be scored.")
     return written

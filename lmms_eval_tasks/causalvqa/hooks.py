@@ -7,12 +7,11 @@ from typing import Any
 
 from lmms_eval_tasks.causalvqa.official import official_choice
 from lmms_eval_tasks.causalvqa.prompt import find_prompt
+from lmms_eval_tasks.causalvqa.submission import make_rows
 from lmms_eval_tasks.hosting import asked_prompt, session, submissions_dir, tell_submission
 from lmms_eval_tasks.utils.choice import metric_items, render_question, score_choice
 from lmms_eval_tasks.utils.home import load_table, media_path
 from lmms_eval_tasks.utils.submissions import write_rows
-
-OFFICIAL_DIFFICULTY = {"easy": "easy", "medium": "med", "hard": "hard"}
 
 
 def doc_to_visual(doc: Mapping[str, Any]) -> list[str]:
@@ -44,34 +43,19 @@ def process_results(doc: Mapping[str, Any], results: list[Any]) -> dict[str, Any
     breakdowns = [kind, difficulty, *(["reasoning"] if kind != "descriptive" else [])]
     items = metric_items(record, pair_by=breakdowns, single_by=breakdowns)
     items["pair_accuracy_strata_mean"] = {**items["pair_accuracy"], "stratum": f"{kind}_{difficulty}"}
-    items["submission_rows"] = {
-        "split": doc["split"],
-        "row_id": record.item_id,
-        "task": f"{kind.capitalize()}_{OFFICIAL_DIFFICULTY[difficulty]}",
-        "model_answer": record.answered or "",
-    }
+    items["submission_rows"] = {"split": doc["split"], "item_id": record.item_id, "answered": record.answered}
     return {**items, "sample_data": 100.0} if doc["sample"] else items
 
 
-def submission_rows(items: Sequence[Mapping[str, str]], args: Any) -> int | None:
+def submission_rows(items: Sequence[Mapping[str, Any]], args: Any) -> int | None:
     """Write the submission file, in the table's order; how many rows it holds, None without an output path."""
     folder = submissions_dir(args)
     if folder is None:
         return None
-    answers = {item["row_id"]: item for item in items}
     split = items[0]["split"]
-    ids = load_table("causalvqa", split, require_clips=False)["item_id"]
-    rows = [
-        {
-            "data_name": "causalvqa",
-            "task": answers[row_id]["task"],
-            "row_id": row_id,
-            "model_answer": answers[row_id]["model_answer"],
-        }
-        for row_id in ids
-        if row_id in answers
-    ]
+    table = load_table("causalvqa", split, require_clips=False)
+    rows = make_rows({item["item_id"]: item["answered"] for item in items}, table.to_list())
     path = folder / f"causalvqa_{split}.jsonl"
     written = write_rows(path, rows)
-    tell_submission(path, written, len(ids), sum(not row["model_answer"] for row in rows))
+    tell_submission(path, written, len(table), sum(not row["model_answer"] for row in rows))
     return written

@@ -16,6 +16,7 @@ from lmms_eval_tasks.cli.prepare import prepare_app, sample
 from lmms_eval_tasks.cli.prompts import prompts_app
 from lmms_eval_tasks.cli.report import report
 from lmms_eval_tasks.cli.show import show
+from lmms_eval_tasks.cli.submit import submit, validate
 from lmms_eval_tasks.cli.tiny_vlm import tiny_vlm
 from lmms_eval_tasks.cli.yocausal import label_app, rank
 
@@ -48,6 +49,8 @@ app.command()(rank)
 app.add_typer(label_app, name="label")
 app.command()(show)
 app.add_typer(prompts_app, name="prompts")
+app.command()(submit)
+app.command()(validate)
 app.command("tiny-vlm")(tiny_vlm)
 
 

@@ -11,11 +11,10 @@ from lmms_eval_tasks.hosting import asked_prompt, session, submissions_dir, tell
 from lmms_eval_tasks.mvp.card import SUBSETS
 from lmms_eval_tasks.mvp.official import official_choice
 from lmms_eval_tasks.mvp.prompt import find_prompt
+from lmms_eval_tasks.mvp.submission import DATA_NAME, file_name, make_rows
 from lmms_eval_tasks.utils.choice import metric_items, render_question, score_choice
 from lmms_eval_tasks.utils.home import load_table, media_path
 from lmms_eval_tasks.utils.submissions import concatenate, write_rows
-
-DATA_NAME = {"mini": "mvp_mini", "full": "mvp"}
 
 
 @dataclass
@@ -58,14 +57,14 @@ def process_results(doc: Mapping[str, Any], results: list[Any]) -> dict[str, Any
     items = metric_items(record, pair_by=[doc["source"]])
     items["submission_rows"] = {
         "split": doc["split"],
-        "row_id": record.item_id,
-        "task": doc["subset"],
-        "model_answer": doc["options"]["AB".index(record.answered)] if record.answered else "",
+        "item_id": record.item_id,
+        "subset": doc["subset"],
+        "answered": record.answered,
     }
     return {**items, "sample_data": 100.0} if doc["sample"] else items
 
 
-def submission_rows(items: Sequence[Mapping[str, str]], args: Any) -> int | None:
+def submission_rows(items: Sequence[Mapping[str, Any]], args: Any) -> int | None:
     """Write one subtask's submission file, in the table's order, and the joint file once all four are complete.
 
     Returns:
@@ -74,29 +73,24 @@ def submission_rows(items: Sequence[Mapping[str, str]], args: Any) -> int | None
     folder = submissions_dir(args)
     if folder is None:
         return None
-    answers = {item["row_id"]: item["model_answer"] for item in items}
-    split, subset = items[0]["split"], items[0]["task"]
-    data_name = DATA_NAME[split]
-    table = load_table("mvp", split, require_clips=False)
-    ids = [row_id for row_id, part in zip(table["item_id"], table["subset"], strict=True) if part == subset]
-    rows = [
-        {"data_name": data_name, "row_id": row_id, "model_answer": answers[row_id], "task": subset}
-        for row_id in ids
-        if row_id in answers
-    ]
-    path = folder / f"{data_name}_{subset}_valid.jsonl"
+    split, subset = items[0]["split"], items[0]["subset"]
+    table = load_table("mvp", split, require_clips=False).to_list()
+    answers = {item["item_id"]: item["answered"] for item in items}
+    rows = make_rows(answers, table, subset, DATA_NAME[split])
+    path = folder / file_name(split, subset)
     written = write_rows(path, rows)
-    tell_submission(path, written, len(ids), sum(not row["model_answer"] for row in rows))
-    if written == len(ids):
-        _join(path, data_name, args)
+    expected = sum(row["subset"] == subset for row in table)
+    tell_submission(path, written, expected, sum(not row["model_answer"] for row in rows))
+    if written == expected:
+        _join(path, split, args)
     return written
 
 
-def _join(path: Path, data_name: str, args: Any) -> None:
+def _join(path: Path, split: str, args: Any) -> None:
     """Note a complete file; write the joint one once this run has completed all four."""
     if _written.args is not args:
         _written.args, _written.files = args, set()
     _written.files.add(path)
-    parts = [path.with_name(f"{data_name}_{subset}_valid.jsonl") for subset in SUBSETS]
+    parts = [path.with_name(file_name(split, subset)) for subset in SUBSETS]
     if _written.files.issuperset(parts):
-        concatenate(parts, path.parent.parent / f"{data_name}_submission.jsonl")
+        concatenate(parts, path.parent.parent / f"{DATA_NAME[split]}_submission.jsonl")

@@ -6,8 +6,10 @@ import math
 import subprocess
 import sysconfig
 from pathlib import Path
+from typing import Any
 
 import pytest
+from cpu_ranks import python_path
 from host_run import HostRun, SampleWorld, environment, run_host
 
 from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
@@ -46,25 +48,49 @@ def test_two_ranks_score_as_one(solved: HostRun, sample_world: SampleWorld, tmp_
     assert predictions(two) == predictions(solved)
 
 
-def test_a_real_adapter_is_shown_the_clips_and_scored(sample_world: SampleWorld, tmp_path: Path) -> None:
-    # One rank: on several the host's adapter takes CUDA devices, whatever --device says.
-    model = write_tiny_vlm(tmp_path / "tiny")
+@pytest.fixture(scope="module")
+def tiny_qwen(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_tiny_vlm(tmp_path_factory.mktemp("tiny") / "qwen")
+
+
+def run_qwen(model: str, checkpoint: Path, home: Path, out: Path, **more: Any) -> HostRun:
     arguments = "device_map=cpu,attn_implementation=eager,max_num_frames=4,min_pixels=3136,max_pixels=25088"
-    run = run_host(
-        "--model", "qwen2_5_vl", "--model_args", f"pretrained={model},{arguments}", "--device", "cpu",
-        "--gen_kwargs", "max_new_tokens=16", "--tasks", "cast_bench",
-        home=sample_world.home, out=tmp_path / "out",
+    return run_host(
+        "--model", model, "--model_args", f"pretrained={checkpoint},{arguments}", "--device", "cpu",
+        "--gen_kwargs", "max_new_tokens=16", "--tasks", "cast_bench", home=home, out=out, **more,
     )  # fmt: skip
-    scores = run.scores("cast_bench")
+
+
+@pytest.fixture(scope="module")
+def asked(tiny_qwen: Path, sample_world: SampleWorld, tmp_path_factory: pytest.TempPathFactory) -> HostRun:
+    return run_qwen("qwen2_5_vl", tiny_qwen, sample_world.home, tmp_path_factory.mktemp("asked"))
+
+
+def test_a_real_adapter_is_shown_the_clips_and_scored(asked: HostRun) -> None:
+    scores = asked.scores("cast_bench")
     assert all(math.isfinite(scores[name]) for name in ("accuracy", "im_viou", "json_valid_rate"))
     assert (scores["unscored_rate"], scores["submission_rows"]) == (0, 12)
-    samples = run.samples("cast_bench")
+    samples = asked.samples("cast_bench")
     assert len(samples) == 12
     for sample in samples:
         assert isinstance(sample["filtered_resps"], str)
         boxes = sample["record"]["fields"]["boxes"]
         # Clips of 192 by 144 pixels fit the limits; sides are made multiples of 28.
         assert boxes["convention"] == "xyxy_resized" and all(side % 28 == 0 for side in boxes["seen"])
+
+
+def test_a_real_adapter_answers_on_two_ranks_as_on_one(
+    asked: HostRun, tiny_qwen: Path, sample_world: SampleWorld, tmp_path: Path
+) -> None:
+    two = run_qwen(
+        "qwen_on_cpu_ranks", tiny_qwen, sample_world.home, tmp_path / "out", ranks=2,
+        env={"PYTHONPATH": python_path(tmp_path / "plugin"), "LMMS_EVAL_TASKS_BOXES": "xyxy_resized"},
+    )  # fmt: skip
+    assert two.scores("cast_bench") == asked.scores("cast_bench")
+    assert predictions(two) == predictions(asked)
+    assert {sample["record"]["item_id"] for sample in two.samples("cast_bench")} == {
+        sample["record"]["item_id"] for sample in asked.samples("cast_bench")
+    }
 
 
 def test_the_picture_of_an_answer(solved: HostRun, sample_world: SampleWorld, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from lmms_eval_tasks.utils.problems import InputError, Oddities, Problems
+from lmms_eval_tasks.utils.problems import Faults, InputError, Oddities, Problems
 
 
 def test_no_problem_raises_nothing() -> None:
@@ -33,6 +33,23 @@ def test_problems_keep_their_order_and_the_rest_is_counted() -> None:
         "  row 0: Expected c, but got d.",
     ]
     assert lines[20:] == ["  row 18: Expected c, but got d.", "  … and 2 more"]
+
+
+def test_faults_are_one_problem_per_kind() -> None:
+    faults = Faults()
+    faults.raise_if_any("x is wrong")
+    for line in range(1, 1008):
+        faults.add("name", "Expected a text, but got", f"`7` (line {line})")
+    faults.add("rows", "Expected two, but", "there is one", "write another.")
+    assert len(faults) == 2
+    with pytest.raises(InputError) as caught:
+        faults.raise_if_any("x is wrong", "nothing was written")
+    assert str(caught.value).splitlines() == [
+        "x is wrong: 2 problems, nothing was written.",
+        "  name: Expected a text, but got `7` (line 1), `7` (line 2), `7` (line 3), `7` (line 4), `7` (line 5), "
+        "… and 1,002 more.",
+        "  rows: Expected two, but there is one. Remedy: write another.",
+    ]
 
 
 def test_oddities_are_one_warning_per_kind() -> None:

@@ -1,0 +1,61 @@
+"""`lmms-eval-tasks submit` and `lmms-eval-tasks validate`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lmms_eval_tasks.cli.console import make_console
+
+BENCHMARK = typer.Argument(help="Its name, such as mvp.", show_default=False)
+
+
+def submit(
+    benchmark: Annotated[str, BENCHMARK],
+    run: Annotated[Path, typer.Argument(help="Output folder of a run: its latest run.", show_default=False)],
+    out: Annotated[Path, typer.Option(help="File to write.", show_default=False)],
+    split: Annotated[str, typer.Option(help="Split, where the run has several.")] = "",
+    part: Annotated[
+        str,
+        typer.Option(help="Another of the benchmark's files: a subset of mvp, or metrics for cast_bench."),
+    ] = "",
+    allow_sample: Annotated[bool, typer.Option("--allow-sample", help="Also of sample data.")] = False,
+    allow_incomplete: Annotated[
+        bool, typer.Option("--allow-incomplete", help="Also where items are missing or were not asked.")
+    ] = False,
+) -> None:
+    """Write the file that a leaderboard takes from a finished run, without its model."""
+    from lmms_eval_tasks.submit import submit as write
+
+    done = write(benchmark, run, out, split, part, allow_sample, allow_incomplete)
+    console = make_console()
+    if done.sample:
+        console.print("SAMPLE DATA, not the benchmark: no leaderboard should be sent this.", style="bold red")
+    counts = f"{done.built.rows:,} of {done.items:,} items, {done.built.empty:,} without an answer"
+    console.print(f"{benchmark}, split {done.split}, {done.part}: {counts}", markup=False)
+    if done.built.rows < done.items:
+        console.print("warning: It is incomplete: a leaderboard should refuse it.", style="yellow")
+    for note in done.built.notes:
+        console.print(f"note: {note}", markup=False)
+    console.print(f"Written: {out}", markup=False, soft_wrap=True)
+
+
+def validate(
+    benchmark: Annotated[str, BENCHMARK],
+    file: Annotated[Path, typer.Argument(help="Submission file, whatever made it.", show_default=False)],
+    allow_incomplete: Annotated[
+        bool, typer.Option("--allow-incomplete", help="Do not mind items that are missing.")
+    ] = False,
+) -> None:
+    """Check a submission file: its form, ids and answers; exit with status 1 and every kind of fault if it is wrong."""
+    from lmms_eval_tasks.submit import validate as check
+
+    found = check(benchmark, file, allow_incomplete)
+    console = make_console()
+    console.print(f"{file}: valid", markup=False, soft_wrap=True)
+    console.print(f"{found.form}: {found.rows:,} rows, {found.empty:,} without an answer", markup=False)
+    console.print(f"checked: {found.checked}", markup=False)
+    for note in found.notes:
+        console.print(f"note: {note}", markup=False)

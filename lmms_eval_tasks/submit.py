@@ -1,0 +1,164 @@
+"""A leaderboard's file from a finished run, without its model; and the check of any such file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from lmms_eval_tasks.utils.card import Card, read_card
+from lmms_eval_tasks.utils.home import benchmark_dir, read_manifest, read_table
+from lmms_eval_tasks.utils.problems import Faults, InputError
+from lmms_eval_tasks.utils.records import Record
+from lmms_eval_tasks.utils.runs import Run, read_logged, read_run
+from lmms_eval_tasks.utils.submission_form import Built, Checked, Form, Table, read_form
+from lmms_eval_tasks.utils.submission_rows import INCOMPLETE
+from lmms_eval_tasks.utils.submissions import replace_text
+from lmms_eval_tasks.utils.wording import describe
+
+SAMPLE = "--allow-sample writes the file nevertheless; no leaderboard should be sent it."
+
+
+@dataclass(frozen=True)
+class Submitted:
+    """What `submit` has written.
+
+    Attributes:
+        built: The file.
+        split: Of the benchmark.
+        part: Which of the benchmark's files it is.
+        items: How many items that file would have of a complete run.
+        sample: Whether it is of sample data.
+    """
+
+    built: Built
+    split: str
+    part: str
+    items: int
+    sample: bool
+
+
+def submit(
+    benchmark: str,
+    source: Path,
+    out: Path,
+    split: str = "",
+    part: str = "",
+    allow_sample: bool = False,
+    allow_incomplete: bool = False,
+) -> Submitted:
+    """Write the official file of a run's answers, the same bytes as the run itself wrote.
+
+    Args:
+        benchmark: Its name.
+        source: The run's output folder, or one of its results files.
+        out: The file to write. It is written whole, or left as it was.
+        split: Of the run's splits; needed where there are several and not just one has its answers withheld.
+        part: Which of the benchmark's files; by default the one that goes to the leaderboard.
+        allow_sample: Write the file although the data is simulated.
+        allow_incomplete: Write the file although items are missing or were not asked.
+
+    Raises:
+        InputError: with every reason at once why the run cannot be submitted.
+        OSError: where the file cannot be written.
+    """
+    form, card = read_form(benchmark), read_card(benchmark)
+    part = part or form.parts[0]
+    if part not in form.parts:
+        raise InputError(f"Expected --part to be one of {', '.join(form.parts)}, but got {part!r}.")
+    run = read_run(source)
+    split = _choose_split(form, card, run, part, split)
+    arrow, facts = read_table(benchmark, split)
+    table = Table(split, form.select(arrow.to_pylist(), part), facts.sample)
+    faults = Faults()
+    sample = run.sample or facts.sample
+    if sample and not allow_sample:
+        faults.add("data", "Expected the benchmark's, but got", "sample data", SAMPLE)
+    tasks = form.tasks(split, part)
+    entries = [entry for task in tasks if task in run.records for entry in read_logged(run, task)]
+    for task in tasks:
+        if task not in run.records and not allow_incomplete:
+            faults.add("tasks", "Expected every task of the split, but the run lacks", task, INCOMPLETE)
+    rows = {row["item_id"]: row for row in table.rows}
+    complete = _note_ids([entry.record for entry in entries], list(rows), split, allow_incomplete, faults)
+    if run.limited and not complete and not allow_incomplete:
+        faults.add("run", "Expected one of all items, but it was started with", run.limited, INCOMPLETE)
+    form.examine(entries, rows, allow_incomplete, faults)
+    faults.raise_if_any(f"{run.path} cannot be submitted to {card.title}", "nothing was written")
+    built = form.build(entries, table, part)
+    replace_text(out, built.text)
+    return Submitted(built, split, part, len(rows), sample)
+
+
+def validate(benchmark: str, path: Path, allow_incomplete: bool = False) -> Checked:
+    """Hold a submission file, whoever made it, against the official form and the data that is prepared here.
+
+    Raises:
+        InputError: with every kind of fault at once; or the prepared data cannot be used.
+        OSError: where the file cannot be read.
+    """
+    form, card = read_form(benchmark), read_card(benchmark)
+    faults = Faults()
+    checked = form.check(path, _prepared(benchmark), allow_incomplete, faults)
+    faults.raise_if_any(f"{path} is no valid submission to {card.title}", f"rows read: {checked.rows:,}")
+    return checked
+
+
+def _prepared(benchmark: str) -> dict[str, Table]:
+    """The prepared tables by split; none where nothing is prepared."""
+    if not (benchmark_dir(benchmark) / "manifest.json").is_file():
+        return {}
+    tables = {}
+    for split in read_manifest(benchmark).splits:
+        arrow, facts = read_table(benchmark, split)
+        tables[split] = Table(split, arrow.to_pylist(), facts.sample)
+    return tables
+
+
+def _choose_split(form: Form, card: Card, run: Run, part: str, split: str) -> str:
+    if split and split not in card.splits:
+        raise InputError(f"Expected --split to be one of {', '.join(card.splits)}, but got {split!r}.")
+    there = [name for name in card.splits if any(task in run.records for task in form.tasks(name, part))]
+    if split in there:
+        return split
+    unofficial = [
+        f"{task} has no official submission: {form.unofficial[task]}" for task in run.records if task in form.unofficial
+    ]
+    if not there or split:
+        wanted = ", ".join(task for name in ([split] if split else card.splits) for task in form.tasks(name, part))
+        lines = [f"{run.path} cannot be submitted to {card.title}: Expected a task of it, {wanted}, but the run has "]
+        lines[0] += f"{', '.join(run.records)}."
+        raise InputError("\n".join([*lines, *unofficial]))
+    withheld = [name for name in there if card.splits[name].answers_withheld]
+    chosen = there if len(there) == 1 else withheld
+    if len(chosen) != 1:
+        raise InputError(f"{run.path} holds the splits {', '.join(there)}: say which to submit by --split.")
+    return chosen[0]
+
+
+def _note_ids(
+    records: Sequence[Record], names: Sequence[str], split: str, allow_incomplete: bool, faults: Faults
+) -> bool:
+    """Note items that are unknown, doubled, missing, or were not asked; whether none is missing."""
+    known, seen = set(names), set()
+    for record in records:
+        name = record.item_id
+        if name not in known:
+            faults.add(
+                "items", f"Expected those of the prepared split {split}, but got", describe(name),
+                "Prepare the release that the run was of.",
+            )  # fmt: skip
+        elif name in seen:
+            faults.add("items", "Expected each once, but got again", describe(name))
+        seen.add(name)
+        if "no clip" in (record.fields.get("reason"), record.fields.get("answer_reason")) and not allow_incomplete:
+            faults.add(
+                "items",
+                "Expected all to be asked, but for want of clips this was not done for",
+                describe(name),
+                INCOMPLETE,
+            )
+    lost = [name for name in names if name not in seen]
+    for name in () if allow_incomplete else lost:
+        faults.add("items", f"Expected all {len(names):,} of the split, but the run lacks", describe(name), INCOMPLETE)
+    return not lost

@@ -1,0 +1,121 @@
+"""Whatever a file holds, `validate` says what is wrong with it; and one wrong id or answer is enough."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hook_runs import FILES
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from lmms_eval_tasks.submit import validate
+from lmms_eval_tasks.utils.problems import InputError
+
+PLAIN = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+BENCHMARKS = ("causalvqa", "mvp", "cast_bench", "yocausal")
+KEYS = st.sampled_from(
+    ["data_name", "task", "row_id", "model_answer", "prompt", "predict", "label", "overall_per_qa", "config", "id",
+     "model_info", "eval_settings", "per_dataset_metrics", "overall_metrics", "per_video_results", "winner"]
+)  # fmt: skip
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.sampled_from(["causalvqa", "mvp", "7_0"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4),
+    max_leaves=12,
+)
+CONTENTS = st.binary(max_size=200) | st.lists(VALUES, max_size=4).map(
+    lambda values: "\n".join(json.dumps(value) for value in values).encode()
+)
+
+
+def refusal(benchmark: str, content: bytes, folder: Path) -> str | None:
+    """The message by which a file is refused, None where it is not; anything else that is raised is a failure."""
+    path = folder / "file"
+    path.write_bytes(content)
+    try:
+        validate(benchmark, path)
+    except InputError as error:
+        return str(error)
+    return None
+
+
+@pytest.mark.parametrize("benchmark", BENCHMARKS)
+@PLAIN
+@given(content=CONTENTS)
+def test_any_bytes_are_refused_in_words(benchmark: str, content: bytes, home: Path, tmp_path: Path) -> None:
+    message = refusal(benchmark, content, tmp_path)
+    assert message is not None and " problem" in message.splitlines()[0]
+    assert all(char.isprintable() or char == "\n" for char in message) and len(message) < 10_000
+
+
+@pytest.mark.parametrize("benchmark", BENCHMARKS)
+@PLAIN
+@given(data=st.data())
+def test_a_file_cut_or_spoilt_anywhere_never_ends_in_a_traceback(
+    benchmark: str, data: st.DataObject, home: Path, run: Path, tmp_path: Path
+) -> None:
+    good = (run / FILES[benchmark, ""]).read_bytes()
+    start = data.draw(st.integers(0, len(good)))
+    stop = data.draw(st.integers(start, min(len(good), start + 5)))
+    refusal(benchmark, good[:start] + data.draw(st.binary(max_size=5)) + good[stop:], tmp_path)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"[" * 100_000,
+        b'{"a":' * 50_000,
+        b"9" * 10_000,
+        b'{"row_id": "\\ud800"}',
+        b"\xff\xfe",
+        b"null",
+        b"\x00",
+        b"1e999",
+    ],
+)
+@pytest.mark.parametrize("benchmark", BENCHMARKS)
+def test_ill_meant_files(benchmark: str, content: bytes, home: Path, tmp_path: Path) -> None:
+    message = refusal(benchmark, content, tmp_path)
+    assert message is not None
+    message.encode("utf-8")
+
+
+MUTATED = {"causalvqa": ("row_id", "model_answer"), "mvp": ("row_id", "model_answer"), "cast_bench": ("prompt",)}
+
+
+@pytest.mark.parametrize("benchmark", MUTATED)
+@PLAIN
+@given(data=st.data())
+def test_one_wrong_id_or_answer_is_refused(
+    benchmark: str, data: st.DataObject, home: Path, run: Path, tmp_path: Path
+) -> None:
+    rows = [json.loads(line) for line in (run / FILES[benchmark, ""]).read_text("utf-8").splitlines()]
+    row = data.draw(st.sampled_from(rows))
+    field = data.draw(st.sampled_from(MUTATED[benchmark]))
+    good = row[field]
+    fits = {"A", "B", "C", "D", "E", "it falls", "it stays", ""} if field == "model_answer" else {good}
+    if field == "prompt":
+        row[field] = good.replace("Question: ", f"Question: {data.draw(st.text('abc', min_size=1))} ")
+    else:
+        row[field] = data.draw((st.text(max_size=8) | st.just(f"{good} ")).filter(lambda text: text not in fits))
+    content = "".join(json.dumps(row) + "\n" for row in rows).encode()
+    message = refusal(benchmark, content, tmp_path)
+    assert message is not None and f"\n  {field}: Expected" in message
+
+
+@PLAIN
+@given(data=st.data())
+def test_one_wrong_pair_or_loss_is_refused(data: st.DataObject, home: Path, run: Path, tmp_path: Path) -> None:
+    result = json.loads((run / FILES["yocausal", ""]).read_text("utf-8"))
+    pair = data.draw(st.sampled_from(result["per_video_results"]))
+    what = data.draw(st.sampled_from(["id", "winner", "loss"]))
+    if what == "id":
+        pair["id"] = data.draw(st.integers().filter(lambda number: number != pair["id"]) | st.text(max_size=5))
+    elif what == "winner":
+        others = {"forward", "backward", "tie"} - {pair["comparison"]["winner"]}
+        pair["comparison"]["winner"] = data.draw(st.sampled_from(sorted(others)))
+    else:
+        pair["forward_metrics"]["total_accumulated_loss"] = data.draw(st.floats(1, 100) | st.none())
+    message = refusal("yocausal", json.dumps(result).encode(), tmp_path)
+    assert message is not None and "\n  per_video_results." in message

@@ -1,0 +1,36 @@
+"""Two models' public predictions, as their authors' script reads them, are valid."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from lmms_eval_tasks.cast_bench.prepare import prepare
+from lmms_eval_tasks.submit import validate
+
+if "ORACLES" not in os.environ:
+    pytest.skip("ORACLES is not set: the public predictions are not in the repository", allow_module_level=True)
+
+ORACLE = Path(os.environ["ORACLES"]) / "cast_bench"
+
+
+def test_public_predictions_and_metrics_are_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "home"))
+    prepare(str(ORACLE / "castbench_hf.jsonl"))
+    for file in sorted(ORACLE.glob("*_predictions.jsonl")):
+        found = validate("cast_bench", file)
+        assert (found.rows, found.empty) == (80, 0), file
+        assert "against the prepared split test" in found.checked
+    runs = json.loads((ORACLE / "expected.json").read_text("utf-8"))["runs"]
+    for run in runs:
+        config = {name: value for name, value in run["settings"].items() if name != "bbox_format"}
+        whole = {
+            "overall_per_qa": run["overall_per_qa"],
+            "missing_pred_files": run["missing_pred_files"],
+            "config": {**config, "pred_path": run["pred_file"]},
+        }
+        (tmp_path / "metrics.json").write_text(json.dumps(whole))
+        assert validate("cast_bench", tmp_path / "metrics.json").rows == 80

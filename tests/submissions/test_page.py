@@ -1,0 +1,33 @@
+"""The page on submissions: its commands run, in order."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from docs import ROOT, blocks
+from hook_runs import FILES
+from typer.testing import CliRunner
+
+from lmms_eval_tasks.cli import app
+from lmms_eval_tasks.utils.submission_form import read_form
+
+
+def test_its_commands_run_from_top_to_bottom(
+    home: Path, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(run, "out")
+    page = ROOT / "docs" / "submissions.md"
+    commands = [words for block in blocks(page) for words in block.commands()]
+    assert len(commands) == 11
+    for program, *arguments in commands:
+        result = CliRunner().invoke(app, arguments)
+        assert (program, result.exit_code) == ("lmms-eval-tasks", 0), result.output
+    for file in FILES.values():
+        written = Path(file).name.replace("causalvqa_test", "causalvqa")
+        assert Path(written).read_bytes() == (run / file).read_bytes()
+    text = page.read_text("utf-8")
+    for benchmark in ("causalvqa", "mvp", "cast_bench", "yocausal"):
+        assert all(f"`{task}` " in text or f"`{task}` and" in text for task in read_form(benchmark).unofficial)

@@ -1,0 +1,64 @@
+"""Runs as the hooks and the host leave them, made without the host: its sample logs, and the hooks' own files."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import lmms_eval_tasks
+from lmms_eval_tasks.hosting import open_split, session
+from lmms_eval_tasks.mvp.card import SUBSETS
+
+POINTERS = {
+    "causalvqa_paired": ("causalvqa", "test"),
+    "causalvqa_debug_paired": ("causalvqa", "debug"),
+    "cast_bench": ("cast_bench", "test"),
+    "yocausal": ("yocausal", "test"),
+    **{f"mvp_mini_{subset}": ("mvp", f"mini_{subset}") for subset in SUBSETS},
+}
+MVP_MINI = tuple(f"mvp_mini_{subset}" for subset in SUBSETS)
+FILES = {
+    ("causalvqa", ""): "submissions/causalvqa_test.jsonl",
+    ("mvp", ""): "mvp_mini_submission.jsonl",
+    ("mvp", "temporal_reasoning"): "submissions/mvp_mini_temporal_reasoning_valid.jsonl",
+    ("cast_bench", ""): "submissions/cast_bench_predictions.jsonl",
+    ("cast_bench", "metrics"): "submissions/cast_bench_metrics.json",
+    ("yocausal", ""): "submissions/yocausal_results.json",
+}
+"""Benchmark and part to the file that a run writes at its end."""
+Answer = Callable[[Mapping[str, Any]], object]
+
+
+def write_hook_run(out: Path, said: Mapping[str, Answer], limit: int | None = None, date: str = "20261122") -> Path:
+    """A run's output folder, with the files that its hooks write at its end.
+
+    Args:
+        out: The folder.
+        said: Task to what the model answers to a row of its table.
+        limit: As the command line's ``--limit``.
+        date: In the names of files.
+    """
+    session.start(clips_needed=False)
+    out.mkdir(parents=True, exist_ok=True)
+    args = SimpleNamespace(output_path=str(out))
+    for task, answer in said.items():
+        benchmark, pointer = POINTERS[task]
+        folder = Path(lmms_eval_tasks.__file__).parent / benchmark
+        hooks = importlib.import_module(f"lmms_eval_tasks.{benchmark}.hooks")
+        docs = open_split(json.loads((folder / "pointers" / f"{pointer}.json").read_text("utf-8"))).to_list()[:limit]
+        logged = [hooks.process_results(doc, [answer(doc)]) for doc in docs]
+        lines = [json.dumps(values, ensure_ascii=False) + "\n" for values in logged]
+        (out / f"{date}_samples_{task}.jsonl").write_text("".join(lines), encoding="utf-8")
+        hooks.submission_rows([values["submission_rows"] for values in logged if "submission_rows" in values], args)
+    results = {
+        "configs": {task: {} for task in said},
+        "group_subtasks": {},
+        "versions": {},
+        "config": {"model": "replay", "model_args": "", "limit": limit},
+    }
+    (out / f"{date}_results.json").write_text(json.dumps(results), encoding="utf-8")
+    return out

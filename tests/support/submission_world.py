@@ -1,0 +1,74 @@
+"""A small release of every benchmark, prepared, and answers to all of its items."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from cast_bench import ROW, row
+from cast_bench import write_release as write_cast_bench
+from hook_runs import MVP_MINI, Answer
+from releases import Question, write_causalvqa, write_mvp
+from yocausal_world import write_release as write_yocausal
+
+from lmms_eval_tasks.cast_bench.prepare import prepare as prepare_cast_bench
+from lmms_eval_tasks.causalvqa.prepare import prepare as prepare_causalvqa
+from lmms_eval_tasks.mvp.prepare import prepare as prepare_mvp
+from lmms_eval_tasks.utils.denoising import DenoisingResponse, Directed, WindowRecord
+from lmms_eval_tasks.yocausal.prepare import prepare as prepare_yocausal
+
+SUBSETS = {
+    "human_object_interactions": "pt",
+    "robot_object_interactions": "language_table",
+    "intuitive_physics": "grasp",
+    "temporal_reasoning": "star",
+}
+
+
+def prepare_world(root: Path) -> None:
+    """Prepare it in the data home that the environment names; the files of the releases go below `root`."""
+    test = [Question("7", "planning", "medium", (1, 2)), Question("8", "descriptive", "easy", (3, 4))]
+    write_causalvqa(root, "debug", [Question("1", "planning", "easy", (5, 1))])
+    prepare_causalvqa(write_causalvqa(root, "test", test, withheld=True))
+    snapshot, videos = write_mvp(root, "mini", {subset: [(f"{kind}_1", kind)] for subset, kind in SUBSETS.items()})
+    prepare_mvp(videos, str(snapshot), "mini")
+    questions = [ROW, row(question="Why does it stop?"), row(question="Who pushed it?", answer="A")]
+    prepare_cast_bench(str(write_cast_bench(root / "cast", questions)))
+    release = write_yocausal(root / "yocausal", pairs=2)
+    (release / "SAMPLE.json").unlink()
+    prepare_yocausal(str(release))
+
+
+def choose(letter: str) -> Answer:
+    """One letter for every item."""
+    return lambda doc: f"({letter})"
+
+
+def cast_bench_answer(doc: Mapping[str, Any]) -> str:
+    """An answer without evidence."""
+    return json.dumps({"instances": [], "answer_choice": "B"})
+
+
+def losses(doc: Mapping[str, Any]) -> str:
+    """Losses by which the forward clip wins in the first pair of each subset, and loses in the others."""
+    forward, backward = (0.25, 0.5) if doc["item_id"].endswith("_1") else (0.5, 0.25)
+    return DenoisingResponse(
+        item_id=doc["item_id"],
+        loss=Directed(forward=forward, backward=backward),
+        losses=Directed(forward=[[forward, forward]], backward=[[backward, backward]]),
+        timesteps=[100.0, 200.5],
+        windows=[WindowRecord(start=0, stop=5, borrowed=0, skipped=0, latents=2)],
+        settings={"model": "Toy", "combine": "latents"},
+        settings_digest="0" * 16,
+    ).to_json()
+
+
+EVERY: dict[str, Answer] = {
+    "causalvqa_paired": choose("B"),
+    **dict.fromkeys(MVP_MINI, choose("A")),
+    "cast_bench": cast_bench_answer,
+    "yocausal": losses,
+}
+"""Every benchmark's task, answered."""
