@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 import version_gate
-from version_gate import DIGESTS, PARTS, Kept, check, digest_all, major, read_kept, renew, source_of
+from version_gate import DIGESTS, NUMBERS, PARTS, Kept, check, digest_all, major, read_kept, renew, source_of
 
 import lmms_eval_tasks
 from lmms_eval_tasks.utils.card import benchmarks, read_card
@@ -73,9 +73,12 @@ def test_each_task_hangs_on_what_its_scores_are_made_from() -> None:
         assert not found & {"utils.home", "hosting", "plugin", "report", "utils.bootstrap"}, name
 
 
-def raised(kept: Kept, version: str, **digests: str) -> Kept:
+def raised(kept: Kept, version: str, *parts: str, digest: str = "other") -> Kept:
+    """The same with another version of `yocausal`, and other digests of these parts."""
     changed = copy.deepcopy(kept)
-    changed["tasks"]["yocausal"] |= {"version": version, **digests}
+    task = changed["tasks"]["yocausal"]
+    others = {part: {**task[part], "cci": digest} if part == NUMBERS else digest for part in parts}
+    task |= {"version": version, **others}
     return changed
 
 
@@ -86,10 +89,10 @@ def test_a_moved_part_needs_a_new_n(part: str, now: Kept, tmp_path: Path) -> Non
     before = path.read_bytes()
     for version in ("1-A", "1-B"):
         with pytest.raises(InputError) as caught:
-            renew(path, raised(now, version, **{part: "other"}))
+            renew(path, raised(now, version, part))
         assert f"yocausal: Expected N to rise, because these moved: {PARTS[part]}." in str(caught.value)
         assert "`make versions`" in str(caught.value) and path.read_bytes() == before
-    later = raised(now, "2-A", **{part: "other"})
+    later = raised(now, "2-A", part)
     with pytest.raises(InputError, match=r"Versions were raised, .*\(yocausal\): run `make versions`"):
         check(later, read_kept(path))
     assert renew(path, later) == ["yocausal"]
@@ -101,7 +104,7 @@ def test_a_moved_part_needs_a_new_n(part: str, now: Kept, tmp_path: Path) -> Non
 def test_moved_without_a_number_moving_needs_a_written_reason(now: Kept, tmp_path: Path) -> None:
     path = tmp_path / "digests.json"
     renew(path, now)
-    later = raised(now, "1-A", source="other")
+    later = raised(now, "1-A", "source")
     with pytest.raises(InputError, match="Expected a reason of 20 letters or more, for readers, but got 'refactor'"):
         renew(path, later, "refactor")
     assert renew(path, later, REASON) == ["yocausal"]
@@ -109,8 +112,33 @@ def test_moved_without_a_number_moving_needs_a_written_reason(now: Kept, tmp_pat
     check(later, read_kept(path))
     # The reason covers what it was given for, and nothing after it.
     with pytest.raises(InputError, match="Expected N to rise"):
-        check(raised(now, "1-A", source="another"), read_kept(path))
+        check(raised(now, "1-A", "source", digest="another"), read_kept(path))
     assert renew(path, later, REASON) == [] and len(read_kept(path)["equivalent"]) == 1
+
+
+def test_no_reason_helps_where_a_score_of_the_examples_moved(now: Kept, tmp_path: Path) -> None:
+    path = tmp_path / "digests.json"
+    renew(path, now)
+    before = path.read_bytes()
+    later = raised(now, "1-A", "source", NUMBERS)
+    with pytest.raises(InputError, match=r"but the scores of the examples did \(yocausal\)"):
+        renew(path, later, REASON)
+    assert path.read_bytes() == before
+    # With other examples they say nothing.
+    assert renew(path, {**later, "examples": "other"}, REASON) == ["yocausal"]
+
+
+def test_one_score_more_moves_no_number(now: Kept, tmp_path: Path) -> None:
+    path = tmp_path / "digests.json"
+    renew(path, now)
+    later = copy.deepcopy(now)
+    later["tasks"]["yocausal"][NUMBERS]["one_more"] = "0"
+    with pytest.raises(InputError, match="tasks or scores came or went"):
+        check(later, read_kept(path))
+    assert renew(path, later) == ["yocausal"]
+    del later["tasks"]["yocausal"][NUMBERS]["cci"]
+    with pytest.raises(InputError, match=r"these moved: scores of the examples\."):
+        renew(path, later)
 
 
 def test_a_version_of_another_form_is_refused(now: Kept, tmp_path: Path) -> None:
@@ -221,7 +249,7 @@ def test_such_a_change_fails_without_a_new_n_and_passes_with_one(
 def test_a_reader_of_letters_counts_for_those_tasks_that_read_letters(pristine: Path, tmp_path: Path) -> None:
     root = tmp_path / "copy"
     shutil.copytree(pristine, root)
-    edit(root / "lmms_eval_tasks/utils/answers/text.py", lambda text: text.replace("return ", "return 0 or ", 1))
+    edit(root / "lmms_eval_tasks/utils/answers/text.py", lambda text: text.replace("return ", "return None or ", 1))
     assert gate(root, "--equivalent", REASON).returncode == 0
     kept = read_kept(root / "digests.json")
     (entry,) = kept["equivalent"]
@@ -229,6 +257,10 @@ def test_a_reader_of_letters_counts_for_those_tasks_that_read_letters(pristine: 
         name for name in kept["tasks"] if name.startswith(("causalvqa", "mvp")) or name == "yocausal_vlm"
     }
     assert {tuple(parts) for parts in entry["moved"].values()} == {("source",)}
+    # This one moves numbers, and says otherwise.
+    edit(root / "lmms_eval_tasks/utils/groups.py", swap("100.0 * self.items_right", "99.0 * self.items_right"))
+    refused = gate(root, "--equivalent", REASON)
+    assert refused.returncode == 1 and refused.stderr.startswith("Expected no number to move, but the scores of the")
 
 
 def test_what_moves_no_number_does_not_fail(pristine: Path, tmp_path: Path) -> None:

@@ -9,19 +9,17 @@ import argparse
 import hashlib
 import importlib
 import json
-import os
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import pyarrow as pa
 from scorer_source import PACKAGE, Source
+from version_examples import example_scores, rendered
 
-from lmms_eval_tasks.hosting import session
 from lmms_eval_tasks.utils.building import make_table
 from lmms_eval_tasks.utils.card import benchmarks
 from lmms_eval_tasks.utils.problems import InputError, Problems
@@ -36,12 +34,14 @@ PARTS = {
     "generation": "generation settings",
     "source": "scorer source",
     "schema": "data schema",
+    "scores": "scores of the examples",
 }
 """Part to what it is called."""
+NUMBERS = "scores"
+"""The part that is numbers: where it moves, no reason says that none does."""
 HOOKS = ("process_docs", "doc_to_visual", "doc_to_text", "process_results")
 SETTINGS = ("output_type", "generation_kwargs", "reasoning_tags", "lmms_eval_specific_kwargs")
 FORM = re.compile(r"([1-9]\d*)-[A-Z]")
-CHOICES = ("LMMS_EVAL_TASKS_PROMPT", "LMMS_EVAL_TASKS_BOXES")
 REMEDY = (
     "raise N of `metadata: version` in the YAML of these tasks and of their groups, and run `make versions`; where it "
     "is certain that no number moves, run `make versions EQUIVALENT='why it is certain'`."
@@ -56,43 +56,57 @@ def digest_all(examples: Path = EXAMPLES) -> Kept:
     """Versions and digests of every task and group of the package that is imported.
 
     Returns:
-        ``tasks``: name to ``version`` and a digest per part; ``definitions``: what scoring reaches, to digests by which
-        a message can name what moved; ``uses``: task to the definitions that it reaches.
+        ``examples``: digest of the examples; ``tasks``: name to ``version`` and a digest per part, for scores one for
+        each; ``definitions``: what scoring reaches, to digests by which a message can name what moved; ``uses``: task
+        to the definitions that it reaches.
     """
     documents = json.loads(examples.read_text(encoding="utf-8"))
-    tasks: dict[str, dict[str, str]] = {}
+    tasks: dict[str, dict[str, Any]] = {}
     uses: dict[str, list[str]] = {}
     definitions: dict[str, str] = {}
     for benchmark in benchmarks():
         configs = task_configs(benchmark)
-        schema = _digest(schema_of(benchmark))
-        for name, config in configs.items():
-            if "group" in config:
-                continue
-            source = source_of(config)
-            found = {str(symbol): digest[:12] for symbol, digest in source.digests().items()}
+        members = {name: config["task"] for name, config in configs.items() if "group" in config}
+        for name in configs.keys() - members.keys():
+            found = {str(symbol): digest[:12] for symbol, digest in source_of(configs[name]).digests().items()}
             definitions |= found
             uses[name] = sorted(found)
-            tasks[name] = {
-                "version": str(config["metadata"]["version"]),
-                "prompts": _digest(prompts_of(benchmark, config, source, documents[benchmark])),
-                "generation": _digest({setting: config.get(setting) for setting in SETTINGS}),
-                "source": _digest([source.sha256(), scores_of(config)]),
-                "schema": schema,
-            }
-        for name, config in configs.items():
-            if "group" in config:
-                members = [tasks[member] for member in config["task"]]
-                uses[name] = sorted({found for member in config["task"] for found in uses[member]})
-                tasks[name] = {
-                    "version": str(config["metadata"]["version"]),
-                    **{part: _digest([member[part] for member in members]) for part in PARTS if part != "source"},
-                    "source": _digest([*(member["source"] for member in members), config["aggregate_metric_list"]]),
-                }
+            tasks[name] = _task_parts(benchmark, configs[name], documents[benchmark])
+        for name, parts in members.items():
+            uses[name] = sorted({found for member in parts for found in uses[member]})
+            tasks[name] = _group_parts(configs[name], [tasks[member] for member in parts])
     return {
+        "examples": hashlib.sha256(examples.read_bytes()).hexdigest(),
         "tasks": dict(sorted(tasks.items())),
         "definitions": dict(sorted(definitions.items())),
         "uses": uses,
+    }
+
+
+def _task_parts(benchmark: str, config: Mapping[str, Any], examples: Mapping[str, Any]) -> dict[str, Any]:
+    source = source_of(config)
+    scores = example_scores(config, examples["rows"], examples["responses"])
+    return {
+        "version": str(config["metadata"]["version"]),
+        "prompts": _digest([rendered(config, examples["rows"]), prompts_named(benchmark, source)]),
+        "generation": _digest({setting: config.get(setting) for setting in SETTINGS}),
+        "source": _digest([source.sha256(), scores_of(config)]),
+        "schema": _digest(schema_of(benchmark)),
+        NUMBERS: {score: _digest(values)[:12] for score, values in scores.items()},
+    }
+
+
+def _group_parts(config: Mapping[str, Any], members: list[dict[str, Any]]) -> dict[str, Any]:
+    def together(part: str, *more: Any) -> str:
+        return _digest([*(member[part] for member in members), *more])
+
+    return {
+        "version": str(config["metadata"]["version"]),
+        **{part: together(part) for part in ("prompts", "generation", "schema")},
+        "source": together("source", config["aggregate_metric_list"]),
+        NUMBERS: {
+            score: _digest([member[NUMBERS].get(score) for member in members])[:12] for score in members[0][NUMBERS]
+        },
     }
 
 
@@ -129,24 +143,10 @@ def _type_name(kind: pa.DataType) -> str:
     return f"list of {_type_name(kind.value_type)}" if pa.types.is_list(kind) else str(kind)
 
 
-def prompts_of(
-    benchmark: str, config: Mapping[str, Any], source: Source, documents: Iterable[Mapping[str, Any]]
-) -> dict[str, list[str]]:
-    """What a task asks about the example documents, for every model that it asks otherwise, and the texts of the
-    prompts that its benchmark's own scoring names, such as a judge's."""
-    module, _, function = config["doc_to_text"].rpartition(".")
-    ask = getattr(importlib.import_module(module), function)
-    rows = list(documents)
-    texts: dict[str, list[str]] = {}
-    for model, settings in (config.get("lmms_eval_specific_kwargs") or {"default": {}}).items():
-        session.start(clips_needed=True)
-        with patch.dict(os.environ):
-            for choice in CHOICES:
-                os.environ.pop(choice, None)
-            texts[model] = [ask(row, settings) for row in rows]
-    session.start(clips_needed=True)
-    named = sorted(set(source.texts(f"{PACKAGE}.{benchmark}.")) & set(prompt_ids()))
-    return {**texts, "named by scoring": [read_prompt(prompt_id).text for prompt_id in named]}
+def prompts_named(benchmark: str, source: Source) -> list[str]:
+    """Texts of the prompts that a benchmark's own scoring names, such as a judge's."""
+    named = set(source.texts(f"{PACKAGE}.{benchmark}.")) & set(prompt_ids())
+    return [read_prompt(prompt_id).text for prompt_id in sorted(named)]
 
 
 def _digest(value: object) -> str:
@@ -160,10 +160,10 @@ def read_kept(path: Path) -> Kept:
         InputError: where it cannot be read, as after a merge with conflicts.
     """
     if not path.is_file():
-        return {"tasks": {}, "definitions": {}, "equivalent": []}
+        return {"examples": "", "tasks": {}, "definitions": {}, "equivalent": []}
     try:
         kept = json.loads(path.read_text(encoding="utf-8"))
-        return {name: kept[name] for name in ("tasks", "definitions", "equivalent")}
+        return {name: kept[name] for name in ("examples", "tasks", "definitions", "equivalent")}
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(
             f"{path} cannot be read as kept digests ({type(error).__name__}: {error}).\n"
@@ -202,11 +202,18 @@ def find_problems(now: Kept, kept: Kept) -> Problems:
 def find_moved(now: Kept, kept: Kept) -> dict[str, list[str]]:
     """Task to those of its parts that moved while its N did not."""
     moved = {
-        name: [part for part in PARTS if found[part] != before[part]]
+        name: [part for part in PARTS if _moved(found[part], before[part])]
         for name, found in now["tasks"].items()
         if (before := kept["tasks"].get(name)) and found["version"].split("-")[0] == before["version"].split("-")[0]
     }
     return {name: parts for name, parts in moved.items() if parts}
+
+
+def _moved(now: Any, before: Any) -> bool:
+    """Whether a part moved; a score more moves none."""
+    if isinstance(now, dict) and isinstance(before, dict):
+        return any(now.get(name) != digest for name, digest in before.items())
+    return bool(now != before)
 
 
 def _refuse(now: Kept, kept: Kept, outcome: str = "") -> None:
@@ -237,7 +244,9 @@ def check(now: Kept, kept: Kept) -> None:
     if now["tasks"] != kept["tasks"]:
         names = {*now["tasks"], *kept["tasks"]}
         others = sorted(name for name in names if now["tasks"].get(name) != kept["tasks"].get(name))
-        raise InputError(f"Versions were raised, or tasks came or went ({first_names(others)}): run `make versions`.")
+        raise InputError(
+            f"Versions were raised, or tasks or scores came or went ({first_names(others)}): run `make versions`."
+        )
 
 
 def renew(path: Path, now: Kept, reason: str = "") -> list[str]:
@@ -252,8 +261,8 @@ def renew(path: Path, now: Kept, reason: str = "") -> list[str]:
         Names of the tasks whose entries are new.
 
     Raises:
-        InputError: where parts moved, N did not and there is no reason, or a version is no N-X or went back; the file
-            stays as it is.
+        InputError: where parts moved, N did not and there is no reason, or scores of the examples moved whatever the
+            reason, or a version is no N-X or went back; the file stays as it is.
     """
     kept = read_kept(path)
     equivalent = list(kept["equivalent"])
@@ -261,11 +270,18 @@ def renew(path: Path, now: Kept, reason: str = "") -> list[str]:
         if len(reason.strip()) < REASON:
             raise InputError(f"Expected a reason of {REASON} letters or more, for readers, but got {reason!r}.")
         find_problems(now, kept).raise_if_any("Versions cannot be kept", "nothing was written")
-        if moved := find_moved(now, kept):
+        moved = find_moved(now, kept)
+        changed = [name for name, parts in moved.items() if NUMBERS in parts]
+        if changed and now["examples"] == kept["examples"]:
+            raise InputError(
+                f"Expected no number to move, but the {PARTS[NUMBERS]} did ({first_names(changed)}), nothing was "
+                "written.\nRemedy: raise N, or mend what moved them."
+            )
+        if moved:
             equivalent.append({"reason": reason.strip(), "moved": moved})
     else:
         _refuse(now, kept, "nothing was written")
-    new = {"tasks": now["tasks"], "definitions": now["definitions"], "equivalent": equivalent}
+    new = {**{name: now[name] for name in ("examples", "tasks", "definitions")}, "equivalent": equivalent}
     path.write_text(json.dumps(new, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return [name for name, found in now["tasks"].items() if found != kept["tasks"].get(name)]
 
