@@ -21,8 +21,9 @@ run sample_solver --model sample_solver
 run tiny-qwen2.5-vl --model qwen2_5_vl --device cpu --gen_kwargs max_new_tokens=16 --model_args \
   "pretrained=$out/tiny-qwen2.5-vl,device_map=cpu,attn_implementation=eager,max_num_frames=8,min_pixels=3136,max_pixels=50176"
 
-lmms-eval-tasks report "$out"/runs/*
+lmms-eval-tasks report "$out"/runs/* --html "$out/report.html"
 echo "Where to look:"
+echo "  the same and every item, in a browser:  $out/report.html"
 echo "  every run, with its sample log:  $out/runs"
 echo "  files for the leaderboards, those of the solver for example:"
 find "$out/runs/sample_solver" -name '*.jsonl' -not -name '*_samples_*' | sort | sed 's/^/    /'

@@ -26,6 +26,34 @@ class Column:
     cell: Callable[[Sequence[Records]], str]
 
 
+@dataclass(frozen=True)
+class Estimate:
+    """A score with its 95% interval, in the score's unit, and how many groups (pairs, clips) are behind it."""
+
+    value: float
+    low: float
+    high: float
+    groups: int
+
+
+def estimate(parts: Sequence[Records], contributions: Callable[[Records], list[Contribution]]) -> Estimate | None:
+    """A score over groups, with its bootstrap interval (10,000 draws, seed 0).
+
+    Args:
+        parts: The records of each of a run's parts (the tasks of a group, or one task).
+        contributions: What each group of a part's records adds to the score's numerator and denominator.
+
+    Returns:
+        The unweighted mean over the parts; None where a part has no score.
+    """
+    found = [contributions(part) for part in parts]
+    score = macro_mean(_ratio(part) for part in found)
+    interval = macro_interval(found)
+    if score is None or interval is None:
+        return None
+    return Estimate(score, *interval, sum(map(len, found)))
+
+
 def score_column(heading: str, contributions: Callable[[Records], list[Contribution]], stacked: bool = False) -> Column:
     """A score with its 95% bootstrap interval over groups (10,000 draws, seed 0).
 
@@ -37,17 +65,16 @@ def score_column(heading: str, contributions: Callable[[Records], list[Contribut
     """
 
     def cell(parts: Sequence[Records]) -> str:
-        found = [contributions(part) for part in parts]
-        return interval_text(macro_mean(_ratio(part) for part in found), macro_interval(found), stacked)
+        return estimate_text(estimate(parts, contributions), stacked)
 
     return Column(heading, cell)
 
 
-def interval_text(score: float | None, interval: tuple[float, float] | None, stacked: bool = False) -> str:
+def estimate_text(found: Estimate | None, stacked: bool = False) -> str:
     """A score with its interval, as ``12.3 [10.0, 15.0]`` or one above the other; ``N/A`` where there is none."""
-    if score is None or interval is None:
+    if found is None:
         return "N/A"
-    return f"{score:.1f}{chr(10) if stacked else ' '}[{interval[0]:.1f}, {interval[1]:.1f}]"
+    return f"{found.value:.1f}{chr(10) if stacked else ' '}[{found.low:.1f}, {found.high:.1f}]"
 
 
 def share_column(outcome: Outcome) -> Column:
@@ -82,12 +109,14 @@ def _counted(records: Records) -> GroupCounts:
     return count_groups({"group_id": record.group_id, "correct": record.correct} for record in records)
 
 
-def _pairs(records: Records) -> list[Contribution]:
+def pair_contributions(records: Records) -> list[Contribution]:
+    """Each complete pair's part in pair accuracy, percent."""
     counts = [_counted(group) for group in by_group(records)]
     return [(100.0 * count.groups_right, float(count.groups)) for count in counts if count.groups]
 
 
-def _items(records: Records) -> list[Contribution]:
+def item_contributions(records: Records) -> list[Contribution]:
+    """Each group's part in single accuracy, percent."""
     counts = [_counted(group) for group in by_group(records)]
     return [(100.0 * count.items_right, float(count.items)) for count in counts if count.items]
 
@@ -102,8 +131,8 @@ def _official_pairs(parts: Sequence[Records]) -> str:
 
 
 PAIR_COLUMNS = (
-    score_column("pair accuracy", _pairs),
-    score_column("single accuracy", _items),
+    score_column("pair accuracy", pair_contributions),
+    score_column("single accuracy", item_contributions),
     Column("official", _official_pairs),
     share_column(Outcome.UNPARSED),
     share_column(Outcome.UNSCORED),

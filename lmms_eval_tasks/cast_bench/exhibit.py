@@ -21,24 +21,10 @@ from lmms_eval_tasks.utils.home import clip_path, read_manifest, read_table
 from lmms_eval_tasks.utils.problems import InputError
 from lmms_eval_tasks.utils.records import NOT_ASKED, Record
 from lmms_eval_tasks.utils.responses import read_responses
-from lmms_eval_tasks.utils.runs import RESULTS, Run, read_run
+from lmms_eval_tasks.utils.runs import Run, read_run, sample_log
+from lmms_eval_tasks.utils.views import Lane
 
 TASK = "cast_bench"
-
-
-@dataclass(frozen=True)
-class Lane:
-    """One instance over time.
-
-    Attributes:
-        name: What it is called.
-        spans: First and last second of each evidence, both included.
-        boxes: Second to box, in pixels of the clip.
-    """
-
-    name: str
-    spans: tuple[tuple[int, int], ...]
-    boxes: Mapping[int, Box]
 
 
 @dataclass(frozen=True)
@@ -108,7 +94,7 @@ def read_exhibit(item_id: str, source: Path, second: int | None = None) -> Exhib
     record = _find_record(run, item_id)
     response = _read_response(run, item_id)
     row = _find_row(item_id)
-    true, predicted = _lanes(read_truth(row["evidence"])), _predicted_lanes(response, record, row)
+    true, predicted = lanes_of(read_truth(row["evidence"])), predicted_lanes(response, record, row)
     at = _busiest_second(true, predicted) if second is None else second
     path = clip_path(CARD.name, row["clip"])
     shown = frame_at(path, at) if path.is_file() and at >= 0 else None
@@ -149,8 +135,7 @@ def _find_record(run: Run, item_id: str) -> Record:
 
 
 def _read_response(run: Run, item_id: str) -> str:
-    log = run.path.with_name(f"{run.path.name.removesuffix(RESULTS)}_samples_{TASK}.jsonl")
-    response = read_responses(log).find(TASK, item_id)
+    response = read_responses(sample_log(run.path, TASK)).find(TASK, item_id)
     if response is None or response == NOT_ASKED:
         raise InputError(f"{item_id} cannot be shown: the run in {run.path} could not ask it, its clip was missing.")
     return response
@@ -168,21 +153,22 @@ def _find_row(item_id: str) -> Mapping[str, Any]:
     return row
 
 
-def _predicted_lanes(response: str, record: Record, row: Mapping[str, Any]) -> tuple[Lane, ...]:
+def predicted_lanes(response: str, record: Record, row: Mapping[str, Any]) -> tuple[Lane, ...]:
     """Lanes of what was answered, read and turned into pixels as they were when they were scored."""
     boxes = record.fields.get("boxes") or {}
     convention = Convention(boxes.get("convention", Convention.XYXY_PX.value))
     frame = (row["width"], row["height"]) if row["width"] and row["height"] else None
     seen = (boxes["seen"][0], boxes["seen"][1]) if boxes.get("seen") else None
-    return _lanes(read_official(response).instances, convention, frame, seen)
+    return lanes_of(read_official(response).instances, convention, frame, seen)
 
 
-def _lanes(
+def lanes_of(
     instances: Sequence[Instance],
     convention: Convention = Convention.XYXY_PX,
     frame: Frame | None = None,
     seen: Frame | None = None,
 ) -> tuple[Lane, ...]:
+    """Instances over time, each evidence a span; boxes that cannot be turned into pixels are left out."""
     found: list[dict[int, Box]] = [{} for _ in instances]
     if convention.can_convert(frame, seen):
         lines = build_timelines([instances], convention, [frame or (1, 1)], [seen or (1, 1)])

@@ -10,8 +10,9 @@ from pathlib import Path
 from string import ascii_uppercase
 from typing import TYPE_CHECKING
 
-from lmms_eval_tasks.cast_bench.exhibit import Exhibit, Lane, Match
+from lmms_eval_tasks.cast_bench.exhibit import Exhibit, Match
 from lmms_eval_tasks.utils.problems import InputError
+from lmms_eval_tasks.utils.views import Lane
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,15 +8,22 @@ from typing import Annotated
 import typer
 
 from lmms_eval_tasks.cli.console import make_console
+from lmms_eval_tasks.page.clips import Clips
 
 
 def report(
     runs: Annotated[list[Path], typer.Argument(help="Output folders of runs; of each its latest run.")],
     by: Annotated[str, typer.Option(help="Stratum columns, such as type,difficulty: one run, broken down.")] = "",
     task: Annotated[str, typer.Option(help="Only this task or group.")] = "",
+    html: Annotated[
+        Path | None, typer.Option(help="Also write one HTML page, with every item, that needs no network.")
+    ] = None,
+    clips: Annotated[
+        Clips, typer.Option(help="Clips of the page: in it, linked as files, or in it up to 30 MB of them.")
+    ] = Clips.auto,
 ) -> None:
     """Show what runs scored, with 95% intervals and how many are behind each score."""
-    from lmms_eval_tasks.report import score_tables, stratum_tables
+    from lmms_eval_tasks.report import score_tables, standing_tables, stratum_tables
     from lmms_eval_tasks.utils.runs import read_run
 
     console = make_console()
@@ -24,6 +31,14 @@ def report(
     for run in found:
         for table in stratum_tables(run, by.split(","), task) if by else ():
             console.print(table)
-    for table in () if by else score_tables(found, task):
+    for table in () if by else (*score_tables(found, task), *standing_tables(found, task)):
         console.print(table)
-    console.print("Scores in percent, with 95% intervals over pairs, or over clips where no items are paired.")
+    console.print(
+        "Scores in percent, with 95% intervals over pairs, or over clips where no items are paired; above and below: "
+        "the whole interval is."
+    )
+    if html:
+        from lmms_eval_tasks.page.build import write_page
+
+        write_page(found, html, task, clips)
+        console.print(f"Page: {html.absolute()}")

@@ -10,7 +10,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from lmms_eval_tasks.utils.columns import PAIR_COLUMNS, Column, Records, interval_text
+from lmms_eval_tasks.utils.bootstrap import Contribution
+from lmms_eval_tasks.utils.columns import PAIR_COLUMNS, Column, Estimate, Records, by_group, estimate, estimate_text
 from lmms_eval_tasks.utils.records import Record
 from lmms_eval_tasks.utils.rsi import (
     HUMAN_CCI,
@@ -23,6 +24,8 @@ from lmms_eval_tasks.utils.rsi import (
     rsi_interval,
     score_subsets,
 )
+from lmms_eval_tasks.utils.standing import Measure, pair_measures, published_models
+from lmms_eval_tasks.yocausal.card import CARD
 
 Items = Iterable[Mapping[str, Any]]
 CHANCE = 50.0
@@ -120,10 +123,10 @@ def columns(task: str) -> tuple[Column, ...]:
         shown = tuple(column for column in PAIR_COLUMNS if column.heading != "official")
         return (*shown[:2], Column("human protocol", _human_cell), *shown[2:])
     return (
-        Column("RSI", _rsi_cell),
+        Column("RSI", lambda parts: estimate_text(_rsi_estimate(parts), stacked=True)),
         Column("vs 50", _against_chance),
-        Column("CCI", _cci_cell),
-        Column("% of human", _cci_normalised_cell),
+        Column("CCI", lambda parts: estimate_text(cci_estimate(parts), stacked=True)),
+        Column("% of human", lambda parts: estimate_text(_normalised_estimate(parts), stacked=True)),
         *(
             Column(heading, _score_cell(name))
             for heading, name in {"Dc": "rsi_causal", "Dnc": "rsi_non_causal"}.items()
@@ -133,6 +136,85 @@ def columns(task: str) -> tuple[Column, ...]:
         Column("unscored", _unscored),
         Column("pairs", lambda parts: f"{count_verdicts(verdicts(_items(parts))).total:,}"),
     )
+
+
+def measures(task: str, items: int) -> tuple[Measure, ...]:
+    """Its scores beside what is known of them: paper, Tables 4 (RSI) and 5 (CCI)."""
+    people = {metric: tuple(human for human in CARD.human if human.metric == metric) for metric in ("rsi", "cci")}
+    if task == "yocausal_vlm":
+        protocol = Measure(
+            "rsi_human_protocol",
+            "human protocol",
+            _human_estimate,
+            chance=CARD.chance["rsi"],
+            people=people["rsi"],
+            note="Scored as the paper's study of people was: an answer that it cannot be told counts half.",
+        )
+        return (protocol, *pair_measures())
+    return (
+        Measure(
+            "rsi",
+            "RSI",
+            _rsi_estimate,
+            chance=CARD.chance["rsi"],
+            people=people["rsi"],
+            published=published_models(
+                CARD.name, source="YoCausal Table 4", without=("Human",), metric="RSI", split="all (RSI(D))"
+            ),
+        ),
+        Measure(
+            "cci",
+            "CCI",
+            cci_estimate,
+            bounds=(-100.0, 100.0),
+            unit="points",
+            chance=CARD.chance["cci"],
+            people=people["cci"],
+            published=published_models(CARD.name, source="YoCausal Table 5", without=("Human",), metric="CCI(D)"),
+        ),
+    )
+
+
+def _rsi_estimate(parts: Sequence[Records]) -> Estimate | None:
+    items = _items(parts)
+    score, interval = rsi(items), rsi_interval(verdicts(items))
+    groups = count_verdicts(verdicts(items)).total
+    return None if score is None or interval is None else Estimate(score, *interval, groups)
+
+
+def cci_estimate(parts: Sequence[Records]) -> Estimate | None:
+    """CCI with its bootstrap interval, pairs drawn within each half of each subset (10,000 draws, seed 0).
+
+    Returns:
+        Percentage points; None where either half has no scored pair.
+    """
+    items = _items(parts)
+    score, interval = cci(items), cci_interval(verdicts(items))
+    groups = sum(item["winner"] is not None and isinstance(item["causal"], bool) for item in items)
+    return None if score is None or interval is None else Estimate(score, *interval, groups)
+
+
+def _normalised_estimate(parts: Sequence[Records]) -> Estimate | None:
+    """CCI as a percent of people's, which is taken as known."""
+    found = cci_estimate(parts)
+    if found is None:
+        return None
+    value, low, high = (100.0 * end / HUMAN_CCI for end in (found.value, found.low, found.high))
+    return Estimate(value, low, high, found.groups)
+
+
+def _human_estimate(parts: Sequence[Records]) -> Estimate | None:
+    """The human study's score; pairs are drawn within each subset, as their two clips are not independent."""
+    subsets: defaultdict[str, list[Record]] = defaultdict(list)
+    for part in parts:
+        for record in part:
+            if record.fields["human_credit"] is not None:
+                subsets[record.stratum["subset"]].append(record)
+    return estimate([subsets[name] for name in sorted(subsets)], _human_contributions)
+
+
+def _human_contributions(records: Records) -> list[Contribution]:
+    return [(sum(record.fields["human_credit"] for record in pair), float(len(pair))) for pair in by_group(records)]
 
 
 def human_item(record: Record) -> dict[str, Any]:
@@ -150,24 +232,6 @@ def _number(score: float | None) -> str:
 
 def _score_cell(name: str) -> Any:
     return lambda parts: _number(getattr(scores(_items(parts)), name))
-
-
-def _rsi_cell(parts: Sequence[Records]) -> str:
-    items = _items(parts)
-    return interval_text(rsi(items), rsi_interval(verdicts(items)), stacked=True)
-
-
-def _cci_cell(parts: Sequence[Records]) -> str:
-    items = _items(parts)
-    return interval_text(cci(items), cci_interval(verdicts(items)), stacked=True)
-
-
-def _cci_normalised_cell(parts: Sequence[Records]) -> str:
-    """CCI as a percent of people's, which is taken as known."""
-    items = _items(parts)
-    interval = cci_interval(verdicts(items))
-    ends = None if interval is None else (100.0 * interval[0] / HUMAN_CCI, 100.0 * interval[1] / HUMAN_CCI)
-    return interval_text(cci_normalised(items), ends, stacked=True)
 
 
 def _against_chance(parts: Sequence[Records]) -> str:

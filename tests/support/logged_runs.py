@@ -39,7 +39,13 @@ def write_run(
         json.dumps(
             {
                 "record": Record(
-                    f"{name}_{index}", name, {}, "A", "A", Outcome.CORRECT if flag else Outcome.WRONG
+                    f"{name}_{index}",
+                    name,
+                    {},
+                    "A",
+                    "A",
+                    Outcome.CORRECT if flag else Outcome.WRONG,
+                    {"official_correct": flag},
                 ).to_json(),
                 **({"sample_data": 100.0} if sample else {}),
             }

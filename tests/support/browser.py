@@ -1,0 +1,95 @@
+"""Debian's Chromium without a window, for tests of pages; a machine without it skips them."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+    "--mute-audio",
+)
+
+
+@contextmanager
+def browser(profile: Path, size: tuple[int, int] = (1280, 1000)) -> Iterator[Any]:
+    """A driver of a fresh browser.
+
+    Args:
+        profile: Folder for its user data; a new one.
+        size: Width and height of the window.
+    """
+    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if not chromium or not driver:
+        pytest.skip("needs chromium and chromedriver, Debian's packages chromium and chromium-driver")
+    webdriver = pytest.importorskip("selenium.webdriver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for flag in (*FLAGS, f"--window-size={size[0]},{size[1]}", f"--user-data-dir={profile}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    opened = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
+    try:
+        yield opened
+    finally:
+        opened.quit()
+
+
+class Page:
+    """A report page in a browser."""
+
+    def __init__(self, driver: Any, path: Path) -> None:
+        self.driver = driver
+        driver.get(path.as_uri())
+        self.wait("return performance.getEntriesByName('items-shown').length > 0")
+
+    def run(self, script: str, *arguments: Any) -> Any:
+        """What a script returns."""
+        return self.driver.execute_script(script, *arguments)
+
+    def wait(self, script: str, *arguments: Any, seconds: float = 20) -> Any:
+        """What a script returns, once that is true."""
+        from selenium.webdriver.support.ui import WebDriverWait
+
+        return WebDriverWait(self.driver, seconds, poll_frequency=0.05).until(lambda _: self.run(script, *arguments))
+
+    def choose(self, control: str, text: str) -> None:
+        """Choose an option of a filter by its text."""
+        from selenium.webdriver.common.by import By
+        from selenium.webdriver.support.ui import Select
+
+        Select(self.driver.find_element(By.CSS_SELECTOR, control)).select_by_visible_text(text)
+
+    def press(self, *keys: str) -> None:
+        """Press keys with the focus on the list."""
+        from selenium.webdriver.common.by import By
+
+        self.driver.find_element(By.ID, "list").send_keys(*keys)
+
+    @property
+    def item(self) -> str:
+        """Id of the item that is shown."""
+        return str(self.run("return document.querySelector('#detail h3')?.textContent"))
+
+    @property
+    def counted(self) -> str:
+        """How many items fit the filters."""
+        return str(self.run("return document.getElementById('count').textContent"))
+
+    @property
+    def complaints(self) -> list[Any]:
+        """What the browser's console holds."""
+        return list(self.driver.get_log("browser"))

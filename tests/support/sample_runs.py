@@ -1,0 +1,121 @@
+"""Runs on the sample world without the host: made-up answers, graded by the tasks' own hooks and logged."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import datasets
+
+from lmms_eval_tasks.cast_bench.prepare import prepare as prepare_cast_bench
+from lmms_eval_tasks.causalvqa.prepare import prepare as prepare_causalvqa
+from lmms_eval_tasks.hosting import open_split
+from lmms_eval_tasks.mvp.card import SUBSETS
+from lmms_eval_tasks.mvp.prepare import prepare as prepare_mvp
+from lmms_eval_tasks.sample.build import Sizes, build_sample
+from lmms_eval_tasks.utils.denoising import DenoisingResponse, Directed
+from lmms_eval_tasks.yocausal.prepare import prepare as prepare_yocausal
+
+Doc = Mapping[str, Any]
+Answer = Callable[[str, Doc], str]
+
+POINTERS: dict[str, dict[str, str]] = {
+    "causalvqa_debug_paired": {"benchmark": "causalvqa", "split": "debug"},
+    **{f"mvp_mini_{name}": {"benchmark": "mvp", "split": "mini", "subset": name} for name in SUBSETS},
+    "cast_bench": {"benchmark": "cast_bench", "split": "test"},
+    "yocausal": {"benchmark": "yocausal", "split": "test"},
+    "yocausal_vlm": {"benchmark": "yocausal", "split": "test"},
+}
+SMALL = Sizes(debug_per_type=2, test_per_stratum=1, mini_pairs=4, full_pairs=4, yocausal_pairs=2, cast_bench_clips=2)
+
+
+def prepare_sample(folder: Path, sizes: Sizes = SMALL) -> None:
+    """Write the sample world below a folder and prepare it in the data home."""
+    paths = build_sample(folder, sizes=sizes)
+    prepare_causalvqa(paths.causalvqa)
+    prepare_mvp(paths.mvp_videos, str(paths.mvp_snapshot), "mini")
+    prepare_yocausal(str(paths.yocausal))
+    prepare_cast_bench(str(paths.cast_bench))
+
+
+def docs_of(task: str) -> list[Doc]:
+    """The documents of a task."""
+    pointer = POINTERS[task]
+    if task == "yocausal_vlm":
+        hooks = importlib.import_module("lmms_eval_tasks.yocausal.hooks")
+        return list(hooks.both_directions(datasets.Dataset.from_list([pointer])))
+    return list(open_split(pointer))
+
+
+def write_sample_run(folder: Path, tasks: list[str], answer: Answer) -> Path:
+    """A run's output folder; the folder's name is the model's."""
+    folder.mkdir(parents=True)
+    groups = {"mvp_mini": [task for task in tasks if task.startswith("mvp_mini_")]}
+    results = {
+        "configs": {task: {} for task in tasks},
+        "group_subtasks": {name: members for name, members in groups.items() if members},
+        "versions": dict.fromkeys([*tasks, *groups], "1-A"),
+        "config": {"model": folder.name, "model_args": ""},
+    }
+    (folder / "20261121_results.json").write_text(json.dumps(results), encoding="utf-8")
+    for task in tasks:
+        hooks = importlib.import_module(f"lmms_eval_tasks.{POINTERS[task]['benchmark']}.hooks")
+        grade = hooks.vlm_results if task == "yocausal_vlm" else hooks.process_results
+        lines = []
+        for doc in docs_of(task):
+            said = answer(task, doc)
+            lines.append(json.dumps({**grade(doc, [said]), "filtered_resps": said, "input": doc["question"]}))
+        (folder / f"20261121_samples_{task}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return folder
+
+
+def sometimes(seed: int, right: float) -> Answer:
+    """Answers that are right that often: letters with words around them, evidence, or losses; a few cannot be read."""
+
+    def chance(*names: object) -> float:
+        return int(hashlib.sha256(":".join(map(str, (seed, *names))).encode()).hexdigest()[:8], 16) / 2**32
+
+    def answer(task: str, doc: Doc) -> str:
+        is_right = chance(task, doc["item_id"]) < right
+        if task == "yocausal":
+            gap = 0.002 if is_right else -0.002
+            forward = 1.0 + chance(doc["item_id"], "loss")
+            return DenoisingResponse(
+                item_id=doc["item_id"],
+                loss=Directed[float](forward=forward, backward=forward + gap),
+                losses=Directed[list[list[float]]](forward=[], backward=[]),
+            ).to_json()
+        letters = "ABCDE"[: len(doc["options"])]
+        wrong = letters.replace(doc["answer"], "")
+        letter = doc["answer"] if is_right else wrong[int(chance(doc["item_id"], "letter") * len(wrong))]
+        if task == "cast_bench":
+            return evidence(doc, letter, 0 if is_right else round(40 * chance(doc["item_id"], "shift")) - 20)
+        if not is_right and chance(doc["item_id"], "words") < 0.2:
+            return "That depends on how fast it moves."
+        return f"The answer is ({letter})." if chance(doc["item_id"], "form") < 0.5 else letter
+
+    return answer
+
+
+def evidence(doc: Doc, letter: str, shift: int) -> str:
+    """A response with the true evidence, its boxes moved sideways, a third of them with an instance too many."""
+    grouped: dict[str, list[dict[str, Any]]] = {}
+    for entry in json.loads(doc["evidence"]):
+        boxes = {}
+        for second, text in entry["bboxes_in_range"].items():
+            x1, y1, x2, y2 = json.loads(text)
+            boxes[f"00:{int(second):02}"] = [x1 + shift, y1, x2 + shift, y2]
+        said = {name: entry[f"evidence_{name}"] for name in ("start_time", "end_time", "rationale")}
+        grouped.setdefault(entry["evidence_instance_id"], []).append(
+            {**{f"evidence_{name}": value for name, value in said.items()}, "bboxes_in_time_range": boxes}
+        )
+    instances = [{"instance_name": name.replace("_", " "), "evidences": found} for name, found in grouped.items()]
+    if shift % 3 == 1:
+        boxes = {f"00:{second:02}": [10 + 8 * second, 20, 34 + 8 * second, 44] for second in (1, 2, 3)}
+        more = {"evidence_start_time": "00:01", "evidence_end_time": "00:03", "evidence_rationale": "It is near."}
+        instances.append({"instance_name": "something else", "evidences": [{**more, "bboxes_in_time_range": boxes}]})
+    return json.dumps({"instances": instances, "answer_choice": letter})
