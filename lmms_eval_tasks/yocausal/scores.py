@@ -18,12 +18,11 @@ from lmms_eval_tasks.utils.rsi import (
     Counts,
     RsiScores,
     Verdict,
-    cci_interval,
     count_subsets,
     count_verdicts,
-    rsi_interval,
     score_subsets,
 )
+from lmms_eval_tasks.utils.rsi_intervals import cci_interval, rsi_interval
 from lmms_eval_tasks.utils.standing import Measure, pair_measures, published_models
 from lmms_eval_tasks.yocausal.card import CARD
 

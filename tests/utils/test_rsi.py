@@ -15,7 +15,6 @@ from lmms_eval_tasks.utils.rsi import (
     Counts,
     Verdict,
     Winner,
-    cci_interval,
     compare_losses,
     count_subsets,
     count_verdicts,
@@ -25,10 +24,10 @@ from lmms_eval_tasks.utils.rsi import (
     official_per_dataset,
     official_vlm_labels,
     rank_models,
-    rsi_interval,
     score_subsets,
     unscored,
 )
+from lmms_eval_tasks.utils.rsi_intervals import cci_interval, rsi_interval
 
 COUNTS = json.loads((Path(__file__).parent / "yocausal_counts.json").read_text(encoding="utf-8"))
 SUBSETS = ("General", "Physics", "Human", "Animal")
