@@ -26,6 +26,7 @@ from lmms_eval_tasks.utils.clips import frame_at
 from lmms_eval_tasks.utils.home import load_table
 from lmms_eval_tasks.utils.problems import InputError
 from lmms_eval_tasks.utils.runs import read_run
+from lmms_eval_tasks.utils.timestamps import LAST_SECOND
 
 ITEM = "sav_000001_1"
 
@@ -126,7 +127,7 @@ def test_what_a_model_writes_never_breaks_the_picture(prepared: Path) -> None:
     exhibit = read_exhibit(ITEM, write_run(prepared / "run", answer_with_truth(ROW)))
     odd = (
         Lane("$\\frac{x}{$ " * 30, ((5, 2),), {}),
-        Lane("", (), {}),
+        Lane("\ud800", ((0, LAST_SECOND),), {}),
         Lane(
             "late", ((1, 999_999),), {2: (-50, 3, 1e9, 4), 3: (0, 0, float("inf"), float("nan")), 999_999: (0, 0, 1, 1)}
         ),
@@ -136,6 +137,7 @@ def test_what_a_model_writes_never_breaks_the_picture(prepared: Path) -> None:
         exhibit, question="Why $_^ " * 90, options=("$" * 300, "b", "c", "d"), predicted=(*odd, *many),
         matches=(Match(2, 0, 0.1, 0.0),), im_tiou=None, im_viou=None, note="boxes unread", chosen="Z",
     )  # fmt: skip
+    write_picture(strange, prepared / "odd.svg")
     write_picture(strange, prepared / "odd.png")
     with av.open(str(prepared / "odd.png")) as picture:
         height = picture.streams.video[0].codec_context.height

@@ -28,7 +28,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Mapping
 from typing import Any, Generic, Literal, TypeVar
 
@@ -97,21 +96,32 @@ class DenoisingResponse(_Strict):
         """The answer as JSON text, the same bytes for the same answer."""
         return self.model_dump_json()
 
-    @property
-    def finite(self) -> bool:
-        """Whether there are losses and both are finite."""
-        return self.loss is not None and math.isfinite(self.loss.forward) and math.isfinite(self.loss.backward)
-
 
 def read_denoising(text: object) -> DenoisingResponse | None:
-    """Read an answer; None where it is not one. An answer with neither losses nor an error is not one."""
+    """Read an answer; None where it is not one.
+
+    An answer with neither losses nor an error is not one, nor is one whose losses are not a number for each of its
+    windows and timesteps, from which `loss` could have come.
+    """
     if not isinstance(text, str):
         return None
     try:
         answer = DenoisingResponse.model_validate_json(text)
     except (ValidationError, ValueError, RecursionError):
         return None
-    return None if answer.loss is None and answer.error is None else answer
+    if answer.loss is None:
+        return None if answer.error is None else answer
+    return answer if _is_whole(answer) else None
+
+
+def _is_whole(answer: DenoisingResponse) -> bool:
+    if answer.losses is None or not answer.timesteps or not any(window.latents > 0 for window in answer.windows):
+        return False
+    tables = (answer.losses.forward, answer.losses.backward)
+    return all(
+        len(table) == len(answer.windows) and all(len(row) == len(answer.timesteps) for row in table)
+        for table in tables
+    )
 
 
 def settings_digest(settings: Mapping[str, Any]) -> str:

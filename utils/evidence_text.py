@@ -35,7 +35,9 @@ _IN_OBJECT = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[{}]', re.DOTALL)
 _KEYED_OBJECT = re.compile(r"\{\s*[\"']?(?:instances|answer_choice)\b")
 # A key may also be spelt with escapes or as two adjacent Python strings, with a comment between them.
 _HIDDEN_KEY = re.compile(r"""\\|\#|["']\s*[rRbBuUfF]{0,2}["']""")
-_PYTHON_STRING = re.compile(r"""'[^'\\\n]*(?:\\.[^'\\\n]*)*'?|"[^"\\\n]*(?:\\.[^"\\\n]*)*"?|\#[^\n]*""", re.DOTALL)
+_PYTHON_STRING = re.compile(
+    r"""([fF][rR]?|[rR][fF])?(?:'[^'\\\n]*(?:\\.[^'\\\n]*)*'?|"[^"\\\n]*(?:\\.[^"\\\n]*)*"?)|\#[^\n]*""", re.DOTALL
+)
 _SLOT_END = re.compile(r"[,:{}\[\]()\n]")
 _APPLIED = re.compile(r"[)\]}]\s*[(\[]")
 
@@ -204,12 +206,12 @@ def _read_literal(text: str) -> dict[Any, Any] | None:
 
 
 def _is_flat(text: str) -> bool:
-    """Whether no expression of a text is long enough to overflow the interpreter's stack.
+    """Whether no expression of a text is long enough to overflow the interpreter's stack, or to take quadratic time.
 
-    Brackets are bounded by Python's own tokenizer. What is left are chains such as ``1+1+…`` and ``f()()…``, which no
-    literal has. Text with triple quotes is not looked into.
+    Brackets are bounded by Python's own tokenizer. What is left are chains such as ``1+1+…`` and ``f()()…``, and
+    formatted strings, which no literal has. Text with triple quotes is not looked into.
     """
-    if "'''" in text or '"""' in text:
+    if "'''" in text or '"""' in text or any(string[1] for string in _PYTHON_STRING.finditer(text)):
         return False
     code = _PYTHON_STRING.sub("", text)
     return not _APPLIED.search(code) and max(map(len, _SLOT_END.split(code))) <= _MAX_SLOT

@@ -123,9 +123,9 @@ def read_responses(source: Path) -> SavedResponses:
     """Read saved responses.
 
     A line is ``{"id": item_id, "response": text}``, with an optional ``"task"``; or ``{"prompt": text, "predict":
-    text}``; or a line of an lmms-eval sample log of one of our tasks, which holds the item's record and the response. A
-    sample log belongs to the task in its file name (``…_samples_<task>.jsonl``). Items that a run could not ask, for
-    want of a clip, hold `NOT_ASKED`.
+    text}``, where null stands for an empty text, as in the official script; or a line of an lmms-eval sample log of one
+    of our tasks, which holds the item's record and the response. A sample log belongs to the task in its file name
+    (``…_samples_<task>.jsonl``). Items that a run could not ask, for want of a clip, hold `NOT_ASKED`.
 
     Args:
         source: A file, or a folder whose sample logs are read, also those of its sub-folders; of several runs of a task
@@ -161,6 +161,8 @@ def read_responses(source: Path) -> SavedResponses:
                 problems.add(where, f"Expected one response per item, but {name} is also at {first_seen[key]}.")
                 continue
             first_seen[key] = where
+            # A lone surrogate, at which lmms-eval would stop writing its sample log, becomes a question mark.
+            response = response.encode("utf-8", "replace").decode("utf-8")
             if isinstance(key, Asked):
                 saved.by_asked[key] = Said(response, where)
             else:
@@ -199,10 +201,10 @@ def _read_line(text: str, task: str | None) -> tuple[ItemKey | Asked, str] | Non
         return None
     if "record" in value:
         return _read_logged(value, task)
-    prompt, predicted = value.get("prompt"), value.get("predict")
-    if isinstance(prompt, str) and isinstance(predicted, str):
+    prompt, predicted = value.get("prompt"), value.get("predict", False)
+    if isinstance(prompt, str) and (predicted is None or isinstance(predicted, str)):
         asked = Asked.in_prompt(prompt)
-        return None if asked is None else (asked, predicted)
+        return None if asked is None else (asked, predicted or "")
     item_id, response, own_task = value.get("id"), value.get("response"), value.get("task", task)
     if isinstance(item_id, str) and isinstance(response, str) and (own_task is None or isinstance(own_task, str)):
         return (own_task, item_id), response

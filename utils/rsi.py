@@ -16,8 +16,6 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from lmms_eval_tasks.utils.denoising import read_denoising
-
 HUMAN_CCI = 8.67
 """Percentage points; YoCausal paper, Table 5."""
 HUMAN_TIE = 0.5
@@ -63,16 +61,6 @@ class Verdict:
     causal: object = None
     discriminable: object = None
     reason: str = ""
-
-
-def judge(response: object, item_id: str, subset: str, causal: object = None, discriminable: object = None) -> Verdict:
-    """The verdict on a pair from a model's answer (`utils.denoising`); unscored where it holds no losses."""
-    answer = read_denoising(response)
-    if answer is not None and answer.loss is not None:
-        winner = compare_losses(answer.loss.forward, answer.loss.backward)
-        return Verdict(item_id, subset, winner, causal, discriminable)
-    reason = answer.error.message if answer is not None and answer.error is not None else "The answer holds no losses."
-    return Verdict(item_id, subset, None, causal, discriminable, reason)
 
 
 @dataclass(frozen=True)
@@ -200,11 +188,6 @@ def score_subsets(subsets: Mapping[str, SubsetCounts], tie_credit: float = 0.0) 
         rsi_non_discriminable=percent(_macro((part.non_discriminable for part in parts), tie_credit)),
         counts=sum((part.every for part in parts), Counts()),
     )
-
-
-def unscored(verdicts: Iterable[Verdict]) -> dict[str, str]:
-    """The pairs that left the denominators, and why."""
-    return {verdict.item_id: verdict.reason for verdict in verdicts if verdict.winner is None}
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,8 @@ from pathlib import Path
 def write_rows(path: Path, rows: Iterable[Mapping[str, str]]) -> int:
     """Write rows as JSON lines, in the order given; the same rows give the same bytes.
 
+    A lone surrogate, which a response may hold and no UTF-8 file can, is written as its JSON escape.
+
     Returns:
         The number of rows.
 
@@ -22,8 +24,9 @@ def write_rows(path: Path, rows: Iterable[Mapping[str, str]]) -> int:
 
 
 def as_lines(rows: Iterable[Mapping[str, str]]) -> str:
-    """Rows as JSON lines; the same rows give the same text."""
-    return "".join(json.dumps(dict(row), ensure_ascii=False) + "\n" for row in rows)
+    """Rows as JSON lines; the same rows give the same text, in which a lone surrogate stands as its escape."""
+    lines = (json.dumps(dict(row), ensure_ascii=False) + "\n" for row in rows)
+    return "".join(lines).encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def concatenate(parts: Iterable[Path], path: Path) -> None:

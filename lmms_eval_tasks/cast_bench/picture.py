@@ -192,9 +192,10 @@ def _draw_timeline(axes: Axes, exhibit: Exhibit, rows: list[_Row]) -> None:
     for place, row in enumerate(rows):
         for start, end in row.spans:
             inside, style = (0.12, _DASHES) if row.predicted else (0.4, _SOLID)
+            # A span of millions of seconds has more dashes than the renderer can draw.
             axes.barh(
-                place, end - start + 0.9, left=start - 0.45, height=0.62, facecolor=(row.colour, inside),
-                edgecolor=row.colour, linewidth=1.6, linestyle=style,
+                place, max(0.0, min(end, last + 1) - start + 0.9), left=start - 0.45, height=0.62,
+                facecolor=(row.colour, inside), edgecolor=row.colour, linewidth=1.6, linestyle=style,
             )  # fmt: skip
             if end > right:
                 axes.text(right, place, "▶", color=row.colour, ha="right", va="center")
@@ -218,7 +219,9 @@ def _draw_timeline(axes: Axes, exhibit: Exhibit, rows: list[_Row]) -> None:
 
 
 def _name(row: _Row) -> str:
-    name = textwrap.shorten(row.lane.name, _NAME, placeholder="…") or "no name"
+    # No font has a lone surrogate, which a model's JSON may spell.
+    said = row.lane.name.encode("utf-8", "replace").decode("utf-8")
+    name = textwrap.shorten(said, _NAME, placeholder="…") or "no name"
     return f"{name}, {'predicted' if row.predicted else 'true'}  {row.number}"
 
 

@@ -14,9 +14,10 @@ from lmms_eval_tasks.utils.denoising import DenoisingResponse, read_denoising
 from lmms_eval_tasks.utils.groups import rate
 from lmms_eval_tasks.utils.home import load_table, media_path
 from lmms_eval_tasks.utils.records import NOT_ASKED, Outcome, Record
-from lmms_eval_tasks.utils.rsi import compare_losses
+from lmms_eval_tasks.utils.rsi import Winner, compare_losses
 from lmms_eval_tasks.utils.submissions import replace_text
 from lmms_eval_tasks.utils.wording import first_names
+from lmms_eval_tasks.yocausal import scores
 from lmms_eval_tasks.yocausal.card import FORWARD, REVERSED, SUBSETS, UNKNOWN
 from lmms_eval_tasks.yocausal.scores import human_item, item_of
 from lmms_eval_tasks.yocausal.submission import as_text, build_result, submission_item
@@ -141,6 +142,17 @@ def unscored_rate(items: Sequence[Mapping[str, Any]]) -> float | None:
             lines.append(f"  … and {len(lost) - NAMED} more reasons; the sample log has them all")
         logger.warning("\n".join(lines))
     return rate([100.0 * (item["winner"] is None) for item in items])
+
+
+def non_finite_rate(items: Sequence[Mapping[str, Any]]) -> float | None:
+    """`scores.non_finite_rate`; names the pairs in a warning."""
+    broken = [item["item_id"] for item in items if item["winner"] == Winner.NON_FINITE.value]
+    if broken:
+        logger.warning(
+            f"yocausal: {len(broken)} of {len(items)} pairs have a loss that is NaN or infinite, which is no win and "
+            f"stays in the denominator: {first_names(broken, NAMED)}. If it is most of them, try dtype=float32."
+        )
+    return scores.non_finite_rate(items)
 
 
 def submission_rows(items: Sequence[Mapping[str, Any]], args: Any) -> int | None:

@@ -24,7 +24,7 @@ from lmms_eval_tasks.page.clips import Clips
 from lmms_eval_tasks.page.items import LONGEST_RESPONSE, as_json
 from lmms_eval_tasks.page.sections import tag_of
 from lmms_eval_tasks.utils.card import benchmarks
-from lmms_eval_tasks.utils.denoising import DenoisingResponse, Directed
+from lmms_eval_tasks.utils.denoising import DenoisingResponse, Directed, WindowRecord
 from lmms_eval_tasks.utils.panels import OUTCOMES
 from lmms_eval_tasks.utils.problems import InputError
 from lmms_eval_tasks.utils.prompts import read_prompt
@@ -146,8 +146,10 @@ def test_an_unscored_item_says_why(sample_home: Path, tmp_path: Path) -> None:
 def test_losses_that_are_no_numbers_are_shown(sample_home: Path, tmp_path: Path) -> None:
     def answer(task: str, doc: Any) -> str:
         loss = Directed[float](forward=math.nan, backward=1.25)
-        nothing = Directed[list[list[float]]](forward=[], backward=[])
-        return DenoisingResponse(item_id=doc["item_id"], loss=loss, losses=nothing).to_json()
+        losses = Directed[list[list[float]]](forward=[[math.nan]], backward=[[1.25]])
+        windows = [WindowRecord(start=0, stop=9, borrowed=0, skipped=0, latents=3)]
+        measured = DenoisingResponse(item_id=doc["item_id"], loss=loss, losses=losses, timesteps=[500], windows=windows)
+        return measured.to_json()
 
     page = build_page([read_run(write_sample_run(tmp_path / "m", ["yocausal"], answer))])
     first = block(page, "yocausal")["items"][0]

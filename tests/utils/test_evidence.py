@@ -215,6 +215,14 @@ def test_expressions_without_end_do_not_overflow_the_stack(chain: str) -> None:
     assert read_official("{'answer_choice': 'F', 'x': " + chain * 100_000 + "1}").answer is None
 
 
+@pytest.mark.parametrize("prefix", ["f", "F", "fr", "Rf"])
+def test_a_formatted_string_is_not_parsed_for_long(prefix: str) -> None:
+    start = time.process_time()
+    assert read_official("{'answer_choice': 'F', 'x': " + prefix + "'" + "{1}" * 100_000 + "'}").answer is None
+    assert time.process_time() - start < 2
+    assert read_official("{'answer_choice': 'F', 'x': '" + "half''{1}" * 2_000 + "'}").answer == "F"
+
+
 @pytest.mark.parametrize(
     "shape", ['{"answer_choice": x} ', '{"instances": [', '\'{"answer_choice"', "{'answer_choice': '\\'"]
 )

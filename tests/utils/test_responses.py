@@ -88,6 +88,20 @@ def test_official_lines_are_joined_by_question_and_options(tmp_path: Path) -> No
     assert saved.find_asked("What?", ["a", "b"]) is None
 
 
+def test_a_lone_surrogate_is_replaced(tmp_path: Path) -> None:
+    saved = read_responses(write(tmp_path / "r.jsonl", {"id": "q", "response": "\ud800 é \U0001f600"}))
+    assert saved.find("any", "q") == "? é \U0001f600"
+
+
+def test_an_official_line_may_hold_no_prediction(tmp_path: Path) -> None:
+    """The official script takes ``null``, which an interface that refused leaves behind, for an empty text."""
+    line = {**predicted("Why?", "A: a\nB: b", ""), "predict": None}
+    assert read_responses(write(tmp_path / "p.jsonl", line)).find_asked("Why?", ["a", "b"]) == ""
+    del line["predict"]
+    with pytest.raises(InputError, match=r"p.jsonl, line 1: Expected an object with .*predict"):
+        read_responses(write(tmp_path / "p.jsonl", line))
+
+
 @pytest.mark.parametrize(
     "options", ["A: a\nB: b", "A: a\nB: b\nC: \nD: ", "A:  a \r\nB: b", "A: a\nB: b\nC:\nthat was all"]
 )

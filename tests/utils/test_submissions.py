@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,12 @@ def test_rows_are_lines_in_order_with_the_same_bytes(tmp_path: Path) -> None:
     assert first.read_text(encoding="utf-8") == (
         '{"row_id": "b", "model_answer": "它"}\n{"row_id": "a", "model_answer": ""}\n'
     )
+
+
+def test_a_lone_surrogate_does_not_lose_the_file(tmp_path: Path) -> None:
+    row = {"row_id": "a", "model_answer": "\\\ud800 它 \ud83d"}
+    write_rows(tmp_path / "1.jsonl", [row])
+    assert json.loads((tmp_path / "1.jsonl").read_bytes()) == row
 
 
 def test_parts_are_joined_in_the_order_given(tmp_path: Path) -> None:

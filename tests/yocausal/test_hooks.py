@@ -80,6 +80,24 @@ def test_nothing_that_a_model_says_raises(response: Any) -> None:
     assert hooks.process_results(doc(), [])["record"]["outcome"] == "unparsed"
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"losses": None},
+        {"losses": {"forward": [], "backward": []}, "windows": []},
+        {"losses": {"forward": [[1.0, 1.0]], "backward": [[1.0]]}},
+        {"timesteps": [100.0, 200.0, 300.0]},
+        {"timesteps": []},
+        {"windows": [{"start": 0, "stop": 5, "borrowed": 0, "skipped": 2, "latents": 0}]},
+    ],
+)
+def test_losses_without_their_table_are_no_answer(change: dict[str, Any]) -> None:
+    said = json.dumps({**json.loads(answer()), **change})
+    items = hooks.process_results(doc(), [said])
+    assert (items["record"]["outcome"], items["record"]["fields"]["reason"]) == ("unparsed", hooks.NO_LOSSES)
+    assert "submission_rows" not in items
+
+
 def test_a_pair_without_its_clips_is_unscored_whatever_was_said() -> None:
     items = hooks.process_results(doc(asked=False), [answer()])
     assert (items["record"]["outcome"], items["record"]["fields"]["reason"]) == ("unscored", "no clip")
@@ -121,6 +139,21 @@ def test_lost_pairs_are_named_with_their_reason() -> None:
         logger.remove(sink)
     assert rate == pytest.approx(100 / 6)
     assert told == ["yocausal: 1 of 6 pairs have no losses and leave every score:\n  human_3: Too short."]
+
+
+def test_pairs_whose_loss_is_not_finite_are_named() -> None:
+    told: list[str] = []
+    sink = logger.add(lambda message: told.append(message.record["message"]), level="WARNING")
+    try:
+        rate = hooks.non_finite_rate([found["non_finite_rate"] for _, found in gathered()])
+        assert hooks.non_finite_rate([gathered()[0][1]["non_finite_rate"]]) == 0
+    finally:
+        logger.remove(sink)
+    assert rate == 20
+    assert told == [
+        "yocausal: 1 of 6 pairs have a loss that is NaN or infinite, which is no win and stays in the denominator: "
+        "human_2. If it is most of them, try dtype=float32."
+    ]
 
 
 def test_the_result_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 from collections.abc import Iterable
 from pathlib import Path
 
 from lmms_eval_tasks.utils.denoising import read_denoising
 from lmms_eval_tasks.utils.manifest import file_sha256
+
+logger = logging.getLogger(__name__)
 
 
 class AnswerStore:
@@ -30,20 +33,33 @@ class AnswerStore:
         return self.folder / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.json"
 
     def get(self, item_id: str, caption: str, clips: tuple[Path, ...]) -> str | None:
-        """The answer kept for a pair; None where there is none or it is not whole."""
-        path = self._path(item_id, caption, clips)
-        if path is None or not path.is_file():
+        """The answer kept for a pair; None where there is none, or it is not whole or cannot be read."""
+        try:
+            path = self._path(item_id, caption, clips)
+            if path is None or not path.is_file():
+                return None
+            text = path.read_text(encoding="utf-8", errors="replace")
+        except OSError as error:
+            logger.warning(f"the kept answer about {item_id} cannot be looked for: {error}")
             return None
-        text = path.read_text(encoding="utf-8", errors="replace")
         answer = read_denoising(text)
         return text if answer is not None and answer.item_id == item_id else None
 
     def put(self, item_id: str, caption: str, clips: tuple[Path, ...], text: str) -> None:
-        """Keep an answer; the file appears whole or not at all."""
-        path = self._path(item_id, caption, clips)
-        if path is None:
-            return
-        path.parent.mkdir(parents=True, exist_ok=True)
-        beside = path.with_suffix(f".{os.getpid()}.tmp")
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(path)
+        """Keep an answer; the file appears whole or not at all.
+
+        Where it cannot be kept (a full disk), the run goes on, with a warning that the pair would be measured again.
+        """
+        try:
+            path = self._path(item_id, caption, clips)
+            if path is None:
+                return
+            path.parent.mkdir(parents=True, exist_ok=True)
+            beside = path.with_suffix(f".{os.getpid()}.tmp")
+            try:
+                beside.write_text(text, encoding="utf-8")
+                beside.replace(path)
+            finally:
+                beside.unlink(missing_ok=True)
+        except OSError as error:
+            logger.warning(f"the answer about {item_id} cannot be kept and would be measured again: {error}")

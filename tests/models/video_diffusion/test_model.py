@@ -136,6 +136,17 @@ def test_a_broken_kept_answer_is_measured_again(make: Make, clips: Clips, tmp_pa
     assert kept.read_text(encoding="utf-8") == before[0]
 
 
+def test_a_cache_that_cannot_be_written_costs_no_answer(
+    make: Make, clips: Clips, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    table = rows(clips)[:1]
+    whole = ask(make(cache="none"), table)
+    taken = tmp_path / "taken"
+    taken.write_text("a file, so no folder can be made in it", encoding="utf-8")
+    assert ask(make(cache=str(taken)), table) == whole
+    assert "the answer about long-1 cannot be kept and would be measured again" in caplog.text
+
+
 def test_new_weights_in_the_same_folder_are_new_settings(make: Make, tmp_path: Path) -> None:
     first = make().engine.digest
     folder = Path(make().engine.settings.pretrained)
