@@ -9,7 +9,7 @@ TOP := $(CURDIR)
 # A file's tests share their fixtures, so they stay together; two run at a time, each with one thread for its networks.
 PYTEST = $(AWAY) OMP_NUM_THREADS=1 "$(TOP)/$(BIN)/pytest" --rootdir "$(TOP)" -c "$(TOP)/pyproject.toml" -n 2 --dist loadfile
 
-.PHONY: demo test quick lint install wheel clean always
+.PHONY: demo test quick lint versions install wheel clean always
 
 demo: install
 	PATH="$(TOP)/$(BIN):$$PATH" examples/demo.sh demo
@@ -24,6 +24,10 @@ lint: install
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(AWAY) "$(TOP)/$(BIN)/mypy" --config-file "$(TOP)/pyproject.toml" -p lmms_eval_tasks
+
+# EQUIVALENT='why' keeps digests that moved although no number does; docs/versions.md says when.
+versions: install
+	$(AWAY) "$(TOP)/$(BIN)/python" support/version_gate.py $(if $(EQUIVALENT),--equivalent "$(EQUIVALENT)")
 
 install: $(VENV)/.package
 

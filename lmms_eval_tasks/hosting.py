@@ -13,8 +13,9 @@ from loguru import logger
 from lmms_eval_tasks.judges import check_judge
 from lmms_eval_tasks.utils.card import read_card
 from lmms_eval_tasks.utils.home import load_table, read_manifest
+from lmms_eval_tasks.utils.official_prompts import check_choice
 from lmms_eval_tasks.utils.problems import InputError
-from lmms_eval_tasks.utils.prompts import QUESTION_AND_OPTIONS, Prompt, check_choice, choose_prompt
+from lmms_eval_tasks.utils.prompts import QUESTION_AND_OPTIONS, Prompt, choose_prompt
 from lmms_eval_tasks.weights import Weights
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ class Session:
         model: The model that runs, once it is loaded; None before and where the host does not tell.
         weights: What the model told of its weights when it was loaded.
         configurations: What a benchmark's tasks read from their configuration and need again when scoring.
-        prompts: Benchmark to the signature of the prompt that its items were asked with, for their records.
+        prompts: Benchmark or task to the signature of the prompt that its items are asked with, for their records.
         asked: The prompts themselves, for the run card.
         judge_needed: False where saved responses are scored again with the verdicts that were saved with them.
         verdicts: Those verdicts, in the judge's place; None where nothing was judged.
@@ -75,8 +76,8 @@ def open_split(pointer: Mapping[str, Any]) -> datasets.Dataset:
         InputError: where the split is not prepared, clips are missing and that is not allowed, or the run's choice of
             prompt names none.
     """
-    check_choice()
     benchmark, split = pointer["benchmark"], pointer["split"]
+    check_choice(benchmark)
     table = load_table(benchmark, split, require_clips=session.clips_needed)
     if subset := pointer.get("subset"):
         table = table.select([row for row, value in enumerate(table["subset"]) if value == subset])
@@ -171,21 +172,31 @@ def tell_submission(path: Path, rows: int, expected: int, empty: int) -> None:
 
 
 def asked_prompt(
-    benchmark: str,
+    task: str,
     kwargs: Mapping[str, Any] | None,
-    official: Callable[[], Prompt] | None = None,
+    find: Callable[[str], Prompt] | None = None,
     fields: frozenset[str] = QUESTION_AND_OPTIONS,
 ) -> Prompt:
-    """`choose_prompt`, kept for the records of the benchmark's items.
+    """`choose_prompt`, its signature kept for the records: lmms-eval does not hand the configuration to scoring.
+
+    Args:
+        task: The task, or the benchmark where all of its tasks ask alike.
+        kwargs: As for `choose_prompt`.
+        find: As for `choose_prompt`.
+        fields: As for `choose_prompt`.
 
     Raises:
-        SystemExit: where there is no such prompt, with its message; lmms-eval would print a traceback and end with
-            status 0.
+        SystemExit: where there is no such prompt, or another one was asked with before in this run, with a message;
+            lmms-eval would print a traceback and end with status 0.
     """
     try:
-        prompt = choose_prompt(kwargs, official, fields)
+        prompt = choose_prompt(kwargs, find, fields)
     except InputError as error:
         raise SystemExit(f"\n{error}") from None
-    session.prompts[benchmark] = prompt.signature
-    session.asked[benchmark] = prompt
+    if (first := session.prompts.setdefault(task, prompt.signature)) != prompt.signature:
+        raise SystemExit(
+            f"\nTasks of this run ask {task} with different prompts, {first} and {prompt.signature}: run them one at a "
+            "time."
+        )
+    session.asked[task] = prompt
     return prompt

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
 from types import ModuleType
 
 import numpy as np
 import pytest
-from docs import ROOT
+from oracles import measurement
 
 from lmms_eval_tasks.causalvqa.card import CARD
 
 
 @pytest.fixture(scope="module")
 def bench() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("bootstrap_draws", ROOT / "benchmarks" / "bootstrap_draws.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return measurement("bootstrap_draws")
 
 
 def test_bootstrap_draws(bench: ModuleType) -> None:

@@ -34,14 +34,14 @@ def checkout(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def make(checkout: Path, target: str = "install") -> list[str]:
+def make(checkout: Path, target: str = "install", *variables: str) -> list[str]:
     """What the target called: the name and the arguments of each stand-in."""
     (checkout / "calls").unlink(missing_ok=True)
     (checkout / "tests" / "calls").unlink(missing_ok=True)
     # An outer make, such as the one that runs the tests, would pass its own flags on.
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
     subprocess.run(
-        ["make", target, "PYTHON=./python", "VENV=.venv"],
+        ["make", target, "PYTHON=./python", "VENV=.venv", *variables],
         cwd=checkout,
         env=environment,
         check=True,
@@ -68,6 +68,13 @@ def test_tests_run_on_a_fresh_clone(checkout: Path, target: str) -> None:
     assert calls[:3] == ["python -m venv .venv", "pip install .[dev]", INSTALLS]
     assert calls[-1].startswith(f"pytest --rootdir {checkout} -c {checkout}/pyproject.toml ")
     assert ("mypy" in {call.split()[0] for call in calls}) == (target == "test")
+
+
+def test_versions_are_kept_by_what_is_installed(checkout: Path) -> None:
+    assert make(checkout, "versions")[-1] == "python support/version_gate.py"
+    assert make(checkout, "versions", "EQUIVALENT=for a reason") == [
+        "python support/version_gate.py --equivalent for a reason"
+    ]
 
 
 @pytest.mark.parametrize("change", ["added", "deleted", "renamed", "edited"])

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import lmms_eval_tasks
 from lmms_eval_tasks.utils.problems import InputError
+from lmms_eval_tasks.utils.task_files import task_versions
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,6 @@ class Card:
     Attributes:
         name: folder name, also the name in the data home.
         main_metric: the metric that the paper leads with.
-        versions: task name to version, N-X: N moves when scores stop being comparable, X when only the interface does.
         splits: split name to its facts.
         strata_columns: columns whose values together name a stratum.
         clip_columns: columns that name clips; an item can be asked where all of its clips are there.
@@ -57,7 +57,7 @@ class Card:
         human: published human scores.
         extractor: what reads its tasks' answers, name and version.
         other_extractors: task name to the same, for tasks whose answers another one reads.
-        prompt_sha256: official prompt's part to the SHA-256 of its UTF-8 text.
+        prompt_sha256: official prompt's part to the SHA-256 of its UTF-8 text; empty where no source tells it.
         archive_sha256: published archive's file name to its SHA-256.
         hub_id: dataset on the Hugging Face hub; empty where there is none.
         prepare_command: the command that prepares the benchmark.
@@ -69,7 +69,6 @@ class Card:
     licence: str
     homepage: str
     main_metric: str
-    versions: Mapping[str, str]
     splits: Mapping[str, SplitFacts]
     strata_columns: tuple[str, ...]
     chance: Mapping[str, float]
@@ -85,6 +84,11 @@ class Card:
     def extractor_of(self, task: str) -> str:
         """What reads a task's answers, name and version."""
         return self.other_extractors.get(task, self.extractor)
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        """Task or group name to version, as its YAML file says, which is the one place that does."""
+        return task_versions(self.name)
 
 
 def benchmarks() -> tuple[str, ...]:

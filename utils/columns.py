@@ -65,12 +65,16 @@ def score_column(heading: str, contributions: Callable[[Records], list[Contribut
     """
 
     def cell(parts: Sequence[Records]) -> str:
-        found = estimate(parts, contributions)
-        if found is None:
-            return "N/A"
-        return f"{found.value:.1f}{chr(10) if stacked else ' '}[{found.low:.1f}, {found.high:.1f}]"
+        return estimate_text(estimate(parts, contributions), stacked)
 
     return Column(heading, cell)
+
+
+def estimate_text(found: Estimate | None, stacked: bool = False) -> str:
+    """A score with its interval, as ``12.3 [10.0, 15.0]`` or one above the other; ``N/A`` where there is none."""
+    if found is None:
+        return "N/A"
+    return f"{found.value:.1f}{chr(10) if stacked else ' '}[{found.low:.1f}, {found.high:.1f}]"
 
 
 def share_column(outcome: Outcome) -> Column:

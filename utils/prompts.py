@@ -74,47 +74,42 @@ def prompt_ids() -> tuple[str, ...]:
     return tuple(sorted(name.removesuffix(".txt") for name in names if name.endswith(".txt")))
 
 
+def literal(text: str) -> str:
+    """A text for `str.format` that gives just this text: braces are doubled."""
+    return text.replace("{", "{{").replace("}", "}}")
+
+
 def choose_prompt(
     kwargs: Mapping[str, Any] | None,
-    official: Callable[[], Prompt] | None = None,
+    find: Callable[[str], Prompt] | None = None,
     fields: frozenset[str] = QUESTION_AND_OPTIONS,
 ) -> Prompt:
     """The prompt that a run asks with.
 
     Args:
-        kwargs: A task's ``lmms_eval_specific_kwargs``; its ``prompt`` names one of our prompts, or ``official``.
-            The environment variable LMMS_EVAL_TASKS_PROMPT, where set, wins for the whole run.
-        official: Finds the benchmark's own prompt; None where the benchmark has none that can be had here.
+        kwargs: A task's ``lmms_eval_specific_kwargs``; its ``prompt`` names one of our prompts, ``official``, or
+            another that `find` knows. The environment variable LMMS_EVAL_TASKS_PROMPT, where set, wins for the run.
+        find: Finds the benchmark's own prompts, such as ``official``; None where it has none that can be had here.
         fields: What the task asks with. One of our prompts with other fields would leave the options out, say.
 
     Raises:
         InputError: where no prompt of that name is to be had, or it has other fields.
     """
     chosen = os.environ.get(CHOICE) or str((kwargs or {}).get("prompt", DEFAULT))
-    if chosen != OFFICIAL:
+    if chosen in prompt_ids() or (find is None and chosen != OFFICIAL):
         prompt = read_prompt(chosen)
-        if prompt.fields != fields:
-            fit = ", ".join(prompt_id for prompt_id in prompt_ids() if read_prompt(prompt_id).fields == fields)
-            raise InputError(
-                f"Expected a prompt with {' and '.join(sorted(fields, reverse=True))}, one of {fit}, but got "
-                f"{chosen!r}, which has {' and '.join(sorted(prompt.fields, reverse=True))}. A run of several tasks "
-                f"can only have a {CHOICE} that suits all of them."
-            )
-        return prompt
-    if official is None:
+    elif find is not None:
+        prompt = find(chosen)
+    else:
         raise InputError(
-            f"Expected {CHOICE} to be one of {', '.join(prompt_ids())}, but got {OFFICIAL}: the official prompt of "
-            "one of the tasks is not on this machine. Run that task by itself without it."
+            f"Expected {CHOICE} to be one of {', '.join(prompt_ids())}, but got {OFFICIAL}: one of the tasks has no "
+            "official prompt. Run that task by itself without it."
         )
-    return official()
-
-
-def check_choice() -> None:
-    """Refuse a choice of prompt for the whole run that no task can follow.
-
-    Raises:
-        InputError: where LMMS_EVAL_TASKS_PROMPT names no prompt.
-    """
-    chosen = os.environ.get(CHOICE)
-    if chosen and chosen != OFFICIAL and chosen not in prompt_ids():
-        raise InputError(f"Expected {CHOICE} to be {OFFICIAL} or one of {', '.join(prompt_ids())}, but got {chosen!r}.")
+    if prompt.fields != fields:
+        fit = ", ".join(prompt_id for prompt_id in prompt_ids() if read_prompt(prompt_id).fields == fields)
+        raise InputError(
+            f"Expected a prompt with {' and '.join(sorted(fields, reverse=True))}, one of {fit}, but got "
+            f"{chosen!r}, which has {' and '.join(sorted(prompt.fields, reverse=True)) or 'no fields'}. A run of "
+            f"several tasks can only have a {CHOICE} that suits all of them."
+        )
+    return prompt

@@ -16,8 +16,6 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from lmms_eval_tasks.utils.bootstrap import DRAWS, Contribution, macro_interval
-
 HUMAN_CCI = 8.67
 """Percentage points; YoCausal paper, Table 5."""
 HUMAN_TIE = 0.5
@@ -190,24 +188,6 @@ def score_subsets(subsets: Mapping[str, SubsetCounts], tie_credit: float = 0.0) 
         rsi_non_discriminable=percent(_macro((part.non_discriminable for part in parts), tie_credit)),
         counts=sum((part.every for part in parts), Counts()),
     )
-
-
-def rsi_interval(
-    verdicts: Iterable[Verdict], tie_credit: float = 0.0, seed: int = 0, draws: int = DRAWS
-) -> tuple[float, float] | None:
-    """Bootstrap interval of RSI in percent, pairs drawn within each subset; None without a scored pair.
-
-    Subsets without a scored pair are left out, as they are from RSI. Chance is 50.
-    """
-    credit = {Winner.FORWARD.value: 100.0, Winner.TIE.value: 100.0 * tie_credit}
-    parts: dict[str, list[Contribution]] = {}
-    for verdict in verdicts:
-        if verdict.winner is not None:
-            winner = str(getattr(verdict.winner, "value", verdict.winner))
-            known = winner in {member.value for member in Winner}
-            earned = credit.get(winner, 0.0) if known else 100.0 * tie_credit
-            parts.setdefault(verdict.subset, []).append((earned, 1.0))
-    return macro_interval(list(parts.values()), seed=seed, draws=draws) if parts else None
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,6 @@ CARD = Card(
     licence="see the dataset page; clips are from SA-V, under its own licence",
     homepage="https://cast-bench.github.io",
     main_metric="accuracy",
-    versions={"cast_bench": "1-A", "cast_bench_open": "1-A"},
     splits={"test": SplitFacts(items=2066, groups=2066, clips=1015, answers_withheld=False)},
     strata_columns=("category",),
     # A guess among six options; a few questions have four or five, which makes it 16.90 on the public 80.
@@ -33,6 +32,8 @@ CARD = Card(
             caveat="second-hand: the paper's own table was not to be had, nor how many people answered what",
         ),
     ),
+    # Of the text in the prompts shipped with the official predictions (160 of 160), `normal_form` of the template.
+    prompt_sha256={"template": "e7e2c9f908d8d2de4a47ff9cb9684022308a0820b81056c48180aace5af49cb0"},
     hub_id="wovenbytoyota-vai/CaST-Bench",
     extractor=EXTRACTOR,
     other_extractors={"cast_bench_open": "a judge"},

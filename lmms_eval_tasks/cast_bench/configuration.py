@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from lmms_eval_tasks.cast_bench.prompt import PROMPT, find_prompt
 from lmms_eval_tasks.utils.boxes import Convention, Frame
 from lmms_eval_tasks.utils.grounding import DEFAULTS, Settings
 from lmms_eval_tasks.utils.problems import InputError, Problems
@@ -13,7 +14,6 @@ from lmms_eval_tasks.utils.prompts import Prompt, choose_prompt, read_prompt
 from lmms_eval_tasks.utils.shown_frames import PixelLimits, shown_frame
 
 BOXES = "LMMS_EVAL_TASKS_BOXES"
-PROMPT = "cast_bench_evidence"
 EXAMPLE = f"{BOXES}=xyxy_resized,min_pixels=3136,max_pixels=602112"
 
 
@@ -75,7 +75,7 @@ def read_configuration(kwargs: Mapping[str, Any] | None, environment: Mapping[st
         coverage_aware=bool(coverage_aware),
     )
     try:
-        prompt = choose_prompt({"prompt": PROMPT, **given})
+        prompt = choose_prompt({"prompt": PROMPT, **given}, find_prompt)
     except InputError as error:
         problems.add("prompt", str(error))
         prompt = read_prompt(PROMPT)

@@ -56,6 +56,7 @@ def process_results(doc: Mapping[str, Any], results: list[Any]) -> dict[str, Any
     asked = doc["asked"] and response != NOT_ASKED
     question = replace(read_question(doc, configuration), asked=asked)
     record = score_question(question, response, configuration.settings, configuration.convention)
+    record = replace(record, fields={**record.fields, "prompt": configuration.prompt.signature})
     items = metric_items(record, doc["option_kinds"])
     predict = response if isinstance(response, str) else ""
     items["submission_rows"] = make_item(

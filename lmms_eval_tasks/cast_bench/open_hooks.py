@@ -15,7 +15,7 @@ from lmms_eval_tasks.hosting import asked_prompt, session
 from lmms_eval_tasks.judges import shared_judge
 from lmms_eval_tasks.utils.choice import NO_CLIP
 from lmms_eval_tasks.utils.groups import rate
-from lmms_eval_tasks.utils.prompts import Prompt, read_prompt
+from lmms_eval_tasks.utils.prompts import read_prompt
 from lmms_eval_tasks.utils.records import NOT_ASKED, Outcome, Record
 
 TASK = "cast_bench_open"
@@ -29,10 +29,7 @@ def doc_to_text(doc: Mapping[str, Any], lmms_eval_specific_kwargs: Mapping[str, 
     Raises:
         SystemExit: where there is no such prompt, or two tasks of the run ask with different ones.
     """
-    prompt = asked_prompt("cast_bench_open", {"prompt": PROMPT, **(lmms_eval_specific_kwargs or {})}, fields=FIELDS)
-    # The host does not hand the configuration to scoring, where the record names the prompt.
-    if session.configurations.setdefault(TASK, prompt) != prompt:
-        raise SystemExit("\nTasks of this run ask for free answers with different prompts: run them one at a time.")
+    prompt = asked_prompt(TASK, {"prompt": PROMPT, **(lmms_eval_specific_kwargs or {})}, fields=FIELDS)
     text = prompt.render(question=doc["question"])
     return text if doc["asked"] else f"{NO_CLIP}\n{text}"
 
@@ -49,8 +46,8 @@ def process_results(doc: Mapping[str, Any], results: list[Any]) -> dict[str, Any
     question = replace(read_open_question(doc), asked=asked)
     judge = shared_judge(OpenEndedScores) if session.judge_needed else session.verdicts
     record = grade(question, response if asked else "", judge)
-    prompt: Prompt = session.configurations.get(TASK) or read_prompt(PROMPT)
-    items = metric_items(replace(record, fields={**record.fields, "prompt": prompt.signature}))
+    prompt = session.prompts.get(TASK) or read_prompt(PROMPT).signature
+    items = metric_items(replace(record, fields={**record.fields, "prompt": prompt}))
     return {**items, "sample_data": 100.0} if doc["sample"] else items
 
 

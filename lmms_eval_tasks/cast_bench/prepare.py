@@ -65,7 +65,7 @@ def prepare(
     digests = {FILE: hashlib.sha256(content).hexdigest()}
     with building(CARD.name) as build:
         origin = Origin(str(source), digests, sample, found.revision, tuple(warnings))
-        build.add_split(SPLIT, rows, _extra(), clips, origin, progress)
+        build.add_split(SPLIT, rows, own_columns(), clips, origin, progress)
     return {SPLIT: build.splits[SPLIT]}
 
 
@@ -112,7 +112,8 @@ def _clip(name: str, folders: tuple[Path, ...]) -> Path | None:
     return next((folder / name for folder in folders if (folder / name).is_file()), None)
 
 
-def _extra() -> dict[str, Any]:
+def own_columns() -> dict[str, Any]:
+    """The benchmark's own columns and their types."""
     import pyarrow as pa
 
     return {

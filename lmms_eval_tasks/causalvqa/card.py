@@ -21,7 +21,6 @@ CARD = Card(
     licence="CC BY-NC 4.0, evaluation only; clips under the Ego-Exo4D licence (croissant.json of the release)",
     homepage="https://github.com/facebookresearch/CausalVQA",
     main_metric="pair_accuracy",
-    versions={"causalvqa_paired": "1-A", "causalvqa_debug_paired": "1-A"},
     splits={
         "test": SplitFacts(
             items=1586,

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lmms_eval_tasks.causalvqa.official import official_choice
+from lmms_eval_tasks.causalvqa.prompt import find_prompt
 from lmms_eval_tasks.causalvqa.submission import make_rows
 from lmms_eval_tasks.hosting import asked_prompt, session, submissions_dir, tell_submission
 from lmms_eval_tasks.utils.choice import metric_items, render_question, score_choice
@@ -20,7 +21,7 @@ def doc_to_visual(doc: Mapping[str, Any]) -> list[str]:
 
 def doc_to_text(doc: Mapping[str, Any], lmms_eval_specific_kwargs: Mapping[str, Any] | None = None) -> str:
     """The prompt: question and lettered options."""
-    return render_question(asked_prompt("causalvqa", lmms_eval_specific_kwargs), doc)
+    return render_question(asked_prompt("causalvqa", lmms_eval_specific_kwargs, find_prompt), doc)
 
 
 def doc_to_target(doc: Mapping[str, Any]) -> str:

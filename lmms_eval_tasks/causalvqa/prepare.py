@@ -16,7 +16,6 @@ from lmms_eval_tasks.utils.release import SAMPLE_MARK, open_release
 
 # The archive's own folder, the folder itself, and where the official repository keeps it.
 ROOTS = ("", "CausalVQA", "data")
-OWN_COLUMNS = {"version": "int64", "type": "string", "difficulty": "string"}
 
 
 def prepare(source: Path, progress: Progress = silent) -> dict[str, SplitManifest]:
@@ -56,7 +55,7 @@ def prepare(source: Path, progress: Progress = silent) -> dict[str, SplitManifes
                 metadata = {files[split]: hashlib.sha256(contents[split]).hexdigest()}
                 warnings = (*other_archive, *oddities[split].warnings())
                 origin = Origin(str(source), {**digests, **metadata}, sample, warnings=warnings)
-                build.add_split(split, rows, OWN_COLUMNS, clips, origin, progress)
+                build.add_split(split, rows, own_columns(), clips, origin, progress)
     return {split: build.splits[split] for split in items}
 
 
@@ -70,3 +69,8 @@ def _archive(source: Path, sample: bool, progress: Progress) -> tuple[dict[str, 
         return {source.name: digest}, ()
     warning = f"{source.name} is not the published archive: Expected SHA-256 {published}, but got {digest}."
     return {source.name: digest}, (warning,)
+
+
+def own_columns() -> dict[str, Any]:
+    """The benchmark's own columns and their types."""
+    return {"version": "int64", "type": "string", "difficulty": "string"}

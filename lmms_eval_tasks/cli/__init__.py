@@ -13,6 +13,7 @@ from lmms_eval_tasks.cli.check import check
 from lmms_eval_tasks.cli.compare import compare
 from lmms_eval_tasks.cli.humans import humans
 from lmms_eval_tasks.cli.prepare import prepare_app, sample
+from lmms_eval_tasks.cli.prompts import prompts_app
 from lmms_eval_tasks.cli.report import report
 from lmms_eval_tasks.cli.rescore import rescore
 from lmms_eval_tasks.cli.show import show
@@ -49,6 +50,7 @@ app.command()(rescore)
 app.command()(rank)
 app.add_typer(label_app, name="label")
 app.command()(show)
+app.add_typer(prompts_app, name="prompts")
 app.command()(submit)
 app.command()(validate)
 app.command("tiny-vlm")(tiny_vlm)

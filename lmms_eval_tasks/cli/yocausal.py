@@ -51,20 +51,24 @@ def label_yocausal(
     out: Annotated[Path, typer.Option(help="Labels file to write.")] = Path("yocausal_labels.jsonl"),
     frames: Annotated[int, typer.Option(help="Frames of each clip that it sees.", min=2, max=64)] = 8,
     limit: Annotated[int | None, typer.Option(help="Only the first clips.", min=1, show_default=False)] = None,
+    prompt: Annotated[
+        str, typer.Option(help="What it is asked with: ours, or official once that is imported.")
+    ] = "yocausal_causality",
 ) -> None:
     """Label clips as causal or not, and say how the labels agree with those there are."""
     from lmms_eval_tasks.judges import open_judge, read_settings
     from lmms_eval_tasks.utils.home import load_table
     from lmms_eval_tasks.utils.problems import InputError
-    from lmms_eval_tasks.yocausal.labelling import Causality, agreement, label_clips, write_labels
+    from lmms_eval_tasks.yocausal.labelling import agreement, label_clips, labelling_prompt, write_labels
     from lmms_eval_tasks.yocausal.table import SPLIT
 
     settings = read_settings(judge)
     if settings is None:
         raise InputError("Expected --judge to name a model, but got none.")
+    asked, reply = labelling_prompt(prompt)
     rows = [dict(row) for row in load_table("yocausal", SPLIT)][:limit]
     with show_progress() as progress:
-        labels = label_clips(rows, open_judge(Causality, settings), frames, progress)
+        labels = label_clips(rows, open_judge(reply, settings), frames, progress, asked)
     write_labels(labels, out)
     found = agreement(rows, labels)
     console = make_console()

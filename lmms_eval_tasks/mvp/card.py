@@ -11,7 +11,6 @@ SUBSETS = (
 )
 # Pairs of the mini split: the only sizes that the four-decimal scores of the official reproducibility.md allow.
 _MINI_PAIRS = (2862, 1000, 4340, 1006)
-_VERSIONS = {f"{name}{suffix}": "1-A" for name in ("mvp_mini", "mvp") for suffix in ("", *(f"_{s}" for s in SUBSETS))}
 
 CARD = Card(
     name="mvp",
@@ -20,7 +19,6 @@ CARD = Card(
     licence="see the dataset page; clips under the licences of their nine sources, which are not redistributed",
     homepage="https://github.com/facebookresearch/minimal_video_pairs",
     main_metric="pair_accuracy",
-    versions=_VERSIONS,
     splits={
         "mini": SplitFacts(
             items=18416,

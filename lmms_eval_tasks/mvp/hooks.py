@@ -4,22 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
-
-from lmms_eval import tasks as host_tasks
-from lmms_eval.utils import load_yaml_config
-from loguru import logger
 
 from lmms_eval_tasks.hosting import asked_prompt, session, submissions_dir, tell_submission
 from lmms_eval_tasks.mvp.card import SUBSETS
 from lmms_eval_tasks.mvp.official import official_choice
-from lmms_eval_tasks.mvp.prompt import official_prompt
+from lmms_eval_tasks.mvp.prompt import find_prompt
 from lmms_eval_tasks.mvp.submission import DATA_NAME, file_name, make_rows
 from lmms_eval_tasks.utils.choice import metric_items, render_question, score_choice
 from lmms_eval_tasks.utils.home import load_table, media_path
-from lmms_eval_tasks.utils.prompts import DEFAULT, Prompt, read_prompt
 from lmms_eval_tasks.utils.submissions import concatenate, write_rows
 
 
@@ -41,18 +35,7 @@ def doc_to_visual(doc: Mapping[str, Any]) -> list[str]:
 
 def doc_to_text(doc: Mapping[str, Any], lmms_eval_specific_kwargs: Mapping[str, Any] | None = None) -> str:
     """The prompt: question and lettered options."""
-    return render_question(asked_prompt("mvp", lmms_eval_specific_kwargs, installed_official_prompt), doc)
-
-
-@cache
-def installed_official_prompt() -> Prompt:
-    """The official prompt from lmms-eval's own `mvp` template; ours, with a warning, where that has it no more."""
-    template = Path(host_tasks.__file__).parent / "mvp" / "_default_template_yaml"
-    try:
-        return official_prompt(load_yaml_config(str(template), mode="simple"))
-    except (OSError, LookupError, TypeError) as error:
-        logger.warning(f"MVP's official prompt is not in this lmms-eval ({error}); asking with {DEFAULT} instead.")
-        return read_prompt(DEFAULT)
+    return render_question(asked_prompt("mvp", lmms_eval_specific_kwargs, find_prompt), doc)
 
 
 def doc_to_target(doc: Mapping[str, Any]) -> str:

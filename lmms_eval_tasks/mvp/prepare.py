@@ -20,7 +20,6 @@ from lmms_eval_tasks.utils.release import SAMPLE_MARK, LinkedClip, is_safe
 from lmms_eval_tasks.utils.wording import first_names, quote
 
 COLUMNS = ("video_id", "video_path", "question", "answer", "candidates")
-OWN_COLUMNS = {"subset": "string", "source": "string"}
 UNKNOWN = "unknown"
 """Source of a row that names none."""
 LETTERS = ("A", "B")
@@ -69,7 +68,7 @@ def prepare(
     sample = (Path(source) / SAMPLE_MARK).is_file()
     origin = Origin(source, digests, sample, revision, oddities.warnings())
     with building(CARD.name) as build:
-        build.add_split(split, rows, OWN_COLUMNS, clips, origin, progress)
+        build.add_split(split, rows, own_columns(), clips, origin, progress)
     return {split: build.splits[split]}
 
 
@@ -232,3 +231,8 @@ def _plain(options: Sequence[str]) -> list[str]:
 
 def _is_text(value: object) -> bool:
     return isinstance(value, str) and bool(value.strip())
+
+
+def own_columns() -> dict[str, Any]:
+    """The benchmark's own columns and their types."""
+    return {"subset": "string", "source": "string"}

@@ -16,8 +16,7 @@ from lmms_eval_tasks.sample.scenes import Scene
 from lmms_eval_tasks.sample.video import write_clip
 from lmms_eval_tasks.utils.problems import InputError
 from lmms_eval_tasks.utils.progress import Progress, silent
-
-MARK = "SAMPLE.json"
+from lmms_eval_tasks.utils.release import SAMPLE_MARK
 
 _README = """# Sample data, not a benchmark
 
@@ -122,7 +121,7 @@ def build_sample(out: Path, seed: int = 0, progress: Progress | None = None, siz
 
 
 def _refuse_foreign(out: Path) -> None:
-    if not out.exists() or (out.is_dir() and ((out / MARK).is_file() or not any(out.iterdir()))):
+    if not out.exists() or (out.is_dir() and ((out / SAMPLE_MARK).is_file() or not any(out.iterdir()))):
         return
     raise InputError(
         f"Expected {out} to be a new or empty folder or an older sample, but it holds something else, which stays "
@@ -157,7 +156,7 @@ def _write(paths: SamplePaths, seed: int, sizes: Sizes, progress: Progress) -> N
         progress("filming clips and their reversals", done, len(pairs))
     mark = json.dumps({"sample": True, "seed": seed, "version": lmms_eval_tasks.__version__}) + "\n"
     for folder in (paths.root, paths.causalvqa, paths.mvp_snapshot, paths.cast_bench, paths.yocausal):
-        (folder / MARK).write_text(mark, encoding="utf-8")
+        (folder / SAMPLE_MARK).write_text(mark, encoding="utf-8")
     readme = _README.format(seed=seed, version=lmms_eval_tasks.__version__)
     (paths.root / "README.md").write_text(readme, encoding="utf-8")
     write_archive(paths.causalvqa, paths.causalvqa_archive)

@@ -17,7 +17,6 @@ CARD = Card(
     licence="see the dataset page; clips under the licences of their four sources",
     homepage="https://github.com/youzhe0305/YoCausal",
     main_metric="rsi",
-    versions={"yocausal": "1-A", "yocausal_vlm": "1-A"},
     splits={
         "test": SplitFacts(
             items=1232,
@@ -39,6 +38,8 @@ CARD = Card(
         ),
         Human(metric="cci", split="test", percent=8.67, source="paper, Table 5", caveat="percentage points"),
     ),
+    # No source tells the official text's digest.
+    prompt_sha256={"labelling prompt": ""},
     hub_id="YouZhe/YoCausal-dataset",
     extractor=denoising.EXTRACTOR,
     other_extractors={"yocausal_vlm": answers.EXTRACTOR},

@@ -17,10 +17,10 @@ from lmms_eval_tasks.utils.home import clip_path
 from lmms_eval_tasks.utils.judge import Case, Judge
 from lmms_eval_tasks.utils.problems import InputError
 from lmms_eval_tasks.utils.progress import Progress, silent
-from lmms_eval_tasks.utils.prompts import read_prompt
+from lmms_eval_tasks.utils.prompts import Prompt, read_prompt
 from lmms_eval_tasks.utils.submissions import replace_text
+from lmms_eval_tasks.yocausal.prompt import PROMPT_ID, find_prompt
 
-PROMPT_ID = "yocausal_causality"
 FRAMES = 8
 LONGEST_SIDE = 512
 
@@ -33,6 +33,41 @@ class Causality(BaseModel):
     reasoning: str
     verdict: bool
     confidence: Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
+
+
+class OfficialCausality(BaseModel):
+    """A judge's reply to the official prompt: of its keys, the one that the official code reads."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    video_has_general_causality: bool
+
+    @property
+    def verdict(self) -> bool:
+        """Whether the clip is causal."""
+        return self.video_has_general_causality
+
+    @property
+    def reasoning(self) -> None:
+        """Not read."""
+
+    @property
+    def confidence(self) -> None:
+        """Not asked for."""
+
+
+def labelling_prompt(name: str) -> tuple[Prompt, type[Causality] | type[OfficialCausality]]:
+    """The prompt that a judge is asked with, and what its reply must be.
+
+    Args:
+        name: ``yocausal_causality``, or one that was imported.
+
+    Raises:
+        InputError: where there is no such prompt.
+    """
+    if name == PROMPT_ID:
+        return read_prompt(name), Causality
+    return find_prompt(name), OfficialCausality
 
 
 @dataclass(frozen=True)
@@ -61,21 +96,27 @@ class Label:
 
 
 def label_clips(
-    rows: Sequence[Mapping[str, Any]], judge: Judge[Causality], frames: int = FRAMES, progress: Progress = silent
+    rows: Sequence[Mapping[str, Any]],
+    judge: Judge[Any],
+    frames: int = FRAMES,
+    progress: Progress = silent,
+    prompt: Prompt | None = None,
 ) -> list[Label]:
     """Ask a judge about the forward clip of every row.
 
     Args:
         rows: Rows of the prepared table; those without their clips are not asked about.
-        judge: The judge.
+        judge: The judge; its replies are as `labelling_prompt` says.
         frames: How many frames it sees, evenly spread.
         progress: Told after each clip.
+        prompt: What it is asked with; ours by default.
 
     Returns:
         One label per row, in their order.
     """
+    asked = prompt or read_prompt(PROMPT_ID)
     shown = [row for row in rows if row["clip_present"]]
-    cases: list[Case | Callable[[], Case]] = [partial(make_case, row, frames) for row in shown]
+    cases: list[Case | Callable[[], Case]] = [partial(make_case, row, frames, asked) for row in shown]
     found = dict(zip((row["item_id"] for row in shown), judge.judge_all(cases, progress), strict=True))
     labels = []
     for row in rows:
@@ -89,13 +130,13 @@ def label_clips(
                 confidence=reply.confidence if reply else None,
                 reasoning=reply.reasoning if reply else None,
                 model=verdict.model if verdict else judge.sampling.model,
-                prompt=verdict.prompt if verdict else read_prompt(PROMPT_ID).signature,
+                prompt=verdict.prompt if verdict else asked.signature,
             )
         )
     return labels
 
 
-def make_case(row: Mapping[str, Any], frames: int = FRAMES) -> Case:
+def make_case(row: Mapping[str, Any], frames: int, prompt: Prompt) -> Case:
     """The case about one clip.
 
     Raises:
@@ -111,7 +152,6 @@ def make_case(row: Mapping[str, Any], frames: int = FRAMES) -> Case:
             f"{row['item_id']} cannot be labelled: {path} cannot be decoded. Replies about other clips are kept.\n"
             "Remedy: get the clip anew, prepare again, and label again."
         ) from error
-    prompt = read_prompt(PROMPT_ID)
     caption = json.dumps(row["caption"] or "none", ensure_ascii=False)
     text = prompt.render(frames=str(len(images)), seconds=f"{seconds:.1f}", caption=caption)
     return Case(text, prompt, images)

@@ -10,13 +10,11 @@ from lmms_eval_tasks.utils.building import Origin, building
 from lmms_eval_tasks.utils.manifest import SplitManifest, file_sha256
 from lmms_eval_tasks.utils.problems import InputError, Oddities, Problems
 from lmms_eval_tasks.utils.progress import Progress, silent
-from lmms_eval_tasks.utils.release import Clip, LinkedClip, open_release
+from lmms_eval_tasks.utils.release import SAMPLE_MARK, Clip, LinkedClip, open_release
 from lmms_eval_tasks.yocausal.card import CARD, SUBSETS
 from lmms_eval_tasks.yocausal.own_videos import read_videos
 from lmms_eval_tasks.yocausal.released import metadata_name, read_pairs
-from lmms_eval_tasks.yocausal.table import SPLIT, PairRow, columns, table_rows, uncaptioned, with_labels
-
-SAMPLE_MARK = "SAMPLE.json"
+from lmms_eval_tasks.yocausal.table import SPLIT, PairRow, own_columns, table_rows, uncaptioned, with_labels
 
 
 def prepare(
@@ -95,7 +93,7 @@ def _build(
     rows = table_rows(pairs, seconds, progress)
     with building(CARD.name) as build:
         whole = Origin(origin.source, digests, origin.sample, origin.revision, warnings)
-        build.add_split(SPLIT, rows, columns(), clips, whole, progress)
+        build.add_split(SPLIT, rows, own_columns(), clips, whole, progress)
     return {SPLIT: build.splits[SPLIT]}
 
 

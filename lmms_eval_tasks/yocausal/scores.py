@@ -10,18 +10,19 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from lmms_eval_tasks.utils.bootstrap import Contribution, Strata, intervals, macro_difference
-from lmms_eval_tasks.utils.columns import PAIR_COLUMNS, Column, Estimate, Records, by_group, estimate
+from lmms_eval_tasks.utils.bootstrap import Contribution
+from lmms_eval_tasks.utils.columns import PAIR_COLUMNS, Column, Estimate, Records, by_group, estimate, estimate_text
 from lmms_eval_tasks.utils.records import Record
 from lmms_eval_tasks.utils.rsi import (
+    HUMAN_CCI,
     Counts,
     RsiScores,
     Verdict,
     count_subsets,
     count_verdicts,
-    rsi_interval,
     score_subsets,
 )
+from lmms_eval_tasks.utils.rsi_intervals import cci_interval, rsi_interval
 from lmms_eval_tasks.utils.standing import Measure, pair_measures, published_models
 from lmms_eval_tasks.yocausal.card import CARD
 
@@ -121,11 +122,13 @@ def columns(task: str) -> tuple[Column, ...]:
         shown = tuple(column for column in PAIR_COLUMNS if column.heading != "official")
         return (*shown[:2], Column("human protocol", _human_cell), *shown[2:])
     return (
-        Column("RSI", _rsi_cell),
+        Column("RSI", lambda parts: estimate_text(_rsi_estimate(parts), stacked=True)),
         Column("vs 50", _against_chance),
+        Column("CCI", lambda parts: estimate_text(cci_estimate(parts), stacked=True)),
+        Column("% of human", lambda parts: estimate_text(_normalised_estimate(parts), stacked=True)),
         *(
             Column(heading, _score_cell(name))
-            for heading, name in {"CCI": "cci", "Dc": "rsi_causal", "Dnc": "rsi_non_causal"}.items()
+            for heading, name in {"Dc": "rsi_causal", "Dnc": "rsi_non_causal"}.items()
         ),
         Column("ties", lambda parts: _number(tie_rate(_items(parts)))),
         Column("non-finite", lambda parts: _number(non_finite_rate(_items(parts)))),
@@ -185,18 +188,18 @@ def cci_estimate(parts: Sequence[Records]) -> Estimate | None:
         Percentage points; None where either half has no scored pair.
     """
     items = _items(parts)
-    score = cci(items)
-    halves: defaultdict[tuple[bool, str], list[Contribution]] = defaultdict(list)
-    for item in items:
-        if item["winner"] is not None and isinstance(item["causal"], bool):
-            halves[not item["causal"], item["subset"]].append((100.0 * (item["winner"] == "forward"), 1.0))
-    if score is None:
+    score, interval = cci(items), cci_interval(verdicts(items))
+    groups = sum(item["winner"] is not None and isinstance(item["causal"], bool) for item in items)
+    return None if score is None or interval is None else Estimate(score, *interval, groups)
+
+
+def _normalised_estimate(parts: Sequence[Records]) -> Estimate | None:
+    """CCI as a percent of people's, which is taken as known."""
+    found = cci_estimate(parts)
+    if found is None:
         return None
-    names = sorted(halves)
-    first = [place for place, (other, _) in enumerate(names) if not other]
-    second = [place for place, (other, _) in enumerate(names) if other]
-    low, high = intervals(Strata.of([halves[name] for name in names]), macro_difference(first, second))
-    return Estimate(score, float(low), float(high), sum(map(len, halves.values())))
+    value, low, high = (100.0 * end / HUMAN_CCI for end in (found.value, found.low, found.high))
+    return Estimate(value, low, high, found.groups)
 
 
 def _human_estimate(parts: Sequence[Records]) -> Estimate | None:
@@ -228,12 +231,6 @@ def _number(score: float | None) -> str:
 
 def _score_cell(name: str) -> Any:
     return lambda parts: _number(getattr(scores(_items(parts)), name))
-
-
-def _rsi_cell(parts: Sequence[Records]) -> str:
-    items = _items(parts)
-    score, interval = rsi(items), rsi_interval(verdicts(items))
-    return "N/A" if score is None or interval is None else f"{score:.1f} [{interval[0]:.1f}, {interval[1]:.1f}]"
 
 
 def _against_chance(parts: Sequence[Records]) -> str:

@@ -52,7 +52,7 @@ class PairRow:
     path: Path | None
 
 
-def columns() -> dict[str, Any]:
+def own_columns() -> dict[str, Any]:
     """The benchmark's own columns and their types."""
     import pyarrow as pa
 

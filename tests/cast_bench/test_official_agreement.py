@@ -2,41 +2,26 @@
 
 from __future__ import annotations
 
-import importlib.util
-import json
-import os
-import sys
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 from cast_bench import answer_with_truth
+from oracles import measurement, oracle_path, read_oracle
 
 from lmms_eval_tasks.cast_bench.metrics import official_overall, official_per_question, score_questions
 from lmms_eval_tasks.utils.boxes import Convention
 from lmms_eval_tasks.utils.grounding import Settings
 from lmms_eval_tasks.utils.records import Record
 
-if "ORACLES" not in os.environ:
-    pytest.skip(
-        "ORACLES is not set: the official evaluator's outputs are not in the repository", allow_module_level=True
-    )
-
-ORACLE = Path(os.environ["ORACLES"]) / "cast_bench"
-EXPECTED = json.loads((ORACLE / "expected.json").read_text("utf-8"))
+ORACLE = oracle_path("cast_bench")
+EXPECTED = read_oracle("cast_bench", "expected.json")
 Cases = list[tuple[dict[str, Any], str]]
 
 
 @pytest.fixture(scope="module")
 def plain() -> ModuleType:
-    path = Path(__file__).parents[2] / "benchmarks" / "cast_bench_scoring.py"
-    spec = importlib.util.spec_from_file_location("cast_bench_scoring", path)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    return measurement("cast_bench_scoring")
 
 
 @pytest.fixture(scope="module")

@@ -134,8 +134,10 @@ def test_a_prompt_with_options_is_refused(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_two_prompts_in_one_run_are_refused(tmp_path: Path) -> None:
     (doc,) = docs(tmp_path, ROW)
-    session.configurations[open_hooks.TASK] = read_prompt("mcq_letter")
-    with pytest.raises(SystemExit, match="with different prompts: run them one at a time"):
+    session.prompts[open_hooks.TASK] = read_prompt("mcq_letter").signature
+    with pytest.raises(
+        SystemExit, match=r"ask cast_bench_open with different prompts, mcq_letter:\w+ and cast_bench_op"
+    ):
         open_hooks.doc_to_text(doc)
 
 

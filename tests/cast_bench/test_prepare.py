@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ import pytest
 from cast_bench import EVIDENCE, ROW, row, write_release
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles import oracle_path
 from raw_releases import contents
 from releases import write_clip
 
@@ -259,9 +259,8 @@ def test_types_map_to_the_four_categories() -> None:
     assert set(question_types().values()) == set(CATEGORIES)
 
 
-@pytest.mark.skipif("ORACLES" not in os.environ, reason="ORACLES is not set")
 def test_the_public_questions(tmp_path: Path) -> None:
-    source = Path(os.environ["ORACLES"]) / "cast_bench" / "castbench_hf.jsonl"
+    source = oracle_path("cast_bench", "castbench_hf.jsonl")
     prepared = prepare(str(source))["test"]
     assert (prepared.rows, prepared.clips) == (80, 56)
     assert [warning for warning in prepared.warnings if warning.startswith("Questions")] == []

@@ -1,11 +1,9 @@
-import json
-import os
 import time
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles import read_oracle
 
 from lmms_eval_tasks.causalvqa.official import official_choice
 
@@ -43,10 +41,7 @@ def test_follows_the_official_rules(text: str, choice: str) -> None:
 
 
 def test_equals_the_official_outputs() -> None:
-    if not os.environ.get("ORACLES"):
-        pytest.skip("ORACLES names no folder with answer_extraction.json")
-    oracle = json.loads((Path(os.environ["ORACLES"]) / "answer_extraction.json").read_text(encoding="utf-8"))
-    for item in oracle["items"]:
+    for item in read_oracle("answer_extraction.json")["items"]:
         choice = official_choice(item["text"])
         assert choice == item["causalvqa_official_extract"], item["id"]
         scored = [letter for letter in "ABCDE" if official_choice(letter) == choice]

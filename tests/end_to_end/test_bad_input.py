@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from host_run import HostRun, SampleWorld, environment, free_port, run_host
 
+from lmms_eval_tasks.utils.prompts import prompt_ids
+
 pytestmark = pytest.mark.host
 
 
@@ -113,12 +115,12 @@ def test_a_prompt_that_is_not_there_ends_the_run(chosen: str, sample_world: Samp
         "--model", "constant_answer", "--tasks", "causalvqa_debug_paired", home=sample_world.home, out=tmp_path,
         env={"LMMS_EVAL_TASKS_PROMPT": chosen},
     )  # fmt: skip
-    assert message(run, "Expected LMMS_EVAL_TASKS_PROMPT to be").endswith(
-        {
-            "oficial": "but got 'oficial'.",
-            "official": "the official prompt of one of the tasks is not on this machine. Run that task by itself "
-            "without it.",
-        }[chosen]
+    known = ", ".join(prompt_ids())
+    assert message(run, "Expected a prompt id") == f"Expected a prompt id, one of {known}, but got {chosen!r}." + (
+        " CausalVQA's official prompt is not on this machine. Run `lmms-eval-tasks prompts import causalvqa --from "
+        "CHECKOUT` with a checkout of https://github.com/facebookresearch/CausalVQA, or run without it."
+        if chosen == "official"
+        else ""
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 import yaml
 from cast_bench import answer_with_truth
 from host_run import HostRun, run_host
+from oracles import oracle_path, read_oracle
 
 import lmms_eval_tasks
 from lmms_eval_tasks.cast_bench.metrics import official_per_question
@@ -19,13 +19,8 @@ from lmms_eval_tasks.utils.runs import read_run
 
 pytestmark = pytest.mark.host
 
-if "ORACLES" not in os.environ:
-    pytest.skip(
-        "ORACLES is not set: the public questions and predictions are not in the repository", allow_module_level=True
-    )
-
-ORACLE = Path(os.environ["ORACLES"]) / "cast_bench"
-EXPECTED = json.loads((ORACLE / "expected.json").read_text("utf-8"))
+ORACLE = oracle_path("cast_bench")
+EXPECTED = read_oracle("cast_bench", "expected.json")
 QUESTIONS = [json.loads(line) for line in (ORACLE / "castbench_hf.jsonl").read_text("utf-8").splitlines()]
 TEMPLATE = Path(lmms_eval_tasks.__file__).parent / "cast_bench" / "_evidence_template_yaml"
 METRICS = "submissions/cast_bench_metrics.json"

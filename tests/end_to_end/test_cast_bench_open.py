@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cast_bench import row, write_release
-from host_run import HostRun, run_host
-from judge_server import MODEL, Action, Fail, JudgeServer, Say
+from host_run import HostRun, kill_host, run_host, start_host
+from judge_server import MODEL, Action, Fail, Hold, JudgeServer, Say
 
 from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS
 from lmms_eval_tasks.cast_bench.prepare import prepare
@@ -42,13 +44,24 @@ def no_other_judge() -> Any:
         yield
 
 
-def prepared(home: Path) -> Path:
+def prepared(home: Path, answers: Mapping[str, str] = ANSWERS) -> Path:
     """A data home with one question per answer, two to a clip."""
-    rows = [row(question=f"Why {name}?", video=f"sav_{number // 2:06}.mp4") for number, name in enumerate(ANSWERS)]
+    rows = [row(question=f"Why {name}?", video=f"sav_{number // 2:06}.mp4") for number, name in enumerate(answers)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LMMS_EVAL_TASKS_HOME", str(home))
         prepare(str(write_release(home.parent / "release", rows)))
     return home
+
+
+def responses(folder: Path, answers: Mapping[str, str]) -> Path:
+    """What a model said to each question, as `replay` reads it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = [
+        json.dumps({"id": f"sav_{number // 2:06}_{number % 2 + 1}", "response": said}) + "\n"
+        for number, said in enumerate(answers.values())
+    ]
+    (folder / "responses.jsonl").write_text("".join(lines), encoding="utf-8")
+    return folder / "responses.jsonl"
 
 
 def name_in(prompt: str) -> str:
@@ -84,11 +97,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def unjudged(home: Path, tmp_path_factory: pytest.TempPathFactory) -> HostRun:
     """The responses of a model, logged by a run without a judge."""
     out = tmp_path_factory.mktemp("unjudged")
-    table = [f"sav_{number // 2:06}_{number % 2 + 1}" for number in range(len(ANSWERS))]
-    lines = [{"id": item_id, "response": said} for item_id, said in zip(table, ANSWERS.values(), strict=True)]
-    path = out / "responses.jsonl"
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    return run_open(path, home, out / "run", {"LMMS_EVAL_TASKS_JUDGE": "none"})
+    return run_open(responses(out, ANSWERS), home, out / "run", {"LMMS_EVAL_TASKS_JUDGE": "none"})
 
 
 def check_scores(run: HostRun) -> None:
@@ -170,6 +179,47 @@ def test_two_ranks_are_judged_as_one(unjudged: HostRun, tmp_path: Path) -> None:
         two = run_open(unjudged.out, prepared(tmp_path / "data" / "home"), tmp_path / "out", judged_by(server), 2)
         check_scores(two)
         assert server.asked.total() == 8
+
+
+MANY = {f"item {number:02}": f"Answer: Reason {number:02}." for number in range(16)}
+BEFORE = 6
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_a_run_killed_half_way_and_resumed_pays_for_no_reply_twice(ranks: int, tmp_path: Path) -> None:
+    home = prepared(tmp_path / "data" / "home", MANY)
+    said = responses(tmp_path, MANY)
+    answered: set[str] = set()
+
+    def answer(prompt: str, before: int) -> Action:
+        return Say(json.dumps({"explanation": "Agreed.", **dict.fromkeys(DIMENSIONS, 5)}))
+
+    def answer_some(prompt: str, before: int) -> Action:
+        if len(answered) == BEFORE:
+            return Hold()
+        answered.add(prompt)
+        return answer(prompt, before)
+
+    arguments = ["--model", "replay", "--model_args", f"predictions={said}", "--tasks", TASK]
+    with JudgeServer(answer_some) as server:
+        run = start_host(*arguments, home=home, out=tmp_path / "killed", env=judged_by(server), ranks=ranks)
+        try:
+            # The rest waits for the server, which holds on; what arrived is kept by then.
+            server.wait_until(lambda: server.paid.total() == BEFORE and server.asked.total() > BEFORE, timeout=300)
+            deadline = time.monotonic() + 60
+            while len(list((home / "judge_cache").rglob("*.json"))) < BEFORE:
+                assert run.poll() is None and time.monotonic() < deadline
+                time.sleep(0.05)
+        finally:
+            kill_host(run)
+        assert run.returncode < 0 and not list((tmp_path / "killed").rglob("*_results.json"))
+        assert server.paid.total() == BEFORE
+        server.script = answer
+        resumed = run_open(said, home, tmp_path / "resumed", judged_by(server), ranks)
+        scores = resumed.scores(TASK)
+        assert (scores["n_scored"], scores["n_unscored"], scores["judge_score"]) == (len(MANY), 0, 5)
+        assert len(server.paid) == len(MANY) and set(server.paid.values()) == {1}
+        assert {server.asked[prompt] for prompt in answered} == {1}
 
 
 def test_without_a_word_on_the_judge_no_model_is_loaded(unjudged: HostRun, home: Path, tmp_path: Path) -> None:

@@ -1,11 +1,9 @@
-import json
-import os
 import time
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles import read_oracle
 
 from lmms_eval_tasks.mvp.official import official_choice
 
@@ -36,10 +34,7 @@ def test_follows_the_official_rules(text: str, choice: int | None) -> None:
 
 
 def test_equals_the_official_outputs() -> None:
-    if not os.environ.get("ORACLES"):
-        pytest.skip("ORACLES names no folder with answer_extraction.json")
-    oracle = json.loads((Path(os.environ["ORACLES"]) / "answer_extraction.json").read_text(encoding="utf-8"))
-    for item in oracle["items"]:
+    for item in read_oracle("answer_extraction.json")["items"]:
         choice = official_choice(item["text"])
         assert (False if choice is None else str(choice)) == item["mvp_official_extract_pred"], item["id"]
         assert (None if choice is None else "AB"[choice]) == item["mvp_official_letter"], item["id"]

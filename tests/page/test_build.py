@@ -27,6 +27,7 @@ from lmms_eval_tasks.utils.card import benchmarks
 from lmms_eval_tasks.utils.denoising import DenoisingResponse, Directed, WindowRecord
 from lmms_eval_tasks.utils.panels import OUTCOMES
 from lmms_eval_tasks.utils.problems import InputError
+from lmms_eval_tasks.utils.prompts import read_prompt
 from lmms_eval_tasks.utils.records import NOT_ASKED
 from lmms_eval_tasks.utils.runs import read_run
 from lmms_eval_tasks.utils.views import Pages
@@ -78,7 +79,8 @@ def test_a_signature_says_what_scores_stand_on(sample_runs: tuple[Path, Path]) -
     page = build_page([run], "cast_bench")
     (signature,) = re.findall(r'<ul class="signatures">\s*<li>.*?</span> (.*?)</li>', page)
     assert signature == (
-        "version 1-A; SAMPLE DATA; --limit 3; 12 items in 10 groups; boxes xyxy_px; "
+        "version 1-A; SAMPLE DATA; --limit 3; 12 items in 10 groups; "
+        f"prompt {read_prompt('cast_bench_evidence').signature}; boxes xyxy_px; "
         "95% intervals over groups, 10,000 draws, seed 0"
     )
 

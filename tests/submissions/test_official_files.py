@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
+from oracles import oracle_path
 
 from lmms_eval_tasks.cast_bench.prepare import prepare
 from lmms_eval_tasks.submit import validate
 
-if "ORACLES" not in os.environ:
-    pytest.skip("ORACLES is not set: the public predictions are not in the repository", allow_module_level=True)
-
-ORACLE = Path(os.environ["ORACLES"]) / "cast_bench"
+ORACLE = oracle_path("cast_bench")
 
 
 def test_public_predictions_and_metrics_are_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

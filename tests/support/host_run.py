@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 LMMS_EVAL = Path(sysconfig.get_path("scripts")) / "lmms-eval"
 
 
@@ -80,22 +82,22 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def run_host(
+def start_host(
     *arguments: str,
     home: Path,
     out: Path,
     ranks: int = 1,
     env: dict[str, str] | None = None,
     log_samples: bool = True,
-) -> HostRun:
-    """Run lmms-eval in an empty folder, as `lmms-eval …` or, on several ranks, as `torchrun … -m lmms_eval …`."""
+) -> subprocess.Popen[str]:
+    """Start lmms-eval in an empty folder, as `lmms-eval …` or, on several ranks, as `torchrun … -m lmms_eval …`."""
     out.mkdir(parents=True, exist_ok=True)
     command = [str(LMMS_EVAL)]
     if ranks > 1:
         launcher = ["-m", "torch.distributed.run", f"--nproc_per_node={ranks}", f"--master_port={free_port()}"]
         command = [sys.executable, *launcher, "-m", "lmms_eval"]
     logged = ["--log_samples"] if log_samples else []
-    finished = subprocess.run(
+    return subprocess.Popen(
         [*command, *arguments, "--output_path", str(out), *logged],
         cwd=out,
         env=environment(home, env),
@@ -103,6 +105,25 @@ def run_host(
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
-        timeout=900,
     )
-    return HostRun(finished.returncode, finished.stdout, out)
+
+
+def kill_host(run: subprocess.Popen[str]) -> None:
+    """End a run and all of its ranks, which the launcher puts into groups of their own, by SIGKILL."""
+    if run.poll() is None:
+        launcher = psutil.Process(run.pid)
+        launcher.suspend()  # or it would start anew, or tell, what is killed before it
+        for process in [*launcher.children(recursive=True), launcher]:
+            process.kill()
+    run.communicate(timeout=60)
+
+
+def run_host(*arguments: str, home: Path, out: Path, **options: Any) -> HostRun:
+    """Run lmms-eval to its end; options as for `start_host`."""
+    run = start_host(*arguments, home=home, out=out, **options)
+    try:
+        output, _ = run.communicate(timeout=900)
+    except BaseException:
+        kill_host(run)
+        raise
+    return HostRun(run.returncode, output, out)

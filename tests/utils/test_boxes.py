@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import ast
-import json
 import math
-import os
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles import unit_oracles
 
 from lmms_eval_tasks.utils.boxes import Convention, box_area, box_iou, has_area, is_finite, official_box, to_pixels
 
@@ -22,10 +20,7 @@ FRAME = np.array([1920.0, 1080.0])
 
 
 def test_boxes_as_the_official_code() -> None:
-    if "ORACLES" not in os.environ:
-        pytest.skip("ORACLES is not set: the official evaluator's unit cases are not in the repository")
-    oracle = Path(os.environ["ORACLES"]) / "cast_bench" / "expected.json"
-    for text, expected in json.loads(oracle.read_text("utf-8"))["unit_oracles"]["parse_box"].items():
+    for text, expected in unit_oracles()["parse_box"].items():
         value = [1, 2, math.nan, 4] if "nan" in text else ast.literal_eval(text)
         box = official_box(value)
         assert (None if box is None else ["nan" if math.isnan(x) else x for x in box]) == expected, text

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import os
-import sys
 import time
 from pathlib import Path
 from types import ModuleType
@@ -14,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles import measurement, unit_oracles
 
 from lmms_eval_tasks.utils.evidence import (
     Diagnosis,
@@ -90,25 +88,11 @@ def check(text: str) -> tuple[Prediction, Diagnosis]:
 
 @pytest.fixture(scope="module")
 def plain() -> ModuleType:
-    path = Path(__file__).parents[2] / "benchmarks" / "cast_bench_scoring.py"
-    spec = importlib.util.spec_from_file_location("cast_bench_scoring", path)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    return measurement("cast_bench_scoring")
 
 
-@pytest.fixture(scope="module")
-def unit_oracles() -> dict[str, Any]:
-    if "ORACLES" not in os.environ:
-        pytest.skip("ORACLES is not set: the official evaluator's unit cases are not in the repository")
-    oracle = Path(os.environ["ORACLES"]) / "cast_bench" / "expected.json"
-    return dict(json.loads(oracle.read_text("utf-8"))["unit_oracles"])
-
-
-def test_responses_as_the_official_code(unit_oracles: dict[str, Any]) -> None:
-    for name, case in unit_oracles["extract+normalize"].items():
+def test_responses_as_the_official_code() -> None:
+    for name, case in unit_oracles()["extract+normalize"].items():
         official, _ = check(case["text"])
         expected = case["official"]
         assert official.answer == expected["answer_choice"], name

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import sys
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -13,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles import measurement
 
 from lmms_eval_tasks.utils.boxes import Box, Convention
 from lmms_eval_tasks.utils.evidence import Evidence, Instance, read_official, read_truth
@@ -37,13 +35,7 @@ def grounding(predicted: list[Instance], true: list[Instance], **options: Any) -
 
 @pytest.fixture(scope="module")
 def plain() -> ModuleType:
-    path = Path(__file__).parents[2] / "benchmarks" / "cast_bench_scoring.py"
-    spec = importlib.util.spec_from_file_location("cast_bench_scoring", path)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    return measurement("cast_bench_scoring")
 
 
 # Known values: "demos" of the official oracle, rebuilt from their descriptions.

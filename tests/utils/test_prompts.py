@@ -1,15 +1,17 @@
 import hashlib
+from pathlib import Path
 
 import pytest
 
 from lmms_eval_tasks.mvp.card import CARD
-from lmms_eval_tasks.mvp.hooks import doc_to_text, installed_official_prompt
-from lmms_eval_tasks.mvp.prompt import official_prompt
+from lmms_eval_tasks.mvp.hooks import doc_to_text
+from lmms_eval_tasks.mvp.prompt import installed_official_prompt, official_prompt
+from lmms_eval_tasks.utils.card import benchmarks
+from lmms_eval_tasks.utils.official_prompts import check_choice
 from lmms_eval_tasks.utils.problems import InputError
 from lmms_eval_tasks.utils.prompts import (
     CHOICE,
     Prompt,
-    check_choice,
     choose_prompt,
     prompt_ids,
     read_prompt,
@@ -48,33 +50,46 @@ def test_the_signature_moves_with_the_text() -> None:
 
 
 def test_the_environment_wins_over_the_task(monkeypatch: pytest.MonkeyPatch) -> None:
-    own = Prompt("official", "theirs")
-    assert choose_prompt({"prompt": "official"}, lambda: own) is own
+    own = Prompt("official", "theirs {question} {options}")
+    assert choose_prompt({"prompt": "official"}, lambda name: own) is own
     monkeypatch.setenv(CHOICE, "mcq_letter")
-    assert choose_prompt({"prompt": "official"}, lambda: own) == read_prompt("mcq_letter")
+    assert choose_prompt({"prompt": "official"}, lambda name: own) == read_prompt("mcq_letter")
 
 
 def test_a_benchmark_without_its_official_prompt_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(CHOICE, "official")
-    with pytest.raises(InputError, match="the official prompt of one of the tasks is not on this machine"):
+    with pytest.raises(InputError, match="one of the tasks has no official prompt"):
         choose_prompt({})
 
 
-def test_a_misspelt_choice_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("benchmark", benchmarks())
+def test_a_misspelt_choice_is_refused(benchmark: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(CHOICE, "oficial")
-    with pytest.raises(InputError, match=r"to be official or one of .*mcq_letter.*, but got 'oficial'"):
-        check_choice()
+    with pytest.raises(InputError, match=r"one of .*mcq_letter.*, but got 'oficial'"):
+        check_choice(benchmark)
 
 
 def test_mvp_asks_with_the_text_that_lmms_eval_carries() -> None:
     prompt = installed_official_prompt()
+    assert prompt.prompt_id == "official"
     closing = prompt.text.split("{options}")[1]
     assert hashlib.sha256(closing.encode()).hexdigest() in CARD.prompt_sha256.values()
     text = doc_to_text({"question": "What?", "options": ["a", "b"], "asked": True}, {"prompt": "official"})
     assert text == f"Question: What?\nOption:\n(A) a\n(B) b{closing}"
 
 
-@pytest.mark.parametrize("template", [{}, {"lmms_eval_specific_kwargs": {"default": {"post_prompt": "Say A or B."}}}])
-def test_another_text_is_not_taken_for_the_official_one(template: dict[str, object]) -> None:
-    with pytest.raises(KeyError):
-        official_prompt(template)
+@pytest.mark.parametrize(
+    "template",
+    [
+        "",
+        "task: mvp",
+        "lmms_eval_specific_kwargs: {default: {post_prompt: Say A or B.}}",
+        "lmms_eval_specific_kwargs: {default: {post_prompt: 5}}",
+        "lmms_eval_specific_kwargs: {default: {post_prompt: !!python/object/apply:os.getcwd []}}",
+    ],
+)
+def test_another_text_is_not_taken_for_the_official_one(template: str, tmp_path: Path) -> None:
+    path = tmp_path / "_default_template_yaml"
+    path.write_text(template, encoding="utf-8")
+    with pytest.raises((LookupError, ValueError)):
+        official_prompt(path)

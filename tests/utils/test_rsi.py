@@ -1,6 +1,5 @@
 import json
 import math
-import os
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles import read_oracle
 
 from lmms_eval_tasks.utils.rsi import (
     HUMAN_TIE,
@@ -23,9 +23,9 @@ from lmms_eval_tasks.utils.rsi import (
     official_per_dataset,
     official_vlm_labels,
     rank_models,
-    rsi_interval,
     score_subsets,
 )
+from lmms_eval_tasks.utils.rsi_intervals import cci_interval, rsi_interval
 
 COUNTS = json.loads((Path(__file__).parent / "yocausal_counts.json").read_text(encoding="utf-8"))
 SUBSETS = ("General", "Physics", "Human", "Animal")
@@ -46,10 +46,7 @@ verdicts = st.lists(
 
 @pytest.fixture(scope="module")
 def oracle() -> dict[str, Any]:
-    if "ORACLES" not in os.environ:
-        pytest.skip("ORACLES is not set")
-    text = (Path(os.environ["ORACLES"]) / "yocausal_metrics.json").read_text(encoding="utf-8")
-    found: dict[str, Any] = json.loads(text)
+    found: dict[str, Any] = read_oracle("yocausal_metrics.json")
     return found
 
 
@@ -235,6 +232,40 @@ def test_interval_holds_the_score_and_excludes_chance_where_it_should() -> None:
     assert interval is not None
     assert 50 < interval[0] < 90 < interval[1] <= 100
     assert interval == rsi_interval(reversed(pairs))
+
+
+def labelled(causal: int, others: int, subsets: tuple[str, ...] = SUBSETS) -> list[Verdict]:
+    """Two hundred pairs per subset and label, of which so many percent are won by forward."""
+    return [
+        Verdict(f"{subset}{half}{index}", subset, "forward" if index % 100 < percent else "backward", half)
+        for subset in subsets
+        for half, percent in ((True, causal), (False, others))
+        for index in range(200)
+    ]
+
+
+def test_the_interval_of_cci_is_that_of_a_difference_of_two_means() -> None:
+    pairs = labelled(70, 60)
+    interval = cci_interval(pairs)
+    assert interval is not None
+    # Eight strata of 200: the variance of either mean of four is a sixteenth of the four binomial variances' sum.
+    error = 100 * ((0.7 * 0.3 + 0.6 * 0.4) / 200 / 4) ** 0.5
+    assert interval == pytest.approx((10 - 1.96 * error, 10 + 1.96 * error), abs=0.2)
+    assert interval == cci_interval(reversed(pairs))
+    unlabelled = [Verdict("x", SUBSETS[0], "forward", label) for label in (None, 1, "true")]
+    assert interval == cci_interval([*pairs, *unlabelled, Verdict("y", SUBSETS[0], None, True)])
+
+
+def test_a_subset_with_one_label_alone_enters_the_other_mean() -> None:
+    pairs = [pair for pair in labelled(80, 50) if pair.subset != SUBSETS[0] or pair.causal]
+    interval, scores = cci_interval(pairs), score_subsets(count_subsets(pairs))
+    assert interval is not None and scores.cci == pytest.approx(30)
+    assert 20 < interval[0] < 30 < interval[1] < 40
+
+
+def test_without_both_labels_cci_has_no_interval() -> None:
+    assert cci_interval([pair for pair in labelled(70, 60) if pair.causal]) is None
+    assert cci_interval([]) is None
 
 
 def test_the_official_scores_of_nothing() -> None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import ast
 import json
-import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles import unit_oracles
 
 from lmms_eval_tasks.utils.timestamps import (
     LAST_SECOND,
@@ -33,26 +32,18 @@ anything = st.recursive(
 times = st.text(ODD_DIGITS, max_size=20) | anything
 
 
-@pytest.fixture(scope="module")
-def unit_oracles() -> dict[str, Any]:
-    if "ORACLES" not in os.environ:
-        pytest.skip("ORACLES is not set: the official evaluator's unit cases are not in the repository")
-    oracle = Path(os.environ["ORACLES"]) / "cast_bench" / "expected.json"
-    return dict(json.loads(oracle.read_text("utf-8"))["unit_oracles"])
+def test_seconds_as_the_official_code() -> None:
+    expected = unit_oracles()["to_seconds"]
+    assert {key: official_seconds(ast.literal_eval(key)) for key in expected} == expected
 
 
-def test_seconds_as_the_official_code(unit_oracles: dict[str, Any]) -> None:
-    cases = {key: ast.literal_eval(key) for key in unit_oracles["to_seconds"]}
-    assert {key: official_seconds(value) for key, value in cases.items()} == unit_oracles["to_seconds"]
-
-
-def test_prediction_keys_as_the_official_code(unit_oracles: dict[str, Any]) -> None:
-    expected = unit_oracles["prediction_time_to_mmss_then_to_seconds"]
+def test_prediction_keys_as_the_official_code() -> None:
+    expected = unit_oracles()["prediction_time_to_mmss_then_to_seconds"]
     assert {key: list(official_key(ast.literal_eval(key))) for key in expected} == expected
 
 
-def test_release_keys_as_the_official_code(unit_oracles: dict[str, Any]) -> None:
-    expected = unit_oracles["normalize_time_key_then_to_seconds (GT keys)"]
+def test_release_keys_as_the_official_code() -> None:
+    expected = unit_oracles()["normalize_time_key_then_to_seconds (GT keys)"]
     assert {key: list(official_truth_keys([ast.literal_eval(key)])[0]) for key in expected} == expected
 
 

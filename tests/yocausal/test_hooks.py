@@ -1,5 +1,7 @@
+import io
 import json
 import math
+import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -8,9 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from loguru import logger
+from rich.console import Console
 
+from lmms_eval_tasks.report import score_tables, stratum_tables
 from lmms_eval_tasks.utils.denoising import DenoisingResponse, Directed, ItemError, WindowRecord
 from lmms_eval_tasks.utils.records import Outcome, Record
+from lmms_eval_tasks.utils.runs import Run
 from lmms_eval_tasks.yocausal import hooks, scores
 from lmms_eval_tasks.yocausal.card import OPTIONS, QUESTION, SUBSETS
 from lmms_eval_tasks.yocausal.submission import as_text, build_result
@@ -204,10 +209,31 @@ def test_a_report_says_where_rsi_lies() -> None:
             records.append(Record.from_json(hooks.process_results(doc(name), [said])["record"]))
         return {column.heading: column.cell([records]) for column in scores.columns("yocausal")}
 
-    assert cells(38, 40)["RSI"].startswith("95.0 [")
+    assert cells(38, 40)["RSI"].startswith("95.0\n[")
     assert [cells(wins, 40)["vs 50"] for wins in (38, 20, 2)] == ["above", "open", "below"]
     assert cells(0, 0)["RSI"] == cells(0, 0)["vs 50"] == cells(0, 0)["unscored"] == "N/A"
     assert cells(38, 40)["CCI"] == "N/A" and cells(38, 40)["pairs"] == "40"
+
+
+def test_a_report_says_how_sure_cci_is_and_fits_a_terminal() -> None:
+    records = []
+    for subset in SUBSETS:
+        for number in range(60):
+            item, causal = f"{subset}_{number}", number % 2 == 0
+            said = answer(item, forward=1.0 if number % (6 if causal else 3) else 3.0)
+            judged = hooks.process_results(doc(item, vlm_causality=causal), [said])["record"]
+            records.append(Record.from_json(judged))
+    run = Run(Path("x"), "a model with a long name, video_diffusion", {"yocausal": tuple(records)}, {}, {}, False)
+    console = Console(width=100, record=True, file=io.StringIO())
+    for table in [*score_tables([run]), *stratum_tables(run, ["subset", "causality"])]:
+        console.print(table)
+    lines = console.export_text().splitlines()
+    assert max(map(len, lines)) <= 100
+    shown = {column.heading: column.cell([records]) for column in scores.columns("yocausal")}
+    cci, low, high = (float(number) for number in re.findall(r"-?[\d.]+", shown["CCI"]))
+    assert low < cci < high and cci == pytest.approx(float(shown["Dc"]) - float(shown["Dnc"]), abs=0.11)
+    human = [float(number) for number in re.findall(r"-?[\d.]+", shown["% of human"])]
+    assert human == pytest.approx([100 * value / 8.67 for value in (cci, low, high)], abs=1)
 
 
 def test_every_released_subset_has_its_metrics() -> None:

@@ -119,6 +119,22 @@ def test_labels_by_a_judge_agree_with_the_releases_and_can_be_used(home: Path, t
     prepare(str(tmp_path / "release"), out)
 
 
+def test_labels_by_an_imported_prompt(home: Path, tmp_path: Path) -> None:
+    text = tmp_path / "checkout" / "VLM_labeling" / "prompt.txt"
+    text.parent.mkdir(parents=True)
+    text.write_text("Say {yes} or {no}.", encoding="utf-8")
+    assert (
+        CliRunner().invoke(app, ["prompts", "import", "yocausal", "--from", str(tmp_path / "checkout")]).exit_code == 0
+    )
+    out = tmp_path / "labels.jsonl"
+    with JudgeServer(lambda *_: Say('{"video_has_general_causality": false, "note": "…"}')) as server:
+        result = label(server.url, out, "--prompt", "official", "--limit", "2")
+    assert result.stdout.startswith("2 clips: 0 causal, 2 not, 0 unlabelled\n"), result.stderr
+    assert {body["messages"][0]["content"][0]["text"] for body in server.bodies} == {"Say {yes} or {no}."}
+    (signature,) = {json.loads(line)["prompt"] for line in out.read_text(encoding="utf-8").splitlines()}
+    assert signature.startswith("official-unverified:")
+
+
 def test_a_judge_has_to_be_named(home: Path, tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["label", "yocausal", "--judge", "none"])
     assert (result.exit_code, result.stderr) == (1, "Expected --judge to name a model, but got none.\n")

@@ -1,5 +1,4 @@
 import json
-import os
 import string
 import time
 from collections.abc import Callable
@@ -9,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from oracles import read_oracle
 
 from lmms_eval_tasks.utils.answers import read_choice
 from lmms_eval_tasks.utils.answers.letters import statements
@@ -93,9 +93,7 @@ def test_cases_are_complete() -> None:
     ("label", "context"), [("human_causalvqa", "causalvqa_options"), ("human_mvp", "mvp_candidates")]
 )
 def test_agrees_with_the_human_labels(label: str, context: str) -> None:
-    if not os.environ.get("ORACLES"):
-        pytest.skip("ORACLES names no folder with answer_extraction.json")
-    oracle = json.loads((Path(os.environ["ORACLES"]) / "answer_extraction.json").read_text(encoding="utf-8"))
+    oracle = read_oracle("answer_extraction.json")
     options = oracle["contexts"][context]
     texts = list(options.values()) if isinstance(options, dict) else options
     misread = {item["id"]: item["text"] for item in oracle["items"] if read_choice(item["text"], texts) != item[label]}

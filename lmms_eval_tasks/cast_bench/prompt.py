@@ -1,0 +1,68 @@
+"""CaST-Bench's official prompt, from a checkout of the official repository.
+
+Source: mf-zhang/CaST-Bench-Evaluation@a216491, inference/prompt.md, a template for `str.format`.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from string import Formatter
+
+from lmms_eval_tasks.utils.official_prompts import OfficialPrompt
+from lmms_eval_tasks.utils.prompts import literal
+
+PROMPT = "cast_bench_evidence"
+"""Id of our own prompt."""
+
+# What stands before an option on its line.
+_LABEL = re.compile(r"\n(\(?[A-Z]\)?[:.)]?[ \t]*)?\Z")
+
+
+def normal_form(template: str) -> str:
+    """A template whose fields are the question and the options, one field each whatever they are called.
+
+    Args:
+        template: Text for `str.format` with one field for the question, and either one for all options or one for each,
+            on lines of their own that follow one another.
+
+    Returns:
+        The same prompt with the fields ``question`` and ``options``, the options as ``A: text`` on a line each; blank
+        ends are left out.
+
+    Raises:
+        ValueError: where the text is no such template.
+    """
+    pieces = list(Formatter().parse(template.strip() + "\n"))
+    named = [(number, name) for number, (_, name, _, _) in enumerate(pieces) if name is not None]
+    asked = [number for number, name in named if "question" in name.lower()]
+    listed = [number for number, name in named if "question" not in name.lower()]
+    if len(asked) != 1 or not listed or listed != list(range(listed[0], listed[-1] + 1)):
+        raise ValueError(f"its fields are {', '.join(name for _, name in named) or 'none'}")
+    parts = []
+    for number, (text, name, _, _) in enumerate(pieces):
+        if number not in listed:
+            parts.append(literal(text) + ("{question}" if name is not None else ""))
+            continue
+        label = _LABEL.search(text)
+        if label is None or (number > listed[0] and label.start() > 0):
+            raise ValueError(f"its field {name} is not on a line of its own behind the options before it")
+        if number == listed[0]:
+            parts.append(literal(text[: label.start()]) + "\n{options}")
+    return "".join(parts).strip()
+
+
+def _read(path: Path) -> str:
+    return normal_form(path.read_text(encoding="utf-8"))
+
+
+OFFICIAL_PROMPT = OfficialPrompt(
+    benchmark="cast_bench",
+    part="template",
+    file="inference/prompt.md",
+    read=_read,
+    template=str,
+    replaces=PROMPT,
+)
+
+find_prompt = OFFICIAL_PROMPT.find

@@ -1,0 +1,29 @@
+"""CausalVQA's official prompt, from a checkout of the official repository.
+
+Source: facebookresearch/CausalVQA@3f65605, tasks/_default_template_yaml and tasks/utils.py. The template's opening is
+loaded there and never asked with, so the closing is all of it that counts.
+"""
+
+from __future__ import annotations
+
+from lmms_eval_tasks.utils.official_prompts import OfficialPrompt
+from lmms_eval_tasks.utils.prompts import literal
+from lmms_eval_tasks.utils.task_files import read_closing
+
+LAYOUT = "Question:{question}\nOption:\n{options}\n"
+
+
+def _template(closing: str) -> str:
+    return LAYOUT + literal(closing)
+
+
+OFFICIAL_PROMPT = OfficialPrompt(
+    benchmark="causalvqa",
+    part="post_prompt",
+    file="tasks/_default_template_yaml",
+    read=read_closing,
+    template=_template,
+    replaces="mcq_letter",
+)
+
+find_prompt = OFFICIAL_PROMPT.find

@@ -1,0 +1,100 @@
+"""`lmms-eval-tasks prompts`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lmms_eval_tasks.cli.console import make_console, text_table
+
+prompts_app = typer.Typer(no_args_is_help=True, help="Show the prompts there are, and import official ones.")
+SHOWN = 16
+
+
+@prompts_app.command("import")
+def import_prompt(
+    benchmark: Annotated[str, typer.Argument(help="Benchmark: causalvqa, cast_bench or yocausal.")],
+    checkout: Annotated[Path, typer.Option("--from", help="Your checkout of the official repository.")],
+    accept_other: Annotated[
+        bool, typer.Option("--accept-other", help="Keep a text that is not the official one, under another name.")
+    ] = False,
+) -> None:
+    """Take the official prompt from a checkout into the data home, so that runs can choose it."""
+    from lmms_eval_tasks.utils.official_prompts import UNVERIFIED, official_prompt
+    from lmms_eval_tasks.utils.problems import InputError
+    from lmms_eval_tasks.utils.prompts import OFFICIAL
+
+    source = official_prompt(benchmark)
+    if source is None:
+        raise InputError(
+            f"{benchmark} has no official prompt to import; `lmms-eval-tasks prompts list` shows those there are."
+        )
+    prompt = source.import_from(checkout, accept_other)
+    said = {
+        OFFICIAL: "the official text: its SHA-256 is the card's",
+        UNVERIFIED: "NOT VERIFIED: no source tells the official text's SHA-256, and records say so",
+    }.get(prompt.prompt_id, "NOT the official text, and never called so")
+    name = OFFICIAL if prompt.prompt_id == UNVERIFIED else prompt.prompt_id
+    use = f"LMMS_EVAL_TASKS_PROMPT={name}" if source.for_items else f"label {benchmark} --prompt {name}"
+    console = make_console()
+    console.print(f"Imported {source.file} as {name}: {said}.", markup=False, soft_wrap=True)
+    console.print(f"In records: {prompt.signature}. To ask with it: {use}", markup=False, soft_wrap=True)
+
+
+@prompts_app.command("list")
+def list_prompts() -> None:
+    """Show each benchmark's prompts: which its tasks ask with by default, their digests, and which are official."""
+    from lmms_eval_tasks.utils.card import benchmarks
+
+    console = make_console()
+    for benchmark in benchmarks():
+        table = text_table(benchmark, "prompt", "default of", "SHA-256", "official")
+        for row in _rows(benchmark):
+            table.add_row(*row)
+        console.print(table)
+    console.print("To choose one: LMMS_EVAL_TASKS_PROMPT=…, or prompt in lmms_eval_specific_kwargs.")
+
+
+def _rows(benchmark: str) -> list[tuple[str, str, str, str]]:
+    """A row per prompt that a benchmark's tasks or its labelling can ask with."""
+    from lmms_eval_tasks.utils.official_prompts import imported, installed_official, official_prompt
+    from lmms_eval_tasks.utils.problems import InputError
+    from lmms_eval_tasks.utils.prompts import OFFICIAL, prompt_ids, read_prompt
+    from lmms_eval_tasks.utils.task_files import task_configs
+
+    users: dict[str, list[str]] = {}
+    for task, config in task_configs(benchmark).items():
+        if name := config.get("lmms_eval_specific_kwargs", {}).get("default", {}).get("prompt"):
+            users.setdefault(name, []).append(task)
+    source = official_prompt(benchmark)
+    if source is not None and source.replaces not in users:
+        users[source.replaces] = [f"label {benchmark}"]
+    official = installed_official(benchmark)
+    asked = [official if name == OFFICIAL else read_prompt(name) for name in users]
+    fields = {prompt.fields for prompt in asked if prompt is not None}
+    rows = [
+        (name, _names(users.get(name, ())), read_prompt(name).sha256[:SHOWN], "no, ours")
+        for name in prompt_ids()
+        if read_prompt(name).fields in fields
+    ]
+    if official is not None:
+        standing = "yes" if official.prompt_id == OFFICIAL else "not verified"
+        rows.append((OFFICIAL, _names(users.get(OFFICIAL, ())), official.sha256[:SHOWN], standing))
+    elif source is not None or OFFICIAL in users:
+        rows.append((OFFICIAL, _names(users.get(OFFICIAL, ())), "", "not on this machine"))
+    for name in imported(benchmark):
+        if source is not None and name != OFFICIAL:
+            try:
+                rows.append((name, "", source.find(name).sha256[:SHOWN], "no, another text"))
+            except InputError:
+                rows.append((name, "", "", "altered since"))
+    return rows
+
+
+def _names(tasks: Sequence[str]) -> str:
+    from lmms_eval_tasks.utils.wording import first_names
+
+    return first_names(tasks, 2)

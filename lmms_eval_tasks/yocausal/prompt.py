@@ -1,0 +1,35 @@
+"""YoCausal's official labelling prompt, from a checkout of the official repository.
+
+Source: youzhe0305/YoCausal@f219ba6, VLM_labeling/prompt.txt. What it says of the clip's caption or frames is not known,
+so all of it is taken as it stands.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lmms_eval_tasks.utils.official_prompts import OfficialPrompt
+from lmms_eval_tasks.utils.prompts import literal
+
+PROMPT_ID = "yocausal_causality"
+"""Id of our own prompt."""
+
+
+def _read(path: Path) -> str:
+    text = path.read_text(encoding="utf-8").strip()
+    if not text:
+        raise ValueError("the file is empty")
+    return text
+
+
+OFFICIAL_PROMPT = OfficialPrompt(
+    benchmark="yocausal",
+    part="labelling prompt",
+    file="VLM_labeling/prompt.txt",
+    read=_read,
+    template=literal,
+    replaces=PROMPT_ID,
+    for_items=False,
+)
+
+find_prompt = OFFICIAL_PROMPT.find

@@ -1,0 +1,257 @@
+"""Official prompts from checkouts that hold texts of our own, the cards' digests set to theirs."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from oracles import oracle_path
+from typer.testing import CliRunner
+
+from lmms_eval_tasks.cast_bench import hooks as cast_bench_hooks
+from lmms_eval_tasks.cast_bench.prompt import normal_form
+from lmms_eval_tasks.causalvqa import hooks as causalvqa_hooks
+from lmms_eval_tasks.cli import app
+from lmms_eval_tasks.hosting import open_split, session
+from lmms_eval_tasks.utils.card import read_card
+from lmms_eval_tasks.utils.official_prompts import official_prompt, sha256
+from lmms_eval_tasks.utils.problems import InputError
+from lmms_eval_tasks.utils.prompts import CHOICE, Prompt, literal, prompt_ids
+from lmms_eval_tasks.yocausal.labelling import Causality, OfficialCausality, labelling_prompt
+
+CLOSING = "Say one letter, {A} to {E}.\n"
+ASKED = 'Look.\n\nQuestion: {question}\n\nOptions:\n{options}\n\nReply as {{"answer": "A"}}.'
+TEMPLATE = ASKED.replace("{options}", "A: {first}\nB: {second}\nC: {third}")
+FILES = {
+    "causalvqa": ("tasks/_default_template_yaml", CLOSING),
+    "cast_bench": ("inference/prompt.md", ASKED),
+    "yocausal": ("VLM_labeling/prompt.txt", 'Is it causal? {"video_has_general_causality": true}'),
+}
+DOC: dict[str, Any] = {
+    "question": "What fell?", "options": ["The cup.", "The ball.", "It."], "asked": True, "item_id": "q_0",
+    "group_id": "q", "answer": "A", "type": "planning", "difficulty": "easy", "version": 0, "split": "debug",
+    "sample": False, "clip": "debug/c.mp4", "category": "causal_explanation", "evidence": "[]", "width": None,
+    "height": None, "option_kinds": None,
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.delenv(CHOICE, raising=False)
+    session.start(clips_needed=False)
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A checkout of all three repositories at once."""
+    texts = {
+        "causalvqa": "lmms_eval_specific_kwargs:\n  default:\n    pre_prompt: Never asked.\n"
+        f"    post_prompt: {json.dumps(CLOSING)}\ndoc_to_text: !function utils.doc_to_text\n",
+        "cast_bench": f"{TEMPLATE}\n",
+        "yocausal": f"{FILES['yocausal'][1]}\n",
+    }
+    for benchmark, (name, _) in FILES.items():
+        path = tmp_path / "checkout" / name
+        path.parent.mkdir(parents=True)
+        path.write_text(texts[benchmark], encoding="utf-8")
+    return tmp_path / "checkout"
+
+
+def know(benchmark: str, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """Let the card know the text's digest as the official one's."""
+    card = read_card(benchmark)
+    source = official_prompt(benchmark)
+    assert source is not None
+    module = importlib.import_module(f"lmms_eval_tasks.{benchmark}.card")
+    monkeypatch.setattr(module, "CARD", dataclasses.replace(card, prompt_sha256={source.part: sha256(text)}))
+
+
+def run(*arguments: str | Path) -> tuple[int, str, str]:
+    result = CliRunner().invoke(app, ["prompts", *map(str, arguments)])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.stdout, result.stderr
+
+
+def listed(benchmark: str, prompt: str) -> list[str]:
+    """A prompt's cells in a benchmark's table."""
+    text = run("list")[1]
+    table = text[text.index(f"{benchmark} ") :].split("\n\n\n")[0]
+    (line,) = [line for line in table.splitlines() if line.startswith(f"  {prompt} ")][:1]
+    return re.split(r"\s{2,}", line.strip())
+
+
+def asked(benchmark: str) -> tuple[str, str]:
+    """What is asked of the example row, and the prompt that its record names."""
+    hooks: Any = causalvqa_hooks if benchmark == "causalvqa" else cast_bench_hooks
+    session.start(clips_needed=False)
+    text = hooks.doc_to_text(DOC, {"prompt": "mcq_letter"})
+    return text, hooks.process_results(DOC, ["A"])["record"]["fields"]["prompt"]
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "rendered"),
+    [
+        (
+            "causalvqa",
+            "Question:What fell?\nOption:\n(A) The cup.\n(B) The ball.\n(C) It.\nSay one letter, {A} to {E}.\n",
+        ),
+        (
+            "cast_bench",
+            'Look.\n\nQuestion: What fell?\n\nOptions:\nA: The cup.\nB: The ball.\nC: It.\n\nReply as {"answer": "A"}.',
+        ),
+    ],
+)
+def test_the_official_text_is_imported_and_asked_with(
+    benchmark: str, rendered: str, checkout: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert listed(benchmark, "official") == ["official", "not on this machine"]
+    ours, signature = asked(benchmark)
+    assert signature.startswith("mcq_letter:") and ours != rendered
+    name, text = FILES[benchmark]
+    know(benchmark, monkeypatch, text)
+    status, out, _ = run("import", benchmark, "--from", checkout)
+    assert status == 0
+    assert out.startswith(
+        f"Imported {name} as official: the official text: its SHA-256 is the card's.\nIn records: off"
+    )
+    assert out.endswith("To ask with it: LMMS_EVAL_TASKS_PROMPT=official\n")
+    monkeypatch.setenv(CHOICE, "official")
+    text, signature = asked(benchmark)
+    assert text == rendered
+    assert re.fullmatch(r"official:[0-9a-f]{8}", signature) and f"In records: {signature}." in out
+    prompt, digest, standing = listed(benchmark, "official")
+    assert (prompt, standing) == ("official", "yes") and digest.startswith(signature.partition(":")[2])
+    # What was imported under another card's digest is not called official any more.
+    know(benchmark, monkeypatch, "a newer text")
+    with pytest.raises(SystemExit, match=r"official\.json is not .*'s prompt official any more"):
+        asked(benchmark)
+
+
+@pytest.mark.parametrize("benchmark", ["causalvqa", "cast_bench"])
+def test_another_text_is_refused_or_kept_under_its_own_name(
+    benchmark: str, checkout: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, text = FILES[benchmark]
+    card, source = read_card(benchmark), official_prompt(benchmark)
+    assert source is not None
+    other = f"{benchmark}-other-{sha256(text)[:8]}"
+    assert run("import", benchmark, "--from", checkout) == (
+        1,
+        "",
+        f"{card.title}'s official prompt cannot be imported: 1 problem, nothing was written.\n"
+        f"  {checkout / name}: Expected the official {source.part} with SHA-256 {source.published}, but got "
+        f"{sha256(text)}. Remedy: check out the release that the card is about, or keep this text as {other} by "
+        "--accept-other.\n",
+    )
+    assert not (home / "prompts").exists()
+    status, out, _ = run("import", benchmark, "--from", checkout, "--accept-other")
+    assert status == 0
+    assert out.startswith(f"Imported {name} as {other}: NOT the official text, and never called so.\n")
+    assert listed(benchmark, "official") == ["official", "not on this machine"]
+    assert listed(benchmark, other)[-1] == "no, another text"
+    monkeypatch.setenv(CHOICE, other)
+    assert asked(benchmark)[1].startswith(f"{other}:")
+    monkeypatch.setenv(CHOICE, "official")
+    with pytest.raises(SystemExit, match=f"{card.title}'s official prompt is not on this machine"):
+        asked(benchmark)
+    with pytest.raises(InputError, match=r"prompts import \w+ --from CHECKOUT"):
+        open_split({"benchmark": benchmark, "split": "debug"})
+    path = home / "prompts" / benchmark / f"{other}.json"
+    path.write_text(path.read_text(encoding="utf-8").replace("one letter", "a letter").replace("Look", "See"))
+    assert listed(benchmark, other)[-1] == "altered since"
+
+
+def test_a_text_without_a_known_digest_is_said_to_be_unverified(checkout: Path, home: Path) -> None:
+    assert labelling_prompt("yocausal_causality")[1] is Causality
+    with pytest.raises(InputError, match="YoCausal's official prompt is not on this machine"):
+        labelling_prompt("official")
+    status, out, _ = run("import", "yocausal", "--from", checkout)
+    assert status == 0
+    assert out.startswith("Imported VLM_labeling/prompt.txt as official: NOT VERIFIED: no source tells the official")
+    assert out.endswith("To ask with it: label yocausal --prompt official\n")
+    prompt, reply = labelling_prompt("official")
+    assert prompt.signature.startswith("official-unverified:")
+    assert prompt.render(frames="8", seconds="3.0", caption='"x"') == FILES["yocausal"][1]
+    assert reply is OfficialCausality
+    assert reply.model_validate_json('{"video_has_general_causality": true, "why": "it falls"}', strict=True).verdict
+    assert listed("yocausal", "official")[-1] == "not verified"
+
+
+@pytest.mark.parametrize("benchmark", FILES)
+def test_a_checkout_without_the_prompt_says_what_is_missing(benchmark: str, tmp_path: Path, home: Path) -> None:
+    title, name = read_card(benchmark).title, FILES[benchmark][0]
+    head = f"{title}'s official prompt cannot be imported: 1 problem, nothing was written.\n"
+    missing = f"{head}  {tmp_path / 'none'}: Expected a folder, a checkout of the official repository.\n"
+    assert run("import", benchmark, "--from", tmp_path / "none") == (1, "", missing)
+    path = tmp_path / name
+    missing = f"{head}  {path}: Expected this file of the official repository, but there is none.\n"
+    assert run("import", benchmark, "--from", tmp_path) == (1, "", missing)
+    path.parent.mkdir(parents=True)
+    for content in (b"", b"\xff", b"no field", b"{", b"a: !!python/object/apply:os.abort []"):
+        if benchmark == "yocausal" and content not in (b"", b"\xff"):
+            continue
+        path.write_bytes(content)
+        status, _, err = run("import", benchmark, "--from", tmp_path, "--accept-other")
+        assert status == 1 and err.startswith(f"{head}  {path}: Expected the official "), content
+        assert ", but found none (" in err
+    assert not (home / "prompts").exists()
+
+
+def test_there_is_nothing_to_import_for_mvp() -> None:
+    status, _, err = run("import", "mvp", "--from", ".")
+    assert (status, err.startswith("mvp has no official prompt to import")) == (1, True)
+    assert run("import", "nobody", "--from", ".")[2].startswith("Expected a benchmark, one of cast_bench, causalvqa")
+    assert listed("mvp", "official")[-1] == "yes"
+
+
+def test_the_list_fits_a_hundred_columns_and_names_defaults(checkout: Path) -> None:
+    run("import", "causalvqa", "--from", checkout, "--accept-other")
+    lines = run("list")[1].splitlines()
+    assert max(map(len, lines)) <= 100
+    assert listed("cast_bench", "cast_bench_open")[1:2] == ["cast_bench_open"]
+    assert listed("yocausal", "yocausal_causality")[1] == "label yocausal"
+    assert set(prompt_ids()) - {line.split()[0] for line in lines if line.strip()} == {"cast_bench_judge"}
+
+
+@pytest.mark.parametrize(
+    ("template", "expected"),
+    [
+        ("{question}\n{options}", "{question}\n{options}"),
+        ("\nQ: {the_question}\nA) {a}\nB) {b}\n\n", "Q: {question}\n{options}"),
+        ("{question}:\n(A) {o[0]}\n(B) {o[1]}\nSay {{x}}", "{question}:\n{options}\nSay {{x}}"),
+    ],
+)
+def test_a_templates_fields_become_ours(template: str, expected: str) -> None:
+    assert normal_form(template) == expected
+    assert Prompt("x", normal_form(template)).fields == {"question", "options"}
+
+
+@pytest.mark.parametrize(
+    "template",
+    ["", "no field", "{question}", "{a}\n{b}", "{question}\n{question}\n{a}", "{question}\nA: {a}, B: {b}",
+     "{question}\nA: {a}\nthen\nB: {b}", "{question", "{a}\n{question}\n{b}"],
+)  # fmt: skip
+def test_what_is_no_such_template_is_refused(template: str) -> None:
+    with pytest.raises(ValueError, match=r"field|expected|brace|single"):
+        normal_form(template)
+
+
+def test_the_cards_digest_is_that_of_the_shipped_prompts() -> None:
+    shape = re.compile(r"((?:.|\n)*?\nQuestion: )[^\n]*(\n\nOptions:\n)(?:[A-F]:[^\n]*\n)+(\n(?:.|\n)*)")
+    found = set()
+    for path in oracle_path("cast_bench").glob("*_predictions.jsonl"):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            parts = shape.fullmatch(json.loads(line)["prompt"])
+            assert parts is not None
+            before, between, after = (literal(part) for part in parts.groups())
+            found.add(sha256(normal_form(f"{before}{{question}}{between}{{options}}\n{after}")))
+    assert found == set(read_card("cast_bench").prompt_sha256.values())
