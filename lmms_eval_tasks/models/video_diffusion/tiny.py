@@ -14,6 +14,15 @@ import torch
 
 HIDDEN = 32
 TEXT_LENGTH = 77
+_WORDS = {
+    "vocab_size": 320,
+    "intermediate_size": 37,
+    "num_attention_heads": 4,
+    "pad_token_id": 0,
+    "bos_token_id": 1,
+    "eos_token_id": 1,
+}
+"""What the text encoders have in common that go by `tiny_tokenizer`."""
 
 Sizes = dict[str, int]
 """Height, width, frames and fps at which a tiny model runs fast."""
@@ -63,16 +72,11 @@ def _clip(projection: int | None = None) -> Any:
     from transformers import CLIPTextConfig, CLIPTextModel, CLIPTextModelWithProjection
 
     config = CLIPTextConfig(
-        vocab_size=320,
         hidden_size=HIDDEN,
-        intermediate_size=37,
         num_hidden_layers=2,
-        num_attention_heads=4,
         max_position_embeddings=TEXT_LENGTH,
         projection_dim=projection or HIDDEN,
-        pad_token_id=0,
-        bos_token_id=1,
-        eos_token_id=1,
+        **_WORDS,
     )
     return CLIPTextModelWithProjection(config) if projection else CLIPTextModel(config)
 
@@ -222,18 +226,7 @@ def _hunyuan() -> Any:
 
     return HunyuanVideoPipeline(
         tokenizer=tiny_tokenizer(),
-        text_encoder=LlamaModel(
-            LlamaConfig(
-                vocab_size=320,
-                hidden_size=16,
-                intermediate_size=37,
-                num_hidden_layers=3,
-                num_attention_heads=4,
-                pad_token_id=0,
-                bos_token_id=1,
-                eos_token_id=1,
-            )
-        ),
+        text_encoder=LlamaModel(LlamaConfig(hidden_size=16, num_hidden_layers=3, **_WORDS)),
         tokenizer_2=tiny_tokenizer(),
         text_encoder_2=_clip(),
         vae=AutoencoderKLHunyuanVideo(
