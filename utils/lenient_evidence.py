@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from lmms_eval_tasks.utils.answers import read_choice
 from lmms_eval_tasks.utils.boxes import Box, is_finite, official_box
 from lmms_eval_tasks.utils.timestamps import read_seconds
 
@@ -20,9 +21,6 @@ _NAMES = {
     "rationale": ("evidence_rationale", "rationale"),
 }
 _LONGEST_BOX = 200
-_LONGEST_PLAIN_ANSWER = 2_000
-_LETTER = re.compile(r"[\s\"'(\[*]*(?:option\s+)?([A-Z])(?![^\W_]|['’])", re.IGNORECASE)
-_STATED = re.compile(r"\banswer(?:_choice)?\b[\"'*]*\s*(?:is|:|=)\s*[\"'(\[*]*([A-Z])(?![^\W_]|['’])", re.IGNORECASE)
 _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?", re.ASCII)
 
 
@@ -49,22 +47,11 @@ def lenient_list(value: object) -> list[dict[Any, Any]]:
 
 
 def lenient_letter(value: object, letters: str) -> str | None:
-    """The one option letter that a value states, upper-case, None where it states none of `letters`.
-
-    Reads a letter alone or before other text (``(F)``, ``F: Walk away``), a list of one such text, and in a longer text
-    the last ``Answer: F``.
-    """
+    """The one option letter that a text, or a list of one text, states; None where it states none of `letters`."""
     if isinstance(value, list | tuple) and len(value) == 1:
         value = value[0]
-    if not isinstance(value, str):
-        return None
-    start = _LETTER.match(value)
-    if start and (value[start.end() :].lstrip(")]\"'* ")[:1] in ("", ".", ":", ",", ")", "-", "\n")):
-        letter = start[1].upper()
-    else:
-        stated = _STATED.findall(value[-_LONGEST_PLAIN_ANSWER:])
-        letter = stated[-1].upper() if stated else ""
-    return letter if letter and letter in letters else None
+    # The options' texts are not known here: only their letters can be read.
+    return read_choice(value, [""] * len(letters)) if isinstance(value, str) else None
 
 
 def lenient_boxes(value: object, start: int, end: int) -> Iterator[tuple[int, Box]]:
