@@ -92,8 +92,3 @@ class Pages(Protocol):
 
     def answer_view(self, task: str, record: Record, row: Row, response: str) -> AnswerView:
         """What a run's answer shows."""
-
-
-def one_clip(row: Row) -> ItemView:
-    """An item that shows its one clip."""
-    return ItemView((Clip(row["clip"]),))
