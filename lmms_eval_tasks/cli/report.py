@@ -39,7 +39,7 @@ def report(
         console.print(table)
     console.print(
         "Scores in percent, with 95% intervals over pairs, or over clips where no items are paired; above and below: "
-        "the whole interval is."
+        "the whole interval is; open: it is not."
     )
     print_cards(console, found, whole=card)
     tasks = [name for run in found for name in run.groups.get(task, [task])] if task else None
