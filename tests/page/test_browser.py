@@ -241,7 +241,8 @@ def test_what_a_model_says_is_text(driver: Any, sample_home: Path, tmp_path: Pat
     write_page([read_run(run)], tmp_path / "report.html")
     page = Page(driver, tmp_path / "report.html")
     said = page.run("return JSON.stringify(document.querySelector('.answer pre').textContent)")
-    assert json.loads(said) == HOSTILE
+    # A lone surrogate, which no UTF-8 file can hold, is replaced where a saved response is read.
+    assert json.loads(said) == HOSTILE.replace("\ud800", "?")
     assert page.run("return window.owned === undefined && document.images.length === 0")
     assert page.complaints == []
 
