@@ -239,12 +239,15 @@ class Judge(Generic[R]):
             with self._lock:
                 del self._under_way[key]
 
-    def judge_all(self, cases: Sequence[Case | Callable[[], Case]], progress: Progress = silent) -> list[Verdict[R]]:
+    def judge_all(
+        self, cases: Sequence[Case | Callable[[], Case | Verdict[R]]], progress: Progress = silent
+    ) -> list[Verdict[R]]:
         """Judge cases, several at once.
 
         Args:
-            cases: The cases, or what makes each when its turn comes, so that not all images are held at once. What
-                such a maker raises ends the whole, with the replies accepted until then kept.
+            cases: The cases, or what makes each when its turn comes, so that not all images are held at once; it may
+                return a verdict in place of a case that cannot be asked about. What such a maker raises ends the
+                whole, with the replies accepted until then kept.
             progress: Told after each case.
 
         Returns:
@@ -261,8 +264,9 @@ class Judge(Generic[R]):
                 raise
         return [future.result() for future in futures]
 
-    def _judge_made(self, case: Case | Callable[[], Case]) -> Verdict[R]:
-        return self.judge(case if isinstance(case, Case) else case())
+    def _judge_made(self, case: Case | Callable[[], Case | Verdict[R]]) -> Verdict[R]:
+        made = case if isinstance(case, Case) else case()
+        return self.judge(made) if isinstance(made, Case) else made
 
     def _find(self, key: str, case: Case) -> Verdict[R] | None:
         kept = self._cache.find(key)
