@@ -42,6 +42,7 @@ class Sampling:
         top_p: Nucleus sampling in (0, 1]; None leaves it to the server.
         max_tokens: Longest reply, reasoning included where the server counts it.
         json_mode: Ask the server to hold the reply to JSON; not every server can.
+        server: Which server is asked: two may have a model of one name.
     """
 
     model: str
@@ -49,6 +50,7 @@ class Sampling:
     top_p: float | None = None
     max_tokens: int = 2048
     json_mode: bool = False
+    server: str = ""
 
 
 @dataclass(frozen=True)

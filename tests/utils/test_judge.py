@@ -313,13 +313,14 @@ def test_the_key_is_all_that_decides_the_reply() -> None:
         reply_key(Sampling("a", top_p=0.5), asked),
         reply_key(Sampling("a", max_tokens=5), asked),
         reply_key(Sampling("a", json_mode=True), asked),
+        reply_key(Sampling("a", server="local http://localhost:1/v1"), asked),
         reply_key(Sampling("a"), case("y")),
         reply_key(Sampling("a"), Case(asked.text, Prompt("other", PROMPT.text))),
         reply_key(Sampling("a"), Case(asked.text, Prompt("grading", "Please grade {answer}"))),
         reply_key(Sampling("a"), Case(asked.text, PROMPT, (b"1",))),
         reply_key(Sampling("a"), Case(asked.text, PROMPT, (b"2",))),
     }
-    assert len(keys) == 11
+    assert len(keys) == 12
     assert reply_key(Sampling("a"), case()) == reply_key(Sampling("a"), asked)
 
 
