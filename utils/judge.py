@@ -12,6 +12,7 @@ import hashlib
 import json
 import logging
 import random
+import re
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -26,6 +27,8 @@ from lmms_eval_tasks.utils.progress import Progress, silent
 from lmms_eval_tasks.utils.prompts import Prompt
 
 SHOWN = 200
+
+_FENCE = re.compile(r"```[ \t]*(?:json)?(.*)```", re.DOTALL | re.IGNORECASE)
 
 logger = logging.getLogger(__name__)
 
@@ -160,16 +163,16 @@ def reply_key(sampling: Sampling, case: Case) -> str:
 def read_reply(text: str, schema: type[R]) -> R:
     """Read a reply strictly: one JSON object of the schema and nothing else, no value converted, clamped or guessed.
 
-    A code fence around it, and reasoning that ends in ``</think>`` before it, are no part of the reply.
+    A code fence around it, a byte order mark or reasoning that ends in ``</think>`` before it are no part of the reply.
 
     Raises:
         UnreadableReply: for any other text.
     """
-    said = text.strip()
+    said = _trim(text)
     if not said.startswith(("{", "```")):
-        said = said.rpartition("</think>")[2].strip()
-    if said.startswith("```") and said.endswith("```"):
-        said = said.removeprefix("```").removesuffix("```").removeprefix("json").strip()
+        said = _trim(said.rpartition("</think>")[2])
+    if fenced := _FENCE.fullmatch(said):
+        said = _trim(fenced[1])
     try:
         json.loads(said, object_pairs_hook=_refuse_repeats, parse_constant=_refuse_constant)
         return schema.model_validate_json(said, strict=True)
@@ -179,6 +182,11 @@ def read_reply(text: str, schema: type[R]) -> R:
         raise UnreadableReply(_one_line(f"{where}: {first['msg']}" if where else first["msg"])) from None
     except (ValueError, RecursionError) as error:
         raise UnreadableReply(_one_line(f"not JSON: {error}")) from None
+
+
+def _trim(text: str) -> str:
+    """A text without the white space around it and a byte order mark before it."""
+    return text.strip().removeprefix("\ufeff").strip()
 
 
 def _refuse_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
