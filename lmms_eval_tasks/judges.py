@@ -28,6 +28,7 @@ SETTINGS = "LMMS_EVAL_TASKS_JUDGE"
 NO_JUDGE = "none"
 PROVIDERS = "lmms_eval.llm_judge.providers"
 NEEDED = {"openai": ("OPENAI_API_KEY",), "azure": ("AZURE_API_KEY", "AZURE_ENDPOINT"), "local": ()}
+ADDRESSES = {"openai": "OPENAI_API_URL", "azure": "AZURE_ENDPOINT", "local": "LLM_JUDGE_URL"}
 EXAMPLE = f"{SETTINGS}=model=NAME,url=http://localhost:8000/v1,max_tokens=4096"
 SHOWN = 200
 
@@ -64,6 +65,12 @@ class JudgeSettings(BaseModel):
     longest_delay: float = Field(default=Limits.longest_delay, ge=0.0, allow_inf_nan=False)
     give_up_after: int = Field(default=Limits.give_up_after, ge=1)
     seed: int = Limits.seed
+
+    @property
+    def server(self) -> str:
+        """Provider and address, the latter as given or as the provider's own variable says; empty for its default."""
+        address = (self.url or os.environ.get(ADDRESSES[self.provider], "")).rstrip("/")
+        return f"{self.provider} {address.removesuffix('/chat/completions')}".rstrip()
 
     @property
     def sampling(self) -> Sampling:

@@ -122,11 +122,20 @@ def test_check_refuses_an_unknown_way_with_missing_clips(
     assert run("check") == (1, "", "Expected LMMS_EVAL_TASKS_MISSING to be unset or skip, but got 'yes'.\n")
 
 
-def test_prepare_shows_a_warning_once(tmp_path: Path) -> None:
+def test_prepare_and_check_show_a_warning_once(tmp_path: Path) -> None:
     release = write_metadata(tmp_path, "debug", [{**QUESTION, "choices1": "1. a|2. a"}])
     status, out, _ = run("prepare", "causalvqa", "--source", release)
     warning = "warning: debug/debug_metadata.csv: questions with two equal options: 1 (q1 in choices1)."
     assert (status, " ".join(out.split()).count(warning)) == (0, 1)
+    checked = " ".join(run("check", "causalvqa")[1].split())
+    assert (checked.count(warning), checked.count("warning: Expected")) == (1, 0)
+
+
+def test_check_shows_what_is_odd_about_a_release_and_is_scored(tmp_path: Path) -> None:
+    write_questions(tmp_path, [row({"evidence_end_time": "00:00", "evidence_start_time": "00:01"})])
+    assert run("prepare", "cast_bench", "--source", tmp_path)[0] == 0
+    warning = "warning: Evidence that ends before it starts, of which no box counts: 1 (line 1 evidence 1)."
+    assert warning in run("check", "cast_bench")[1]
 
 
 def test_check_counts_against_the_card_and_stays_narrow(tmp_path: Path) -> None:

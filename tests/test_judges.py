@@ -240,6 +240,23 @@ def test_the_judge_is_the_one_of_the_environment(monkeypatch: pytest.MonkeyPatch
     assert read_settings("none") is None
 
 
+def test_servers_with_one_model_name_share_no_reply(tmp_path: Path) -> None:
+    with JudgeServer(lambda *_: Say('{"score": 1}')) as one, JudgeServer(lambda *_: Say('{"score": 2}')) as other:
+        for _ in range(2):
+            verdicts = [connect(server, tmp_path).judge(case()) for server in (one, other)]
+            assert [verdict.reply.score for verdict in verdicts if verdict.reply] == [1, 2]
+        connect(one, tmp_path, provider="local").judge(case())
+        assert (one.asked.total(), other.asked.total()) == (2, 1)
+
+
+def test_a_server_is_known_by_its_provider_and_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert JudgeSettings(model="m").server == "openai"
+    given = JudgeSettings(model="m", provider="local", url="http://localhost:8000/v1/").sampling
+    monkeypatch.setenv("LLM_JUDGE_URL", "http://localhost:8000/v1/chat/completions")
+    assert JudgeSettings(model="m", provider="local").sampling == given
+    assert given.server == "local http://localhost:8000/v1"
+
+
 def test_every_wrong_setting_is_told_at_once() -> None:
     with pytest.raises(InputError) as caught:
         read_settings("provider=mail,temperature=-1,colour=red,loud")

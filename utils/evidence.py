@@ -128,7 +128,7 @@ def read_truth(evidence: str | Sequence[dict[str, Any]]) -> tuple[Instance, ...]
         evidence: The row's ``evidence``: JSON inside a string, or the list itself.
 
     Raises:
-        ValueError: where it is not in the released form, or a box is not finite.
+        ValueError: where the official code stops at it, or a box is not finite.
 
     Source: ``load_gt_hf_jsonl`` of CaST-Bench-Evaluation@a216491.
     """
@@ -143,7 +143,7 @@ def read_truth(evidence: str | Sequence[dict[str, Any]]) -> tuple[Instance, ...]
             grouped.setdefault(name, []).append(_evidence(official_seconds(start), official_seconds(end), keyed, entry))
     except (AttributeError, TypeError) as error:
         raise ValueError(f"Expected a list of evidence objects but got {evidence!r:.200}.") from error
-    instances = tuple(Instance(name, tuple(evidences)) for name, evidences in grouped.items())
+    instances = tuple(Instance(str(name), tuple(evidences)) for name, evidences in grouped.items())
     if not all(map(is_finite, _boxes(instances))):
         raise ValueError("Expected finite boxes but got one with NaN or infinity.")
     return instances

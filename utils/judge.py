@@ -12,6 +12,7 @@ import hashlib
 import json
 import logging
 import random
+import re
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -26,6 +27,8 @@ from lmms_eval_tasks.utils.progress import Progress, silent
 from lmms_eval_tasks.utils.prompts import Prompt
 
 SHOWN = 200
+
+_FENCE = re.compile(r"```[ \t]*(?:json)?(.*)```", re.DOTALL | re.IGNORECASE)
 
 logger = logging.getLogger(__name__)
 
@@ -42,6 +45,7 @@ class Sampling:
         top_p: Nucleus sampling in (0, 1]; None leaves it to the server.
         max_tokens: Longest reply, reasoning included where the server counts it.
         json_mode: Ask the server to hold the reply to JSON; not every server can.
+        server: Which server is asked: two may have a model of one name.
     """
 
     model: str
@@ -49,6 +53,7 @@ class Sampling:
     top_p: float | None = None
     max_tokens: int = 2048
     json_mode: bool = False
+    server: str = ""
 
 
 @dataclass(frozen=True)
@@ -158,16 +163,16 @@ def reply_key(sampling: Sampling, case: Case) -> str:
 def read_reply(text: str, schema: type[R]) -> R:
     """Read a reply strictly: one JSON object of the schema and nothing else, no value converted, clamped or guessed.
 
-    A code fence around it, and reasoning that ends in ``</think>`` before it, are no part of the reply.
+    A code fence around it, a byte order mark or reasoning that ends in ``</think>`` before it are no part of the reply.
 
     Raises:
         UnreadableReply: for any other text.
     """
-    said = text.strip()
+    said = _trim(text)
     if not said.startswith(("{", "```")):
-        said = said.rpartition("</think>")[2].strip()
-    if said.startswith("```") and said.endswith("```"):
-        said = said.removeprefix("```").removesuffix("```").removeprefix("json").strip()
+        said = _trim(said.rpartition("</think>")[2])
+    if fenced := _FENCE.fullmatch(said):
+        said = _trim(fenced[1])
     try:
         json.loads(said, object_pairs_hook=_refuse_repeats, parse_constant=_refuse_constant)
         return schema.model_validate_json(said, strict=True)
@@ -177,6 +182,11 @@ def read_reply(text: str, schema: type[R]) -> R:
         raise UnreadableReply(_one_line(f"{where}: {first['msg']}" if where else first["msg"])) from None
     except (ValueError, RecursionError) as error:
         raise UnreadableReply(_one_line(f"not JSON: {error}")) from None
+
+
+def _trim(text: str) -> str:
+    """A text without the white space around it and a byte order mark before it."""
+    return text.strip().removeprefix("\ufeff").strip()
 
 
 def _refuse_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -239,12 +249,15 @@ class Judge(Generic[R]):
             with self._lock:
                 del self._under_way[key]
 
-    def judge_all(self, cases: Sequence[Case | Callable[[], Case]], progress: Progress = silent) -> list[Verdict[R]]:
+    def judge_all(
+        self, cases: Sequence[Case | Callable[[], Case | Verdict[R]]], progress: Progress = silent
+    ) -> list[Verdict[R]]:
         """Judge cases, several at once.
 
         Args:
-            cases: The cases, or what makes each when its turn comes, so that not all images are held at once. What
-                such a maker raises ends the whole, with the replies accepted until then kept.
+            cases: The cases, or what makes each when its turn comes, so that not all images are held at once; it may
+                return a verdict in place of a case that cannot be asked about. What such a maker raises ends the
+                whole, with the replies accepted until then kept.
             progress: Told after each case.
 
         Returns:
@@ -261,8 +274,9 @@ class Judge(Generic[R]):
                 raise
         return [future.result() for future in futures]
 
-    def _judge_made(self, case: Case | Callable[[], Case]) -> Verdict[R]:
-        return self.judge(case if isinstance(case, Case) else case())
+    def _judge_made(self, case: Case | Callable[[], Case | Verdict[R]]) -> Verdict[R]:
+        made = case if isinstance(case, Case) else case()
+        return self.judge(made) if isinstance(made, Case) else made
 
     def _find(self, key: str, case: Case) -> Verdict[R] | None:
         kept = self._cache.find(key)

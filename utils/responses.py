@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any
 
 from lmms_eval_tasks.utils.problems import InputError, Problems
 from lmms_eval_tasks.utils.records import NOT_ASKED
+from lmms_eval_tasks.utils.wording import first_names
 
 SAMPLE_LOG = "_samples_"
 ItemKey = tuple[str | None, str]
@@ -41,19 +43,21 @@ class Asked:
     def in_prompt(cls, prompt: str) -> Asked | None:
         """Of a prompt with a line ``Options:`` after ``Question:`` and then lines ``A: text``; None for any other.
 
-        The options end with the first blank line, or where their letters do.
+        The first option may stand in the line of ``Options:`` or after blank lines. The options end with the next
+        blank line, or where their letters do.
         """
         question = prompt_question(prompt)
         if not question:
             return None
         options: list[list[str]] = []
-        for line in prompt[prompt.index(_OPTIONS, prompt.index(_QUESTION)) + len(_OPTIONS) :].splitlines()[1:]:
+        first, *others = prompt[prompt.index(_OPTIONS, prompt.index(_QUESTION)) + len(_OPTIONS) :].splitlines() or [""]
+        for line in (*([first] if _OPTION.match(first.strip()) else []), *others):
             match = _OPTION.fullmatch(line.strip())
             if match and match[1] == chr(ord("A") + len(options)):
                 options.append([match[2]])
             elif options and line.strip():
                 options[-1].append(line)
-            else:
+            elif options or line.strip():
                 break
         return cls.of(question, map(" ".join, options))
 
@@ -84,34 +88,58 @@ class SavedResponses:
     """
 
     by_item: dict[ItemKey, str] = field(default_factory=dict)
-    by_asked: dict[Asked, Said] = field(default_factory=dict)
+    by_asked: dict[Asked, list[Said]] = field(default_factory=dict)
 
     def find(self, task: str, item_id: str) -> str | None:
         """The response saved for an item of a task; None where there is none."""
         own = self.by_item.get((task, item_id))
         return own if own is not None else self.by_item.get((None, item_id))
 
-    def find_asked(self, question: str, options: Sequence[str]) -> str | None:
-        """The response to a prompt that asked this question with these options; None where there is none."""
-        said = self.by_asked.get(Asked.of(question, options)) if self.by_asked else None
-        return said.response if said else None
-
-    def unmatched(self, asked: Iterable[Asked], source: Path) -> str | None:
-        """A message about the lines whose prompt asks none of the questions, None where there is no such line.
+    def find_asked(self, question: str, options: Sequence[str], place: int = 0) -> str | None:
+        """The response to a prompt that asked this question with these options; None where there is none.
 
         Args:
-            asked: Every question of the run's tasks, also those that a limit leaves out.
+            question: The question.
+            options: Its options.
+            place: How many items before this one, in their table's order, ask the same.
+        """
+        said = self.by_asked.get(Asked.of(question, options), []) if self.by_asked else []
+        return said[place].response if place < len(said) else None
+
+    def unmatched(self, tables: Iterable[Iterable[Asked]], source: Path) -> str | None:
+        """A message about the lines that are not one for one with the items that ask their question; None without such.
+
+        Nothing in a line tells items apart that ask the same: their lines are theirs in order, and have to be as many.
+
+        Args:
+            tables: Every question of each of the run's tables, also those that a limit leaves out.
             source: What was read, as the user knows it.
         """
-        known = set(asked)
-        questions = {one.question for one in known}
+        items: dict[Asked, set[int]] = {}
+        for table in tables:
+            for asked, number in Counter(table).items():
+                items.setdefault(asked, set()).add(number)
+        questions = {asked.question for asked in items}
         problems = Problems()
-        for one, said in self.by_asked.items():
-            if one not in known:
-                kind = "with these options" if one.question in questions else "of this run's tasks"
-                problems.add(
-                    said.where, f"Expected the prompt to ask a question {kind}, but got {one.question[:60]!r}."
-                )
+        for asked, said in self.by_asked.items():
+            name = repr(asked.question[:60])
+            for number in sorted(items.get(asked, set()) - {len(said)}):
+                if number == 1:
+                    what = f"Expected one response per item, but {name} is also at {said[0].where}."
+                else:
+                    what = f"Expected {number} lines for the {number} items that ask {name}, but got {len(said)}."
+                problems.add(said[-1].where, what)
+            if asked in items:
+                continue
+            for one in said:
+                if asked.question not in questions:
+                    what = f"Expected the prompt to ask a question of this run's tasks, but got {name}."
+                elif asked.options:
+                    read = first_names(asked.options)
+                    what = f"Expected the prompt to ask {name} with the item's options, but got {read:.200}."
+                else:
+                    what = f"Expected options of {name} as lines A: … after Options:, but found none."
+                problems.add(one.where, what)
         try:
             problems.raise_if_any(f"{source} cannot be replayed", "no line is joined by its position")
         except InputError as error:
@@ -132,8 +160,8 @@ def read_responses(source: Path) -> SavedResponses:
             in one folder the latest.
 
     Raises:
-        InputError: where there is nothing to read, a line is none of the three, or an item is answered twice; all
-            such lines are listed.
+        InputError: where there is nothing to read, a line is none of the three, or an item's id is answered twice;
+            all such lines are listed.
     """
     files = _latest_logs(source) if source.is_dir() else [source]
     if not files or not all(file.is_file() for file in files):
@@ -142,7 +170,7 @@ def read_responses(source: Path) -> SavedResponses:
             f"(*{SAMPLE_LOG}*.jsonl), but found none."
         )
     saved = SavedResponses()
-    first_seen: dict[ItemKey | Asked, str] = {}
+    first_seen: dict[ItemKey, str] = {}
     problems = Problems()
     for file in files:
         task = file.stem.partition(SAMPLE_LOG)[2] or None
@@ -156,16 +184,14 @@ def read_responses(source: Path) -> SavedResponses:
                 )
                 continue
             key, response = entry
-            if key in first_seen:
-                name = repr(key.question[:60]) if isinstance(key, Asked) else key[1]
-                problems.add(where, f"Expected one response per item, but {name} is also at {first_seen[key]}.")
-                continue
-            first_seen[key] = where
             # A lone surrogate, at which lmms-eval would stop writing its sample log, becomes a question mark.
             response = response.encode("utf-8", "replace").decode("utf-8")
             if isinstance(key, Asked):
-                saved.by_asked[key] = Said(response, where)
+                saved.by_asked.setdefault(key, []).append(Said(response, where))
+            elif key in first_seen:
+                problems.add(where, f"Expected one response per item, but {key[1]} is also at {first_seen[key]}.")
             else:
+                first_seen[key] = where
                 saved.by_item[key] = response
     problems.raise_if_any(f"{source} cannot be replayed")
     return saved

@@ -17,6 +17,7 @@ from lmms_eval_tasks.utils.choice import NO_CLIP
 from lmms_eval_tasks.utils.groups import rate
 from lmms_eval_tasks.utils.prompts import read_prompt
 from lmms_eval_tasks.utils.records import NOT_ASKED, Outcome, Record
+from lmms_eval_tasks.utils.timestamps import official_seconds
 
 TASK = "cast_bench_open"
 PROMPT = "cast_bench_open"
@@ -60,9 +61,9 @@ def read_open_question(doc: Mapping[str, Any]) -> OpenQuestion:
         answer=_right_option(doc),
         evidence=tuple(
             Evidence(
-                start=entry["evidence_start_time"],
-                end=entry["evidence_end_time"],
-                instance=entry["evidence_instance_id"],
+                start=_clock(entry.get("evidence_start_time")),
+                end=_clock(entry.get("evidence_end_time")),
+                instance=str(entry.get("evidence_instance_id") or entry.get("instance_id") or ""),
                 rationale=str(entry.get("evidence_rationale") or ""),
             )
             for entry in json.loads(doc["evidence"])
@@ -104,6 +105,12 @@ def judge_score(items: Iterable[Mapping[str, float | None]]) -> float | None:
 def count(items: Iterable[int]) -> int:
     """How many questions."""
     return sum(items)
+
+
+def _clock(time: object) -> str:
+    """A released time as the judge is told it: a text as it is, anything else as the official code reads it."""
+    seconds = official_seconds(time)
+    return time if isinstance(time, str) else f"{seconds // 60:02d}:{seconds % 60:02d}"
 
 
 def _right_option(doc: Mapping[str, Any]) -> str | None:

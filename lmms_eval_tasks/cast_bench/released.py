@@ -11,57 +11,18 @@ from pathlib import PurePosixPath
 from string import ascii_uppercase
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError, field_validator, model_validator
-
 from lmms_eval_tasks.cast_bench.card import CATEGORIES, OTHER
-from lmms_eval_tasks.utils.evidence import read_truth
-from lmms_eval_tasks.utils.problems import Problems
+from lmms_eval_tasks.cast_bench.released_evidence import read_evidence
+from lmms_eval_tasks.utils.problems import Oddities, Problems
 from lmms_eval_tasks.utils.release import is_safe
-from lmms_eval_tasks.utils.timestamps import read_seconds
 from lmms_eval_tasks.utils.wording import first_names, quote
 
 FILE = "castbench_hf.jsonl"
-FEWEST_OPTIONS, MOST_OPTIONS = 4, 6
+FEWEST_OPTIONS = 2
+USUAL_OPTIONS = range(4, 7)
+"""How many options the paper says that a question has."""
 KINDS = ("text-based", "video-based", "near-miss")
 """Kinds of wrong options, in the words of the paper's supplement."""
-
-
-class _Evidence(BaseModel):
-    """One released evidence; the fields that are not here are kept as they are."""
-
-    model_config = ConfigDict(extra="allow", strict=True)
-
-    evidence_start_time: str
-    evidence_end_time: str
-    evidence_instance_id: str
-    bboxes_in_range: dict[str, Any] | None = None
-
-    @field_validator("evidence_instance_id")
-    @classmethod
-    def _named(cls, value: str) -> str:
-        if not value.strip():
-            raise ValueError("Expected evidence_instance_id to name an instance, but got an empty text.")
-        return value
-
-    @field_validator("bboxes_in_range")
-    @classmethod
-    def _boxes_per_second(cls, value: dict[str, Any] | None) -> dict[str, Any] | None:
-        for second, box in (value or {}).items():
-            if read_seconds(second) is None:
-                raise ValueError(f"Expected the keys of bboxes_in_range to be seconds, but got {quote(second)}.")
-            if not _is_box(box):
-                raise ValueError(f"Expected a box [x1, y1, x2, y2] at second {second}, but got {quote(box)}.")
-        return value
-
-    @model_validator(mode="after")
-    def _in_order(self) -> _Evidence:
-        start, end = read_seconds(self.evidence_start_time), read_seconds(self.evidence_end_time)
-        if start is None or end is None or end < start:
-            raise ValueError(
-                "Expected evidence times mm:ss, the end not before the start, but got "
-                f"{quote(self.evidence_start_time)} to {quote(self.evidence_end_time)}."
-            )
-        return self
 
 
 @cache
@@ -81,7 +42,7 @@ def read_items(content: bytes) -> tuple[list[dict[str, Any]], Problems, list[str
     """The items of the release, one per line, in the file's order.
 
     An item's id is the clip's name and the number of the question among those about it. The evidence is kept as
-    released.
+    released. What is odd, and the official code still scores, is warned of and kept.
 
     Args:
         content: bytes of `castbench_hf.jsonl`.
@@ -90,7 +51,7 @@ def read_items(content: bytes) -> tuple[list[dict[str, Any]], Problems, list[str
         Rows of the prepared table without `clip_present`, `width` and `height`; the problems found, with which the
         rows are incomplete; and warnings about what is odd and can be scored.
     """
-    problems = Problems()
+    problems, odd = Problems(), Oddities()
     items: list[dict[str, Any]] = []
     numbers: Counter[str] = Counter()
     answered: dict[bool, int] = {}
@@ -104,6 +65,10 @@ def read_items(content: bytes) -> tuple[list[dict[str, Any]], Problems, list[str
         where = f"{FILE}, line {line} ({video if isinstance(video, str) and video else 'no video'})"
         before = len(problems)
         item = _read_row(row, where, problems)
+        item["evidence"] = read_evidence(row.get("evidence"), f"line {line}", where, problems, odd)
+        if len(item["options"]) not in USUAL_OPTIONS:
+            usual = f"{USUAL_OPTIONS[0]} to {USUAL_OPTIONS[-1]}"
+            odd.add(f"Questions with other than {usual} options", f"line {line} with {len(item['options'])}")
         if len(problems) > before:
             continue
         stem = PurePosixPath(item["clip"]).stem
@@ -120,7 +85,7 @@ def read_items(content: bytes) -> tuple[list[dict[str, Any]], Problems, list[str
             f"{answered[False]} lacks one.",
             "use the file as it was released.",
         )
-    return items, problems, _warnings(items)
+    return items, problems, [*_warnings(items), *odd.warnings()]
 
 
 def _read_line(text: bytes, line: int, problems: Problems) -> dict[str, Any] | None:
@@ -143,7 +108,6 @@ def _read_row(row: Mapping[str, Any], where: str, problems: Problems) -> dict[st
         problems.add(where, f"Expected a question, but got {quote(question)}.")
     options = _read_options(row.get("options"), where, problems)
     kind = row.get("question_type") or ""
-    evidence = _read_evidence(row.get("evidence"), where, problems)
     return {
         "question": str(question).strip(),
         "options": options,
@@ -152,7 +116,6 @@ def _read_row(row: Mapping[str, Any], where: str, problems: Problems) -> dict[st
         "question_type": str(kind),
         "category": question_types().get(_plain(str(kind)), OTHER),
         "scene_category": str(row.get("scene_category") or ""),
-        "evidence": evidence,
         "option_kinds": _read_kinds(row.get("distractor_types"), options, where, problems),
     }
 
@@ -167,8 +130,8 @@ def _read_options(value: object, where: str, problems: Problems) -> list[str]:
     if sorted(given) != letters or not all(isinstance(text, str) and text.strip() for text in given.values()):
         problems.add(where, f"Expected a text for each option from A on, but got {quote(value)}.")
         return []
-    if not FEWEST_OPTIONS <= len(given) <= MOST_OPTIONS:
-        problems.add(where, f"Expected {FEWEST_OPTIONS} to {MOST_OPTIONS} options, but got {len(given)}.")
+    if len(given) < FEWEST_OPTIONS:
+        problems.add(where, f"Expected {FEWEST_OPTIONS} options or more, but got {len(given)}.")
     return [given[letter].strip() for letter in letters]
 
 
@@ -179,40 +142,6 @@ def _read_answer(value: object, options: list[str], where: str, problems: Proble
     if options and not (isinstance(value, str) and len(value) == 1 and value in letters):
         problems.add(where, f"Expected answer to be one of {', '.join(letters)}, but got {quote(value)}.")
     return str(value)
-
-
-def _read_evidence(value: object, where: str, problems: Problems) -> str:
-    """The evidence as text, as released; every entry of it is checked."""
-    entries = value
-    if isinstance(value, str):
-        try:
-            entries = json.loads(value)
-        except (ValueError, RecursionError) as error:
-            problems.add(where, f"Expected evidence to be JSON, but got: {error}.")
-            return value
-    if not isinstance(entries, list):
-        problems.add(where, f"Expected evidence to be a list, but got {quote(entries)}.")
-        return ""
-    before = len(problems)
-    for number, entry in enumerate(entries, 1):
-        try:
-            _Evidence.model_validate(entry)
-        except ValidationError as error:
-            for fault in error.errors():
-                problems.add(f"{where}, evidence {number}", _told(fault))
-    if len(problems) == before:
-        try:
-            read_truth(entries)
-        except ValueError as error:
-            problems.add(where, str(error))
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _told(fault: Any) -> str:
-    if "error" in fault.get("ctx", {}):
-        return str(fault["ctx"]["error"])
-    field = ".".join(map(str, fault["loc"])) or "an evidence"
-    return f"Expected {field} in the released form, but got {quote(fault['input'])} ({fault['msg']})."
 
 
 def _read_kinds(value: object, options: list[str], where: str, problems: Problems) -> list[str | None] | None:
@@ -254,21 +183,6 @@ def _warnings(items: list[dict[str, Any]]) -> list[str]:
     if alike:
         found.append(f"Questions with two options of the same text: {len(alike)}, such as {alike[0]}.")
     return found
-
-
-def _is_box(value: object) -> bool:
-    """Whether a released box is four numbers; one without area, as `[-1, -1, -1, -1]`, says that there is none."""
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
-            return False
-    return (
-        isinstance(value, list)
-        and len(value) == 4
-        and all(isinstance(edge, (int, float)) and not isinstance(edge, bool) for edge in value)
-        and all(abs(edge) < 1e6 for edge in value)
-    )
 
 
 def _plain(text: str) -> str:

@@ -171,7 +171,8 @@ def _check_predictions(path: Path, table: Table | None, allow_incomplete: bool, 
             )  # fmt: skip
         places.append(where)
         if table and asked not in questions:
-            kind = "with these options" if asked.question in texts else f"of split {SPLIT}"
+            known = "with these options" if asked.options else "with lines A: … after Options:"
+            kind = known if asked.question in texts else f"of split {SPLIT}"
             faults.add("prompt", f"Expected a question {kind}, but got", f"{describe(asked.question)} ({where})")
         letter = read_official(said.predict).answer
         no_option += letter is not None and letter not in list(ascii_uppercase[: len(asked.options)])

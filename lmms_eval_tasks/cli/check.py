@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lmms_eval_tasks.cli.console import make_console, show_progress, text_table
-from lmms_eval_tasks.cli.prepared import counts_table, print_card, print_split
+from lmms_eval_tasks.cli.prepared import counts_table, print_card, print_split, print_warnings
 from lmms_eval_tasks.utils.wording import first_names
 
 if TYPE_CHECKING:
@@ -36,8 +36,9 @@ def check(
     for name in named or prepared or benchmarks():
         print_card(console, read_card(name))
         try:
-            splits = read_manifest(name).splits
-            stops += [reason for split in splits for reason in _check_split(console, name, split, decode)]
+            told: set[str] = set()
+            for split in read_manifest(name).splits:
+                stops += _check_split(console, name, split, decode, told)
         except InputError as error:
             stops.append(str(error))
     stops += _check_installation(console)
@@ -48,8 +49,8 @@ def check(
     console.print("Nothing here would stop a run.")
 
 
-def _check_split(console: Console, benchmark: str, split: str, decode: bool) -> list[str]:
-    """Print one split; what would stop a run on it."""
+def _check_split(console: Console, benchmark: str, split: str, decode: bool, told: set[str]) -> list[str]:
+    """Print one split, with the warnings of `prepare` that are not in `told`; what would stop a run on it."""
     from lmms_eval_tasks.checks import check_split
     from lmms_eval_tasks.utils.home import MISSING
 
@@ -58,6 +59,9 @@ def _check_split(console: Console, benchmark: str, split: str, decode: bool) -> 
     print_split(console, benchmark, split, found.facts, found.clips)
     if not found.facts.sample:
         console.print(counts_table(found.counts))
+    # The table of counts says what such warnings say.
+    print_warnings(console, found.facts, told | set(map(str, found.counts)))
+    told.update(found.facts.warnings)
     if not found.stops_run:
         return []
     stops = []

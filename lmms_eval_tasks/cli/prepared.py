@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from lmms_eval_tasks.cli.console import make_console, text_table
@@ -50,9 +50,7 @@ def print_prepared(benchmark: str, splits: Mapping[str, SplitManifest]) -> None:
     told: set[str] = set()
     for split, facts in splits.items():
         print_split(console, benchmark, split, facts, prepared_clips(benchmark, split))
-        for warning in facts.warnings:
-            if warning not in told:
-                console.print(f"warning: {warning}", markup=False, style="yellow")
+        print_warnings(console, facts, told)
         told.update(facts.warnings)
         if facts.missing:
             console.print(
@@ -83,6 +81,13 @@ def print_split(console: Console, benchmark: str, split: str, facts: SplitManife
     for count in clips:
         table.add_row(count.source, str(count.clips), str(count.absent), str(count.unreadable))
     console.print(table)
+
+
+def print_warnings(console: Console, facts: SplitManifest, told: Collection[str]) -> None:
+    """Show what was odd about a split when it was prepared, without the warnings in `told`."""
+    for warning in facts.warnings:
+        if warning not in told:
+            console.print(f"warning: {warning}", markup=False, style="yellow")
 
 
 def counts_table(counts: Any) -> Table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ class Replay(RequestModel):
         self.source = Path(str(predictions)).expanduser()
         self.allow_missing = missing == "unparsed"
         self.saved = SavedResponses()
+        self._places: dict[tuple[str, str], int] = {}
         problem = (
             None if missing in ("error", "unparsed") else f"Expected missing to be error or unparsed, not {missing!r}."
         )
@@ -42,7 +43,8 @@ class Replay(RequestModel):
 
     def prepare(self, requests: list[Request]) -> None:
         """Stop, on all ranks together, where items have no saved response or responses no item."""
-        stop_if_any(self.saved.unmatched(self._questions(), self.source) if self.saved.by_asked else None)
+        if self.saved.by_asked:
+            stop_if_any(self._join())
         lost = sorted((request.task, request.doc["item_id"]) for request in requests if self._find(request) is None)
         if self._world_size > 1:
             lost = sorted(gather_object(lost))
@@ -63,12 +65,27 @@ class Replay(RequestModel):
         return self._find(request) or ""
 
     def _find(self, request: Request) -> str | None:
-        own = self.saved.find(request.task, request.doc["item_id"])
-        return own if own is not None else self.saved.find_asked(request.doc["question"], request.doc["options"])
+        item_id = request.doc["item_id"]
+        own = self.saved.find(request.task, item_id)
+        if own is not None:
+            return own
+        place = self._places.get((request.task, item_id), 0)
+        return self.saved.find_asked(request.doc["question"], request.doc["options"], place)
 
-    def _questions(self) -> Iterator[Asked]:
-        """Every question of every task of the run, also those that a limit leaves out; the same on all ranks."""
-        for splits in self.task_dict.values():
+    def _join(self) -> str | None:
+        """Find each item's place among those that ask the same; a message where lines and items do not match.
+
+        Every item of every task of the run counts, also those that a limit leaves out; the same on all ranks.
+        """
+        tables = []
+        for task, splits in self.task_dict.items():
             for table in splits.values():
-                if {"question", "options"} <= set(table.column_names):
-                    yield from map(Asked.of, table["question"], table["options"])
+                if not {"item_id", "question", "options"} <= set(table.column_names):
+                    continue
+                asked = list(map(Asked.of, table["question"], table["options"]))
+                tables.append(asked)
+                before: Counter[Asked] = Counter()
+                for item_id, one in zip(table["item_id"], asked, strict=True):
+                    self._places[task, item_id] = before[one]
+                    before[one] += 1
+        return self.saved.unmatched(tables, self.source)

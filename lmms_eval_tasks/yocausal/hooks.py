@@ -20,7 +20,7 @@ from lmms_eval_tasks.utils.wording import first_names
 from lmms_eval_tasks.yocausal import scores
 from lmms_eval_tasks.yocausal.card import FORWARD, REVERSED, SUBSETS, UNKNOWN
 from lmms_eval_tasks.yocausal.scores import human_item, item_of
-from lmms_eval_tasks.yocausal.submission import as_text, build_result, submission_item
+from lmms_eval_tasks.yocausal.submission import as_text, build_result, mixed_versions, submission_item
 from lmms_eval_tasks.yocausal.table import SPLIT
 
 if TYPE_CHECKING:
@@ -158,6 +158,11 @@ def non_finite_rate(items: Sequence[Mapping[str, Any]]) -> float | None:
 def submission_rows(items: Sequence[Mapping[str, Any]], args: Any) -> int | None:
     """Write the result file; how many pairs it holds, None without an output path."""
     folder = submissions_dir(args)
+    if mixed := mixed_versions(items):
+        logger.warning(
+            f"yocausal: pairs were measured with several versions ({mixed}), and their losses may differ slightly. To "
+            "measure all with those of today, give --model_args an empty folder as cache."
+        )
     if folder is None or not items:
         return None
     path = folder / "yocausal_results.json"

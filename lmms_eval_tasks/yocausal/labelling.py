@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,8 +14,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from lmms_eval_tasks.utils.home import clip_path
-from lmms_eval_tasks.utils.judge import Case, Judge
-from lmms_eval_tasks.utils.problems import InputError
+from lmms_eval_tasks.utils.judge import Case, Judge, Verdict
 from lmms_eval_tasks.utils.progress import Progress, silent
 from lmms_eval_tasks.utils.prompts import Prompt, read_prompt
 from lmms_eval_tasks.utils.submissions import replace_text
@@ -104,8 +103,10 @@ def label_clips(
 ) -> list[Label]:
     """Ask a judge about the forward clip of every row.
 
+    A clip that is missing or cannot be decoded is left without a label, and the reason says so.
+
     Args:
-        rows: Rows of the prepared table; those without their clips are not asked about.
+        rows: Rows of the prepared table.
         judge: The judge; its replies are as `labelling_prompt` says.
         frames: How many frames it sees, evenly spread.
         progress: Told after each clip.
@@ -116,7 +117,7 @@ def label_clips(
     """
     asked = prompt or read_prompt(PROMPT_ID)
     shown = [row for row in rows if row["clip_present"]]
-    cases: list[Case | Callable[[], Case]] = [partial(make_case, row, frames, asked) for row in shown]
+    cases = [partial(_find_case, row, frames, asked, judge.sampling.model) for row in shown]
     found = dict(zip((row["item_id"] for row in shown), judge.judge_all(cases, progress), strict=True))
     labels = []
     for row in rows:
@@ -136,22 +137,23 @@ def label_clips(
     return labels
 
 
+def _find_case(row: Mapping[str, Any], frames: int, prompt: Prompt, model: str) -> Case | Verdict[Any]:
+    """The case about one clip; a verdict without a reply where the clip cannot be decoded."""
+    import av
+
+    try:
+        return make_case(row, frames, prompt)
+    except (av.FFmpegError, OSError, ValueError, IndexError) as error:
+        return Verdict(None, f"clip cannot be decoded ({type(error).__name__})", model, prompt.signature)
+
+
 def make_case(row: Mapping[str, Any], frames: int, prompt: Prompt) -> Case:
     """The case about one clip.
 
     Raises:
-        InputError: the clip cannot be decoded; what was replied about others is kept.
+        av.FFmpegError, OSError, ValueError, IndexError: the clip cannot be decoded.
     """
-    import av
-
-    path = clip_path("yocausal", row["clip"])
-    try:
-        images, seconds = read_frames(path, frames)
-    except (av.FFmpegError, OSError, ValueError, IndexError) as error:
-        raise InputError(
-            f"{row['item_id']} cannot be labelled: {path} cannot be decoded. Replies about other clips are kept.\n"
-            "Remedy: get the clip anew, prepare again, and label again."
-        ) from error
+    images, seconds = read_frames(clip_path("yocausal", row["clip"]), frames)
     caption = json.dumps(row["caption"] or "none", ensure_ascii=False)
     text = prompt.render(frames=str(len(images)), seconds=f"{seconds:.1f}", caption=caption)
     return Case(text, prompt, images)

@@ -88,13 +88,25 @@ def build_result(items: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str,
                 for name in ("protocol", "draws", "combine", "target", "prompt", "dtype", "seed")
             },
             "settings_digests": sorted({item["digest"] for item in items}),
-            "versions": first["versions"],
+            "versions": {name: ", ".join(found) for name, found in read_versions(items).items()},
         },
         "dataset_paths": sorted({f"subset/{row['subset']}/dataset_metadata.json" for row in rows}),
         "per_dataset_metrics": official_per_dataset(winners, causal, discriminable),
         "overall_metrics": official_overall(winners, causal, discriminable),
         "per_video_results": pairs,
     }
+
+
+def read_versions(items: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """Every version of each package with which pairs were measured, sorted; from `submission_item`."""
+    names = dict.fromkeys(name for item in items for name in item["versions"])
+    return {name: sorted({item["versions"].get(name, "unknown") for item in items}) for name in names}
+
+
+def mixed_versions(items: Sequence[Mapping[str, Any]]) -> str:
+    """Which packages had several versions, as a run that goes on after an upgrade has; empty where none had."""
+    mixed = [f"{name} {', '.join(found)}" for name, found in read_versions(items).items() if len(found) > 1]
+    return "; ".join(mixed)
 
 
 def as_text(result: Mapping[str, Any]) -> str:
@@ -107,6 +119,8 @@ def build(entries: Sequence[Logged], table: Table, part: str) -> Built:
     items = [entry.handed for entry in entries if entry.handed]
     lost = sum(not _finite_pair(item) for item in items)
     notes = [f"Pairs with a loss that is not finite: {lost:,}; they are ties in the file."] if lost else []
+    if mixed := mixed_versions(items):
+        notes.append(f"Pairs were measured with several versions: {mixed}; their losses may differ slightly.")
     notes.append(NO_PARAMETERS)
     return Built(as_text(build_result(items, table.rows)), len(items), 0, tuple(notes))
 

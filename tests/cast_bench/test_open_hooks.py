@@ -99,6 +99,19 @@ def test_the_judge_is_shown_the_right_option_and_the_evidence_as_released(tmp_pa
     assert (items["n_scored"], items["n_unscored"], items["unscored_rate"], items["unparsed_rate"]) == (1, 0, 0, 0)
 
 
+def test_the_judge_is_told_odd_evidence_as_the_official_code_reads_it(tmp_path: Path, judge: Asked) -> None:
+    odd = {"evidence_start_time": 65, "evidence_end_time": None, "evidence_instance_id": None}
+    (doc,) = docs(tmp_path, row(odd, {"evidence_end_time": "00:02.5"}))
+    open_hooks.process_results(doc, ["It was thrown."])
+    (asked,) = judge
+    pieces = [("01:05", "00:00", ""), ("00:00", "00:02.5", "ball_1")]
+    places = [
+        asked.text.index(f'"start": "{start}",\n   "end": "{end}",\n   "instance": "{name}"')
+        for start, end, name in pieces
+    ]
+    assert places == sorted(places)
+
+
 @pytest.mark.parametrize(
     ("changes", "said", "reason"),
     [({"answer": None}, "It was thrown.", "no answer key"), ({}, NOT_ASKED, "no clip")],

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from cast_bench import answer_with_truth
+from cast_bench import answer_with_truth, row, write_release
 from host_run import HostRun, run_host
 from oracles import oracle_path, read_oracle
 
@@ -191,3 +191,23 @@ def test_a_question_without_a_line_is_an_error_or_unparsed(home: Path, tmp_path:
         home=home, out=tmp_path / "lenient",
     )  # fmt: skip
     assert lenient.score("cast_bench", "unparsed_rate") == 100 / 80
+
+
+def test_items_that_ask_the_same_are_answered_by_their_lines_in_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    twins = [row(), row(video="sav_000002.mp4", answer="C"), row(question="What then?")]
+    monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "home"))
+    prepare(str(write_release(tmp_path / "release", twins)))
+    options = "\n".join(f"{letter}: {text}" for letter, text in twins[0]["options"].items())
+    lines = [
+        {"prompt": f"Question: {twin['question']}\nOptions: {options}", "predict": answer_with_truth(twin)}
+        for twin in twins
+    ]
+    path = tmp_path / "p.jsonl"
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    assert replay(path, tmp_path / "home", tmp_path / "out").score("cast_bench", "accuracy") == 100
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines[1:]), encoding="utf-8")
+    run = replay(path, tmp_path / "home", tmp_path / "lost")
+    told = "line 1: Expected 2 lines for the 2 items that ask 'Why does the ball roll?', but got 1."
+    assert run.status != 0 and told in run.output

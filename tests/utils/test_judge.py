@@ -68,6 +68,11 @@ def passing(status: str = "server error (500)", wait: float | None = None) -> Se
         ' \n{"score": 7.0}\n',
         '```json\n{"score": 7}\n```',
         '```\n{"score": 7}\n```',
+        '```JSON\n{"score": 7}\n```',
+        '``` Json\r\n{"score": 7}\r\n```',
+        '\ufeff{"score": 7}',
+        '\n\ufeff```json\n\ufeff{"score": 7}\n```\n',
+        'I weigh.</think>\ufeff{"score": 7}',
         '<think>{"score": 1}</think>\n{"score": 7}',
         'first I weigh {"score": 1}, then …</think>```json\n{"score": 7}```',
         '{"score": 7, "why": "no </think> in it"}',
@@ -98,6 +103,8 @@ def test_a_reply_is_one_object_of_the_schema(text: str) -> None:
         ('{"score": 7', "not JSON"),
         ("[" * 100_000, "not JSON"),
         ("```", "not JSON"),
+        ('```yaml\n{"score": 7}\n```', "not JSON"),
+        ('{"score": 7}\n```', "not JSON"),
     ],
 )
 def test_anything_else_is_unreadable_and_says_why(text: str, why: str) -> None:
@@ -313,13 +320,14 @@ def test_the_key_is_all_that_decides_the_reply() -> None:
         reply_key(Sampling("a", top_p=0.5), asked),
         reply_key(Sampling("a", max_tokens=5), asked),
         reply_key(Sampling("a", json_mode=True), asked),
+        reply_key(Sampling("a", server="local http://localhost:1/v1"), asked),
         reply_key(Sampling("a"), case("y")),
         reply_key(Sampling("a"), Case(asked.text, Prompt("other", PROMPT.text))),
         reply_key(Sampling("a"), Case(asked.text, Prompt("grading", "Please grade {answer}"))),
         reply_key(Sampling("a"), Case(asked.text, PROMPT, (b"1",))),
         reply_key(Sampling("a"), Case(asked.text, PROMPT, (b"2",))),
     }
-    assert len(keys) == 11
+    assert len(keys) == 12
     assert reply_key(Sampling("a"), case()) == reply_key(Sampling("a"), asked)
 
 

@@ -124,12 +124,41 @@ def test_a_prompt_that_asks_nothing_is_told(tmp_path: Path) -> None:
         read_responses(write(tmp_path / "p.jsonl", {"prompt": "Why?\nA: x", "predict": "A"}))
 
 
+@pytest.mark.parametrize(
+    "options", ["\n\nA: a\nB: b", " A: a\nB: b", "\n \n\nA: a\nB: b\n\nC: prose", " choose one\nA: a\nB: b"]
+)
+def test_the_first_option_may_stand_beside_or_below(options: str) -> None:
+    assert Asked.in_prompt(f"Question: Why?\nOptions:{options}") == Asked.of("Why?", ["a", "b"])
+
+
+@pytest.mark.parametrize("options", ["", "\n", "\n\n", " B: b", "\nprose\nA: a", "\n(A) a\n(B) b"])
+def test_no_options_where_there_is_no_line_of_the_first(options: str) -> None:
+    assert Asked.in_prompt(f"Question: Why?\nOptions:{options}") == Asked.of("Why?", [])
+
+
 def test_a_question_answered_twice_is_told(tmp_path: Path) -> None:
     lines = [predicted("Why?", "A: a\nB: b", "A"), predicted("Why?", "A: a\nB: b\nC: ", "B")]
-    with pytest.raises(
-        InputError, match=r"line 2: Expected one response per item, but 'Why\?' is also at p.jsonl, line 1"
-    ):
-        read_responses(write(tmp_path / "p.jsonl", *lines))
+    path = write(tmp_path / "p.jsonl", *lines)
+    assert read_responses(path).unmatched([[Asked.of("Why?", ["a", "b"])]], path) == (
+        f"{path} cannot be replayed: 1 problem, no line is joined by its position.\n"
+        "  p.jsonl, line 2: Expected one response per item, but 'Why?' is also at p.jsonl, line 1."
+    )
+
+
+def test_items_that_ask_the_same_have_their_lines_in_order(tmp_path: Path) -> None:
+    """The official script gives the last line to the last such item and none to the others."""
+    lines = [predicted("Why?", "A: a\nB: b", said) for said in ("first", "second")]
+    same = Asked.of("Why?", ["a", "b"])
+    path = write(tmp_path / "p.jsonl", lines[0], predicted("What?", "A: a", "other"), lines[1])
+    saved = read_responses(path)
+    assert saved.unmatched([[same, Asked.of("What?", ["a"]), same]], path) is None
+    assert [saved.find_asked("Why?", ["a", "b"], place) for place in range(3)] == ["first", "second", None]
+    for said, number in ((lines[:1], 2), (lines, 3), ([*lines, *lines], 3)):
+        path = write(tmp_path / "p.jsonl", *said)
+        told = read_responses(path).unmatched([[same] * number], path)
+        assert told is not None and told.endswith(
+            f"line {len(said)}: Expected {number} lines for the {number} items that ask 'Why?', but got {len(said)}."
+        )
 
 
 def test_lines_that_match_no_question_are_told(tmp_path: Path) -> None:
@@ -137,14 +166,20 @@ def test_lines_that_match_no_question_are_told(tmp_path: Path) -> None:
         predicted("Why?", "A: a\nB: b", "A"),
         predicted("Why?", "A: a\nB: c", "A"),
         predicted("What?", "A: a", "A"),
+        predicted("Why?", "(A) a", "A"),
     ]
+    path = write(tmp_path / "p.jsonl", *lines[:3])
+    tables = [
+        [Asked.of("Why?", ["a", "b"]), Asked.of("Why?", ["a", "c"])],
+        [Asked.of("What?", ["a"]), Asked.of("Why?", ["a", "c"])],
+    ]
+    assert read_responses(path).unmatched(tables, path) is None
     path = write(tmp_path / "p.jsonl", *lines)
-    saved = read_responses(path)
-    assert saved.unmatched(map(Asked.of, ["Why?", "Why?", "What?"], [["a", "b"], ["a", "c"], ["a"]]), path) is None
-    assert saved.unmatched([Asked.of("Why?", ["a", "b"])], path) == (
-        f"{path} cannot be replayed: 2 problems, no line is joined by its position.\n"
-        "  p.jsonl, line 2: Expected the prompt to ask a question with these options, but got 'Why?'.\n"
-        "  p.jsonl, line 3: Expected the prompt to ask a question of this run's tasks, but got 'What?'."
+    assert read_responses(path).unmatched([[Asked.of("Why?", ["a", "b"])]], path) == (
+        f"{path} cannot be replayed: 3 problems, no line is joined by its position.\n"
+        "  p.jsonl, line 2: Expected the prompt to ask 'Why?' with the item's options, but got a, c.\n"
+        "  p.jsonl, line 3: Expected the prompt to ask a question of this run's tasks, but got 'What?'.\n"
+        "  p.jsonl, line 4: Expected options of 'Why?' as lines A: … after Options:, but found none."
     )
 
 
@@ -162,7 +197,7 @@ def test_no_line_takes_another_questions_place(tmp_path: Path) -> None:
     path = write(tmp_path / "p.jsonl", *lines)
     saved = read_responses(path)
     assert saved.find_asked("Second?", ["a", "b"]) == "A"
-    assert "line 2: " in (saved.unmatched([Asked.of("First?", ["a", "b"]), known], path) or "")
+    assert "line 2: " in (saved.unmatched([[Asked.of("First?", ["a", "b"]), known]], path) or "")
 
 
 def test_a_question_that_was_never_asked_for_evidence_stays_so(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def doc(item_id: str = "animal_1", **changes: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def answer(item_id: str = "animal_1", forward: float = 1.0, backward: float = 2.0) -> str:
+def answer(item_id: str = "animal_1", forward: float = 1.0, backward: float = 2.0, **versions: str) -> str:
     return DenoisingResponse(
         item_id=item_id,
         loss=Directed(forward=forward, backward=backward),
@@ -41,6 +41,7 @@ def answer(item_id: str = "animal_1", forward: float = 1.0, backward: float = 2.
         windows=[WindowRecord(start=0, stop=5, borrowed=0, skipped=0, latents=2)],
         settings={"model": "Toy", "combine": "latents"},
         settings_digest="0" * 16,
+        versions=versions,
     ).to_json()
 
 
@@ -175,6 +176,36 @@ def test_the_result_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     }  # fmt: skip
     assert result["per_video_results"][4]["forward_metrics"]["total_accumulated_loss"] is None
     assert hooks.submission_rows(items, SimpleNamespace(output_path=None)) is None
+
+
+def test_a_run_that_went_on_after_an_upgrade_names_every_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [doc(f"animal_{number}") for number in (1, 2, 3)]
+    monkeypatch.setattr(hooks, "load_table", lambda *_, **__: rows)
+    told: list[str] = []
+
+    def versions(*used: dict[str, str]) -> dict[str, str]:
+        said = [answer(row["item_id"], **found) for row, found in zip(rows, used, strict=True)]
+        items = [hooks.process_results(row, [one])["submission_rows"] for row, one in zip(rows, said, strict=True)]
+        sink = logger.add(lambda message: told.append(message.record["message"]), level="WARNING")
+        try:
+            hooks.submission_rows(items, SimpleNamespace(output_path=str(tmp_path)))
+        finally:
+            logger.remove(sink)
+        written = (tmp_path / "submissions" / "yocausal_results.json").read_text(encoding="utf-8")
+        found: dict[str, str] = json.loads(written)["eval_settings"]["versions"]
+        return found
+
+    old, new = {"torch": "2.5.1", "diffusers": "0.35"}, {"torch": "2.6.0", "diffusers": "0.35"}
+    assert versions(old, old, old) == old
+    assert told == []
+    assert versions(new, old, new) == {"torch": "2.5.1, 2.6.0", "diffusers": "0.35"}
+    assert told == [
+        "yocausal: pairs were measured with several versions (torch 2.5.1, 2.6.0), and their losses may differ "
+        "slightly. To measure all with those of today, give --model_args an empty folder as cache."
+    ]
+    assert versions(old, old, {"torch": "2.5.1"})["diffusers"] == "0.35, unknown"
 
 
 @pytest.mark.parametrize(

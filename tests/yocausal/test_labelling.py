@@ -17,6 +17,7 @@ from yocausal_world import write_release
 
 from lmms_eval_tasks.cli import app
 from lmms_eval_tasks.sample.video import write_clip
+from lmms_eval_tasks.utils.home import load_table
 from lmms_eval_tasks.yocausal.labelling import cohens_d, f1_score, kendall_tau, read_frames
 from lmms_eval_tasks.yocausal.prepare import prepare
 from lmms_eval_tasks.yocausal.table import read_labels
@@ -140,15 +141,19 @@ def test_a_judge_has_to_be_named(home: Path, tmp_path: Path) -> None:
     assert (result.exit_code, result.stderr) == (1, "Expected --judge to name a model, but got none.\n")
 
 
-def test_a_clip_that_cannot_be_decoded_is_named(home: Path, tmp_path: Path) -> None:
+def test_a_clip_that_cannot_be_decoded_is_one_without_a_label(home: Path, tmp_path: Path) -> None:
     clip = home / "yocausal" / "videos" / "test" / "human" / "fwd" / "human_0001.mp4"
     clip.unlink()
     clip.write_bytes(b"no video")
+    out = tmp_path / "labels.jsonl"
     with JudgeServer(lambda *_: Say('{"reasoning": "", "verdict": true, "confidence": 1}')) as server:
-        result = label(server.url, tmp_path / "labels.jsonl")
-    assert (result.exit_code, result.stderr) == (
-        1,
-        f"human_1 cannot be labelled: {clip} cannot be decoded. Replies about other clips are kept.\n"
-        "Remedy: get the clip anew, prepare again, and label again.\n",
-    )
-    assert not (tmp_path / "labels.jsonl").exists()
+        result = label(server.url, out)
+        assert len(server.bodies) == 7
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.startswith("8 clips: 7 causal, 0 not, 1 unlabelled\n")
+    assert "warning: unlabelled: human_1 (clip cannot be decoded (InvalidDataError))\n" in result.stdout
+    (lost,) = [entry for line in out.read_text("utf-8").splitlines() if (entry := json.loads(line))["id"] == "human_1"]
+    assert (lost["vlm_causality"], lost["reason"]) == (None, "clip cannot be decoded (InvalidDataError)")
+    prepare(str(tmp_path / "release"), out)
+    labels = {row["item_id"]: row["vlm_causality"] for row in load_table("yocausal", "test", require_clips=False)}
+    assert labels.pop("human_1") is None and set(labels.values()) == {True}
