@@ -91,6 +91,12 @@ def test_runs_that_differ_in_what_matters_are_said_to(command: str, tmp_path: Pa
     ]
 
 
+def test_what_all_runs_say_of_a_task_is_printed_once(tmp_path: Path) -> None:
+    lines = call("report", run(tmp_path / "weak", CARD), run(tmp_path / "strong", other(frames={"frames": 32})))
+    (at,) = [number for number, line in enumerate(lines) if line.strip().startswith(f"{TASK}: version")]
+    assert lines[at - 1] == "all runs:"
+
+
 @pytest.mark.parametrize("command", ["report", "compare"])
 def test_runs_made_alike_are_said_to_be(command: str, tmp_path: Path) -> None:
     later = other(run={"date": "tomorrow", "command": "another"})

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
+from typing import Any
 
 from pydantic import StrictFloat, StrictInt, StrictStr, TypeAdapter, ValidationError
 
@@ -82,8 +84,16 @@ class Difference:
 
     @property
     def told(self) -> str:
-        """What each run's card says, in the order of the runs."""
-        return " against ".join(_shorten(_said(value)) for value in self.values)
+        """What each run's card says, in the order of the runs; where several say the same, which these are."""
+        runs: dict[str, list[str]] = {}
+        for number, text in enumerate(_told_apart(self.values), start=1):
+            runs.setdefault(text, []).append(str(number))
+        if len(runs) == len(self.values):
+            return " against ".join(map(_shorten, runs))
+        return " against ".join(
+            f"{_shorten(text)} ({'run' if len(numbers) == 1 else 'runs'} {', '.join(numbers)})"
+            for text, numbers in runs.items()
+        )
 
 
 def read_run_card(path: Path) -> Sections:
@@ -194,8 +204,30 @@ def _surroundings(card: Sections) -> str:
     return ", ".join([*(f"{name} {software[name]}" for name in packages), device, *ranks, *time, *limit])
 
 
+def _told_apart(values: Sequence[Value]) -> list[str]:
+    """What runs say of one field; of settings written as JSON objects, only those that are not the same in all."""
+    objects = [_read_object(value) for value in values]
+    known = [found for found in objects if found is not None]
+    if len(known) < 2:
+        return [_said(value) for value in values]
+    names = sorted({name for found in known for name in found})
+    moved = [name for name in names if any(found.get(name) != known[0].get(name) for found in known)]
+    return [
+        _said(value) if found is None else ", ".join(f"{name} {json.dumps(found.get(name))}" for name in moved)
+        for value, found in zip(values, objects, strict=True)
+    ]
+
+
+def _read_object(value: Value) -> dict[str, Any] | None:
+    try:
+        found = json.loads(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
 def _said(value: Value) -> str:
-    return "not known" if value is None else str(value)
+    return "not known" if value is None else str(value) or "none"
 
 
 def _digest(value: Value) -> str:

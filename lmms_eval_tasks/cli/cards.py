@@ -25,17 +25,25 @@ def print_cards(console: Console, runs: Sequence[Run], whole: bool = False) -> N
 
     from lmms_eval_tasks.utils.run_card import summary
 
-    for number, run in enumerate(runs, start=1):
+    told = [summary(run.card, run.groups) if run.card else [] for run in runs]
+    # Every run's lines begin with its model and on what it ran; those of tasks are mostly the same.
+    shared = [line for line in told[0][2:] if len(runs) > 1 and all(line in lines for lines in told)]
+    for number, (run, lines) in enumerate(zip(runs, told, strict=True), start=1):
         name = f"run {number}" if len(runs) > 1 else "run card"
         if not run.card:
             console.print(f"{name}: {run.name}: {NO_CARD}", markup=False)
         elif whole:
             _print_whole(console, run, f"{name}: {run.path}")
         else:
-            first, *others = summary(run.card, run.groups)
+            first, *others = lines
             console.print(Text(f"{name}: {first}"), style="dim")
             for line in others:
-                console.print(Padding(Text(line), (0, 0, 0, 2)), style="dim")
+                if line not in shared:
+                    console.print(Padding(Text(line), (0, 0, 0, 2)), style="dim")
+    if shared and not whole:
+        console.print("all runs:", style="dim")
+        for line in shared:
+            console.print(Padding(Text(line), (0, 0, 0, 2)), style="dim")
 
 
 def _print_whole(console: Console, run: Run, title: str) -> None:

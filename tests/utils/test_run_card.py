@@ -113,6 +113,17 @@ def test_what_is_not_known_is_no_difference_and_is_told_beside_one() -> None:
     assert difference.told == "16 against not known against 8"
 
 
+def test_runs_that_say_the_same_are_told_together() -> None:
+    (difference,) = differences([CARD, CARD, changed("frames", "frames", 8)])
+    assert difference.told == "16 (runs 1, 2) against 8 (run 3)"
+
+
+def test_of_settings_only_those_are_told_that_differ() -> None:
+    greedy, short = (json.dumps({"do_sample": False, "max_new_tokens": number}) for number in (1024, 16))
+    (difference,) = differences([changed(TASK, "generation", text) for text in (greedy, short, greedy)])
+    assert difference.told == "max_new_tokens 1024 (runs 1, 3) against max_new_tokens 16 (run 2)"
+
+
 def test_tasks_that_one_run_has_and_tasks_not_compared_are_left_out() -> None:
     other = {**CARD, "task mvp": CARD[TASK]}
     assert not differences([CARD, other])
