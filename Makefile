@@ -18,7 +18,7 @@ test: lint
 	$(PYTEST) .
 
 quick: install
-	$(PYTEST) -m "not host and not model" .
+	$(PYTEST) -m "not host and not model and not browser and not slow" .
 
 lint: install
 	$(BIN)/ruff check .

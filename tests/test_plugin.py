@@ -170,6 +170,7 @@ def test_the_model_that_the_host_makes_is_known_to_scoring_until_the_next_run(
     assert session.model is None and not session.configurations and not session.clips_needed
 
 
+@pytest.mark.slow
 def test_our_tasks_are_in_the_index_whatever_is_imported_first() -> None:
     code = (
         "import sys, lmms_eval_tasks.plugin, lmms_eval.models\n"

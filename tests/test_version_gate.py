@@ -193,6 +193,7 @@ def swap(old: str, new: str) -> Callable[[str], str]:
 CAUSALVQA, MVP = ("_paired_template_yaml",), ("_pairs_template_yaml", "mvp.yaml", "mvp_mini.yaml")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "change", "moved", "templates"),
     [
@@ -250,6 +251,7 @@ def test_such_a_change_fails_without_a_new_n_and_passes_with_one(
     assert gate(root, "--check").returncode == 0
 
 
+@pytest.mark.slow
 def test_a_reader_of_letters_counts_for_those_tasks_that_read_letters(pristine: Path, tmp_path: Path) -> None:
     root = tmp_path / "copy"
     shutil.copytree(pristine, root)

@@ -29,6 +29,7 @@ def read_csv(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(tmp_path):
     told = []
     first = build_sample(tmp_path / "a", 5, lambda *step: told.append(step), TINY)
@@ -146,6 +147,7 @@ def test_every_clip_decodes(sample):
         assert clip.stat().st_size < 60_000
 
 
+@pytest.mark.slow
 def test_an_interrupted_build_leaves_the_old_sample(tmp_path):
     paths = build_sample(tmp_path / "world", 5, sizes=TINY)
     before = digests(paths.root)

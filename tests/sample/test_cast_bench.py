@@ -35,6 +35,8 @@ from lmms_eval_tasks.sample.vision import decode
 from lmms_eval_tasks.sample.wording import read_objects
 from lmms_eval_tasks.utils.evidence import read_official, read_truth
 
+pytestmark = pytest.mark.slow
+
 Row = dict[str, Any]
 SEEDS = range(3)
 

@@ -47,6 +47,7 @@ def test_causalvqa_of_793_pairs(tmp_path: Path) -> None:
         validate("causalvqa", tmp_path / "cut")
 
 
+@pytest.mark.slow
 def test_mvp_mini_of_9208_pairs(tmp_path: Path) -> None:
     snapshot, videos = write_mvp_release(tmp_path / "release")
     prepare_mvp(videos, str(snapshot), "mini")
