@@ -4,6 +4,8 @@ import pytest
 
 from lmms_eval_tasks.sample.solver import CANNOT_TELL, solve
 
+pytestmark = pytest.mark.slow
+
 # The laws of these two are the same in both directions of time.
 SYMMETRIC = {"intphys", "inflevel"}
 
