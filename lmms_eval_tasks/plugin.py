@@ -6,9 +6,11 @@ this is where `TaskManager` is taught our folder, after its own, so that our `mv
 
 from __future__ import annotations
 
+import atexit
 import functools
 import inspect
 import json
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,6 +61,16 @@ def register() -> list[ModelManifest]:
     ]
 
 
+def _leave_process_group() -> None:
+    """End what torch runs in the background for the ranks on CPUs, which lmms-eval leaves to the end of the process.
+
+    Now and then torch aborts the process there, after everything was written, and the launcher reports a failed run.
+    """
+    dist = sys.modules.get("torch.distributed")
+    if dist is not None and dist.is_available() and dist.is_initialized() and dist.get_backend() == "gloo":
+        dist.destroy_process_group()
+
+
 def _say_by_hand(error: Exception) -> None:
     logger.warning(
         "lmms_eval_tasks could not add its tasks by itself: this lmms-eval is built differently ({}: {}). "
@@ -98,6 +110,7 @@ def _hook_task_manager() -> None:
 
     initialize_tasks._lmms_eval_tasks = True  # type: ignore[attr-defined]
     TaskManager.initialize_tasks = initialize_tasks
+    atexit.register(_leave_process_group)
     TaskManager.match_tasks = match_and_check
 
 
