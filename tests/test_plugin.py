@@ -180,6 +180,19 @@ def test_our_tasks_are_in_the_index_whatever_is_imported_first() -> None:
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
+@pytest.mark.slow
+def test_ranks_on_cpus_leave_their_process_group_before_the_process_ends() -> None:
+    # What is registered first is called last.
+    code = (
+        "import atexit, torch.distributed as dist\n"
+        "atexit.register(lambda: print('left' if not dist.is_initialized() else 'still there'))\n"
+        "import lmms_eval.models\n"
+        "dist.init_process_group('gloo', store=dist.HashStore(), rank=0, world_size=1)"
+    )
+    finished = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (finished.returncode, finished.stdout.split()[-1]) == (0, "left"), finished.stderr
+
+
 def test_our_package_needs_no_host_to_be_imported() -> None:
     modules = "lmms_eval_tasks.cli, lmms_eval_tasks.report, lmms_eval_tasks.sample.build, lmms_eval_tasks.utils.choice"
     code = f"import sys, {modules}; sys.exit('lmms_eval' in sys.modules or 'torch' in sys.modules)"
