@@ -107,6 +107,15 @@ class Adapter(abc.ABC):
         """How many latent frames `encode_frames` puts before a window's own, which never enter the loss."""
         return 0
 
+    def encode_prompt(self, caption: str, device: torch.device) -> Any:
+        """What the pipeline's own method of this name gives for one caption, without guidance."""
+        return self.pipe.encode_prompt(
+            caption,
+            do_classifier_free_guidance=False,
+            max_sequence_length=self.family.text_tokens,
+            device=device,
+        )
+
     @abc.abstractmethod
     def encode_text(self, caption: str, device: torch.device) -> dict[str, torch.Tensor]:
         """Encode one caption, without guidance."""

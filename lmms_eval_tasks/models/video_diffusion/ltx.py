@@ -47,12 +47,7 @@ class Ltx(Adapter):
 
     def encode_text(self, caption: str, device: torch.device) -> dict[str, torch.Tensor]:
         """Encode one caption."""
-        embeds, mask, *_ = self.pipe.encode_prompt(
-            caption,
-            do_classifier_free_guidance=False,
-            max_sequence_length=self.family.text_tokens,
-            device=device,
-        )
+        embeds, mask, *_ = self.encode_prompt(caption, device)
         return {"embeds": embeds, "mask": mask}
 
     def encode_frames(self, frames: torch.Tensor) -> torch.Tensor:
