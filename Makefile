@@ -3,13 +3,15 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PACKAGED := $(sort $(shell find lmms_eval_tasks utils prompts -type f -not -name '*.pyc')) setup.cfg pyproject.toml README.md
+# Named by what the packages hold: dates tell neither that a file is gone nor what has changed within a clock's tick.
+INSTALLED := $(VENV)/.installed-$(firstword $(shell cksum $(PACKAGED) | cksum))
 # The checkout shadows the installed package where it is the current folder, and checks are made on what users get.
 AWAY := cd tests &&
 TOP := $(CURDIR)
 # A file's tests share their fixtures, so they stay together; two run at a time, each with one thread for its networks.
 PYTEST = $(AWAY) OMP_NUM_THREADS=1 "$(TOP)/$(BIN)/pytest" --rootdir "$(TOP)" -c "$(TOP)/pyproject.toml" -n 2 --dist loadfile
 
-.PHONY: demo test quick lint versions install wheel clean always
+.PHONY: demo test quick lint versions install wheel clean
 
 demo: install
 	PATH="$(TOP)/$(BIN):$$PATH" examples/demo.sh demo
@@ -29,20 +31,16 @@ lint: install
 versions: install
 	$(AWAY) "$(TOP)/$(BIN)/python" support/version_gate.py $(if $(EQUIVALENT),--equivalent "$(EQUIVALENT)")
 
-install: $(VENV)/.package
+install: $(INSTALLED)
 
 wheel: $(VENV)/.dependencies
 	rm -rf build dist
 	$(BIN)/python -m build --wheel --outdir dist .
 
-$(VENV)/.package: $(VENV)/.dependencies $(VENV)/.packaged $(PACKAGED)
-	rm -rf build
+$(INSTALLED): $(VENV)/.dependencies
+	rm -rf build $(VENV)/.installed-*
 	$(BIN)/pip install --quiet --no-deps --force-reinstall .
 	touch $@
-
-# Names alone: newer only when a file has come or gone, which no date of the files that are left tells.
-$(VENV)/.packaged: always | $(VENV)/.dependencies
-	@printf '%s\n' $(PACKAGED) | cmp -s - $@ || printf '%s\n' $(PACKAGED) > $@
 
 $(VENV)/.dependencies: setup.cfg
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
