@@ -21,6 +21,8 @@ OUTSIDE_MARGIN = 0.05
 SHARP_FACTOR = 1.5
 SHARP_STEP = 0.1
 """Mean IoU rises sharply where it grows by this factor and by this much."""
+ASSUMED_FRAME = (1920.0, 1080.0)
+"""What the official script takes for a clip of unknown size. Here conventions are tried on it and nothing is scored."""
 
 
 _UNKNOWN = (np.nan, np.nan)
@@ -55,6 +57,7 @@ class ConventionDiagnosis:
             second, 0-1; None where there is no such box.
         suspected: The convention under which the IoU rises sharply, None where there is none.
         mostly_outside: Whether most boxes leave the frame under `declared`.
+        frames_assumed: Whether `ASSUMED_FRAME` stands for the frames of some boxes.
     """
 
     declared: Convention
@@ -63,6 +66,7 @@ class ConventionDiagnosis:
     mean_iou: Mapping[Convention, float | None]
     suspected: Convention | None
     mostly_outside: bool
+    frames_assumed: bool
 
     @property
     def suspicious(self) -> bool:
@@ -76,16 +80,16 @@ def diagnose_convention(
 ) -> ConventionDiagnosis:
     """Compare a run's boxes with the frames, and with the true boxes under every convention that can be tried.
 
-    A convention that needs the size of a frame is tried on the boxes of the questions for which it is known.
+    Normalised boxes are tried on `ASSUMED_FRAME` where the size of the clip is unknown; boxes in pixels of the frame
+    that the model was shown are tried only where that is known.
 
     Args:
         cases: The questions.
         declared: The convention in which the run is scored.
     """
     boxes, frames, seen, true, box_of = _gather(cases)
-    ious = {
-        convention: _best_iou(to_pixels(boxes, convention, frames, seen), true, box_of) for convention in Convention
-    }
+    tried = np.where(np.isnan(frames), ASSUMED_FRAME, frames)
+    ious = {convention: _best_iou(to_pixels(boxes, convention, tried, seen), true, box_of) for convention in Convention}
     reference = ious[declared]
     suspected, best = None, 0.0
     for convention, iou in ious.items():
@@ -104,6 +108,7 @@ def diagnose_convention(
         mean_iou={name: float(np.nanmean(iou)) if not np.isnan(iou).all() else None for name, iou in ious.items()},
         suspected=suspected,
         mostly_outside=share is not None and share > MOST and len(outside) >= MIN_BOXES,
+        frames_assumed=bool(np.isnan(frames).any()),
     )
 
 

@@ -201,8 +201,13 @@ def convention_warning(diagnosis: ConventionDiagnosis) -> str:
     if diagnosis.suspected is not None:
         ours, theirs = diagnosis.mean_iou[diagnosis.declared], diagnosis.mean_iou[diagnosis.suspected]
         name = diagnosis.suspected.value
+        assumed, first = "", ""
+        if diagnosis.frames_assumed and (diagnosis.suspected.normalised or diagnosis.declared.normalised):
+            assumed = " and clips of unknown size taken for 1920×1080"
+        if diagnosis.frames_assumed and diagnosis.suspected.normalised:
+            first = "prepare the benchmark with its clips, which tell their sizes, and "
         said.append(
-            f"Read as {name}, their mean IoU with true boxes of the same second is {theirs or 0:.2f}, not "
-            f"{ours or 0:.2f}. If the model writes boxes so, score its responses again with {BOXES}={name}."
+            f"Read as {name}{assumed}, their mean IoU with true boxes of the same second is {theirs or 0:.2f}, not "
+            f"{ours or 0:.2f}. If the model writes boxes so, {first}score its responses again with {BOXES}={name}."
         )
     return " ".join(said)

@@ -188,6 +188,16 @@ def test_boxes_that_look_otherwise_are_warned_of(tmp_path: Path) -> None:
     assert finished(tmp_path, [answer("B", [10, 300, 90, 700])] * 8, *many(8, [10, 300, 90, 700]))[1] == []
 
 
+def test_normalised_boxes_are_told_although_no_clip_is_there(tmp_path: Path) -> None:
+    _, told = finished(tmp_path, [answer("B", [100, 500, 300, 1000])] * 8, *many(8, [192, 540, 576, 1080]))
+    assert told == [
+        "CaST-Bench's boxes were read as xyxy_px, and do not look it: Read as xyxy_n1000 and clips of unknown size "
+        "taken for 1920×1080, their mean IoU with true boxes of the same second is 1.00, not 0.19. If the model writes "
+        "boxes so, prepare the benchmark with its clips, which tell their sizes, and score its responses again with "
+        "LMMS_EVAL_TASKS_BOXES=xyxy_n1000."
+    ]
+
+
 def test_what_is_written(tmp_path: Path) -> None:
     args = SimpleNamespace(output_path=str(tmp_path / "out"))
     rows = [ROW, row(answer="A", question="And this?")]

@@ -21,6 +21,8 @@ WRITTEN: dict[Convention, Box] = {
     Convention.XYXY_RESIZED: (64, 180, 192, 360),
 }
 
+OFFICIAL = [convention for convention in Convention if convention is not Convention.XYXY_RESIZED]
+
 
 def things(box: Box, seconds: int = MIN_BOXES) -> list[Instance]:
     return [Instance("p", (Evidence(0, seconds - 1, tuple(range(seconds)), (box,) * seconds),))]
@@ -42,12 +44,14 @@ def test_the_convention_in_which_boxes_are_written_is_found(written: Convention,
     assert written is not declared or not diagnosis.suspicious
 
 
-def test_without_sizes_only_the_order_of_corners_can_be_wrong() -> None:
-    assert diagnose(Convention.XYXY_N1000, Convention.XYXY_PX, frame=None).suspected is None
-    diagnosis = diagnose(Convention.YXYX_PX, Convention.XYXY_PX, frame=None)
-    assert diagnosis.suspected is Convention.YXYX_PX
+@pytest.mark.parametrize("written", OFFICIAL)
+@pytest.mark.parametrize("declared", OFFICIAL)
+def test_clips_of_unknown_size_are_taken_for_the_official_one(written: Convention, declared: Convention) -> None:
+    diagnosis = diagnose(written, declared, frame=None, seen=None)
+    assert diagnosis.suspected is (None if written is declared else written)
+    assert diagnosis.frames_assumed and not diagnose(written, declared).frames_assumed
     assert diagnosis.outside_share is None
-    assert diagnosis.mean_iou[Convention.XYXY_N1000] is None
+    assert diagnosis.mean_iou[Convention.XYXY_RESIZED] is None
 
 
 def test_boxes_outside_the_frame_are_told() -> None:
