@@ -105,7 +105,7 @@ def standing_tables(runs: Sequence[Run], only: str = "") -> list[Table]:
             continue
         sample = "; SAMPLE DATA, the facts are of the benchmark" if any(run.sample for run, _ in entries) else ""
         table = Table(
-            title=f"{name}: how it stands{sample}", title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0)
+            title=f"{name}: how it stands{sample}", title_justify="left", box=box.SIMPLE_HEAD, padding=0
         )
         table.add_column("score", no_wrap=True)
         table.add_column("model", overflow="fold")
@@ -172,7 +172,7 @@ def _new_table(name: str, runs: Sequence[Run], first: str, columns: Sequence[Col
     versions = sorted({run.versions.get(name, "?") for run in runs})
     sample = "; SAMPLE DATA, not the benchmark" if any(run.sample for run in runs) else ""
     title = f"{name} (version {', '.join(versions)}{sample})"
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=0)
     table.add_column(first, overflow="fold")
     for column in columns:
         table.add_column(column.heading, justify="right", no_wrap=True)

@@ -1,6 +1,7 @@
 import io
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +101,7 @@ def test_scores_of_a_group_are_the_mean_of_its_tasks(tmp_path: Path) -> None:
     text = printed(score_tables([run]))
     assert "SAMPLE DATA, not the benchmark" in text
     (row,) = [line for line in text.splitlines() if line.strip().startswith("replay")]
-    cells = re.split(r"\s{2,}", row.strip())
+    cells = re.split(r"\s+(?!\[|\S+\])", row.strip())
     # Pairs: 3 of 4 and 0 of 2; items: 7 of 8 and 3 of 5; none and 1 of 6 unparsed, as many unscored.
     assert cells[1].startswith("37.5 [")
     assert cells[2].startswith("73.8 [")
@@ -146,6 +147,7 @@ def test_a_run_of_questions_with_evidence(tmp_path: Path) -> None:
         response = json.dumps({"instances": instances, "answer_choice": "A" if index else "(A)"})
         found.append(score_question(question, response))
     run = read_run(write_run(tmp_path, cast_bench=tuple(found)))
+    assert "constant_answer  " in printed(score_tables([replace(run, name="constant_answer")])), "no name is folded"
     for tables in (score_tables([run]), stratum_tables(run, ["category", "size"])):
         lines = printed(tables).splitlines()
         assert max(map(len, lines)) <= 100
