@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import av
+import matplotlib.font_manager  # noqa: F401  (a first look for fonts warns on stderr when it takes seconds)
 import numpy as np
 import pytest
 from cast_bench import ROW, answer_with_truth, row, write_release

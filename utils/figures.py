@@ -275,7 +275,8 @@ def around_zero(values: Sequence[float], most: float) -> Bounds:
 
 def _share(value: float, bounds: Bounds) -> float:
     low, high = bounds
-    return min(max((value - low) / (high - low), 0.0), 1.0)
+    # In this order a negative zero becomes a positive one.
+    return min(max(0.0, (value - low) / (high - low)), 1.0)
 
 
 def _at(value: float, bounds: Bounds) -> str:

@@ -218,6 +218,7 @@ def test_a_run_killed_half_way_and_resumed_pays_for_no_reply_twice(ranks: int, t
         resumed = run_open(said, home, tmp_path / "resumed", judged_by(server), ranks)
         scores = resumed.scores(TASK)
         assert (scores["n_scored"], scores["n_unscored"], scores["judge_score"]) == (len(MANY), 0, 5)
+        server.wait_until(lambda: server.paid.total() >= len(MANY))
         assert len(server.paid) == len(MANY) and set(server.paid.values()) == {1}
         assert {server.asked[prompt] for prompt in answered} == {1}
 

@@ -20,7 +20,9 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The example built and installed into a folder of its own, so that this environment stays as it is."""
     root = tmp_path_factory.mktemp("example")
     shutil.copytree(EXAMPLE, root / "source")
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(root / "site")]
+    # With this environment's setuptools, which torch asks for: no package index has to be within reach.
+    alone = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check"]
+    pip = [sys.executable, "-m", "pip", "install", *alone, "--target", str(root / "site")]
     finished = subprocess.run([*pip, str(root / "source")], capture_output=True, text=True)
     assert finished.returncode == 0, finished.stderr
     return root / "site"

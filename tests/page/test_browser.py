@@ -116,15 +116,18 @@ def test_clips_play(driver: Any, sample_runs: tuple[Path, Path], tmp_path: Path,
     write_page([read_run(sample_runs[0])], path, "cast_bench", clips)
     page = Page(driver, path)
     page.run("document.getElementById('items').scrollIntoView()")  # Chromium starts no clip that is out of sight.
-    first = page.wait("let v = document.querySelector('#detail video'); return v && v.currentTime > 0 && v.currentTime")
-    page.wait("return document.querySelector('#detail video').currentTime > arguments[0] + 0.3", first)
+    # Not where it is: by the time that a busy machine asks, it may have begun anew.
+    page.wait(
+        "let p = document.querySelector('#detail video')?.played; return p?.length && p.end(0) - p.start(0) > 0.3"
+    )
     assert page.run("return document.querySelector('#detail video').src").split(":")[0] == (
         "blob" if clips is Clips.embed else "file"
     )
     page.press(" ")
     assert page.run("return document.querySelector('#detail video').paused")
+    page.run("document.querySelector('#detail video').currentTime = 1.4")
     page.press(".")
-    page.wait("let v = document.querySelector('#detail video'); return !v.seeking && Number.isInteger(v.currentTime)")
+    page.wait("let v = document.querySelector('#detail video'); return !v.seeking && v.currentTime === 2")
     assert page.complaints == []
 
 
@@ -261,12 +264,12 @@ def test_18416_items_are_usable_within_two_seconds(driver: Any, tmp_path: Path) 
     """
     runs = [read_run(large_run(tmp_path / name, seed)) for seed, name in enumerate(("one", "two"))]
     write_page(runs, tmp_path / "report.html")
-    opened, filtered = [], []
+    opened, painted, filtered = [], [], []
     for _ in range(3):
         page = Page(driver, tmp_path / "report.html")
         assert page.counted == "18,416 of 18,416 items"
         opened.append(page.run("return performance.getEntriesByName('items-shown')[0].startTime"))
-        assert page.run("return performance.getEntriesByType('paint')[0].startTime") < opened[-1]
+        painted.append(page.run("return performance.getEntriesByType('paint')[0]?.startTime ?? null"))
         filtered.append(
             page.run(
                 """let start = performance.now(), outcome = document.getElementById('outcome');
@@ -276,6 +279,7 @@ def test_18416_items_are_usable_within_two_seconds(driver: Any, tmp_path: Path) 
             )
         )
     assert min(opened) < 2000 and min(filtered) < 500, (opened, filtered)
+    assert any(first is not None and first < shown for first, shown in zip(painted, opened, strict=True)), painted
     page.choose("#outcome", "any")
     assert page.run("return document.querySelectorAll('.row').length") < 60
     page.run("document.getElementById('list').scrollTop = 1e9")

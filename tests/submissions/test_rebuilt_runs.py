@@ -67,7 +67,7 @@ def test_mvp_mini_of_9208_pairs(tmp_path: Path) -> None:
     assert validate("mvp", tmp_path / "file").rows == 18416
     # 147,328 rows of which all but the first 18,416 are wrong.
     (tmp_path / "many").write_bytes(content * 8)
-    started = time.perf_counter()
+    started = time.process_time()
     with pytest.raises(InputError, match=r"… and 128,907 more\.$"):
         validate("mvp", tmp_path / "many")
-    assert time.perf_counter() - started < 30
+    assert time.process_time() - started < 30

@@ -60,7 +60,7 @@ class Page:
         """What a script returns."""
         return self.driver.execute_script(script, *arguments)
 
-    def wait(self, script: str, *arguments: Any, seconds: float = 20) -> Any:
+    def wait(self, script: str, *arguments: Any, seconds: float = 60) -> Any:
         """What a script returns, once that is true."""
         from selenium.webdriver.support.ui import WebDriverWait
 

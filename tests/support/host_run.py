@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import sysconfig
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -76,10 +76,10 @@ def environment(home: Path, extra: dict[str, str] | None = None) -> dict[str, st
     }
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+def launcher(ranks: int) -> list[str]:
+    """How ranks are started: they meet at a port that the launcher itself binds, so that no other run can take it."""
+    meeting = ["--standalone", "--local_addr=127.0.0.1"]
+    return [sys.executable, "-m", "torch.distributed.run", f"--nproc_per_node={ranks}", *meeting]
 
 
 def start_host(
@@ -94,8 +94,7 @@ def start_host(
     out.mkdir(parents=True, exist_ok=True)
     command = [str(LMMS_EVAL)]
     if ranks > 1:
-        launcher = ["-m", "torch.distributed.run", f"--nproc_per_node={ranks}", f"--master_port={free_port()}"]
-        command = [sys.executable, *launcher, "-m", "lmms_eval"]
+        command = [*launcher(ranks), "-m", "lmms_eval"]
     logged = ["--log_samples"] if log_samples else []
     return subprocess.Popen(
         [*command, *arguments, "--output_path", str(out), *logged],
@@ -111,10 +110,11 @@ def start_host(
 def kill_host(run: subprocess.Popen[str]) -> None:
     """End a run and all of its ranks, which the launcher puts into groups of their own, by SIGKILL."""
     if run.poll() is None:
-        launcher = psutil.Process(run.pid)
-        launcher.suspend()  # or it would start anew, or tell, what is killed before it
-        for process in [*launcher.children(recursive=True), launcher]:
-            process.kill()
+        first = psutil.Process(run.pid)
+        first.suspend()  # or it would start anew, or tell, what is killed before it
+        for process in [*first.children(recursive=True), first]:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
     run.communicate(timeout=60)
 
 

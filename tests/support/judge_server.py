@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
@@ -59,6 +61,12 @@ def in_turn(actions: Iterable[Action]) -> Script:
     return lambda prompt, before: listed[min(before, len(listed) - 1)]
 
 
+class _Http(ThreadingHTTPServer):
+    daemon_threads = True
+    # Of more that come at once, the system lets some wait for a second.
+    request_queue_size = 128
+
+
 class JudgeServer:
     """The server; `script` may be changed while it runs.
 
@@ -78,8 +86,7 @@ class JudgeServer:
         self.changed = threading.Condition()
         self._under_way = 0
         self._stopping = threading.Event()
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._http.daemon_threads = True
+        self._http = _Http(("127.0.0.1", 0), self._handler())
         self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
 
     @property
@@ -111,9 +118,12 @@ class JudgeServer:
             self.changed.notify_all()
             return prompt, self.script(prompt, before)
 
-    def _end(self, prompt: str, paid: bool) -> None:
+    def _end(self) -> None:
         with self.changed:
             self._under_way -= 1
+
+    def _note(self, prompt: str, paid: bool) -> None:
+        with self.changed:
             self.paid[prompt] += paid
             self.changed.notify_all()
 
@@ -124,18 +134,17 @@ class JudgeServer:
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 prompt, action = server._begin(body)
+                stopped = isinstance(action, Hold) and server._stopping.wait()
+                stopped = stopped or (isinstance(action, Say) and server._stopping.wait(action.delay))
+                # Whoever has the reply may ask again before this thread goes on.
+                server._end()
                 paid = False
-                try:
-                    paid = self._act(action)
-                except OSError:
-                    pass
-                finally:
-                    server._end(prompt, paid)
+                with suppress(OSError):
+                    paid = not stopped and self._act(action)
+                server._note(prompt, paid)
 
             def _act(self, action: Action) -> bool:
                 if isinstance(action, Say):
-                    if server._stopping.wait(action.delay):
-                        return False
                     choice = {"index": 0, "finish_reason": "stop"}
                     message = {"role": "assistant", "content": action.text}
                     whole = {"id": "1", "object": "chat.completion", "created": 0, "model": MODEL}
@@ -147,8 +156,6 @@ class JudgeServer:
                 elif isinstance(action, Raw):
                     self._write(200, action.body, {})
                 else:
-                    if isinstance(action, Hold):
-                        server._stopping.wait()
                     self.close_connection = True
                 return False
 
@@ -165,3 +172,11 @@ class JudgeServer:
                 pass
 
         return Handler
+
+
+@contextmanager
+def nobody() -> Iterator[str]:
+    """An address at which nothing listens, and at which no other process can begin to."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{taken.getsockname()[1]}/v1"

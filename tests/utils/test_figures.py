@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lmms_eval_tasks.utils.columns import Estimate
@@ -63,6 +63,7 @@ bounds = st.tuples(st.floats(-1e3, 1e3), st.floats(1, 1e3)).map(lambda pair: (pa
 
 
 @given(bounds, st.floats(-1e4, 1e4), st.floats(-1e4, 1e4), st.floats(-1e4, 1e4))
+@example((0.0, 9.0), -0.0, -0.0, 1.0)
 def test_marks_stay_on_the_axis(ends: tuple[float, float], value: float, one: float, two: float) -> None:
     dot = Dot("x", value, min(one, two), max(one, two))
     figure = dot_plot("c", [dot], ends, value)

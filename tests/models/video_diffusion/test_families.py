@@ -193,7 +193,7 @@ def test_wan_noise_is_its_own_schedulers(checkpoints: Path, timestep: float) -> 
     scheduler = UniPCMultistepScheduler.from_config(adapter.pipe.scheduler.config, flow_shift=1.0)
     scheduler.set_timesteps(1000)
     index = int((scheduler.timesteps - timestep).abs().argmin())
-    clean, noise = torch.randn(2, 1, 4, 3, 4, 4)
+    clean, noise = torch.randn(2, 1, 4, 3, 4, 4, generator=torch.Generator().manual_seed(0))
     ours = adapter.noising.add_noise(clean, noise, 1000 * scheduler.sigmas[index][None])
     theirs = scheduler.add_noise(clean, noise, scheduler.timesteps[index][None])
     assert torch.allclose(theirs, ours, atol=1e-5)
@@ -203,7 +203,7 @@ def test_v_is_the_schedulers_velocity(checkpoints: Path) -> None:
     adapter = tiny_engine(checkpoints, "cogvideox-5b").adapter
     reference = DDPMScheduler(prediction_type="v_prediction")
     reference.alphas_cumprod = adapter.pipe.scheduler.alphas_cumprod
-    clean, noise = torch.randn(2, 2, 4, 3, 4, 4)
+    clean, noise = torch.randn(2, 2, 4, 3, 4, 4, generator=torch.Generator().manual_seed(0))
     timesteps = torch.tensor([90, 909])
     ours = adapter.noising.target(clean, noise, timesteps.float())
     assert torch.allclose(reference.get_velocity(clean, noise, timesteps), ours, atol=1e-6)
@@ -321,10 +321,11 @@ def test_latents_are_those_that_the_pipeline_would_decode(checkpoints: Path, fam
     engine = tiny_engine(checkpoints, family)
     adapter, settings = engine.adapter, engine.settings
     pipe = adapter.pipe
+    chance = torch.Generator().manual_seed(0)
     if settings.family.adapter == "ltx":
-        torch.nn.init.normal_(pipe.vae.latents_mean)
-        torch.nn.init.uniform_(pipe.vae.latents_std, 0.5, 2)
-    frames = torch.rand(1, 3, settings.frames, settings.height, settings.width) * 2 - 1
+        torch.nn.init.normal_(pipe.vae.latents_mean, generator=chance)
+        torch.nn.init.uniform_(pipe.vae.latents_std, 0.5, 2, generator=chance)
+    frames = torch.rand(1, 3, settings.frames, settings.height, settings.width, generator=chance) * 2 - 1
     with torch.no_grad():
         latents = adapter.encode_frames(frames)
         if settings.family.adapter == "animatediff":

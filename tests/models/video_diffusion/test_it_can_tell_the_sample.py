@@ -17,7 +17,7 @@ from lmms_eval_tasks.sample.yocausal import CAUSAL, NOT_CAUSAL, Family, film_pai
 from lmms_eval_tasks.utils.rsi import Verdict, compare_losses, count_subsets, score_subsets
 from lmms_eval_tasks.utils.rsi_intervals import rsi_interval
 
-HELD_OUT = 40
+HELD_OUT = 80
 FILMS = 240
 
 
