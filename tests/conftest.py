@@ -1,4 +1,4 @@
-"""What holds for every test: chance and order decide nothing.
+"""What holds for every test: neither chance nor order nor the settings of who runs them decide anything.
 
 Property tests draw the same examples in every `make test`, for a rare one must not fail a change that has nothing to do
 with it. (From a package that is installed as editable, hypothesis draws constants too, as far as it is loaded by then.)
@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -20,6 +21,26 @@ TIMELESS = settings(deadline=None, print_blob=True, suppress_health_check=[Healt
 settings.register_profile("same", TIMELESS, derandomize=True, database=None)
 settings.register_profile("explore", TIMELESS, max_examples=1_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
+
+JUDGES = "MODEL_VERSION API_TYPE OPENAI_API_KEY OPENAI_API_URL AZURE_API_KEY AZURE_ENDPOINT LLM_JUDGE_URL"
+PROXIES = "HTTP_PROXY HTTPS_PROXY ALL_PROXY http_proxy https_proxy all_proxy"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_settings_of_the_user() -> Iterator[None]:
+    """Neither this package's variables nor those that would lead a judge elsewhere than to a test's own server."""
+    ours = [name for name in os.environ if name.startswith("LMMS_EVAL_TASKS_")]
+    with pytest.MonkeyPatch.context() as patch:
+        for name in (*ours, *JUDGES.split(), *PROXIES.split()):
+            patch.delenv(name, raising=False)
+        yield
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A data home of the test's own, in which nothing is prepared."""
+    monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
 
 
 @pytest.fixture(autouse=True)

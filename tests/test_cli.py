@@ -20,12 +20,9 @@ from lmms_eval_tasks.sample.build import SamplePaths
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "home"))
+def wide_and_plugged_in(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.delenv("LMMS_EVAL_TASKS_MISSING", raising=False)
     monkeypatch.setattr("lmms_eval_tasks.checks.is_plugged_in", lambda: True)
-    return tmp_path / "home"
 
 
 def run(*arguments: str | Path) -> tuple[int, str, str]:

@@ -41,12 +41,9 @@ DOC: dict[str, Any] = {
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "home"))
+def wide_and_without_clips(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.delenv(CHOICE, raising=False)
     session.start(clips_needed=False)
-    return tmp_path / "home"
 
 
 @pytest.fixture

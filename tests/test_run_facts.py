@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -23,15 +22,7 @@ FOLDER = Path(lmms_eval_tasks.__file__).parent
 SECRET = "not-for-the-card-0815"
 TASK = "task causalvqa_paired"
 
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "home"))
-    for name in run_facts.SETTINGS:
-        monkeypatch.delenv(name, raising=False)
-    session.start(clips_needed=True)
-    yield tmp_path / "home"
-    session.start(clips_needed=True)
+pytestmark = pytest.mark.usefixtures("home")
 
 
 def prepare(home: Path) -> None:

@@ -31,12 +31,7 @@ from lmms_eval_tasks.utils.timestamps import LAST_SECOND
 
 ITEM = "sav_000001_1"
 
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "home"))
-    monkeypatch.delenv("LMMS_EVAL_TASKS_MISSING", raising=False)
-    return tmp_path / "home"
+pytestmark = pytest.mark.usefixtures("home")
 
 
 def write_run(

@@ -24,10 +24,7 @@ POINTER = {"benchmark": "cast_bench", "split": "test"}
 
 
 @pytest.fixture(autouse=True)
-def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "home"))
-    for name in ("LMMS_EVAL_TASKS_BOXES", "LMMS_EVAL_TASKS_PROMPT", "LMMS_EVAL_TASKS_MISSING"):
-        monkeypatch.delenv(name, raising=False)
+def without_clips(home: Path) -> None:
     session.start(clips_needed=False)
 
 

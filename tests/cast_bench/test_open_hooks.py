@@ -35,10 +35,7 @@ class Asked(list[Case]):
 
 
 @pytest.fixture(autouse=True)
-def judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Asked:
-    monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "home"))
-    for name in ("LMMS_EVAL_TASKS_PROMPT", "LMMS_EVAL_TASKS_MISSING", "LMMS_EVAL_TASKS_JUDGE", "MODEL_VERSION"):
-        monkeypatch.delenv(name, raising=False)
+def judge(home: Path, monkeypatch: pytest.MonkeyPatch) -> Asked:
     session.start(clips_needed=False)
     asked = Asked()
     monkeypatch.setattr(open_hooks, "shared_judge", lambda schema: asked)

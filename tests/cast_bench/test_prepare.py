@@ -22,12 +22,7 @@ from lmms_eval_tasks.cast_bench.released import question_types, read_items
 from lmms_eval_tasks.utils.home import clip_path, load_table, read_manifest
 from lmms_eval_tasks.utils.problems import InputError
 
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "home"))
-    monkeypatch.delenv("LMMS_EVAL_TASKS_MISSING", raising=False)
-    return tmp_path / "home"
+pytestmark = pytest.mark.usefixtures("home")
 
 
 def refusal(source: Path, tmp_path: Path) -> str:

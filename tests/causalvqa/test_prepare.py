@@ -23,12 +23,7 @@ texts = st.text(st.characters(blacklist_characters="|", blacklist_categories=("C
     lambda text: text == text.strip() != ""
 )
 
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "home"))
-    monkeypatch.delenv("LMMS_EVAL_TASKS_MISSING", raising=False)
-    return tmp_path / "home"
+pytestmark = pytest.mark.usefixtures("home")
 
 
 def refusal(source: Path, tmp_path: Path) -> str:

@@ -6,7 +6,6 @@ import json
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 from cast_bench import row, write_release
@@ -30,18 +29,6 @@ ANSWERS = {
     "silent": "",
 }
 GIVEN = {"right": (10, 8, 6, 4), "malformed": (9, 9, 9, 9), "failing": (2, 1, 1, 0)}
-JUDGE_VARIABLES = (
-    "LMMS_EVAL_TASKS_JUDGE MODEL_VERSION API_TYPE OPENAI_API_KEY OPENAI_API_URL LLM_JUDGE_URL "
-    "HTTP_PROXY HTTPS_PROXY ALL_PROXY http_proxy https_proxy all_proxy"
-)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def no_other_judge() -> Any:
-    with pytest.MonkeyPatch.context() as patch:
-        for name in JUDGE_VARIABLES.split():
-            patch.delenv(name, raising=False)
-        yield
 
 
 def prepared(home: Path, answers: Mapping[str, str] = ANSWERS) -> Path:

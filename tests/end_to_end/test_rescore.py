@@ -6,7 +6,7 @@ import json
 import shutil
 import subprocess
 import sysconfig
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -42,12 +42,9 @@ def floor(sample_world: SampleWorld, tmp_path_factory: pytest.TempPathFactory) -
 
 
 @pytest.fixture(autouse=True)
-def world(sample_world: SampleWorld, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def world(sample_world: SampleWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(sample_world.home))
     monkeypatch.setenv("HF_HOME", str(sample_world.home.parent / "hf"))
-    for name in ("JUDGE", "BOXES", "MISSING", "PROMPT"):
-        monkeypatch.delenv(f"LMMS_EVAL_TASKS_{name}", raising=False)
-    yield
 
 
 def call(*arguments: str | Path) -> tuple[int, str, str]:

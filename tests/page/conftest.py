@@ -16,7 +16,6 @@ def at(home: Path) -> Iterator[None]:
     """A data home, for as long as it is needed: other tests of the session have theirs."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LMMS_EVAL_TASKS_HOME", str(home))
-        patch.delenv("LMMS_EVAL_TASKS_MISSING", raising=False)
         yield
 
 

@@ -7,8 +7,6 @@ import pytest
 from hook_runs import write_hook_run
 from submission_world import EVERY, prepare_world
 
-SETTINGS = ("LMMS_EVAL_TASKS_BOXES", "LMMS_EVAL_TASKS_PROMPT", "LMMS_EVAL_TASKS_MISSING")
-
 
 @pytest.fixture(scope="session")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -21,11 +19,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def home(world: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def world_home(world: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """That home, named by the environment."""
     monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(world))
-    for name in SETTINGS:
-        monkeypatch.delenv(name, raising=False)
     yield world
 
 
@@ -34,6 +30,4 @@ def run(world: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A whole run on it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LMMS_EVAL_TASKS_HOME", str(world))
-        for name in SETTINGS:
-            patch.delenv(name, raising=False)
         return write_hook_run(tmp_path_factory.mktemp("run") / "out", EVERY)

@@ -43,7 +43,7 @@ def refusal(benchmark: str, content: bytes, folder: Path) -> str | None:
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
 @PLAIN
 @given(content=CONTENTS)
-def test_any_bytes_are_refused_in_words(benchmark: str, content: bytes, home: Path, tmp_path: Path) -> None:
+def test_any_bytes_are_refused_in_words(benchmark: str, content: bytes, world_home: Path, tmp_path: Path) -> None:
     message = refusal(benchmark, content, tmp_path)
     assert message is not None and " problem" in message.splitlines()[0]
     assert all(char.isprintable() or char == "\n" for char in message) and len(message) < 10_000
@@ -53,7 +53,7 @@ def test_any_bytes_are_refused_in_words(benchmark: str, content: bytes, home: Pa
 @PLAIN
 @given(data=st.data())
 def test_a_file_cut_or_spoilt_anywhere_never_ends_in_a_traceback(
-    benchmark: str, data: st.DataObject, home: Path, run: Path, tmp_path: Path
+    benchmark: str, data: st.DataObject, world_home: Path, run: Path, tmp_path: Path
 ) -> None:
     good = (run / FILES[benchmark, ""]).read_bytes()
     start = data.draw(st.integers(0, len(good)))
@@ -75,7 +75,7 @@ def test_a_file_cut_or_spoilt_anywhere_never_ends_in_a_traceback(
     ],
 )
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
-def test_ill_meant_files(benchmark: str, content: bytes, home: Path, tmp_path: Path) -> None:
+def test_ill_meant_files(benchmark: str, content: bytes, world_home: Path, tmp_path: Path) -> None:
     message = refusal(benchmark, content, tmp_path)
     assert message is not None
     message.encode("utf-8")
@@ -88,7 +88,7 @@ MUTATED = {"causalvqa": ("row_id", "model_answer"), "mvp": ("row_id", "model_ans
 @PLAIN
 @given(data=st.data())
 def test_one_wrong_id_or_answer_is_refused(
-    benchmark: str, data: st.DataObject, home: Path, run: Path, tmp_path: Path
+    benchmark: str, data: st.DataObject, world_home: Path, run: Path, tmp_path: Path
 ) -> None:
     rows = [json.loads(line) for line in (run / FILES[benchmark, ""]).read_text("utf-8").splitlines()]
     row = data.draw(st.sampled_from(rows))
@@ -106,7 +106,7 @@ def test_one_wrong_id_or_answer_is_refused(
 
 @PLAIN
 @given(data=st.data())
-def test_one_wrong_pair_or_loss_is_refused(data: st.DataObject, home: Path, run: Path, tmp_path: Path) -> None:
+def test_one_wrong_pair_or_loss_is_refused(data: st.DataObject, world_home: Path, run: Path, tmp_path: Path) -> None:
     result = json.loads((run / FILES["yocausal", ""]).read_text("utf-8"))
     pair = data.draw(st.sampled_from(result["per_video_results"]))
     what = data.draw(st.sampled_from(["id", "winner", "loss"]))

@@ -23,7 +23,7 @@ def test_there_are_twenty_and_some_of_every_benchmark() -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['benchmark']}: {case['change']}")
 def test_a_broken_file_is_refused(
-    case: dict[str, Any], home: Path, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    case: dict[str, Any], world_home: Path, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     good = (run / FILES[case["benchmark"], case.get("part", "")]).read_bytes()
     monkeypatch.chdir(tmp_path)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
 from oracles import oracle_path
 
 from lmms_eval_tasks.cast_bench.prepare import prepare
@@ -14,8 +13,7 @@ from lmms_eval_tasks.submit import validate
 ORACLE = oracle_path("cast_bench")
 
 
-def test_public_predictions_and_metrics_are_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "home"))
+def test_public_predictions_and_metrics_are_valid(home: Path, tmp_path: Path) -> None:
     prepare(str(ORACLE / "castbench_hf.jsonl"))
     for file in sorted(ORACLE.glob("*_predictions.jsonl")):
         found = validate("cast_bench", file)

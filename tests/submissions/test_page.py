@@ -15,7 +15,7 @@ from lmms_eval_tasks.utils.submission_form import read_form
 
 
 def test_its_commands_run_from_top_to_bottom(
-    home: Path, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    world_home: Path, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     shutil.copytree(run, "out")

@@ -18,11 +18,7 @@ from lmms_eval_tasks.mvp.prepare import prepare as prepare_mvp
 from lmms_eval_tasks.submit import submit, validate
 from lmms_eval_tasks.utils.problems import InputError
 
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "home"))
-    monkeypatch.delenv("LMMS_EVAL_TASKS_PROMPT", raising=False)
+pytestmark = pytest.mark.usefixtures("home")
 
 
 def said_in(responses: Path) -> Callable[[Mapping[str, Any]], str]:

@@ -53,7 +53,7 @@ def refused(tmp_path: Path, *arguments: str | Path) -> list[str]:
 
 @pytest.mark.parametrize(("benchmark", "part"), FILES)
 def test_a_run_gives_the_file_that_it_wrote_itself(
-    benchmark: str, part: str, home: Path, run: Path, tmp_path: Path
+    benchmark: str, part: str, world_home: Path, run: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "deep" / "file"
     status, printed, told = command("submit", benchmark, run, "--out", out, *(["--part", part] if part else []))
@@ -66,7 +66,7 @@ def test_a_run_gives_the_file_that_it_wrote_itself(
     assert [path.name for path in out.parent.iterdir()] == ["file"]
 
 
-def test_what_is_printed(home: Path, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_printed(world_home: Path, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     shutil.copytree(run, "run")
     assert command("submit", "mvp", "run", "--out", "file", "--part", "temporal_reasoning")[1].splitlines() == [
@@ -88,7 +88,7 @@ def test_what_is_printed(home: Path, run: Path, tmp_path: Path, monkeypatch: pyt
     ]
 
 
-def test_all_reasons_are_told_at_once(home: Path, run: Path, tmp_path: Path) -> None:
+def test_all_reasons_are_told_at_once(world_home: Path, run: Path, tmp_path: Path) -> None:
     def spoil(lines: list[Line]) -> list[Line]:
         first, second, third, _ = lines
         first["record"]["answered"] = "F"
@@ -112,7 +112,7 @@ def test_all_reasons_are_told_at_once(home: Path, run: Path, tmp_path: Path) -> 
     ]
 
 
-def test_a_limited_run_is_submitted_only_when_told(home: Path, tmp_path: Path) -> None:
+def test_a_limited_run_is_submitted_only_when_told(world_home: Path, tmp_path: Path) -> None:
     out = write_hook_run(tmp_path / "run", {task: EVERY[task] for task in (*MVP_MINI[:2], "cast_bench")}, limit=1)
     assert refused(tmp_path, "mvp", out) == [
         "cannot be submitted to MVP: 3 problems, nothing was written.",
@@ -139,7 +139,7 @@ def test_a_limited_run_is_submitted_only_when_told(home: Path, tmp_path: Path) -
     assert command("validate", "cast_bench", file, "--allow-incomplete")[0] == 0
 
 
-def test_items_that_were_not_asked_are_submitted_only_when_told(home: Path, tmp_path: Path) -> None:
+def test_items_that_were_not_asked_are_submitted_only_when_told(world_home: Path, tmp_path: Path) -> None:
     first = {"causalvqa_paired": "7_0", MVP_MINI[0]: "pt_1_1", "cast_bench": "sav_000001_1", "yocausal": "animal_1"}
 
     def skipping(task: str) -> Answer:
@@ -164,12 +164,12 @@ def test_items_that_were_not_asked_are_submitted_only_when_told(home: Path, tmp_
         assert command("validate", benchmark, tmp_path / "file", "--allow-incomplete")[0] == 0
 
 
-def test_a_limit_beyond_the_items_does_no_harm(home: Path, tmp_path: Path) -> None:
+def test_a_limit_beyond_the_items_does_no_harm(world_home: Path, tmp_path: Path) -> None:
     out = write_hook_run(tmp_path / "run", {"causalvqa_paired": choose("C")}, limit=100)
     assert command("submit", "causalvqa", out, "--out", tmp_path / "file")[0] == 0
 
 
-def test_what_could_not_be_read_is_an_empty_text_and_counted(home: Path, tmp_path: Path) -> None:
+def test_what_could_not_be_read_is_an_empty_text_and_counted(world_home: Path, tmp_path: Path) -> None:
     said = {**dict.fromkeys(MVP_MINI, choose("A")), "cast_bench": lambda doc: "", "causalvqa_paired": lambda doc: "hm"}
     said[MVP_MINI[1]] = lambda doc: "I cannot see any video."
     out = write_hook_run(tmp_path / "run", said)
@@ -184,7 +184,7 @@ def test_what_could_not_be_read_is_an_empty_text_and_counted(home: Path, tmp_pat
     assert answers == ["it falls"] * 2 + [""] * 2 + ["it falls"] * 4
 
 
-def test_answers_that_no_rule_reads_are_told_of_cast_bench(home: Path, tmp_path: Path) -> None:
+def test_answers_that_no_rule_reads_are_told_of_cast_bench(world_home: Path, tmp_path: Path) -> None:
     said = {"Why does the ball roll?": "no idea", "Why does it stop?": '{"answer_choice": "Z"}'}
     out = write_hook_run(
         tmp_path / "run", {"cast_bench": lambda doc: said.get(doc["question"], '{"answer_choice": "A"}')}
@@ -198,7 +198,7 @@ def test_answers_that_no_rule_reads_are_told_of_cast_bench(home: Path, tmp_path:
     assert status == 0 and "note: Answers that name no option of their question: 1; they count as wrong." in printed
 
 
-def test_of_two_splits_the_withheld_one_is_submitted(home: Path, run: Path, tmp_path: Path) -> None:
+def test_of_two_splits_the_withheld_one_is_submitted(world_home: Path, run: Path, tmp_path: Path) -> None:
     both = write_hook_run(tmp_path / "both", {"causalvqa_debug_paired": choose("A"), "causalvqa_paired": choose("B")})
     debug = write_hook_run(tmp_path / "debug", {"causalvqa_debug_paired": choose("A")})
     for out, options, name in (
@@ -231,7 +231,7 @@ def test_a_file_of_a_split_that_is_not_prepared_is_checked_for_its_form(
     assert status == 1 and "Expected items of split debug, but got `7_1` (line 2)" in told
 
 
-def test_losses_that_are_lacking_or_measured_unlike(home: Path, tmp_path: Path) -> None:
+def test_losses_that_are_lacking_or_measured_unlike(world_home: Path, tmp_path: Path) -> None:
     def said(doc: dict[str, Any]) -> str:
         if doc["item_id"] == "animal_1":
             return "It is played forward."
@@ -258,7 +258,7 @@ def test_losses_that_are_lacking_or_measured_unlike(home: Path, tmp_path: Path) 
     assert told[1] == "  pairs: Expected losses of at least one, but the run has none."
 
 
-def test_a_log_that_is_not_text_is_named(home: Path, run: Path, tmp_path: Path) -> None:
+def test_a_log_that_is_not_text_is_named(world_home: Path, run: Path, tmp_path: Path) -> None:
     spoilt = with_log(run, tmp_path / "run", "causalvqa_paired", lambda lines: lines)
     (log,) = spoilt.glob("*_samples_causalvqa_paired.jsonl")
     log.write_bytes(b"\xff" + log.read_bytes())
@@ -266,7 +266,7 @@ def test_a_log_that_is_not_text_is_named(home: Path, run: Path, tmp_path: Path) 
     assert told[1:] == [f"  {log.name}: Expected UTF-8 text, but byte 1 is not."]
 
 
-def test_a_log_of_an_older_version_is_named(home: Path, run: Path, tmp_path: Path) -> None:
+def test_a_log_of_an_older_version_is_named(world_home: Path, run: Path, tmp_path: Path) -> None:
     def forget(lines: list[Line]) -> list[Line]:
         return [{"record": line["record"]} for line in lines]
 
@@ -286,7 +286,7 @@ def test_a_log_of_an_older_version_is_named(home: Path, run: Path, tmp_path: Pat
     ],
 )
 def test_tasks_that_no_leaderboard_takes_say_so(
-    task: str, benchmark: str, title: str, why: str, home: Path, run: Path, tmp_path: Path
+    task: str, benchmark: str, title: str, why: str, world_home: Path, run: Path, tmp_path: Path
 ) -> None:
     for arguments in ((task, run), ("validate", task, run)):
         status, _, told = command(*(["submit", *arguments, "--out", "x"] if arguments[0] == task else arguments))

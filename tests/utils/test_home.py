@@ -18,12 +18,7 @@ REMEDY = (
     "To try without the data:  lmms-eval-tasks sample --out sample --prepare"
 )
 
-
-@pytest.fixture(autouse=True)
-def data_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "home"))
-    monkeypatch.delenv("LMMS_EVAL_TASKS_MISSING", raising=False)
-    return tmp_path / "home"
+pytestmark = pytest.mark.usefixtures("home")
 
 
 def refusal(split: str, tmp_path: Path) -> str:

@@ -77,12 +77,8 @@ def test_frames_are_spread_from_the_first_to_the_last(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "home"))
-    for name in ("MODEL_VERSION", "API_TYPE", "LMMS_EVAL_TASKS_JUDGE"):
-        monkeypatch.delenv(name, raising=False)
+def prepared(home: Path, tmp_path: Path) -> None:
     prepare(str(write_release(tmp_path / "release")))
-    return tmp_path / "home"
 
 
 def label(url: str, out: Path, *more: str) -> Any:
@@ -90,7 +86,7 @@ def label(url: str, out: Path, *more: str) -> Any:
     return CliRunner().invoke(app, ["label", "yocausal", "--judge", judge, "--out", str(out), *more])
 
 
-def test_labels_by_a_judge_agree_with_the_releases_and_can_be_used(home: Path, tmp_path: Path) -> None:
+def test_labels_by_a_judge_agree_with_the_releases_and_can_be_used(prepared: None, tmp_path: Path) -> None:
     def say(prompt: str, before: int) -> Say | Fail:
         if "circle" in prompt:
             return Fail(400)
@@ -120,7 +116,7 @@ def test_labels_by_a_judge_agree_with_the_releases_and_can_be_used(home: Path, t
     prepare(str(tmp_path / "release"), out)
 
 
-def test_labels_by_an_imported_prompt(home: Path, tmp_path: Path) -> None:
+def test_labels_by_an_imported_prompt(prepared: None, tmp_path: Path) -> None:
     text = tmp_path / "checkout" / "VLM_labeling" / "prompt.txt"
     text.parent.mkdir(parents=True)
     text.write_text("Say {yes} or {no}.", encoding="utf-8")
@@ -136,12 +132,12 @@ def test_labels_by_an_imported_prompt(home: Path, tmp_path: Path) -> None:
     assert signature.startswith("official-unverified:")
 
 
-def test_a_judge_has_to_be_named(home: Path, tmp_path: Path) -> None:
+def test_a_judge_has_to_be_named(prepared: None, tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["label", "yocausal", "--judge", "none"])
     assert (result.exit_code, result.stderr) == (1, "Expected --judge to name a model, but got none.\n")
 
 
-def test_a_clip_that_cannot_be_decoded_is_one_without_a_label(home: Path, tmp_path: Path) -> None:
+def test_a_clip_that_cannot_be_decoded_is_one_without_a_label(prepared: None, home: Path, tmp_path: Path) -> None:
     clip = home / "yocausal" / "videos" / "test" / "human" / "fwd" / "human_0001.mp4"
     clip.unlink()
     clip.write_bytes(b"no video")

@@ -18,12 +18,7 @@ from lmms_eval_tasks.utils.problems import InputError
 from lmms_eval_tasks.yocausal.prepare import prepare, prepare_videos
 from lmms_eval_tasks.yocausal.table import read_labels
 
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "home"))
-    monkeypatch.delenv("LMMS_EVAL_TASKS_MISSING", raising=False)
-    return tmp_path / "home"
+pytestmark = pytest.mark.usefixtures("home")
 
 
 @pytest.fixture
