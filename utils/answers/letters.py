@@ -81,7 +81,7 @@ def _statement(mention: Mention, stance: Stance) -> Statement:
         or _is_near(mention, words.CORRECT, sentences=3)
         or _is_near(mention, words.CONCLUDE | {"final"}, sentences=1),
         listed=listed,
-        verdict=_line_verdict(mention) if listed else None,
+        verdict=_verdict(mention) if listed else None,
     )
 
 
@@ -115,6 +115,8 @@ def _is_plausible(mention: Mention) -> bool:
 def _stance(mention: Mention) -> Stance | None:
     if mention.after == "rejected" or mention.cue == "not" or _is_wrong_label(mention):
         return "rejected"
+    if _is_later_choice(mention):
+        return None
     if _is_doubted(mention):
         return "rejected"
     if _is_question(mention):
@@ -136,7 +138,7 @@ def _firmness(mention: Mention) -> Stance | None:
             return "leaning" if after == "supported" else None
         return None if _is_denied(mention) else "chosen"
     if cue in ("choose", "is"):
-        return "chosen"
+        return None if cue == "choose" and _is_declined(mention) else "chosen"
     is_topic = mention.option and mention.word(mention.last + 1) == "," and words.TOPIC & set(mention.before(3))
     if is_topic and cue in ("start", "other"):
         return None
@@ -180,6 +182,26 @@ def _is_wrong_label(mention: Mention) -> bool:
         return False
     before = next((word for word in mention.before(3, mention.stop) if word not in words.GOOD), "")
     return before.isalpha() and before not in ("out", "x", "no") and before in words.NEGATIVE | words.WRONGLY
+
+
+def _is_declined(mention: Mention) -> bool:
+    """Whether the verb before the letter is negated: "I did not choose B", "non ho scelto B"."""
+    for word in mention.before(3, mention.stop):
+        if word in STOPS or word in (",", ":") or word in words.CONTRAST | words.CONCLUDE | words.OPTION:
+            return False
+        if word in words.NOT - {"unlike"} or word in ("never", "nao", "ne") or word.endswith("n't"):
+            return True
+        if len(word) == 1 and word != "i":
+            return False
+    return False
+
+
+def _is_later_choice(mention: Mention) -> bool:
+    """Whether the letter is chosen after another: "my second choice is B", "second choice: B"."""
+    at = mention.stop if mention.cue == "label" else mention.at
+    near = list(mention.before(2, at))
+    named = mention.cue == "label" or mention.option
+    return named and any(word in words.LATER for word in near)
 
 
 def _is_field(mention: Mention) -> bool:
@@ -260,6 +282,12 @@ def _is_outdoing(mention: Mention) -> bool:
     """Whether another letter is less than this one: "B is less likely than A"."""
     outdone = mention.word(mention.stop) == "than" and "less" in mention.before(4, mention.stop)
     return outdone and mention.after == "closed"
+
+
+def _verdict(mention: Mention) -> Stance | None:
+    """Return what the end of a labelled line says, or else what stands right behind its label ("A) wrong")."""
+    at_label: dict[str, Stance] = {"affirmed": "chosen", "rejected": "rejected"}
+    return _line_verdict(mention) or at_label.get(mention.after)
 
 
 def _line_verdict(mention: Mention) -> Stance | None:

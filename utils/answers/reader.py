@@ -121,7 +121,7 @@ def _decide(said: list[Statement], tokens: list[Token]) -> Statement | None:
     if not chosen:
         return _only_leaning(said)
     decided = chosen[-1]
-    lines = [s for s in chosen if s.alone]
+    lines = [s for s in chosen if s.alone and not _narrows(decided, s)]
     if lines and not decided.alone:
         later = [s for s in chosen if s.at > lines[-1].at]
         settled = [s for s in later if s.settles]
@@ -138,6 +138,11 @@ def _decide(said: list[Statement], tokens: list[Token]) -> Statement | None:
         return None
     rejected = {letter for s in said if s.stance == "rejected" and s.at > decided.at for letter in s.letters}
     return None if decided.letters[0] in rejected else decided
+
+
+def _narrows(later: Statement, line: Statement) -> bool:
+    """Whether a later answer picks from a line of several letters: "Answer: A/B", then "Answer: B"."""
+    return set(later.letters) < set(line.letters) and (later.alone or not later.bare)
 
 
 def _only_leaning(said: list[Statement]) -> Statement | None:
