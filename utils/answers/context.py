@@ -10,8 +10,9 @@ from lmms_eval_tasks.utils.answers.tokens import CLOSERS, LABELLING, OPENERS, ST
 
 # What leads to the letter: "the answer is", "I choose", "it is", "I think", "points to", "so", "wait,", "not", "than"…
 Cue = Literal["label", "choose", "is", "believe", "favour", "conclude", "correct", "not", "compared", "start", "other"]
-# What becomes of it: the clause ends, a question, "is right", "is wrong", "fits", or a sentence about something else.
-After = Literal["closed", "asked", "affirmed", "rejected", "supported", "open"]
+# What becomes of it: the clause ends, a question, "is right", "is wrong", "fits", what the option says or a sentence
+# cut off ("states that", "is"), or a sentence about something else.
+After = Literal["closed", "asked", "affirmed", "rejected", "supported", "discussed", "open"]
 
 _WALK = 14
 _GROUP_GAP = 6
@@ -203,6 +204,8 @@ class Mention:
             return "rejected" if self.word(at + 1) in words.NO else "asked"
         if not word[0].isalnum() and (word in words.NEGATIVE or word in words.POSITIVE):
             return "rejected" if word in words.NEGATIVE else "affirmed"
+        if at >= len(self.tokens) and self.cue == "other" and self._opens_clause():
+            return "discussed"
         if word == "," and not self.copula and (beyond := self._beyond_aside(at + 1)):
             return beyond
         if word in STOPS or not word[0].isalnum():
@@ -218,6 +221,11 @@ class Mention:
         labels = self.cue == "start" or self.tokens[self.at].raw.isupper()
         return "closed" if after == "open" and labels and self.word(self.last + 1) in (")", "]") else after
 
+    def _opens_clause(self) -> bool:
+        """Whether the letter starts what the end of the text cuts off: "…, whereas option B"."""
+        before = next((word for word in self.before(3) if word not in words.OPTION), "")
+        return before in words.WHEREAS
+
     def _beyond_aside(self, at: int) -> After | None:
         """Judge what goes on behind a clause between commas ("A, where she stops, is wrong"); None without one."""
         if self.word(at) not in words.ASIDE and self.word(at + 1) not in words.ASIDE:
@@ -225,7 +233,7 @@ class Mention:
         verbs = words.COPULA | words.AUXILIARY | words.SUPPORT | words.NEGATION - words.NOT
         for step in range(at + 1, at + _ASIDE):
             if self.word(step) in STOPS:
-                return "open" if step == len(self.tokens) == at + 1 else None
+                return "discussed" if step == len(self.tokens) == at + 1 else None
             if self.word(step) == "," and self.word(step + 1) in verbs:
                 return self._predicate(step + 1)
         return None
@@ -302,15 +310,17 @@ class Mention:
             return "closed" if first in words.NOT else "rejected"
         if first not in words.COPULA and first not in words.AUXILIARY:
             contrasted = self.word(at + 1) in words.FUNCTION_BEFORE.get(first, ())
-            unfinished = first in words.UNFINISHED and at + 1 >= len(self.tokens)
             if first in words.TALK and self.word(at + 1) == "what":
                 return "supported"
-            return "closed" if (first in words.FUNCTION - words.TALK and not unfinished) or contrasted else "open"
+            if first in words.TALK or (first in words.UNFINISHED and at + 1 >= len(self.tokens)):
+                return "discussed"
+            return "closed" if first in words.FUNCTION or contrasted else "open"
         for step in range(at + 1, at + _PREDICATE):
             word = self.word(step)
             if word in STOPS or word == ",":
-                unfinished = first.isascii() and step >= len(self.tokens)
-                return "closed" if step == at + 1 and not unfinished else "open"
+                if step == at + 1 and step >= len(self.tokens) and first.isascii():
+                    return "discussed"
+                return "closed" if step == at + 1 else "open"
             if word in words.NEGATION and self.word(step + 1) in ("only", "just", "merely"):
                 continue
             if word in words.NEGATION or word in words.NEGATIVE or word in words.WRONGLY:

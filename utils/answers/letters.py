@@ -9,7 +9,7 @@ from lmms_eval_tasks.utils.answers import words
 from lmms_eval_tasks.utils.answers.context import Mention
 from lmms_eval_tasks.utils.answers.tokens import ARTICLE_LIKE, LABELLING, STOPS, Token, is_letter
 
-Stance = Literal["chosen", "leaning", "preferred", "rejected"]
+Stance = Literal["chosen", "leaning", "preferred", "discussed", "rejected"]
 
 _SENTENCE = 40
 _NEAR = 16
@@ -25,7 +25,8 @@ class Statement(NamedTuple):
     """What one place of a text says about one or more letters.
 
     `stance` is "chosen", "leaning" (a mere mention, a guess among others), "preferred" (another letter is called less
-    likely than this one) or "rejected"; several letters chosen together make a hedge. `at` and `end` count tokens.
+    likely than this one), "discussed" (what the option says, or a sentence cut off) or "rejected"; several letters
+    chosen together make a hedge. `at` and `end` count tokens.
     `alone`: the whole line says nothing else. `bare`: no word around says that the letter is an answer. `settles`:
     words announce a conclusion or correction. `listed`: the letter labels the text behind it on a line. `verdict`: what
     the end of that line says ("… – yes").
@@ -125,7 +126,7 @@ def _stance(mention: Mention) -> Stance | None:
         return "preferred" if _is_outdoing(mention) else None
     firm = _firmness(mention)
     doubtful = mention.after == "asked" or _is_conditional(mention) or _is_restricted(mention) or _is_tentative(mention)
-    return "leaning" if firm and doubtful else firm
+    return "leaning" if doubtful and firm not in (None, "discussed") else firm
 
 
 def _firmness(mention: Mention) -> Stance | None:
@@ -139,6 +140,8 @@ def _firmness(mention: Mention) -> Stance | None:
         return None if _is_denied(mention) else "chosen"
     if cue in ("choose", "is"):
         return None if cue == "choose" and _is_declined(mention) else "chosen"
+    if after == "discussed":
+        return "discussed"
     is_topic = mention.option and mention.word(mention.last + 1) == "," and words.TOPIC & set(mention.before(3))
     if is_topic and cue in ("start", "other"):
         return None

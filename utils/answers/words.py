@@ -135,8 +135,8 @@ FORCED = _words("guess choose pick answer forced pressed pushed decide select")
 POSITIVE = _words("""
     correct right best better true accurate valid answer it likely likeliest choice option winner yes correcte
     bonne juste vraie correcta correcto verdadera correta correto certa certo corretta corretto giusta giusto
-    richtig korrekt wahr richtige gewählt ausgewählt verdadeiro правильный правильно верный верно صحيح صحيحة الصحيح सही doğru benar
-    prawidłowa juist wählen nehmen réponse respuesta resposta risposta antwort ответ ✓ ✔ ✅ ☑
+    richtig korrekt wahr richtige verdadeiro правильный правильно верный верно صحيح صحيحة الصحيح सही doğru benar
+    prawidłowa juist wählen nehmen gewählt ausgewählt réponse respuesta resposta risposta antwort ответ ✓ ✔ ✅ ☑
 """)
 SUPPORT = _words("""
     matches fits consistent supported describes aligns corresponds plausible reasonable makes happens observed
@@ -169,6 +169,7 @@ LEFT_OVER = _words("remains remain stands wins")
 LATER = _words("second second-best third fourth fifth next backup fallback")
 # "A does not fit, B does."
 CLAUSE_START = _words("but and while whereas , ;")
+WHEREAS = _words("while whereas")
 ONLY_LEFT = _words("left remaining possible standing viable")
 NEGATIVE = _words("""
     contradictory mismatch
@@ -195,9 +196,16 @@ ANSWERING = _words(
     "sure ok okay yes no certainly question q video clip q1 q2 q3 done here option correct final best likely probable"
     " clear clearly obviously evidently clair clairement klar claro chiaro"
 )
+# "No, I cannot tell", "yes, let me look": what makes of a leading yes or no something else than the answer.
+NO_VERDICT = _words("""
+    i i'm i'd i'll i've we let you sure clear certain tell know determine say judge enough insufficient information
+    none neither idea problem option options
+""")
 # What makes a verb or colon without a noun announce the answer: "final: B".
 DECISIVE = _words("closest final correct best better right")
 DECISIVE_VERB = _words("final")
+# "unlike option B.", "does not match B.": a letter behind these ends a sentence, it labels nothing.
+TAKES_LETTER = OPTION | NEGATION | COMPARED | FAVOUR | NEGATIVE | SUPPORT | COPULA | _words("to with of do")
 JOINERS = _words("""
     , / | & + or and und oder et ou y u o e ni und/oder and/or vs versus ~ - – — to through или и либо و أو او
     या और 、 ・ 或 和 与 或者 还是 및 와 과 또는 または か と
