@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from lmms_eval_tasks.utils.answers import words
 from lmms_eval_tasks.utils.answers.letters import Statement, statements
+from lmms_eval_tasks.utils.answers.polar import polar_option
 from lmms_eval_tasks.utils.answers.quotes import Echo, echoes, equal_option, quoted_option, starts_with_option
 from lmms_eval_tasks.utils.answers.text import (
     fold,
@@ -48,7 +49,7 @@ def read_choice(text: str, options: Sequence[str]) -> str | None:
        option says ("A states that …") and a sentence that the end of the text cuts off choose nothing.
     3. Without a stated letter, the option whose text the response (its first or last line, or what follows "answer:")
        quotes in full or nearly, if no other option is equally near; two options quoted behind their own letters are a
-       repeated list.
+       repeated list. Then a lone or leading yes or no, if one option starts with "yes" and one with "no".
     4. Where a stated letter and the option text right behind it disagree, the letter stands, since a letter is what was
        asked for – unless the text is another option's word for word: then the response contradicts itself and is None.
 
@@ -99,7 +100,9 @@ def _read(text: str, options: Sequence[str]) -> str | None:
         stated = any(s.stance == "chosen" for s in said)
         if stated:
             return None
-        return _judged_in_list(every) or _quoted_beside_echoes(plain, options)
+        read = _judged_in_list(every) or _quoted_beside_echoes(plain, options)
+        polar = polar_option(plain, options) if read is None and not every else None
+        return read if polar is None else string.ascii_uppercase[polar]
     letter = decided.letters[0]
     if len(decided.letters) > 1 or _contradicted(letter, decided, tokens, lettered, options):
         return None
