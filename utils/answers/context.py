@@ -10,14 +10,16 @@ from lmms_eval_tasks.utils.answers.tokens import CLOSERS, LABELLING, OPENERS, ST
 
 # What leads to the letter: "the answer is", "I choose", "it is", "I think", "points to", "so", "wait,", "not", "than"…
 Cue = Literal["label", "choose", "is", "believe", "favour", "conclude", "correct", "not", "compared", "start", "other"]
-# What becomes of it: the clause ends, a question, "is right", "is wrong", "fits", or a sentence about something else.
-After = Literal["closed", "asked", "affirmed", "rejected", "supported", "open"]
+# What becomes of it: the clause ends, a question, "is right", "is wrong", "fits", what the option says or a sentence
+# cut off ("states that", "is"), or a sentence about something else.
+After = Literal["closed", "asked", "affirmed", "rejected", "supported", "discussed", "open"]
 
 _WALK = 14
 _GROUP_GAP = 6
 _GROUP_SIZE = 26
 _PREDICATE = 8
 _PHRASE = 6
+_ASIDE = 20
 # Behind "no" they make it the answer to a question or a correction: "No, B", "no: B".
 _AFTER_NO = frozenset((",", "..", "-", "–", "—", ":", ";", "→"))
 
@@ -145,7 +147,7 @@ class Mention:
         if word.endswith(words.BEFORE_LABEL) or any(label in word for label in words.BEFORE_LABEL if len(label) > 1):
             self.copula = True
             return "label"
-        return "is" if word.endswith(words.BEFORE_IS) else None
+        return "is" if word.endswith(words.BEFORE_IS) and not word.endswith(words.BEFORE_CLAUSE) else None
 
     def _group(self) -> None:
         """Take in the letters joined to this one: "A or B", "A/B", "A, B and C", "(A) (B)"."""
@@ -184,7 +186,14 @@ class Mention:
             return False
         # "The answer is B and A is wrong": a verb behind the second letter starts a new clause.
         starts_clause = joiner == "," if self.cue == "not" else joiner in words.MEANWHILE
+        if self.cue in ("conclude", "correct", "believe") and not self.copula:
+            starts_clause = starts_clause and not self._share_verb(at, following)
         return not (is_subject and starts_clause and self.cue not in ("start", "other"))
+
+    def _share_verb(self, at: int, verb: str) -> bool:
+        """Whether the letters so far and the one at `at` are subject together: "so A and B are wrong"."""
+        apart = len(self.letters) == 1 and "," in (self.word(self.last + 1), self.word(at - 1))
+        return verb in words.PLURAL or not (apart or verb in words.SINGULAR)
 
     def _right(self) -> After:
         at = self.last + 1
@@ -195,6 +204,10 @@ class Mention:
             return "rejected" if self.word(at + 1) in words.NO else "asked"
         if not word[0].isalnum() and (word in words.NEGATIVE or word in words.POSITIVE):
             return "rejected" if word in words.NEGATIVE else "affirmed"
+        if at >= len(self.tokens) and self.cue == "other" and self._opens_clause():
+            return "discussed"
+        if word == "," and not self.copula and (beyond := self._beyond_aside(at + 1)):
+            return beyond
         if word in STOPS or not word[0].isalnum():
             return self._verdict(at + 1) if word in LABELLING or word == "=" else "closed"
         if word == "end" or (word == "it" and self.word(at + 1) in ("is", "must")):
@@ -208,6 +221,23 @@ class Mention:
         labels = self.cue == "start" or self.tokens[self.at].raw.isupper()
         return "closed" if after == "open" and labels and self.word(self.last + 1) in (")", "]") else after
 
+    def _opens_clause(self) -> bool:
+        """Whether the letter starts what the end of the text cuts off: "…, whereas option B"."""
+        before = next((word for word in self.before(3) if word not in words.OPTION), "")
+        return before in words.WHEREAS
+
+    def _beyond_aside(self, at: int) -> After | None:
+        """Judge what goes on behind a clause between commas ("A, where she stops, is wrong"); None without one."""
+        if self.word(at) not in words.ASIDE and self.word(at + 1) not in words.ASIDE:
+            return None
+        verbs = words.COPULA | words.AUXILIARY | words.SUPPORT | words.NEGATION - words.NOT
+        for step in range(at + 1, at + _ASIDE):
+            if self.word(step) in STOPS:
+                return "discussed" if step == len(self.tokens) == at + 1 else None
+            if self.word(step) == "," and self.word(step + 1) in verbs:
+                return self._predicate(step + 1)
+        return None
+
     def _is_only(self) -> bool:
         before = next((word for word in self.before(4) if word.isalnum() and word not in words.OPTION), "")
         return before == "only"
@@ -216,11 +246,23 @@ class Mention:
         """Judge what follows a label: "A: correct", "B - no", "C: this is wrong"."""
         word = self.word(at)
         if word in words.PRONOUN:
-            after = self._predicate(at + 1)
+            after = "closed" if self._negates_another(at + 1) else self._predicate(at + 1)
             return after if after in ("rejected", "affirmed") else "closed"
         if word in words.NEGATIVE:
             return "closed" if word in words.NO and self.word(at - 1) in (".", ")") else "rejected"
         return "affirmed" if word in words.POSITIVE - words.OPTION - words.LABEL else "closed"
+
+    def _negates_another(self, at: int) -> bool:
+        """Whether what is negated is another letter: "A. It is not B", "B. It can't be option A"."""
+        negated = False
+        for step in range(at, at + _PREDICATE):
+            word = self.word(step)
+            if negated and step < len(self.tokens) and self._is_other_letter(step):
+                return self.tokens[step].word.upper() not in self.letters
+            negated = negated or word in words.NEGATION
+            if word not in words.NEGATION | words.COPULA | words.FILLER | words.OPTION | OPENERS:
+                return False
+        return False
 
     def _unspaced_predicate(self, following: str) -> After | None:
         if following[0].isascii():
@@ -260,17 +302,24 @@ class Mention:
         if first in words.POSITIVE:
             return "affirmed"
         if first in words.SUPPORT:
-            return "rejected" if self.word(at + 1) in words.NEGATION else "supported"
-        if first in ("does", "is") and self.word(at + 1) in STOPS and self.word(self.at - 1) in words.CLAUSE_START:
+            return "rejected" if self.word(at + 1) in words.NEGATION else self._degree(at)
+        elliptic = first in ("does", "is") and self.word(at + 1) in STOPS and self.cue != "conclude"
+        if elliptic and self.word(self.at - 1) in words.CLAUSE_START:
             return "affirmed"
         if first in words.NEGATION:
             return "closed" if first in words.NOT else "rejected"
         if first not in words.COPULA and first not in words.AUXILIARY:
             contrasted = self.word(at + 1) in words.FUNCTION_BEFORE.get(first, ())
+            if first in words.TALK and self.word(at + 1) == "what":
+                return "supported"
+            if first in words.TALK or (first in words.UNFINISHED and at + 1 >= len(self.tokens)):
+                return "discussed"
             return "closed" if first in words.FUNCTION or contrasted else "open"
         for step in range(at + 1, at + _PREDICATE):
             word = self.word(step)
             if word in STOPS or word == ",":
+                if step == at + 1 and step >= len(self.tokens) and first.isascii():
+                    return "discussed"
                 return "closed" if step == at + 1 else "open"
             if word in words.NEGATION and self.word(step + 1) in ("only", "just", "merely"):
                 continue
@@ -288,7 +337,7 @@ class Mention:
                 return "supported"
             if (
                 word not in words.FILLER | words.COPULA
-                and word not in ("more", "have", "one", "like")
+                and word not in ("more", "have", "one", "like", "both", "all")
                 and not _is_adverb(word)
             ):
                 break
@@ -319,6 +368,16 @@ class Mention:
             return True
         fitting = words.SUPPORT | words.POSITIVE - words.OPTION - words.LABEL | words.FAVOUR | words.CHOOSE
         return bool(fitting & set(behind)) and not words.NEGATION & set(behind)
+
+    def _degree(self, at: int) -> After:
+        """Tell "fits better", "matches the video best" and "makes more sense" from "fits"."""
+        for step in range(at + 1, at + _PHRASE):
+            word = self.word(step)
+            if word in ("better", "best") or (word in words.MOST and self.word(step + 1) == "sense"):
+                return "supported" if self._is_qualified(at) else "affirmed"
+            if word not in words.FILLER | words.BRIDGE:
+                break
+        return "supported"
 
     def _is_qualified(self, at: int) -> bool:
         """Whether the clause is taken back in part: "B correctly describes the start, but …"."""

@@ -9,7 +9,7 @@ from lmms_eval_tasks.utils.answers import words
 from lmms_eval_tasks.utils.answers.context import Mention
 from lmms_eval_tasks.utils.answers.tokens import ARTICLE_LIKE, LABELLING, STOPS, Token, is_letter
 
-Stance = Literal["chosen", "leaning", "preferred", "rejected"]
+Stance = Literal["chosen", "leaning", "preferred", "discussed", "rejected"]
 
 _SENTENCE = 40
 _NEAR = 16
@@ -25,7 +25,8 @@ class Statement(NamedTuple):
     """What one place of a text says about one or more letters.
 
     `stance` is "chosen", "leaning" (a mere mention, a guess among others), "preferred" (another letter is called less
-    likely than this one) or "rejected"; several letters chosen together make a hedge. `at` and `end` count tokens.
+    likely than this one), "discussed" (what the option says, or a sentence cut off) or "rejected"; several letters
+    chosen together make a hedge. `at` and `end` count tokens.
     `alone`: the whole line says nothing else. `bare`: no word around says that the letter is an answer. `settles`:
     words announce a conclusion or correction. `listed`: the letter labels the text behind it on a line. `verdict`: what
     the end of that line says ("… – yes").
@@ -81,7 +82,7 @@ def _statement(mention: Mention, stance: Stance) -> Statement:
         or _is_near(mention, words.CORRECT, sentences=3)
         or _is_near(mention, words.CONCLUDE | {"final"}, sentences=1),
         listed=listed,
-        verdict=_line_verdict(mention) if listed else None,
+        verdict=_verdict(mention) if listed else None,
     )
 
 
@@ -115,6 +116,8 @@ def _is_plausible(mention: Mention) -> bool:
 def _stance(mention: Mention) -> Stance | None:
     if mention.after == "rejected" or mention.cue == "not" or _is_wrong_label(mention):
         return "rejected"
+    if _is_later_choice(mention):
+        return None
     if _is_doubted(mention):
         return "rejected"
     if _is_question(mention):
@@ -123,7 +126,7 @@ def _stance(mention: Mention) -> Stance | None:
         return "preferred" if _is_outdoing(mention) else None
     firm = _firmness(mention)
     doubtful = mention.after == "asked" or _is_conditional(mention) or _is_restricted(mention) or _is_tentative(mention)
-    return "leaning" if firm and doubtful else firm
+    return "leaning" if doubtful and firm not in (None, "discussed") else firm
 
 
 def _firmness(mention: Mention) -> Stance | None:
@@ -136,7 +139,9 @@ def _firmness(mention: Mention) -> Stance | None:
             return "leaning" if after == "supported" else None
         return None if _is_denied(mention) else "chosen"
     if cue in ("choose", "is"):
-        return "chosen"
+        return None if cue == "choose" and _is_declined(mention) else "chosen"
+    if after == "discussed":
+        return "discussed"
     is_topic = mention.option and mention.word(mention.last + 1) == "," and words.TOPIC & set(mention.before(3))
     if is_topic and cue in ("start", "other"):
         return None
@@ -180,6 +185,26 @@ def _is_wrong_label(mention: Mention) -> bool:
         return False
     before = next((word for word in mention.before(3, mention.stop) if word not in words.GOOD), "")
     return before.isalpha() and before not in ("out", "x", "no") and before in words.NEGATIVE | words.WRONGLY
+
+
+def _is_declined(mention: Mention) -> bool:
+    """Whether the verb before the letter is negated: "I did not choose B", "non ho scelto B"."""
+    for word in mention.before(3, mention.stop):
+        if word in STOPS or word in (",", ":") or word in words.CONTRAST | words.CONCLUDE | words.OPTION:
+            return False
+        if word in words.NOT - {"unlike"} or word in ("never", "nao", "ne") or word.endswith("n't"):
+            return True
+        if len(word) == 1 and word != "i":
+            return False
+    return False
+
+
+def _is_later_choice(mention: Mention) -> bool:
+    """Whether the letter is chosen after another: "my second choice is B", "second choice: B"."""
+    at = mention.stop if mention.cue == "label" else mention.at
+    near = list(mention.before(2, at))
+    named = mention.cue == "label" or mention.option
+    return named and any(word in words.LATER for word in near)
 
 
 def _is_field(mention: Mention) -> bool:
@@ -260,6 +285,12 @@ def _is_outdoing(mention: Mention) -> bool:
     """Whether another letter is less than this one: "B is less likely than A"."""
     outdone = mention.word(mention.stop) == "than" and "less" in mention.before(4, mention.stop)
     return outdone and mention.after == "closed"
+
+
+def _verdict(mention: Mention) -> Stance | None:
+    """Return what the end of a labelled line says, or else what stands right behind its label ("A) wrong")."""
+    at_label: dict[str, Stance] = {"affirmed": "chosen", "rejected": "rejected"}
+    return _line_verdict(mention) or at_label.get(mention.after)
 
 
 def _line_verdict(mention: Mention) -> Stance | None:

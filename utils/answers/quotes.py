@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import difflib
 import re
+import string
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from lmms_eval_tasks.utils.answers.text import fold
 
@@ -33,6 +35,9 @@ _DOUBT = frozenset(
         """,
     )
 )
+# "…, not to the left": a contrast that ends the text.
+_CONTRAST = re.compile(r",\s{0,3}(?:and |but )?not (?=[^\W_])", re.IGNORECASE)
+_OTHER_WAY = "other way"
 _OPTION_WORDS = 400
 _EXTRA_WORDS = 40
 _TYPO_WORDS = 24
@@ -51,8 +56,63 @@ def quoted_option(text: str, options: Sequence[str]) -> int | None:
     an option; an option inside the text, which neither doubts it nor uses words that tell another option apart; an
     option cut off at the end (three words or more remain); an option with words left out (at least three words and 60%
     of it remain, or half of it as one piece of four words or more; no negation is lost). A word that is not the
-    option's never counts as near: exchanging one word is how options differ. Whatever fits two options is None.
+    option's never counts as near: exchanging one word is how options differ. Whatever fits two options is None. A
+    contrast at the end (", not to the left") that speaks in words of the options is left out where it hides the option.
     """
+    found = _quoted(text, options)
+    return _quoted(_without_contrast(text, options), options) if found is None else found
+
+
+class Echo(NamedTuple):
+    """An option repeated in full behind its own letter: the letter's place in the text, the end, the option's place."""
+
+    start: int
+    end: int
+    option: int
+
+
+def echoes(text: str, options: Sequence[str]) -> list[Echo]:
+    """Return where a folded text repeats options in full behind their letters ("(A) … (B) …")."""
+    found = []
+    for index, option in enumerate(options):
+        spoken = r"[\W_]{0,6}".join(re.escape(word) for word in _WORD.findall(fold(option))[:_OPTION_WORDS])
+        labelled = rf"(?<![^\W_]){string.ascii_uppercase[index]}[\W_]{{1,6}}{spoken}(?![^\W_])"
+        if spoken:
+            found += [Echo(*match.span(), index) for match in re.finditer(labelled, text, re.IGNORECASE)]
+    found.sort()
+    if found and (cut := _echo_cut_off(text, found, options)):
+        found.append(cut)
+    return found
+
+
+def _echo_cut_off(text: str, found: Sequence[Echo], options: Sequence[str]) -> Echo | None:
+    """Return the next option of the list if the end of the text cuts it off: "(A) … (B) … (C) The cyc"."""
+    last = found[-1]
+    index = last.option + 1
+    if index >= len(options) or len(text) - last.end > len(options[index]) + _EXTRA_WORDS:
+        return None
+    label = re.match(rf"\n?[^\n]{{0,9}}(?<![^\W_]){string.ascii_uppercase[index]}(?![^\W_])", text[last.end :])
+    if not label:
+        return None
+    said = _WORD.findall(text[last.end + label.end() :].casefold())
+    known = "".join(_WORD.findall(fold(options[index]).casefold()))
+    listed = len(found) > 1 and "\n" not in label.group()
+    begun = known.startswith("".join(said)) and (said or listed)
+    return Echo(last.end + label.end() - 1, len(text), index) if begun else None
+
+
+def _without_contrast(text: str, options: Sequence[str]) -> str:
+    contrast = _CONTRAST.search(text)
+    if not contrast:
+        return ""
+    behind = text[contrast.end() :].rstrip(" .!\n")
+    known = {word for option in options for word in _words(option)}
+    named = _words(behind[:_OPTION_WORDS])[:1]
+    tells = named and (named[0] in known or _OTHER_WAY in behind)
+    return text[: contrast.start()] if tells and not re.search(r"[.!?\n]", behind) else ""
+
+
+def _quoted(text: str, options: Sequence[str]) -> int | None:
     known = [_words(option)[:_OPTION_WORDS] for option in options]
     longest = max((len(words) for words in known), default=0)
     said = _words(text[: 40 * (longest + _EXTRA_WORDS)])

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 from lmms_eval_tasks.utils.answers import words
 from lmms_eval_tasks.utils.answers.letters import Statement, statements
-from lmms_eval_tasks.utils.answers.quotes import equal_option, quoted_option, starts_with_option
+from lmms_eval_tasks.utils.answers.polar import polar_option
+from lmms_eval_tasks.utils.answers.quotes import Echo, echoes, equal_option, quoted_option, starts_with_option
 from lmms_eval_tasks.utils.answers.text import (
     fold,
     json_answers,
@@ -41,11 +42,14 @@ def read_choice(text: str, options: Sequence[str]) -> str | None:
     2. A line that says nothing but an answer ("Answer: B", "**B**") stands against later mentions, except where words
        of correction or conclusion ("wait, actually", "therefore") announce another one; a later contradiction without
        such words is None. Otherwise the last firm statement decides ("I choose D over B", "so the answer is A").
+       An answer of several letters is narrowed by a later one among them ("Answer: A/B", then "Answer: B").
        Rejected letters never decide, conditional or tentative ones only where a single letter is so named. A discussed
        list of which one line ends in approval and all others in rejection chooses that line's letter. An option counted
-       in words ("the second option") is named by its place, one numbered ("option 2", "option two") is not.
+       in words ("the second option") is named by its place, one numbered ("option 2", "option two") is not. What an
+       option says ("A states that …") and a sentence that the end of the text cuts off choose nothing.
     3. Without a stated letter, the option whose text the response (its first or last line, or what follows "answer:")
-       quotes in full or nearly, if no other option is equally near.
+       quotes in full or nearly, if no other option is equally near; two options quoted behind their own letters are a
+       repeated list. Then a lone or leading yes or no, if one option starts with "yes" and one with "no".
     4. Where a stated letter and the option text right behind it disagree, the letter stands, since a letter is what was
        asked for – unless the text is another option's word for word: then the response contradicts itself and is None.
 
@@ -90,11 +94,15 @@ def _read(text: str, options: Sequence[str]) -> str | None:
     lettered = letter_ordinals(plain)
     tokens = tokenize(lettered)
     every = [s for s in statements(tokens) if s.stance != "preferred" or len(options) == 2]
-    said = _without_listing(every, tokens)
+    said = _without_echoes(_without_listing(every, tokens), tokens, echoes(lettered, options))
     decided = _decide(said, tokens)
     if decided is None:
         stated = any(s.stance == "chosen" for s in said)
-        return None if stated else _judged_in_list(every) or _quoted_in_parts(plain, options)
+        if stated:
+            return None
+        read = _judged_in_list(every) or _quoted_beside_echoes(plain, options)
+        polar = polar_option(plain, options) if read is None and not every else None
+        return read if polar is None else string.ascii_uppercase[polar]
     letter = decided.letters[0]
     if len(decided.letters) > 1 or _contradicted(letter, decided, tokens, lettered, options):
         return None
@@ -121,7 +129,7 @@ def _decide(said: list[Statement], tokens: list[Token]) -> Statement | None:
     if not chosen:
         return _only_leaning(said)
     decided = chosen[-1]
-    lines = [s for s in chosen if s.alone]
+    lines = [s for s in chosen if s.alone and not _narrows(decided, s)]
     if lines and not decided.alone:
         later = [s for s in chosen if s.at > lines[-1].at]
         settled = [s for s in later if s.settles]
@@ -132,6 +140,7 @@ def _decide(said: list[Statement], tokens: list[Token]) -> Statement | None:
         else:
             decided = lines[-1]
     bare = {s.letters for s in chosen if s.bare and not s.alone}
+    bare |= {s.letters for s in said if s.stance == "discussed" and s.at < decided.at}
     if decided.bare and not decided.alone and not decided.settles and len(bare) > 1:
         return None
     if _repeated_line_differs(decided, lines, tokens):
@@ -140,11 +149,18 @@ def _decide(said: list[Statement], tokens: list[Token]) -> Statement | None:
     return None if decided.letters[0] in rejected else decided
 
 
+def _narrows(later: Statement, line: Statement) -> bool:
+    """Whether a later answer picks from a line of several letters: "Answer: A/B", then "Answer: B"."""
+    return set(later.letters) < set(line.letters) and (later.alone or not later.bare)
+
+
 def _only_leaning(said: list[Statement]) -> Statement | None:
     rejected = {letter for s in said if s.stance == "rejected" for letter in s.letters}
     leaning = [s for s in said if s.stance in ("leaning", "preferred")]
     named = {letter for s in leaning for letter in s.letters} - rejected
-    return next((s for s in reversed(leaning) if set(s.letters) == named), None) if len(named) == 1 else None
+    found = next((s for s in reversed(leaning) if set(s.letters) == named), None) if len(named) == 1 else None
+    unheard = found and any(s.stance == "discussed" and s.at > found.at and s.letters != found.letters for s in said)
+    return None if unheard else found
 
 
 def _judged_in_list(said: list[Statement]) -> str | None:
@@ -159,18 +175,50 @@ def _without_listing(said: list[Statement], tokens: list[Token]) -> list[Stateme
     """Drop letters that only label lines: of a repeated or discussed option list ("A. … B. …"), or beside an answer."""
     labels = {s.letters[0] for s in said if s.listed}
     answered = any(s.stance == "chosen" and not s.bare for s in said)
-    return [s for s in said if not (s.listed and s.bare and (answered or len(labels) > 1 or _list_goes_on(s, tokens)))]
+    dropped = set()
+    for s in said:
+        if s.listed and s.bare and ((further := _further_labels(s, tokens)) or answered or len(labels) > 1):
+            dropped |= {s.at, *(at for at in further if tokens[at - 1].word not in words.OPTION)}
+    return [s for s in said if not (s.bare and s.at in dropped)]
 
 
-def _list_goes_on(label: Statement, tokens: list[Token]) -> bool:
+def _without_echoes(said: list[Statement], tokens: list[Token], quoted: list[Echo]) -> list[Statement]:
+    """Drop letters that only label options repeated in full, wherever they stand; one alone may be an answer."""
+    stated = {tokens[s.at].start: s.stance for s in said if not s.bare and s.stance not in ("leaning", "discussed")}
+    labels = {echo.start: echo.option for echo in quoted if echo.start not in stated}
+    answered = any(stated.get(echo.start) == "chosen" for echo in quoted)
+    if len(set(labels.values())) < 2 and not answered:
+        return said
+    return [s for s in said if tokens[s.at].start not in labels]
+
+
+def _further_labels(label: Statement, tokens: list[Token]) -> list[int]:
+    """Return where the list that a label starts goes on in its line: "A. … B. … C. …"."""
+    found: list[int] = []
     following = chr(ord(label.letters[0]) + 1)
+    opened = False
     for at in range(label.end, len(tokens) - 1):
         if tokens[at].raw == "\n":
-            return False
-        behind = tokens[at + 2 if tokens[at + 1].raw == '"' and at + 2 < len(tokens) else at + 1].raw
-        if tokens[at].raw == following and behind in (")", ".", ":"):
-            return True
-    return False
+            break
+        if tokens[at].raw == following and _labels(tokens, at, opened=opened):
+            found.append(at)
+            following = chr(ord(following) + 1)
+        if tokens[at].raw in ("(", ")"):
+            opened = tokens[at].raw == "("
+    return found
+
+
+def _labels(tokens: list[Token], at: int, *, opened: bool) -> bool:
+    """Whether a letter within a line labels what follows; one that ends a sentence ("unlike B.") does not."""
+    quoted = tokens[at + 1].raw == '"' and at + 2 < len(tokens)
+    mark = tokens[at + 2 if quoted else at + 1].raw
+    before = tokens[at - 1].word
+    if not before[0].isalnum() or mark == ":":
+        return mark in (")", ".", ":")
+    if mark == ")":
+        return not opened
+    ends_line = at + 2 >= len(tokens) or tokens[at + 2].raw == "\n"
+    return mark == "." and not ends_line and before not in words.TAKES_LETTER
 
 
 def _repeated_line_differs(decided: Statement, lines: list[Statement], tokens: list[Token]) -> bool:
@@ -188,6 +236,14 @@ def _contradicted(letter: str, decided: Statement, tokens: list[Token], plain: s
     if quoted is None and decided.stance == "leaning":
         quoted = quoted_option(plain, options)
     return quoted is not None and string.ascii_uppercase[quoted] != letter
+
+
+def _quoted_beside_echoes(plain: str, options: Sequence[str]) -> str | None:
+    repeated = echoes(plain, options)
+    if len({echo.option for echo in repeated}) > 1:
+        for echo in reversed(repeated):
+            plain = f"{plain[: echo.start]}\n{plain[echo.end :]}"
+    return _quoted_in_parts(plain, options)
 
 
 def _quoted_in_parts(plain: str, options: Sequence[str]) -> str | None:

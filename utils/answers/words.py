@@ -37,7 +37,8 @@ CHOOSE = _words("""
     choose chose choosing chosen pick picked picking select selected selecting opt opting go going went vote
     voting settle settling answered answering lean leaning submit stick sticking prefer choisis choisirais
     sélectionne elijo elegiría escojo selecciono escolho seleciono scelgo seleziono wähle nehme kies выбираю
-    выберу обираю wybieram seçiyorum memilih pilih väljer اختار أختار चुनता चुनती
+    выберу обираю wybieram seçiyorum memilih pilih väljer اختار أختار चुनता चुनती choisi sélectionné retenu scelto
+    selezionato elegido escogido seleccionado escolhi escolhido selecionei
 """)
 # "I think B": verbs that make a letter on its own the answer, but may as well start a sentence about it.
 BELIEVE = _words("""
@@ -53,7 +54,7 @@ CONCLUDE = _words("""
 FAVOUR = _words("""
     supports support supporting favors favor favours favour favoring favouring indicates indicate indicating
     suggests suggest suggesting matches match matching fits fit fitting describes describe describing reflects
-    depicts confirms confirm confirming
+    depicts confirms confirm confirming shows show showing demonstrates demonstrate illustrates illustrate
 """)
 # The same with a preposition behind.
 FAVOUR_LINKED = _words("""
@@ -66,6 +67,8 @@ PHRASE = _words("match fit description explanation one outcome event scenario re
 # "the option that best fits is B", "the description most consistent with the clip is B".
 NAMED = _words("one description outcome event scenario explanation")
 RELATIVE = _words("that which whose who best most better with supported describing matching closest")
+# "option A, which has him stop, is wrong": a clause between commas, behind which the sentence about A goes on.
+ASIDE = _words("which who whose whom where when")
 # "Wait, actually it's C": what a correction starts with.
 CORRECT = _words("""
     wait actually correction sorry no rather scratch mistake oops hmm hm instead meant mean reconsider
@@ -76,7 +79,7 @@ CONTRAST = _words("but sondern sino mais mas ma yet however а بل")
 PRONOUN_IS = _words("it's that's its thats c'est es")
 PRONOUN = _words("it that this which one ce cela eso esto isso questo es das dies это وهو वह")
 COPULA = _words("""
-    is are was be been being would must should will seems appears equals remains est sera serait es sería seria
+    is are was were be been being would must should will seems appears equals remains est sera serait es sería seria
     sia sea seja soit ist wäre lautet = : ~ является это هي هو है adalah ialah là jest je är er to
 """)
 FILLER = _words("""
@@ -90,6 +93,10 @@ FILLER = _words("""
 """)
 # "the answer to the question is B": what may stand between the label and its verb.
 BRIDGE = _words("to of in question this video clip problem task above below provided asked among these those all")
+# "A states that …": what an option says, not whether it holds.
+TALK = _words("says states shows suggests")
+# "So A and", "so A would": at the end of a text the sentence about the letter is cut off.
+UNFINISHED = _words("and or but which who whose where when that")
 # Words that may follow a letter but not the article "A", so that "A" before them is a letter.
 FUNCTION = _words("""
     because since as based due when where which who whose this that these those there then and or but not
@@ -129,7 +136,7 @@ POSITIVE = _words("""
     correct right best better true accurate valid answer it likely likeliest choice option winner yes correcte
     bonne juste vraie correcta correcto verdadera correta correto certa certo corretta corretto giusta giusto
     richtig korrekt wahr richtige verdadeiro правильный правильно верный верно صحيح صحيحة الصحيح सही doğru benar
-    prawidłowa juist wählen nehmen réponse respuesta resposta risposta antwort ответ ✓ ✔ ✅ ☑
+    prawidłowa juist wählen nehmen gewählt ausgewählt réponse respuesta resposta risposta antwort ответ ✓ ✔ ✅ ☑
 """)
 SUPPORT = _words("""
     matches fits consistent supported describes aligns corresponds plausible reasonable makes happens observed
@@ -158,8 +165,11 @@ OTHER = _words("""
 """)
 LEFT_OVER = _words("remains remain stands wins")
 # "only B is left".
+# "The second choice is A": what is chosen only after something else.
+LATER = _words("second second-best third fourth fifth next backup fallback")
 # "A does not fit, B does."
 CLAUSE_START = _words("but and while whereas , ;")
+WHEREAS = _words("while whereas")
 ONLY_LEFT = _words("left remaining possible standing viable")
 NEGATIVE = _words("""
     contradictory mismatch
@@ -169,7 +179,10 @@ NEGATIVE = _words("""
     неправильный неверный неверно خاطئة خطأ गलत yanlış salah błędna fout ✗ ✘ ❌ x
 """)
 CONNECTIVE = _words("because since as and or")
-AUXILIARY = _words("can could may might has does looks")
+AUXILIARY = _words("can could may might have has had will does do did looks")
+# "So A and B are wrong", "so B, and A is wrong": verbs of one subject and of several.
+SINGULAR = _words("is isn't was wasn't does doesn't has seems appears looks says states shows suggests est ist es è é")
+PLURAL = _words("are aren't were weren't do don't have")
 # Behind a letter these negate what follows ("B, not A"), other negations the letter itself ("B can't be").
 NOT = _words("not nor neither unlike no non pas nicht")
 SEEN = _words("seen visible consistent happening")
@@ -181,10 +194,18 @@ ASKING = _words("is was are could would should does did can might may")
 # "Sure: B", "Question 3: B" announce an answer, "Grade: B" something else.
 ANSWERING = _words(
     "sure ok okay yes no certainly question q video clip q1 q2 q3 done here option correct final best likely probable"
+    " clear clearly obviously evidently clair clairement klar claro chiaro"
 )
+# "No, I cannot tell", "yes, let me look": what makes of a leading yes or no something else than the answer.
+NO_VERDICT = _words("""
+    i i'm i'd i'll i've we let you sure clear certain tell know determine say judge enough insufficient information
+    none neither idea problem option options
+""")
 # What makes a verb or colon without a noun announce the answer: "final: B".
 DECISIVE = _words("closest final correct best better right")
 DECISIVE_VERB = _words("final")
+# "unlike option B.", "does not match B.": a letter behind these ends a sentence, it labels nothing.
+TAKES_LETTER = OPTION | NEGATION | COMPARED | FAVOUR | NEGATIVE | SUPPORT | COPULA | _words("to with of do")
 JOINERS = _words("""
     , / | & + or and und oder et ou y u o e ni und/oder and/or vs versus ~ - – — to through или и либо و أو او
     या और 、 ・ 或 和 与 或者 还是 및 와 과 또는 または か と
@@ -201,6 +222,8 @@ BEFORE_LABEL = _phrases("""
     คำตอบ ตอบ đáp
 """)
 BEFORE_IS = _phrases("是 为 為 应该是 應該是 而是 ではなく ではなくて 아니라 就是 因此 所以 故 则")
+# They end as if they said "is", but say "because", "but", "as".
+BEFORE_CLAUSE = _phrases("因为 因為 但是 可是 只是 作为 作為 以为 以為")
 BEFORE_OPTION = _phrases("选项 選項 選択肢 选择肢 보기 선택지 ตัวเลือก 选项是")
 AFTER_NEGATIVE = _phrases("""
     不正确 不正確 不对 不對 错误 錯誤 错 是错 是錯 不是 不符 不成立 排除 ではない ではなく ではありません は間違

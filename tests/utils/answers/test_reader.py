@@ -75,6 +75,7 @@ NASTY = [
         "\ud800",
     ),
     *("\\text{", "<answer>", "\x00", "É", "_", "letter: aend ", "Answer: A\n", "wait, ", "ab ", "😀", "}{"),
+    *(", not to ", "No, ", "A. x B. x ", "so A, which ", "因为A", "states "),
 ]
 
 
@@ -240,7 +241,7 @@ def test_what_is_looked_at_is_bounded() -> None:
     assert len(shorten("A or B. " * 200_000)) <= HEAD_CHARS + TAIL_CHARS + 3
 
 
-@pytest.mark.parametrize("piece", ["A ", "A or ", "(", "is ", "A, not ", "- A "])
+@pytest.mark.parametrize("piece", ["A ", "A or ", "(", "is ", "A, not ", "- A ", "so A, which ", "A fits the "])
 def test_the_number_of_context_words_looked_up_per_letter_is_bounded(piece: str) -> None:
     class Counting(list):  # type: ignore[type-arg]
         looked_up = 0
