@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracles import oracle_path
 from raw_releases import contents
+from refusals import refused
 from releases import write_clip
 
 from lmms_eval_tasks.cast_bench.card import CATEGORIES
@@ -23,13 +25,7 @@ from lmms_eval_tasks.utils.home import clip_path, load_table, read_manifest
 from lmms_eval_tasks.utils.problems import InputError
 
 pytestmark = pytest.mark.usefixtures("home")
-
-
-def refusal(source: Path, tmp_path: Path) -> str:
-    """The message of a prepare that must fail, with the test's folder as `~`."""
-    with pytest.raises(InputError) as caught:
-        prepare(str(source))
-    return str(caught.value).replace(str(tmp_path), "~")
+refusal = partial(refused, lambda source: prepare(str(source)))
 
 
 def test_a_release_with_its_clips(tmp_path: Path) -> None:

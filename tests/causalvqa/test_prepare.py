@@ -1,84 +1,20 @@
 from __future__ import annotations
 
 import shutil
-import stat
 import threading
-import zipfile
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from raw_releases import QUESTION, contents, write_metadata, zip_folder
-from releases import write_clip
+from raw_releases import QUESTION, WITHHELD, contents, write_metadata, zip_folder
+from refusals import refused
 
-from lmms_eval_tasks.causalvqa.metadata import read_choices, read_items
 from lmms_eval_tasks.causalvqa.prepare import prepare
 from lmms_eval_tasks.utils.home import benchmark_dir, clip_path, load_table, media_path, read_manifest
 from lmms_eval_tasks.utils.problems import InputError
 
-WITHHELD = {name: value for name, value in QUESTION.items() if not name.startswith("correct")}
-texts = st.text(st.characters(blacklist_characters="|", blacklist_categories=("Cs", "Cc")), min_size=1).filter(
-    lambda text: text == text.strip() != ""
-)
-
 pytestmark = pytest.mark.usefixtures("home")
-
-
-def refusal(source: Path, tmp_path: Path) -> str:
-    """The message of a prepare that must fail, with the test's folder as `~`."""
-    with pytest.raises(InputError) as caught:
-        prepare(source)
-    return str(caught.value).replace(str(tmp_path), "~")
-
-
-@given(
-    options=st.dictionaries(st.integers(0).map(str), texts, min_size=2, max_size=26),
-    gap=st.sampled_from(["", " ", "  "]),
-)
-def test_choices_are_read_back(options: dict[str, str], gap: str) -> None:
-    joined = "|".join(f"{gap}{number}{gap}.{gap}{text}{gap}" for number, text in options.items())
-    assert list(read_choices(joined).items()) == list(options.items())
-
-
-def test_a_number_of_options_may_have_any_number_of_digits() -> None:
-    long = "9" * 5000
-    assert read_choices(f"007. a|{long}. b|0. c") == {"7": "a", long: "b", "0": "c"}
-
-
-@given(text=st.text())
-def test_any_other_choices_are_a_sentence(text: str) -> None:
-    try:
-        options = read_choices(text)
-    except ValueError as error:
-        assert str(error).startswith("Expected ")
-    else:
-        assert len(options) >= 2 and all(options.values())
-
-
-@pytest.mark.parametrize(
-    ("choices", "message"),
-    [
-        ("1. a", "Expected 2 to 26 options, but got 1."),
-        ("1. a|b", "Expected options as `N. text|N. text`, but got `b`."),
-        ("1. a|2.", "Expected options as `N. text|N. text`, but got `2.`."),
-        ("1. a|01. b", "Expected each option number once, but got 1 twice."),
-    ],
-)
-def test_choices_that_cannot_be_read(choices: str, message: str) -> None:
-    with pytest.raises(ValueError, match="Expected") as caught:
-        read_choices(choices)
-    assert str(caught.value) == message
-
-
-@pytest.mark.parametrize("correct", ["10", "10.0", " 10 ", "10.", "0010"])
-def test_an_answer_number_is_a_letter_by_position(correct: str) -> None:
-    header = ",".join(QUESTION)
-    row = {**QUESTION, "choices1": "7. a|10. b|2. c", "correct1": correct}
-    items, problems, oddities = read_items("debug", f"{header}\n{','.join(row.values())}\n".encode("utf-8-sig"))
-    assert not problems and not oddities.warnings()
-    assert [item["answer"] for item in items] == ["B", "C"]
+refusal = partial(refused, prepare)
 
 
 @pytest.mark.parametrize("shape", ["folder", "parent", "data", "zip", "bare zip"])
@@ -214,58 +150,6 @@ def test_nothing_there(tmp_path: Path) -> None:
     )
 
 
-def test_a_file_that_is_no_archive(tmp_path: Path) -> None:
-    source = tmp_path / "CausalVQA.zip"
-    source.write_bytes(b"<html>access denied</html>")
-    assert refusal(source, tmp_path) == (
-        "CausalVQA.zip cannot be prepared: Expected a zip archive or a folder, but got a file of 26 bytes that is not "
-        "a whole zip archive. Nothing was written.\n"
-        "Remedy: download it again."
-    )
-
-
-def test_an_archive_of_something_else(tmp_path: Path) -> None:
-    source = tmp_path / "Other.zip"
-    with zipfile.ZipFile(source, "w") as archive:
-        for name in ("b.txt", "a/x.csv", "a/y.csv"):
-            archive.writestr(name, "x")
-    assert refusal(source, tmp_path) == (
-        "Other.zip is not the CausalVQA release: Expected test/test_metadata.csv or debug/debug_metadata.csv inside, "
-        "but found a, b.txt. Nothing was written."
-    )
-
-
-def test_an_archive_whose_members_would_escape(tmp_path: Path) -> None:
-    source = zip_folder(write_metadata(tmp_path, "debug", [QUESTION]), tmp_path / "CausalVQA.zip")
-    with zipfile.ZipFile(source, "a") as archive:
-        for name in ("../evil.mp4", "/etc/evil", "C:/evil", "CausalVQA/../../evil"):
-            archive.writestr(name, "x")
-        link = zipfile.ZipInfo("CausalVQA/debug/videos/link.mp4")
-        link.external_attr = (stat.S_IFLNK | 0o777) << 16
-        archive.writestr(link, "/etc/passwd")
-    inside = "Expected a relative path that stays inside the archive."
-    assert refusal(source, tmp_path) == (
-        "CausalVQA.zip cannot be prepared: 5 problems, nothing was written.\n"
-        f"  member '../evil.mp4': {inside}\n"
-        f"  member '/etc/evil': {inside}\n"
-        f"  member 'C:/evil': {inside}\n"
-        f"  member 'CausalVQA/../../evil': {inside}\n"
-        "  member 'CausalVQA/debug/videos/link.mp4': Expected a file, but got a symbolic link."
-    )
-    assert not benchmark_dir("causalvqa").exists()
-
-
-def test_an_archive_larger_than_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    source = zip_folder(write_metadata(tmp_path, "debug", [QUESTION]), tmp_path / "CausalVQA.zip")
-    usage = shutil.disk_usage(tmp_path)._replace(free=10)
-    monkeypatch.setattr("lmms_eval_tasks.utils.building.shutil.disk_usage", lambda path: usage)
-    assert refusal(source, tmp_path) == (
-        "CausalVQA, split debug, cannot be prepared: its clips need 0.0 GB, but ~/home has 0.0 GB free. What was "
-        "prepared before is untouched.\n"
-        "Remedy: free disk space or point LMMS_EVAL_TASKS_HOME elsewhere."
-    )
-
-
 @pytest.mark.parametrize("zipped", [False, True])
 def test_clips_that_are_absent_or_corrupt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, zipped: bool) -> None:
     names = ("a.mp4", "absent.mp4", "corrupt.mp4", "empty.mp4")
@@ -293,42 +177,6 @@ def test_clips_that_are_absent_or_corrupt(tmp_path: Path, monkeypatch: pytest.Mo
     assert table["item_id"] == [f"{name}_{version}" for name in names for version in (0, 1)]
     assert table["clip_present"] == [True, True, *[False] * 6]
     assert all(media_path("causalvqa", row).stat().st_size > 0 for row in table)
-
-
-@pytest.mark.parametrize("name", ["./a.mp4", "a//b.mp4", "../videos/a.mp4", "a.mp4\\..", "", "."])
-def test_only_plain_names_of_clips_are_taken(name: str) -> None:
-    table = f"{','.join(QUESTION)}\n{','.join({**QUESTION, 'renamed_video': name}.values())}\n"
-    items, problems, _ = read_items("debug", table.encode())
-    if name in ("./a.mp4", "a//b.mp4"):
-        assert not problems and items[0]["clip"] == f"debug/{Path(name)}"
-    else:
-        assert len(problems) == 1
-
-
-def test_a_corrupt_member_is_an_unreadable_clip(tmp_path: Path) -> None:
-    source = zip_folder(write_metadata(tmp_path, "debug", [QUESTION]), tmp_path / "CausalVQA.zip")
-    with zipfile.ZipFile(source) as archive:
-        (info,) = (info for info in archive.infolist() if info.filename.endswith(".mp4"))
-    content = bytearray(source.read_bytes())
-    content[info.header_offset + 200] ^= 0xFF
-    source.write_bytes(content)
-    assert [entry.reason for entry in prepare(source)["debug"].missing] == ["unreadable"]
-
-
-def test_another_archive_is_a_warning_unless_it_is_sample_data(tmp_path: Path) -> None:
-    release = write_metadata(tmp_path, "debug", [QUESTION])
-    (release / "SAMPLE.json").write_text('{"sample": true}')
-    sample = prepare(zip_folder(release, tmp_path / "CausalVQA.zip"))["debug"]
-    (release / "SAMPLE.json").unlink()
-    real = prepare(zip_folder(release, tmp_path / "CausalVQA.zip"))["debug"]
-    assert (real.sample, sample.sample, sample.warnings) == (False, True, ())
-    digest = real.source_sha256["CausalVQA.zip"]
-    assert real.warnings[:3] == (
-        "CausalVQA.zip is not the published archive: Expected SHA-256 "
-        f"a48684b9ef0b9b824b21225ceac23e92a43ec64cfebead20bf15978a399880c5, but got {digest}.",
-        "Expected 200 items, but got 2.",
-        "Expected 100 groups, but got 1.",
-    )
 
 
 def test_sample_data_never_replaces_real_data(tmp_path: Path, home: Path) -> None:
@@ -370,49 +218,6 @@ def test_a_split_that_is_not_in_the_source_survives(tmp_path: Path) -> None:
     assert read_manifest("causalvqa").splits["debug"] == before
     assert load_table("causalvqa", "debug")["clip_present"] == [True, True]
     assert load_table("causalvqa", "test")["clip_present"] == [True, True]
-
-
-def stop_after(step: int) -> Callable[[str, int, int], None]:
-    def progress(what: str, done: int, total: int) -> None:
-        if "placing" in what and done == step:
-            raise KeyboardInterrupt
-
-    return progress
-
-
-def test_an_interrupted_build_goes_on(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    questions = [{**QUESTION, "qid": name, "renamed_video": f"{name}.mp4"} for name in "abc"]
-    release = write_metadata(tmp_path, "debug", questions)
-    for name in "bc":
-        write_clip(release / "debug" / "videos" / f"{name}.mp4")
-    source = zip_folder(release, tmp_path / "CausalVQA.zip")
-    with pytest.raises(KeyboardInterrupt):
-        prepare(source, stop_after(2))
-    building = home / ".causalvqa.building" / "videos" / "debug"
-    assert sorted(path.name for path in building.iterdir()) == ["a.mp4", "b.mp4"]
-    assert not benchmark_dir("causalvqa").exists()
-    (building / "b.mp4").write_bytes(b"x" * (building / "b.mp4").stat().st_size)
-    (building / "left_over.mp4").write_bytes(b"x")
-
-    extracted = []
-    extract = zipfile.ZipFile.open
-
-    def watched(self: zipfile.ZipFile, name: zipfile.ZipInfo, *rest: object) -> object:
-        extracted.append(name.filename if isinstance(name, zipfile.ZipInfo) else name)
-        return extract(self, name, *rest)
-
-    monkeypatch.setattr(zipfile.ZipFile, "open", watched)
-    assert prepare(source)["debug"].missing == ()
-    assert [name for name in extracted if name.endswith(".mp4")] == [
-        "CausalVQA/debug/videos/b.mp4",
-        "CausalVQA/debug/videos/c.mp4",
-    ]
-    assert sorted(path.name for path in (benchmark_dir("causalvqa") / "videos" / "debug").iterdir()) == [
-        "a.mp4",
-        "b.mp4",
-        "c.mp4",
-    ]
-    assert not (home / ".causalvqa.building").exists()
 
 
 def test_a_build_killed_between_its_two_renames_is_undone(tmp_path: Path, home: Path) -> None:

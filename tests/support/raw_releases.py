@@ -24,6 +24,7 @@ QUESTION = {
     "difficulty": "easy",
     "renamed_video": "a.mp4",
 }
+WITHHELD = {name: value for name, value in QUESTION.items() if not name.startswith("correct")}
 
 
 def write_metadata(root: Path, split: str, questions: Sequence[Mapping[str, str]]) -> Path:
