@@ -104,9 +104,7 @@ def standing_tables(runs: Sequence[Run], only: str = "") -> list[Table]:
         if not measures:
             continue
         sample = "; SAMPLE DATA, the facts are of the benchmark" if any(run.sample for run, _ in entries) else ""
-        table = Table(
-            title=f"{name}: how it stands{sample}", title_justify="left", box=box.SIMPLE_HEAD, padding=0
-        )
+        table = Table(title=f"{name}: how it stands{sample}", title_justify="left", box=box.SIMPLE_HEAD, padding=0)
         table.add_column("score", no_wrap=True)
         table.add_column("model", overflow="fold")
         for heading in ("value", "chance", "people"):

@@ -267,7 +267,7 @@ class Mention:
     def _unspaced_predicate(self, following: str) -> After | None:
         if following[0].isascii():
             return None
-        rest = following.lstrip("都均也皆")
+        rest = following.lstrip("都均也皆被")
         talk = next((phrase for phrase in words.AFTER_TALK if rest.startswith(phrase)), "")
         for said in (rest, rest[len(talk) :]):
             if said.startswith(words.AFTER_NEGATIVE):
