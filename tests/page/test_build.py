@@ -32,6 +32,8 @@ from lmms_eval_tasks.utils.records import NOT_ASKED
 from lmms_eval_tasks.utils.runs import read_run
 from lmms_eval_tasks.utils.views import Pages
 
+pytestmark = pytest.mark.slow  # every page shows the sample, which is filmed first
+
 SAMPLE_NOTE = "Sample data."
 
 
