@@ -110,8 +110,8 @@ def _hook_task_manager() -> None:
 
     initialize_tasks._lmms_eval_tasks = True  # type: ignore[attr-defined]
     TaskManager.initialize_tasks = initialize_tasks
-    atexit.register(_leave_process_group)
     TaskManager.match_tasks = match_and_check
+    atexit.register(_leave_process_group)
 
 
 def _hook_model_creation() -> None:

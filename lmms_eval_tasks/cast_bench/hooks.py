@@ -23,7 +23,7 @@ from lmms_eval_tasks.cast_bench.metrics import (
 )
 from lmms_eval_tasks.cast_bench.submission import METRICS_FILE, PREDICTIONS, make_item, make_rows, metrics_text
 from lmms_eval_tasks.hosting import session, submissions_dir, tell_submission
-from lmms_eval_tasks.utils.box_conventions import Case, ConventionDiagnosis, diagnose_convention
+from lmms_eval_tasks.utils.box_conventions import ASSUMED_FRAME, Case, ConventionDiagnosis, diagnose_convention
 from lmms_eval_tasks.utils.choice import NO_CLIP
 from lmms_eval_tasks.utils.evidence import read_official, read_truth
 from lmms_eval_tasks.utils.home import load_table, media_path
@@ -203,7 +203,7 @@ def convention_warning(diagnosis: ConventionDiagnosis) -> str:
         name = diagnosis.suspected.value
         assumed, first = "", ""
         if diagnosis.frames_assumed and (diagnosis.suspected.normalised or diagnosis.declared.normalised):
-            assumed = " and clips of unknown size taken for 1920×1080"
+            assumed = " and clips of unknown size taken for {:.0f}×{:.0f}".format(*ASSUMED_FRAME)
         if diagnosis.frames_assumed and diagnosis.suspected.normalised:
             first = "prepare the benchmark with its clips, which tell their sizes, and "
         said.append(

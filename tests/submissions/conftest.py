@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,10 +18,10 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def world_home(world: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def world_home(world: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """That home, named by the environment."""
     monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(world))
-    yield world
+    return world
 
 
 @pytest.fixture(scope="session")

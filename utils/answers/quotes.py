@@ -73,11 +73,13 @@ class Echo(NamedTuple):
 
 def echoes(text: str, options: Sequence[str]) -> list[Echo]:
     """Return where a folded text repeats options in full behind their letters ("(A) … (B) …")."""
-    found = []
+    found, said = [], text.casefold()
     for index, option in enumerate(options):
-        spoken = r"[\W_]{0,6}".join(re.escape(word) for word in _WORD.findall(fold(option))[:_OPTION_WORDS])
-        labelled = rf"(?<![^\W_]){string.ascii_uppercase[index]}[\W_]{{1,6}}{spoken}(?![^\W_])"
-        if spoken:
+        spoken = _WORD.findall(fold(option))[:_OPTION_WORDS]
+        # Most responses repeat no option, and a pattern for each takes longer than all the rest of reading.
+        if spoken and max(spoken, key=len).casefold() in said:
+            words = r"[\W_]{0,6}".join(map(re.escape, spoken))
+            labelled = rf"(?<![^\W_]){string.ascii_uppercase[index]}[\W_]{{1,6}}{words}(?![^\W_])"
             found += [Echo(*match.span(), index) for match in re.finditer(labelled, text, re.IGNORECASE)]
     found.sort()
     if found and (cut := _echo_cut_off(text, found, options)):
