@@ -12,12 +12,12 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from lmms_eval_tasks.mvp.card import CARD, SUBSETS
-from lmms_eval_tasks.utils.building import Origin, building
-from lmms_eval_tasks.utils.manifest import SplitManifest
-from lmms_eval_tasks.utils.problems import InputError, Oddities, Problems
-from lmms_eval_tasks.utils.progress import Progress, silent
-from lmms_eval_tasks.utils.release import SAMPLE_MARK, LinkedClip, is_safe
-from lmms_eval_tasks.utils.wording import first_names, quote
+from lmms_eval_tasks.utils.core.problems import InputError, Oddities, Problems
+from lmms_eval_tasks.utils.core.progress import Progress, silent
+from lmms_eval_tasks.utils.core.wording import first_names, quote
+from lmms_eval_tasks.utils.data.building import Origin, building
+from lmms_eval_tasks.utils.data.manifest import SplitManifest
+from lmms_eval_tasks.utils.data.release import SAMPLE_MARK, LinkedClip, is_safe
 
 COLUMNS = ("video_id", "video_path", "question", "answer", "candidates")
 UNKNOWN = "unknown"
