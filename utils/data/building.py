@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from filelock import FileLock, Timeout
 
 import lmms_eval_tasks
-from lmms_eval_tasks.utils.benchmark.card import read_card
+from lmms_eval_tasks.utils.benchmark.registry import read_card
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.progress import Progress, silent
 from lmms_eval_tasks.utils.data.clips import unreadable, write_placeholder
