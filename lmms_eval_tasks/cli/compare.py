@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from lmms_eval_tasks.utils.benchmark.card import Card
+    from lmms_eval_tasks.utils.reporting.references import ReferencedMetric
     from lmms_eval_tasks.utils.runs.run import Run
     from lmms_eval_tasks.utils.stats.comparison import Comparison, Difference, Part
 
@@ -29,7 +29,6 @@ def compare(
 ) -> None:
     """Show whether one run beats another on the groups of items that both answered."""
     from lmms_eval_tasks.report.runs import references_of
-    from lmms_eval_tasks.utils.benchmark.registry import registry
     from lmms_eval_tasks.utils.core.problems import InputError
     from lmms_eval_tasks.utils.runs.run import read_run
     from lmms_eval_tasks.utils.stats.comparison import compare_records, run_differences, run_parts
@@ -47,10 +46,10 @@ def compare(
         pairs = [pair for pair in combinations(holders, 2) if set(parts[pair[0]][name]) == set(parts[pair[1]][name])]
         held = parts[holders[0]][name]
         items = sum(map(len, held.values()))
-        metrics = [one.metric for one in references_of(name, next(iter(held)), items)]
+        references = references_of(name, next(iter(held)), items)
+        metrics = [one.metric for one in references]
         compared = {(one, two): compare_records(parts[one][name], parts[two][name], metrics) for one, two in pairs}
-        known = registry().find_task(next(iter(held)))
-        _show(console, name, found, compared, known.benchmark.card if known else None)
+        _show(console, name, found, compared, references)
         for one, two in pairs:
             for difference in run_differences(found[one], found[two], name):
                 console.print(f"runs {one + 1} and {two + 1} differ: {difference}", markup=False, style="bold red")
@@ -80,7 +79,11 @@ def _shared_names(runs: Sequence[Run], parts: Sequence[Mapping[str, Part]], task
 
 
 def _show(
-    console: Console, name: str, runs: Sequence[Run], compared: dict[Pair, Comparison], card: Card | None
+    console: Console,
+    name: str,
+    runs: Sequence[Run],
+    compared: dict[Pair, Comparison],
+    references: Sequence[ReferencedMetric],
 ) -> None:
     from lmms_eval_tasks.utils.stats.comparison import holm
 
@@ -110,7 +113,7 @@ def _show(
             f"runs {one + 1} and {two + 1} share {comparison.groups:,} groups{left if comparison.left_out else ''}",
             markup=False,
         )
-    effects = _detectable(compared, card)
+    effects = _detectable(compared, references)
     if effects.row_count:
         console.print(effects)
 
@@ -125,13 +128,18 @@ def _p(value: float) -> str:
     return f"{value:.3f}" if value >= 0.001 else "<0.001"
 
 
-def _detectable(compared: dict[Pair, Comparison], card: Card | None) -> Table:
+def _detectable(compared: dict[Pair, Comparison], references: Sequence[ReferencedMetric]) -> Table:
     """What could be told apart at this size: with these runs' pairing, without it, and from chance."""
     from lmms_eval_tasks.utils.stats.detectable import effect_above_chance, paired_effect, unpaired_effect
 
-    chance = dict(card.chance) if card else {}
+    # Of proportions alone: the formulas know nothing of a mean over strata.
+    chance = {
+        one.metric: one.chance
+        for one in references
+        if one.chance is not None and not (one.metric.stratum or one.metric.contrast)
+    }
     columns = ["runs", "same items", "other items", "pairing"]
-    columns += [f"{metric.replace('_', ' ')} above {percent:g}" for metric, percent in chance.items()]
+    columns += [f"{metric.title} above {percent:g}" for metric, percent in chance.items()]
     table = text_table(None, *columns)
     table.title, table.title_justify = "smallest difference that is found in 80% of cases, in points", "left"
     for (one, two), comparison in compared.items():
@@ -142,7 +150,6 @@ def _detectable(compared: dict[Pair, Comparison], card: Card | None) -> Table:
         groups = comparison.groups
         apart = unpaired_effect(groups, sum(comparison.shares) / 2)
         together = paired_effect(groups, comparison.discordant)
-        units = {"single_accuracy": comparison.items}
         # Runs that agree on every group do not show how often such runs would differ, nor 0% and 100% how groups vary.
         known = bool(apart and together)
         table.add_row(
@@ -151,7 +158,7 @@ def _detectable(compared: dict[Pair, Comparison], card: Card | None) -> Table:
             f"{100 * apart:.1f}" if apart else "N/A",
             f"× {together / apart:.2f}" if known else "N/A",
             *(
-                f"+{100 * effect_above_chance(units.get(metric, groups), percent / 100):.1f}"
+                f"+{100 * effect_above_chance(groups if metric.together else comparison.items, percent / 100):.1f}"
                 for metric, percent in chance.items()
             ),
         )
