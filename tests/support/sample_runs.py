@@ -12,6 +12,7 @@ from task_states import docs_of, task_state
 
 from lmms_eval_tasks.cast_bench.prepare import prepare as prepare_cast_bench
 from lmms_eval_tasks.causalvqa.prepare import prepare as prepare_causalvqa
+from lmms_eval_tasks.mvp.card import SUBSETS
 from lmms_eval_tasks.mvp.prepare import prepare as prepare_mvp
 from lmms_eval_tasks.sample.build import Sizes, build_sample
 from lmms_eval_tasks.utils.denoising.response import DenoisingResponse, Directed
@@ -20,6 +21,13 @@ from lmms_eval_tasks.yocausal.prepare import prepare as prepare_yocausal
 Doc = Mapping[str, Any]
 Answer = Callable[[str, Doc], str]
 
+TASKS = (
+    "causalvqa_debug_paired",
+    *(f"mvp_mini_{name}" for name in SUBSETS),
+    "cast_bench",
+    "yocausal",
+    "yocausal_vlm",
+)
 SMALL = Sizes(debug_per_type=2, test_per_stratum=1, mini_pairs=4, full_pairs=4, yocausal_pairs=2, cast_bench_clips=2)
 
 
