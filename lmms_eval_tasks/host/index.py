@@ -166,11 +166,11 @@ def _hook_evaluate() -> None:
     It is done when a task is loaded: while models are imported, that module is not ready.
     """
     evaluator = sys.modules.get("lmms_eval.evaluator")
-    evaluate = getattr(evaluator, "evaluate", None)
+    evaluate: Any = getattr(evaluator, "evaluate", None)
     if evaluator is None or getattr(evaluate, WRAPPED, False):
         return
     try:
-        signature = inspect.signature(evaluate)  # type: ignore[arg-type]
+        signature = inspect.signature(evaluate)
         signature.bind(lm=None, task_dict={})
     except TypeError as error:
         logger.warning(
