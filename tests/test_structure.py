@@ -89,7 +89,7 @@ def test_there_are_no_cycles(graph: grimp.ImportGraph) -> None:
 
 
 def names_in_code(path: Path) -> set[str]:
-    """Identifiers and texts of a module's code. Docstrings and comments do not count: they say where things come from."""
+    """Identifiers and texts of a module's code, without docstrings and comments, which say where things come from."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     documented = {
         id(node.body[0].value)

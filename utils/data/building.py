@@ -64,14 +64,18 @@ class Build:
             rows: one mapping per item with item_id, group_id, question, options, answer, the card's clip columns, and
                 the extra columns; members of a group adjacent.
             extra: the benchmark's own columns and their types.
-            clips: every clip that the rows name; None where the release does not hold it.
+            clips: every clip that the rows name, its name beginning with the split's and a slash; None where the
+                release does not hold it.
             origin: where all this came from.
             progress: told about clips placed and opened.
 
         Raises:
             InputError: the disk cannot hold the clips, or simulated data would replace real data.
+            ValueError: a clip's name does not begin with the split's.
         """
         card = read_card(self.benchmark)
+        if strays := [name for name in clips if not name.startswith(f"{split}/")]:
+            raise ValueError(f"Expected clips named {split}/…, but got {strays[0]}.")
         if origin.sample:
             self._refuse_sample(split)
         missing = self._place(split, clips, progress)
