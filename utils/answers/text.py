@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 HEAD_CHARS = 6_000
@@ -54,14 +55,14 @@ _MARKUP: tuple[tuple[re.Pattern[str], str], ...] = (
 
 
 class Response(NamedTuple):
-    """What a response says: `said` aloud, and `closing`, the last line of reasoning that nothing follows."""
+    """The part of a response outside marked reasoning, and the last line of reasoning that nothing follows."""
 
-    said: str
+    visible: str
     closing: str
 
 
 def split_reasoning(text: str) -> Response:
-    """Separate what is said from marked reasoning (``<think>…</think>`` and its relatives).
+    """Separate a response from marked reasoning (``<think>…</think>`` and its relatives).
 
     Reasoning is dropped when something follows it. Reasoning that nothing follows, cut off or not, yields its last
     line, where a model that forgot the closing tag may have put a complete answer.
@@ -72,9 +73,9 @@ def split_reasoning(text: str) -> Response:
             close_at, block_at, open_at = tag.end(), tag.start(), -1
         elif open_at < 0:
             open_at = tag.start()
-    said = text[max(close_at, 0) : open_at if open_at >= 0 else None]
-    if said.strip():
-        return Response(said, "" if open_at < 0 else _last_line(text[open_at:]))
+    visible = text[max(close_at, 0) : open_at if open_at >= 0 else None]
+    if visible.strip():
+        return Response(visible, "" if open_at < 0 else _last_line(text[open_at:]))
     return Response("", _last_line(text[open_at:] if open_at >= 0 else text[: max(block_at, 0)]))
 
 
@@ -103,6 +104,7 @@ def fold(text: str) -> str:
     return text.translate(_QUOTES).translate({ord(char): _plain(char) for char in set(text)})
 
 
+@lru_cache(maxsize=4_096)
 def _plain(char: str) -> str:
     category = unicodedata.category(char)
     if char == "\n":
@@ -174,14 +176,14 @@ def json_answers(text: str) -> JsonAnswers:
         except (ValueError, RecursionError):
             at = text.find("{", at + 1)
             continue
-        found = _answer_values(parsed)
-        if found is not None:
-            values = found
+        answers = _answer_values(parsed)
+        if answers is not None:
+            values = answers
             pieces.append(text[kept:at])
             kept = end
         at = text.find("{", end)
     rest = "\n".join([*pieces, text[kept:]])
-    return JsonAnswers(values, rest[max((found.end() for found in _UNREADABLE.finditer(rest)), default=0) :])
+    return JsonAnswers(values, rest[max((match.end() for match in _UNREADABLE.finditer(rest)), default=0) :])
 
 
 def _answer_values(parsed: object) -> list[str] | None:
