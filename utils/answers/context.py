@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Generic, Literal, TypeVar
+from typing import Generic, Literal, TypeAlias, TypeVar
 
 from lmms_eval_tasks.utils.answers import words
 from lmms_eval_tasks.utils.answers.tokens import CLOSERS, OPENERS, PAUSES, STOPS, Token, is_letter
 
 # What leads to the letter: "the answer is", "I choose", "it is", "I think", "points to", "so", "wait,", "not", "than"…
-Cue = Literal["label", "choose", "is", "believe", "favour", "conclude", "correct", "not", "compared", "start", "other"]
+Cue = Literal["label", "choose", "is", "believe", "favour", "conclude", "revise", "not", "compared", "start", "other"]
 # What becomes of it: the clause ends, a question, "is right", "is wrong", "fits", what the option says or a sentence
 # cut off ("states that", "is"), or a sentence about something else.
 After = Literal["closed", "asked", "affirmed", "rejected", "supported", "discussed", "open"]
 Verdict = TypeVar("Verdict", bound=str)
+Words: TypeAlias = frozenset[str] | tuple[str, ...]
 
 _WALK = 14
 _GROUP_GAP = 6
 _GROUP_SIZE = 26
+_AROUND_LETTER = CLOSERS | OPENERS | words.OPTION
 
 
 class Mention:
@@ -69,7 +71,7 @@ class Mention:
         cue: Cue | None = None
         at = self.at - 1
         while at >= 0 and self.at - at <= _WALK and self.word(at) not in STOPS:
-            cue = decide(_CUES, self, at)
+            cue = _CUES.decide(self, at)
             if cue:
                 break
             if self.word(at) in words.COPULA and not self._links(at):
@@ -124,9 +126,7 @@ class Mention:
                 word = self.word(at)
                 if word in words.JOINERS and not (at < len(self.tokens) and self.tokens[at].raw.isupper()):
                     joiner = word
-                elif word not in CLOSERS | OPENERS | words.OPTION and (
-                    word not in words.PERHAPS or joiner in ("", ",")
-                ):
+                elif word not in _AROUND_LETTER and (word not in words.PERHAPS or joiner in ("", ",")):
                     break
                 at += 1
             if at >= len(self.tokens) or not is_letter(self.tokens[at]) or not self._joins(at, joiner):
@@ -149,7 +149,7 @@ class Mention:
             return False
         # "The answer is B and A is wrong": a verb behind the second letter starts a new clause.
         starts_clause = joiner == "," if self.cue == "not" else joiner in words.AND
-        if self.cue in ("conclude", "correct", "believe") and not self.copula:
+        if self.cue in ("conclude", "revise", "believe") and not self.copula:
             # "So A and B are wrong": the letters so far and this one are subject together.
             apart = len(self.letters) == 1 and "," in (self.word(self.last + 1), self.word(at - 1))
             shared = following in words.PLURAL or not (apart or following in words.SINGULAR)
@@ -159,7 +159,7 @@ class Mention:
 
 @dataclass(frozen=True)
 class Rule(Generic[Verdict]):
-    """A row of a table of rules, which are tried in order at one word of a text.
+    """A row of a table of rules.
 
     Attributes:
         example: A text that the rule decides for the letter B.
@@ -170,25 +170,31 @@ class Rule(Generic[Verdict]):
     """
 
     example: str
-    words: frozenset[str] | None
+    words: Words | None
     then: Verdict | Callable[[Mention, int], Verdict | None]
-    before: frozenset[str] | None = None
-    following: frozenset[str] | None = None
+    before: Words | None = None
+    following: Words | None = None
 
 
-def decide(rules: Sequence[Rule[Verdict]], mention: Mention, at: int) -> Verdict | None:
-    """Return the verdict of the first rule that has one for the word at a token position, or None."""
-    word, before, following = mention.word(at), mention.word(at - 1), mention.word(at + 1)
-    for rule in rules:
-        if (
-            (rule.words is None or word in rule.words)
-            and (rule.before is None or before in rule.before)
-            and (rule.following is None or following in rule.following)
-        ):
-            verdict = rule.then if isinstance(rule.then, str) else rule.then(mention, at)
-            if verdict is not None:
-                return verdict
-    return None
+class Table(Generic[Verdict]):
+    """Rules that are tried in order at one word of a text."""
+
+    def __init__(self, *rules: Rule[Verdict]) -> None:
+        self.rules = rules
+        self._of_any = [rule for rule in rules if rule.words is None]
+        known = {word for rule in rules for word in rule.words or ()}
+        self._of = {word: [rule for rule in rules if rule.words is None or word in rule.words] for word in known}
+
+    def decide(self, mention: Mention, at: int) -> Verdict | None:
+        """Return the verdict of the first rule that has one for the word at a token position, or None."""
+        for rule in self._of.get(mention.word(at), self._of_any):
+            if rule.before is not None and mention.word(at - 1) not in rule.before:
+                continue
+            if rule.following is None or mention.word(at + 1) in rule.following:
+                verdict = rule.then if isinstance(rule.then, str) else rule.then(mention, at)
+                if verdict is not None:
+                    return verdict
+        return None
 
 
 def is_adverb(word: str) -> bool:
@@ -199,6 +205,10 @@ def is_adverb(word: str) -> bool:
 def _after_option(mention: Mention, _: int) -> Cue | None:
     mention.option = mention.option or not mention.copula
     return "label" if mention.copula else None
+
+
+def _after_be(mention: Mention, at: int) -> Cue:
+    return "not" if mention.word(at - 2) in words.DENYING else "believe"
 
 
 def _unspaced(mention: Mention, at: int) -> Cue | None:
@@ -216,33 +226,26 @@ def _unspaced(mention: Mention, at: int) -> Cue | None:
     return "is" if word.endswith(words.BEFORE_IS) and not word.endswith(words.BEFORE_CLAUSE) else None
 
 
-# Behind "no" these make it the answer to a question or a correction: "No, B", "no: B".
-_BEHIND_NO = frozenset((",", "..", "-", "–", "—", ":", ";", "→"))
-_CUES: tuple[Rule[Cue], ...] = (
-    Rule("The options: B", words.OPTIONS, "other", following=frozenset((":", "are", '"'))),
+_CUES: Table[Cue] = Table(
+    Rule("The options: B", words.OPTIONS, "other", following=(":", "are", '"')),
     Rule("The best option is B", words.OPTION, _after_option),
-    Rule("No, B", words.NEGATION & words.CORRECTION, "correct", following=_BEHIND_NO),
+    Rule("No, B", words.NEGATION & words.CORRECTION, "revise", following=(",", "..", "-", "–", "—", ":", ";", "→")),
     Rule("It is not B", words.NEGATION, "not"),
     Rule("It is hardly B", words.WRONGLY, "not"),
     Rule("It does not point to B", words.FAVOUR_LINKED, "not", before=words.DENYING, following=words.FAVOUR_LINK),
     Rule("The clip points to B", words.FAVOUR_LINKED, "favour", following=words.FAVOUR_LINK),
-    Rule("In the end B", frozenset({"end"}), "conclude", before=frozenset({"the"})),
+    Rule("In the end B", ("end",), "conclude", before=("the",)),
     Rule("It's B", words.PRONOUN_IS, "is"),
     Rule("Therefore B", words.CONCLUDE, "conclude"),
-    Rule("Wait, B", words.CORRECTION, "correct"),
+    Rule("Wait, B", words.CORRECTION, "revise"),
     Rule("A over B", words.COMPARED, "compared"),
     Rule("The answer is B", words.LABEL, "label"),
     Rule("I choose B", words.CHOOSE, "choose"),
     Rule("I think B", words.BELIEVE, "believe"),
     Rule("The clip supports B", words.FAVOUR, "favour"),
-    Rule("A fits, but B", words.CONTRAST, lambda text, at: "conclude" if len(text.word(at - 1)) == 1 else "other"),
-    Rule("It looks like B", frozenset({"like"}), "is", before=words.SEEMING),
-    Rule("Final: B", frozenset({"final"}), lambda text, _: "label" if text.copula else None),
-    Rule(
-        "It must be B",
-        frozenset({"be"}),
-        lambda text, at: "not" if text.word(at - 2) in words.DENYING else "believe",
-        before=words.OBLIGING,
-    ),
+    Rule("A fits, but B", words.CONTRAST, lambda m, at: "conclude" if len(m.word(at - 1)) == 1 else "other"),
+    Rule("It looks like B", ("like",), "is", before=words.SEEMING),
+    Rule("Final: B", words.FINAL, lambda m, _: "label" if m.copula else None),
+    Rule("It must be B", ("be",), _after_be, before=words.OBLIGING),
     Rule("答案是B", None, _unspaced),
 )

@@ -26,6 +26,9 @@ _TENTATIVE_ENDS = _SENTENCE_ENDS | words.CONCLUDE | {","}
 _DENIAL_ENDS = _SENTENCE_ENDS | {",", ":", "-", "–", "—"}
 _DECLINED_ENDS = _TENTATIVE_ENDS | words.OPTION | {":"}
 
+# Right behind a label: "A) wrong".
+_LABEL_VERDICTS: dict[str, Stance] = {"affirmed": "chosen", "rejected": "rejected"}
+
 
 class Statement(NamedTuple):
     """What one place of a text says about one or more letters.
@@ -35,7 +38,7 @@ class Statement(NamedTuple):
     chosen together make a hedge. `at` and `end` count tokens.
     `alone`: the whole line says nothing else. `bare`: no word around says that the letter is an answer. `settles`:
     words announce a conclusion or correction. `listed`: the letter labels the text behind it on a line. `verdict`: what
-    the end of that line says ("… – yes").
+    the end of that line says ("… – yes"), or else the words right behind the label.
     """
 
     letters: tuple[str, ...]
@@ -54,7 +57,7 @@ def statements(tokens: Sequence[Token]) -> list[Statement]:
     stated: list[Statement] = []
     end = 0
     for at, token in enumerate(tokens):
-        if at < end or not is_letter(token) or _is_article(tokens, at):
+        if at < end or not is_letter(token):
             continue
         mention = Mention(tokens, at)
         mention.after = read_after(mention)
@@ -65,32 +68,23 @@ def statements(tokens: Sequence[Token]) -> list[Statement]:
     return stated
 
 
-def _is_article(tokens: Sequence[Token], at: int) -> bool:
-    """Whether a lower-case article or preposition stands before the letter proper: "a opção correta é a C"."""
-    token = tokens[at]
-    return token.raw.islower() and token.word in ARTICLE_LIKE and at + 1 < len(tokens) and is_letter(tokens[at + 1])
-
-
 def _statement(mention: Mention, stance: Stance) -> Statement:
-    closed = mention.after == "closed"
-    bare = mention.cue == "start" and closed
-    alone = closed and mention.cue in ("label", "start", "conclude", "correct")
+    closed, starts = mention.after == "closed", mention.cue == "start"
+    alone = closed and mention.cue in ("label", "start", "conclude", "revise")
     mark = next((word for word in mention.behind(2) if word != '"'), "")
-    listed = (
-        mark in LABELLING and mention.cue == "start" and mention.word(mention.stop) == "\n" and not _line_ends(mention)
-    )
+    listed = mark in LABELLING and starts and mention.word(mention.stop) == "\n" and not _line_ends(mention)
     return Statement(
         letters=tuple(dict.fromkeys(mention.letters)),
         stance=stance,
         at=mention.at,
         end=mention.last + 1,
         alone=alone and _line_ends(mention) and _line_begins(mention),
-        bare=bare or (mention.cue == "favour" and mention.after != "affirmed"),
-        settles=mention.cue in ("correct", "conclude")
+        bare=(starts and closed) or (mention.cue == "favour" and mention.after != "affirmed"),
+        settles=mention.cue in ("revise", "conclude")
         or _is_near(mention, words.CORRECTION, sentences=3)
-        or _is_near(mention, words.CONCLUDE | {"final"}, sentences=1),
+        or _is_near(mention, words.CONCLUDING, sentences=1),
         listed=listed,
-        verdict=_verdict(mention) if listed else None,
+        verdict=(_line_verdict(mention) or _LABEL_VERDICTS.get(mention.after)) if listed else None,
     )
 
 
@@ -98,6 +92,10 @@ def _is_plausible(mention: Mention) -> bool:
     """Whether a token that could be a word of some language ("A ball", "I see", "y") is meant as a letter here."""
     token, following = mention.tokens[mention.at], mention.word(mention.last + 1)
     upper = token.raw.isupper()
+    behind = mention.tokens[mention.at + 1 : mention.at + 2]
+    if token.raw.islower() and token.word in ARTICLE_LIKE and any(map(is_letter, behind)):
+        # An article or preposition before the letter itself: "a opção correta é a C".
+        return False
     labelled = mention.option or mention.cue in ("label", "choose")
     if len(mention.letters) > 1 or mention.bracketed():
         return True
@@ -130,10 +128,11 @@ def _stance(mention: Mention) -> Stance | None:
     if _is_question(mention):
         return None
     if mention.cue == "compared" and mention.after != "affirmed":
-        return "preferred" if _is_outdoing(mention) else None
+        # "B is less likely than A."
+        preferred = mention.word(mention.stop) == "than" and "less" in mention.before(4, mention.stop)
+        return "preferred" if preferred and mention.after == "closed" else None
     firm = _firmness(mention)
-    doubtful = mention.after == "asked" or _is_conditional(mention) or _is_restricted(mention) or _is_tentative(mention)
-    return "leaning" if doubtful and firm not in (None, "discussed") else firm
+    return "leaning" if firm not in (None, "discussed") and _is_hedged(mention) else firm
 
 
 def _firmness(mention: Mention) -> Stance | None:
@@ -154,11 +153,11 @@ def _firmness(mention: Mention) -> Stance | None:
         return None
     if ended and cue == "favour":
         return None if _is_denied(mention) else "chosen"
-    if ended and (cue in ("believe", "conclude", "correct") or (cue == "start" and not mention.copula)):
+    if ended and (cue in ("believe", "conclude", "revise") or (cue == "start" and not mention.copula)):
         return "chosen"
     if after == "supported":
         return "leaning"
-    if cue in ("believe", "conclude", "correct"):
+    if cue in ("believe", "conclude", "revise"):
         return None
     before = mention.word(mention.at - 1)
     if ended and before == ":" and _line_ends(mention):
@@ -187,9 +186,10 @@ def _is_question(mention: Mention) -> bool:
 
 def _is_wrong_label(mention: Mention) -> bool:
     """Whether the label asks for a wrong option: "the least likely option is B"."""
+    if mention.cue != "label":
+        return False
     before = next((word for word in mention.before(3, mention.stop) if word not in words.GOOD), "")
-    named = mention.cue == "label" and before.isalpha() and before not in ("out", "x", "no")
-    return named and before in words.WRONG_LABEL
+    return before.isalpha() and before not in ("out", "x", "no") and before in words.WRONG_LABEL
 
 
 def _is_declined(mention: Mention) -> bool:
@@ -222,25 +222,20 @@ def _is_field(mention: Mention) -> bool:
 def _is_denied(mention: Mention) -> bool:
     """Whether the clause before the label denies it: "I do not think the answer is B"."""
     clause = until(mention.before(9, mention.stop), _DENIAL_ENDS)
-    denying = words.DOUBT | words.NEGATION - (set() if mention.cue == "favour" else {"no", "non", "out"})
+    denying = words.DENIAL if mention.cue == "favour" else words.LABEL_DENIAL
     return not denying.isdisjoint(clause) or ("way", "no") in pairwise(clause)
 
 
-def _is_conditional(mention: Mention) -> bool:
-    """Whether the sentence starts with a condition, other than "if I had to choose"."""
+def _is_hedged(mention: Mention) -> bool:
+    """Whether it is asked, conditional or tentative: "if B were right", "A would be right if …", "it could be B"."""
     sentence = until(mention.before(_SENTENCE), _SENTENCE_ENDS)
+    if not words.TENTATIVE.isdisjoint(until(sentence, _TENTATIVE_ENDS)):
+        return True
     at = next((at for at, word in enumerate(sentence) if word in words.CONDITION), None)
-    return at is not None and words.FORCED.isdisjoint(sentence[max(at - 5, 0) : at])
-
-
-def _is_restricted(mention: Mention) -> bool:
-    """Whether a condition follows: "A would be right if …"."""
-    return not {"if", "unless"}.isdisjoint(until(mention.behind(9), PAUSES))
-
-
-def _is_tentative(mention: Mention) -> bool:
-    """Whether the clause up to the letter is tentative: "it could be B"."""
-    return not words.TENTATIVE.isdisjoint(until(mention.before(_SENTENCE), _TENTATIVE_ENDS))
+    # "If I had to guess, B" is an answer.
+    conditional = at is not None and words.FORCED.isdisjoint(sentence[max(at - 5, 0) : at])
+    restricted = not {"if", "unless"}.isdisjoint(until(mention.behind(9), PAUSES))
+    return mention.after == "asked" or conditional or restricted
 
 
 def _is_near(mention: Mention, vocabulary: frozenset[str], *, sentences: int) -> bool:
@@ -253,18 +248,6 @@ def _is_near(mention: Mention, vocabulary: frozenset[str], *, sentences: int) ->
         elif word in vocabulary:
             return True
     return False
-
-
-def _is_outdoing(mention: Mention) -> bool:
-    """Whether another letter is less than this one: "B is less likely than A"."""
-    outdone = mention.word(mention.stop) == "than" and "less" in mention.before(4, mention.stop)
-    return outdone and mention.after == "closed"
-
-
-def _verdict(mention: Mention) -> Stance | None:
-    """Return what the end of a labelled line says, or else what stands right behind its label ("A) wrong")."""
-    at_label: dict[str, Stance] = {"affirmed": "chosen", "rejected": "rejected"}
-    return _line_verdict(mention) or at_label.get(mention.after)
 
 
 def _line_verdict(mention: Mention) -> Stance | None:
@@ -296,16 +279,15 @@ def _line_verdict(mention: Mention) -> Stance | None:
 def _line_begins(mention: Mention) -> bool:
     for at in range(mention.at - 1, mention.at - _LINE, -1):
         word = mention.word(at)
-        if word == "\n":
-            return True
-        if mention.is_capital(at):
-            return False
+        if word == "\n" or mention.is_capital(at):
+            return word == "\n"
         if word[0].isalnum() and word not in words.LINE_START and not word.endswith(words.BEFORE_LABEL):
             return False
     return False
 
 
 def _line_ends(mention: Mention) -> bool:
-    behind = list(mention.behind(_LINE_REST))
-    line = until(behind, frozenset({"\n"}))
-    return len(line) < len(behind) and not any(word[0].isalnum() and word != "end" for word in line)
+    for word in mention.behind(_LINE_REST):
+        if word == "\n" or (word[0].isalnum() and word != "end"):
+            return word == "\n"
+    return False

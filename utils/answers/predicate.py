@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lmms_eval_tasks.utils.answers import words
-from lmms_eval_tasks.utils.answers.context import After, Mention, Rule, decide, is_adverb
+from lmms_eval_tasks.utils.answers.context import After, Mention, Rule, Table, is_adverb
 from lmms_eval_tasks.utils.answers.tokens import CLOSERS, LABELLING, OPENERS, PAUSES, STOPS, until
 
 _REACH = 8
@@ -17,7 +17,7 @@ def read_after(mention: Mention) -> After:
     at = mention.last + 1
     while mention.word(at) in CLOSERS:
         at += 1
-    after = decide(_MARKS, mention, at)
+    after = _MARKS.decide(mention, at)
     if after:
         return after
     after = _unspaced(mention.word(at) + mention.word(at + 1)) or _predicate(mention, at)
@@ -39,17 +39,19 @@ def _predicate(mention: Mention, at: int) -> After:
             break
     if adverbs & words.WRONGLY:
         return "rejected"
-    rightly = decide(_RIGHTLY, mention, at) if adverbs & words.RIGHTLY else None
-    return rightly or decide(_PREDICATES, mention, at) or "open"
+    rightly = _RIGHTLY.decide(mention, at) if adverbs & words.RIGHTLY else None
+    return rightly or _PREDICATES.decide(mention, at) or "open"
 
 
 def _complement(mention: Mention, verb: int) -> After:
     """Judge what stands behind a verb: "is the best option", "does not fit"."""
     for at in range(verb + 1, verb + _REACH):
-        only = mention.word(at) in words.NEGATION and mention.word(at + 1) in words.ONLY
-        after = None if only else decide(_COMPLEMENTS, mention, at)
-        if after:
+        word = mention.word(at)
+        only = word in words.NEGATION and mention.word(at + 1) in words.ONLY
+        if not only and (after := _COMPLEMENTS.decide(mention, at)):
             return after
+        if not (only or word in words.COMPLEMENT_FILLER or is_adverb(word)):
+            break
     return "open"
 
 
@@ -64,9 +66,8 @@ def _noun_phrase(mention: Mention, at: int, article: str = "the") -> After | Non
             behind = [mention.word(step + further) for further in range(1, _PHRASE)]
             # What follows "the option" may speak for it: "… that fits", "… I choose", but not "… with the lane".
             speaks_for = not words.SPEAKING_FOR.isdisjoint(behind) and words.NEGATION.isdisjoint(behind)
-            if behind[0] in words.TENTATIVE or behind[0] == "would":
-                return "open"
-            if not (passed or behind[0] in PAUSES or speaks_for):
+            judges = passed or behind[0] in PAUSES or speaks_for
+            if behind[0] in words.TENTATIVE or behind[0] == "would" or not judges:
                 return "open"
             if article == "the" or passed & words.POSITIVE:
                 return "affirmed"
@@ -138,7 +139,7 @@ def _unspaced(following: str) -> After | None:
     if following[0].isascii():
         return None
     rest = following.lstrip("都均也皆被")
-    topic = next((phrase for phrase in words.AFTER_TALK if rest.startswith(phrase)), "")
+    topic = max((phrase for phrase in words.AFTER_TALK if rest.startswith(phrase)), key=len, default="")
     for start in (rest, rest[len(topic) :]):
         if start.startswith(words.AFTER_NEGATIVE):
             return "rejected"
@@ -150,66 +151,61 @@ def _unspaced(following: str) -> After | None:
 
 
 # Right behind the letters and their closing marks.
-_MARKS: tuple[Rule[After], ...] = (
-    Rule("B? No", frozenset({"?"}), "rejected", following=words.NO),
-    Rule("B?", frozenset({"?"}), "asked"),
+_MARKS: Table[After] = Table(
+    Rule("B? No", ("?",), "rejected", following=words.NO),
+    Rule("B?", ("?",), "asked"),
     Rule("B ✗", words.CROSS, "rejected"),
     Rule("B ✓", words.TICK, "affirmed"),
-    Rule("It stops, whereas option B", frozenset({"\n"}), _cut_off),
-    Rule("B, which has him stop, is wrong", frozenset({","}), _beyond_aside),
-    Rule("B: this is wrong", LABELLING | {"="}, lambda text, at: decide(_LABELLED, text, at + 1) or "closed"),
-    Rule("B, as he stops", None, lambda text, at: None if text.word(at)[0].isalnum() else "closed"),
-    Rule("B END", frozenset({"end"}), "closed"),
-    Rule("B it is", frozenset({"it"}), "closed", following=frozenset({"is", "must"})),
+    Rule("It stops, whereas option B", ("\n",), _cut_off),
+    Rule("B, which has him stop, is wrong", (",",), _beyond_aside),
+    Rule("B: this is wrong", LABELLING | {"="}, lambda m, at: _LABELLED.decide(m, at + 1) or "closed"),
+    Rule("B, as he stops", None, lambda m, at: None if m.word(at)[0].isalnum() else "closed"),
+    Rule("B END", ("end",), "closed"),
+    Rule("B it is", ("it",), "closed", following=("is", "must")),
     Rule("(B) no car stops", words.NO, "closed", before=CLOSERS),
 )
 # Behind a mark that makes the letter a label.
-_LABELLED: tuple[Rule[After], ...] = (
+_LABELLED: Table[After] = Table(
     Rule("B: this is wrong", words.PRONOUN, _pronoun),
-    Rule("B. No car stops", words.NO & words.NEGATIVE, "closed", before=frozenset({".", ")"})),
+    Rule("B. No car stops", words.NO & words.NEGATIVE, "closed", before=(".", ")")),
     Rule("B - no", words.NEGATIVE, "rejected"),
     Rule("B: correct", words.RIGHT, "affirmed"),
 )
 # Behind "correctly", "best".
-_RIGHTLY: tuple[Rule[After], ...] = (
+_RIGHTLY: Table[After] = Table(
     Rule("B correctly describes the clip", words.SUPPORT, _unless_qualified),
     Rule("B exactly.", STOPS, "affirmed"),
 )
-_PREDICATES: tuple[Rule[After], ...] = (
+_PREDICATES: Table[After] = Table(
     Rule("Only B remains.", words.LEFT_OVER, "affirmed", following=PAUSES),
-    Rule("B the better option", frozenset({"the"}), lambda text, at: _noun_phrase(text, at + 1) or "closed"),
-    Rule("B as the answer", frozenset({"as"}), lambda text, at: _noun_phrase(text, at + 2) or "closed"),
+    Rule("B the better option", ("the",), lambda m, at: _noun_phrase(m, at + 1) or "closed"),
+    Rule("B as the answer", ("as",), lambda m, at: _noun_phrase(m, at + 2) or "closed"),
     Rule("B wrong", words.NEGATIVE, "rejected"),
     Rule("B correct", words.POSITIVE, "affirmed"),
     Rule("B fits nothing", words.SUPPORT, "rejected", following=words.NEGATION),
     Rule("B fits best", words.SUPPORT, _degree),
-    Rule("A does not fit, B does.", frozenset({"does", "is"}), _ellipsis, following=STOPS),
+    Rule("A does not fit, B does.", ("does", "is"), _ellipsis, following=STOPS),
     Rule("B not A", words.NOT, "closed"),
     Rule("B doesn't fit", words.NEGATION, "rejected"),
     Rule(
         "So B is",
         words.VERB,
-        lambda text, at: "discussed" if at + 1 >= len(text.tokens) and text.word(at).isascii() else "closed",
+        lambda m, at: "discussed" if at + 1 >= len(m.tokens) and m.word(at).isascii() else "closed",
         following=PAUSES,
     ),
     Rule("B is right", words.VERB, _complement),
-    Rule("B shows what happens", words.REPORTING, "supported", following=frozenset({"what"})),
+    Rule("B shows what happens", words.REPORTING, "supported", following=("what",)),
     Rule("B states that he stops", words.REPORTING, "discussed"),
-    Rule("So B and", words.UNFINISHED, lambda text, at: "discussed" if at + 1 >= len(text.tokens) else None),
-    Rule("B because he stops", None, lambda text, at: "closed" if text.is_function(at) else None),
+    Rule("So B and", words.UNFINISHED, lambda m, at: "discussed" if at + 1 >= len(m.tokens) else None),
+    Rule("B because he stops", None, lambda m, at: "closed" if m.is_function(at) else None),
 )
 # Behind a verb, at each word until one decides.
-_COMPLEMENTS: tuple[Rule[After], ...] = (
-    Rule("B is the one.", PAUSES, "open"),
+_COMPLEMENTS: Table[After] = Table(
+    Rule("B is here now.", PAUSES, "open"),
     Rule("B is not right", words.REJECTING, "rejected"),
-    Rule("B is the best option", words.ARTICLE, lambda text, at: _noun_phrase(text, at + 1, text.word(at))),
-    Rule("B is what we see", frozenset({"what"}), lambda text, at: None if text.word(at + 1) == "if" else "supported"),
+    Rule("B is the best option", words.ARTICLE, lambda m, at: _noun_phrase(m, at + 1, m.word(at))),
+    Rule("B is what we see", ("what",), lambda m, at: None if m.word(at + 1) == "if" else "supported"),
     Rule("B is more plausible", words.COMPARATIVE, "affirmed", following=words.GOOD),
     Rule("B is right", words.POSITIVE | words.LABEL, "affirmed"),
     Rule("B is consistent with the clip", words.SUPPORT, "supported"),
-    Rule("B is red", None, lambda text, at: None if _is_complement_filler(text.word(at)) else "open"),
 )
-
-
-def _is_complement_filler(word: str) -> bool:
-    return word in words.COMPLEMENT_FILLER or is_adverb(word)

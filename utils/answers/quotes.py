@@ -19,11 +19,10 @@ _ARTICLE = re.compile(r"\b(?:an|the|a(?=[ \t]+(?!an?\b|the\b)[^\W_]))\b")
 _SAME = {"toward": "to", "towards": "to"}
 # "…, not to the left": a contrast that ends the text.
 _CONTRAST = re.compile(r",\s{0,3}(?:and |but )?not (?=[^\W_])", re.IGNORECASE)
-_OTHER_WAY = "other way"
 _OPTION_WORDS = 400
 _EXTRA_WORDS = 40
 _TYPO_WORDS = 24
-_TYPO_CHARS = (5, 30)
+_TYPO_CHARS = range(5, 31)
 _TYPO_RATIO = 0.8
 _NEAR_WORDS = 3
 _NEAR_SHARE = 0.6
@@ -92,7 +91,7 @@ def _without_contrast(text: str, option_words: list[list[str]]) -> str:
         return ""
     behind = text[contrast.end() :].rstrip(" .!\n")
     first = _words(behind[:_OPTION_WORDS])[:1]
-    telling = first and (any(first[0] in option for option in option_words) or _OTHER_WAY in behind)
+    telling = first and (any(first[0] in option for option in option_words) or "other way" in behind)
     return text[: contrast.start()] if telling and not re.search(r"[.!?\n]", behind) else ""
 
 
@@ -162,9 +161,8 @@ def _find(text_words: list[str], part: list[str]) -> int:
 def _undo_typos(text_words: list[str], option_words: list[list[str]]) -> list[str]:
     """Replace misspelt words by the one option word that starts with the same letter and is nearly the same."""
     every = {word for option in option_words for word in option}
-    shortest, longest = _TYPO_CHARS
-    vocabulary = sorted(word for word in every if shortest <= len(word) <= longest)
-    unknown = [w for w in dict.fromkeys(text_words) if w not in every and shortest - 1 <= len(w) <= longest]
+    vocabulary = sorted(word for word in every if len(word) in _TYPO_CHARS)
+    unknown = [word for word in dict.fromkeys(text_words) if word not in every and len(word) in (4, *_TYPO_CHARS)]
     meant = {}
     for word in unknown[:_TYPO_WORDS]:
         candidates = [other for other in vocabulary if other[0] == word[0]][:_OPTION_WORDS]

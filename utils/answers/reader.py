@@ -10,14 +10,7 @@ from lmms_eval_tasks.utils.answers import words
 from lmms_eval_tasks.utils.answers.letters import Statement, statements
 from lmms_eval_tasks.utils.answers.polar import polar_option
 from lmms_eval_tasks.utils.answers.quotes import Echo, echoes, equal_option, quoted_option, starts_with_option
-from lmms_eval_tasks.utils.answers.text import (
-    fold,
-    json_answers,
-    letter_ordinals,
-    shorten,
-    split_reasoning,
-    strip_markup,
-)
+from lmms_eval_tasks.utils.answers.text import fold, json_answers, letter_ordinals, plain_text, shorten, split_reasoning
 from lmms_eval_tasks.utils.answers.tokens import Token, tokenize
 
 _BETWEEN = " \n.,:;)]>\"'-–—|→"
@@ -38,7 +31,7 @@ def read_choice(text: str, options: Sequence[str]) -> str | None:
 
     1. Marked reasoning (`<think>…</think>`) is not the answer; if nothing follows it, only a last line that is a
        labelled answer and nothing else counts. An answer key of a JSON object decides; if its value cannot be read, the
-       reasons in that object do not replace it, only what is said outside.
+       reasons in that object do not replace it, only the text outside does.
     2. A line that says nothing but an answer ("Answer: B", "**B**") stands against later mentions, except where words
        of correction or conclusion ("wait, actually", "therefore") announce another one; a later contradiction without
        such words is None. Otherwise the last firm statement decides ("I choose D over B", "so the answer is A").
@@ -68,23 +61,23 @@ def read_choice(text: str, options: Sequence[str]) -> str | None:
     """
     if not 2 <= len(options) <= len(ascii_uppercase):
         raise ValueError(f"Expected 2 to 26 options but got {len(options)}")
-    response = split_reasoning(text)
-    marked = json_answers(shorten(response.visible))
-    values = {_read(value, options) for value in marked.values} - {None}
-    letter = (values.pop() if len(values) == 1 else None) or _read(marked.rest, options)
-    if letter is None and response.closing:
-        letter = _closing(response.closing)
+    visible, closing = split_reasoning(text)
+    values, rest = json_answers(shorten(visible))
+    letters = {_read(value, options) for value in values} - {None}
+    letter = (letters.pop() if len(letters) == 1 else None) or _read(rest, options) or _closing(closing)
     return letter if letter and letter in ascii_uppercase[: len(options)] else None
 
 
 def _read(text: str, options: Sequence[str]) -> str | None:
-    plain = strip_markup(fold(text))
+    plain = plain_text(text)
     same = equal_option(plain, options)
     if same and " " in plain:
         return same
     if alone := _ONLY_LETTER.match(plain):
         return alone[1].upper()
-    if _is_name(plain, options):
+    name = _NAME.match(plain)
+    if name and name[1] not in words.NO_NAME and not any(name[1] in fold(option).casefold() for option in options):
+        # An initial and one lower-case word that no option has, such as "E. coli".
         return None
     lettered = letter_ordinals(plain)
     tokens = tokenize(lettered)
@@ -96,25 +89,15 @@ def _read(text: str, options: Sequence[str]) -> str | None:
             return None
         read = _judged_in_list(every) or _quoted_beside_echoes(plain, options)
         return read if read or every else polar_option(plain, options)
-    letter = decided.letters[0]
-    if len(decided.letters) > 1 or _contradicted(letter, decided, tokens, lettered, options):
-        return None
-    return letter
-
-
-def _is_name(plain: str, options: Sequence[str]) -> bool:
-    """Whether it is an initial and one lower-case word that no option has, such as "E. coli"."""
-    name = _NAME.match(plain)
-    if not name or name[1] in words.NO_NAME:
-        return False
-    return not any(name[1] in fold(option).casefold() for option in options)
+    unclear = len(decided.letters) > 1 or _contradicted(decided, tokens, lettered, options)
+    return None if unclear else decided.letters[0]
 
 
 def _closing(line: str) -> str | None:
-    plain = strip_markup(fold(shorten(line)))
+    plain = plain_text(shorten(line))
     alone = [s for s in statements(tokenize(plain)) if s.alone and s.stance == "chosen"]
-    labelled = bool(_LABELLED_LINE.match(plain))
-    return alone[-1].letters[0] if labelled and alone and len(alone[-1].letters) == 1 else None
+    last = alone[-1].letters if alone and _LABELLED_LINE.match(plain) else ()
+    return last[0] if len(last) == 1 else None
 
 
 def _decide(stated: list[Statement], tokens: list[Token]) -> Statement | None:
@@ -139,11 +122,10 @@ def _decide(stated: list[Statement], tokens: list[Token]) -> Statement | None:
     if decided.bare and not decided.alone and not decided.settles and len(bare) > 1:
         return None
     before = next((s for s in reversed(lines) if s.at < decided.at), decided)
-    if decided.alone and not decided.settles and before.letters != decided.letters:
-        # Two answer lines contradict each other where no line between them explains the second.
-        explained = sum(token.raw == "\n" for token in tokens[before.at : decided.at]) > 1
-        if not explained:
-            return None
+    differs = decided.alone and not decided.settles and before.letters != decided.letters
+    # Two answer lines contradict each other where no line between them explains the second.
+    if differs and sum(token.raw == "\n" for token in tokens[before.at : decided.at]) <= 1:
+        return None
     rejected = {letter for s in stated if s.stance == "rejected" and s.at > decided.at for letter in s.letters}
     return None if decided.letters[0] in rejected else decided
 
@@ -161,9 +143,8 @@ def _only_leaning(stated: list[Statement]) -> Statement | None:
 def _judged_in_list(stated: list[Statement]) -> str | None:
     """Return the one letter of a discussed list whose line ends in approval, if all other lines end in rejection."""
     listed = [s for s in stated if s.listed]
-    chosen = {s.letters[0] for s in listed if s.verdict == "chosen"}
-    judged = all(s.verdict for s in listed)
-    return chosen.pop() if judged and len(listed) > 1 and len(chosen) == 1 else None
+    chosen = [s.letters[0] for s in listed if s.verdict == "chosen"]
+    return chosen[0] if len(listed) > 1 and len(set(chosen)) == 1 and all(s.verdict for s in listed) else None
 
 
 def _without_listing(stated: list[Statement], tokens: list[Token]) -> list[Statement]:
@@ -216,13 +197,13 @@ def _labels(tokens: list[Token], at: int, *, opened: bool) -> bool:
     return mark == "." and not ends_line and before not in words.TAKES_LETTER
 
 
-def _contradicted(letter: str, decided: Statement, tokens: list[Token], plain: str, options: Sequence[str]) -> bool:
+def _contradicted(decided: Statement, tokens: list[Token], plain: str, options: Sequence[str]) -> bool:
     behind = plain[tokens[decided.end - 1].end :].lstrip(_BETWEEN)
     behind = behind.removeprefix("END").removeprefix("end").lstrip(_BETWEEN)
     quoted = starts_with_option(behind, options)
     if quoted is None and decided.stance == "leaning":
         quoted = quoted_option(plain, options)
-    return quoted not in (None, letter)
+    return quoted not in (None, *decided.letters)
 
 
 def _quoted_beside_echoes(plain: str, options: Sequence[str]) -> str | None:

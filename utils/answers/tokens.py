@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from itertools import takewhile
 from typing import NamedTuple
 
 _LATIN = "A-Za-z0-9\u00aa-\u024f\u0370-\u052f"
@@ -53,4 +52,9 @@ def is_letter(token: Token) -> bool:
 
 def until(words: Iterable[str], ends: frozenset[str]) -> list[str]:
     """Return the words before the first of `ends`."""
-    return list(takewhile(lambda word: word not in ends, words))
+    before = []
+    for word in words:
+        if word in ends:
+            break
+        before.append(word)
+    return before

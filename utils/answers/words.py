@@ -37,14 +37,10 @@ def __getattr__(name: str) -> frozenset[str]:
     raise AttributeError(f"Expected a role of words.json but got {name}")
 
 
-def _longest_first(role: str) -> tuple[str, ...]:
-    return tuple(sorted(_WORDS[role], key=len, reverse=True))
-
-
 # Scripts that are written without spaces: looked for at the end of what stands before the letter, or the start after.
 BEFORE_NEGATION, BEFORE_LABEL, BEFORE_IS, BEFORE_CLAUSE, BEFORE_OPTION = (
-    _longest_first(f"before_{role}") for role in ("negation", "label", "is", "clause", "option")
+    tuple(_WORDS[f"before_{role}"]) for role in ("negation", "label", "is", "clause", "option")
 )
 AFTER_NEGATIVE, AFTER_POSITIVE, AFTER_ENDING, AFTER_TALK = (
-    _longest_first(f"after_{role}") for role in ("negative", "positive", "ending", "talk")
+    tuple(_WORDS[f"after_{role}"]) for role in ("negative", "positive", "ending", "talk")
 )
