@@ -13,9 +13,9 @@ from typing import Any
 
 from lmms_eval_tasks.cast_bench.card import CATEGORIES, OTHER
 from lmms_eval_tasks.cast_bench.released_evidence import read_evidence
-from lmms_eval_tasks.utils.problems import Oddities, Problems
-from lmms_eval_tasks.utils.release import is_safe
-from lmms_eval_tasks.utils.wording import first_names, quote
+from lmms_eval_tasks.utils.core.problems import Oddities, Problems
+from lmms_eval_tasks.utils.core.wording import first_names, quote
+from lmms_eval_tasks.utils.data.release import is_safe
 
 FILE = "castbench_hf.jsonl"
 FEWEST_OPTIONS = 2

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from lmms_eval_tasks.causalvqa.card import CARD
 from lmms_eval_tasks.causalvqa.metadata import metadata_name, read_items
-from lmms_eval_tasks.utils.building import Origin, building
-from lmms_eval_tasks.utils.manifest import SplitManifest, file_sha256
-from lmms_eval_tasks.utils.problems import Oddities, Problems
-from lmms_eval_tasks.utils.progress import Progress, silent
-from lmms_eval_tasks.utils.release import SAMPLE_MARK, open_release
+from lmms_eval_tasks.utils.core.problems import Oddities, Problems
+from lmms_eval_tasks.utils.core.progress import Progress, silent
+from lmms_eval_tasks.utils.data.building import Origin, building
+from lmms_eval_tasks.utils.data.manifest import SplitManifest, file_sha256
+from lmms_eval_tasks.utils.data.release import SAMPLE_MARK, open_release
 
 # The archive's own folder, the folder itself, and where the official repository keeps it.
 ROOTS = ("", "CausalVQA", "data")
 
 
-def prepare(source: Path, progress: Progress = silent) -> dict[str, SplitManifest]:
-    """Prepare the splits that a CausalVQA release holds.
+def prepare(
+    source: Annotated[Path, typer.Option(help="CausalVQA.zip, or the folder unpacked from it.", show_default=False)],
+    progress: Progress = silent,
+) -> dict[str, SplitManifest]:
+    """Prepare CausalVQA, every split that the release holds.
 
     Clips that are absent or unreadable do not stop this: they are listed in the manifest, and a run refuses them
     unless told to skip them. Metadata that cannot be scored does, and nothing is written then; what is merely odd in it

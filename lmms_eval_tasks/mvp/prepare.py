@@ -9,15 +9,17 @@ import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from lmms_eval_tasks.mvp.card import CARD, SUBSETS
-from lmms_eval_tasks.utils.building import Origin, building
-from lmms_eval_tasks.utils.manifest import SplitManifest
-from lmms_eval_tasks.utils.problems import InputError, Oddities, Problems
-from lmms_eval_tasks.utils.progress import Progress, silent
-from lmms_eval_tasks.utils.release import SAMPLE_MARK, LinkedClip, is_safe
-from lmms_eval_tasks.utils.wording import first_names, quote
+from lmms_eval_tasks.utils.core.problems import InputError, Oddities, Problems
+from lmms_eval_tasks.utils.core.progress import Progress, silent
+from lmms_eval_tasks.utils.core.wording import first_names, quote
+from lmms_eval_tasks.utils.data.building import Origin, building
+from lmms_eval_tasks.utils.data.manifest import SplitManifest
+from lmms_eval_tasks.utils.data.release import SAMPLE_MARK, LinkedClip, is_safe
 
 COLUMNS = ("video_id", "video_path", "question", "answer", "candidates")
 UNKNOWN = "unknown"
@@ -27,9 +29,14 @@ LONGEST = 10_000
 
 
 def prepare(
-    videos: Path, source: str = CARD.hub_id, split: str = "mini", progress: Progress = silent
+    videos: Annotated[
+        Path, typer.Option(help="Folder that holds one folder per source of videos.", show_default=False)
+    ],
+    source: Annotated[str, typer.Option(help="Dataset on the hub, or a folder with a snapshot of it.")] = CARD.hub_id,
+    split: Annotated[str, typer.Option(help="Split to prepare: mini or full.")] = "mini",
+    progress: Progress = silent,
 ) -> dict[str, SplitManifest]:
-    """Prepare one split of MVP.
+    """Prepare one split of MVP; the videos are linked, not copied.
 
     Clips that are absent or unreadable do not stop this: few have all nine sources. They are listed in the manifest,
     and a run refuses them unless told to skip them. Annotations that cannot be scored do, and nothing is written then;

@@ -5,12 +5,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Annotated
 
-from lmms_eval_tasks.utils.building import Origin, building
-from lmms_eval_tasks.utils.manifest import SplitManifest, file_sha256
-from lmms_eval_tasks.utils.problems import InputError, Oddities, Problems
-from lmms_eval_tasks.utils.progress import Progress, silent
-from lmms_eval_tasks.utils.release import SAMPLE_MARK, Clip, LinkedClip, open_release
+import typer
+
+from lmms_eval_tasks.utils.core.problems import InputError, Oddities, Problems
+from lmms_eval_tasks.utils.core.progress import Progress, silent
+from lmms_eval_tasks.utils.data.building import Origin, building
+from lmms_eval_tasks.utils.data.manifest import SplitManifest, file_sha256
+from lmms_eval_tasks.utils.data.release import SAMPLE_MARK, Clip, LinkedClip, open_release
 from lmms_eval_tasks.yocausal.card import CARD, SUBSETS
 from lmms_eval_tasks.yocausal.own_videos import read_videos
 from lmms_eval_tasks.yocausal.released import metadata_name, read_pairs
@@ -18,6 +21,34 @@ from lmms_eval_tasks.yocausal.table import SPLIT, PairRow, own_columns, table_ro
 
 
 def prepare(
+    source: Annotated[str, typer.Option(help="Dataset on the hub, or a folder with a snapshot of it.")] = CARD.hub_id,
+    from_videos: Annotated[
+        Path | None, typer.Option(help="Any folder of videos instead: their reversals are made.", show_default=False)
+    ] = None,
+    captions: Annotated[
+        Path | None, typer.Option(help="Their captions: CSV or JSON lines with file and caption.", show_default=False)
+    ] = None,
+    seconds: Annotated[
+        float | None, typer.Option(help="How much of each of them is shown; by default all.", show_default=False)
+    ] = None,
+    labels: Annotated[
+        Path | None, typer.Option(help="Causality labels to use, as `yocausal label` writes them.", show_default=False)
+    ] = None,
+    progress: Progress = silent,
+) -> dict[str, SplitManifest]:
+    """Prepare YoCausal, or any folder of videos in its form.
+
+    Raises:
+        InputError: as `prepare_release` and `prepare_videos`.
+    """
+    if from_videos is not None:
+        return prepare_videos(from_videos, captions, seconds, labels, progress)
+    if captions is not None or seconds is not None:
+        raise InputError("Expected --captions and --seconds only with --from-videos.")
+    return prepare_release(source, labels, progress)
+
+
+def prepare_release(
     source: str = CARD.hub_id, labels: Path | None = None, progress: Progress = silent
 ) -> dict[str, SplitManifest]:
     """Prepare the release.

@@ -8,8 +8,8 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from lmms_eval_tasks.utils.denoising import read_denoising
-from lmms_eval_tasks.utils.manifest import file_sha256
+from lmms_eval_tasks.utils.data.manifest import file_sha256
+from lmms_eval_tasks.utils.denoising.response import read_denoising
 
 logger = logging.getLogger(__name__)
 
