@@ -176,7 +176,7 @@ class Rule(Generic[Verdict]):
     following: Words | None = None
 
 
-class Table(Generic[Verdict]):
+class RuleTable(Generic[Verdict]):
     """Rules that are tried in order at one word of a text."""
 
     def __init__(self, *rules: Rule[Verdict]) -> None:
@@ -226,7 +226,7 @@ def _unspaced(mention: Mention, at: int) -> Cue | None:
     return "is" if word.endswith(words.BEFORE_IS) and not word.endswith(words.BEFORE_CLAUSE) else None
 
 
-_CUES: Table[Cue] = Table(
+_CUES: RuleTable[Cue] = RuleTable(
     Rule("The options: B", words.OPTIONS, "other", following=(":", "are", '"')),
     Rule("The best option is B", words.OPTION, _after_option),
     Rule("No, B", words.NEGATION & words.CORRECTION, "revise", following=(",", "..", "-", "–", "—", ":", ";", "→")),

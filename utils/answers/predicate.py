@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lmms_eval_tasks.utils.answers import words
-from lmms_eval_tasks.utils.answers.context import After, Mention, Rule, Table, is_adverb
+from lmms_eval_tasks.utils.answers.context import After, Mention, Rule, RuleTable, is_adverb
 from lmms_eval_tasks.utils.answers.tokens import CLOSERS, LABELLING, OPENERS, PAUSES, STOPS, until
 
 _REACH = 8
@@ -151,7 +151,7 @@ def _unspaced(following: str) -> After | None:
 
 
 # Right behind the letters and their closing marks.
-_MARKS: Table[After] = Table(
+_MARKS: RuleTable[After] = RuleTable(
     Rule("B? No", ("?",), "rejected", following=words.NO),
     Rule("B?", ("?",), "asked"),
     Rule("B ✗", words.CROSS, "rejected"),
@@ -165,18 +165,18 @@ _MARKS: Table[After] = Table(
     Rule("(B) no car stops", words.NO, "closed", before=CLOSERS),
 )
 # Behind a mark that makes the letter a label.
-_LABELLED: Table[After] = Table(
+_LABELLED: RuleTable[After] = RuleTable(
     Rule("B: this is wrong", words.PRONOUN, _pronoun),
     Rule("B. No car stops", words.NO & words.NEGATIVE, "closed", before=(".", ")")),
     Rule("B - no", words.NEGATIVE, "rejected"),
     Rule("B: correct", words.RIGHT, "affirmed"),
 )
 # Behind "correctly", "best".
-_RIGHTLY: Table[After] = Table(
+_RIGHTLY: RuleTable[After] = RuleTable(
     Rule("B correctly describes the clip", words.SUPPORT, _unless_qualified),
     Rule("B exactly.", STOPS, "affirmed"),
 )
-_PREDICATES: Table[After] = Table(
+_PREDICATES: RuleTable[After] = RuleTable(
     Rule("Only B remains.", words.LEFT_OVER, "affirmed", following=PAUSES),
     Rule("B the better option", ("the",), lambda m, at: _noun_phrase(m, at + 1) or "closed"),
     Rule("B as the answer", ("as",), lambda m, at: _noun_phrase(m, at + 2) or "closed"),
@@ -200,7 +200,7 @@ _PREDICATES: Table[After] = Table(
     Rule("B because he stops", None, lambda m, at: "closed" if m.is_function(at) else None),
 )
 # Behind a verb, at each word until one decides.
-_COMPLEMENTS: Table[After] = Table(
+_COMPLEMENTS: RuleTable[After] = RuleTable(
     Rule("B is here now.", PAUSES, "open"),
     Rule("B is not right", words.REJECTING, "rejected"),
     Rule("B is the best option", words.ARTICLE, lambda m, at: _noun_phrase(m, at + 1, m.word(at))),

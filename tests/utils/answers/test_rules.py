@@ -14,7 +14,7 @@ TABLES = [
     (module, name)
     for module in (context, predicate)
     for name, value in vars(module).items()
-    if isinstance(value, context.Table)
+    if isinstance(value, context.RuleTable)
 ]
 RULES = [
     pytest.param(module, name, index, id=f"{name}: {rule.example}")
@@ -37,7 +37,7 @@ def test_a_rule_decides_its_example(
         return verdict
 
     rule, rules[index] = rules[index], replace(rules[index], then=then)
-    monkeypatch.setattr(module, table, context.Table(*rules))
+    monkeypatch.setattr(module, table, context.RuleTable(*rules))
     tokens = tokenize(rule.example)
     place = next(place for place, token in enumerate(tokens) if token.raw == "B")
     predicate.read_after(context.Mention(tokens, place))
