@@ -13,7 +13,7 @@ from lmms_eval_tasks.utils.clips import unreadable
 from lmms_eval_tasks.utils.counts import Count, counts
 from lmms_eval_tasks.utils.home import absent_clips, clip_path, clip_sources, clips_of_rows, read_table, skip_missing
 from lmms_eval_tasks.utils.manifest import SplitManifest
-from lmms_eval_tasks.utils.progress import Progress, silent
+from lmms_eval_tasks.utils.progress import Progress, no_progress
 
 if TYPE_CHECKING:
     import pyarrow
@@ -67,7 +67,7 @@ class SplitCheck:
         return bool(self.broken) or (bool(self.missing) and not skip_missing())
 
 
-def check_split(benchmark: str, split: str, decode: bool = False, progress: Progress = silent) -> SplitCheck:
+def check_split(benchmark: str, split: str, decode: bool = False, progress: Progress = no_progress) -> SplitCheck:
     """Check a prepared split: its table, its counts, and every clip.
 
     Args:

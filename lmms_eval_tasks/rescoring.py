@@ -29,7 +29,7 @@ from lmms_eval_tasks.utils.responses import scored_responses, was_asked
 from lmms_eval_tasks.utils.run_card import TASK, Value
 from lmms_eval_tasks.utils.runs import RESULTS, SUBMISSIONS, Run, card_path, log_lines, read_run, sample_log
 from lmms_eval_tasks.utils.submissions import replace_text
-from lmms_eval_tasks.utils.wording import first_names
+from lmms_eval_tasks.utils.wording import summarize_names
 
 FILTER = "none"
 """The host's name for responses that no filter has changed, as none does in our tasks."""
@@ -267,7 +267,7 @@ def _find_docs(run: Run, loaded: _Host, logs: Logs, notes: list[str]) -> dict[st
             problems.add(
                 task,
                 f"Expected every item in the prepared data, but {len(lost)} of {len(lines)} are not in it "
-                f"({first_names(lost)}).",
+                f"({summarize_names(lost)}).",
                 OTHER_DATA,
             )
         else:

@@ -19,7 +19,7 @@ from lmms_eval_tasks.utils.counts import count_differences, groups_of
 from lmms_eval_tasks.utils.home import PLACEHOLDER, benchmark_dir, home, read_manifest
 from lmms_eval_tasks.utils.manifest import Manifest, MissingClip, SplitManifest, file_sha256
 from lmms_eval_tasks.utils.problems import InputError
-from lmms_eval_tasks.utils.progress import Progress, silent
+from lmms_eval_tasks.utils.progress import Progress, no_progress
 from lmms_eval_tasks.utils.release import Clip, UnreadableClip, link_or_copy
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Build:
         extra: Mapping[str, pyarrow.DataType | str],
         clips: Mapping[str, Clip | None],
         origin: Origin,
-        progress: Progress = silent,
+        progress: Progress = no_progress,
     ) -> None:
         """Place a split's clips and write its table.
 

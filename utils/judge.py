@@ -23,7 +23,7 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from lmms_eval_tasks.utils.judge_cache import Reply, ReplyCache
-from lmms_eval_tasks.utils.progress import Progress, silent
+from lmms_eval_tasks.utils.progress import Progress, no_progress
 from lmms_eval_tasks.utils.prompts import Prompt
 
 SHOWN = 200
@@ -250,7 +250,7 @@ class Judge(Generic[R]):
                 del self._under_way[key]
 
     def judge_all(
-        self, cases: Sequence[Case | Callable[[], Case | Verdict[R]]], progress: Progress = silent
+        self, cases: Sequence[Case | Callable[[], Case | Verdict[R]]], progress: Progress = no_progress
     ) -> list[Verdict[R]]:
         """Judge cases, several at once.
 

@@ -16,7 +16,7 @@ from typing import Protocol
 
 from lmms_eval_tasks.utils.files import BLOCK, read_blocks
 from lmms_eval_tasks.utils.problems import InputError, Problems
-from lmms_eval_tasks.utils.wording import first_names
+from lmms_eval_tasks.utils.wording import summarize_names
 
 SAMPLE_MARK = "SAMPLE.json"
 """The file that tells simulated data from a real release."""
@@ -213,7 +213,7 @@ def _checked_members(archive: zipfile.ZipFile, name: str) -> dict[str, zipfile.Z
 def _not_the_release(source: Path, title: str, markers: tuple[str, ...], found: list[str]) -> str:
     return (
         f"{source.name} is not the {title} release: Expected {' or '.join(markers)} inside, but found "
-        f"{first_names(found) or 'nothing'}. Nothing was written."
+        f"{summarize_names(found) or 'nothing'}. Nothing was written."
     )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lmms_eval_tasks.utils.card import benchmarks, read_card
-from lmms_eval_tasks.utils.problems import Faults, InputError
+from lmms_eval_tasks.utils.problems import GroupedIssues, InputError
 from lmms_eval_tasks.utils.runs import Logged
 
 TableRow = Mapping[str, Any]
@@ -46,14 +46,14 @@ class Built:
 
 @dataclass(frozen=True)
 class Checked:
-    """What was found in a file without a fault.
+    """What was found in a file without issues.
 
     Attributes:
         form: Which of the benchmark's forms it has, and of which split where that is known.
         rows: Items in it.
         empty: How many of them have no answer.
         checked: What it was held against.
-        notes: What is no fault and should be known, a sentence each.
+        notes: What is no issue but should be known, a sentence each.
     """
 
     form: str
@@ -75,16 +75,16 @@ class Form:
             runs are allowed.
         build: The file of a part, from items of a run and a table of the rows of `select`; the hook writes by the same
             functions.
-        check: Notes the faults of a file, given the prepared tables by split and whether missing items are allowed.
+        check: Notes the issues of a file, given the prepared tables by split and whether missing items are allowed.
         unofficial: Tasks that no leaderboard takes, and why.
     """
 
     parts: tuple[str, ...]
     tasks: Callable[[str, str], tuple[str, ...]]
     select: Callable[[Sequence[TableRow], str], Sequence[TableRow]]
-    examine: Callable[[Sequence[Logged], Mapping[str, TableRow], bool, Faults], None]
+    examine: Callable[[Sequence[Logged], Mapping[str, TableRow], bool, GroupedIssues], None]
     build: Callable[[Sequence[Logged], Table, str], Built]
-    check: Callable[[Path, Mapping[str, Table], bool, Faults], Checked]
+    check: Callable[[Path, Mapping[str, Table], bool, GroupedIssues], Checked]
     unofficial: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -13,7 +13,7 @@ from lmms_eval_tasks.utils.building import Origin, building
 from lmms_eval_tasks.utils.clips import frame_sizes
 from lmms_eval_tasks.utils.manifest import SplitManifest
 from lmms_eval_tasks.utils.problems import InputError
-from lmms_eval_tasks.utils.progress import Progress, silent
+from lmms_eval_tasks.utils.progress import Progress, no_progress
 from lmms_eval_tasks.utils.release import SAMPLE_MARK, LinkedClip
 
 SPLIT = "test"
@@ -30,7 +30,7 @@ class _Source:
 
 
 def prepare(
-    source: str = CARD.hub_id, videos: Path | None = None, progress: Progress = silent
+    source: str = CARD.hub_id, videos: Path | None = None, progress: Progress = no_progress
 ) -> dict[str, SplitManifest]:
     """Prepare CaST-Bench.
 

@@ -1,4 +1,4 @@
-"""Reading the released evidence of one CaST-Bench question: what cannot be scored, and what is only odd."""
+"""Reading the released evidence of one CaST-Bench question: what cannot be scored, and what is only unusual."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from lmms_eval_tasks.utils.boxes import official_box
 from lmms_eval_tasks.utils.evidence import read_truth
-from lmms_eval_tasks.utils.problems import Oddities, Problems
+from lmms_eval_tasks.utils.problems import Problems, Warnings
 from lmms_eval_tasks.utils.timestamps import LAST_SECOND, is_clock, official_seconds, read_seconds
 from lmms_eval_tasks.utils.wording import quote
 
@@ -20,18 +20,18 @@ ODD_SECONDS = "Evidence with boxes at what is no second, read as the official co
 ODD_BOXES = "Evidence with boxes that are not four numbers, left out as in the official code"
 
 
-def read_evidence(value: object, line: str, where: str, problems: Problems, odd: Oddities) -> str:
+def read_evidence(value: object, line: str, where: str, problems: Problems, warnings: Warnings) -> str:
     """The evidence of one question as the prepared table keeps it: JSON as released, `[]` where there is none.
 
     A problem is what the official code stops at, and a box that is not finite, to which it gives no meaningful number.
-    What it scores in its own way is odd and scored in the same way here (`utils.evidence.read_truth`).
+    What it scores in its own way is a warning and is scored in the same way here (`utils.evidence.read_truth`).
 
     Args:
         value: The row's ``evidence``.
         line: The row as warnings name it.
         where: The row as problems name it.
         problems: Takes what cannot be scored.
-        odd: Takes what is odd about the rest.
+        warnings: Takes what is unusual about the rest.
 
     Source: ``load_gt_hf_jsonl`` of CaST-Bench-Evaluation@a216491.
     """
@@ -43,7 +43,7 @@ def read_evidence(value: object, line: str, where: str, problems: Problems, odd:
             problems.add(where, f"Expected evidence to be JSON, but got: {error}.")
             return value
     if not entries:
-        odd.add(NO_EVIDENCE, line)
+        warnings.add(NO_EVIDENCE, line)
         return "[]"
     if not isinstance(entries, list):
         problems.add(where, f"Expected evidence to be a list, but got {quote(entries)}.")
@@ -54,7 +54,7 @@ def read_evidence(value: object, line: str, where: str, problems: Problems, odd:
             problems.add(f"{where}, evidence {number}", what)
             continue
         for kind in _oddities(entry):
-            odd.add(kind, f"{line} evidence {number}")
+            warnings.add(kind, f"{line} evidence {number}")
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
@@ -79,7 +79,7 @@ def _fault(entry: object) -> str:
 
 
 def _oddities(entry: Mapping[str, Any]) -> list[str]:
-    """What is odd about one evidence that can be scored."""
+    """What is unusual about one evidence that can be scored."""
     start, end = _times(entry)
     boxes = _boxes(entry)
     found = {

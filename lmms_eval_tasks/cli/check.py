@@ -8,7 +8,7 @@ import typer
 
 from lmms_eval_tasks.cli.console import make_console, show_progress, text_table
 from lmms_eval_tasks.cli.prepared import counts_table, print_card, print_split, print_warnings
-from lmms_eval_tasks.utils.wording import first_names
+from lmms_eval_tasks.utils.wording import summarize_names
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -69,12 +69,12 @@ def _check_split(console: Console, benchmark: str, split: str, decode: bool, tol
         stops.append(
             f"{benchmark}, {split}: {len(found.broken)} of {found.facts.clips} clips cannot be "
             f"{'decoded' if decode else 'opened'}: "
-            f"{first_names(found.broken, 3)}. Get them anew and prepare again."
+            f"{summarize_names(found.broken, 3)}. Get them anew and prepare again."
         )
     if found.missing:
         stops.append(
             f"{benchmark}, {split}: {len(found.missing)} of {found.facts.clips} clips are missing: "
-            f"{first_names(found.missing, 3)}. Get them and prepare again, or run with {MISSING}=skip."
+            f"{summarize_names(found.missing, 3)}. Get them and prepare again, or run with {MISSING}=skip."
         )
     return stops
 

@@ -33,7 +33,7 @@ def humans(
     from lmms_eval_tasks.utils.human_baseline import DIFFICULTIES, DROPPED, human_scores, question_strata, summarise
     from lmms_eval_tasks.utils.human_responses import read_human_responses, read_items
     from lmms_eval_tasks.utils.problems import InputError
-    from lmms_eval_tasks.utils.wording import first_names
+    from lmms_eval_tasks.utils.wording import summarize_names
 
     asked = read_items(_items_path(items)) if items else None
     found = read_human_responses(responses, asked)
@@ -48,7 +48,7 @@ def humans(
     annotators = len({response.annotator for response in found})
     console.print(f"{len(found):,} responses of {annotators:,} annotators to {len(summaries):,} questions")
     if asked is not None and (silent := sorted({item for item, _ in asked} - {one.item for one in summaries})):
-        console.print(f"without a response: {len(silent):,} questions ({first_names(silent)})", markup=False)
+        console.print(f"without a response: {len(silent):,} questions ({summarize_names(silent)})", markup=False)
     table = text_table(None, "questions", "number", "right", "95% interval")
     for score in human_scores(found, strata):
         low, high = score.interval
@@ -61,7 +61,7 @@ def humans(
         given = {item: one.strata["difficulty"] for (item, _), one in asked.items()}
         other = [one.item for one in summaries if given[one.item] != one.difficulty]
         console.print(
-            f"other than in the table: {len(other):,}" + (f" ({first_names(other)})" if other else ""), markup=False
+            f"other than in the table: {len(other):,}" + (f" ({summarize_names(other)})" if other else ""), markup=False
         )
     console.print(
         "Each question counts once; an interval is for one response per question. A single-version score: not to be "

@@ -18,7 +18,7 @@ from lmms_eval_tasks.utils.responses import SavedResponses, read_responses
 from lmms_eval_tasks.utils.runs import Run, log_lines, sample_log
 from lmms_eval_tasks.utils.standing import benchmark_of
 from lmms_eval_tasks.utils.views import AnswerView, ItemView, Lane, Pages, Row
-from lmms_eval_tasks.utils.wording import first_names
+from lmms_eval_tasks.utils.wording import summarize_names
 
 LONGEST_RESPONSE = 6_000
 """Characters of a response that a page holds; how many more there are is said."""
@@ -57,7 +57,7 @@ def task_block(task: str, runs: Sequence[tuple[int, Run]], shelf: ClipShelf) -> 
     ordered = dict.fromkeys(item_id for found in records for item_id in found)
     absent = [item_id for item_id in ordered if pages and rows and pages.row_id(task, item_id) not in rows]
     if absent:
-        note = f"Questions and clips of {len(absent):,} items are not in the prepared data: {first_names(absent)}."
+        note = f"Questions and clips of {len(absent):,} items are not in the prepared data: {summarize_names(absent)}."
     prompts = _prompts([run for _, run in runs], task) if note else {}
     names = list(dict.fromkeys(name for item_id in ordered for name in first[item_id].stratum))
     strata = [Strings() for _ in names]

@@ -20,7 +20,7 @@ from lmms_eval_tasks.utils.panels import Panel, Shown, answer_panels, consistenc
 from lmms_eval_tasks.utils.records import Record
 from lmms_eval_tasks.utils.runs import Run
 from lmms_eval_tasks.utils.standing import Measure, benchmark_of, measures_of, standing_notes
-from lmms_eval_tasks.utils.wording import first_names
+from lmms_eval_tasks.utils.wording import summarize_names
 
 SIGNED = ("prompt", "boxes", "judge", "settings_digest")
 """Fields of a record that say how its item was asked and read."""
@@ -113,7 +113,7 @@ def _signature(name: str, run: Run, records: Sequence[Record]) -> str:
     ]
     for field in SIGNED:
         values = sorted({_told(record.fields[field]) for record in records if record.fields.get(field)})
-        parts.append(f"{field.replace('_', ' ')} {first_names(values, 3)}" if values else "")
+        parts.append(f"{field.replace('_', ' ')} {summarize_names(values, 3)}" if values else "")
     return "; ".join([*filter(None, parts), "95% intervals over groups, 10,000 draws, seed 0"])
 
 

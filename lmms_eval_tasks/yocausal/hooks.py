@@ -16,7 +16,7 @@ from lmms_eval_tasks.utils.home import load_table, media_path
 from lmms_eval_tasks.utils.records import NOT_ASKED, Outcome, Record
 from lmms_eval_tasks.utils.rsi import Winner, compare_losses
 from lmms_eval_tasks.utils.submissions import replace_text
-from lmms_eval_tasks.utils.wording import first_names
+from lmms_eval_tasks.utils.wording import summarize_names
 from lmms_eval_tasks.yocausal import scores
 from lmms_eval_tasks.yocausal.card import FORWARD, REVERSED, SUBSETS, UNKNOWN
 from lmms_eval_tasks.yocausal.scores import human_item, item_of
@@ -137,7 +137,7 @@ def unscored_rate(items: Sequence[Mapping[str, Any]]) -> float | None:
         number = sum(map(len, lost.values()))
         lines = [f"yocausal: {number} of {len(items)} pairs have no losses and leave every score:"]
         for reason, names in sorted(lost.items(), key=lambda entry: (-len(entry[1]), entry[0]))[:NAMED]:
-            lines.append(f"  {first_names(names, NAMED)}: {reason}")
+            lines.append(f"  {summarize_names(names, NAMED)}: {reason}")
         if len(lost) > NAMED:
             lines.append(f"  … and {len(lost) - NAMED} more reasons; the sample log has them all")
         logger.warning("\n".join(lines))
@@ -150,7 +150,7 @@ def non_finite_rate(items: Sequence[Mapping[str, Any]]) -> float | None:
     if broken:
         logger.warning(
             f"yocausal: {len(broken)} of {len(items)} pairs have a loss that is NaN or infinite, which is no win and "
-            f"stays in the denominator: {first_names(broken, NAMED)}. If it is most of them, try dtype=float32."
+            f"stays in the denominator: {summarize_names(broken, NAMED)}. If it is most of them, try dtype=float32."
         )
     return scores.non_finite_rate(items)
 

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from lmms_eval_tasks.utils.home import clip_path
 from lmms_eval_tasks.utils.judge import Case, Judge, Verdict
-from lmms_eval_tasks.utils.progress import Progress, silent
+from lmms_eval_tasks.utils.progress import Progress, no_progress
 from lmms_eval_tasks.utils.prompts import Prompt, read_prompt
 from lmms_eval_tasks.utils.submissions import replace_text
 from lmms_eval_tasks.yocausal.prompt import PROMPT_ID, find_prompt
@@ -98,7 +98,7 @@ def label_clips(
     rows: Sequence[Mapping[str, Any]],
     judge: Judge[Any],
     frames: int = FRAMES,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
     prompt: Prompt | None = None,
 ) -> list[Label]:
     """Ask a judge about the forward clip of every row.

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from lmms_eval_tasks.utils.building import Origin, building
 from lmms_eval_tasks.utils.manifest import SplitManifest, file_sha256
-from lmms_eval_tasks.utils.problems import InputError, Oddities, Problems
-from lmms_eval_tasks.utils.progress import Progress, silent
+from lmms_eval_tasks.utils.problems import InputError, Problems, Warnings
+from lmms_eval_tasks.utils.progress import Progress, no_progress
 from lmms_eval_tasks.utils.release import SAMPLE_MARK, Clip, LinkedClip, open_release
 from lmms_eval_tasks.yocausal.card import CARD, SUBSETS
 from lmms_eval_tasks.yocausal.own_videos import read_videos
@@ -18,7 +18,7 @@ from lmms_eval_tasks.yocausal.table import SPLIT, PairRow, own_columns, table_ro
 
 
 def prepare(
-    source: str = CARD.hub_id, labels: Path | None = None, progress: Progress = silent
+    source: str = CARD.hub_id, labels: Path | None = None, progress: Progress = no_progress
 ) -> dict[str, SplitManifest]:
     """Prepare the release.
 
@@ -41,16 +41,16 @@ def prepare(
     with open_release(root, CARD.title, files.values(), ("",)) as release:
         contents = {subset: content for subset, file in files.items() if (content := release.read(file)) is not None}
         sample = release.read(SAMPLE_MARK) is not None
-    problems, odd = Problems(), Oddities()
+    problems, warnings = Problems(), Warnings()
     pairs: list[PairRow] = []
     paths: dict[str, Path | None] = {}
     for subset, content in contents.items():
-        found, clips = read_pairs(root.absolute(), subset, content, problems, odd)
+        found, clips = read_pairs(root.absolute(), subset, content, problems, warnings)
         pairs += found
         paths |= clips
     problems.raise_if_any(f"YoCausal cannot be prepared from {root.name}", "nothing was written")
     digests = {files[subset]: hashlib.sha256(content).hexdigest() for subset, content in contents.items()}
-    origin = Origin(source, digests, sample, revision, odd.warnings())
+    origin = Origin(source, digests, sample, revision, warnings.messages())
     placed = {name: None if path is None else LinkedClip(path) for name, path in paths.items()}
     return _build(pairs, placed, origin, labels, None, progress)
 
@@ -60,7 +60,7 @@ def prepare_videos(
     captions: Path | None = None,
     seconds: float | None = None,
     labels: Path | None = None,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> dict[str, SplitManifest]:
     """Prepare any folder of videos in the benchmark's form; it takes the place of what was prepared before.
 

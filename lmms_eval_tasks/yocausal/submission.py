@@ -14,7 +14,7 @@ from typing import Any
 
 from lmms_eval_tasks.utils.denoising import DenoisingResponse
 from lmms_eval_tasks.utils.denoising_protocol import combine_losses
-from lmms_eval_tasks.utils.problems import Faults
+from lmms_eval_tasks.utils.problems import GroupedIssues
 from lmms_eval_tasks.utils.rsi import compare_losses, official_dataset, official_overall, official_per_dataset
 from lmms_eval_tasks.utils.runs import Logged
 from lmms_eval_tasks.utils.submission_form import Built, Form, Table, TableRow
@@ -125,22 +125,24 @@ def build(entries: Sequence[Logged], table: Table, part: str) -> Built:
     return Built(as_text(build_result(items, table.rows)), len(items), 0, tuple(notes))
 
 
-def examine(entries: Sequence[Logged], rows: Mapping[str, TableRow], allow_incomplete: bool, faults: Faults) -> None:
+def examine(
+    entries: Sequence[Logged], rows: Mapping[str, TableRow], allow_incomplete: bool, issues: GroupedIssues
+) -> None:
     """Note pairs without losses, and losses measured with several settings."""
     for entry in entries:
         if not entry.handed and entry.record.fields.get("reason") != "no clip" and not allow_incomplete:
-            faults.add(
+            issues.add(
                 "pairs", "Expected losses of every pair, but there are none for",
                 f"{describe(entry.record.item_id)} ({entry.record.fields.get('reason')})", INCOMPLETE,
             )  # fmt: skip
     digests = sorted({entry.handed["digest"] for entry in entries if entry.handed})
     if len(digests) > 1:
-        faults.add(
+        issues.add(
             "settings", "Expected all pairs to be measured alike, but got the settings", ", ".join(digests),
             "Measure all of them again with one of these.",
         )  # fmt: skip
     if not any(entry.handed for entry in entries):
-        faults.add("pairs", "Expected losses of at least one, but", "the run has none")
+        issues.add("pairs", "Expected losses of at least one, but", "the run has none")
 
 
 def _pair(row: Mapping[str, Any], item: Mapping[str, Any]) -> dict[str, Any]:

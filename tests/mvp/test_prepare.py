@@ -11,7 +11,7 @@ from releases import write_clip
 from lmms_eval_tasks.mvp.card import SUBSETS
 from lmms_eval_tasks.mvp.prepare import prepare, read_candidates, read_items
 from lmms_eval_tasks.utils.home import clip_path, load_table, read_manifest
-from lmms_eval_tasks.utils.problems import InputError, Oddities, Problems
+from lmms_eval_tasks.utils.problems import InputError, Problems, Warnings
 
 HOI = SUBSETS[0]
 
@@ -60,9 +60,9 @@ def test_the_four_subsets_in_order_with_their_pairs(tmp_path: Path, videos: Path
 def test_members_of_a_pair_are_adjacent_and_nothing_is_lost(stems: list[int], random: object) -> None:
     rows = [row for stem in stems for row in mvp_pair(str(stem))]
     random.shuffle(rows)  # type: ignore[attr-defined]
-    problems, oddities = Problems(), Oddities()
-    items = read_items(HOI, "mini", rows, problems, oddities)
-    assert not problems and not oddities.warnings()
+    problems, warnings = Problems(), Warnings()
+    items = read_items(HOI, "mini", rows, problems, warnings)
+    assert not problems and not warnings.messages()
     assert sorted(item["item_id"] for item in items) == sorted(row["video_id"] for row in rows)
     groups = [item["group_id"] for item in items]
     assert groups[::2] == groups[1::2] == list(dict.fromkeys(row["video_id"].split("_")[0] for row in rows))
@@ -159,9 +159,9 @@ def test_sources_that_are_not_released_are_unknown(tmp_path: Path, videos: Path)
 
 def test_white_space_around_texts_is_no_difference() -> None:
     rows = mvp_pair("x", question=" Which way?\n", candidates="['left ', ' right']", answer="right ")
-    problems, oddities = Problems(), Oddities()
-    items = read_items(HOI, "mini", rows, problems, oddities)
-    assert (len(problems), oddities.warnings()) == (0, ())
+    problems, warnings = Problems(), Warnings()
+    items = read_items(HOI, "mini", rows, problems, warnings)
+    assert (len(problems), warnings.messages()) == (0, ())
     assert [(item["answer"], item["options"]) for item in items] == [
         ("A", ["left", "right"]),
         ("B", ["left ", " right"]),
