@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 from loguru import logger
 
 from lmms_eval_tasks.hosting import check_grading, open_split, session, stop_if_any
+from lmms_eval_tasks.utils.files import write_file
 from lmms_eval_tasks.utils.problems import InputError
 from lmms_eval_tasks.utils.runs import RESULTS, card_path
-from lmms_eval_tasks.utils.submissions import replace_text
 from lmms_eval_tasks.weights import read_weights
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ def write_card(tracker: Any, results: Mapping[str, Any]) -> Path | None:
     if not card:
         return None
     path = card_path(saved)
-    replace_text(path, json.dumps(card, ensure_ascii=False, indent=2) + "\n")
+    write_file(path, json.dumps(card, ensure_ascii=False, indent=2) + "\n")
     return path
 
 

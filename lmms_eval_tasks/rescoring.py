@@ -22,13 +22,13 @@ from lmms_eval_tasks.hosting import open_split, session
 from lmms_eval_tasks.plugin import TASKS, pointers
 from lmms_eval_tasks.surroundings import package_version
 from lmms_eval_tasks.utils.card import benchmarks, read_card
+from lmms_eval_tasks.utils.files import write_file
 from lmms_eval_tasks.utils.home import HOME, read_manifest
 from lmms_eval_tasks.utils.manifest import file_sha256
 from lmms_eval_tasks.utils.problems import InputError, Problems
 from lmms_eval_tasks.utils.responses import scored_responses, was_asked
 from lmms_eval_tasks.utils.run_card import TASK, Value
 from lmms_eval_tasks.utils.runs import RESULTS, SUBMISSIONS, Run, card_path, log_lines, read_run, sample_log
-from lmms_eval_tasks.utils.submissions import replace_text
 from lmms_eval_tasks.utils.wording import summarize_names
 
 FILTER = "none"
@@ -131,9 +131,9 @@ def write_rescored(rescored: Rescored, folder: Path) -> Path:
     """
     path = folder / rescored.run.path.name
     for task, lines in rescored.logs.items():
-        replace_text(sample_log(path, task), "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
-    replace_text(card_path(path), json.dumps(_card(rescored), ensure_ascii=False, indent=2) + "\n")
-    replace_text(path, json.dumps(rescored.results, ensure_ascii=False, indent=2))
+        write_file(sample_log(path, task), "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
+    write_file(card_path(path), json.dumps(_card(rescored), ensure_ascii=False, indent=2) + "\n")
+    write_file(path, json.dumps(rescored.results, ensure_ascii=False, indent=2))
     return path
 
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lmms_eval_tasks.utils.card import Card, read_card
+from lmms_eval_tasks.utils.files import write_file
 from lmms_eval_tasks.utils.home import benchmark_dir, read_manifest, read_table
 from lmms_eval_tasks.utils.problems import GroupedIssues, InputError
 from lmms_eval_tasks.utils.records import Record
 from lmms_eval_tasks.utils.runs import Run, read_logged, read_run
 from lmms_eval_tasks.utils.submission_form import Built, Checked, Form, Table, read_form
 from lmms_eval_tasks.utils.submission_rows import INCOMPLETE
-from lmms_eval_tasks.utils.submissions import replace_text
 from lmms_eval_tasks.utils.wording import describe
 
 SAMPLE = "--allow-sample writes the file nevertheless; no leaderboard should be sent it."
@@ -86,7 +86,7 @@ def submit(
     form.examine(entries, rows, allow_incomplete, issues)
     issues.raise_if_any(f"{run.path} cannot be submitted to {card.title}", "nothing was written")
     built = form.build(entries, table, part)
-    replace_text(out, built.text)
+    write_file(out, built.text)
     return Submitted(built, split, part, len(rows), sample)
 
 

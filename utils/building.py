@@ -16,6 +16,7 @@ import lmms_eval_tasks
 from lmms_eval_tasks.utils.card import read_card
 from lmms_eval_tasks.utils.clips import unreadable, write_placeholder
 from lmms_eval_tasks.utils.counts import count_differences, groups_of
+from lmms_eval_tasks.utils.files import replacing, write_file
 from lmms_eval_tasks.utils.home import PLACEHOLDER, benchmark_dir, home, read_manifest
 from lmms_eval_tasks.utils.manifest import Manifest, MissingClip, SplitManifest, file_sha256
 from lmms_eval_tasks.utils.problems import InputError
@@ -156,8 +157,8 @@ def write_table(table: pyarrow.Table, path: Path) -> None:
     """Write a prepared table; the same rows give the same bytes."""
     import pyarrow.parquet
 
-    path.unlink(missing_ok=True)
-    pyarrow.parquet.write_table(table, path, compression="zstd")
+    with replacing(path) as beside:
+        pyarrow.parquet.write_table(table, beside, compression="zstd")
 
 
 @contextmanager
@@ -182,7 +183,7 @@ def building(benchmark: str) -> Iterator[Build]:
             benchmark=benchmark,
             splits=dict(sorted(build.splits.items())),
         )
-        (folder / "manifest.json").write_text(manifest.model_dump_json(indent=1) + "\n", encoding="utf-8")
+        write_file(folder / "manifest.json", manifest.model_dump_json(indent=1) + "\n")
         _drop_unknown(build)
         if current.exists():
             current.replace(old)
@@ -252,9 +253,9 @@ def _drop_others(folder: Path, keep: set[Path]) -> None:
 
 
 def _drop_unknown(build: Build) -> None:
-    """Delete what an interrupted build of another split left behind."""
+    """Delete what an interrupted build, perhaps of another split, left behind."""
     tables = {f"{split}.parquet" for split in build.splits}
-    for path in build.folder.glob("*.parquet"):
+    for path in (*build.folder.glob("*.parquet"), *build.folder.glob("*.part")):
         if path.name not in tables:
             path.unlink()
     for path in build.folder.glob("videos/*"):

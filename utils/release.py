@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
-from lmms_eval_tasks.utils.files import BLOCK, read_blocks
+from lmms_eval_tasks.utils.files import BLOCK, read_blocks, replacing
 from lmms_eval_tasks.utils.problems import InputError, Problems
 from lmms_eval_tasks.utils.wording import summarize_names
 
@@ -99,14 +99,11 @@ class ZippedClip:
         if self._is_whole(earlier):
             link_or_copy(earlier, target)
             return
-        partial = target.with_name(f"{target.name}.part")
         try:
-            with self.archive.open(self.info) as member, partial.open("wb") as file:
+            with replacing(target) as beside, self.archive.open(self.info) as member, beside.open("wb") as file:
                 shutil.copyfileobj(member, file, BLOCK)
         except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-            partial.unlink(missing_ok=True)
             raise UnreadableClip(str(error)) from error
-        partial.replace(target)
 
     def _is_whole(self, path: Path) -> bool:
         if path.is_symlink() or not path.is_file() or path.stat().st_size != self.info.file_size:

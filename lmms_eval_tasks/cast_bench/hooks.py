@@ -26,11 +26,12 @@ from lmms_eval_tasks.hosting import session, submissions_dir, tell_submission
 from lmms_eval_tasks.utils.box_conventions import ASSUMED_FRAME, Case, ConventionDiagnosis, diagnose_convention
 from lmms_eval_tasks.utils.choice import NO_CLIP
 from lmms_eval_tasks.utils.evidence import read_official, read_truth
+from lmms_eval_tasks.utils.files import write_file
 from lmms_eval_tasks.utils.home import load_table, media_path
 from lmms_eval_tasks.utils.problems import InputError
 from lmms_eval_tasks.utils.records import NOT_ASKED, Outcome, Record
 from lmms_eval_tasks.utils.shown_frames import qwen_limits
-from lmms_eval_tasks.utils.submissions import replace_text, write_rows
+from lmms_eval_tasks.utils.submissions import write_rows
 
 
 def doc_to_visual(doc: Mapping[str, Any]) -> list[str]:
@@ -146,7 +147,7 @@ def submission_rows(items: Sequence[Mapping[str, Any]], args: Any) -> int | None
     written = write_rows(path, rows)
     records = list(score_questions(cases, configuration.settings, configuration.convention))
     text = metrics_text(records, configuration.settings, len(table) - written)
-    replace_text(folder / METRICS_FILE, text)
+    write_file(folder / METRICS_FILE, text)
     tell_submission(path, written, len(table), 0)
     scored = json.loads(text)["overall_per_qa"]["n_qas"]
     if scored < written:

@@ -11,6 +11,7 @@ from string import ascii_uppercase
 from typing import TYPE_CHECKING
 
 from lmms_eval_tasks.cast_bench.exhibit import Exhibit, Match
+from lmms_eval_tasks.utils.files import replacing
 from lmms_eval_tasks.utils.problems import InputError
 from lmms_eval_tasks.utils.views import Lane
 
@@ -86,7 +87,8 @@ def write_picture(exhibit: Exhibit, path: Path) -> None:
         metadata = {"Software": None} if path.suffix.lower() == ".png" else {"Date": None}
         if path.suffix.lower() == ".pdf":
             metadata = {"CreationDate": None}
-        figure.savefig(path, dpi=100, metadata=metadata)
+        with replacing(path) as beside:
+            figure.savefig(beside, format=path.suffix[1:].lower(), dpi=100, metadata=metadata)
 
 
 def _heading(exhibit: Exhibit) -> str:

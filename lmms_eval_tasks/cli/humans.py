@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -85,11 +86,14 @@ def _items_path(items: str) -> Path:
 
 
 def _write(out: Path, summaries: Sequence[QuestionSummary]) -> None:
-    with out.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["item", "version", "modal", "agreement", "responses", "percent_right", "difficulty"])
-        for one in summaries:
-            for version, said in one.versions.items():
-                modal = "|".join(said.modal)
-                cells = [f"{said.agreement:.2f}", said.responses, f"{one.percent_right:.2f}", one.difficulty]
-                writer.writerow([one.item, version, modal, *cells])
+    from lmms_eval_tasks.utils.files import write_file
+
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["item", "version", "modal", "agreement", "responses", "percent_right", "difficulty"])
+    for one in summaries:
+        for version, said in one.versions.items():
+            modal = "|".join(said.modal)
+            cells = [f"{said.agreement:.2f}", said.responses, f"{one.percent_right:.2f}", one.difficulty]
+            writer.writerow([one.item, version, modal, *cells])
+    write_file(out, text.getvalue())

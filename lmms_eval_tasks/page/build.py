@@ -14,9 +14,9 @@ from lmms_eval_tasks.page.clips import Clips, ClipShelf
 from lmms_eval_tasks.page.items import as_json, task_block
 from lmms_eval_tasks.page.sections import build_section, tag_of
 from lmms_eval_tasks.report import entries_of
+from lmms_eval_tasks.utils.files import write_file
 from lmms_eval_tasks.utils.panels import OUTCOMES
 from lmms_eval_tasks.utils.runs import RESULTS, Run
-from lmms_eval_tasks.utils.submissions import replace_text
 
 TEMPLATE = "page.html"
 STYLES = ("page.css", "browser.css")
@@ -36,7 +36,7 @@ def write_page(runs: Sequence[Run], path: Path, only: str = "", clips: Clips = C
         InputError: where no run holds `only`.
         OSError: where the file cannot be written.
     """
-    replace_text(path, build_page(runs, only, clips))
+    write_file(path, build_page(runs, only, clips))
 
 
 def build_page(runs: Sequence[Run], only: str = "", clips: Clips = Clips.auto) -> str:

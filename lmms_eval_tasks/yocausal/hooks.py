@@ -11,11 +11,11 @@ from lmms_eval_tasks.hosting import asked_prompt, session, submissions_dir
 from lmms_eval_tasks.hosting import process_docs as open_table
 from lmms_eval_tasks.utils.choice import NO_CLIP, render_question, score_choice
 from lmms_eval_tasks.utils.denoising import DenoisingResponse, read_denoising
+from lmms_eval_tasks.utils.files import write_file
 from lmms_eval_tasks.utils.groups import rate
 from lmms_eval_tasks.utils.home import load_table, media_path
 from lmms_eval_tasks.utils.records import NOT_ASKED, Outcome, Record
 from lmms_eval_tasks.utils.rsi import Winner, compare_losses
-from lmms_eval_tasks.utils.submissions import replace_text
 from lmms_eval_tasks.utils.wording import summarize_names
 from lmms_eval_tasks.yocausal import scores
 from lmms_eval_tasks.yocausal.card import FORWARD, REVERSED, SUBSETS, UNKNOWN
@@ -167,7 +167,7 @@ def submission_rows(items: Sequence[Mapping[str, Any]], args: Any) -> int | None
         return None
     path = folder / "yocausal_results.json"
     rows = [dict(row) for row in load_table("yocausal", SPLIT, require_clips=False)]
-    replace_text(path, as_text(build_result(items, rows)))
+    write_file(path, as_text(build_result(items, rows)))
     note = "" if len(items) == len(rows) else "; the pairs that are not in it are in none of its scores"
     if len({item["digest"] for item in items}) > 1:
         note += "; its pairs were measured with several settings, and a leaderboard should refuse it"

@@ -13,11 +13,11 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from lmms_eval_tasks.utils.files import write_file
 from lmms_eval_tasks.utils.home import clip_path
 from lmms_eval_tasks.utils.judge import Case, Judge, Verdict
 from lmms_eval_tasks.utils.progress import Progress, no_progress
 from lmms_eval_tasks.utils.prompts import Prompt, read_prompt
-from lmms_eval_tasks.utils.submissions import replace_text
 from lmms_eval_tasks.yocausal.prompt import PROMPT_ID, find_prompt
 
 FRAMES = 8
@@ -189,7 +189,7 @@ def read_frames(path: Path, count: int) -> tuple[tuple[bytes, ...], float]:
 def write_labels(labels: Sequence[Label], path: Path) -> None:
     """Write a labels file, as `prepare yocausal --labels` reads it."""
     lines = (json.dumps(label.to_json(), ensure_ascii=False) + "\n" for label in labels)
-    replace_text(path, "".join(lines))
+    write_file(path, "".join(lines))
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import os
 from collections.abc import Iterable
 from pathlib import Path
 
 from lmms_eval_tasks.utils.denoising import read_denoising
+from lmms_eval_tasks.utils.files import write_file
 from lmms_eval_tasks.utils.manifest import file_sha256
 
 logger = logging.getLogger(__name__)
@@ -52,14 +52,7 @@ class AnswerStore:
         """
         try:
             path = self._path(item_id, caption, clips)
-            if path is None:
-                return
-            path.parent.mkdir(parents=True, exist_ok=True)
-            beside = path.with_suffix(f".{os.getpid()}.tmp")
-            try:
-                beside.write_text(text, encoding="utf-8")
-                beside.replace(path)
-            finally:
-                beside.unlink(missing_ok=True)
+            if path is not None:
+                write_file(path, text)
         except OSError as error:
             logger.warning(f"the answer about {item_id} cannot be kept and would be measured again: {error}")
