@@ -55,7 +55,7 @@ def connect(url: str | None, folder: Path, **options: object) -> Judge[Grade]:
 @pytest.mark.parametrize(
     ("trouble", "reason"),
     [
-        (Say("I would say seven."), "unreadable reply: not JSON: Expecting value: line 1 column 1 (char 0)"),
+        (Say("I would say seven."), "unreadable reply: no JSON from character 1 on"),
         (Say('{"score": 70}'), "unreadable reply: score: Input should be less than or equal to 10"),
         (Say('{"score": 7}', delay=30.0), "timed out"),
         (Fail(429, {"Retry-After": "0.05"}), "too many requests (429)"),

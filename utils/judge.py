@@ -25,6 +25,7 @@ from pydantic import BaseModel, ValidationError
 from lmms_eval_tasks.utils.judge_cache import Reply, ReplyCache
 from lmms_eval_tasks.utils.progress import Progress, no_progress
 from lmms_eval_tasks.utils.prompts import Prompt
+from lmms_eval_tasks.utils.strict_json import read_json
 
 SHOWN = 200
 
@@ -174,29 +175,19 @@ def read_reply(text: str, schema: type[R]) -> R:
     if fenced := _FENCE.fullmatch(said):
         said = _trim(fenced[1])
     try:
-        json.loads(said, object_pairs_hook=_refuse_repeats, parse_constant=_refuse_constant)
+        read_json(said)
         return schema.model_validate_json(said, strict=True)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(str(part) for part in first["loc"])
         raise UnreadableReply(_one_line(f"{where}: {first['msg']}" if where else first["msg"])) from None
-    except (ValueError, RecursionError) as error:
-        raise UnreadableReply(_one_line(f"not JSON: {error}")) from None
+    except ValueError as error:
+        raise UnreadableReply(_one_line(str(error))) from None
 
 
 def _trim(text: str) -> str:
     """A text without the white space around it and a byte order mark before it."""
     return text.strip().removeprefix("\ufeff").strip()
-
-
-def _refuse_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    if len(found := dict(pairs)) < len(pairs):
-        raise ValueError("a key is given twice")
-    return found
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON number")
 
 
 def _one_line(text: str) -> str:

@@ -49,16 +49,16 @@ def read_evidence(value: object, line: str, where: str, problems: Problems, warn
         problems.add(where, f"Expected evidence to be a list, but got {quote(entries)}.")
         return ""
     for number, entry in enumerate(entries, 1):
-        what = _fault(entry)
+        what = _problem_of(entry)
         if what:
             problems.add(f"{where}, evidence {number}", what)
             continue
-        for kind in _oddities(entry):
+        for kind in _warnings_of(entry):
             warnings.add(kind, f"{line} evidence {number}")
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _fault(entry: object) -> str:
+def _problem_of(entry: object) -> str:
     """Why one evidence cannot be scored; empty where it can."""
     if not isinstance(entry, dict):
         return f"Expected an evidence as an object, but got {quote(entry)}."
@@ -78,7 +78,7 @@ def _fault(entry: object) -> str:
     return ""
 
 
-def _oddities(entry: Mapping[str, Any]) -> list[str]:
+def _warnings_of(entry: Mapping[str, Any]) -> list[str]:
     """What is unusual about one evidence that can be scored."""
     start, end = _times(entry)
     boxes = _boxes(entry)
