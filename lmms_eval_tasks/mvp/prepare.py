@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
-import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
@@ -16,9 +15,11 @@ from lmms_eval_tasks.utils.building import Origin, building
 from lmms_eval_tasks.utils.manifest import SplitManifest
 from lmms_eval_tasks.utils.problems import InputError, Problems, Warnings
 from lmms_eval_tasks.utils.progress import Progress, no_progress
-from lmms_eval_tasks.utils.release import SAMPLE_MARK, LinkedClip, is_safe
+from lmms_eval_tasks.utils.release import SAMPLE_MARK, LinkedClip, download_dataset, first_line, is_safe
 from lmms_eval_tasks.utils.wording import quote, summarize_names
 
+ANNOTATIONS = ("*.md", "*.parquet", "*.json", "*.jsonl", "*.csv")
+"""Files of the dataset on the hub that hold annotations or say where they are."""
 COLUMNS = ("video_id", "video_path", "question", "answer", "candidates")
 UNKNOWN = "unknown"
 """Source of a row that names none."""
@@ -54,9 +55,11 @@ def prepare(
     problems, warnings = Problems(), Warnings()
     rows: list[dict[str, Any]] = []
     digests: dict[str, str] = {}
-    revision = None
+    root, revision = Path(source), None
+    if not root.is_dir():
+        root, revision = download_dataset(source, CARD.title, ANNOTATIONS)
     for done, subset in enumerate(SUBSETS, 1):
-        released, revision = load_subset(source, subset, split)
+        released = load_subset(root, subset, split)
         digests[f"{subset}/{split}"] = hashlib.sha256(json.dumps(released, sort_keys=True).encode()).hexdigest()
         rows += read_items(subset, split, released, problems, warnings)
         progress(f"{split}: reading annotations", done, len(SUBSETS))
@@ -65,44 +68,37 @@ def prepare(
     for row in rows:
         path = videos.absolute() / row["clip"].removeprefix(f"{split}/")
         clips[row["clip"]] = LinkedClip(path) if path.is_file() else None
-    sample = (Path(source) / SAMPLE_MARK).is_file()
+    sample = (root / SAMPLE_MARK).is_file()
     origin = Origin(source, digests, sample, revision, warnings.messages())
     with building(CARD.name) as build:
         build.add_split(split, rows, own_columns(), clips, origin, progress)
     return {split: build.splits[split]}
 
 
-def load_subset(source: str, subset: str, split: str) -> tuple[list[dict[str, Any]], str | None]:
-    """The rows of one configuration as released, and the dataset's revision where the hub told it.
+def load_subset(root: Path, subset: str, split: str) -> list[dict[str, Any]]:
+    """The rows of one configuration as released.
 
     Raises:
         InputError: the annotations cannot be loaded, with the reason.
     """
     import datasets
 
-    local = Path(source).is_dir()
-    quiet = local and not datasets.are_progress_bars_disabled()
+    quiet = not datasets.are_progress_bars_disabled()
     if quiet:
         datasets.disable_progress_bars()
     try:
         with tempfile.TemporaryDirectory() as scratch:
-            # A local snapshot is read afresh each time: the library would otherwise keep a copy of it for ever.
-            where = {"cache_dir": scratch, "keep_in_memory": True} if local else {}
-            table = datasets.load_dataset(source, subset, split=split, **where)
-            rows = [dict(row) for row in table]
+            # The snapshot is read afresh each time: the library would otherwise keep a copy of it for ever.
+            table = datasets.load_dataset(str(root), subset, split=split, cache_dir=scratch, keep_in_memory=True)
+            return [dict(row) for row in table]
     except Exception as error:
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise InputError(
-            f"MVP, {subset}, split {split}, cannot be loaded from {source}: {reason}\n"
-            "Remedy: check the name and the connection (`hf auth login` where access is gated), or give --source a "
-            "folder with a snapshot of the dataset."
+            f"MVP, {subset}, split {split}, cannot be loaded from {root}: {first_line(error)}\n"
+            "Remedy: give --source a folder with a whole snapshot of the dataset."
         ) from error
     finally:
         if quiet:
             datasets.enable_progress_bars()
-    names = list(table.info.download_checksums or {})
-    marks = (re.search(r"@([0-9a-f]{40})/", name) for name in names)
-    return rows, next((mark[1] for mark in marks if mark), None)
 
 
 def read_items(

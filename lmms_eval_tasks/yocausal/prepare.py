@@ -10,7 +10,7 @@ from lmms_eval_tasks.utils.building import Origin, building
 from lmms_eval_tasks.utils.manifest import SplitManifest, file_sha256
 from lmms_eval_tasks.utils.problems import InputError, Problems, Warnings
 from lmms_eval_tasks.utils.progress import Progress, no_progress
-from lmms_eval_tasks.utils.release import SAMPLE_MARK, Clip, LinkedClip, open_release
+from lmms_eval_tasks.utils.release import SAMPLE_MARK, Clip, LinkedClip, download_dataset, open_release
 from lmms_eval_tasks.yocausal.card import CARD, SUBSETS
 from lmms_eval_tasks.yocausal.own_videos import read_videos
 from lmms_eval_tasks.yocausal.released import metadata_name, read_pairs
@@ -108,15 +108,4 @@ def _find_release(source: str) -> tuple[Path, str | None]:
         return folder.absolute(), None
     if folder.exists() or len(Path(source).parts) != 2:
         raise InputError(f"Expected --source to be a folder or a dataset on the hub, but got {source}.")
-    import huggingface_hub
-
-    try:
-        path = huggingface_hub.snapshot_download(source, repo_type="dataset", allow_patterns=["subset/**"])
-    except Exception as error:
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise InputError(
-            f"YoCausal cannot be loaded from {source}: {reason}\n"
-            "Remedy: check the name and the connection (`hf auth login` where access is gated), or give --source a "
-            "folder with a snapshot of the dataset."
-        ) from error
-    return Path(path), Path(path).name
+    return download_dataset(source, CARD.title, ["subset/**"])
