@@ -19,6 +19,7 @@ import lmms_eval_tasks
 from lmms_eval_tasks.hosting import session
 from lmms_eval_tasks.judges import read_settings
 from lmms_eval_tasks.surroundings import HARDWARE, PACKAGES, SOFTWARE, Unknown, package_version
+from lmms_eval_tasks.utils.arguments import parse_arguments
 from lmms_eval_tasks.utils.card import benchmarks, read_card
 from lmms_eval_tasks.utils.home import read_manifest
 from lmms_eval_tasks.utils.judge import Sampling
@@ -202,16 +203,8 @@ def _standing(prompt: Prompt) -> str:
     return "yes" if prompt.prompt_id == OFFICIAL else "no"
 
 
-def _arguments(config: Mapping[str, Any]) -> dict[str, str]:
-    given = config.get("model_args") or ""
-    if isinstance(given, Mapping):
-        return {str(name): str(value) for name, value in given.items()}
-    parts = (part.partition("=") for part in str(given).split(","))
-    return {name.strip(): value.strip() for name, equals, value in parts if equals}
-
-
 def _add_model(sections: _Sections, config: Mapping[str, Any], results: Mapping[str, Any]) -> None:
-    arguments = _arguments(config)
+    arguments = parse_arguments(config.get("model_args"))
     sections.add("model", "name", lambda: config["model"])
     sections.add("model", "class", lambda: config["model_backend"])
     sections.add("model", "arguments", lambda: config["model_args"])
@@ -266,7 +259,7 @@ def _precision() -> str:
 
 def _add_frames(sections: _Sections, config: Mapping[str, Any]) -> None:
     """Frames as they were asked for; names are one for all adapters, so that runs of two models can be compared."""
-    arguments = _arguments(config)
+    arguments = parse_arguments(config.get("model_args"))
     model = session.model
     if _is_ours() and not tell(model, "shows_clips"):
         sections.add("frames", "frames", lambda: "none: this model looks at no clip")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from lmms_eval_tasks.utils.arguments import parse_arguments
 from lmms_eval_tasks.utils.problems import InputError, Problems
 from lmms_eval_tasks.utils.records import Record
 from lmms_eval_tasks.utils.run_card import CARD, Sections, read_run_card
@@ -160,7 +161,7 @@ def _read_log(name: str, lines: list[str], problems: Problems) -> tuple[tuple[Re
 
 
 def _model_name(config: Mapping[str, Any]) -> str:
-    arguments = dict(part.partition("=")[::2] for part in str(config.get("model_args") or "").split(","))
+    arguments = parse_arguments(config.get("model_args"))
     checkpoint = next((arguments[key] for key in ("pretrained", "model_version", "model") if arguments.get(key)), "")
     model = str(config.get("model", "unknown model"))
     return f"{model} {Path(checkpoint).name}".strip() if checkpoint else model

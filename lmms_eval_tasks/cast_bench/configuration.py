@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lmms_eval_tasks.cast_bench.prompt import PROMPT, find_prompt
+from lmms_eval_tasks.utils.arguments import parse_arguments
 from lmms_eval_tasks.utils.boxes import Convention, Frame
 from lmms_eval_tasks.utils.grounding import DEFAULTS, Settings
 from lmms_eval_tasks.utils.problems import InputError, Problems
@@ -84,11 +85,11 @@ def read_configuration(kwargs: Mapping[str, Any] | None, environment: Mapping[st
 
 
 def _split(text: str, problems: Problems) -> dict[str, Any]:
-    convention, *rest = text.split(",")
-    found: dict[str, Any] = {"boxes": convention.strip()}
-    for part in rest:
-        name, _, value = part.strip().partition("=")
+    given = parse_arguments(f"boxes={text}")
+    found: dict[str, Any] = {"boxes": given.pop("boxes")}
+    for name, value in given.items():
         if name not in ("min_pixels", "max_pixels") or not value.isdecimal():
+            part = f"{name}={value}"
             problems.add(BOXES, f"Expected min_pixels or max_pixels as a number, but got {part!r}.", EXAMPLE)
         else:
             found[name] = int(value)
