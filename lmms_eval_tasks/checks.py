@@ -18,18 +18,6 @@ from lmms_eval_tasks.utils.progress import Progress, no_progress
 if TYPE_CHECKING:
     import pyarrow
 
-PACKAGES = (
-    "lmms-eval-tasks",
-    "lmms-eval",
-    "torch",
-    "torchvision",
-    "transformers",
-    "accelerate",
-    "datasets",
-    "decord",
-    "av",
-)
-
 
 @dataclass(frozen=True)
 class ClipCount:
@@ -118,17 +106,6 @@ def count_clips(
     lost = Counter(source for clip, source in source_of.items() if clip in absent)
     bad = Counter(source for clip, source in source_of.items() if clip in unreadable)
     return [ClipCount(source, total[source], lost[source], bad[source]) for source in sorted(total)]
-
-
-def installed_versions() -> dict[str, str | None]:
-    """Versions of this package, its host and what reads video; None where a package is not installed."""
-    versions: dict[str, str | None] = {}
-    for package in PACKAGES:
-        try:
-            versions[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            versions[package] = None
-    return versions
 
 
 def is_plugged_in() -> bool:

@@ -81,15 +81,15 @@ def _check_split(console: Console, benchmark: str, split: str, decode: bool, tol
 
 def _check_installation(console: Console) -> list[str]:
     """Print versions; what of the installation would stop a run."""
-    from lmms_eval_tasks.checks import installed_versions, is_plugged_in
+    from lmms_eval_tasks.checks import is_plugged_in
+    from lmms_eval_tasks.surroundings import PACKAGES, installed_version
 
     table = text_table("Installed", "package", "version")
-    versions = installed_versions()
-    for package, version in versions.items():
-        table.add_row(package, version or "not installed")
+    for package in PACKAGES:
+        table.add_row(package, installed_version(package) or "not installed")
     console.print(table)
     stops = []
-    if versions["lmms-eval"] is None:
+    if installed_version("lmms-eval") is None:
         stops.append("lmms-eval is not installed.")
     if not is_plugged_in():
         stops.append(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ from lmms_eval_tasks.models.base import Request, RequestModel
 from lmms_eval_tasks.models.video_diffusion.families import adapter_class
 from lmms_eval_tasks.models.video_diffusion.settings import Settings, check_geometry, read_batch, read_settings
 from lmms_eval_tasks.models.video_diffusion.store import AnswerStore
+from lmms_eval_tasks.surroundings import installed_version
 from lmms_eval_tasks.utils.home import home
 from lmms_eval_tasks.utils.problems import InputError
 
@@ -208,10 +208,4 @@ def read_pair(request: Request) -> Pair:
 
 def package_versions() -> dict[str, str]:
     """Versions that an answer names."""
-    found = {"lmms_eval_tasks": __version__}
-    for package in PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = "none"
-    return found
+    return {"lmms_eval_tasks": __version__, **{name: installed_version(name) or "none" for name in PACKAGES}}
