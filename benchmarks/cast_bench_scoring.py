@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from lmms_eval_tasks.cast_bench.metrics import Question, aggregate, score_questions
-from lmms_eval_tasks.utils.evidence import read_truth
+from lmms_eval_tasks.utils.evidence.reader import read_truth
 
 PUBLIC_SIZE = 2_066
 MODELS = ("sonnet-4.6", "qwen3vl-8b")

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 from loguru import logger
 
-from lmms_eval_tasks.hosting import check_grading, open_split, session, stop_if_any
-from lmms_eval_tasks.utils.files import write_file
-from lmms_eval_tasks.utils.problems import InputError
-from lmms_eval_tasks.utils.runs import RESULTS, card_path
-from lmms_eval_tasks.weights import read_weights
+from lmms_eval_tasks.host.hosting import check_grading, open_split, session, stop_if_any
+from lmms_eval_tasks.host.weights import read_weights
+from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.runs.run import RESULTS, card_path
 
 if TYPE_CHECKING:
     from lmms_eval.models.registry_v2 import ModelManifest
@@ -181,7 +181,7 @@ def write_card(tracker: Any, results: Mapping[str, Any]) -> Path | None:
         AttributeError: where the tracker is another than expected.
         OSError: where the results are not where they should be, or the card cannot be written.
     """
-    from lmms_eval_tasks.run_facts import gather
+    from lmms_eval_tasks.host.run_card import gather
 
     if not tracker.output_path:
         return None

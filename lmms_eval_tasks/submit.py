@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lmms_eval_tasks.utils.card import Card, read_card
-from lmms_eval_tasks.utils.files import write_file
-from lmms_eval_tasks.utils.home import benchmark_dir, read_manifest, read_table
-from lmms_eval_tasks.utils.problems import GroupedIssues, InputError
-from lmms_eval_tasks.utils.records import Record
-from lmms_eval_tasks.utils.runs import Run, read_logged, read_run
-from lmms_eval_tasks.utils.submission_form import Built, Checked, Form, Table, read_form
-from lmms_eval_tasks.utils.submission_rows import INCOMPLETE
-from lmms_eval_tasks.utils.wording import describe
+from lmms_eval_tasks.utils.benchmark.card import Card, read_card
+from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
+from lmms_eval_tasks.utils.core.wording import describe
+from lmms_eval_tasks.utils.data.home import benchmark_dir, read_manifest, read_table
+from lmms_eval_tasks.utils.runs.run import Run, read_logged, read_run
+from lmms_eval_tasks.utils.scoring.records import Record
+from lmms_eval_tasks.utils.submission.form import Built, Checked, Form, Table, read_form
+from lmms_eval_tasks.utils.submission.rows import INCOMPLETE
 
 SAMPLE = "--allow-sample writes the file nevertheless; no leaderboard should be sent it."
 

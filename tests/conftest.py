@@ -47,5 +47,5 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def nothing_of_a_run_is_left() -> Iterator[None]:
     """Which file a process tests next is a matter of chance, and it may score without starting a run of its own."""
     yield
-    if hosting := sys.modules.get("lmms_eval_tasks.hosting"):
+    if hosting := sys.modules.get("lmms_eval_tasks.host.hosting"):
         hosting.session.start(clips_needed=True)

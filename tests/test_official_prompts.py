@@ -17,11 +17,11 @@ from lmms_eval_tasks.cast_bench import hooks as cast_bench_hooks
 from lmms_eval_tasks.cast_bench.prompt import normal_form
 from lmms_eval_tasks.causalvqa import hooks as causalvqa_hooks
 from lmms_eval_tasks.cli import app
-from lmms_eval_tasks.hosting import open_split, session
-from lmms_eval_tasks.utils.card import read_card
-from lmms_eval_tasks.utils.official_prompts import official_prompt, sha256
-from lmms_eval_tasks.utils.problems import InputError
-from lmms_eval_tasks.utils.prompts import CHOICE, Prompt, literal, prompt_ids
+from lmms_eval_tasks.host.hosting import open_split, session
+from lmms_eval_tasks.utils.benchmark.card import read_card
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.prompting.official_prompts import official_prompt, sha256
+from lmms_eval_tasks.utils.prompting.prompts import CHOICE, Prompt, literal, prompt_ids
 from lmms_eval_tasks.yocausal.labelling import Causality, OfficialCausality, labelling_prompt
 
 CLOSING = "Say one letter, {A} to {E}.\n"

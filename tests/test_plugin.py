@@ -104,7 +104,7 @@ def test_every_function_and_metric_of_a_task_resolves(name: str, manager: Any) -
 def test_card_versions_are_the_tasks_versions(manager: Any) -> None:
     from lmms_eval.utils import load_yaml_config
 
-    from lmms_eval_tasks.utils.card import benchmarks, read_card
+    from lmms_eval_tasks.utils.benchmark.card import benchmarks, read_card
 
     for benchmark in benchmarks():
         for task, version in read_card(benchmark).versions.items():
@@ -156,8 +156,8 @@ def test_the_model_that_the_host_makes_is_known_to_scoring_until_the_next_run(
     from lmms_eval.models import get_model
     from lmms_eval.tasks import TaskManager
 
-    from lmms_eval_tasks.hosting import session
-    from lmms_eval_tasks.weights import Weights
+    from lmms_eval_tasks.host.hosting import session
+    from lmms_eval_tasks.host.weights import Weights
 
     constant = get_model("constant_answer")
     # The host throws weights away before it scores, so they are asked when the model is made.
@@ -194,7 +194,7 @@ def test_ranks_on_cpus_leave_their_process_group_before_the_process_ends() -> No
 
 
 def test_our_package_needs_no_host_to_be_imported() -> None:
-    modules = "lmms_eval_tasks.cli, lmms_eval_tasks.report, lmms_eval_tasks.sample.build, lmms_eval_tasks.utils.choice"
+    modules = "lmms_eval_tasks.cli, lmms_eval_tasks.report.tables, lmms_eval_tasks.sample.build, lmms_eval_tasks.utils.scoring.choice"
     code = f"import sys, {modules}; sys.exit('lmms_eval' in sys.modules or 'torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 

@@ -16,18 +16,18 @@ from releases import write_clip
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cast_bench.configuration import default_configuration
-from lmms_eval_tasks.cast_bench.exhibit import Exhibit, Lane, Match, read_exhibit
+from lmms_eval_tasks.cast_bench.draw import SPURIOUS_SHOWN, write_picture
 from lmms_eval_tasks.cast_bench.hooks import read_question
+from lmms_eval_tasks.cast_bench.item import Exhibit, Lane, Match, read_exhibit
 from lmms_eval_tasks.cast_bench.metrics import score_question
-from lmms_eval_tasks.cast_bench.picture import SPURIOUS_SHOWN, write_picture
 from lmms_eval_tasks.cast_bench.prepare import prepare
 from lmms_eval_tasks.cli import app
-from lmms_eval_tasks.utils.boxes import Convention
-from lmms_eval_tasks.utils.clips import frame_at
-from lmms_eval_tasks.utils.home import load_table
-from lmms_eval_tasks.utils.problems import InputError
-from lmms_eval_tasks.utils.runs import read_run
-from lmms_eval_tasks.utils.timestamps import LAST_SECOND
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.data.clips import frame_at
+from lmms_eval_tasks.utils.data.home import load_table
+from lmms_eval_tasks.utils.evidence.boxes import Convention
+from lmms_eval_tasks.utils.evidence.timestamps import LAST_SECOND
+from lmms_eval_tasks.utils.runs.run import read_run
 
 ITEM = "sav_000001_1"
 

@@ -11,8 +11,8 @@ from logged_runs import strong, weak, write_run
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli import app
-from lmms_eval_tasks.utils.bootstrap import macro_interval
-from lmms_eval_tasks.utils.detectable import effect_above_chance
+from lmms_eval_tasks.utils.stats.bootstrap import macro_interval
+from lmms_eval_tasks.utils.stats.detectable import effect_above_chance
 
 PAGE = ROOT / "docs" / "statistics.md"
 EXAMPLE = Path(__file__).parent / "utils" / "human_example"

@@ -17,9 +17,9 @@ import version_gate
 from version_gate import DIGESTS, NUMBERS, PARTS, Kept, check, digest_all, major, read_kept, renew, source_of
 
 import lmms_eval_tasks
-from lmms_eval_tasks.utils.card import benchmarks, read_card
-from lmms_eval_tasks.utils.problems import InputError
-from lmms_eval_tasks.utils.task_files import task_configs
+from lmms_eval_tasks.utils.benchmark.card import benchmarks, read_card
+from lmms_eval_tasks.utils.benchmark.task_files import task_configs
+from lmms_eval_tasks.utils.core.problems import InputError
 
 REASON = "Only the spelling of a warning changed, which no score reads."
 

@@ -1,7 +1,7 @@
 """The facts of CaST-Bench."""
 
-from lmms_eval_tasks.utils.card import Card, Human, SplitFacts
-from lmms_eval_tasks.utils.evidence import EXTRACTOR
+from lmms_eval_tasks.utils.benchmark.card import Card, Human, SplitFacts
+from lmms_eval_tasks.utils.evidence.reader import EXTRACTOR
 
 CATEGORIES = (
     "causal_explanation",

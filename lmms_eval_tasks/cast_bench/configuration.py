@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from lmms_eval_tasks.cast_bench.prompt import PROMPT, find_prompt
-from lmms_eval_tasks.utils.arguments import parse_arguments
-from lmms_eval_tasks.utils.boxes import Convention, Frame
-from lmms_eval_tasks.utils.grounding import DEFAULTS, Settings
-from lmms_eval_tasks.utils.problems import InputError, Problems
-from lmms_eval_tasks.utils.prompts import Prompt, choose_prompt, read_prompt
-from lmms_eval_tasks.utils.shown_frames import PixelLimits, shown_frame
+from lmms_eval_tasks.utils.core.arguments import parse_arguments
+from lmms_eval_tasks.utils.core.problems import InputError, Problems
+from lmms_eval_tasks.utils.evidence.boxes import Convention, Frame
+from lmms_eval_tasks.utils.evidence.grounding import DEFAULTS, Settings
+from lmms_eval_tasks.utils.evidence.shown_frames import PixelLimits, shown_frame
+from lmms_eval_tasks.utils.prompting.prompts import Prompt, choose_prompt, read_prompt
 
 BOXES = "LMMS_EVAL_TASKS_BOXES"
 EXAMPLE = f"{BOXES}=xyxy_resized,min_pixels=3136,max_pixels=602112"

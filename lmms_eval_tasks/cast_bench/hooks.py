@@ -12,6 +12,7 @@ from typing import Any
 
 from loguru import logger
 
+from lmms_eval_tasks.cast_bench.box_conventions import ASSUMED_FRAME, Case, ConventionDiagnosis, diagnose_convention
 from lmms_eval_tasks.cast_bench.card import CARD, CATEGORIES
 from lmms_eval_tasks.cast_bench.configuration import BOXES, Configuration, default_configuration, read_configuration
 from lmms_eval_tasks.cast_bench.metrics import (
@@ -22,16 +23,15 @@ from lmms_eval_tasks.cast_bench.metrics import (
     score_questions,
 )
 from lmms_eval_tasks.cast_bench.submission import METRICS_FILE, PREDICTIONS, make_item, make_rows, metrics_text
-from lmms_eval_tasks.hosting import session, submissions_dir, tell_submission
-from lmms_eval_tasks.utils.box_conventions import ASSUMED_FRAME, Case, ConventionDiagnosis, diagnose_convention
-from lmms_eval_tasks.utils.choice import NO_CLIP
-from lmms_eval_tasks.utils.evidence import read_official, read_truth
-from lmms_eval_tasks.utils.files import write_file
-from lmms_eval_tasks.utils.home import load_table, media_path
-from lmms_eval_tasks.utils.problems import InputError
-from lmms_eval_tasks.utils.records import NOT_ASKED, Outcome, Record
-from lmms_eval_tasks.utils.shown_frames import qwen_limits
-from lmms_eval_tasks.utils.submissions import write_rows
+from lmms_eval_tasks.host.hosting import session, submissions_dir, tell_submission
+from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.data.home import load_table, media_path
+from lmms_eval_tasks.utils.evidence.reader import read_official, read_truth
+from lmms_eval_tasks.utils.evidence.shown_frames import qwen_limits
+from lmms_eval_tasks.utils.scoring.choice import NO_CLIP
+from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, Outcome, Record
+from lmms_eval_tasks.utils.submission.files import write_rows
 
 
 def doc_to_visual(doc: Mapping[str, Any]) -> list[str]:

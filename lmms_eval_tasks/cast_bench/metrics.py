@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from lmms_eval_tasks.utils.boxes import Convention, Frame
-from lmms_eval_tasks.utils.evidence import LETTERS, Diagnosis, Instance, Prediction, mean_box_area, read_both
-from lmms_eval_tasks.utils.grounding import DEFAULTS, Grounding, Settings, build_timelines, ground
-from lmms_eval_tasks.utils.records import Outcome, Record
+from lmms_eval_tasks.utils.evidence.boxes import Convention, Frame
+from lmms_eval_tasks.utils.evidence.grounding import DEFAULTS, Grounding, Settings, build_timelines, ground
+from lmms_eval_tasks.utils.evidence.reader import LETTERS, Diagnosis, Instance, Prediction, mean_box_area, read_both
+from lmms_eval_tasks.utils.scoring.records import Outcome, Record
 
 SMALL_BOX_AREA = 10_000
 """A question is about small things where its true boxes have a smaller mean area, in square pixels.

@@ -15,9 +15,9 @@ from typing import Annotated, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from lmms_eval_tasks.utils.judge import Case, Verdict
-from lmms_eval_tasks.utils.prompts import read_prompt
-from lmms_eval_tasks.utils.records import Outcome, Record
+from lmms_eval_tasks.utils.judge.client import Case, Verdict
+from lmms_eval_tasks.utils.prompting.prompts import read_prompt
+from lmms_eval_tasks.utils.scoring.records import Outcome, Record
 
 PROMPT_ID = "cast_bench_judge"
 

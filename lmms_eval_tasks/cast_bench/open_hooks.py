@@ -11,13 +11,13 @@ from typing import Any
 
 from lmms_eval_tasks.cast_bench.card import CATEGORIES
 from lmms_eval_tasks.cast_bench.open_ended import Evidence, OpenEndedScores, OpenQuestion, grade, question_scores
-from lmms_eval_tasks.hosting import asked_prompt, session
-from lmms_eval_tasks.judges import shared_judge
-from lmms_eval_tasks.utils.choice import NO_CLIP
-from lmms_eval_tasks.utils.groups import rate
-from lmms_eval_tasks.utils.prompts import read_prompt
-from lmms_eval_tasks.utils.records import NOT_ASKED, Outcome, Record
-from lmms_eval_tasks.utils.timestamps import official_seconds
+from lmms_eval_tasks.host.hosting import asked_prompt, session
+from lmms_eval_tasks.host.judge import shared_judge
+from lmms_eval_tasks.utils.evidence.timestamps import official_seconds
+from lmms_eval_tasks.utils.prompting.prompts import read_prompt
+from lmms_eval_tasks.utils.scoring.choice import NO_CLIP
+from lmms_eval_tasks.utils.scoring.groups import rate
+from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, Outcome, Record
 
 TASK = "cast_bench_open"
 PROMPT = "cast_bench_open"

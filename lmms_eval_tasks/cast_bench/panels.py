@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from lmms_eval_tasks.cast_bench.exhibit import lanes_of, predicted_lanes
+from lmms_eval_tasks.cast_bench.item import lanes_of, predicted_lanes
 from lmms_eval_tasks.cast_bench.metrics import aggregate
 from lmms_eval_tasks.cast_bench.prepare import SPLIT
 from lmms_eval_tasks.cast_bench.scores import is_open, measures
-from lmms_eval_tasks.utils.evidence import read_truth
-from lmms_eval_tasks.utils.figures import Bar, Point, scatter_plot, share_plot
-from lmms_eval_tasks.utils.panels import Panel, Shown, answer_panels, outcome_panel
-from lmms_eval_tasks.utils.records import Record
-from lmms_eval_tasks.utils.views import AnswerView, Clip, ItemView, Row
+from lmms_eval_tasks.utils.evidence.reader import read_truth
+from lmms_eval_tasks.utils.reporting.figures import Bar, Point, scatter_plot, share_plot
+from lmms_eval_tasks.utils.reporting.panels import Panel, Shown, answer_panels, outcome_panel
+from lmms_eval_tasks.utils.reporting.views import AnswerView, Clip, ItemView, Row
+from lmms_eval_tasks.utils.scoring.records import Record
 
 GROUNDED = ("right, supported", "right, not supported", "wrong, supported", "wrong, not supported", "not graded")
 

@@ -9,12 +9,12 @@ from typing import Any
 
 from lmms_eval_tasks.cast_bench.card import CARD
 from lmms_eval_tasks.cast_bench.released import FILE, read_items
-from lmms_eval_tasks.utils.building import Origin, building
-from lmms_eval_tasks.utils.clips import frame_sizes
-from lmms_eval_tasks.utils.manifest import SplitManifest
-from lmms_eval_tasks.utils.problems import InputError
-from lmms_eval_tasks.utils.progress import Progress, no_progress
-from lmms_eval_tasks.utils.release import SAMPLE_MARK, LinkedClip, download_dataset
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.progress import Progress, no_progress
+from lmms_eval_tasks.utils.data.building import Origin, building
+from lmms_eval_tasks.utils.data.clips import frame_sizes
+from lmms_eval_tasks.utils.data.manifest import SplitManifest
+from lmms_eval_tasks.utils.data.release import SAMPLE_MARK, LinkedClip, download_dataset
 
 SPLIT = "test"
 CLIP_FOLDERS = ("", "videos")

@@ -13,9 +13,9 @@ from typing import Any
 
 from lmms_eval_tasks.cast_bench.card import CATEGORIES, OTHER
 from lmms_eval_tasks.cast_bench.released_evidence import read_evidence
-from lmms_eval_tasks.utils.problems import Problems, Warnings
-from lmms_eval_tasks.utils.release import is_safe
-from lmms_eval_tasks.utils.wording import quote, summarize_names
+from lmms_eval_tasks.utils.core.problems import Problems, Warnings
+from lmms_eval_tasks.utils.core.wording import quote, summarize_names
+from lmms_eval_tasks.utils.data.release import is_safe
 
 FILE = "castbench_hf.jsonl"
 FEWEST_OPTIONS = 2

@@ -6,11 +6,11 @@ import json
 from collections.abc import Hashable, Mapping
 from typing import Any
 
-from lmms_eval_tasks.utils.boxes import official_box
-from lmms_eval_tasks.utils.evidence import read_truth
-from lmms_eval_tasks.utils.problems import Problems, Warnings
-from lmms_eval_tasks.utils.timestamps import LAST_SECOND, is_clock, official_seconds, read_seconds
-from lmms_eval_tasks.utils.wording import quote
+from lmms_eval_tasks.utils.core.problems import Problems, Warnings
+from lmms_eval_tasks.utils.core.wording import quote
+from lmms_eval_tasks.utils.evidence.boxes import official_box
+from lmms_eval_tasks.utils.evidence.reader import read_truth
+from lmms_eval_tasks.utils.evidence.timestamps import LAST_SECOND, is_clock, official_seconds, read_seconds
 
 NO_EVIDENCE = "Questions without evidence, whose right answers can only be spurious"
 ODD_TIMES = "Evidence times that are not mm:ss, read as the official code does"

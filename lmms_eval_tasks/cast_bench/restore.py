@@ -12,9 +12,9 @@ from lmms_eval_tasks.cast_bench.card import CARD
 from lmms_eval_tasks.cast_bench.configuration import BOXES, Configuration, read_configuration
 from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS, OpenEndedScores, judge_case
 from lmms_eval_tasks.cast_bench.open_hooks import TASK, read_open_question
-from lmms_eval_tasks.hosting import session
-from lmms_eval_tasks.utils.boxes import Convention, Frame
-from lmms_eval_tasks.utils.judge import Case, Verdict
+from lmms_eval_tasks.host.hosting import session
+from lmms_eval_tasks.utils.evidence.boxes import Convention, Frame
+from lmms_eval_tasks.utils.judge.client import Case, Verdict
 
 NOT_JUDGED = "not judged in the run whose responses these are"
 

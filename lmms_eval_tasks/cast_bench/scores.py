@@ -7,8 +7,7 @@ from functools import partial
 
 from lmms_eval_tasks.cast_bench import metrics, open_ended
 from lmms_eval_tasks.cast_bench.card import CARD
-from lmms_eval_tasks.utils.bootstrap import Contribution
-from lmms_eval_tasks.utils.columns import (
+from lmms_eval_tasks.utils.reporting.columns import (
     Column,
     Records,
     by_group,
@@ -17,9 +16,10 @@ from lmms_eval_tasks.utils.columns import (
     score_column,
     share_column,
 )
-from lmms_eval_tasks.utils.groups import macro_mean
-from lmms_eval_tasks.utils.records import Outcome, Record
-from lmms_eval_tasks.utils.standing import Measure, published_models
+from lmms_eval_tasks.utils.reporting.references import Measure, published_models
+from lmms_eval_tasks.utils.scoring.groups import macro_mean
+from lmms_eval_tasks.utils.scoring.records import Outcome, Record
+from lmms_eval_tasks.utils.stats.bootstrap import Contribution
 
 Scores = Callable[[Record], Mapping[str, float | None]]
 

@@ -18,17 +18,17 @@ from pydantic import ConfigDict, Field
 
 from lmms_eval_tasks.cast_bench.card import CARD
 from lmms_eval_tasks.cast_bench.metrics import official_overall
-from lmms_eval_tasks.utils.evidence import read_official
-from lmms_eval_tasks.utils.grounding import Settings
-from lmms_eval_tasks.utils.json_rows import Row, read_object, read_rows
-from lmms_eval_tasks.utils.problems import GroupedIssues
-from lmms_eval_tasks.utils.records import Record
-from lmms_eval_tasks.utils.responses import Asked
-from lmms_eval_tasks.utils.runs import Logged
-from lmms_eval_tasks.utils.submission_form import Built, Checked, Form, Table, TableRow
-from lmms_eval_tasks.utils.submission_rows import FORM_ALONE
-from lmms_eval_tasks.utils.submissions import as_lines
-from lmms_eval_tasks.utils.wording import describe
+from lmms_eval_tasks.utils.core.json_rows import Row, read_object, read_rows
+from lmms_eval_tasks.utils.core.problems import GroupedIssues
+from lmms_eval_tasks.utils.core.wording import describe
+from lmms_eval_tasks.utils.evidence.grounding import Settings
+from lmms_eval_tasks.utils.evidence.reader import read_official
+from lmms_eval_tasks.utils.runs.responses import Asked
+from lmms_eval_tasks.utils.runs.run import Logged
+from lmms_eval_tasks.utils.scoring.records import Record
+from lmms_eval_tasks.utils.submission.files import as_lines
+from lmms_eval_tasks.utils.submission.form import Built, Checked, Form, Table, TableRow
+from lmms_eval_tasks.utils.submission.rows import FORM_ALONE
 
 TASK = "cast_bench"
 SPLIT = "test"

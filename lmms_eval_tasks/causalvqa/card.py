@@ -1,7 +1,7 @@
 """The facts of CausalVQA."""
 
 from lmms_eval_tasks.utils.answers import EXTRACTOR
-from lmms_eval_tasks.utils.card import Card, Human, SplitFacts
+from lmms_eval_tasks.utils.benchmark.card import Card, Human, SplitFacts
 
 # Pairs per question type as (easy, medium, hard): paper, Tables 6 and 12.
 _TEST_PAIRS = {

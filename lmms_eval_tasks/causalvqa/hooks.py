@@ -8,10 +8,10 @@ from typing import Any
 from lmms_eval_tasks.causalvqa.official import official_choice
 from lmms_eval_tasks.causalvqa.prompt import find_prompt
 from lmms_eval_tasks.causalvqa.submission import make_rows
-from lmms_eval_tasks.hosting import asked_prompt, session, submissions_dir, tell_submission
-from lmms_eval_tasks.utils.choice import metric_items, render_question, score_choice
-from lmms_eval_tasks.utils.home import load_table, media_path
-from lmms_eval_tasks.utils.submissions import write_rows
+from lmms_eval_tasks.host.hosting import asked_prompt, session, submissions_dir, tell_submission
+from lmms_eval_tasks.utils.data.home import load_table, media_path
+from lmms_eval_tasks.utils.scoring.choice import metric_items, render_question, score_choice
+from lmms_eval_tasks.utils.submission.files import write_rows
 
 
 def doc_to_visual(doc: Mapping[str, Any]) -> list[str]:

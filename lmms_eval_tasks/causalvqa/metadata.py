@@ -10,9 +10,9 @@ from string import ascii_uppercase
 from typing import Any
 
 from lmms_eval_tasks.causalvqa.card import DIFFICULTIES, TYPES
-from lmms_eval_tasks.utils.problems import Problems, Warnings
-from lmms_eval_tasks.utils.release import is_safe
-from lmms_eval_tasks.utils.wording import quote
+from lmms_eval_tasks.utils.core.problems import Problems, Warnings
+from lmms_eval_tasks.utils.core.wording import quote
+from lmms_eval_tasks.utils.data.release import is_safe
 
 COLUMNS = ("qid", "type", "question", "choices1", "choices2", "difficulty", "renamed_video")
 ANSWERS = ("correct1", "correct2")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lmms_eval_tasks.causalvqa.scores import split
-from lmms_eval_tasks.utils.paired_views import answer_view, item_view, row_id
-from lmms_eval_tasks.utils.panels import Panel, Shown, answer_panels, consistency_panel, outcome_panel
+from lmms_eval_tasks.utils.reporting.paired_views import answer_view, item_view, row_id
+from lmms_eval_tasks.utils.reporting.panels import Panel, Shown, answer_panels, consistency_panel, outcome_panel
 
 __all__ = ["answer_view", "item_view", "panels", "row_id", "split"]
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from lmms_eval_tasks.causalvqa.card import CARD
 from lmms_eval_tasks.causalvqa.metadata import metadata_name, read_items
-from lmms_eval_tasks.utils.building import Origin, building
-from lmms_eval_tasks.utils.manifest import SplitManifest, file_sha256
-from lmms_eval_tasks.utils.problems import Problems, Warnings
-from lmms_eval_tasks.utils.progress import Progress, no_progress
-from lmms_eval_tasks.utils.release import SAMPLE_MARK, open_release
+from lmms_eval_tasks.utils.core.problems import Problems, Warnings
+from lmms_eval_tasks.utils.core.progress import Progress, no_progress
+from lmms_eval_tasks.utils.data.building import Origin, building
+from lmms_eval_tasks.utils.data.manifest import SplitManifest, file_sha256
+from lmms_eval_tasks.utils.data.release import SAMPLE_MARK, open_release
 
 # The archive's own folder, the folder itself, and where the official repository keeps it.
 ROOTS = ("", "CausalVQA", "data")

@@ -1,8 +1,8 @@
 """What a report shows of CausalVQA."""
 
 from lmms_eval_tasks.causalvqa.card import CARD
-from lmms_eval_tasks.utils.columns import PAIR_COLUMNS, Column
-from lmms_eval_tasks.utils.standing import Measure, pair_measures, published_models
+from lmms_eval_tasks.utils.reporting.columns import PAIR_COLUMNS, Column
+from lmms_eval_tasks.utils.reporting.references import Measure, pair_measures, published_models
 
 OTHER_QUESTIONS = "Published scores of people and models are of the test split; the debug split has other questions."
 

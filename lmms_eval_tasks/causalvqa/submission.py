@@ -13,19 +13,19 @@ from string import ascii_uppercase
 from typing import Any, Literal
 
 from lmms_eval_tasks.causalvqa.card import CARD, DIFFICULTIES, TYPES
-from lmms_eval_tasks.utils.json_rows import Row, read_rows
-from lmms_eval_tasks.utils.problems import GroupedIssues
-from lmms_eval_tasks.utils.runs import Logged
-from lmms_eval_tasks.utils.submission_form import Built, Checked, Form, Table, TableRow
-from lmms_eval_tasks.utils.submission_rows import (
+from lmms_eval_tasks.utils.core.json_rows import Row, read_rows
+from lmms_eval_tasks.utils.core.problems import GroupedIssues
+from lmms_eval_tasks.utils.core.wording import describe
+from lmms_eval_tasks.utils.runs.run import Logged
+from lmms_eval_tasks.utils.submission.files import as_lines
+from lmms_eval_tasks.utils.submission.form import Built, Checked, Form, Table, TableRow
+from lmms_eval_tasks.utils.submission.rows import (
     NOT_PREPARED,
     against,
     examine_choices,
     note_doubled,
     note_missing,
 )
-from lmms_eval_tasks.utils.submissions import as_lines
-from lmms_eval_tasks.utils.wording import describe
 
 OFFICIAL_DIFFICULTY = {"easy": "easy", "medium": "med", "hard": "hard"}
 TASKS = {"test": "causalvqa_paired", "debug": "causalvqa_debug_paired"}

@@ -27,7 +27,7 @@ class _Commands(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the chosen command."""
-        from lmms_eval_tasks.utils.problems import InputError
+        from lmms_eval_tasks.utils.core.problems import InputError
 
         try:
             return super().invoke(ctx)

@@ -8,7 +8,7 @@ import typer
 
 from lmms_eval_tasks.cli.console import make_console, show_progress, text_table
 from lmms_eval_tasks.cli.prepared import counts_table, print_card, print_split, print_warnings
-from lmms_eval_tasks.utils.wording import summarize_names
+from lmms_eval_tasks.utils.core.wording import summarize_names
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,9 +21,9 @@ def check(
     decode: Annotated[bool, typer.Option(help="Also decode the first frame of every clip.")] = False,
 ) -> None:
     """Show what is prepared and installed; exit with status 1 if something would stop a run."""
-    from lmms_eval_tasks.utils.card import benchmarks, read_card
-    from lmms_eval_tasks.utils.home import benchmark_dir, home, read_manifest, skip_missing
-    from lmms_eval_tasks.utils.problems import InputError
+    from lmms_eval_tasks.utils.benchmark.card import benchmarks, read_card
+    from lmms_eval_tasks.utils.core.problems import InputError
+    from lmms_eval_tasks.utils.data.home import benchmark_dir, home, read_manifest, skip_missing
 
     skip_missing()
     console = make_console()
@@ -51,8 +51,8 @@ def check(
 
 def _check_split(console: Console, benchmark: str, split: str, decode: bool, told: set[str]) -> list[str]:
     """Print one split, with the warnings of `prepare` that are not in `told`; what would stop a run on it."""
-    from lmms_eval_tasks.checks import check_split
-    from lmms_eval_tasks.utils.home import MISSING
+    from lmms_eval_tasks.check import check_split
+    from lmms_eval_tasks.utils.data.home import MISSING
 
     with show_progress() as progress:
         found = check_split(benchmark, split, decode, progress)
@@ -81,8 +81,8 @@ def _check_split(console: Console, benchmark: str, split: str, decode: bool, tol
 
 def _check_installation(console: Console) -> list[str]:
     """Print versions; what of the installation would stop a run."""
-    from lmms_eval_tasks.checks import is_plugged_in
-    from lmms_eval_tasks.surroundings import PACKAGES, installed_version
+    from lmms_eval_tasks.check import is_plugged_in
+    from lmms_eval_tasks.host.environment import PACKAGES, installed_version
 
     table = text_table("Installed", "package", "version")
     for package in PACKAGES:

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from lmms_eval_tasks.utils.card import Card
-    from lmms_eval_tasks.utils.comparison import Comparison, Part
-    from lmms_eval_tasks.utils.runs import Run
+    from lmms_eval_tasks.utils.benchmark.card import Card
+    from lmms_eval_tasks.utils.runs.run import Run
+    from lmms_eval_tasks.utils.stats.comparison import Comparison, Part
 
 Pair = tuple[int, int]
 
@@ -28,9 +28,9 @@ def compare(
     task: Annotated[str, typer.Option(help="Only this task or group.")] = "",
 ) -> None:
     """Show whether one run beats another on the groups of items that both answered."""
-    from lmms_eval_tasks.utils.comparison import compare_records, run_differences, run_parts
-    from lmms_eval_tasks.utils.problems import InputError
-    from lmms_eval_tasks.utils.runs import read_run
+    from lmms_eval_tasks.utils.core.problems import InputError
+    from lmms_eval_tasks.utils.runs.run import read_run
+    from lmms_eval_tasks.utils.stats.comparison import compare_records, run_differences, run_parts
 
     if len(runs) < 2:
         raise InputError(f"Expected two runs or more to compare, but got {len(runs)}.")
@@ -62,7 +62,7 @@ def compare(
 
 def _shared_names(runs: Sequence[Run], parts: Sequence[Mapping[str, Part]], task: str) -> list[str]:
     """Tasks and groups that at least two runs hold; a task of such a group only where it is asked for."""
-    from lmms_eval_tasks.utils.problems import InputError
+    from lmms_eval_tasks.utils.core.problems import InputError
 
     names = dict.fromkeys(name for part in parts for name in part)
     shared = [name for name in names if sum(name in part for part in parts) > 1]
@@ -77,7 +77,7 @@ def _shared_names(runs: Sequence[Run], parts: Sequence[Mapping[str, Part]], task
 
 def _card(name: str, tasks: Part) -> Card | None:
     """The card of the benchmark that a task or group belongs to."""
-    from lmms_eval_tasks.utils.card import benchmarks, read_card
+    from lmms_eval_tasks.utils.benchmark.card import benchmarks, read_card
 
     names = {name, *tasks}
     return next((card for card in map(read_card, benchmarks()) if names & set(card.versions)), None)
@@ -91,7 +91,7 @@ def _is_paired(card: Card | None) -> bool:
 def _show(
     console: Console, name: str, runs: Sequence[Run], compared: dict[Pair, Comparison], card: Card | None
 ) -> None:
-    from lmms_eval_tasks.utils.comparison import holm
+    from lmms_eval_tasks.utils.stats.comparison import holm
 
     sample = "; SAMPLE DATA, not the benchmark" if any(run.sample for run in runs) else ""
     console.print(f"\n{name}{sample}", markup=False, style="bold")
@@ -130,7 +130,7 @@ def _p(value: float) -> str:
 
 def _detectable(compared: dict[Pair, Comparison], card: Card | None) -> Table:
     """What could be told apart at this size: with these runs' pairing, without it, and from chance."""
-    from lmms_eval_tasks.utils.detectable import effect_above_chance, paired_effect, unpaired_effect
+    from lmms_eval_tasks.utils.stats.detectable import effect_above_chance, paired_effect, unpaired_effect
 
     chance = dict(card.chance) if card else {}
     columns = ["runs", "same items", "other items", "pairing"]

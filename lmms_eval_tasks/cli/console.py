@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from lmms_eval_tasks.utils.progress import Progress
+    from lmms_eval_tasks.utils.core.progress import Progress
 
 WIDEST = 100
 

@@ -14,7 +14,7 @@ import typer
 from lmms_eval_tasks.cli.console import make_console, text_table
 
 if TYPE_CHECKING:
-    from lmms_eval_tasks.utils.human_baseline import QuestionSummary
+    from lmms_eval_tasks.utils.stats.human_baseline import QuestionSummary
 
 ITEMS_HELP = (
     "The items: a prepared table (.parquet), CSV (item, version, answer, strata), or a prepared split as "
@@ -31,10 +31,16 @@ def humans(
     out: Annotated[Path | None, typer.Option(help="Where to write each question's summary, as CSV.")] = None,
 ) -> None:
     """Show a human baseline from annotators' responses: accuracy by stratum, and the questions' difficulty."""
-    from lmms_eval_tasks.utils.human_baseline import DIFFICULTIES, DROPPED, human_scores, question_strata, summarise
-    from lmms_eval_tasks.utils.human_responses import read_human_responses, read_items
-    from lmms_eval_tasks.utils.problems import InputError
-    from lmms_eval_tasks.utils.wording import summarize_names
+    from lmms_eval_tasks.utils.core.problems import InputError
+    from lmms_eval_tasks.utils.core.wording import summarize_names
+    from lmms_eval_tasks.utils.stats.human_baseline import (
+        DIFFICULTIES,
+        DROPPED,
+        human_scores,
+        question_strata,
+        summarise,
+    )
+    from lmms_eval_tasks.utils.stats.human_responses import read_human_responses, read_items
 
     asked = read_items(_items_path(items)) if items else None
     found = read_human_responses(responses, asked)
@@ -75,8 +81,8 @@ def humans(
 
 def _items_path(items: str) -> Path:
     """The file that `--items` names."""
-    from lmms_eval_tasks.utils.home import table_path
-    from lmms_eval_tasks.utils.problems import InputError
+    from lmms_eval_tasks.utils.core.problems import InputError
+    from lmms_eval_tasks.utils.data.home import table_path
 
     benchmark, colon, split = items.partition(":")
     path = table_path(benchmark, split) if colon and not Path(items).exists() else Path(items)
@@ -86,7 +92,7 @@ def _items_path(items: str) -> Path:
 
 
 def _write(out: Path, summaries: Sequence[QuestionSummary]) -> None:
-    from lmms_eval_tasks.utils.files import write_file
+    from lmms_eval_tasks.utils.core.files import write_file
 
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

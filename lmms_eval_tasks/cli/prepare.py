@@ -70,7 +70,7 @@ def prepare_yocausal(
     ] = None,
 ) -> None:
     """Prepare YoCausal, or any folder of videos in its form."""
-    from lmms_eval_tasks.utils.problems import InputError
+    from lmms_eval_tasks.utils.core.problems import InputError
     from lmms_eval_tasks.yocausal.prepare import prepare, prepare_videos
 
     if from_videos is None and (captions is not None or seconds is not None):

@@ -6,14 +6,14 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from lmms_eval_tasks.cli.console import make_console, text_table
-from lmms_eval_tasks.utils.wording import summarize_names
+from lmms_eval_tasks.utils.core.wording import summarize_names
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from lmms_eval_tasks.utils.card import Card
-    from lmms_eval_tasks.utils.manifest import SplitManifest
+    from lmms_eval_tasks.utils.benchmark.card import Card
+    from lmms_eval_tasks.utils.data.manifest import SplitManifest
 
 
 def print_card(console: Console, card: Card) -> None:
@@ -43,8 +43,8 @@ def print_card(console: Console, card: Card) -> None:
 
 def print_prepared(benchmark: str, splits: Mapping[str, SplitManifest]) -> None:
     """Show what `prepare` has just written, with its warnings."""
-    from lmms_eval_tasks.checks import prepared_clips
-    from lmms_eval_tasks.utils.home import MISSING, benchmark_dir
+    from lmms_eval_tasks.check import prepared_clips
+    from lmms_eval_tasks.utils.data.home import MISSING, benchmark_dir
 
     console = make_console()
     told: set[str] = set()
@@ -65,7 +65,7 @@ def print_prepared(benchmark: str, splits: Mapping[str, SplitManifest]) -> None:
 
 def print_split(console: Console, benchmark: str, split: str, facts: SplitManifest, clips: Any) -> None:
     """Show one split: how much it holds, from which release, and which clips are there."""
-    from lmms_eval_tasks.utils.card import read_card
+    from lmms_eval_tasks.utils.benchmark.card import read_card
 
     release = "SAMPLE DATA, simulated: its scores say nothing about a model" if facts.sample else facts.source
     if facts.revision:

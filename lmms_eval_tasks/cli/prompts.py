@@ -23,9 +23,9 @@ def import_prompt(
     ] = False,
 ) -> None:
     """Take the official prompt from a checkout into the data home, so that runs can choose it."""
-    from lmms_eval_tasks.utils.official_prompts import UNVERIFIED, official_prompt
-    from lmms_eval_tasks.utils.problems import InputError
-    from lmms_eval_tasks.utils.prompts import OFFICIAL
+    from lmms_eval_tasks.utils.core.problems import InputError
+    from lmms_eval_tasks.utils.prompting.official_prompts import UNVERIFIED, official_prompt
+    from lmms_eval_tasks.utils.prompting.prompts import OFFICIAL
 
     source = official_prompt(benchmark)
     if source is None:
@@ -47,7 +47,7 @@ def import_prompt(
 @prompts_app.command("list")
 def list_prompts() -> None:
     """Show each benchmark's prompts: which its tasks ask with by default, their digests, and which are official."""
-    from lmms_eval_tasks.utils.card import benchmarks
+    from lmms_eval_tasks.utils.benchmark.card import benchmarks
 
     console = make_console()
     for benchmark in benchmarks():
@@ -60,10 +60,10 @@ def list_prompts() -> None:
 
 def _rows(benchmark: str) -> list[tuple[str, str, str, str]]:
     """A row per prompt that a benchmark's tasks or its labelling can ask with."""
-    from lmms_eval_tasks.utils.official_prompts import imported, installed_official, official_prompt
-    from lmms_eval_tasks.utils.problems import InputError
-    from lmms_eval_tasks.utils.prompts import OFFICIAL, prompt_ids, read_prompt
-    from lmms_eval_tasks.utils.task_files import task_configs
+    from lmms_eval_tasks.utils.benchmark.task_files import task_configs
+    from lmms_eval_tasks.utils.core.problems import InputError
+    from lmms_eval_tasks.utils.prompting.official_prompts import imported, installed_official, official_prompt
+    from lmms_eval_tasks.utils.prompting.prompts import OFFICIAL, prompt_ids, read_prompt
 
     users: dict[str, list[str]] = {}
     for task, config in task_configs(benchmark).items():
@@ -95,6 +95,6 @@ def _rows(benchmark: str) -> list[tuple[str, str, str, str]]:
 
 
 def _names(tasks: Sequence[str]) -> str:
-    from lmms_eval_tasks.utils.wording import summarize_names
+    from lmms_eval_tasks.utils.core.wording import summarize_names
 
     return summarize_names(tasks, 2)

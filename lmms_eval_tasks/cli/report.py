@@ -9,7 +9,7 @@ import typer
 
 from lmms_eval_tasks.cli.cards import print_cards, print_differences
 from lmms_eval_tasks.cli.console import make_console
-from lmms_eval_tasks.page.clips import Clips
+from lmms_eval_tasks.report.clips import Clips
 
 
 def report(
@@ -27,8 +27,8 @@ def report(
     ] = Clips.auto,
 ) -> None:
     """Show what runs scored, with 95% intervals and how many are behind each score."""
-    from lmms_eval_tasks.report import score_tables, standing_tables, stratum_tables
-    from lmms_eval_tasks.utils.runs import read_run
+    from lmms_eval_tasks.report.tables import score_tables, standing_tables, stratum_tables
+    from lmms_eval_tasks.utils.runs.run import read_run
 
     console = make_console()
     found = [read_run(run) for run in runs]
@@ -45,7 +45,7 @@ def report(
     tasks = [name for run in found for name in run.groups.get(task, [task])] if task else None
     print_differences(console, found, tasks)
     if html:
-        from lmms_eval_tasks.page.build import write_page
+        from lmms_eval_tasks.report.page import write_page
 
         write_page(found, html, task, clips)
         console.print(f"Page: {html.absolute()}")

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from lmms_eval_tasks.cli.console import make_console, show_progress, text_table
-from lmms_eval_tasks.utils.wording import summarize_names
+from lmms_eval_tasks.utils.core.wording import summarize_names
 
 label_app = typer.Typer(no_args_is_help=True, help="Label a prepared benchmark by a judge.")
 
@@ -17,7 +17,7 @@ def rank(
     runs: Annotated[list[Path], typer.Argument(help="Output folders of runs of yocausal; of each its latest run.")],
 ) -> None:
     """Order runs of yocausal by RSI rank plus CCI rank, ties by RSI."""
-    from lmms_eval_tasks.utils.runs import read_run
+    from lmms_eval_tasks.utils.runs.run import read_run
     from lmms_eval_tasks.yocausal.ranking import rank_runs
 
     ranking = rank_runs([read_run(run) for run in runs])
@@ -56,9 +56,9 @@ def label_yocausal(
     ] = "yocausal_causality",
 ) -> None:
     """Label clips as causal or not, and say how the labels agree with those there are."""
-    from lmms_eval_tasks.judges import open_judge, read_settings
-    from lmms_eval_tasks.utils.home import load_table
-    from lmms_eval_tasks.utils.problems import InputError
+    from lmms_eval_tasks.host.judge import open_judge, read_settings
+    from lmms_eval_tasks.utils.core.problems import InputError
+    from lmms_eval_tasks.utils.data.home import load_table
     from lmms_eval_tasks.yocausal.labelling import agreement, label_clips, labelling_prompt, write_labels
     from lmms_eval_tasks.yocausal.table import SPLIT
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from accelerate.utils import gather_object
 
-from lmms_eval_tasks.hosting import stop_if_any
+from lmms_eval_tasks.host.hosting import stop_if_any
 from lmms_eval_tasks.models.base import Request, RequestModel
-from lmms_eval_tasks.utils.problems import InputError
-from lmms_eval_tasks.utils.responses import Asked, SavedResponses, read_responses
-from lmms_eval_tasks.utils.wording import summarize_names
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.wording import summarize_names
+from lmms_eval_tasks.utils.runs.responses import Asked, SavedResponses, read_responses
 
 
 class Replay(RequestModel):

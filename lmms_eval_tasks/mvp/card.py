@@ -1,7 +1,7 @@
 """The facts of MVP (Minimal Video Pairs)."""
 
 from lmms_eval_tasks.utils.answers import EXTRACTOR
-from lmms_eval_tasks.utils.card import Card, Human, SplitFacts
+from lmms_eval_tasks.utils.benchmark.card import Card, Human, SplitFacts
 
 SUBSETS = (
     "human_object_interactions",

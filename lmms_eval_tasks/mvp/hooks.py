@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lmms_eval_tasks.hosting import asked_prompt, session, submissions_dir, tell_submission
+from lmms_eval_tasks.host.hosting import asked_prompt, session, submissions_dir, tell_submission
 from lmms_eval_tasks.mvp.card import SUBSETS
 from lmms_eval_tasks.mvp.official import official_choice
 from lmms_eval_tasks.mvp.prompt import find_prompt
 from lmms_eval_tasks.mvp.submission import DATA_NAME, file_name, make_rows
-from lmms_eval_tasks.utils.choice import metric_items, render_question, score_choice
-from lmms_eval_tasks.utils.home import load_table, media_path
-from lmms_eval_tasks.utils.submissions import concatenate, write_rows
+from lmms_eval_tasks.utils.data.home import load_table, media_path
+from lmms_eval_tasks.utils.scoring.choice import metric_items, render_question, score_choice
+from lmms_eval_tasks.utils.submission.files import concatenate, write_rows
 
 
 @dataclass

@@ -11,12 +11,12 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from lmms_eval_tasks.mvp.card import CARD, SUBSETS
-from lmms_eval_tasks.utils.building import Origin, building
-from lmms_eval_tasks.utils.manifest import SplitManifest
-from lmms_eval_tasks.utils.problems import InputError, Problems, Warnings
-from lmms_eval_tasks.utils.progress import Progress, no_progress
-from lmms_eval_tasks.utils.release import SAMPLE_MARK, LinkedClip, download_dataset, first_line, is_safe
-from lmms_eval_tasks.utils.wording import quote, summarize_names
+from lmms_eval_tasks.utils.core.problems import InputError, Problems, Warnings
+from lmms_eval_tasks.utils.core.progress import Progress, no_progress
+from lmms_eval_tasks.utils.core.wording import quote, summarize_names
+from lmms_eval_tasks.utils.data.building import Origin, building
+from lmms_eval_tasks.utils.data.manifest import SplitManifest
+from lmms_eval_tasks.utils.data.release import SAMPLE_MARK, LinkedClip, download_dataset, first_line, is_safe
 
 ANNOTATIONS = ("*.md", "*.parquet", "*.json", "*.jsonl", "*.csv")
 """Files of the dataset on the hub that hold annotations or say where they are."""

@@ -1,9 +1,9 @@
 """What a report shows of MVP."""
 
 from lmms_eval_tasks.mvp.card import CARD, SUBSETS
-from lmms_eval_tasks.utils.card import Human
-from lmms_eval_tasks.utils.columns import PAIR_COLUMNS, Column
-from lmms_eval_tasks.utils.standing import Measure, pair_measures, published_models
+from lmms_eval_tasks.utils.benchmark.card import Human
+from lmms_eval_tasks.utils.reporting.columns import PAIR_COLUMNS, Column
+from lmms_eval_tasks.utils.reporting.references import Measure, pair_measures, published_models
 
 
 def columns(task: str) -> tuple[Column, ...]:

@@ -12,19 +12,19 @@ from pathlib import Path
 from typing import Literal
 
 from lmms_eval_tasks.mvp.card import CARD, SUBSETS
-from lmms_eval_tasks.utils.json_rows import Row, read_rows
-from lmms_eval_tasks.utils.problems import GroupedIssues
-from lmms_eval_tasks.utils.runs import Logged
-from lmms_eval_tasks.utils.submission_form import Built, Checked, Form, Table, TableRow
-from lmms_eval_tasks.utils.submission_rows import (
+from lmms_eval_tasks.utils.core.json_rows import Row, read_rows
+from lmms_eval_tasks.utils.core.problems import GroupedIssues
+from lmms_eval_tasks.utils.core.wording import describe
+from lmms_eval_tasks.utils.runs.run import Logged
+from lmms_eval_tasks.utils.submission.files import as_lines
+from lmms_eval_tasks.utils.submission.form import Built, Checked, Form, Table, TableRow
+from lmms_eval_tasks.utils.submission.rows import (
     FORM_ALONE,
     against,
     examine_choices,
     note_doubled,
     note_missing,
 )
-from lmms_eval_tasks.utils.submissions import as_lines
-from lmms_eval_tasks.utils.wording import describe
 
 DATA_NAME = {"mini": "mvp_mini", "full": "mvp"}
 SPLIT = {name: split for split, name in DATA_NAME.items()}

@@ -14,9 +14,9 @@ from lmms_eval_tasks.sample.mvp import FAMILIES, draw_subset, write_snapshot
 from lmms_eval_tasks.sample.render import render
 from lmms_eval_tasks.sample.scenes import Scene
 from lmms_eval_tasks.sample.video import write_clip
-from lmms_eval_tasks.utils.problems import InputError
-from lmms_eval_tasks.utils.progress import Progress, no_progress
-from lmms_eval_tasks.utils.release import SAMPLE_MARK
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.progress import Progress, no_progress
+from lmms_eval_tasks.utils.data.release import SAMPLE_MARK
 
 _README = """# Sample data, not a benchmark
 

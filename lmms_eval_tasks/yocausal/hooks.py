@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 from loguru import logger
 
-from lmms_eval_tasks.hosting import asked_prompt, session, submissions_dir
-from lmms_eval_tasks.hosting import process_docs as open_table
-from lmms_eval_tasks.utils.choice import NO_CLIP, render_question, score_choice
-from lmms_eval_tasks.utils.denoising import DenoisingResponse, read_denoising
-from lmms_eval_tasks.utils.files import write_file
-from lmms_eval_tasks.utils.groups import rate
-from lmms_eval_tasks.utils.home import load_table, media_path
-from lmms_eval_tasks.utils.records import NOT_ASKED, Outcome, Record
-from lmms_eval_tasks.utils.rsi import Winner, compare_losses
-from lmms_eval_tasks.utils.wording import summarize_names
+from lmms_eval_tasks.host.hosting import asked_prompt, session, submissions_dir
+from lmms_eval_tasks.host.hosting import process_docs as open_table
+from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.core.wording import summarize_names
+from lmms_eval_tasks.utils.data.home import load_table, media_path
+from lmms_eval_tasks.utils.denoising.response import DenoisingResponse, read_denoising
+from lmms_eval_tasks.utils.scoring.choice import NO_CLIP, render_question, score_choice
+from lmms_eval_tasks.utils.scoring.groups import rate
+from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, Outcome, Record
 from lmms_eval_tasks.yocausal import scores
 from lmms_eval_tasks.yocausal.card import FORWARD, REVERSED, SUBSETS, UNKNOWN
+from lmms_eval_tasks.yocausal.rsi import Winner, compare_losses
 from lmms_eval_tasks.yocausal.scores import human_item, item_of
 from lmms_eval_tasks.yocausal.submission import as_text, build_result, mixed_versions, submission_item
 from lmms_eval_tasks.yocausal.table import SPLIT

@@ -13,11 +13,11 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from lmms_eval_tasks.utils.files import write_file
-from lmms_eval_tasks.utils.home import clip_path
-from lmms_eval_tasks.utils.judge import Case, Judge, Verdict
-from lmms_eval_tasks.utils.progress import Progress, no_progress
-from lmms_eval_tasks.utils.prompts import Prompt, read_prompt
+from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.core.progress import Progress, no_progress
+from lmms_eval_tasks.utils.data.home import clip_path
+from lmms_eval_tasks.utils.judge.client import Case, Judge, Verdict
+from lmms_eval_tasks.utils.prompting.prompts import Prompt, read_prompt
 from lmms_eval_tasks.yocausal.prompt import PROMPT_ID, find_prompt
 
 FRAMES = 8

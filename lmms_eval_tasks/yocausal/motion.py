@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_eval_tasks.utils.progress import Progress, no_progress
+from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 
 WIDTH = 160
 RATE = 8.0

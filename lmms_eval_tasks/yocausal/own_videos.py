@@ -7,7 +7,7 @@ import io
 import json
 from pathlib import Path
 
-from lmms_eval_tasks.utils.problems import InputError, Problems
+from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.yocausal.reversal import SUFFIXES, DirectedClip, Video, open_video
 from lmms_eval_tasks.yocausal.table import SPLIT, PairRow
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lmms_eval_tasks.utils.figures import Bar, Point, around_zero, scatter_plot, share_plot
-from lmms_eval_tasks.utils.panels import Panel, Shown, answer_panels, consistency_panel, outcome_panel
-from lmms_eval_tasks.utils.records import Record
-from lmms_eval_tasks.utils.views import AnswerView, Clip, ItemView, Row
+from lmms_eval_tasks.utils.reporting.figures import Bar, Point, around_zero, scatter_plot, share_plot
+from lmms_eval_tasks.utils.reporting.panels import Panel, Shown, answer_panels, consistency_panel, outcome_panel
+from lmms_eval_tasks.utils.reporting.views import AnswerView, Clip, ItemView, Row
+from lmms_eval_tasks.utils.scoring.records import Record
 from lmms_eval_tasks.yocausal.card import FORWARD
 from lmms_eval_tasks.yocausal.scores import measures
 from lmms_eval_tasks.yocausal.table import SPLIT

@@ -6,11 +6,11 @@ import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from lmms_eval_tasks.utils.building import Origin, building
-from lmms_eval_tasks.utils.manifest import SplitManifest, file_sha256
-from lmms_eval_tasks.utils.problems import InputError, Problems, Warnings
-from lmms_eval_tasks.utils.progress import Progress, no_progress
-from lmms_eval_tasks.utils.release import SAMPLE_MARK, Clip, LinkedClip, download_dataset, open_release
+from lmms_eval_tasks.utils.core.problems import InputError, Problems, Warnings
+from lmms_eval_tasks.utils.core.progress import Progress, no_progress
+from lmms_eval_tasks.utils.data.building import Origin, building
+from lmms_eval_tasks.utils.data.manifest import SplitManifest, file_sha256
+from lmms_eval_tasks.utils.data.release import SAMPLE_MARK, Clip, LinkedClip, download_dataset, open_release
 from lmms_eval_tasks.yocausal.card import CARD, SUBSETS
 from lmms_eval_tasks.yocausal.own_videos import read_videos
 from lmms_eval_tasks.yocausal.released import metadata_name, read_pairs

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lmms_eval_tasks.utils.problems import InputError, Problems
-from lmms_eval_tasks.utils.rsi import Ranked, rank_models
-from lmms_eval_tasks.utils.runs import Run
+from lmms_eval_tasks.utils.core.problems import InputError, Problems
+from lmms_eval_tasks.utils.runs.run import Run
+from lmms_eval_tasks.yocausal.rsi import Ranked, rank_models
 from lmms_eval_tasks.yocausal.scores import item_of, scores
 
 TASK = "yocausal"

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from lmms_eval_tasks.utils.problems import Problems, Warnings
-from lmms_eval_tasks.utils.release import is_safe
+from lmms_eval_tasks.utils.core.problems import Problems, Warnings
+from lmms_eval_tasks.utils.data.release import is_safe
 from lmms_eval_tasks.yocausal.table import SPLIT, PairRow
 
 LABELS = ("vlm_causality", "human_discriminable")

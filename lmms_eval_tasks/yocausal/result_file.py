@@ -15,12 +15,18 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
-from lmms_eval_tasks.utils.json_rows import Row, read_object
-from lmms_eval_tasks.utils.problems import GroupedIssues
-from lmms_eval_tasks.utils.rsi import Winner, compare_losses, official_dataset, official_overall, official_per_dataset
-from lmms_eval_tasks.utils.submission_form import Checked, Table
-from lmms_eval_tasks.utils.wording import describe, printable
+from lmms_eval_tasks.utils.core.json_rows import Row, read_object
+from lmms_eval_tasks.utils.core.problems import GroupedIssues
+from lmms_eval_tasks.utils.core.wording import describe, printable
+from lmms_eval_tasks.utils.submission.form import Checked, Table
 from lmms_eval_tasks.yocausal.card import CARD
+from lmms_eval_tasks.yocausal.rsi import (
+    Winner,
+    compare_losses,
+    official_dataset,
+    official_overall,
+    official_per_dataset,
+)
 from lmms_eval_tasks.yocausal.table import SPLIT
 
 TOLERANCE = 1e-6

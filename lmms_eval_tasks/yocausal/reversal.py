@@ -13,8 +13,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from lmms_eval_tasks.utils.files import replacing
-from lmms_eval_tasks.utils.release import UnreadableClip, link_or_copy
+from lmms_eval_tasks.utils.core.files import replacing
+from lmms_eval_tasks.utils.data.release import UnreadableClip, link_or_copy
 
 SUFFIXES = frozenset({".mp4", ".mov", ".mkv", ".avi", ".webm", ".m4v"})
 FORMATS = frozenset({"yuv420p", "yuvj420p", "yuv422p", "yuv444p"})

@@ -10,10 +10,20 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from lmms_eval_tasks.utils.bootstrap import Contribution
-from lmms_eval_tasks.utils.columns import PAIR_COLUMNS, Column, Estimate, Records, by_group, estimate, estimate_text
-from lmms_eval_tasks.utils.records import Record
-from lmms_eval_tasks.utils.rsi import (
+from lmms_eval_tasks.utils.reporting.columns import (
+    PAIR_COLUMNS,
+    Column,
+    Estimate,
+    Records,
+    by_group,
+    estimate,
+    estimate_text,
+)
+from lmms_eval_tasks.utils.reporting.references import Measure, pair_measures, published_models
+from lmms_eval_tasks.utils.scoring.records import Record
+from lmms_eval_tasks.utils.stats.bootstrap import Contribution
+from lmms_eval_tasks.yocausal.card import CARD
+from lmms_eval_tasks.yocausal.rsi import (
     HUMAN_CCI,
     Counts,
     RsiScores,
@@ -22,9 +32,7 @@ from lmms_eval_tasks.utils.rsi import (
     count_verdicts,
     score_subsets,
 )
-from lmms_eval_tasks.utils.rsi_intervals import cci_interval, rsi_interval
-from lmms_eval_tasks.utils.standing import Measure, pair_measures, published_models
-from lmms_eval_tasks.yocausal.card import CARD
+from lmms_eval_tasks.yocausal.rsi_intervals import cci_interval, rsi_interval
 
 Items = Iterable[Mapping[str, Any]]
 CHANCE = 50.0

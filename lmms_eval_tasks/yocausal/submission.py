@@ -12,15 +12,15 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lmms_eval_tasks.utils.denoising import DenoisingResponse
-from lmms_eval_tasks.utils.denoising_protocol import combine_losses
-from lmms_eval_tasks.utils.problems import GroupedIssues
-from lmms_eval_tasks.utils.rsi import compare_losses, official_dataset, official_overall, official_per_dataset
-from lmms_eval_tasks.utils.runs import Logged
-from lmms_eval_tasks.utils.submission_form import Built, Form, Table, TableRow
-from lmms_eval_tasks.utils.submission_rows import INCOMPLETE
-from lmms_eval_tasks.utils.wording import describe
+from lmms_eval_tasks.utils.core.problems import GroupedIssues
+from lmms_eval_tasks.utils.core.wording import describe
+from lmms_eval_tasks.utils.denoising.protocol import combine_losses
+from lmms_eval_tasks.utils.denoising.response import DenoisingResponse
+from lmms_eval_tasks.utils.runs.run import Logged
+from lmms_eval_tasks.utils.submission.form import Built, Form, Table, TableRow
+from lmms_eval_tasks.utils.submission.rows import INCOMPLETE
 from lmms_eval_tasks.yocausal.result_file import NO_PARAMETERS, check
+from lmms_eval_tasks.yocausal.rsi import compare_losses, official_dataset, official_overall, official_per_dataset
 
 TASK = "yocausal"
 OFFICIAL_WINNER = {"forward": "forward", "backward": "backward"}

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from lmms_eval_tasks.utils.problems import InputError, Problems
-from lmms_eval_tasks.utils.progress import Progress, no_progress
-from lmms_eval_tasks.utils.wording import summarize_names
+from lmms_eval_tasks.utils.core.problems import InputError, Problems
+from lmms_eval_tasks.utils.core.progress import Progress, no_progress
+from lmms_eval_tasks.utils.core.wording import summarize_names
 from lmms_eval_tasks.yocausal.card import FORWARD, OPTIONS, QUESTION
 from lmms_eval_tasks.yocausal.motion import Motion, measure_all, most_symmetric
 

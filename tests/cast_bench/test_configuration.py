@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from lmms_eval_tasks.cast_bench.configuration import Configuration, default_configuration, read_configuration
-from lmms_eval_tasks.utils.boxes import Convention
-from lmms_eval_tasks.utils.grounding import Settings
-from lmms_eval_tasks.utils.problems import InputError
-from lmms_eval_tasks.utils.prompts import read_prompt
-from lmms_eval_tasks.utils.shown_frames import PixelLimits
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.evidence.boxes import Convention
+from lmms_eval_tasks.utils.evidence.grounding import Settings
+from lmms_eval_tasks.utils.evidence.shown_frames import PixelLimits
+from lmms_eval_tasks.utils.prompting.prompts import read_prompt
 
 
 def never() -> PixelLimits | None:

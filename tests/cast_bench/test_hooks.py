@@ -16,8 +16,8 @@ from loguru import logger
 from lmms_eval_tasks.cast_bench import hooks
 from lmms_eval_tasks.cast_bench.card import CATEGORIES
 from lmms_eval_tasks.cast_bench.prepare import prepare
-from lmms_eval_tasks.hosting import open_split, session
-from lmms_eval_tasks.utils.responses import Asked
+from lmms_eval_tasks.host.hosting import open_split, session
+from lmms_eval_tasks.utils.runs.responses import Asked
 
 TEMPLATE = Path(hooks.__file__).parent / "_evidence_template_yaml"
 POINTER = {"benchmark": "cast_bench", "split": "test"}

@@ -20,10 +20,10 @@ from lmms_eval_tasks.cast_bench.metrics import (
     score_question,
     score_questions,
 )
-from lmms_eval_tasks.utils.boxes import Convention
-from lmms_eval_tasks.utils.evidence import Instance, read_truth
-from lmms_eval_tasks.utils.grounding import DEFAULTS
-from lmms_eval_tasks.utils.records import Outcome, Record
+from lmms_eval_tasks.utils.evidence.boxes import Convention
+from lmms_eval_tasks.utils.evidence.grounding import DEFAULTS
+from lmms_eval_tasks.utils.evidence.reader import Instance, read_truth
+from lmms_eval_tasks.utils.scoring.records import Outcome, Record
 
 
 def truth(box: str = "[0, 0, 200, 200]") -> tuple[Instance, ...]:

@@ -20,11 +20,11 @@ from lmms_eval_tasks.cast_bench.open_ended import (
     judge_case,
     question_scores,
 )
-from lmms_eval_tasks.judges import JudgeSettings, open_judge
-from lmms_eval_tasks.utils.judge import Case, Judge, Limits, Sampling, ServerError
-from lmms_eval_tasks.utils.judge_cache import Reply, ReplyCache
-from lmms_eval_tasks.utils.prompts import read_prompt
-from lmms_eval_tasks.utils.records import Outcome, Record
+from lmms_eval_tasks.host.judge import JudgeSettings, open_judge
+from lmms_eval_tasks.utils.judge.cache import Reply, ReplyCache
+from lmms_eval_tasks.utils.judge.client import Case, Judge, Limits, Sampling, ServerError
+from lmms_eval_tasks.utils.prompting.prompts import read_prompt
+from lmms_eval_tasks.utils.scoring.records import Outcome, Record
 
 QUESTION = OpenQuestion(
     item_id="q1",

@@ -15,10 +15,10 @@ from lmms_eval_tasks.cast_bench import open_hooks
 from lmms_eval_tasks.cast_bench.card import CATEGORIES
 from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS, Evidence, OpenEndedScores, OpenQuestion, judge_case
 from lmms_eval_tasks.cast_bench.prepare import prepare
-from lmms_eval_tasks.hosting import open_split, process_docs, session
-from lmms_eval_tasks.utils.judge import Case, Verdict
-from lmms_eval_tasks.utils.prompts import read_prompt
-from lmms_eval_tasks.utils.records import NOT_ASKED
+from lmms_eval_tasks.host.hosting import open_split, process_docs, session
+from lmms_eval_tasks.utils.judge.client import Case, Verdict
+from lmms_eval_tasks.utils.prompting.prompts import read_prompt
+from lmms_eval_tasks.utils.scoring.records import NOT_ASKED
 
 FOLDER = Path(open_hooks.__file__).parent
 POINTER = json.loads((FOLDER / "pointers" / "open.json").read_text(encoding="utf-8"))

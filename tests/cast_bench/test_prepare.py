@@ -21,8 +21,8 @@ from lmms_eval_tasks.cast_bench.hooks import read_question
 from lmms_eval_tasks.cast_bench.metrics import score_question
 from lmms_eval_tasks.cast_bench.prepare import prepare
 from lmms_eval_tasks.cast_bench.released import question_types, read_items
-from lmms_eval_tasks.utils.home import clip_path, load_table, read_manifest
-from lmms_eval_tasks.utils.problems import InputError
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.data.home import clip_path, load_table, read_manifest
 
 pytestmark = pytest.mark.usefixtures("home")
 refusal = partial(refused, lambda source: prepare(str(source)))

@@ -11,10 +11,10 @@ from cast_bench import row
 from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS, OpenEndedScores, OpenQuestion, grade
 from lmms_eval_tasks.cast_bench.open_hooks import read_open_question
 from lmms_eval_tasks.cast_bench.restore import NOT_JUDGED, logged_configuration, logged_verdicts, restore
-from lmms_eval_tasks.hosting import session
-from lmms_eval_tasks.utils.boxes import Convention
-from lmms_eval_tasks.utils.judge import Case, Verdict
-from lmms_eval_tasks.utils.problems import InputError
+from lmms_eval_tasks.host.hosting import session
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.evidence.boxes import Convention
+from lmms_eval_tasks.utils.judge.client import Case, Verdict
 
 SIZES = ((640, 480), (320, 240), (640, 480))
 

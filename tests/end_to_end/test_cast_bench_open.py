@@ -14,9 +14,9 @@ from judge_server import MODEL, Action, Fail, Hold, JudgeServer, Say
 
 from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS
 from lmms_eval_tasks.cast_bench.prepare import prepare
-from lmms_eval_tasks.rescoring import Rescored, rescore
-from lmms_eval_tasks.utils.prompts import read_prompt
-from lmms_eval_tasks.utils.runs import read_run
+from lmms_eval_tasks.rescore import Rescored, rescore
+from lmms_eval_tasks.utils.prompting.prompts import read_prompt
+from lmms_eval_tasks.utils.runs.run import read_run
 
 pytestmark = pytest.mark.host
 

@@ -10,8 +10,8 @@ from releases import write_clip
 
 from lmms_eval_tasks.mvp.card import CARD, SUBSETS
 from lmms_eval_tasks.mvp.prepare import prepare, read_candidates, read_items
-from lmms_eval_tasks.utils.home import clip_path, load_table, read_manifest
-from lmms_eval_tasks.utils.problems import InputError, Problems, Warnings
+from lmms_eval_tasks.utils.core.problems import InputError, Problems, Warnings
+from lmms_eval_tasks.utils.data.home import clip_path, load_table, read_manifest
 
 HOI = SUBSETS[0]
 

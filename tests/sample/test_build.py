@@ -13,7 +13,7 @@ from lmms_eval_tasks.sample.build import Sizes, build_sample
 from lmms_eval_tasks.sample.causalvqa import TYPES
 from lmms_eval_tasks.sample.mvp import FAMILIES
 from lmms_eval_tasks.sample.vision import decode
-from lmms_eval_tasks.utils.problems import InputError
+from lmms_eval_tasks.utils.core.problems import InputError
 
 TINY = Sizes(debug_per_type=1, test_per_stratum=0, mini_pairs=1, full_pairs=2, cast_bench_clips=1, yocausal_pairs=1)
 SOURCES = {"pt", "ssv2", "language_table", "intphys", "inflevel", "grasp", "clevrer", "star", "vinoground"}

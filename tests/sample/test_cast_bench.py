@@ -33,7 +33,7 @@ from lmms_eval_tasks.sample.solve_chains import solve_with_evidence
 from lmms_eval_tasks.sample.solver import CANNOT_TELL
 from lmms_eval_tasks.sample.vision import decode
 from lmms_eval_tasks.sample.wording import read_objects
-from lmms_eval_tasks.utils.evidence import read_official, read_truth
+from lmms_eval_tasks.utils.evidence.reader import read_official, read_truth
 
 pytestmark = pytest.mark.slow
 

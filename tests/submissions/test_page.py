@@ -11,7 +11,7 @@ from hook_runs import FILES
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli import app
-from lmms_eval_tasks.utils.submission_form import read_form
+from lmms_eval_tasks.utils.submission.form import read_form
 
 
 def test_its_commands_run_from_top_to_bottom(

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from lmms_eval_tasks.causalvqa.prepare import prepare
 from lmms_eval_tasks.cli import app
-from lmms_eval_tasks.utils.records import NOT_ASKED
+from lmms_eval_tasks.utils.scoring.records import NOT_ASKED
 
 Line = dict[str, Any]
 

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import lmms_eval_tasks
-from lmms_eval_tasks.hosting import open_split, session
+from lmms_eval_tasks.host.hosting import open_split, session
 from lmms_eval_tasks.mvp.card import SUBSETS
 
 POINTERS = {

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from lmms_eval_tasks.utils.records import Outcome, Record
+from lmms_eval_tasks.utils.scoring.records import Outcome, Record
 
 TASK = "causalvqa_debug_paired"
 

@@ -13,11 +13,11 @@ import datasets
 
 from lmms_eval_tasks.cast_bench.prepare import prepare as prepare_cast_bench
 from lmms_eval_tasks.causalvqa.prepare import prepare as prepare_causalvqa
-from lmms_eval_tasks.hosting import open_split
+from lmms_eval_tasks.host.hosting import open_split
 from lmms_eval_tasks.mvp.card import SUBSETS
 from lmms_eval_tasks.mvp.prepare import prepare as prepare_mvp
 from lmms_eval_tasks.sample.build import Sizes, build_sample
-from lmms_eval_tasks.utils.denoising import DenoisingResponse, Directed
+from lmms_eval_tasks.utils.denoising.response import DenoisingResponse, Directed
 from lmms_eval_tasks.yocausal.prepare import prepare as prepare_yocausal
 
 Doc = Mapping[str, Any]

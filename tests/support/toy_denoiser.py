@@ -13,7 +13,7 @@ from lmms_eval_tasks.models.video_diffusion.families import Family
 from lmms_eval_tasks.models.video_diffusion.noising import Flow
 from lmms_eval_tasks.models.video_diffusion.placement import Placement
 from lmms_eval_tasks.models.video_diffusion.settings import Settings
-from lmms_eval_tasks.utils.denoising_protocol import PROTOCOLS
+from lmms_eval_tasks.utils.denoising.protocol import PROTOCOLS
 
 FRAMES = 12
 SIDE = 8

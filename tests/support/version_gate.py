@@ -20,12 +20,12 @@ import pyarrow as pa
 from scorer_source import PACKAGE, Source
 from version_examples import example_scores, rendered
 
-from lmms_eval_tasks.utils.building import make_table
-from lmms_eval_tasks.utils.card import benchmarks
-from lmms_eval_tasks.utils.problems import InputError, Problems
-from lmms_eval_tasks.utils.prompts import prompt_ids, read_prompt
-from lmms_eval_tasks.utils.task_files import task_configs
-from lmms_eval_tasks.utils.wording import summarize_names
+from lmms_eval_tasks.utils.benchmark.card import benchmarks
+from lmms_eval_tasks.utils.benchmark.task_files import task_configs
+from lmms_eval_tasks.utils.core.problems import InputError, Problems
+from lmms_eval_tasks.utils.core.wording import summarize_names
+from lmms_eval_tasks.utils.data.building import make_table
+from lmms_eval_tasks.utils.prompting.prompts import prompt_ids, read_prompt
 
 DIGESTS = Path(__file__).resolve().parents[1] / "version_digests.json"
 EXAMPLES = Path(__file__).resolve().parents[1] / "version_examples.json"

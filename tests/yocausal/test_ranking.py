@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from lmms_eval_tasks.utils.problems import InputError
-from lmms_eval_tasks.utils.records import Outcome, Record
-from lmms_eval_tasks.utils.runs import Run
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.runs.run import Run
+from lmms_eval_tasks.utils.scoring.records import Outcome, Record
 from lmms_eval_tasks.yocausal.ranking import rank_runs
 
 

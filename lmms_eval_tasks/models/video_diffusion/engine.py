@@ -20,15 +20,7 @@ from lmms_eval_tasks.models.video_diffusion.adapter import Adapter
 from lmms_eval_tasks.models.video_diffusion.frames import ClipFile, UnreadableClip, to_pixels
 from lmms_eval_tasks.models.video_diffusion.placement import Placement, free_memory, is_out_of_memory
 from lmms_eval_tasks.models.video_diffusion.settings import Settings
-from lmms_eval_tasks.utils.denoising import (
-    DenoisingResponse,
-    Directed,
-    FramesRecord,
-    ItemError,
-    WindowRecord,
-    settings_digest,
-)
-from lmms_eval_tasks.utils.denoising_protocol import (
+from lmms_eval_tasks.utils.denoising.protocol import (
     Plan,
     ShortClip,
     available_frames,
@@ -38,6 +30,14 @@ from lmms_eval_tasks.utils.denoising_protocol import (
     leading_positions,
     noise_seed,
     plan_windows,
+)
+from lmms_eval_tasks.utils.denoising.response import (
+    DenoisingResponse,
+    Directed,
+    FramesRecord,
+    ItemError,
+    WindowRecord,
+    settings_digest,
 )
 
 FIRST_BATCH = 20

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from lmms_eval_tasks.utils.problems import InputError
+from lmms_eval_tasks.utils.core.problems import InputError
 
 if TYPE_CHECKING:
     from lmms_eval_tasks.models.video_diffusion.adapter import Adapter

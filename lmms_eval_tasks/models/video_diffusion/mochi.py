@@ -6,7 +6,7 @@ import torch
 
 from lmms_eval_tasks.models.video_diffusion.adapter import Adapter, Text, expand, per_channel, posterior_mean
 from lmms_eval_tasks.models.video_diffusion.noising import Flow
-from lmms_eval_tasks.utils.denoising_protocol import TRAIN_STEPS
+from lmms_eval_tasks.utils.denoising.protocol import TRAIN_STEPS
 
 
 class Mochi(Adapter):

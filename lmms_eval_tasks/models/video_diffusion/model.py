@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmms_eval_tasks import __version__
-from lmms_eval_tasks.hosting import stop_if_any
+from lmms_eval_tasks.host.environment import installed_version
+from lmms_eval_tasks.host.hosting import stop_if_any
 from lmms_eval_tasks.models.base import Request, RequestModel
 from lmms_eval_tasks.models.video_diffusion.families import adapter_class
 from lmms_eval_tasks.models.video_diffusion.settings import Settings, check_geometry, read_batch, read_settings
 from lmms_eval_tasks.models.video_diffusion.store import AnswerStore
-from lmms_eval_tasks.surroundings import installed_version
-from lmms_eval_tasks.utils.home import home
-from lmms_eval_tasks.utils.problems import InputError
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.data.home import home
 
 if TYPE_CHECKING:
     from lmms_eval_tasks.models.video_diffusion.adapter import Adapter

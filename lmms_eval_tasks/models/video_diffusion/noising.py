@@ -11,7 +11,7 @@ from typing import Literal, Protocol
 
 import torch
 
-from lmms_eval_tasks.utils.denoising_protocol import TRAIN_STEPS, Process
+from lmms_eval_tasks.utils.denoising.protocol import TRAIN_STEPS, Process
 
 
 class Noising(Protocol):

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
+from lmms_eval_tasks.host.weights import weights_identity
 from lmms_eval_tasks.models.video_diffusion.families import Family, read_family
-from lmms_eval_tasks.utils.denoising_protocol import PROTOCOLS, Protocol, nearest_bucket
-from lmms_eval_tasks.utils.problems import InputError, Problems
-from lmms_eval_tasks.weights import weights_identity
+from lmms_eval_tasks.utils.core.problems import InputError, Problems
+from lmms_eval_tasks.utils.denoising.protocol import PROTOCOLS, Protocol, nearest_bucket
 
 ENGINE = 1
 """Moves when the same settings would give other losses, so that no cached answer of before is used."""

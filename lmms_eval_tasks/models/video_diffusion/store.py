@@ -7,9 +7,9 @@ import logging
 from collections.abc import Iterable
 from pathlib import Path
 
-from lmms_eval_tasks.utils.denoising import read_denoising
-from lmms_eval_tasks.utils.files import write_file
-from lmms_eval_tasks.utils.manifest import file_sha256
+from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.data.manifest import file_sha256
+from lmms_eval_tasks.utils.denoising.response import read_denoising
 
 logger = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from tiny_runs import tiny_engine
 from lmms_eval_tasks.models.video_diffusion import engine as engine_module
 from lmms_eval_tasks.models.video_diffusion.engine import Engine, Pair
 from lmms_eval_tasks.models.video_diffusion.frames import ClipFile
-from lmms_eval_tasks.utils.denoising import DenoisingResponse
+from lmms_eval_tasks.utils.denoising.response import DenoisingResponse
 
 Clips = dict[str, tuple[Path, Path]]
 CAPTION = "a ball falls"

@@ -23,8 +23,8 @@ from lmms_eval_tasks.models.video_diffusion.families import adapter_class, known
 from lmms_eval_tasks.models.video_diffusion.frames import ClipFile, to_pixels
 from lmms_eval_tasks.models.video_diffusion.settings import check_geometry
 from lmms_eval_tasks.models.video_diffusion.tiny import BUILDERS
-from lmms_eval_tasks.utils.denoising_protocol import centred_positions
-from lmms_eval_tasks.utils.problems import InputError
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.denoising.protocol import centred_positions
 
 FAMILIES = list(known_families())
 Clips = dict[str, tuple[Path, Path]]

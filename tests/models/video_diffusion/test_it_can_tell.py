@@ -6,8 +6,8 @@ from small_clips import falling_ball, write_pair
 from toy_denoiser import toy_engine, train
 
 from lmms_eval_tasks.models.video_diffusion.engine import Pair
-from lmms_eval_tasks.utils.rsi import Verdict, compare_losses, count_subsets, score_subsets
-from lmms_eval_tasks.utils.rsi_intervals import rsi_interval
+from lmms_eval_tasks.yocausal.rsi import Verdict, compare_losses, count_subsets, score_subsets
+from lmms_eval_tasks.yocausal.rsi_intervals import rsi_interval
 
 HELD_OUT = 40
 

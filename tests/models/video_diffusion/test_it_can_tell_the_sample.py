@@ -14,8 +14,8 @@ from lmms_eval_tasks.models.video_diffusion.engine import Pair
 from lmms_eval_tasks.models.video_diffusion.frames import cover
 from lmms_eval_tasks.sample.physics import FPS as FILMED
 from lmms_eval_tasks.sample.yocausal import CAUSAL, NOT_CAUSAL, Family, film_pair, shoot
-from lmms_eval_tasks.utils.rsi import Verdict, compare_losses, count_subsets, score_subsets
-from lmms_eval_tasks.utils.rsi_intervals import rsi_interval
+from lmms_eval_tasks.yocausal.rsi import Verdict, compare_losses, count_subsets, score_subsets
+from lmms_eval_tasks.yocausal.rsi_intervals import rsi_interval
 
 HELD_OUT = 80
 FILMS = 240

@@ -17,7 +17,7 @@ from lmms_eval_tasks.models.video_diffusion import VideoDiffusion
 from lmms_eval_tasks.models.video_diffusion.engine import Engine
 from lmms_eval_tasks.models.video_diffusion.tiny import BUILDERS
 from lmms_eval_tasks.plugin import register
-from lmms_eval_tasks.utils.denoising import read_denoising
+from lmms_eval_tasks.utils.denoising.response import read_denoising
 
 Clips = dict[str, tuple[Path, Path]]
 Make = Callable[..., VideoDiffusion]
