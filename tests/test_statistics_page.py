@@ -15,7 +15,7 @@ from lmms_eval_tasks.utils.stats.bootstrap import macro_interval
 from lmms_eval_tasks.utils.stats.detectable import effect_above_chance
 
 PAGE = ROOT / "docs" / "statistics.md"
-EXAMPLE = Path(__file__).parent / "utils" / "human_example"
+EXAMPLE = Path(__file__).parent / "utils" / "stats" / "human_example"
 
 
 def test_its_commands_run_from_top_to_bottom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

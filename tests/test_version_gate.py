@@ -262,7 +262,7 @@ def test_a_reader_of_letters_counts_for_those_tasks_that_read_letters(pristine: 
     assert set(entry["moved"]) == set(filter(reads_letters, kept["tasks"]))
     assert {tuple(parts) for parts in entry["moved"].values()} == {("source",)}
     # This one moves numbers, and says otherwise.
-    edit(root / "lmms_eval_tasks/utils/groups.py", swap("100.0 * self.items_right", "99.0 * self.items_right"))
+    edit(root / "lmms_eval_tasks/utils/scoring/groups.py", swap("100.0 * self.items_right", "99.0 * self.items_right"))
     refused = gate(root, "--equivalent", REASON)
     assert refused.returncode == 1 and refused.stderr.startswith("Expected no number to move, but the scores of the")
 
@@ -273,10 +273,10 @@ def test_what_moves_no_number_does_not_fail(pristine: Path, tmp_path: Path) -> N
     package = root / "lmms_eval_tasks"
     edit(package / "cli/report.py", swap("Scores in percent", "All scores in percent"))
     edit(package / "sample/build.py", lambda text: f"{text}\n\nMADE_UP = True\n")
-    edit(package / "utils/home.py", swap("are missing", "cannot be found"))
+    edit(package / "utils/data/home.py", swap("are missing", "cannot be found"))
     edit(package / "causalvqa/card.py", swap("evaluation only", "for evaluation only"))
     # The same definitions written otherwise: comments, docstring, blank lines, hints, order.
-    groups = package / "utils/groups.py"
+    groups = package / "utils/scoring/groups.py"
     edit(groups, swap("def total(counts: Iterable[int | None]", "# counts\n\n\ndef total(counts"))
     edit(groups, swap('"""Sum field by field."""', '"""Field by field."""'))
     edit(groups, swap("    return sum(values) / len(values) if", "\n    return (sum(values) / len(values)) if"))

@@ -18,6 +18,7 @@ from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.reporting.panels import OUTCOMES
 from lmms_eval_tasks.utils.runs.run import RESULTS, Run
 
+ASSETS = Path(__file__).parent / "assets"
 TEMPLATE = "page.html"
 STYLES = ("page.css", "browser.css")
 SCRIPTS = ("store.js", "clips.js", "detail.js", "browser.js")
@@ -57,7 +58,7 @@ def build_page(runs: Sequence[Run], only: str = "", clips: Clips = Clips.auto) -
     }
     embed = shelf.embeds(clips)
     script = "\n".join(_read(name) for name in SCRIPTS)
-    folder = Path(__file__).parent
+    folder = ASSETS
     environment = Environment(
         loader=FileSystemLoader(folder),
         autoescape=True,
@@ -97,4 +98,4 @@ def build_page(runs: Sequence[Run], only: str = "", clips: Clips = Clips.auto) -
 
 
 def _read(name: str) -> str:
-    return (Path(__file__).parent / name).read_text(encoding="utf-8").strip()
+    return (ASSETS / name).read_text(encoding="utf-8").strip()

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 import lmms_eval_tasks
-from lmms_eval_tasks import run_facts, surroundings
+from lmms_eval_tasks.host import environment as surroundings
+from lmms_eval_tasks.host import run_card as run_facts
 from lmms_eval_tasks.host.hosting import session
 from lmms_eval_tasks.host.weights import Weights, read_weights, weights_identity
 from lmms_eval_tasks.plugin import write_card

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS
 from lmms_eval_tasks.cli import app
-from lmms_eval_tasks.page import clips as page_clips
+from lmms_eval_tasks.report import clips as page_clips
 from lmms_eval_tasks.report.clips import Clips
 from lmms_eval_tasks.report.items import LONGEST_RESPONSE, as_json
 from lmms_eval_tasks.report.page import build_page
