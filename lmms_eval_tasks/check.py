@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from typing import TYPE_CHECKING
 
-from lmms_eval_tasks.utils.benchmark.card import read_card
+from lmms_eval_tasks.utils.benchmark.registry import read_card
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 from lmms_eval_tasks.utils.data.clips import unreadable
 from lmms_eval_tasks.utils.data.counts import Count, counts

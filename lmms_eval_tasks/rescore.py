@@ -7,21 +7,18 @@ This is why the host is imported here.
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import lmms_eval_tasks
 from lmms_eval_tasks.host.environment import package_version
-from lmms_eval_tasks.host.hosting import open_split, session
-from lmms_eval_tasks.plugin import TASKS, pointers
-from lmms_eval_tasks.utils.benchmark.card import benchmarks, read_card
+from lmms_eval_tasks.host.index import evaluation_of, find_pointers, hook_task_manager, state_of
+from lmms_eval_tasks.host.state import TaskState
+from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.core.wording import summarize_names
@@ -30,6 +27,7 @@ from lmms_eval_tasks.utils.data.manifest import file_sha256
 from lmms_eval_tasks.utils.runs.responses import scored_responses, was_asked
 from lmms_eval_tasks.utils.runs.run import RESULTS, SUBMISSIONS, Run, card_path, log_lines, read_run, sample_log
 from lmms_eval_tasks.utils.runs.run_card import TASK, Value
+from lmms_eval_tasks.utils.scoring.records import Record
 
 FILTER = "none"
 """The host's name for responses that no filter has changed, as none does in our tasks."""
@@ -108,7 +106,9 @@ def rescore(source: Path, folder: Path) -> Rescored:
         loaded.tasks[task].args = arguments
     outputs = {output.task_name: output for output in loaded.outputs()}
     for task in tasks:
-        _restore(task, loaded.tasks[task], docs[task], logs[task])
+        state = loaded.state(task)
+        if state.kind.restore:
+            state.kind.restore(state, docs[task], logs[task])
         logs[task], items[task] = _score(outputs[task], docs[task], logs[task])
     computed = loaded.aggregate(outputs, int(old.get("config", {}).get("bootstrap_iters") or 0))
     results = _updated(old, computed, [*names, *tasks])
@@ -149,7 +149,7 @@ def check_folder(folder: Path) -> None:
 
 def _choose(run: Run, notes: list[str]) -> tuple[list[str], list[str]]:
     """The groups and single tasks of ours in a run, and all its tasks of ours."""
-    versions = {name: version for card in map(read_card, benchmarks()) for name, version in card.versions.items()}
+    versions = registry().versions
     groups = {name: tasks for name, tasks in run.groups.items() if name in versions and set(tasks) <= set(versions)}
     tasks = [task for task in run.records if task in versions]
     problems = Problems()
@@ -191,21 +191,26 @@ class _Host:
 
     Args:
         loaded: What the host has loaded: groups with their tasks, and tasks.
-        index: The host's index of our tasks.
 
     Attributes:
         tasks: Task name to the host's task.
         digests: Task name to the SHA-256 of the prepared table that it opens.
     """
 
-    def __init__(self, loaded: dict[Any, Any], index: Mapping[str, Any]) -> None:
+    def __init__(self, loaded: dict[Any, Any]) -> None:
         self._loaded = loaded
         self.tasks: dict[str, Any] = {output.task_name: output.task for output in self.outputs()}
         self.digests = {
-            task: read_manifest(pointer["benchmark"]).splits[pointer["split"]].table_sha256
+            task: read_manifest(known.benchmark.name).splits[known.split].table_sha256
             for task in self.tasks
-            for pointer in pointers(index, task)
+            if (known := registry().find_task(task))
         }
+
+    def state(self, task: str) -> TaskState:
+        """The state of one of the tasks."""
+        state = state_of(self.tasks[task])
+        assert state is not None
+        return state
 
     def outputs(self) -> list[Any]:
         """The host's holder of each task's items and scores."""
@@ -237,19 +242,16 @@ def _load(names: list[str], model: str) -> _Host:
     """
     from lmms_eval.tasks import TaskManager, get_task_dict
 
-    manager = TaskManager(include_path=str(TASKS), include_defaults=False, model_name=model)
-    # After the manager, which starts a session of its own.
-    session.start(clips_needed=False, judge_needed=False)
-    found: dict[str, None] = {}
-    for pointer in {json.dumps(p): p for name in names for p in pointers(manager.task_index, name)}.values():
-        try:
-            open_split(pointer)
-        except InputError as error:
-            found[str(error)] = None
-    if found:
+    hook_task_manager()
+    folders = [str(benchmark.folder) for benchmark in registry().benchmarks.values()]
+    manager = TaskManager(include_path=folders, include_defaults=False, model_name=model)
+    evaluation = evaluation_of(manager)
+    evaluation.clips_needed = evaluation.judge_needed = False
+    pointers = [pointer for name in names for _, pointer in find_pointers(manager.task_index, name)]
+    if message := evaluation.problems(pointers):
         reason = "Questions, options and keys are not in a sample log, but in the prepared data."
-        raise InputError("\n\n".join([*found, reason]))
-    return _Host(get_task_dict(names, manager, "simple"), manager.task_index)
+        raise InputError(f"{message}\n\n{reason}")
+    return _Host(get_task_dict(names, manager, "simple"))
 
 
 def _find_docs(run: Run, loaded: _Host, logs: Logs, notes: list[str]) -> dict[str, list[dict[str, Any]]]:
@@ -279,14 +281,6 @@ def _find_docs(run: Run, loaded: _Host, logs: Logs, notes: list[str]) -> dict[st
     return found
 
 
-def _restore(task: str, host_task: Any, docs: Sequence[Mapping[str, Any]], lines: Sequence[Mapping[str, Any]]) -> None:
-    """Tell the scorer what it would know while the model runs, where the benchmark has a module for that."""
-    benchmark = next(name for name in benchmarks() if task in read_card(name).versions)
-    name = f"{lmms_eval_tasks.__name__}.{benchmark}.restore"
-    if importlib.util.find_spec(name):
-        importlib.import_module(name).restore(task, host_task.lmms_eval_specific_kwargs, docs, lines)
-
-
 def _score(
     output: Any, docs: Sequence[Mapping[str, Any]], lines: Sequence[dict[str, Any]]
 ) -> tuple[list[dict[str, Any]], int]:
@@ -309,10 +303,13 @@ def _score(
 
 
 def _differs(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-    """Whether two records say otherwise; a field that only one of them has says nothing of the other."""
-    shared = old["fields"].keys() & new["fields"].keys()
-    parts = [(old, new, old.keys() & new.keys() - {"fields"}), (old["fields"], new["fields"], shared)]
-    return any(one[name] != other[name] for one, other, names in parts for name in names)
+    """Whether two records disagree; a field that only one of them has says nothing of the other."""
+    before, after = Record.from_json(old), Record.from_json(new)
+    if "unscored_reason" not in old:  # an earlier release's reasons were free text
+        before = replace(before, unscored_reason=after.unscored_reason, detail=after.detail)
+    shared = before.fields.keys() & after.fields.keys()
+    same = {name: before.fields[name] for name in shared}, {name: after.fields[name] for name in shared}
+    return replace(before, fields=same[0]) != replace(after, fields=same[1])
 
 
 def _updated(old: Mapping[str, Any], computed: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
@@ -355,9 +352,9 @@ def _card(rescored: Rescored) -> dict[str, dict[str, Value]]:
     card: dict[str, dict[str, Value]] = {section: dict(fields) for section, fields in rescored.run.card.items()}
     for task in rescored.logs:
         if fields := card.get(f"{TASK}{task}"):
-            benchmark = next(name for name in benchmarks() if task in read_card(name).versions)
-            fields["version"] = read_card(benchmark).versions[task]
-            fields["extractor"] = read_card(benchmark).extractor_of(task)
+            known = registry().tasks[task]
+            fields["version"] = known.version
+            fields["extractor"] = known.kind.extractor
     card["rescored"] = {
         "results": rescored.run.path.name,
         "results sha256": file_sha256(rescored.run.path),

@@ -18,7 +18,7 @@ from lmms_eval_tasks.cast_bench.prompt import normal_form
 from lmms_eval_tasks.causalvqa import hooks as causalvqa_hooks
 from lmms_eval_tasks.cli import app
 from lmms_eval_tasks.host.hosting import open_split, session
-from lmms_eval_tasks.utils.benchmark.card import read_card
+from lmms_eval_tasks.utils.benchmark.registry import read_card
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.prompting.official_prompts import official_prompt, sha256
 from lmms_eval_tasks.utils.prompting.prompts import CHOICE, Prompt, literal, prompt_ids

@@ -104,9 +104,9 @@ def test_every_function_and_metric_of_a_task_resolves(name: str, manager: Any) -
 def test_card_versions_are_the_tasks_versions(manager: Any) -> None:
     from lmms_eval.utils import load_yaml_config
 
-    from lmms_eval_tasks.utils.benchmark.card import benchmarks, read_card
+    from lmms_eval_tasks.utils.benchmark.registry import read_card, registry
 
-    for benchmark in benchmarks():
+    for benchmark in registry().benchmarks:
         for task, version in read_card(benchmark).versions.items():
             config = load_yaml_config(str(manager.task_index[task]["yaml_path"]), mode="full")
             assert config["metadata"]["version"] == version, task

@@ -17,7 +17,7 @@ import version_gate
 from version_gate import DIGESTS, NUMBERS, PARTS, Kept, check, digest_all, major, read_kept, renew, source_of
 
 import lmms_eval_tasks
-from lmms_eval_tasks.utils.benchmark.card import benchmarks, read_card
+from lmms_eval_tasks.utils.benchmark.registry import read_card, registry
 from lmms_eval_tasks.utils.benchmark.task_files import task_configs
 from lmms_eval_tasks.utils.core.problems import InputError
 
@@ -34,14 +34,16 @@ def test_kept_digests_are_those_of_this_package(now: Kept) -> None:
 
 
 def test_every_task_has_one_version_and_digests(now: Kept) -> None:
-    named = {name: version for benchmark in benchmarks() for name, version in read_card(benchmark).versions.items()}
+    named = {
+        name: version for benchmark in registry().benchmarks for name, version in read_card(benchmark).versions.items()
+    }
     assert named == {name: one["version"] for name, one in now["tasks"].items()}
     for one in now["tasks"].values():
         assert major(one["version"]) >= 1 and {*one} == {"version", *PARTS}
 
 
 def test_every_version_has_its_line_on_the_benchmarks_page() -> None:
-    for benchmark in benchmarks():
+    for benchmark in registry().benchmarks:
         page = Path(lmms_eval_tasks.__file__).parent / benchmark / "README.md"
         entries = [line for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("- ")]
         for version in read_card(benchmark).versions.values():
@@ -49,7 +51,7 @@ def test_every_version_has_its_line_on_the_benchmarks_page() -> None:
 
 
 def test_members_of_a_group_have_its_version() -> None:
-    for benchmark in benchmarks():
+    for benchmark in registry().benchmarks:
         configs = task_configs(benchmark)
         versions = read_card(benchmark).versions
         for name, config in configs.items():
@@ -65,7 +67,7 @@ def reads_letters(task: str) -> bool:
 def test_each_task_hangs_on_what_its_scores_are_made_from() -> None:
     modules = {
         name: {module.removeprefix("lmms_eval_tasks.") for module in source_of(config).modules}
-        for benchmark in benchmarks()
+        for benchmark in registry().benchmarks
         for name, config in task_configs(benchmark).items()
         if "group" not in config
     }

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from lmms_eval_tasks.cast_bench.settings import BOXES
 from lmms_eval_tasks.utils.evidence.boxes import Convention, Floats, Frame, box_iou, has_area, is_finite, to_pixels
 from lmms_eval_tasks.utils.evidence.reader import Instance
 
@@ -161,3 +162,24 @@ def _outside(boxes: Floats, frames: Floats) -> Floats:
     low, high = boxes[known, :2] < -margin, boxes[known, 2:] > frames[known] + margin
     outside: Floats = np.any(low | high, axis=1).astype(np.float64)
     return outside
+
+
+def convention_warning(diagnosis: ConventionDiagnosis) -> str:
+    """The warning where boxes look as if they were written in another convention."""
+    declared = diagnosis.declared.value
+    sentences = [f"CaST-Bench's boxes were read as {declared}, and do not look it:"]
+    if diagnosis.mostly_outside and diagnosis.outside_share is not None:
+        sentences.append(f"{100 * diagnosis.outside_share:.0f}% of them leave the frame.")
+    if diagnosis.suspected is not None:
+        ours, theirs = diagnosis.mean_iou[diagnosis.declared], diagnosis.mean_iou[diagnosis.suspected]
+        name = diagnosis.suspected.value
+        assumed, first = "", ""
+        if diagnosis.frames_assumed and (diagnosis.suspected.normalised or diagnosis.declared.normalised):
+            assumed = " and clips of unknown size taken for {:.0f}×{:.0f}".format(*ASSUMED_FRAME)
+        if diagnosis.frames_assumed and diagnosis.suspected.normalised:
+            first = "prepare the benchmark with its clips, which tell their sizes, and "
+        sentences.append(
+            f"Read as {name}{assumed}, their mean IoU with true boxes of the same second is {theirs or 0:.2f}, not "
+            f"{ours or 0:.2f}. If the model writes boxes so, {first}score its responses again with {BOXES}={name}."
+        )
+    return " ".join(sentences)

@@ -10,10 +10,10 @@ from pathlib import Path
 from string import ascii_uppercase
 from typing import TYPE_CHECKING
 
-from lmms_eval_tasks.cast_bench.item import Exhibit, Match
+from lmms_eval_tasks.cast_bench.item import Match, ShownItem
 from lmms_eval_tasks.utils.core.files import replacing
 from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.reporting.views import Lane
+from lmms_eval_tasks.utils.reporting.views import InstanceTrack
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,7 +35,7 @@ _DASHES: _Dashes = (0, (4, 2))
 class _Row:
     """A line of the timeline: an instance, true or predicted, its number in the frame, colour and match."""
 
-    lane: Lane
+    track: InstanceTrack
     number: str
     colour: str
     predicted: bool
@@ -44,16 +44,16 @@ class _Row:
     @property
     def spans(self) -> list[tuple[int, int]]:
         """The spans that do not end before they start."""
-        return [(start, end) for start, end in self.lane.spans if start <= end]
+        return [(start, end) for start, end in self.track.spans if start <= end]
 
 
-def write_picture(exhibit: Exhibit, path: Path) -> None:
-    """Draw an exhibit; true boxes and spans are solid, predicted ones dashed, matched ones share colour and number.
+def draw_item(item: ShownItem, path: Path) -> None:
+    """Draw an item; true boxes and spans are solid, predicted ones dashed, matched ones share colour and number.
 
-    The same exhibit gives the same bytes.
+    The same item gives the same bytes.
 
     Args:
-        exhibit: What to draw.
+        item: What to draw.
         path: Where to; its suffix is one of `SUFFIXES`.
 
     Raises:
@@ -65,25 +65,25 @@ def write_picture(exhibit: Exhibit, path: Path) -> None:
 
     if path.suffix.lower() not in SUFFIXES:
         raise InputError(f"Expected a picture that ends in {', '.join(SUFFIXES)}, but got {path.name}.")
-    rows = list(_rows(exhibit))
-    with rc_context({"svg.hashsalt": exhibit.item_id, "font.size": 10}):
-        question = textwrap.wrap(exhibit.question, _QUESTION)
-        options = list(_option_lines(exhibit))
-        height, width = exhibit.picture.shape[:2]
+    rows = list(_rows(item))
+    with rc_context({"svg.hashsalt": item.item_id, "font.size": 10}):
+        question = textwrap.wrap(item.question, _QUESTION)
+        options = list(_option_lines(item))
+        height, width = item.picture.shape[:2]
         top = 0.75 + 0.24 * len(question)
         middle = max(min(6.2 * height / width, 5.5), 0.22 * len(options) + 1.2)
         bottom = 0.5 + 0.28 * len(rows)
         total = top + middle + bottom + 0.75
         figure = Figure(figsize=(_WIDTH, total))
-        figure.text(0.03, 1 - 0.2 / total, _heading(exhibit), va="top", color="#555555", parse_math=False)
+        figure.text(0.03, 1 - 0.2 / total, _heading(item), va="top", color="#555555", parse_math=False)
         figure.text(
             0.03, 1 - 0.5 / total, "\n".join(question), va="top", weight="bold", size=12, parse_math=False,
             linespacing=1.3,
         )  # fmt: skip
         frame = figure.add_axes((0.03, 1 - (top + middle) / total, 0.56, middle / total))
-        _draw_frame(frame, exhibit, rows)
-        _draw_answer(figure.add_axes((0.62, 1 - (top + middle) / total, 0.36, middle / total)), exhibit, options)
-        _draw_timeline(figure.add_axes((0.27, 0.55 / total, 0.55, bottom / total)), exhibit, rows)
+        _draw_frame(frame, item, rows)
+        _draw_answer(figure.add_axes((0.62, 1 - (top + middle) / total, 0.36, middle / total)), item, options)
+        _draw_timeline(figure.add_axes((0.27, 0.55 / total, 0.55, bottom / total)), item, rows)
         metadata = {"Software": None} if path.suffix.lower() == ".png" else {"Date": None}
         if path.suffix.lower() == ".pdf":
             metadata = {"CreationDate": None}
@@ -91,32 +91,32 @@ def write_picture(exhibit: Exhibit, path: Path) -> None:
             figure.savefig(beside, format=path.suffix[1:].lower(), dpi=100, metadata=metadata)
 
 
-def _heading(exhibit: Exhibit) -> str:
-    data = "sample data, " if exhibit.sample else ""
-    return f"CaST-Bench, {data}{exhibit.item_id}: {exhibit.run}"
+def _heading(item: ShownItem) -> str:
+    data = "sample data, " if item.sample else ""
+    return f"CaST-Bench, {data}{item.item_id}: {item.run}"
 
 
-def _rows(exhibit: Exhibit) -> Iterator[_Row]:
+def _rows(item: ShownItem) -> Iterator[_Row]:
     """Each true instance with the predicted one that it was matched with below it, then what matches nothing."""
-    by_true = {match.true: match for match in exhibit.matches}
-    for place, lane in enumerate(exhibit.true):
+    by_true = {match.true: match for match in item.matches}
+    for place, track in enumerate(item.true):
         colour, match = COLOURS[place % len(COLOURS)], by_true.get(place)
-        yield _Row(lane, str(place + 1), colour, False, match)
+        yield _Row(track, str(place + 1), colour, False, match)
         if match is not None:
-            yield _Row(exhibit.predicted[match.predicted], str(place + 1), colour, True, match)
-    for lane in _unmatched(exhibit)[:SPURIOUS_SHOWN]:
-        yield _Row(lane, "?", _SPURIOUS, True, None)
+            yield _Row(item.predicted[match.predicted], str(place + 1), colour, True, match)
+    for track in _unmatched(item)[:SPURIOUS_SHOWN]:
+        yield _Row(track, "?", _SPURIOUS, True, None)
 
 
-def _unmatched(exhibit: Exhibit) -> list[Lane]:
-    matched = {match.predicted for match in exhibit.matches}
-    return [lane for place, lane in enumerate(exhibit.predicted) if place not in matched]
+def _unmatched(item: ShownItem) -> list[InstanceTrack]:
+    matched = {match.predicted for match in item.matches}
+    return [track for place, track in enumerate(item.predicted) if place not in matched]
 
 
-def _option_lines(exhibit: Exhibit) -> Iterator[tuple[str, str, str]]:
+def _option_lines(item: ShownItem) -> Iterator[tuple[str, str, str]]:
     """Lines of the list of options: text, colour, weight."""
-    for letter, option in zip(ascii_uppercase, exhibit.options, strict=False):
-        is_key, is_chosen = letter == exhibit.key, letter == exhibit.chosen
+    for letter, option in zip(ascii_uppercase, item.options, strict=False):
+        is_key, is_chosen = letter == item.key, letter == item.chosen
         colour = "#00704F" if is_key else "#B3261E" if is_chosen else "#333333"
         marks = [mark for mark, holds in (("key", is_key), ("chosen", is_chosen)) if holds]
         text = f"{letter}: {option}" + (f"  ← {', '.join(marks)}" if marks else "")
@@ -124,18 +124,18 @@ def _option_lines(exhibit: Exhibit) -> Iterator[tuple[str, str, str]]:
             yield line, colour, "bold" if marks else "normal"
 
 
-def _draw_frame(axes: Axes, exhibit: Exhibit, rows: list[_Row]) -> None:
+def _draw_frame(axes: Axes, item: ShownItem, rows: list[_Row]) -> None:
     from matplotlib.patches import Rectangle
 
-    height, width = exhibit.picture.shape[:2]
-    axes.imshow(exhibit.picture, extent=(0, width, height, 0), interpolation="nearest")
+    height, width = item.picture.shape[:2]
+    axes.imshow(item.picture, extent=(0, width, height, 0), interpolation="nearest")
     axes.set_anchor("NW")
     axes.set_xlim(0, width)
     axes.set_ylim(height, 0)
     axes.set_xticks([])
     axes.set_yticks([])
     for row in rows:
-        box = row.lane.boxes.get(exhibit.second)
+        box = row.track.boxes.get(item.second)
         if box is None or any(map(math.isnan, box)):
             continue
         # What lies far outside the frame is not seen, and the renderer has limits.
@@ -153,10 +153,10 @@ def _draw_frame(axes: Axes, exhibit: Exhibit, rows: list[_Row]) -> None:
             *at, row.number, color="white", weight="bold", size=9, ha=sides[0], va=sides[1], clip_on=True,
             bbox={"facecolor": row.colour, "edgecolor": "white", "linestyle": style, "pad": 1.5},
         )  # fmt: skip
-    axes.set_xlabel(f"second {exhibit.second}", loc="left", labelpad=4)
+    axes.set_xlabel(f"second {item.second}", loc="left", labelpad=4)
 
 
-def _draw_answer(axes: Axes, exhibit: Exhibit, options: list[tuple[str, str, str]]) -> None:
+def _draw_answer(axes: Axes, item: ShownItem, options: list[tuple[str, str, str]]) -> None:
     from matplotlib.lines import Line2D
 
     axes.axis("off")
@@ -165,7 +165,7 @@ def _draw_answer(axes: Axes, exhibit: Exhibit, options: list[tuple[str, str, str
     for text, colour, weight in options:
         axes.text(0, place, text, color=colour, weight=weight, va="top", transform=axes.transAxes, parse_math=False)
         place -= step
-    told = _told(exhibit)
+    told = _told(item)
     axes.text(0, place - 0.7 * step, "\n".join(told), va="top", transform=axes.transAxes, parse_math=False)
     handles = [
         Line2D([], [], color="#333333", linewidth=2, linestyle="-", label="true"),
@@ -174,22 +174,22 @@ def _draw_answer(axes: Axes, exhibit: Exhibit, options: list[tuple[str, str, str
     axes.legend(handles=handles, loc="lower left", ncols=2, frameon=False, borderaxespad=0, handlelength=3)
 
 
-def _told(exhibit: Exhibit) -> list[str]:
-    if exhibit.chosen is None:
+def _told(item: ShownItem) -> list[str]:
+    if item.chosen is None:
         answer = "No answer could be read."
-    elif exhibit.key is None:
-        answer = f"Answered {exhibit.chosen}; the key is withheld."
+    elif item.key is None:
+        answer = f"Answered {item.chosen}; the key is withheld."
     else:
-        answer = f"Answered {exhibit.chosen}: {'right' if exhibit.chosen == exhibit.key else 'wrong'}."
-    if exhibit.im_tiou is None or exhibit.im_viou is None:
-        return [answer, *textwrap.wrap(f"Grounding unscored: {exhibit.note}.", _OPTION)]
-    told = [answer, f"IM-tIoU {exhibit.im_tiou:.1f}, IM-vIoU {exhibit.im_viou:.1f}"]
-    more = len(_unmatched(exhibit)) - SPURIOUS_SHOWN
+        answer = f"Answered {item.chosen}: {'right' if item.chosen == item.key else 'wrong'}."
+    if item.im_tiou is None or item.im_viou is None:
+        return [answer, *textwrap.wrap(f"Grounding unscored: {item.note}.", _OPTION)]
+    told = [answer, f"IM-tIoU {item.im_tiou:.1f}, IM-vIoU {item.im_viou:.1f}"]
+    more = len(_unmatched(item)) - SPURIOUS_SHOWN
     return [*told, f"{more} more instances match nothing."] if more > 0 else told
 
 
-def _draw_timeline(axes: Axes, exhibit: Exhibit, rows: list[_Row]) -> None:
-    last = max([math.ceil(exhibit.length) - 1, *(end for lane in exhibit.true for _, end in lane.spans)])
+def _draw_timeline(axes: Axes, item: ShownItem, rows: list[_Row]) -> None:
+    last = max([math.ceil(item.length) - 1, *(end for track in item.true for _, end in track.spans)])
     left, right = -0.6, last + 0.6
     for place, row in enumerate(rows):
         for start, end in row.spans:
@@ -201,7 +201,7 @@ def _draw_timeline(axes: Axes, exhibit: Exhibit, rows: list[_Row]) -> None:
             )  # fmt: skip
             if end > right:
                 axes.text(right, place, "▶", color=row.colour, ha="right", va="center")
-        boxed = [second for second in row.lane.boxes if left < second < right]
+        boxed = [second for second in row.track.boxes if left < second < right]
         axes.plot(boxed, [place] * len(boxed), linestyle="none", marker=".", color=row.colour, markersize=6)
         axes.text(
             1.02, place, _matched(row), va="center", size=9, color=row.colour, transform=axes.get_yaxis_transform()
@@ -214,7 +214,7 @@ def _draw_timeline(axes: Axes, exhibit: Exhibit, rows: list[_Row]) -> None:
     step = max(1, math.ceil((right - left) / 20))
     axes.set_xticks(range(0, last + 1, step))
     axes.set_xlabel("seconds; a dot is a second with a box, the line is the frame above")
-    axes.axvline(exhibit.second, color="#333333", linewidth=1, linestyle=":")
+    axes.axvline(item.second, color="#333333", linewidth=1, linestyle=":")
     axes.tick_params(axis="y", length=0)
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
@@ -222,7 +222,7 @@ def _draw_timeline(axes: Axes, exhibit: Exhibit, rows: list[_Row]) -> None:
 
 def _name(row: _Row) -> str:
     # No font has a lone surrogate, which a model's JSON may spell.
-    said = row.lane.name.encode("utf-8", "replace").decode("utf-8")
+    said = row.track.name.encode("utf-8", "replace").decode("utf-8")
     name = textwrap.shorten(said, _NAME, placeholder="…") or "no name"
     return f"{name}, {'predicted' if row.predicted else 'true'}  {row.number}"
 

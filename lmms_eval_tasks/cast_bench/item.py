@@ -19,7 +19,7 @@ from lmms_eval_tasks.utils.data.home import clip_path, read_manifest, read_table
 from lmms_eval_tasks.utils.evidence.boxes import Box, Convention, Frame
 from lmms_eval_tasks.utils.evidence.grounding import build_timelines
 from lmms_eval_tasks.utils.evidence.reader import Instance, read_official, read_truth
-from lmms_eval_tasks.utils.reporting.views import Lane
+from lmms_eval_tasks.utils.reporting.views import InstanceTrack
 from lmms_eval_tasks.utils.runs.responses import read_responses
 from lmms_eval_tasks.utils.runs.run import Run, read_run, sample_log
 from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, Record
@@ -29,7 +29,7 @@ TASK = "cast_bench"
 
 @dataclass(frozen=True)
 class Match:
-    """A predicted and a true lane, by their places, that were matched; tIoU and vIoU in 0-1."""
+    """A predicted and a true track, by their places, that were matched; tIoU and vIoU in 0-1."""
 
     predicted: int
     true: int
@@ -38,7 +38,7 @@ class Match:
 
 
 @dataclass(frozen=True)
-class Exhibit:
+class ShownItem:
     """A question of CaST-Bench, the answer and the truth.
 
     Attributes:
@@ -50,7 +50,7 @@ class Exhibit:
         chosen: Letter of the answer, None where none could be read.
         true: What is true.
         predicted: What was answered; boxes that cannot be turned into pixels are left out.
-        matches: Which lanes were matched.
+        matches: Which tracks were matched.
         im_tiou: Percent; None where the grounding is unscored.
         im_viou: Percent; None where the grounding is unscored.
         note: Why the grounding is unscored, None where it is scored.
@@ -66,8 +66,8 @@ class Exhibit:
     options: tuple[str, ...]
     key: str | None
     chosen: str | None
-    true: tuple[Lane, ...]
-    predicted: tuple[Lane, ...]
+    true: tuple[InstanceTrack, ...]
+    predicted: tuple[InstanceTrack, ...]
     matches: tuple[Match, ...]
     im_tiou: float | None
     im_viou: float | None
@@ -78,7 +78,7 @@ class Exhibit:
     picture: NDArray[np.uint8]
 
 
-def read_exhibit(item_id: str, source: Path, second: int | None = None) -> Exhibit:
+def read_item(item_id: str, source: Path, second: int | None = None) -> ShownItem:
     """Read one item of the latest run in a folder, with its truth from the prepared table and a frame of its clip.
 
     Args:
@@ -94,7 +94,7 @@ def read_exhibit(item_id: str, source: Path, second: int | None = None) -> Exhib
     record = _find_record(run, item_id)
     response = _read_response(run, item_id)
     row = _find_row(item_id)
-    true, predicted = lanes_of(read_truth(row["evidence"])), predicted_lanes(response, record, row)
+    true, predicted = tracks_of(read_truth(row["evidence"])), predicted_tracks(response, record, row)
     at = _busiest_second(true, predicted) if second is None else second
     path = clip_path(CARD.name, row["clip"])
     shown = frame_at(path, at) if path.is_file() and at >= 0 else None
@@ -104,7 +104,7 @@ def read_exhibit(item_id: str, source: Path, second: int | None = None) -> Exhib
         length = f", {shown[1]:.1f} s long" if shown else ""
         raise InputError(f"{item_id} cannot be shown: Expected a second of its clip{length}, but got {at}.")
     grounding: Mapping[str, Any] | None = record.fields["grounding"]
-    return Exhibit(
+    return ShownItem(
         item_id=item_id,
         run=run.name,
         question=row["question"],
@@ -153,21 +153,21 @@ def _find_row(item_id: str) -> Mapping[str, Any]:
     return row
 
 
-def predicted_lanes(response: str, record: Record, row: Mapping[str, Any]) -> tuple[Lane, ...]:
-    """Lanes of what was answered, read and turned into pixels as they were when they were scored."""
+def predicted_tracks(response: str, record: Record, row: Mapping[str, Any]) -> tuple[InstanceTrack, ...]:
+    """Tracks of what was answered, read and turned into pixels as they were when they were scored."""
     boxes = record.fields.get("boxes") or {}
     convention = Convention(boxes.get("convention", Convention.XYXY_PX.value))
     frame = (row["width"], row["height"]) if row["width"] and row["height"] else None
     seen = (boxes["seen"][0], boxes["seen"][1]) if boxes.get("seen") else None
-    return lanes_of(read_official(response).instances, convention, frame, seen)
+    return tracks_of(read_official(response).instances, convention, frame, seen)
 
 
-def lanes_of(
+def tracks_of(
     instances: Sequence[Instance],
     convention: Convention = Convention.XYXY_PX,
     frame: Frame | None = None,
     seen: Frame | None = None,
-) -> tuple[Lane, ...]:
+) -> tuple[InstanceTrack, ...]:
     """Instances over time, each evidence a span; boxes that cannot be turned into pixels are left out."""
     found: list[dict[int, Box]] = [{} for _ in instances]
     if convention.can_convert(frame, seen):
@@ -176,16 +176,16 @@ def lanes_of(
             x1, y1, x2, y2 = box
             found[owner][second] = (x1, y1, x2, y2)
     return tuple(
-        Lane(instance.name, tuple((one.start, one.end) for one in instance.evidences), boxes)
+        InstanceTrack(instance.name, tuple((one.start, one.end) for one in instance.evidences), boxes)
         for instance, boxes in zip(instances, found, strict=True)
     )
 
 
-def _busiest_second(true: Sequence[Lane], predicted: Sequence[Lane]) -> int:
+def _busiest_second(true: Sequence[InstanceTrack], predicted: Sequence[InstanceTrack]) -> int:
     """Of the seconds with a true box, one with the most boxes; the middle one of several."""
-    candidates = sorted({second for lane in true for second in lane.boxes})
+    candidates = sorted({second for track in true for second in track.boxes})
     if not candidates:
-        return min((start for lane in true for start, _ in lane.spans), default=0)
-    counts = {second: sum(second in lane.boxes for lane in (*true, *predicted)) for second in candidates}
+        return min((start for track in true for start, _ in track.spans), default=0)
+    counts = {second: sum(second in track.boxes for track in (*true, *predicted)) for second in candidates}
     busiest = [second for second in candidates if counts[second] == max(counts.values())]
     return busiest[len(busiest) // 2]

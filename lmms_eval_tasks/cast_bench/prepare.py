@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from lmms_eval_tasks.cast_bench.card import CARD
 from lmms_eval_tasks.cast_bench.released import FILE, read_items
@@ -30,9 +32,15 @@ class _Source:
 
 
 def prepare(
-    source: str = CARD.hub_id, videos: Path | None = None, progress: Progress = no_progress
+    source: Annotated[
+        str, typer.Option(help="Dataset on the hub, castbench_hf.jsonl, or a folder that holds it.")
+    ] = CARD.hub_id,
+    videos: Annotated[
+        Path | None, typer.Option(help="Folder that holds the clips; scoring saved responses needs none.")
+    ] = None,
+    progress: Progress = no_progress,
 ) -> dict[str, SplitManifest]:
-    """Prepare CaST-Bench.
+    """Prepare CaST-Bench; the clips are linked, not copied.
 
     Clips that are absent or unreadable do not stop this, nor does their lack altogether: they are listed in the
     manifest, and a run that needs clips refuses them unless told to skip them. Anything wrong with the questions does,

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from string import ascii_uppercase
 from typing import Any
@@ -17,23 +16,22 @@ from typing import Any
 from pydantic import ConfigDict, Field
 
 from lmms_eval_tasks.cast_bench.card import CARD
-from lmms_eval_tasks.cast_bench.metrics import official_overall
+from lmms_eval_tasks.cast_bench.grading import official_overall
 from lmms_eval_tasks.utils.core.json_rows import Row, read_object, read_rows
 from lmms_eval_tasks.utils.core.problems import GroupedIssues
 from lmms_eval_tasks.utils.core.wording import describe
 from lmms_eval_tasks.utils.evidence.grounding import Settings
 from lmms_eval_tasks.utils.evidence.reader import read_official
 from lmms_eval_tasks.utils.runs.responses import Asked
-from lmms_eval_tasks.utils.runs.run import Logged
-from lmms_eval_tasks.utils.scoring.records import Record
+from lmms_eval_tasks.utils.scoring.records import GradedItem, Record
 from lmms_eval_tasks.utils.submission.files import as_lines
-from lmms_eval_tasks.utils.submission.form import Built, Checked, Form, Table, TableRow
+from lmms_eval_tasks.utils.submission.form import Built, Checked, SubmissionForm, Table, TableRow
 from lmms_eval_tasks.utils.submission.rows import FORM_ALONE
 
 TASK = "cast_bench"
 SPLIT = "test"
 PREDICTIONS = "cast_bench_predictions.jsonl"
-METRICS_FILE = "cast_bench_metrics.json"
+FILES = {"predictions": PREDICTIONS, "metrics": "cast_bench_metrics.json"}
 LARGEST_METRICS = 1 << 20
 
 
@@ -82,18 +80,6 @@ class Metrics(Row):
     config: Settled
 
 
-def make_item(split: str, record: Record, prompt: str, predict: str, settings: Settings) -> dict[str, Any]:
-    """What the writer of both files needs of one question, as JSON values."""
-    return {
-        "split": split,
-        "item_id": record.item_id,
-        "prompt": prompt,
-        "predict": predict,
-        "asked": record.fields["answer_reason"] != "no clip",
-        "settings": asdict(settings),
-    }
-
-
 def make_rows(items: Sequence[Mapping[str, Any]], rows: Sequence[TableRow]) -> list[dict[str, str]]:
     """The predictions, in the table's order; of questions that were not asked there is none."""
     said = {item["item_id"]: item for item in items if item["asked"]}
@@ -109,12 +95,12 @@ def metrics_text(records: Sequence[Record], settings: Settings, missing: int) ->
     return json.dumps(official_overall(records, settings, PREDICTIONS, missing), indent=2) + "\n"
 
 
-def build(entries: Sequence[Logged], table: Table, part: str) -> Built:
+def build(entries: Sequence[GradedItem], table: Table, part: str) -> Built:
     """The predictions of a run, or its metrics."""
-    items = [entry.handed for entry in entries]
+    items = [entry.submission for entry in entries]
     rows = make_rows(items, table.rows)
     empty = sum(not row["predict"].strip() for row in rows)
-    unread = sum(entry.record.answered is None and entry.handed["asked"] for entry in entries) - empty
+    unread = sum(entry.record.answered is None and entry.submission["asked"] for entry in entries) - empty
     said = (f"Responses without an answer that the official script reads: {unread:,}; they count as wrong.",)
     if part == "predictions":
         return Built(as_lines(rows), len(rows), empty, said if unread else ())
@@ -128,11 +114,11 @@ def build(entries: Sequence[Logged], table: Table, part: str) -> Built:
 
 
 def examine(
-    entries: Sequence[Logged], rows: Mapping[str, TableRow], allow_incomplete: bool, issues: GroupedIssues
+    entries: Sequence[GradedItem], rows: Mapping[str, TableRow], allow_incomplete: bool, issues: GroupedIssues
 ) -> None:
     """Note items whose log lacks what the files are made of. What a model answered is its own affair here."""
     for entry in entries:
-        if not {"prompt", "predict", "asked", "settings"} <= entry.handed.keys():
+        if not {"prompt", "predict", "asked", "settings"} <= entry.submission.keys():
             issues.add(
                 "log", "Expected prompt and response of every question, but there is none for",
                 describe(entry.record.item_id), "Run or replay the task again with this version.",
@@ -234,15 +220,12 @@ def _check_metrics(
     return Checked(f"{CARD.title}, metrics, split {SPLIT}", count, 0, held if table else alone)
 
 
-FORM = Form(
+FORM = SubmissionForm(
     parts=("predictions", "metrics"),
     tasks=lambda split, part: (TASK,),
+    path=lambda split, part: f"submissions/{FILES[part]}",
     select=lambda rows, part: rows,
     examine=examine,
     build=build,
     check=check,
-    unofficial={
-        "cast_bench_open": "its free answers are graded by a judge of your choice, and no leaderboard takes them. "
-        "What can be submitted is a run of cast_bench."
-    },
 )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from lmms_eval_tasks.causalvqa.card import CARD
 from lmms_eval_tasks.causalvqa.metadata import metadata_name, read_items
@@ -18,8 +20,11 @@ from lmms_eval_tasks.utils.data.release import SAMPLE_MARK, open_release
 ROOTS = ("", "CausalVQA", "data")
 
 
-def prepare(source: Path, progress: Progress = no_progress) -> dict[str, SplitManifest]:
-    """Prepare the splits that a CausalVQA release holds.
+def prepare(
+    source: Annotated[Path, typer.Option(help="CausalVQA.zip, or the folder unpacked from it.", show_default=False)],
+    progress: Progress = no_progress,
+) -> dict[str, SplitManifest]:
+    """Prepare CausalVQA, every split that the release holds.
 
     Clips that are absent or unreadable do not stop this: they are listed in the manifest, and a run refuses them
     unless told to skip them. Metadata that cannot be scored does, and nothing is written then; what is merely unusual

@@ -16,9 +16,9 @@ from lmms_eval_tasks.causalvqa.card import CARD, DIFFICULTIES, TYPES
 from lmms_eval_tasks.utils.core.json_rows import Row, read_rows
 from lmms_eval_tasks.utils.core.problems import GroupedIssues
 from lmms_eval_tasks.utils.core.wording import describe
-from lmms_eval_tasks.utils.runs.run import Logged
+from lmms_eval_tasks.utils.scoring.records import GradedItem
 from lmms_eval_tasks.utils.submission.files import as_lines
-from lmms_eval_tasks.utils.submission.form import Built, Checked, Form, Table, TableRow
+from lmms_eval_tasks.utils.submission.form import Built, Checked, SubmissionForm, Table, TableRow
 from lmms_eval_tasks.utils.submission.rows import (
     NOT_PREPARED,
     against,
@@ -66,7 +66,7 @@ def make_rows(answers: Mapping[str, str | None], rows: Sequence[TableRow]) -> li
     ]
 
 
-def build(entries: Sequence[Logged], table: Table, part: str) -> Built:
+def build(entries: Sequence[GradedItem], table: Table, part: str) -> Built:
     """The file of a run."""
     made = make_rows({entry.record.item_id: entry.record.answered for entry in entries}, table.rows)
     return Built(as_lines(made), len(made), sum(not row["model_answer"] for row in made))
@@ -154,9 +154,10 @@ def _check_form(rows: Sequence[tuple[str, SubmittedRow]], allow_incomplete: bool
         note_missing((f"{question}_{version}" for question in questions for version in "01"), seen, "a pair", issues)
 
 
-FORM = Form(
+FORM = SubmissionForm(
     parts=("answers",),
     tasks=lambda split, part: (TASKS[split],),
+    path=lambda split, part: f"submissions/causalvqa_{split}.jsonl",
     select=lambda rows, part: rows,
     examine=examine_choices,
     build=build,

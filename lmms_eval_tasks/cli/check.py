@@ -21,7 +21,7 @@ def check(
     decode: Annotated[bool, typer.Option(help="Also decode the first frame of every clip.")] = False,
 ) -> None:
     """Show what is prepared and installed; exit with status 1 if something would stop a run."""
-    from lmms_eval_tasks.utils.benchmark.card import benchmarks, read_card
+    from lmms_eval_tasks.utils.benchmark.registry import read_card, registry
     from lmms_eval_tasks.utils.core.problems import InputError
     from lmms_eval_tasks.utils.data.home import benchmark_dir, home, read_manifest, skip_missing
 
@@ -32,8 +32,8 @@ def check(
     named = list(dict.fromkeys(benchmark or ()))
     for name in named:
         read_card(name)
-    prepared = [name for name in benchmarks() if benchmark_dir(name).is_dir()]
-    for name in named or prepared or benchmarks():
+    prepared = [name for name in registry().benchmarks if benchmark_dir(name).is_dir()]
+    for name in named or prepared or registry().benchmarks:
         print_card(console, read_card(name))
         try:
             told: set[str] = set()
@@ -93,7 +93,6 @@ def _check_installation(console: Console) -> list[str]:
         stops.append("lmms-eval is not installed.")
     if not is_plugged_in():
         stops.append(
-            "lmms-eval does not see our entry point, because lmms-eval-tasks is not installed here: install it, or run "
-            'lmms-eval with --include_path "$(lmms-eval-tasks path)".'
+            "lmms-eval does not see our entry point, because lmms-eval-tasks is not installed here: install it."
         )
     return stops

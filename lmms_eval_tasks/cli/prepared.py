@@ -65,7 +65,7 @@ def print_prepared(benchmark: str, splits: Mapping[str, SplitManifest]) -> None:
 
 def print_split(console: Console, benchmark: str, split: str, facts: SplitManifest, clips: Any) -> None:
     """Show one split: how much it holds, from which release, and which clips are there."""
-    from lmms_eval_tasks.utils.benchmark.card import read_card
+    from lmms_eval_tasks.utils.benchmark.registry import read_card
 
     release = "SAMPLE DATA, simulated: its scores say nothing about a model" if facts.sample else facts.source
     if facts.revision:

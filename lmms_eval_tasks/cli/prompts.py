@@ -47,10 +47,10 @@ def import_prompt(
 @prompts_app.command("list")
 def list_prompts() -> None:
     """Show each benchmark's prompts: which its tasks ask with by default, their digests, and which are official."""
-    from lmms_eval_tasks.utils.benchmark.card import benchmarks
+    from lmms_eval_tasks.utils.benchmark.registry import registry
 
     console = make_console()
-    for benchmark in benchmarks():
+    for benchmark in registry().benchmarks:
         table = text_table(benchmark, "prompt", "default of", "SHA-256", "official")
         for row in _rows(benchmark):
             table.add_row(*row)

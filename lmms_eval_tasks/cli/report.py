@@ -27,7 +27,7 @@ def report(
     ] = Clips.auto,
 ) -> None:
     """Show what runs scored, with 95% intervals and how many are behind each score."""
-    from lmms_eval_tasks.report.tables import score_tables, standing_tables, stratum_tables
+    from lmms_eval_tasks.report.tables import reference_tables, score_tables, stratum_tables
     from lmms_eval_tasks.utils.runs.run import read_run
 
     console = make_console()
@@ -35,11 +35,11 @@ def report(
     for run in found:
         for table in stratum_tables(run, by.split(","), task) if by else ():
             console.print(table)
-    for table in () if by else (*score_tables(found, task), *standing_tables(found, task)):
+    for table in () if by else (*score_tables(found, task), *reference_tables(found, task)):
         console.print(table)
     console.print(
-        "Scores in percent, with 95% intervals over pairs, or over clips where no items are paired; above and below: "
-        "the whole interval is; open: it is not."
+        "Scores in percent, with 95% intervals over pairs, or over clips where no items are paired. above/below: the "
+        "95% interval excludes the reference; open: it contains it."
     )
     print_cards(console, found, whole=card)
     tasks = [name for run in found for name in run.groups.get(task, [task])] if task else None

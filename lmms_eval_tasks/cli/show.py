@@ -27,9 +27,9 @@ def show(
     ] = None,
 ) -> None:
     """Draw what a model answered to one item: its boxes in a frame and its evidence over time, beside the true ones."""
-    from lmms_eval_tasks.cast_bench.draw import write_picture
-    from lmms_eval_tasks.cast_bench.item import read_exhibit
+    from lmms_eval_tasks.cast_bench.draw import draw_item
+    from lmms_eval_tasks.cast_bench.item import read_item
 
     path = out or Path(f"{item}.png")
-    write_picture(read_exhibit(item, run, at), path)
+    draw_item(read_item(item, run, at), path)
     typer.echo(f"{task.value}, {item}: {path.absolute()}")

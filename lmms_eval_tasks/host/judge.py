@@ -162,23 +162,16 @@ def open_judge(schema: type[R], settings: JudgeSettings, cache: ReplyCache | Non
     return Judge(send, settings.sampling, schema, cache or ReplyCache(), settings.limits)
 
 
-_judges: dict[type[BaseModel], Judge[Any] | None] = {}
-_judges_lock = threading.Lock()
-
-
-def shared_judge(schema: type[R]) -> Judge[R] | None:
-    """The judge of $LMMS_EVAL_TASKS_JUDGE, opened once in this process; None where it is ``none``.
+def open_chosen_judge(schema: type[R]) -> Judge[R] | None:
+    """The judge of $LMMS_EVAL_TASKS_JUDGE; None where it is ``none``.
 
     lmms-eval scores items in four threads per rank, so that many requests per rank are under way at most.
 
     Raises:
         InputError: as `read_settings` and `open_judge`.
     """
-    with _judges_lock:
-        if schema not in _judges:
-            settings = read_settings()
-            _judges[schema] = None if settings is None else open_judge(schema, settings)
-        return _judges[schema]
+    settings = read_settings()
+    return None if settings is None else open_judge(schema, settings)
 
 
 def _connect(settings: JudgeSettings) -> Any:

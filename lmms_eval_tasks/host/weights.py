@@ -27,9 +27,12 @@ def read_weights(model: Any) -> Weights:
     The host throws weights away before it scores, so a run card cannot be told of them any more when a run ends.
     """
     commits = (
-        tell(model, *holder, "_commit_hash") for holder in (("model", "config"), ("_model", "config"), ("_config",))
+        get_nested_attr(model, *holder, "_commit_hash")
+        for holder in (("model", "config"), ("_model", "config"), ("_config",))
     )
-    precisions = (tell(model, *holder, "dtype") for holder in (("engine", "settings"), ("model",), ("_model",)))
+    precisions = (
+        get_nested_attr(model, *holder, "dtype") for holder in (("engine", "settings"), ("model",), ("_model",))
+    )
     return Weights(
         commit=next((str(commit) for commit in commits if commit), None),
         precision=next((str(found).removeprefix("torch.") for found in precisions if found is not None), None),
@@ -56,7 +59,7 @@ def weights_identity(pretrained: str, revision: str | None = None) -> str | None
     return hashlib.sha256("\n".join(facts).encode()).hexdigest()[:16]
 
 
-def tell(holder: Any, *names: str) -> Any:
+def get_nested_attr(holder: Any, *names: str) -> Any:
     """An attribute of an attribute …; None where there is none or asking fails, as properties of adapters can."""
     for name in names:
         try:

@@ -8,7 +8,7 @@ from typing import Any
 
 from accelerate.utils import gather_object
 
-from lmms_eval_tasks.host.hosting import stop_if_any
+from lmms_eval_tasks.host.ranks import stop_if_any
 from lmms_eval_tasks.models.base import Request, RequestModel
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.wording import summarize_names

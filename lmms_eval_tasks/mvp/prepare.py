@@ -8,7 +8,9 @@ import json
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from lmms_eval_tasks.mvp.card import CARD, SUBSETS
 from lmms_eval_tasks.utils.core.problems import InputError, Problems, Warnings
@@ -28,9 +30,14 @@ LONGEST = 10_000
 
 
 def prepare(
-    videos: Path, source: str = CARD.hub_id, split: str = "mini", progress: Progress = no_progress
+    videos: Annotated[
+        Path, typer.Option(help="Folder that holds one folder per source of videos.", show_default=False)
+    ],
+    source: Annotated[str, typer.Option(help="Dataset on the hub, or a folder with a snapshot of it.")] = CARD.hub_id,
+    split: Annotated[str, typer.Option(help="Split to prepare: mini or full.")] = "mini",
+    progress: Progress = no_progress,
 ) -> dict[str, SplitManifest]:
-    """Prepare one split of MVP.
+    """Prepare one split of MVP; the videos are linked, not copied.
 
     Clips that are absent or unreadable do not stop this: few have all nine sources. They are listed in the manifest,
     and a run refuses them unless told to skip them. Annotations that cannot be scored do, and nothing is written then;

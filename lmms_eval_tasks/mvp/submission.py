@@ -15,9 +15,9 @@ from lmms_eval_tasks.mvp.card import CARD, SUBSETS
 from lmms_eval_tasks.utils.core.json_rows import Row, read_rows
 from lmms_eval_tasks.utils.core.problems import GroupedIssues
 from lmms_eval_tasks.utils.core.wording import describe
-from lmms_eval_tasks.utils.runs.run import Logged
+from lmms_eval_tasks.utils.scoring.records import GradedItem
 from lmms_eval_tasks.utils.submission.files import as_lines
-from lmms_eval_tasks.utils.submission.form import Built, Checked, Form, Table, TableRow
+from lmms_eval_tasks.utils.submission.form import Built, Checked, SubmissionForm, Table, TableRow
 from lmms_eval_tasks.utils.submission.rows import (
     FORM_ALONE,
     against,
@@ -40,9 +40,10 @@ class SubmittedRow(Row):
     task: str
 
 
-def file_name(split: str, subset: str) -> str:
-    """The official name of a subset's file."""
-    return f"{DATA_NAME[split]}_{subset}_valid.jsonl"
+def file_path(split: str, part: str) -> str:
+    """Where a file lies below a run's output path; a subset's has its official name."""
+    name = DATA_NAME[split]
+    return f"{name}_submission.jsonl" if part == JOINT else f"submissions/{name}_{part}_valid.jsonl"
 
 
 def make_rows(
@@ -66,7 +67,7 @@ def make_rows(
     return found
 
 
-def build(entries: Sequence[Logged], table: Table, part: str) -> Built:
+def build(entries: Sequence[GradedItem], table: Table, part: str) -> Built:
     """The joint file of a run, subsets in the order of their tasks, or that of one subset."""
     answers = {entry.record.item_id: entry.record.answered for entry in entries}
     subsets = SUBSETS if part == JOINT else (part,)
@@ -125,7 +126,8 @@ def _check_item(row: SubmittedRow, item: TableRow | None, split: str, where: str
         )
 
 
-FORM = Form(
+FORM = SubmissionForm(
+    path=file_path,
     parts=(JOINT, *SUBSETS),
     tasks=lambda split, part: tuple(f"{DATA_NAME[split]}_{one}" for one in (SUBSETS if part == JOINT else (part,))),
     select=lambda rows, part: [row for row in rows if part in (JOINT, row["subset"])],

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, NamedTuple
 
 from lmms_eval_tasks.report.clips import ClipShelf
+from lmms_eval_tasks.utils.benchmark.registry import Task, registry
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.wording import summarize_names
 from lmms_eval_tasks.utils.data.home import read_table
 from lmms_eval_tasks.utils.reporting.panels import OUTCOMES
-from lmms_eval_tasks.utils.reporting.references import benchmark_of
-from lmms_eval_tasks.utils.reporting.views import AnswerView, ItemView, Lane, Pages, Row
+from lmms_eval_tasks.utils.reporting.views import AnswerView, InstanceTrack, ItemView, Row
 from lmms_eval_tasks.utils.runs.responses import SavedResponses, read_responses
 from lmms_eval_tasks.utils.runs.run import Run, log_lines, sample_log
 from lmms_eval_tasks.utils.scoring.records import Record
@@ -35,6 +34,55 @@ class Strings:
         return self.places.setdefault(text, len(self.places))
 
 
+class ItemRow(NamedTuple):
+    """One item, as the page's script reads it: a list in this order. Texts are places in lists of the block."""
+
+    item_id: str
+    group: int
+    stratum: list[int]
+    expected: str | None
+    question: int
+    options: list[int]
+    clips: list[tuple[int, str, int]]
+    frame: list[int] | int
+    tracks: list[Any] | int
+    answers: list[AnswerRow | int]
+
+
+class AnswerRow(NamedTuple):
+    """A run's answer to an item; 0 stands for what there is not."""
+
+    outcome: int
+    answered: str | None
+    response: int
+    facts: Mapping[str, str] | int
+    tracks: list[Any]
+    matches: list[list[int]]
+
+
+@dataclass
+class TaskRows:
+    """A task's prepared rows, or a note why there are none."""
+
+    task: Task | None
+    rows: Mapping[str, Row]
+    note: str = ""
+
+    def row(self, item_id: str) -> Row | None:
+        """The prepared row that an item was made from; None where it is not at hand."""
+        return self.rows.get(self.task.kind.row_id(item_id)) if self.task else None
+
+    def item_view(self, record: Record) -> ItemView:
+        """What an item shows beside its question; nothing where its row is not at hand."""
+        row = self.row(record.item_id)
+        return self.task.kind.item_view(record, row) if self.task and row is not None else ItemView(())
+
+    def answer_view(self, record: Record, response: str) -> AnswerView:
+        """What an answer shows beside its response."""
+        row = self.row(record.item_id)
+        return self.task.kind.answer_view(record, row, response) if self.task and row is not None else AnswerView()
+
+
 def task_block(task: str, runs: Sequence[tuple[int, Run]], shelf: ClipShelf) -> dict[str, Any]:
     """What the browser knows of a task: its items, in the order of the first run that has them.
 
@@ -44,83 +92,81 @@ def task_block(task: str, runs: Sequence[tuple[int, Run]], shelf: ClipShelf) -> 
         shelf: Where the clips of the items are noted.
 
     Returns:
-        JSON values. An item is a list: id, group, stratum values, key, question, options, clips, frame, true evidence,
-        and each run's answer; texts, groups and stratum values are places in lists of the block.
+        JSON values; an item is an `ItemRow`.
     """
-    benchmark = benchmark_of(task)
-    pages = pages_of(benchmark)
-    rows, note = _rows(benchmark, task, pages, runs[0][1].sample)
-    records = [{record.item_id: record for record in run.records[task]} for _, run in runs]
-    said = [_responses(run, task) for _, run in runs]
-    strings, groups = Strings(), Strings()
-    first = {item_id: record for found in reversed(records) for item_id, record in found.items()}
-    ordered = dict.fromkeys(item_id for found in records for item_id in found)
-    absent = [item_id for item_id in ordered if pages and rows and pages.row_id(task, item_id) not in rows]
+    held = [run for _, run in runs]
+    prepared = _open_rows(task, held[0].sample)
+    records = [{record.item_id: record for record in run.records[task]} for run in held]
+    responses = [_responses(run, task) for run in held]
+    first = {item_id: record for one in reversed(records) for item_id, record in one.items()}
+    ordered = list(dict.fromkeys(item_id for one in records for item_id in one))
+    absent = [item_id for item_id in ordered if prepared.rows and prepared.row(item_id) is None]
     if absent:
-        note = f"Questions and clips of {len(absent):,} items are not in the prepared data: {summarize_names(absent)}."
-    prompts = _prompts([run for _, run in runs], task) if note else {}
-    names = list(dict.fromkeys(name for item_id in ordered for name in first[item_id].stratum))
-    strata = [Strings() for _ in names]
+        prepared.note = (
+            f"Questions and clips of {len(absent):,} items are not in the prepared data: {summarize_names(absent)}."
+        )
+    prompts = _prompts(held, task) if prepared.note else {}
+    strata = {name: Strings() for item_id in ordered for name in first[item_id].stratum}
+    strings, groups = Strings(), Strings()
     items = []
     for item_id in ordered:
         record = first[item_id]
-        row = rows.get(pages.row_id(task, item_id)) if pages else None
-        view = pages.item_view(task, record, row) if pages and row is not None else None
+        view = prepared.item_view(record)
+        question, options = _asked(prepared.row(item_id), view, prompts.get(item_id, ""))
         answers = [
-            _answer(found.get(item_id), saved.find(task, item_id) if saved else None, task, row, pages, strings)
-            for found, saved in zip(records, said, strict=True)
+            _answer(one.get(item_id), saved.find(task, item_id) if saved else None, prepared, strings)
+            for one, saved in zip(records, responses, strict=True)
         ]
-        question, options = _asked(row, view, prompts.get(item_id, ""))
+        benchmark = prepared.task.benchmark.name if prepared.task else ""
         items.append(
-            [
-                item_id,
-                groups.place(record.group_id),
-                [values.place(record.stratum.get(name, "")) for name, values in zip(names, strata, strict=True)],
-                record.expected,
-                strings.place(question),
-                [strings.place(option) for option in options],
-                [[shelf.place(benchmark, one.clip), one.label, int(one.asked)] for one in view.clips] if view else [],
-                list(view.frame) if view and view.frame else 0,
-                _lanes(view.lanes) if view else 0,
-                answers,
-            ]
+            ItemRow(
+                item_id=item_id,
+                group=groups.place(record.group_id),
+                stratum=[values.place(record.stratum.get(name, "")) for name, values in strata.items()],
+                expected=record.expected,
+                question=strings.place(question),
+                options=[strings.place(option) for option in options],
+                clips=[(shelf.place(benchmark, clip.clip), clip.label, int(clip.asked)) for clip in view.clips],
+                frame=list(view.frame) if view.frame else 0,
+                tracks=_tracks(view.tracks) if view.clips else 0,
+                answers=answers,
+            )
         )
     return {
         "task": task,
         "runs": [place for place, _ in runs],
-        "note": note,
-        "strata": [[name, list(values.places)] for name, values in zip(names, strata, strict=True)],
+        "note": prepared.note,
+        "strata": [[name, list(values.places)] for name, values in strata.items()],
         "strings": list(strings.places),
         "items": items,
     }
 
 
-def _asked(row: Row | None, view: ItemView | None, prompt: str) -> tuple[str, Sequence[str]]:
+def _asked(row: Row | None, view: ItemView, prompt: str) -> tuple[str, Sequence[str]]:
     """What the item asks, and its options."""
     if row is None:
         return prompt, ()
-    return (view.text, ()) if view and view.text is not None else (row["question"], row["options"])
+    return (view.text, ()) if view.text is not None else (row["question"], row["options"])
 
 
-def pages_of(benchmark: str) -> Pages | None:
-    """What a benchmark says about its panels and items; None for a task of no benchmark of ours."""
-    return cast(Pages, importlib.import_module(f"lmms_eval_tasks.{benchmark}.panels")) if benchmark else None
-
-
-def _rows(benchmark: str, task: str, pages: Pages | None, sample: bool) -> tuple[dict[str, Row], str]:
-    """The prepared rows by id, or none and why."""
-    if pages is None:
-        return {}, "No prepared data belongs to this task: what is shown comes from the sample log."
+def _open_rows(name: str, sample: bool) -> TaskRows:
+    """The prepared rows of a task by id, or none and why."""
+    task = registry().find_task(name)
+    if task is None:
+        return TaskRows(None, {}, "No prepared data belongs to this task: what is shown comes from the sample log.")
     try:
-        table, facts = read_table(benchmark, pages.split(task))
+        table, manifest = read_table(task.benchmark.name, task.split)
     except InputError as error:
-        return {}, f"Questions and clips are not at hand, what is shown comes from the sample log. {error}"
-    if facts.sample != sample:
-        kinds = ("the benchmark's own data", "sample data")
-        return {}, (
-            f"Questions and clips are not at hand: the run is of {kinds[sample]}, {kinds[facts.sample]} is prepared."
+        return TaskRows(
+            task, {}, f"Questions and clips are not at hand, what is shown comes from the sample log. {error}"
         )
-    return {row["item_id"]: row for row in table.to_pylist()}, ""
+    if manifest.sample != sample:
+        kinds = ("the benchmark's own data", "sample data")
+        note = (
+            f"Questions and clips are not at hand: the run is of {kinds[sample]}, {kinds[manifest.sample]} is prepared."
+        )
+        return TaskRows(task, {}, note)
+    return TaskRows(task, {row["item_id"]: row for row in table.to_pylist()})
 
 
 def _responses(run: Run, task: str) -> SavedResponses | None:
@@ -132,52 +178,46 @@ def _responses(run: Run, task: str) -> SavedResponses | None:
 
 def _prompts(runs: Sequence[Run], task: str) -> dict[str, str]:
     """The prompt of each item, as the sample logs have it."""
-    found = {}
+    prompts = {}
     for run in runs:
         for line in log_lines(sample_log(run.path, task)):
             value = json.loads(line)
             if isinstance(value.get("input"), str):
-                found[value["record"]["item_id"]] = value["input"]
-    return found
+                prompts[value["record"]["item_id"]] = value["input"]
+    return prompts
 
 
-def _answer(
-    record: Record | None, response: str | None, task: str, row: Row | None, pages: Pages | None, strings: Strings
-) -> list[Any] | int:
-    """A run's answer: outcome, what was read, response, facts, predicted evidence and matches; 0 without one."""
+def _answer(record: Record | None, response: str | None, prepared: TaskRows, strings: Strings) -> AnswerRow | int:
+    """A run's answer; 0 where it has none."""
     if record is None:
         return 0
-    view = AnswerView()
-    if pages is not None and row is not None:
-        view = pages.answer_view(task, record, row, response or "")
-    facts = dict(view.facts)
-    if reason := record.fields.get("reason") or record.fields.get("answer_reason"):
-        facts["why"] = str(reason)
+    view = prepared.answer_view(record, response or "")
+    facts = {**view.facts, **({"why": record.why} if record.why else {})}
     text = response
     if text is not None and len(text) > LONGEST_RESPONSE:
         text = f"{text[:LONGEST_RESPONSE]}\n… and {len(text) - LONGEST_RESPONSE:,} more characters in the sample log"
-    return [
-        OUTCOMES.index(record.outcome.value),
-        record.answered,
-        -1 if text is None else strings.place(text),
-        facts or 0,
-        _lanes(view.lanes),
-        [list(match) for match in view.matches],
-    ]
+    return AnswerRow(
+        outcome=OUTCOMES.index(record.outcome.value),
+        answered=record.answered,
+        response=-1 if text is None else strings.place(text),
+        facts=facts or 0,
+        tracks=_tracks(view.tracks),
+        matches=[list(match) for match in view.matches],
+    )
 
 
-def _lanes(lanes: Sequence[Lane]) -> list[Any]:
+def _tracks(tracks: Sequence[InstanceTrack]) -> list[Any]:
     return [
         [
-            lane.name,
-            [list(span) for span in lane.spans],
+            track.name,
+            [list(span) for span in track.spans],
             {
                 second: [round(side, 1) for side in box]
-                for second, box in lane.boxes.items()
+                for second, box in track.boxes.items()
                 if all(map(math.isfinite, box))
             },
         ]
-        for lane in lanes
+        for track in tracks
     ]
 
 

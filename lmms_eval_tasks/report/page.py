@@ -12,8 +12,8 @@ from markupsafe import Markup
 import lmms_eval_tasks
 from lmms_eval_tasks.report.clips import Clips, ClipShelf
 from lmms_eval_tasks.report.items import as_json, task_block
+from lmms_eval_tasks.report.runs import entries_of
 from lmms_eval_tasks.report.sections import build_section, tag_of
-from lmms_eval_tasks.report.tables import entries_of
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.reporting.panels import OUTCOMES
 from lmms_eval_tasks.utils.runs.run import RESULTS, Run

@@ -11,16 +11,16 @@ from typing import Any
 
 from markupsafe import Markup
 
-from lmms_eval_tasks.report.items import pages_of
-from lmms_eval_tasks.report.tables import columns_of
-from lmms_eval_tasks.utils.benchmark.card import Card, read_card
+from lmms_eval_tasks.report.runs import columns_of, references_of
+from lmms_eval_tasks.utils.benchmark.card import Card
+from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.wording import summarize_names
-from lmms_eval_tasks.utils.reporting.columns import Records
 from lmms_eval_tasks.utils.reporting.figures import Dot, around_zero, chip, dot_plot, heat_map
-from lmms_eval_tasks.utils.reporting.panels import Panel, Shown, answer_panels, consistency_panel, outcome_panel
-from lmms_eval_tasks.utils.reporting.references import Measure, benchmark_of, measures_of, standing_notes
+from lmms_eval_tasks.utils.reporting.panels import Panel, RunRecords, answer_panels, consistency_panel, outcome_panel
+from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, reference_notes
 from lmms_eval_tasks.utils.runs.run import Run
 from lmms_eval_tasks.utils.scoring.records import Record
+from lmms_eval_tasks.utils.stats.estimates import Records
 
 SIGNED = ("prompt", "boxes", "judge", "settings_digest")
 """Fields of a record that say how its item was asked and read."""
@@ -73,19 +73,18 @@ def build_section(name: str, entries: Sequence[tuple[int, Run, Sequence[str]]]) 
         entries: The runs that hold it, each with its place on the page and its tasks.
     """
     tasks = tuple(entries[0][2])
-    benchmark = benchmark_of(tasks[0])
-    shown = [Shown(tag_of(place), run.name, [run.records[task] for task in held]) for place, run, held in entries]
+    shown = [RunRecords(tag_of(place), run.name, [run.records[task] for task in held]) for place, run, held in entries]
     columns = columns_of(tasks[0])
-    measures = measures_of(name, max(len(run.records) for run in shown))
-    pages = pages_of(benchmark)
+    references = references_of(name, tasks[0], max(len(run.records) for run in shown))
+    task = registry().find_task(tasks[0])
     own = (
-        pages.panels(name, shown)
-        if pages
+        task.kind.panels(name, shown)
+        if task
         else [consistency_panel(shown, "members"), outcome_panel(shown), *answer_panels(shown)]
     )
-    card = read_card(benchmark) if benchmark else None
+    card = task.benchmark.card if task else None
     strata = _Strata(shown, _stated_order(card) if card else {})
-    figures = (*_standing_panels(shown, measures), *_stratum_panels(strata, measures[0]), *own)
+    figures = (*_reference_panels(shown, references), *_stratum_panels(strata, references[0]), *own)
     said = {panel.note for panel in figures}
     return Section(
         name=name,
@@ -99,7 +98,7 @@ def build_section(name: str, entries: Sequence[tuple[int, Run, Sequence[str]]]) 
             for one, (_, run, _) in zip(shown, entries, strict=True)
         ),
         panels=figures,
-        notes=tuple(note for note in standing_notes(measures) if note not in said),
+        notes=tuple(note for note in reference_notes(references) if note not in said),
     )
 
 
@@ -112,56 +111,56 @@ def _signature(name: str, run: Run, records: Sequence[Record]) -> str:
         f"{len(records):,} items in {len({record.group_id for record in records}):,} groups",
     ]
     for field in SIGNED:
-        values = sorted({_told(record.fields[field]) for record in records if record.fields.get(field)})
+        values = sorted({_text(record.fields[field]) for record in records if record.fields.get(field)})
         parts.append(f"{field.replace('_', ' ')} {summarize_names(values, 3)}" if values else "")
     return "; ".join([*filter(None, parts), "95% intervals over groups, 10,000 draws, seed 0"])
 
 
-def _told(value: Any) -> str:
+def _text(value: Any) -> str:
     if isinstance(value, dict):
         return " ".join(str(part) for part in value.values() if part)
     return str(value)
 
 
-def _standing_panels(shown: Sequence[Shown], measures: Sequence[Measure]) -> list[Panel]:
+def _reference_panels(shown: Sequence[RunRecords], references: Sequence[ReferencedMetric]) -> list[Panel]:
     """Each score beside chance, people and published models, best first."""
     panels = []
-    for measure in measures:
-        dots = [Dot.of(run.name, measure.estimate(run.parts), run.tag) for run in shown]
-        bounds = _axis(measure, dots)
-        facts = [Dot("people", human.percent, kind="people") for human in measure.people]
-        facts += [Dot(model.model, model.value, kind="published") for model in measure.published]
-        if measure.chance is not None:
-            facts.append(Dot("chance", measure.chance, kind="chance"))
+    for reference in references:
+        dots = [Dot.of(run.name, reference.estimate(run.parts), run.tag) for run in shown]
+        bounds = _axis(reference, dots)
+        facts = [Dot("people", human.percent, kind="people") for human in reference.people]
+        facts += [Dot(model.model, model.value, kind="published") for model in reference.published]
+        if reference.chance is not None:
+            facts.append(Dot("chance", reference.chance, kind="chance"))
         ordered = sorted(
             [*dots, *facts], key=lambda dot: (dot.value is None, -(dot.value or 0.0), dot.kind != "run", dot.label)
         )
-        unit = f", {measure.unit}" if measure.unit else ""
-        caption = f"{measure.heading} of the runs beside chance, people and published models"
+        unit = f", {reference.metric.unit}" if reference.metric.unit else ""
+        caption = f"{reference.metric.title} of the runs beside chance, people and published models"
         panels.append(
             Panel(
-                f"{measure.heading[0].upper()}{measure.heading[1:]}{unit}",
-                dot_plot(caption, ordered, bounds, measure.chance),
-                "; ".join(human.caveat for human in measure.people) or measure.note,
+                f"{reference.metric.title[0].upper()}{reference.metric.title[1:]}{unit}",
+                dot_plot(caption, ordered, bounds, reference.chance),
+                "; ".join(human.caveat for human in reference.people) or reference.note,
             )
         )
     return panels
 
 
-def _axis(measure: Measure, dots: Sequence[Dot]) -> tuple[float, float]:
-    """A measure's whole range, or for a difference what holds every value and interval."""
-    if measure.bounds[0] >= 0:
-        return measure.bounds
-    values = [model.value for model in measure.published] + [human.percent for human in measure.people]
+def _axis(reference: ReferencedMetric, dots: Sequence[Dot]) -> tuple[float, float]:
+    """A reference's whole range, or for a difference what holds every value and interval."""
+    if reference.metric.bounds[0] >= 0:
+        return reference.metric.bounds
+    values = [model.value for model in reference.published] + [human.percent for human in reference.people]
     values += [end for dot in dots for end in (dot.low, dot.value, dot.high) if end is not None]
-    return around_zero(values, measure.bounds[1])
+    return around_zero(values, reference.metric.bounds[1])
 
 
 @dataclass(frozen=True)
 class _Strata:
     """The runs of a section, broken down; `order` holds the values of a column in the order that the card states."""
 
-    runs: Sequence[Shown]
+    runs: Sequence[RunRecords]
     order: Mapping[str, Sequence[str]]
 
     @cached_property
@@ -197,53 +196,55 @@ def _stated_order(card: Card) -> dict[str, list[str]]:
     return {name: list(dict.fromkeys(key[at] for key in keys)) for at, name in enumerate(card.strata_columns)}
 
 
-def _stratum_panels(strata: _Strata, measure: Measure) -> list[Panel]:
+def _stratum_panels(strata: _Strata, reference: ReferencedMetric) -> list[Panel]:
     """The leading score by stratum: a heat map, and dots with intervals; none where no run has the score."""
-    scored = any(measure.estimate(run.parts) for run in strata.runs)
+    scored = any(reference.estimate(run.parts) for run in strata.runs)
     if not scored or not strata.columns:
         return []
-    heading = f"{measure.heading[0].upper()}{measure.heading[1:]}"
-    first = _grid_panel(strata, measure, heading, *strata.grid) if strata.grid else _run_panel(strata, measure, heading)
-    return [first, *(_dots_panel(strata, measure, heading, column) for column in strata.columns)]
+    heading = f"{reference.metric.title[0].upper()}{reference.metric.title[1:]}"
+    first = (
+        _grid_panel(strata, reference, heading, *strata.grid) if strata.grid else _run_panel(strata, reference, heading)
+    )
+    return [first, *(_dots_panel(strata, reference, heading, column) for column in strata.columns)]
 
 
-def _grid_panel(strata: _Strata, measure: Measure, heading: str, one: str, two: str) -> Panel:
+def _grid_panel(strata: _Strata, reference: ReferencedMetric, heading: str, one: str, two: str) -> Panel:
     """A heat map of two columns for each run."""
     rows, columns = strata.values(one), strata.values(two)
     maps = Markup("")
     for run in strata.runs:
         cells = {
-            (_plain(row), _plain(column)): measure.estimate(_within(run.parts, {one: row, two: column}))
+            (_plain(row), _plain(column)): reference.estimate(_within(run.parts, {one: row, two: column}))
             for row in rows
             for column in columns
         }
-        caption = f"{measure.heading} of {run.name} by {one} and {two}"
-        shown = heat_map(caption, list(map(_plain, rows)), list(map(_plain, columns)), cells, measure.bounds)
+        caption = f"{reference.metric.title} of {run.name} by {one} and {two}"
+        shown = heat_map(caption, list(map(_plain, rows)), list(map(_plain, columns)), cells, reference.metric.bounds)
         maps += Markup("<div><h4>{}{}</h4>{}</div>").format(chip(run.tag), run.name, shown)
     return Panel(f"{heading} by {one} and {two}", Markup('<div class="maps">{}</div>').format(maps), GROUPS_NOTE)
 
 
-def _run_panel(strata: _Strata, measure: Measure, heading: str) -> Panel:
+def _run_panel(strata: _Strata, reference: ReferencedMetric, heading: str) -> Panel:
     """A heat map of the column that divides most, by run."""
     column = max(strata.columns, key=lambda name: len(strata.values(name)))
     values = strata.values(column)
     cells = {
-        (_plain(value), run.tag): measure.estimate(_within(run.parts, {column: value}))
+        (_plain(value), run.tag): reference.estimate(_within(run.parts, {column: value}))
         for value in values
         for run in strata.runs
     }
-    caption, tags = f"{measure.heading} by {column} and run", [run.tag for run in strata.runs]
-    shown = heat_map(caption, list(map(_plain, values)), tags, cells, measure.bounds)
+    caption, tags = f"{reference.metric.title} by {column} and run", [run.tag for run in strata.runs]
+    shown = heat_map(caption, list(map(_plain, values)), tags, cells, reference.metric.bounds)
     return Panel(f"{heading} by {column} and run", shown, GROUPS_NOTE)
 
 
-def _dots_panel(strata: _Strata, measure: Measure, heading: str, column: str) -> Panel:
+def _dots_panel(strata: _Strata, reference: ReferencedMetric, heading: str, column: str) -> Panel:
     dots: list[Dot] = []
     for value in strata.values(column):
         for run in strata.runs:
             label = _plain(value) if run is strata.runs[0] else ""
-            dots.append(Dot.of(label, measure.estimate(_within(run.parts, {column: value})), run.tag))
-    plot = dot_plot(f"{measure.heading} by {column}", dots, _axis(measure, dots), measure.chance)
+            dots.append(Dot.of(label, reference.estimate(_within(run.parts, {column: value})), run.tag))
+    plot = dot_plot(f"{reference.metric.title} by {column}", dots, _axis(reference, dots), reference.chance)
     return Panel(f"{heading} by {column}", plot)
 
 

@@ -2,61 +2,19 @@
 
 from __future__ import annotations
 
-import importlib
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from rich import box
 from rich.table import Table
 
+from lmms_eval_tasks.report.runs import columns_of, entries_of, references_of
 from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.reporting.columns import PAIR_COLUMNS, Column, Estimate
-from lmms_eval_tasks.utils.reporting.references import benchmark_of, measures_of, side, standing_notes
+from lmms_eval_tasks.utils.reporting.columns import Column
+from lmms_eval_tasks.utils.reporting.references import compare_to_reference, reference_notes
 from lmms_eval_tasks.utils.runs.run import Run
 from lmms_eval_tasks.utils.scoring.records import Record
-
-
-def columns_of(task: str) -> tuple[Column, ...]:
-    """What a report shows of a task: the columns that its benchmark, with whose name its own begins, says in `scores`.
-
-    Those of pairs for a task of no benchmark of ours.
-    """
-    benchmark = benchmark_of(task)
-    if not benchmark:
-        return PAIR_COLUMNS
-    scores = importlib.import_module(f"lmms_eval_tasks.{benchmark}.scores")
-    found: tuple[Column, ...] = scores.columns(task)
-    return found
-
-
-def parts_of(run: Run) -> Iterator[tuple[str, Sequence[str]]]:
-    """The run's groups with their tasks, then its tasks that are in none of them.
-
-    A group of tasks of several benchmarks has no columns in common: its tasks are shown one by one.
-    """
-    groups = {group: tasks for group, tasks in run.groups.items() if len(set(map(benchmark_of, tasks))) == 1}
-    yield from groups.items()
-    grouped = {task for tasks in groups.values() for task in tasks}
-    yield from ((task, [task]) for task in run.records if task not in grouped)
-
-
-def entries_of(runs: Sequence[Run], only: str = "") -> dict[str, list[tuple[Run, Sequence[str]]]]:
-    """For each task or group that runs hold: the runs that hold it, each with its tasks.
-
-    Args:
-        runs: The runs, in their order.
-        only: The one task or group wanted; all of them if empty.
-
-    Raises:
-        InputError: where no run holds `only`.
-    """
-    entries: defaultdict[str, list[tuple[Run, Sequence[str]]]] = defaultdict(list)
-    for run in runs:
-        for name, tasks in parts_of(run):
-            entries[name].append((run, tasks))
-    if only and only not in entries:
-        raise InputError(f"Expected a task or group of these runs, any of {', '.join(entries)}, but got {only}.")
-    return {only: entries[only]} if only else dict(entries)
+from lmms_eval_tasks.utils.stats.estimates import Estimate
 
 
 def score_tables(runs: Sequence[Run], only: str = "") -> list[Table]:
@@ -84,11 +42,11 @@ def score_tables(runs: Sequence[Run], only: str = "") -> list[Table]:
     return tables
 
 
-def standing_tables(runs: Sequence[Run], only: str = "") -> list[Table]:
-    """How scores stand to chance, people and the best published model: a table for each task or group with such facts.
+def reference_tables(runs: Sequence[Run], only: str = "") -> list[Table]:
+    """Scores beside chance, people and the best published model: a table for each task or group that has references.
 
-    A row per score that something is known about, and run. Beside a fact stands whether the score's 95% interval lies
-    ``above`` or ``below`` it, or leaves it ``open``. Below the table stands where each fact comes from, and its caveat.
+    A row per score with a reference, and run. Beside a reference stands whether the score's 95% interval lies ``above``
+    or ``below`` it, or contains it (``open``). Below the table stands where each reference comes from, and its caveat.
 
     Args:
         runs: The runs, in the order of the rows.
@@ -100,37 +58,39 @@ def standing_tables(runs: Sequence[Run], only: str = "") -> list[Table]:
     tables = []
     for name, entries in entries_of(runs, only).items():
         items = len([record for task in entries[0][1] for record in entries[0][0].records[task]])
-        measures = [measure for measure in measures_of(name, items) if measure.has_facts]
-        if not measures:
+        references = [one for one in references_of(name, entries[0][1][0], items) if one.has_references]
+        if not references:
             continue
-        sample = "; SAMPLE DATA, the facts are of the benchmark" if any(run.sample for run, _ in entries) else ""
-        table = Table(title=f"{name}: how it stands{sample}", title_justify="left", box=box.SIMPLE_HEAD, padding=0)
+        sample = "; SAMPLE DATA, the references are of the benchmark" if any(run.sample for run, _ in entries) else ""
+        table = Table(title=f"{name}: beside references{sample}", title_justify="left", box=box.SIMPLE_HEAD, padding=0)
         table.add_column("score", no_wrap=True)
         table.add_column("model", overflow="fold")
         for heading in ("value", "chance", "people"):
             table.add_column(heading, justify="right", no_wrap=True)
         table.add_column("best published", justify="right", overflow="fold")
-        for measure in measures:
+        for reference in references:
             for run, tasks in entries:
-                found = measure.estimate([run.records[task] for task in tasks])
-                best = measure.best
+                score = reference.estimate([run.records[task] for task in tasks])
+                best = reference.best
                 table.add_row(
-                    measure.heading,
+                    reference.metric.title,
                     run.name,
-                    f"{found.value:.1f}" if found else "N/A",
-                    _fact(found, measure.chance),
-                    _fact(found, measure.people[0].percent if measure.people else None),
-                    f"{best.model} {_fact(found, best.value)}" if best else "",
+                    f"{score.value:.1f}" if score else "N/A",
+                    _compared(score, reference.chance),
+                    _compared(score, reference.people[0].percent if reference.people else None),
+                    f"{best.model} {_compared(score, best.value)}" if best else "",
                 )
-        table.caption = "\n".join(standing_notes(measures))
+        table.caption = "\n".join(reference_notes(references))
         table.caption_justify = "left"
         tables.append(table)
     return tables
 
 
-def _fact(found: Estimate | None, fact: float | None) -> str:
-    """A fact and on which side of it a score lies; empty where there is none."""
-    return "" if fact is None else f"{fact:.1f} {side(found, fact)}" if found else f"{fact:.1f}"
+def _compared(score: Estimate | None, reference: float | None) -> str:
+    """A reference and on which side of it a score lies; empty where there is none."""
+    if reference is None:
+        return ""
+    return f"{reference:.1f} {compare_to_reference(score, reference)}" if score else f"{reference:.1f}"
 
 
 def stratum_tables(run: Run, columns: Sequence[str], only: str = "") -> list[Table]:

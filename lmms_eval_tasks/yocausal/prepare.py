@@ -5,6 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from lmms_eval_tasks.utils.core.problems import InputError, Problems, Warnings
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
@@ -18,6 +21,34 @@ from lmms_eval_tasks.yocausal.table import SPLIT, PairRow, own_columns, table_ro
 
 
 def prepare(
+    source: Annotated[str, typer.Option(help="Dataset on the hub, or a folder with a snapshot of it.")] = CARD.hub_id,
+    from_videos: Annotated[
+        Path | None, typer.Option(help="Any folder of videos instead: their reversals are made.", show_default=False)
+    ] = None,
+    captions: Annotated[
+        Path | None, typer.Option(help="Their captions: CSV or JSON lines with file and caption.", show_default=False)
+    ] = None,
+    seconds: Annotated[
+        float | None, typer.Option(help="How much of each of them is shown; by default all.", show_default=False)
+    ] = None,
+    labels: Annotated[
+        Path | None, typer.Option(help="Causality labels to use, as `yocausal label` writes them.", show_default=False)
+    ] = None,
+    progress: Progress = no_progress,
+) -> dict[str, SplitManifest]:
+    """Prepare YoCausal, or any folder of videos in its form.
+
+    Raises:
+        InputError: as `prepare_release` and `prepare_videos`.
+    """
+    if from_videos is not None:
+        return prepare_videos(from_videos, captions, seconds, labels, progress)
+    if captions is not None or seconds is not None:
+        raise InputError("Expected --captions and --seconds only with --from-videos.")
+    return prepare_release(source, labels, progress)
+
+
+def prepare_release(
     source: str = CARD.hub_id, labels: Path | None = None, progress: Progress = no_progress
 ) -> dict[str, SplitManifest]:
     """Prepare the release.

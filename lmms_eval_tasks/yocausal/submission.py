@@ -16,8 +16,8 @@ from lmms_eval_tasks.utils.core.problems import GroupedIssues
 from lmms_eval_tasks.utils.core.wording import describe
 from lmms_eval_tasks.utils.denoising.protocol import combine_losses
 from lmms_eval_tasks.utils.denoising.response import DenoisingResponse
-from lmms_eval_tasks.utils.runs.run import Logged
-from lmms_eval_tasks.utils.submission.form import Built, Form, Table, TableRow
+from lmms_eval_tasks.utils.scoring.records import GradedItem
+from lmms_eval_tasks.utils.submission.form import Built, SubmissionForm, Table, TableRow
 from lmms_eval_tasks.utils.submission.rows import INCOMPLETE
 from lmms_eval_tasks.yocausal.result_file import NO_PARAMETERS, check
 from lmms_eval_tasks.yocausal.rsi import compare_losses, official_dataset, official_overall, official_per_dataset
@@ -114,9 +114,11 @@ def as_text(result: Mapping[str, Any]) -> str:
     return json.dumps(result, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
 
 
-def build(entries: Sequence[Logged], table: Table, part: str) -> Built:
-    """The file of a run; pairs without losses are not in it."""
-    items = [entry.handed for entry in entries if entry.handed]
+def build(entries: Sequence[GradedItem], table: Table, part: str) -> Built | None:
+    """The file of a run; pairs without losses are not in it. None where no pair has losses."""
+    items = [entry.submission for entry in entries if entry.submission]
+    if not items:
+        return None
     lost = sum(not _finite_pair(item) for item in items)
     notes = [f"Pairs with a loss that is not finite: {lost:,}; they are ties in the file."] if lost else []
     if mixed := mixed_versions(items):
@@ -126,22 +128,22 @@ def build(entries: Sequence[Logged], table: Table, part: str) -> Built:
 
 
 def examine(
-    entries: Sequence[Logged], rows: Mapping[str, TableRow], allow_incomplete: bool, issues: GroupedIssues
+    entries: Sequence[GradedItem], rows: Mapping[str, TableRow], allow_incomplete: bool, issues: GroupedIssues
 ) -> None:
     """Note pairs without losses, and losses measured with several settings."""
     for entry in entries:
-        if not entry.handed and entry.record.fields.get("reason") != "no clip" and not allow_incomplete:
+        if not entry.submission and entry.record.asked and not allow_incomplete:
             issues.add(
                 "pairs", "Expected losses of every pair, but there are none for",
-                f"{describe(entry.record.item_id)} ({entry.record.fields.get('reason')})", INCOMPLETE,
+                f"{describe(entry.record.item_id)} ({entry.record.detail or entry.record.why})", INCOMPLETE,
             )  # fmt: skip
-    digests = sorted({entry.handed["digest"] for entry in entries if entry.handed})
+    digests = sorted({entry.submission["digest"] for entry in entries if entry.submission})
     if len(digests) > 1:
         issues.add(
             "settings", "Expected all pairs to be measured alike, but got the settings", ", ".join(digests),
             "Measure all of them again with one of these.",
         )  # fmt: skip
-    if not any(entry.handed for entry in entries):
+    if not any(entry.submission for entry in entries):
         issues.add("pairs", "Expected losses of at least one, but", "the run has none")
 
 
@@ -183,15 +185,12 @@ def _finite_pair(item: Mapping[str, Any]) -> bool:
     return math.isfinite(item["forward"]) and math.isfinite(item["backward"])
 
 
-FORM = Form(
+FORM = SubmissionForm(
     parts=("results",),
     tasks=lambda split, part: (TASK,),
+    path=lambda split, part: "submissions/yocausal_results.json",
     select=lambda rows, part: rows,
     examine=examine,
     build=build,
     check=check,
-    unofficial={
-        "yocausal_vlm": "the leaderboard ranks video diffusion models by their losses, and takes no answers in words. "
-        "What can be submitted is a run of yocausal."
-    },
 )

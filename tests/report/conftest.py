@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from sample_runs import POINTERS, prepare_sample, sometimes, write_sample_run
+from sample_runs import TASKS, prepare_sample, sometimes, write_sample_run
 
 from lmms_eval_tasks.report.page import write_page
 from lmms_eval_tasks.utils.runs.run import read_run
@@ -39,7 +39,7 @@ def home(sample_home: Path) -> Iterator[None]:
 def sample_runs(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Two runs of every task on the sample, one better than the other."""
     root = tmp_path_factory.mktemp("runs")
-    tasks = list(POINTERS)
+    tasks = list(TASKS)
     with at(sample_home):
         return (
             write_sample_run(root / "careful-7b", tasks, sometimes(1, 0.75)),

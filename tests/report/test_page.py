@@ -23,7 +23,7 @@ from lmms_eval_tasks.report.clips import Clips
 from lmms_eval_tasks.report.items import LONGEST_RESPONSE, as_json
 from lmms_eval_tasks.report.page import build_page
 from lmms_eval_tasks.report.sections import tag_of
-from lmms_eval_tasks.utils.benchmark.card import benchmarks
+from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.denoising.response import DenoisingResponse, Directed, WindowRecord
 from lmms_eval_tasks.utils.prompting.prompts import read_prompt
@@ -48,7 +48,7 @@ def listing(page: str) -> dict[str, Any]:
     return json.loads(found)
 
 
-@pytest.mark.parametrize("benchmark", benchmarks())
+@pytest.mark.parametrize("benchmark", registry().benchmarks)
 def test_every_benchmark_says_what_a_page_shows(benchmark: str) -> None:
     module = importlib.import_module(f"lmms_eval_tasks.{benchmark}.panels")
     wanted = {name for name in vars(Pages) if not name.startswith("_")}

@@ -45,7 +45,7 @@ def write_run(
                     "A",
                     "A",
                     Outcome.CORRECT if flag else Outcome.WRONG,
-                    {"official_correct": flag},
+                    fields={"official_correct": flag},
                 ).to_json(),
                 **({"sample_data": 100.0} if sample else {}),
             }

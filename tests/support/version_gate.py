@@ -20,7 +20,7 @@ import pyarrow as pa
 from scorer_source import PACKAGE, Source
 from version_examples import example_scores, rendered
 
-from lmms_eval_tasks.utils.benchmark.card import benchmarks
+from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.benchmark.task_files import task_configs
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.core.wording import summarize_names
@@ -64,7 +64,7 @@ def digest_all(examples: Path = EXAMPLES) -> Kept:
     tasks: dict[str, dict[str, Any]] = {}
     uses: dict[str, list[str]] = {}
     definitions: dict[str, str] = {}
-    for benchmark in benchmarks():
+    for benchmark in registry().benchmarks:
         configs = task_configs(benchmark)
         members = {name: config["task"] for name, config in configs.items() if "group" in config}
         for name in configs.keys() - members.keys():

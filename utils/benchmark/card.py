@@ -1,15 +1,9 @@
-"""Typed facts about a benchmark, and how to find them by its name."""
+"""Typed facts about a benchmark."""
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-
-import lmms_eval_tasks
-from lmms_eval_tasks.utils.benchmark.task_files import task_versions
-from lmms_eval_tasks.utils.core.problems import InputError
 
 
 @dataclass(frozen=True)
@@ -55,8 +49,6 @@ class Card:
         clip_columns: columns that name clips; an item can be asked where all of its clips are there.
         chance: metric to the score in percent of uniform guessing.
         human: published human scores.
-        extractor: what reads its tasks' answers, name and version.
-        other_extractors: task name to the same, for tasks whose answers another one reads.
         prompt_sha256: official prompt's part to the SHA-256 of its UTF-8 text; empty where no source tells it.
         archive_sha256: published archive's file name to its SHA-256.
         hub_id: dataset on the Hugging Face hub; empty where there is none.
@@ -74,38 +66,7 @@ class Card:
     chance: Mapping[str, float]
     prepare_command: str
     human: tuple[Human, ...] = ()
-    extractor: str = ""
-    other_extractors: Mapping[str, str] = field(default_factory=dict)
     prompt_sha256: Mapping[str, str] = field(default_factory=dict)
     archive_sha256: Mapping[str, str] = field(default_factory=dict)
     hub_id: str = ""
     clip_columns: tuple[str, ...] = ("clip",)
-
-    def extractor_of(self, task: str) -> str:
-        """What reads a task's answers, name and version."""
-        return self.other_extractors.get(task, self.extractor)
-
-    @property
-    def versions(self) -> Mapping[str, str]:
-        """Task or group name to version, as its YAML file says, which is the one place that does."""
-        return task_versions(self.name)
-
-
-def benchmarks() -> tuple[str, ...]:
-    """Names of the benchmarks of this installation: the folders that hold a card, in alphabetical order."""
-    folder = Path(lmms_eval_tasks.__file__).parent
-    return tuple(sorted(card.parent.name for card in folder.glob("*/card.py") if card.parent.name != "utils"))
-
-
-def read_card(benchmark: str) -> Card:
-    """The card of a benchmark, looked up by name so that this package depends on no benchmark.
-
-    Raises:
-        InputError: no benchmark of this installation has that name.
-    """
-    if benchmark not in benchmarks():
-        raise InputError(f"Expected a benchmark, one of {', '.join(benchmarks())}, but got {benchmark!r}.")
-    card = importlib.import_module(f"lmms_eval_tasks.{benchmark}.card").CARD
-    if not isinstance(card, Card):
-        raise TypeError(f"lmms_eval_tasks.{benchmark}.card.CARD is not a Card")
-    return card

@@ -9,8 +9,6 @@ from typing import Any
 
 import yaml
 
-import lmms_eval_tasks
-
 
 class _Loader(yaml.SafeLoader):
     """Reads ``!function a.b.c`` as the text ``a.b.c``; nothing is imported."""
@@ -61,13 +59,7 @@ def read_closing(path: Path) -> str:
 
 
 @cache
-def task_configs(benchmark: str) -> Mapping[str, Mapping[str, Any]]:
-    """Name to configuration of every task and group in a benchmark's folder, in the files' alphabetical order."""
-    folder = Path(lmms_eval_tasks.__file__).parent / benchmark
+def task_configs(folder: Path) -> Mapping[str, Mapping[str, Any]]:
+    """Name to configuration of every task and group in a folder, in the files' alphabetical order."""
     configs = [read_task_file(path) for path in sorted(folder.glob("*.yaml"))]
     return {config.get("group") or config["task"]: config for config in configs}
-
-
-def task_versions(benchmark: str) -> dict[str, str]:
-    """Version N-X of every task and group of a benchmark: N moves when its scores stop being comparable."""
-    return {name: config["metadata"]["version"] for name, config in task_configs(benchmark).items()}

@@ -6,13 +6,12 @@ import logging
 import os
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from lmms_eval_tasks.utils.benchmark.card import read_card
+from lmms_eval_tasks.utils.benchmark.registry import read_card
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.wording import summarize_names
 from lmms_eval_tasks.utils.data.manifest import SCHEMA, Manifest, SplitManifest, file_sha256
@@ -92,9 +91,6 @@ def prepare_remedy(benchmark: str) -> str:
 def load_table(benchmark: str, split: str, require_clips: bool = True) -> datasets.Dataset:
     """The prepared table of a split, rows in their released order, `clip_present` as it is now.
 
-    A process looks for the clips, and warns of those that it may skip, once per split and `prepare`: a benchmark's
-    tasks each load the table, and a release on a network disk has many thousands of clips.
-
     Args:
         benchmark: folder name of the benchmark.
         split: name of the split.
@@ -113,16 +109,13 @@ def load_table(benchmark: str, split: str, require_clips: bool = True) -> datase
 
     skip = skip_missing()
     table, facts = read_table(benchmark, split)
-    search = _search_clips(benchmark, split, table) if require_clips else None
-    if search is None or not search.absent:
+    absent = absent_clips(benchmark, split, table) if require_clips else {}
+    if not absent:
         return datasets.Dataset(table, fingerprint=facts.table_sha256[:16])
-    absent = search.absent
     report = missing_report(benchmark, split, facts, absent)
     if not skip:
         raise InputError(report)
-    if not search.told:
-        logger.warning(report.splitlines()[0])
-        search.told = True
+    logger.warning(report.splitlines()[0])
     present = pa.array([absent.keys().isdisjoint(clips) for clips in clips_of_rows(benchmark, table)])
     at = table.schema.get_field_index("clip_present")
     return datasets.Dataset(table.set_column(at, table.schema.field(at), present))
@@ -200,31 +193,3 @@ def missing_report(benchmark: str, split: str, facts: SplitManifest, absent: Map
         f"Either get the clips and run:  {card.prepare_command}\n"
         f"or score without them, every score then saying how many items were asked:  {MISSING}=skip lmms-eval …"
     )
-
-
-@dataclass
-class _Search:
-    """What this process found when it looked for a split's clips, and whether it has warned of it.
-
-    Attributes:
-        prepared: tells the manifest that was there from that of another `prepare`, even one with the same content.
-        absent: as `absent_clips` gives it.
-        told: whether the warning has been given.
-    """
-
-    prepared: tuple[int, int]
-    absent: Mapping[str, str]
-    told: bool = False
-
-
-_searches: dict[tuple[Path, str], _Search] = {}
-
-
-def _search_clips(benchmark: str, split: str, table: pyarrow.Table) -> _Search:
-    folder = benchmark_dir(benchmark)
-    manifest = (folder / "manifest.json").stat()
-    prepared = (manifest.st_ino, manifest.st_mtime_ns)
-    known = _searches.get((folder, split))
-    if known is None or known.prepared != prepared:
-        known = _searches[folder, split] = _Search(prepared, absent_clips(benchmark, split, table))
-    return known

@@ -7,8 +7,6 @@ text, which a run can only ask with under a name of its own.
 from __future__ import annotations
 
 import hashlib
-import importlib
-import importlib.util
 import json
 import os
 from collections.abc import Callable
@@ -16,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from lmms_eval_tasks.utils.benchmark.card import read_card
+from lmms_eval_tasks.utils.benchmark.registry import find_benchmark, read_card
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.data.home import home
@@ -145,25 +143,17 @@ def official_prompt(benchmark: str) -> OfficialPrompt | None:
     Raises:
         InputError: no benchmark of this installation has that name.
     """
-    read_card(benchmark)
-    name = f"lmms_eval_tasks.{benchmark}.prompt"
-    if importlib.util.find_spec(name) is None:
-        return None
-    found = getattr(importlib.import_module(name), "OFFICIAL_PROMPT", None)
-    return found if isinstance(found, OfficialPrompt) else None
+    return find_benchmark(benchmark).official_prompt
 
 
 def installed_official(benchmark: str) -> Prompt | None:
     """The official prompt that is asked with where `official` is chosen; None where it is not on this machine."""
-    name = f"lmms_eval_tasks.{benchmark}.prompt"
-    if importlib.util.find_spec(name) is None:
-        return None
-    find: Callable[[str], Prompt] = importlib.import_module(name).find_prompt
+    find = find_benchmark(benchmark).find_prompt
     try:
-        prompt = find(OFFICIAL)
+        prompt = find(OFFICIAL) if find else None
     except InputError:
         return None
-    return prompt if prompt.prompt_id in (OFFICIAL, UNVERIFIED) else None
+    return prompt if prompt and prompt.prompt_id in (OFFICIAL, UNVERIFIED) else None
 
 
 def imported(benchmark: str) -> tuple[str, ...]:

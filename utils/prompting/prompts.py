@@ -83,6 +83,7 @@ def choose_prompt(
     kwargs: Mapping[str, Any] | None,
     find: Callable[[str], Prompt] | None = None,
     fields: frozenset[str] = QUESTION_AND_OPTIONS,
+    environment: Mapping[str, str] = os.environ,
 ) -> Prompt:
     """The prompt that a run asks with.
 
@@ -91,11 +92,12 @@ def choose_prompt(
             another that `find` knows. The environment variable LMMS_EVAL_TASKS_PROMPT, where set, wins for the run.
         find: Finds the benchmark's own prompts, such as ``official``; None where it has none that can be had here.
         fields: What the task asks with. One of our prompts with other fields would leave the options out, say.
+        environment: Environment variables.
 
     Raises:
         InputError: where no prompt of that name is to be had, or it has other fields.
     """
-    chosen = os.environ.get(CHOICE) or str((kwargs or {}).get("prompt", DEFAULT))
+    chosen = environment.get(CHOICE) or str((kwargs or {}).get("prompt", DEFAULT))
     if chosen in prompt_ids() or (find is None and chosen != OFFICIAL):
         prompt = read_prompt(chosen)
     elif find is not None:

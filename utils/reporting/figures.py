@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
-from lmms_eval_tasks.utils.reporting.columns import Estimate
+from lmms_eval_tasks.utils.stats.estimates import Estimate
 
 Bounds = tuple[float, float]
 

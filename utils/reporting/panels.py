@@ -1,7 +1,4 @@
-"""Panels of a report page: what a page shows of a task beside its scores, each a function of the runs' records.
-
-A benchmark's own are in its module `panels`, found by its name; see `Pages`.
-"""
+"""Panels of a report page: what a page shows of a task beside its scores, each a function of the runs' records."""
 
 from __future__ import annotations
 
@@ -11,17 +8,18 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from lmms_eval_tasks.utils.reporting.columns import Records, by_group
+from lmms_eval_tasks.utils.reporting.columns import by_group
 from lmms_eval_tasks.utils.reporting.figures import Bar, chip, count_table, share_plot
 from lmms_eval_tasks.utils.scoring.records import Outcome, Record
+from lmms_eval_tasks.utils.stats.estimates import Records
 
 NOT_READ = "none"
 OUTCOMES = tuple(outcome.value for outcome in Outcome)
 
 
 @dataclass(frozen=True)
-class Shown:
-    """A run as panels show it.
+class RunRecords:
+    """The records of one run, as panels show them.
 
     Attributes:
         tag: Its letter on the page.
@@ -56,7 +54,7 @@ class Panel:
     wide: bool = False
 
 
-def outcome_panel(runs: Sequence[Shown]) -> Panel:
+def outcome_panel(runs: Sequence[RunRecords]) -> Panel:
     """What became of the items: right, wrong, unparsed and unscored ones, counted apart."""
     bars = [Bar(run.name, Counter(record.outcome.value for record in run.records), run.tag) for run in runs]
     return Panel(
@@ -66,7 +64,7 @@ def outcome_panel(runs: Sequence[Shown]) -> Panel:
     )
 
 
-def answer_panels(runs: Sequence[Shown]) -> list[Panel]:
+def answer_panels(runs: Sequence[RunRecords]) -> list[Panel]:
     """Position bias: the key's letters against the answered ones, a panel per run that has both."""
     panels = []
     for run in runs:
@@ -95,7 +93,7 @@ def answer_panels(runs: Sequence[Shown]) -> list[Panel]:
     return panels
 
 
-def consistency_panel(runs: Sequence[Shown], member: str) -> Panel:
+def consistency_panel(runs: Sequence[RunRecords], member: str) -> Panel:
     """Of complete, scored pairs: both members right, one, or none.
 
     Args:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from lmms_eval_tasks.utils.evidence.boxes import Box
-from lmms_eval_tasks.utils.reporting.panels import Panel, Shown
 from lmms_eval_tasks.utils.scoring.records import Record
 
 Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Clip:
+class ShownClip:
     """A clip beside a question.
 
     Attributes:
@@ -29,7 +28,7 @@ class Clip:
 
 
 @dataclass(frozen=True)
-class Lane:
+class InstanceTrack:
     """One instance over time.
 
     Attributes:
@@ -50,13 +49,13 @@ class ItemView:
     Attributes:
         clips: Its clips, side by side.
         frame: Width and height of a clip in pixels, where boxes are drawn.
-        lanes: True evidence.
+        tracks: True evidence.
         text: What stands in place of question and options, where the model is asked something else.
     """
 
-    clips: tuple[Clip, ...]
+    clips: tuple[ShownClip, ...]
     frame: tuple[int, int] | None = None
-    lanes: tuple[Lane, ...] = ()
+    tracks: tuple[InstanceTrack, ...] = ()
     text: str | None = None
 
 
@@ -66,29 +65,20 @@ class AnswerView:
 
     Attributes:
         facts: Names and values, such as losses.
-        lanes: Predicted evidence.
-        matches: Which predicted lane was matched with which true one, by their places.
+        tracks: Predicted evidence.
+        matches: Which predicted track was matched with which true one, by their places.
     """
 
     facts: Mapping[str, str] = field(default_factory=dict)
-    lanes: tuple[Lane, ...] = ()
+    tracks: tuple[InstanceTrack, ...] = ()
     matches: tuple[tuple[int, int], ...] = ()
 
 
-class Pages(Protocol):
-    """What the module `panels` of a benchmark holds."""
+def clip_view(record: Record, row: Row) -> ItemView:
+    """An item with one clip."""
+    return ItemView((ShownClip(row["clip"]),))
 
-    def panels(self, task: str, runs: Sequence[Shown]) -> list[Panel]:
-        """The benchmark's panels of a task or group, in their order."""
 
-    def split(self, task: str) -> str:
-        """The split whose prepared table holds a task's items."""
-
-    def row_id(self, task: str, item_id: str) -> str:
-        """The prepared row that an item was made from."""
-
-    def item_view(self, task: str, record: Record, row: Row) -> ItemView:
-        """What an item shows, from its record in any run and its prepared row."""
-
-    def answer_view(self, task: str, record: Record, row: Row, response: str) -> AnswerView:
-        """What a run's answer shows."""
+def official_reading(record: Record, row: Row, response: str) -> AnswerView:
+    """What the official script reads in a response to a multiple-choice question."""
+    return AnswerView({"official reading": record.fields.get("official_answered") or "none"})

@@ -16,7 +16,7 @@ from typing import Any
 
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.core.wording import summarize_names
-from lmms_eval_tasks.utils.scoring.records import NOT_ASKED
+from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, UnscoredReason
 
 SAMPLE_LOG = "_samples_"
 ItemKey = tuple[str | None, str]
@@ -254,7 +254,8 @@ def _read_logged(value: Mapping[str, Any], task: str | None) -> tuple[ItemKey, s
 def was_asked(record: Mapping[str, Any]) -> bool:
     """Whether the model was asked the item of a logged record; it was not where there was no clip."""
     fields = record.get("fields")
-    return not (isinstance(fields, Mapping) and "no clip" in (fields.get("reason"), fields.get("answer_reason")))
+    earlier = (fields.get("reason"), fields.get("answer_reason")) if isinstance(fields, Mapping) else ()
+    return UnscoredReason.NO_CLIP.value not in (record.get("unscored_reason"), *earlier)
 
 
 def scored_responses(line: Mapping[str, Any]) -> list[str] | None:

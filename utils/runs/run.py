@@ -11,7 +11,7 @@ from typing import Any
 from lmms_eval_tasks.utils.core.arguments import parse_arguments
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.runs.run_card import CARD, Sections, read_run_card
-from lmms_eval_tasks.utils.scoring.records import Record
+from lmms_eval_tasks.utils.scoring.records import GradedItem, Record
 
 RESULTS = "_results.json"
 SUBMISSIONS = "submissions"
@@ -40,19 +40,6 @@ class Run:
     sample: bool
     limited: str = ""
     card: Sections = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Logged:
-    """One item as its sample log holds it.
-
-    Attributes:
-        record: Its record.
-        handed: What the task's hook handed to its writer of submissions; empty where it handed nothing.
-    """
-
-    record: Record
-    handed: Mapping[str, Any]
 
 
 def read_run(source: Path) -> Run:
@@ -112,13 +99,11 @@ def read_run(source: Path) -> Run:
     )
 
 
-def read_logged(run: Run, task: str) -> tuple[Logged, ...]:
-    """The items of one of a run's tasks, with what each handed to the writer of submissions."""
-    values = [json.loads(line) for line in log_lines(sample_log(run.path, task))]
-    handed = (value.get("submission_rows") for value in values)
+def read_logged(run: Run, task: str) -> tuple[GradedItem, ...]:
+    """The items of one of a run's tasks, each with what the submission needs of it."""
+    lines = [json.loads(line) for line in log_lines(sample_log(run.path, task))]
     return tuple(
-        Logged(Record.from_json(value["record"]), given if isinstance(given, dict) else {})
-        for value, given in zip(values, handed, strict=True)
+        GradedItem.from_json({**(line.get("submission_rows") or {}), "record": line["record"]}) for line in lines
     )
 
 

@@ -1,39 +1,19 @@
-"""Multiple-choice items: how a prompt lists the options, how a response becomes a record and a record metric items."""
+"""Multiple-choice items: how a response becomes a record."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from string import ascii_uppercase
+from collections.abc import Mapping
 from typing import Any
 
 from lmms_eval_tasks.utils.answers import read_choice
-from lmms_eval_tasks.utils.prompting.prompts import Prompt
-from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, Outcome, Record
-
-NO_CLIP = "(The clip of this question is missing. The answer will not be scored.)"
+from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, Outcome, Record, UnscoredReason
 
 
-def list_options(options: Sequence[str]) -> str:
-    """The options one per line, lettered: ``(A) …``."""
-    return "\n".join(f"({letter}) {option}" for letter, option in zip(ascii_uppercase, options, strict=False))
-
-
-def render_question(prompt: Prompt, row: Mapping[str, Any]) -> str:
-    """The prompt for a row of a prepared table.
-
-    A row without its clip asks in other words: lmms-eval's response cache goes by the prompt's text, and an answer to
-    the placeholder must not be found again once the clip is there.
-    """
-    text = prompt.render(question=row["question"], options=list_options(row["options"]))
-    return text if row["asked"] else f"{NO_CLIP}\n{text}"
-
-
-def score_choice(
+def grade_choice(
     row: Mapping[str, Any],
     response: object,
     *,
     stratum: Mapping[str, str],
-    official: str | None,
     fields: Mapping[str, Any] | None = None,
 ) -> Record:
     """Grade one response to a multiple-choice item.
@@ -43,19 +23,12 @@ def score_choice(
         response: What the model returned; anything but text counts as unparsed. `NOT_ASKED` is what a saved run holds
             of an item that it could not ask.
         stratum: Values by which scores are broken down.
-        official: What the benchmark's own extractor reads in the response; compared with the key as the official
-            scorer does.
-        fields: Further benchmark fields of the record.
-
-    Returns:
-        The record; its fields hold ``official_answered`` and ``official_correct`` (None where unscored) and, for an
-        unscored item, ``reason`` (``"no clip"`` or ``"no answer key"``).
+        fields: Benchmark fields of the record.
     """
     expected: str | None = row["answer"]
     asked = row["asked"] and response != NOT_ASKED
     answered = read_choice(response, row["options"]) if asked and isinstance(response, str) else None
-    official_answered = official if asked else None
-    reason = "no clip" if not asked else None if expected else "no answer key"
+    reason = UnscoredReason.NO_CLIP if not asked else None if expected else UnscoredReason.NO_KEY
     if reason:
         outcome = Outcome.UNSCORED
     elif answered is None:
@@ -69,41 +42,16 @@ def score_choice(
         expected=expected,
         answered=answered,
         outcome=outcome,
-        fields={
-            **(fields or {}),
-            "official_answered": official_answered,
-            "official_correct": None if reason else official_answered == expected,
-            **({"reason": reason} if reason else {}),
-        },
+        unscored_reason=reason,
+        fields=dict(fields or {}),
     )
 
 
-def metric_items(record: Record, *, pair_by: Iterable[str] = (), single_by: Iterable[str] = ()) -> dict[str, Any]:
-    """What lmms-eval's ``process_results`` returns for a paired multiple-choice item.
+def with_official_reading(record: Record, official: str | None) -> Record:
+    """The record with what the benchmark's own extractor reads, compared with the key as its scorer does.
 
-    Args:
-        record: The graded item.
-        pair_by: Suffixes of the ``pair_accuracy_…`` breakdowns that the item belongs to.
-        single_by: Suffixes of the ``single_accuracy_…`` breakdowns that the item belongs to.
-
-    Returns:
-        Metric name to the item's credit (for rates 0 or 100, None where the model was not asked), and the whole record
-        under ``"record"``, which is no metric and is only written to the sample log. ``score`` (0 or 100) lets
-        lmms-eval print its standard errors, clustered by ``group_id``; an unscored item has none.
+    Its fields are ``official_answered``, and ``official_correct``, None where the item is unscored.
     """
-    credit = {"group_id": record.group_id, "correct": record.correct}
-    official = {"group_id": record.group_id, "correct": record.fields["official_correct"]}
-    scored = record.correct is not None
-    asked = record.fields.get("reason") != "no clip"
-    return {
-        "record": record.to_json(),
-        "pair_accuracy": credit,
-        "pairs_scored": credit,
-        "single_accuracy": {**credit, "score": 100.0 * bool(record.correct)} if scored else credit,
-        "pair_accuracy_official": official,
-        "single_accuracy_official": official,
-        "unparsed_rate": 100.0 * (record.answered is None) if asked else None,
-        "unscored_rate": 100.0 * (not scored),
-        **{f"pair_accuracy_{name}": credit for name in pair_by},
-        **{f"single_accuracy_{name}": credit for name in single_by},
-    }
+    answered = official if record.asked else None
+    correct = None if record.unscored_reason else answered == record.expected
+    return record.with_fields(official_answered=answered, official_correct=correct)

@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lmms_eval_tasks.utils.runs.run import Run
+from lmms_eval_tasks.utils.scoring.metrics import Counts, Metric, Stratum, mean_of_all
 from lmms_eval_tasks.utils.scoring.records import Record
-from lmms_eval_tasks.utils.stats.bootstrap import DRAWS, LEVEL, Contribution, macro_interval
+from lmms_eval_tasks.utils.stats.bootstrap import DRAWS
+from lmms_eval_tasks.utils.stats.estimates import interval
 
 Records = Sequence[Record]
 Part = Mapping[str, Records]
@@ -24,23 +26,25 @@ INCOMPLETE = "incomplete or unscored in one of them"
 
 @dataclass(frozen=True)
 class Difference:
-    """One score of both runs on the groups that they share, in percent, and the second less the first.
+    """One score of both runs on the groups that they share, and the second less the first, in the score's unit.
 
     Attributes:
-        name: The score.
-        first: The first run's score, 0-100.
+        metric: The score.
+        first: The first run's score.
         second: The second run's.
-        interval: 95% interval of the difference, in percentage points.
+        interval: 95% interval of the difference.
+        groups: How many groups it stands on: those that have the score in both runs.
     """
 
-    name: str
+    metric: Metric
     first: float
     second: float
     interval: tuple[float, float]
+    groups: int
 
     @property
-    def points(self) -> float:
-        """The difference in percentage points, -100 to 100."""
+    def change(self) -> float:
+        """The second score less the first."""
         return self.second - self.first
 
 
@@ -52,11 +56,11 @@ class Comparison:
         groups: Groups that both runs answered and that are scored in both.
         items: Their items.
         left_out: Groups that are not compared, by reason.
-        differences: Of benchmarks whose items count in pairs, pair accuracy and single accuracy; of others, accuracy.
-            Means over the tasks, unweighted. Empty where a task shares no group.
+        differences: Of each score, unweighted means over the tasks. Empty where a task shares no group.
         only_first: Shared groups that only the first run gets wholly right.
         only_second: The same for the second.
         p_value: Exact McNemar test of those two numbers, two-sided; groups of all tasks together.
+        shares: Share of the groups that each run gets wholly right, 0-1; unweighted means over the tasks.
     """
 
     groups: int
@@ -66,6 +70,7 @@ class Comparison:
     only_first: int
     only_second: int
     p_value: float
+    shares: tuple[float, float] = (0.0, 0.0)
 
     @property
     def discordant(self) -> float:
@@ -95,16 +100,19 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def compare_records(first: Part, second: Part, paired: bool, seed: int = 0, draws: int = DRAWS) -> Comparison:
+def compare_records(
+    first: Part, second: Part, metrics: Sequence[Metric], seed: int = 0, draws: int = DRAWS
+) -> Comparison:
     """Compare two runs on the groups that they share.
 
     The interval of a difference is BCa's over groups, each drawn with both runs' results (a paired bootstrap), within
-    each task.
+    each task and stratum.
 
     Args:
         first: Task to records, of the tasks that count equally.
         second: The same tasks of the other run.
-        paired: Whether items count in pairs; then a group with another number of members than 2 is incomplete.
+        metrics: The scores to compare. Where one of them counts members of a group together, a group with another
+            number of members is incomplete.
         seed: Seed of the bootstrap.
         draws: Number of draws.
 
@@ -114,26 +122,29 @@ def compare_records(first: Part, second: Part, paired: bool, seed: int = 0, draw
     if set(first) != set(second):
         raise ValueError(f"Expected the same tasks, but got {sorted(first)} and {sorted(second)}.")
     left_out: Counter[str] = Counter()
-    shared = [_shared_groups(first[task], second[task], paired, left_out) for task in first]
+    together = next((metric.together for metric in metrics if metric.together), None)
+    shared = [_shared_groups(first[task], second[task], together, left_out) for task in first]
     flat = [pair for part in shared for pair in part]
     whole = Counter((_all_right(one), _all_right(other)) for one, other in flat)
     only_first, only_second = whole[True, False], whole[False, True]
-    differences = []
-    if shared and all(shared):
-        if paired:
-            parts = [[(float(_all_right(one)), float(_all_right(other)), 1) for one, other in part] for part in shared]
-            differences.append(_difference("pair accuracy", parts, seed, draws))
-        parts = [[(_right(one), _right(other), len(one)) for one, other in part] for part in shared]
-        differences.append(_difference("single accuracy" if paired else "accuracy", parts, seed, draws))
+    compared = [_difference(metric, shared, seed, draws) for metric in metrics] if shared and all(shared) else []
     return Comparison(
         groups=len(flat),
         items=sum(len(one) for one, _ in flat),
         left_out=dict(left_out),
-        differences=tuple(differences),
+        differences=tuple(difference for difference in compared if difference),
         only_first=only_first,
         only_second=only_second,
         p_value=mcnemar(only_first, only_second),
+        shares=_shares(shared),
     )
+
+
+def _shares(shared: Sequence[Sequence[tuple[Group, Group]]]) -> tuple[float, float]:
+    if not shared or not all(shared):
+        return (0.0, 0.0)
+    means = [[sum(_all_right(pair[run]) for pair in part) / len(part) for part in shared] for run in (0, 1)]
+    return (sum(means[0]) / len(shared), sum(means[1]) / len(shared))
 
 
 def _groups(records: Records) -> dict[str, Group]:
@@ -143,7 +154,9 @@ def _groups(records: Records) -> dict[str, Group]:
     return dict(found)
 
 
-def _shared_groups(first: Records, second: Records, paired: bool, left_out: Counter[str]) -> list[tuple[Group, Group]]:
+def _shared_groups(
+    first: Records, second: Records, together: int | None, left_out: Counter[str]
+) -> list[tuple[Group, Group]]:
     """The groups to compare, in the order of their ids; those that cannot be compared are counted."""
     ones, others = _groups(first), _groups(second)
     left_out[ONLY_FIRST] += len(ones.keys() - others.keys())
@@ -152,7 +165,7 @@ def _shared_groups(first: Records, second: Records, paired: bool, left_out: Coun
     for name in sorted(ones.keys() & others.keys()):
         one, other = ones[name], others[name]
         members = [*one.values(), *other.values()]
-        partial = paired and {len(one), len(other)} != {2}
+        partial = together is not None and {len(one), len(other)} != {together}
         if partial or any(record.correct is None for record in members):
             left_out[INCOMPLETE] += 1
         elif {key: record.expected for key, record in one.items()} != {
@@ -170,22 +183,32 @@ def _all_right(group: Group) -> bool:
     return all(record.correct for record in group.values())
 
 
-def _right(group: Group) -> float:
-    return float(sum(bool(record.correct) for record in group.values()))
-
-
-def _difference(name: str, parts: list[list[tuple[float, float, int]]], seed: int, draws: int) -> Difference:
-    """From each group's credit in the first run and the second, and the most that it could get."""
-
-    def mean(run: int) -> float:
-        return sum(100.0 * sum(row[run] for row in part) / sum(row[2] for row in part) for part in parts) / len(parts)
-
-    contributions: list[list[Contribution]] = [
-        [(100.0 * (row[1] - row[0]), float(row[2])) for row in part] for part in parts
-    ]
-    interval = macro_interval(contributions, seed, draws, LEVEL, bounds=(-100.0, 100.0))
-    assert interval is not None
-    return Difference(name, mean(0), mean(1), interval)
+def _difference(
+    metric: Metric, shared: Sequence[Sequence[tuple[Group, Group]]], seed: int, draws: int
+) -> Difference | None:
+    """One score of both runs on the groups that have it in both; None where a task has no such group."""
+    scores: tuple[list[float | None], list[float | None]] = ([], [])
+    changes: list[dict[Stratum, list[Counts]]] = []
+    for part in shared:
+        counts: tuple[dict[Stratum, list[Counts]], ...] = ({}, {}, {})
+        for one, other in part:
+            before, after = (metric.contributions(list(group.values())) for group in (one, other))
+            for stratum in before.keys() & after.keys():
+                for old, new in zip(before[stratum], after[stratum], strict=False):
+                    if old[1] == new[1]:
+                        change = (new[0] - old[0], new[1])
+                        for held, value in zip(counts, (old, new, change), strict=True):
+                            held.setdefault(stratum, []).append(value)
+        for run, held in zip(scores, counts, strict=False):
+            run.append(metric.combine(dict(sorted(held.items()))))
+        changes.append(dict(sorted(counts[2].items())))
+    first, second = map(mean_of_all, scores)
+    if first is None or second is None:
+        return None
+    span = metric.value_bounds and metric.value_bounds[1] - metric.value_bounds[0]
+    ends = interval(metric, changes, (-span, span) if span else None, seed, draws)
+    groups = sum(len(values) for part in changes for values in part.values())
+    return Difference(metric, first, second, ends, groups)
 
 
 def run_parts(run: Run) -> dict[str, Part]:
@@ -198,10 +221,10 @@ def run_parts(run: Run) -> dict[str, Part]:
 
 def run_differences(first: Run, second: Run, name: str) -> list[str]:
     """What makes two runs of a task or group differ in more than the model, as sentences."""
-    told = []
+    sentences = []
     versions = first.versions.get(name), second.versions.get(name)
     if versions[0] != versions[1]:
-        told.append(f"task version {versions[0] or 'unknown'} against {versions[1] or 'unknown'}")
+        sentences.append(f"task version {versions[0] or 'unknown'} against {versions[1] or 'unknown'}")
     if first.sample != second.sample:
-        told.append("one is of sample data, the other of the benchmark")
-    return told
+        sentences.append("one is of sample data, the other of the benchmark")
+    return sentences

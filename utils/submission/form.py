@@ -1,16 +1,16 @@
-"""What a benchmark's `submission` module says of its official form, and how it is found by the benchmark's name."""
+"""The official form of a benchmark's submission."""
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lmms_eval_tasks.utils.benchmark.card import benchmarks, read_card
+from lmms_eval_tasks.utils.benchmark.registry import find_benchmark, registry
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
-from lmms_eval_tasks.utils.runs.run import Logged
+from lmms_eval_tasks.utils.data.home import read_table
+from lmms_eval_tasks.utils.scoring.records import GradedItem
 
 TableRow = Mapping[str, Any]
 
@@ -64,46 +64,50 @@ class Checked:
 
 
 @dataclass(frozen=True)
-class Form:
+class SubmissionForm:
     """A benchmark's official form.
 
     Attributes:
         parts: Names of the files that it takes; the first one is what goes to the leaderboard.
         tasks: Split and part to the tasks whose records make the file.
+        path: Split and part to the file's place below a run's output path.
         select: The rows of a split's table that belong to a part, in the table's order.
-        examine: Notes what of a run cannot be submitted and only this benchmark knows of; told whether incomplete
-            runs are allowed.
-        build: The file of a part, from items of a run and a table of the rows of `select`; the hook writes by the same
-            functions.
+        examine: Notes what of a run cannot be submitted and only this benchmark knows of; the flag says whether
+            incomplete runs are allowed.
+        build: The file of a part, from items of a run and a table of the rows of `select`; None where no item has what
+            the file needs.
         check: Notes the issues of a file, given the prepared tables by split and whether missing items are allowed.
-        unofficial: Tasks that no leaderboard takes, and why.
     """
 
     parts: tuple[str, ...]
     tasks: Callable[[str, str], tuple[str, ...]]
+    path: Callable[[str, str], str]
     select: Callable[[Sequence[TableRow], str], Sequence[TableRow]]
-    examine: Callable[[Sequence[Logged], Mapping[str, TableRow], bool, GroupedIssues], None]
-    build: Callable[[Sequence[Logged], Table, str], Built]
+    examine: Callable[[Sequence[GradedItem], Mapping[str, TableRow], bool, GroupedIssues], None]
+    build: Callable[[Sequence[GradedItem], Table, str], Built | None]
     check: Callable[[Path, Mapping[str, Table], bool, GroupedIssues], Checked]
-    unofficial: Mapping[str, str] = field(default_factory=dict)
 
 
-def read_form(benchmark: str) -> Form:
-    """The official form of a benchmark, from its module `submission`.
+def find_form(name: str) -> SubmissionForm:
+    """The official form of a benchmark.
 
     Raises:
-        InputError: no benchmark has that name; where a task has, the message says whether it can be submitted.
+        InputError: no benchmark has that name, or it has no form; the message says why.
     """
-    if benchmark not in benchmarks():
-        for name in benchmarks():
-            if reason := _load(name).unofficial.get(benchmark):
-                raise InputError(f"{benchmark} has no official submission: {reason}")
-    read_card(benchmark)
-    return _load(benchmark)
+    task = registry().find_task(name)
+    if task and name not in registry().benchmarks and (reason := task.kind.no_submission):
+        raise InputError(f"{name} has no official submission: {reason}")
+    benchmark = find_benchmark(name)
+    if benchmark.submission is None:
+        raise InputError(f"{name} has no official submission: {benchmark.no_submission}")
+    return benchmark.submission
 
 
-def _load(benchmark: str) -> Form:
-    form = importlib.import_module(f"lmms_eval_tasks.{benchmark}.submission").FORM
-    if not isinstance(form, Form):
-        raise TypeError(f"lmms_eval_tasks.{benchmark}.submission.FORM is not a Form")
-    return form
+def read_prepared(benchmark: str, split: str, part: str) -> Table:
+    """The prepared rows that belong to a part of a benchmark's submission.
+
+    Raises:
+        InputError: where the split is not prepared.
+    """
+    arrow, manifest = read_table(benchmark, split)
+    return Table(split, find_form(benchmark).select(arrow.to_pylist(), part), manifest.sample)

@@ -8,7 +8,7 @@ from typing import Any
 
 from lmms_eval_tasks.utils.core.problems import GroupedIssues
 from lmms_eval_tasks.utils.core.wording import describe
-from lmms_eval_tasks.utils.runs.run import Logged
+from lmms_eval_tasks.utils.scoring.records import GradedItem
 from lmms_eval_tasks.utils.submission.form import Table
 
 INCOMPLETE = "--allow-incomplete writes the file nevertheless."
@@ -17,7 +17,7 @@ FORM_ALONE = "the form alone: split {split} is not prepared here, so ids and opt
 
 
 def examine_choices(
-    entries: Sequence[Logged], rows: Mapping[str, Mapping[str, Any]], allow_incomplete: bool, issues: GroupedIssues
+    entries: Sequence[GradedItem], rows: Mapping[str, Mapping[str, Any]], allow_incomplete: bool, issues: GroupedIssues
 ) -> None:
     """Note the answers of a run that are no options of their items."""
     for entry in entries:

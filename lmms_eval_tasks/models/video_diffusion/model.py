@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lmms_eval_tasks import __version__
 from lmms_eval_tasks.host.environment import installed_version
-from lmms_eval_tasks.host.hosting import stop_if_any
+from lmms_eval_tasks.host.ranks import stop_if_any
 from lmms_eval_tasks.models.base import Request, RequestModel
 from lmms_eval_tasks.models.video_diffusion.families import adapter_class
 from lmms_eval_tasks.models.video_diffusion.settings import Settings, check_geometry, read_batch, read_settings

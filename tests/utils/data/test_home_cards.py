@@ -6,13 +6,13 @@ from collections import Counter
 
 import pytest
 
-from lmms_eval_tasks.utils.benchmark.card import benchmarks, read_card
+from lmms_eval_tasks.utils.benchmark.registry import read_card, registry
 
 
 @pytest.mark.parametrize("benchmark", ["causalvqa", "mvp"])
 def test_items_groups_and_strata_agree(benchmark: str) -> None:
     card = read_card(benchmark)
-    assert (card.name, benchmark in benchmarks()) == (benchmark, True)
+    assert (card.name, benchmark in registry().benchmarks) == (benchmark, True)
     for split, facts in card.splits.items():
         assert facts.items == 2 * facts.groups
         assert all(len(stratum) == len(card.strata_columns) for stratum in facts.strata)

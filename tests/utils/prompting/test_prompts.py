@@ -6,7 +6,7 @@ import pytest
 from lmms_eval_tasks.mvp.card import CARD
 from lmms_eval_tasks.mvp.hooks import doc_to_text
 from lmms_eval_tasks.mvp.prompt import installed_official_prompt, official_prompt
-from lmms_eval_tasks.utils.benchmark.card import benchmarks
+from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.prompting.official_prompts import check_choice
 from lmms_eval_tasks.utils.prompting.prompts import (
@@ -62,7 +62,7 @@ def test_a_benchmark_without_its_official_prompt_says_so(monkeypatch: pytest.Mon
         choose_prompt({})
 
 
-@pytest.mark.parametrize("benchmark", benchmarks())
+@pytest.mark.parametrize("benchmark", registry().benchmarks)
 def test_a_misspelt_choice_is_refused(benchmark: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(CHOICE, "oficial")
     with pytest.raises(InputError, match=r"one of .*mcq_letter.*, but got 'oficial'"):

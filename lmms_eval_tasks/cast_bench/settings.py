@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lmms_eval_tasks.cast_bench.prompt import PROMPT, find_prompt
+from lmms_eval_tasks.utils.benchmark.benchmark import TaskSettings
 from lmms_eval_tasks.utils.core.arguments import parse_arguments
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.evidence.boxes import Convention, Frame
@@ -19,20 +20,24 @@ EXAMPLE = f"{BOXES}=xyxy_resized,min_pixels=3136,max_pixels=602112"
 
 
 @dataclass(frozen=True)
-class Configuration:
+class EvidenceSettings(TaskSettings):
     """What a task's configuration and the environment chose.
 
     Attributes:
         prompt: How questions are asked.
         convention: How the model writes boxes.
-        limits: Size of the frames that the model was shown, where it was told; else the model is asked.
-        settings: How evidence is matched, and what counts as a hit.
+        limits: Size of the frames that the model was shown, where it was given; else the model is asked.
+        hits: How evidence is matched, and what counts as a hit.
     """
 
     prompt: Prompt
     convention: Convention = Convention.XYXY_PX
     limits: PixelLimits | None = None
-    settings: Settings = DEFAULTS
+    hits: Settings = DEFAULTS
+
+    def facts(self) -> Mapping[str, Any]:
+        """How boxes are read, and what counts as a hit."""
+        return {"boxes": self.convention.value, "hits": vars(self.hits)}
 
     def seen(self, frame: Frame | None, model_limits: Callable[[], PixelLimits | None]) -> Frame | None:
         """Size of the frame that the model was shown of a clip, None where it is not known or does not matter."""
@@ -42,12 +47,7 @@ class Configuration:
         return None if limits is None else shown_frame(frame, limits)
 
 
-def default_configuration() -> Configuration:
-    """What holds where no task's configuration was read."""
-    return Configuration(read_prompt(PROMPT))
-
-
-def read_configuration(kwargs: Mapping[str, Any] | None, environment: Mapping[str, str]) -> Configuration:
+def read_settings(kwargs: Mapping[str, Any] | None, environment: Mapping[str, str]) -> EvidenceSettings:
     """Read a task's ``lmms_eval_specific_kwargs``, and what the environment overrides of it for one run.
 
     Args:
@@ -69,19 +69,19 @@ def read_configuration(kwargs: Mapping[str, Any] | None, environment: Mapping[st
     coverage_aware: object = given.get("coverage_aware", DEFAULTS.coverage_aware)
     if not isinstance(coverage_aware, bool):
         problems.add(where, f"Expected coverage_aware to be true or false, but got {coverage_aware!r}.")
-    settings = Settings(
+    hits = Settings(
         eps_overlap=_read_number(given, "eps_overlap", DEFAULTS.eps_overlap, 0, None, where, problems),
         tau_t=_read_number(given, "tau_t", DEFAULTS.tau_t, 0, 1, where, problems),
         tau_st=_read_number(given, "tau_st", DEFAULTS.tau_st, 0, 1, where, problems),
         coverage_aware=bool(coverage_aware),
     )
     try:
-        prompt = choose_prompt({"prompt": PROMPT, **given}, find_prompt)
+        prompt = choose_prompt({"prompt": PROMPT, **given}, find_prompt, environment=environment)
     except InputError as error:
         problems.add("prompt", str(error))
         prompt = read_prompt(PROMPT)
     problems.raise_if_any("CaST-Bench cannot be run as configured")
-    return Configuration(prompt, convention, limits, settings)
+    return EvidenceSettings(prompt, convention, limits, hits)
 
 
 def _split(text: str, problems: Problems) -> dict[str, Any]:
