@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 from host_run import HostRun, environment, run_host
 from small_clips import falling_ball, write_pair
+from tiny_models import BUILDERS, write_tiny_model
 from yocausal_world import read_metadata, write_metadata, write_release
 
-from lmms_eval_tasks.models.video_diffusion.tiny import BUILDERS, write_tiny_model
 from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
 
 pytestmark = pytest.mark.host

@@ -11,14 +11,14 @@ from lmms_eval_tasks.host.environment import installed_version
 from lmms_eval_tasks.host.ranks import stop_if_any
 from lmms_eval_tasks.models.base import Request, RequestModel
 from lmms_eval_tasks.models.video_diffusion.families import adapter_class
-from lmms_eval_tasks.models.video_diffusion.settings import Settings, check_geometry, read_batch, read_settings
+from lmms_eval_tasks.models.video_diffusion.settings import DenoisingSettings, check_geometry, read_batch, read_settings
 from lmms_eval_tasks.models.video_diffusion.store import AnswerStore
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.data.home import home
 
 if TYPE_CHECKING:
     from lmms_eval_tasks.models.video_diffusion.adapter import Adapter
-    from lmms_eval_tasks.models.video_diffusion.engine import Engine, Pair
+    from lmms_eval_tasks.models.video_diffusion.engine import ClipPair, Engine
 
 PACKAGES = ("torch", "diffusers", "transformers")
 OFFLOAD = {"false": "none", "true": "parts", "layers": "layers"}
@@ -31,23 +31,25 @@ class VideoDiffusion(RequestModel):
 
     Args:
         family: Name of a row of the table, as ``wan2.1-1.3b``.
-        pretrained: Hub id or folder in diffusers' layout; the family's by default.
-        revision: Branch, tag or commit of a hub id.
-        protocol: ``paper``, ``official_example`` or ``wan_scripts``.
-        target: ``training`` or ``noise``.
-        prompt: ``forward`` or ``null``.
-        dtype: ``bfloat16``, ``float32`` or ``float16``.
         batch: How many noisy clips at once: a number, or ``auto``.
-        seed: Seed of all noise.
         offload: ``false``; ``true`` keeps only the part in use on the device; ``layers`` only the layer.
         compile: Whether the networks are compiled by torch.
-        tiling: Whether the VAE works tile by tile.
         cache: Folder of the answers; in the data home by default, ``none`` keeps none.
-        height: Of the frames shown; the family's by default, as are the next three.
-        width: Of the frames shown.
-        frames: Frames per window.
-        fps: Frames per second.
-        **host: ``batch_size`` and ``device``, as lmms-eval passes them.
+        batch_size: Passed by lmms-eval, without meaning here.
+        device: Passed by lmms-eval, without meaning here.
+        **choices: What fixes the losses; by default the family's, or the first value named here.
+            pretrained: Hub id or folder in diffusers' layout.
+            revision: Branch, tag or commit of a hub id.
+            protocol: ``paper``, ``official_example`` or ``wan_scripts``.
+            target: ``training`` or ``noise``.
+            prompt: ``forward`` or ``null``.
+            dtype: ``bfloat16``, ``float32`` or ``float16``.
+            seed: Seed of all noise, 0 by default.
+            height: Of the frames shown, as width.
+            width: Of the frames shown.
+            frames: Frames per window.
+            fps: Frames per second.
+            tiling: Whether the VAE works tile by tile, ``false`` by default.
     """
 
     shows_clips = True
@@ -55,52 +57,25 @@ class VideoDiffusion(RequestModel):
     def __init__(
         self,
         family: str = "",
-        pretrained: str | None = None,
-        revision: str | None = None,
-        protocol: str = "paper",
-        target: str = "training",
-        prompt: str = "forward",
-        dtype: str = "bfloat16",
         batch: int | str = "auto",
-        seed: int = 0,
         offload: bool | str = False,
         compile: bool = False,
-        tiling: bool = False,
         cache: str | None = None,
-        height: int | None = None,
-        width: int | None = None,
-        frames: int | None = None,
-        fps: float | None = None,
-        **host: Any,
+        batch_size: int | str = 1,
+        device: str | None = None,
+        **choices: Any,
     ) -> None:
-        super().__init__(**host)
+        super().__init__(batch_size, device)
         message = None
         try:
-            settings = read_settings(
-                family,
-                {
-                    "pretrained": pretrained,
-                    "revision": revision,
-                    "protocol": protocol,
-                    "target": target,
-                    "prompt": prompt,
-                    "dtype": dtype,
-                    "seed": seed,
-                    "height": height,
-                    "width": width,
-                    "frames": frames,
-                    "fps": fps,
-                    "tiling": tiling,
-                },
-            )
-            self.engine = self._load(settings, read_batch(batch), str(offload).lower(), compile)
+            self.engine = self._load(read_settings(family, choices), read_batch(batch), str(offload).lower(), compile)
         except InputError as error:
             message = str(error)
         stop_if_any(message)
-        chosen = home() / "cache" / "video_diffusion" if cache is None else Path(str(cache)).expanduser()
-        self.store = AnswerStore(None if str(cache).lower() == "none" else chosen, self.engine.digest)
+        folder = home() / "cache" / "video_diffusion" if cache is None else Path(str(cache)).expanduser()
+        self.store = AnswerStore(None if str(cache).lower() == "none" else folder, self.engine.digest)
 
-    def _load(self, settings: Settings, batch: int | None, offload: str, compiled: bool) -> Engine:
+    def _load(self, settings: DenoisingSettings, batch: int | None, offload: str, compiled: bool) -> Engine:
         """Load the model on this rank's device.
 
         Raises:
@@ -136,7 +111,7 @@ class VideoDiffusion(RequestModel):
             # Each pair tries again by itself and then says so in its own answer.
             logger.warning(f"the captions could not be encoded ahead ({type(error).__name__}: {error})")
 
-    def _kept(self, pair: Pair) -> str | None:
+    def _kept(self, pair: ClipPair) -> str | None:
         return self.store.get(pair.item_id, self.engine.shown_caption(pair.caption), (pair.forward, pair.backward))
 
     def answer(self, request: Request) -> str:
@@ -153,7 +128,7 @@ class VideoDiffusion(RequestModel):
         return text
 
 
-def load_adapter(settings: Settings) -> Adapter:
+def load_adapter(settings: DenoisingSettings) -> Adapter:
     """Load a model's weights into main memory.
 
     Raises:
@@ -193,12 +168,12 @@ def load_adapter(settings: Settings) -> Adapter:
     return adapter
 
 
-def read_pair(request: Request) -> Pair:
+def read_pair(request: Request) -> ClipPair:
     """The pair that a request asks about."""
-    from lmms_eval_tasks.models.video_diffusion.engine import Pair
+    from lmms_eval_tasks.models.video_diffusion.engine import ClipPair
 
     forward, backward = request.clips
-    return Pair(
+    return ClipPair(
         item_id=str(request.doc["item_id"]),
         forward=forward,
         backward=backward,

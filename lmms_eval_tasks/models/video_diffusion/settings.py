@@ -1,4 +1,4 @@
-"""What a user may choose about a run, checked at once and named in every answer."""
+"""What a user may choose about a run: checked before anything is loaded, and part of every answer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,12 @@ from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.denoising.protocol import PROTOCOLS, Protocol, nearest_bucket
 
 ENGINE = 1
-"""Moves when the same settings would give other losses, so that no cached answer of before is used."""
+"""Moves when the same settings would give other losses, so that no answer cached before is used."""
+CHOICES = (
+    "pretrained", "revision", "protocol", "target", "prompt", "dtype", "seed", "height", "width", "frames", "fps",
+    "tiling",
+)  # fmt: skip
+"""What `read_settings` takes besides the family."""
 DTYPES = ("float32", "bfloat16", "float16")
 
 Target = Literal["training", "noise"]
@@ -20,7 +25,7 @@ Prompt = Literal["forward", "null"]
 
 
 @dataclass(frozen=True)
-class Settings:
+class DenoisingSettings:
     """A run's choices.
 
     Attributes:
@@ -100,13 +105,12 @@ class Settings:
         }
 
 
-def read_settings(family: str, arguments: Mapping[str, Any]) -> Settings:
+def read_settings(family: str, arguments: Mapping[str, Any]) -> DenoisingSettings:
     """Check a user's choices.
 
     Args:
         family: Name of a row of the table.
-        arguments: ``pretrained``, ``revision``, ``protocol``, ``target``, ``prompt``, ``dtype``, ``seed``, ``height``,
-            ``width``, ``frames``, ``fps``, ``tiling``; those left out or None are the family's or the default.
+        arguments: Values of `CHOICES`; those left out or None are the family's or the default.
 
     Raises:
         InputError: names every choice that cannot be used.
@@ -114,6 +118,8 @@ def read_settings(family: str, arguments: Mapping[str, Any]) -> Settings:
     row = read_family(family)
     problems = Problems()
     given = {name: value for name, value in arguments.items() if value is not None}
+    for name in given.keys() - CHOICES:
+        problems.add(name, f"Expected one of the arguments {', '.join(CHOICES)}, but got this one.")
 
     def one_of(name: str, allowed: tuple[str, ...], default: str) -> str:
         value = str(given.get(name, default))
@@ -144,7 +150,7 @@ def read_settings(family: str, arguments: Mapping[str, Any]) -> Settings:
         problems.add("tiling", f"Expected true or false, but got {tiling!r}.")
     problems.raise_if_any(f"{row.title} cannot be run as asked")
     sized = "height" in given or "width" in given
-    return Settings(
+    return DenoisingSettings(
         family=row,
         pretrained=str(given.get("pretrained", row.pretrained)),
         revision=str(given["revision"]) if "revision" in given else None,
@@ -162,7 +168,7 @@ def read_settings(family: str, arguments: Mapping[str, Any]) -> Settings:
     )
 
 
-def check_geometry(settings: Settings, temporal_compression: int, size_multiple: int) -> Settings:
+def check_geometry(settings: DenoisingSettings, temporal_compression: int, size_multiple: int) -> DenoisingSettings:
     """Check that a loaded model takes the chosen frames and size.
 
     Returns:
