@@ -125,7 +125,7 @@ def test_report_and_rank_of_a_run(whole: HostRun, home: Path) -> None:
     shown = own_command(home, "report", whole.out)
     assert shown.returncode == 0, shown.stderr
     assert "vs 50" in shown.stdout and "SAMPLE DATA" in shown.stdout
-    ranked = own_command(home, "rank", whole.out, whole.out)
+    ranked = own_command(home, "yocausal", "rank", whole.out, whole.out)
     assert ranked.returncode == 0, ranked.stderr
     for output in (shown.stdout, ranked.stdout):
         assert max(map(len, output.splitlines())) <= 100
