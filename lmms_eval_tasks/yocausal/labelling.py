@@ -121,18 +121,9 @@ def _find_case(row: Mapping[str, Any], frames: int, prompt: Prompt, model: str) 
     import av
 
     try:
-        return make_case(row, frames, prompt)
+        images, seconds = read_frames(clip_path("yocausal", row["clip"]), frames)
     except (av.FFmpegError, OSError, ValueError, IndexError) as error:
         return Verdict(None, f"clip cannot be decoded ({type(error).__name__})", model, prompt.signature)
-
-
-def make_case(row: Mapping[str, Any], frames: int, prompt: Prompt) -> Case:
-    """The case about one clip.
-
-    Raises:
-        av.FFmpegError, OSError, ValueError, IndexError: the clip cannot be decoded.
-    """
-    images, seconds = read_frames(clip_path("yocausal", row["clip"]), frames)
     caption = json.dumps(row["caption"] or "none", ensure_ascii=False)
     text = prompt.render(frames=str(len(images)), seconds=f"{seconds:.1f}", caption=caption)
     return Case(text, prompt, images)

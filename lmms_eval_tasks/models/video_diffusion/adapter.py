@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -11,39 +10,11 @@ from diffusers import DiffusionPipeline
 
 from lmms_eval_tasks.models.video_diffusion.families import Family
 from lmms_eval_tasks.models.video_diffusion.noising import Flow, Noising, scheduler_noising
+from lmms_eval_tasks.models.video_diffusion.settings import DenoisingSettings
 from lmms_eval_tasks.utils.denoising.protocol import TRAIN_STEPS
 
 Text = Mapping[str, torch.Tensor]
 """Encoded captions: named tensors whose first dimension is the batch."""
-
-
-@dataclass(frozen=True)
-class Source:
-    """Where the weights come from and in which precision they are used.
-
-    Attributes:
-        pretrained: Hub id, or folder in diffusers' layout.
-        dtype: Precision of the denoiser and the text encoders.
-        vae_dtype: Precision of the VAE.
-        revision: Branch, tag or commit of a hub id.
-        own_weights: Whether the user gave `pretrained`, so that no other file of the family's row is loaded.
-    """
-
-    pretrained: str
-    dtype: torch.dtype
-    vae_dtype: torch.dtype
-    revision: str | None = None
-    own_weights: bool = False
-
-    def load(self, pipeline: Any = DiffusionPipeline, **components: Any) -> Any:
-        """The checkpoint as a diffusers pipeline, with some components given.
-
-        Args:
-            pipeline: Class of the pipeline; by default the one that the checkpoint's index names.
-            **components: Loaded components to use instead of the checkpoint's.
-        """
-        dtypes = {"default": self.dtype, "vae": self.vae_dtype}
-        return pipeline.from_pretrained(self.pretrained, dtype=dtypes, revision=self.revision, **components)
 
 
 class Adapter:
@@ -80,13 +51,13 @@ class Adapter:
         self.boundary: float | None = None
 
     @classmethod
-    def load(cls, family: Family, source: Source, fps: float) -> Adapter:
+    def load(cls, settings: DenoisingSettings) -> Adapter:
         """Load a checkpoint through diffusers' own ``from_pretrained``.
 
         Raises:
             OSError, ValueError: as diffusers does, where there is no such checkpoint or it is incomplete.
         """
-        return cls(source.load(), family, fps)
+        return cls(load_pipeline(settings), settings.family, settings.fps)
 
     @property
     def temporal_compression(self) -> int:
@@ -182,6 +153,18 @@ class Adapter:
         """
         inputs = {"hidden_states": noisy, "timestep": timesteps, "encoder_hidden_states": text["embeds"]}
         return {**inputs, "encoder_attention_mask": text["mask"]} if "mask" in text else inputs
+
+
+def load_pipeline(settings: DenoisingSettings, pipeline: Any = DiffusionPipeline, **components: Any) -> Any:
+    """A run's checkpoint as a diffusers pipeline, each part in the precision in which it is used.
+
+    Args:
+        settings: The run's choices.
+        pipeline: Class of the pipeline; by default the one that the checkpoint's index names.
+        **components: Loaded components to use instead of the checkpoint's.
+    """
+    dtypes = {"default": getattr(torch, settings.dtype), "vae": getattr(torch, settings.vae_dtype)}
+    return pipeline.from_pretrained(settings.pretrained, dtype=dtypes, revision=settings.revision, **components)
 
 
 def posterior_mean(vae: Any, frames: torch.Tensor) -> torch.Tensor:

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from diffusers import AnimateDiffPipeline, AnimateDiffSDXLPipeline, DDIMScheduler, DiffusionPipeline, MotionAdapter
 
-from lmms_eval_tasks.models.video_diffusion.adapter import Adapter, Source, Text, expand, posterior_mean
-from lmms_eval_tasks.models.video_diffusion.families import Family
+from lmms_eval_tasks.models.video_diffusion.adapter import Adapter, Text, expand, load_pipeline, posterior_mean
+from lmms_eval_tasks.models.video_diffusion.settings import DenoisingSettings
 
 IMAGES_AT_ONCE = 8
 
@@ -21,20 +21,20 @@ class AnimateDiff(Adapter):
     compression_names = ("", "vae_scale_factor")
 
     @classmethod
-    def load(cls, family: Family, source: Source, fps: float) -> Adapter:
+    def load(cls, settings: DenoisingSettings) -> Adapter:
         """Load a whole pipeline, or an image model with the family's motion module and noise schedule."""
-        index = DiffusionPipeline.load_config(source.pretrained, revision=source.revision)
+        checkpoint = {"pretrained_model_name_or_path": settings.pretrained, "revision": settings.revision}
+        index = DiffusionPipeline.load_config(**checkpoint)
         if str(index["_class_name"]).startswith("AnimateDiff"):
-            return super().load(family, source, fps)
+            return super().load(settings)
+        options = settings.family.options
         scheduler = DDIMScheduler.from_pretrained(
-            source.pretrained,
-            subfolder="scheduler",
-            revision=source.revision,
-            beta_schedule=family.options["beta_schedule"],
+            **checkpoint, subfolder="scheduler", beta_schedule=options["beta_schedule"]
         )
-        motion = MotionAdapter.from_pretrained(family.options["motion_adapter"], dtype=source.dtype)
+        motion = MotionAdapter.from_pretrained(options["motion_adapter"], dtype=getattr(torch, settings.dtype))
         pipeline = AnimateDiffSDXLPipeline if "text_encoder_2" in index else AnimateDiffPipeline
-        return cls(source.load(pipeline, motion_adapter=motion, scheduler=scheduler), family, fps)
+        pipe = load_pipeline(settings, pipeline, motion_adapter=motion, scheduler=scheduler)
+        return cls(pipe, settings.family, settings.fps)
 
     @property
     def temporal_compression(self) -> int:

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict
 from itertools import groupby, product
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
@@ -22,6 +21,7 @@ from lmms_eval_tasks.models.video_diffusion.encoding import EncodedPair, Unequal
 from lmms_eval_tasks.models.video_diffusion.frames import ClipFile
 from lmms_eval_tasks.models.video_diffusion.placement import Placement, free_memory, is_out_of_memory
 from lmms_eval_tasks.models.video_diffusion.settings import DenoisingSettings
+from lmms_eval_tasks.models.video_diffusion.store import ClipPair
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.utils.denoising.protocol import ShortClip, choose_timesteps, combine_losses, noise_seed
 from lmms_eval_tasks.utils.denoising.response import (
@@ -37,16 +37,6 @@ ERROR_KINDS = {UnreadableClip: "unreadable_clip", UnequalClips: "unequal_clips",
 """What can be wrong with a pair's files, as `DenoisingResponse.error` names it."""
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class ClipPair:
-    """A clip, its reversal and the forward clip's caption."""
-
-    item_id: str
-    forward: Path
-    backward: Path
-    caption: str
 
 
 class Unit(NamedTuple):
@@ -167,13 +157,7 @@ class Engine:
             losses=Directed(**losses),
             timesteps=list(self.timesteps),
             windows=[
-                WindowRecord(
-                    start=window.start,
-                    stop=window.stop,
-                    borrowed=window.borrowed,
-                    skipped=window.skipped,
-                    latents=latent_frames,
-                )
+                WindowRecord(**asdict(window), latents=latent_frames)
                 for window, latent_frames in zip(encoded.plan.windows, encoded.counted, strict=True)
             ],
             seeds=_nested(seeds, shape),

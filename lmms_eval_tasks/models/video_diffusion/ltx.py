@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from diffusers import AutoencoderKLLTXVideo, LTXVideoTransformer3DModel
 
-from lmms_eval_tasks.models.video_diffusion.adapter import Adapter, Source, Text, expand
-from lmms_eval_tasks.models.video_diffusion.families import Family
+from lmms_eval_tasks.models.video_diffusion.adapter import Adapter, Text, expand, load_pipeline
 from lmms_eval_tasks.models.video_diffusion.noising import Flow
+from lmms_eval_tasks.models.video_diffusion.settings import DenoisingSettings
 
 
 class Ltx(Adapter):
@@ -24,13 +24,14 @@ class Ltx(Adapter):
     flow = Flow()
 
     @classmethod
-    def load(cls, family: Family, source: Source, fps: float) -> Adapter:
+    def load(cls, settings: DenoisingSettings) -> Adapter:
         """Load a checkpoint; denoiser and VAE come from the family's single file where its row names one."""
-        if not family.single_file or source.own_weights:
-            return super().load(family, source, fps)
-        transformer = LTXVideoTransformer3DModel.from_single_file(family.single_file, dtype=source.dtype)
-        vae = AutoencoderKLLTXVideo.from_single_file(family.single_file, dtype=source.vae_dtype)
-        return cls(source.load(transformer=transformer, vae=vae), family, fps)
+        file = settings.family.single_file
+        if not file or settings.own_weights:
+            return super().load(settings)
+        transformer = LTXVideoTransformer3DModel.from_single_file(file, dtype=getattr(torch, settings.dtype))
+        vae = AutoencoderKLLTXVideo.from_single_file(file, dtype=getattr(torch, settings.vae_dtype))
+        return cls(load_pipeline(settings, transformer=transformer, vae=vae), settings.family, settings.fps)
 
     def _positions(self, frames: int, height: int, width: int, device: torch.device) -> dict[str, Any]:
         """Where and when each token is, in pixels and seconds."""

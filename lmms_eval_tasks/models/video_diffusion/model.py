@@ -12,22 +12,23 @@ from lmms_eval_tasks.host.ranks import stop_if_any
 from lmms_eval_tasks.models.base import Request, RequestModel
 from lmms_eval_tasks.models.video_diffusion.families import adapter_class
 from lmms_eval_tasks.models.video_diffusion.settings import DenoisingSettings, check_geometry, read_batch, read_settings
-from lmms_eval_tasks.models.video_diffusion.store import AnswerStore
+from lmms_eval_tasks.models.video_diffusion.store import AnswerStore, ClipPair
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.data.home import home
 
 if TYPE_CHECKING:
     from lmms_eval_tasks.models.video_diffusion.adapter import Adapter
-    from lmms_eval_tasks.models.video_diffusion.engine import ClipPair, Engine
+    from lmms_eval_tasks.models.video_diffusion.engine import Engine
 
 PACKAGES = ("torch", "diffusers", "transformers")
+"""Whose versions an answer names, beside ours."""
 OFFLOAD = {"false": "none", "true": "parts", "layers": "layers"}
 
 logger = logging.getLogger(__name__)
 
 
 class VideoDiffusion(RequestModel):
-    """Answers each pair of clips with its denoising losses, as JSON text (`utils.denoising` says what is in it).
+    """Answers each pair of clips with its denoising losses, as JSON text (see `utils.denoising.response`).
 
     Args:
         family: Name of a row of the table, as ``wan2.1-1.3b``.
@@ -83,10 +84,9 @@ class VideoDiffusion(RequestModel):
         """
         try:
             import diffusers  # noqa: F401
-        except ImportError as error:
-            raise InputError(
-                'video_diffusion needs diffusers.\nRun:  pip install "lmms-eval-tasks[diffusion]"'
-            ) from error
+        except ImportError:
+            message = 'video_diffusion needs diffusers.\nRun:  pip install "lmms-eval-tasks[diffusion]"'
+            raise InputError(message) from None
         from lmms_eval_tasks.models.video_diffusion.engine import Engine
         from lmms_eval_tasks.models.video_diffusion.placement import Placement
 
@@ -98,11 +98,12 @@ class VideoDiffusion(RequestModel):
         if compiled:
             for network in adapter.denoisers.values():
                 network.compile()
-        return Engine(adapter, settings, placement, batch, package_versions())
+        versions = {"lmms_eval_tasks": __version__, **{name: installed_version(name) or "none" for name in PACKAGES}}
+        return Engine(adapter, settings, placement, batch, versions)
 
     def prepare(self, requests: list[Request]) -> None:
         """Encode the captions of all pairs that have no kept answer, so that the text encoders are needed once."""
-        waiting = [pair for pair in map(read_pair, requests) if self._kept(pair) is None]
+        waiting = [pair for pair in map(self._read_pair, requests) if self.store.get(pair) is None]
         if len(waiting) < len(requests):
             logger.info(f"{len(requests) - len(waiting)} of {len(requests)} pairs were measured before")
         try:
@@ -111,21 +112,24 @@ class VideoDiffusion(RequestModel):
             # Each pair tries again by itself and then says so in its own answer.
             logger.warning(f"the captions could not be encoded ahead ({type(error).__name__}: {error})")
 
-    def _kept(self, pair: ClipPair) -> str | None:
-        return self.store.get(pair.item_id, self.engine.shown_caption(pair.caption), (pair.forward, pair.backward))
-
     def answer(self, request: Request) -> str:
         """Losses of a pair, or why there are none."""
-        pair = read_pair(request)
+        pair = self._read_pair(request)
         if not request.doc.get("asked", True):
             return self.engine.refuse(pair.item_id, "no_clip", "The prepared data has no clip for it.").to_json()
-        if kept := self._kept(pair):
+        if kept := self.store.get(pair):
             return kept
         response = self.engine.measure(pair)
         text = response.to_json()
         if response.error is None:
-            self.store.put(pair.item_id, self.engine.shown_caption(pair.caption), (pair.forward, pair.backward), text)
+            self.store.put(pair, text)
         return text
+
+    def _read_pair(self, request: Request) -> ClipPair:
+        """The pair that a request asks about, with the caption that the model reads."""
+        caption = self.engine.shown_caption(str(request.doc.get("caption") or "").strip())
+        forward, backward = request.clips
+        return ClipPair(str(request.doc["item_id"]), forward, backward, caption)
 
 
 def load_adapter(settings: DenoisingSettings) -> Adapter:
@@ -134,31 +138,18 @@ def load_adapter(settings: DenoisingSettings) -> Adapter:
     Raises:
         InputError: they cannot be loaded, or are not a checkpoint of the family.
     """
-    import torch
-
-    from lmms_eval_tasks.models.video_diffusion.adapter import Source
-
-    source = Source(
-        pretrained=settings.pretrained,
-        dtype=getattr(torch, settings.dtype),
-        vae_dtype=getattr(torch, settings.vae_dtype),
-        revision=settings.revision,
-        own_weights=settings.own_weights,
-    )
+    problem = ""
     try:
-        adapter = adapter_class(settings.family).load(settings.family, source, settings.fps)
-        missing = {"vae", *adapter.denoiser_names[:1], *adapter.text_encoder_names[:1]}
-        missing = {name for name in missing if getattr(adapter.pipe, name, None) is None}
+        adapter = adapter_class(settings.family).load(settings)
+        parts = {"vae", *adapter.denoiser_names[:1], *adapter.text_encoder_names[:1]}
+        missing = sorted(name for name in parts if getattr(adapter.pipe, name, None) is None)
+        if missing:
+            problem = f"it has no {', '.join(missing)}."
     except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
-        raise InputError(
-            f"Expected {settings.pretrained} to hold {settings.family.title} in diffusers' layout, "
-            f"but it cannot be loaded:\n  {type(error).__name__}: {error}"
-        ) from error
-    if missing:
-        raise InputError(
-            f"Expected {settings.pretrained} to hold {settings.family.title} in diffusers' layout, "
-            f"but it has no {', '.join(sorted(missing))}."
-        )
+        problem = f"it cannot be loaded:\n  {type(error).__name__}: {error}"
+    if problem:
+        title = settings.family.title
+        raise InputError(f"Expected {settings.pretrained} to hold {title} in diffusers' layout, but {problem}")
     for module in (adapter.vae, *adapter.denoisers.values(), *adapter.text_encoders):
         module.eval().requires_grad_(False)
     if settings.tiling:
@@ -166,21 +157,3 @@ def load_adapter(settings: DenoisingSettings) -> Adapter:
     if settings.protocol.boundary is not None and adapter.boundary is not None:
         adapter.boundary = settings.protocol.boundary
     return adapter
-
-
-def read_pair(request: Request) -> ClipPair:
-    """The pair that a request asks about."""
-    from lmms_eval_tasks.models.video_diffusion.engine import ClipPair
-
-    forward, backward = request.clips
-    return ClipPair(
-        item_id=str(request.doc["item_id"]),
-        forward=forward,
-        backward=backward,
-        caption=str(request.doc.get("caption") or "").strip(),
-    )
-
-
-def package_versions() -> dict[str, str]:
-    """Versions that an answer names."""
-    return {"lmms_eval_tasks": __version__, **{name: installed_version(name) or "none" for name in PACKAGES}}

@@ -1,6 +1,7 @@
 """Every family's adapter against diffusers' own schedulers, on the same latents and noise."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,10 @@ from diffusers import (
 from tiny_models import BUILDERS
 from tiny_runs import tiny_engine
 
-from lmms_eval_tasks.models.video_diffusion.adapter import Source
 from lmms_eval_tasks.models.video_diffusion.engine import ClipPair, Engine
 from lmms_eval_tasks.models.video_diffusion.families import adapter_class, known_families, read_family
 from lmms_eval_tasks.models.video_diffusion.frames import ClipFile, to_pixels
-from lmms_eval_tasks.models.video_diffusion.settings import check_geometry
+from lmms_eval_tasks.models.video_diffusion.settings import check_geometry, read_settings
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.denoising.protocol import centred_positions
 
@@ -278,8 +278,8 @@ def test_an_image_model_gets_the_familys_motion(checkpoints: Path, tmp_path: Pat
     whole.motion_adapter.save_pretrained(tmp_path / "motion")
     row = read_family("animatediff-sd1.5")
     row = row.model_copy(update={"options": {**row.options, "motion_adapter": str(tmp_path / "motion")}})
-    source = Source(str(tmp_path / "images"), torch.float32, torch.float32)
-    adapter = adapter_class(row).load(row, source, 8.0)
+    chosen = {"pretrained": str(tmp_path / "images"), "dtype": "float32"}
+    adapter = adapter_class(row).load(replace(read_settings(row.name, chosen), family=row))
     assert type(adapter.pipe).__name__ == "AnimateDiffPipeline"
     linear = torch.linspace(0.00085, 0.012, 1000)
     assert torch.allclose(adapter.noising.alphas_cumprod, torch.cumprod(1 - linear, dim=0))
