@@ -170,7 +170,7 @@ def test_a_text_without_a_known_digest_is_said_to_be_unverified(checkout: Path, 
     status, out, _ = run("import", "yocausal", "--from", checkout)
     assert status == 0
     assert out.startswith("Imported VLM_labeling/prompt.txt as official: NOT VERIFIED: no source tells the official")
-    assert out.endswith("To ask with it: label yocausal --prompt official\n")
+    assert out.endswith("To ask with it: yocausal label --prompt official\n")
     prompt, reply = labelling_prompt("official")
     assert prompt.signature.startswith("official-unverified:")
     assert prompt.render(frames="8", seconds="3.0", caption='"x"') == FILES["yocausal"][1]
@@ -211,7 +211,7 @@ def test_the_list_fits_a_hundred_columns_and_names_defaults(checkout: Path) -> N
     lines = run("list")[1].splitlines()
     assert max(map(len, lines)) <= 100
     assert listed("cast_bench", "cast_bench_open")[1:2] == ["cast_bench_open"]
-    assert listed("yocausal", "yocausal_causality")[1] == "label yocausal"
+    assert listed("yocausal", "yocausal_causality")[1] == "yocausal label"
     assert set(prompt_ids()) - {line.split()[0] for line in lines if line.strip()} == {"cast_bench_judge"}
 
 

@@ -61,7 +61,7 @@ def prepared(tmp_path: Path) -> Path:
 
 
 def show(*arguments: str | Path) -> tuple[int, str, str]:
-    result = CliRunner().invoke(app, ["show", "cast_bench", *map(str, arguments)])
+    result = CliRunner().invoke(app, ["cast-bench", "show", *map(str, arguments)])
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     return result.exit_code, result.stdout, result.stderr

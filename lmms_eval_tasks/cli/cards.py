@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from lmms_eval_tasks.cli.console import text_table
+from lmms_eval_tasks.utils.core.console import text_table
 
 if TYPE_CHECKING:
     from rich.console import Console

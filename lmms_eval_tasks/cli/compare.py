@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lmms_eval_tasks.cli.cards import print_differences
-from lmms_eval_tasks.cli.console import make_console, text_table
+from lmms_eval_tasks.utils.core.console import make_console, text_table
 
 if TYPE_CHECKING:
     from rich.console import Console

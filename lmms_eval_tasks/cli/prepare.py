@@ -10,10 +10,10 @@ from typing import Annotated, Any
 
 import typer
 
-from lmms_eval_tasks.cli.console import show_progress
 from lmms_eval_tasks.cli.prepared import print_prepared
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
 from lmms_eval_tasks.utils.benchmark.registry import registry
+from lmms_eval_tasks.utils.core.console import show_progress
 
 prepare_app = typer.Typer(no_args_is_help=True, help="Turn a raw release into the table that a run reads.")
 

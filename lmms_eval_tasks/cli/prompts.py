@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from lmms_eval_tasks.cli.console import make_console, text_table
+from lmms_eval_tasks.utils.core.console import make_console, text_table
 
 prompts_app = typer.Typer(no_args_is_help=True, help="Show the prompts there are, and import official ones.")
 SHOWN = 16
@@ -38,7 +38,7 @@ def import_prompt(
         UNVERIFIED: "NOT VERIFIED: no source tells the official text's SHA-256, and records say so",
     }.get(prompt.prompt_id, "NOT the official text, and never called so")
     name = OFFICIAL if prompt.prompt_id == UNVERIFIED else prompt.prompt_id
-    use = f"LMMS_EVAL_TASKS_PROMPT={name}" if source.for_items else f"label {benchmark} --prompt {name}"
+    use = f"LMMS_EVAL_TASKS_PROMPT={name}" if source.for_items else f"{benchmark} label --prompt {name}"
     console = make_console()
     console.print(f"Imported {source.file} as {name}: {said}.", markup=False, soft_wrap=True)
     console.print(f"In records: {prompt.signature}. To ask with it: {use}", markup=False, soft_wrap=True)
@@ -72,7 +72,7 @@ def _rows(benchmark: str) -> list[tuple[str, str, str, str]]:
             users.setdefault(name, []).append(task)
     source = official_prompt(benchmark)
     if source is not None and source.replaces not in users:
-        users[source.replaces] = [f"label {benchmark}"]
+        users[source.replaces] = [f"{benchmark} label"]
     official = installed_official(benchmark)
     asked = [official if name == OFFICIAL else read_prompt(name) for name in users]
     fields = {prompt.fields for prompt in asked if prompt is not None}

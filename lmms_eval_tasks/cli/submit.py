@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from lmms_eval_tasks.cli.console import make_console
+from lmms_eval_tasks.utils.core.console import make_console
 
 BENCHMARK = typer.Argument(help="Its name.", show_default=False)
 

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from toy_denoiser import FPS, FRAMES, PIXELS, toy_engine, train
 
-from lmms_eval_tasks.models.video_diffusion.engine import Pair
+from lmms_eval_tasks.models.video_diffusion.engine import ClipPair
 from lmms_eval_tasks.models.video_diffusion.frames import cover
 from lmms_eval_tasks.sample.physics import FPS as FILMED
 from lmms_eval_tasks.sample.yocausal import CAUSAL, NOT_CAUSAL, Family, film_pair, shoot
@@ -41,22 +41,22 @@ def any_seen(rng: np.random.Generator) -> NDArray[np.uint8]:
 
 
 @pytest.fixture(scope="module")
-def held_out(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, list[Pair]]:
+def held_out(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, list[ClipPair]]:
     folder = tmp_path_factory.mktemp("held_out")
-    pairs: dict[bool, list[Pair]] = {True: [], False: []}
+    pairs: dict[bool, list[ClipPair]] = {True: [], False: []}
     kinds: list[tuple[bool, tuple[Family, ...]]] = [(True, CAUSAL), (False, NOT_CAUSAL)]
     for causal, families in kinds:
         for number in range(HELD_OUT):
             film, file = families[number % len(families)](random.Random(f"test/{number}")), f"{causal}_{number}.mp4"
             film_pair(film, folder, file)
             forward, backward = (Path(folder / side / file) for side in ("fwd", "bwd"))
-            pairs[causal].append(Pair(file, forward, backward, film.caption))
+            pairs[causal].append(ClipPair(file, forward, backward, film.caption))
     return pairs
 
 
 @pytest.mark.parametrize("backwards", [False, True])
 def test_training_direction_decides_rsi_where_there_is_a_cause(
-    held_out: dict[bool, list[Pair]], backwards: bool
+    held_out: dict[bool, list[ClipPair]], backwards: bool
 ) -> None:
     engine = toy_engine(train(any_seen, backwards))
     verdicts = []

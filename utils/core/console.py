@@ -1,4 +1,4 @@
-"""What every command shows with: a console, tables that fit it, and progress bars."""
+"""What commands print with: a console, tables that fit it, and progress bars."""
 
 from __future__ import annotations
 

@@ -1,22 +1,17 @@
-"""`lmms-eval-tasks show`."""
+"""`lmms-eval-tasks cast-bench …`: commands of CaST-Bench alone."""
 
 from __future__ import annotations
 
-from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-
-class Shown(str, Enum):
-    """Tasks whose responses can be drawn."""
-
-    cast_bench = "cast_bench"
+app = typer.Typer(no_args_is_help=True, help="Commands of CaST-Bench alone.")
 
 
+@app.command()
 def show(
-    task: Annotated[Shown, typer.Argument(help="Task of the item.", show_default=False)],
     item: Annotated[str, typer.Argument(help="Id of the item, as in the sample log.", show_default=False)],
     run: Annotated[Path, typer.Option(help="Output folder of a run: its latest run.", show_default=False)],
     out: Annotated[
@@ -26,10 +21,10 @@ def show(
         int | None, typer.Option(help="Second to show; by default one with the most boxes.", show_default=False)
     ] = None,
 ) -> None:
-    """Draw what a model answered to one item: its boxes in a frame and its evidence over time, beside the true ones."""
+    """Draw a model's answer to one item: its boxes in a frame and its evidence over time, beside the true ones."""
     from lmms_eval_tasks.cast_bench.draw import draw_item
     from lmms_eval_tasks.cast_bench.item import read_item
 
     path = out or Path(f"{item}.png")
     draw_item(read_item(item, run, at), path)
-    typer.echo(f"{task.value}, {item}: {path.absolute()}")
+    typer.echo(f"cast_bench, {item}: {path.absolute()}")

@@ -1,4 +1,4 @@
-"""`lmms-eval-tasks rank` and `label yocausal`."""
+"""`lmms-eval-tasks yocausal …`: commands of YoCausal alone."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import Annotated
 
 import typer
 
-from lmms_eval_tasks.cli.console import make_console, show_progress, text_table
+from lmms_eval_tasks.utils.core.console import make_console, show_progress, text_table
 from lmms_eval_tasks.utils.core.wording import summarize_names
 
-label_app = typer.Typer(no_args_is_help=True, help="Label a prepared benchmark by a judge.")
+app = typer.Typer(no_args_is_help=True, help="Commands of YoCausal alone.")
 
 
+@app.command()
 def rank(
     runs: Annotated[list[Path], typer.Argument(help="Output folders of runs of yocausal; of each its latest run.")],
 ) -> None:
@@ -27,15 +28,8 @@ def rank(
     table = text_table(None, "model", "rank", "RSI", "rank", "CCI", "rank", "pairs", "unscored")
     for run in ranking.runs:
         place = run.place
-        cells = (
-            place.rank,
-            f"{run.rsi:.2f}",
-            place.rsi_rank,
-            f"{run.cci:.2f}",
-            place.cci_rank,
-            run.pairs,
-            run.unscored,
-        )
+        rsi, cci = f"{run.rsi:.2f}", f"{run.cci:.2f}"
+        cells = (place.rank, rsi, place.rsi_rank, cci, place.cci_rank, run.pairs, run.unscored)
         table.add_row(place.model, *map(str, cells))
     console.print(table)
     for warning in ranking.warnings:
@@ -43,19 +37,19 @@ def rank(
     console.print("Ranked by RSI rank + CCI rank, ties by RSI rank. RSI in percent, CCI in percentage points.")
 
 
-@label_app.command("yocausal")
-def label_yocausal(
+@app.command()
+def label(
     judge: Annotated[
         str, typer.Option(help="The judge: its model, or model=NAME,url=…,max_tokens=….", show_default=False)
     ],
     out: Annotated[Path, typer.Option(help="Labels file to write.")] = Path("yocausal_labels.jsonl"),
-    frames: Annotated[int, typer.Option(help="Frames of each clip that it sees.", min=2, max=64)] = 8,
+    frames: Annotated[int, typer.Option(help="Frames of each clip that the judge sees.", min=2, max=64)] = 8,
     limit: Annotated[int | None, typer.Option(help="Only the first clips.", min=1, show_default=False)] = None,
     prompt: Annotated[
-        str, typer.Option(help="What it is asked with: ours, or official once that is imported.")
+        str, typer.Option(help="The judge's prompt: ours, or official once that is imported.")
     ] = "yocausal_causality",
 ) -> None:
-    """Label clips as causal or not, and say how the labels agree with those there are."""
+    """Label the prepared clips as causal or not by a judge, and compare with the labels that they have."""
     from lmms_eval_tasks.host.judge import open_judge, read_settings
     from lmms_eval_tasks.utils.core.problems import InputError
     from lmms_eval_tasks.utils.data.home import load_table
@@ -65,30 +59,25 @@ def label_yocausal(
     settings = read_settings(judge)
     if settings is None:
         raise InputError("Expected --judge to name a model, but got none.")
-    asked, reply = labelling_prompt(prompt)
+    template, reply = labelling_prompt(prompt)
     rows = [dict(row) for row in load_table("yocausal", SPLIT)][:limit]
     with show_progress() as progress:
-        labels = label_clips(rows, open_judge(reply, settings), frames, progress, asked)
+        labels = label_clips(rows, open_judge(reply, settings), frames, progress, template)
     write_labels(labels, out)
-    found = agreement(rows, labels)
     console = make_console()
-    causal = [label.causal for label in labels]
+    causal = [label.vlm_causality for label in labels]
     console.print(
         f"{len(labels)} clips: {causal.count(True)} causal, {causal.count(False)} not, {causal.count(None)} unlabelled"
     )
-    if lost := [label for label in labels if label.causal is None]:
-        names = summarize_names((f"{label.item_id} ({label.reason})" for label in lost), 3)
-        console.print(f"warning: unlabelled: {names}", markup=False, style="yellow")
+    if unlabelled := [f"{label.id} ({label.reason})" for label in labels if label.vlm_causality is None]:
+        console.print(f"warning: unlabelled: {summarize_names(unlabelled, 3)}", markup=False, style="yellow")
+    agreed = agreement(rows, labels)
     table = text_table(None, "agreement", "")
-    shown = {
-        "clips with both labels": str(found.pairs),
-        "F1 of causal (percent)": _number(found.f1, 1),
-        "Kendall tau-b": _number(found.kendall_tau, 3),
-        "Cohen's d of optical flow, these labels": _number(found.cohens_d, 2),
-        "Cohen's d of optical flow, labels there were": _number(found.cohens_d_before, 2),
-    }
-    for name, value in shown.items():
-        table.add_row(name, value)
+    table.add_row("clips with both labels", str(agreed.pairs))
+    table.add_row("F1 of causal (percent)", _number(agreed.f1, 1))
+    table.add_row("Kendall tau-b", _number(agreed.kendall_tau, 3))
+    table.add_row("Cohen's d of optical flow, these labels", _number(agreed.cohens_d, 2))
+    table.add_row("Cohen's d of optical flow, existing labels", _number(agreed.cohens_d_before, 2))
     console.print(table)
     console.print(f"Written to {out}; use it:  lmms-eval-tasks prepare yocausal --labels {out}", soft_wrap=True)
 
