@@ -110,7 +110,8 @@ def build(entries: Sequence[GradedItem], table: Table, part: str) -> Built:
     text = metrics_text(records, Settings(**items[0]["settings"]), len(table.rows) - len(rows))
     scored = json.loads(text)["overall_per_qa"]["n_qas"]
     notes = (f"The metrics are about the {scored} of {len(rows)} questions that could be scored.",)
-    return Built(text, len(rows), empty, notes if scored < len(rows) else ())
+    partial = scored < len(rows)
+    return Built(text, len(rows), empty, notes if partial else (), partial)
 
 
 def examine(

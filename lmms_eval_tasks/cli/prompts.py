@@ -16,7 +16,7 @@ SHOWN = 16
 
 @prompts_app.command("import")
 def import_prompt(
-    benchmark: Annotated[str, typer.Argument(help="Benchmark: causalvqa, cast_bench or yocausal.")],
+    benchmark: Annotated[str, typer.Argument(help="Name of the benchmark.")],
     checkout: Annotated[Path, typer.Option("--from", help="Your checkout of the official repository.")],
     accept_other: Annotated[
         bool, typer.Option("--accept-other", help="Keep a text that is not the official one, under another name.")
@@ -60,13 +60,14 @@ def list_prompts() -> None:
 
 def _rows(benchmark: str) -> list[tuple[str, str, str, str]]:
     """A row per prompt that a benchmark's tasks or its labelling can ask with."""
+    from lmms_eval_tasks.utils.benchmark.registry import find_benchmark
     from lmms_eval_tasks.utils.benchmark.task_files import task_configs
     from lmms_eval_tasks.utils.core.problems import InputError
     from lmms_eval_tasks.utils.prompting.official_prompts import imported, installed_official, official_prompt
     from lmms_eval_tasks.utils.prompting.prompts import OFFICIAL, prompt_ids, read_prompt
 
     users: dict[str, list[str]] = {}
-    for task, config in task_configs(benchmark).items():
+    for task, config in task_configs(find_benchmark(benchmark).folder).items():
         if name := config.get("lmms_eval_specific_kwargs", {}).get("default", {}).get("prompt"):
             users.setdefault(name, []).append(task)
     source = official_prompt(benchmark)

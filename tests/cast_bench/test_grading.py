@@ -7,23 +7,32 @@ import random
 from typing import Any
 
 import pytest
+from metric_scores import score_all
 
-from lmms_eval_tasks.cast_bench.metrics import (
+from lmms_eval_tasks.cast_bench.card import CATEGORIES
+from lmms_eval_tasks.cast_bench.grading import (
     ANSWER_METRICS,
     GROUNDING_METRICS,
-    METRICS,
     Question,
-    aggregate,
     official_overall,
     official_per_question,
     question_scores,
     score_question,
     score_questions,
 )
+from lmms_eval_tasks.cast_bench.metrics import ANSWERS, GROUNDING, METRICS
 from lmms_eval_tasks.utils.evidence.boxes import Convention
 from lmms_eval_tasks.utils.evidence.grounding import DEFAULTS
 from lmms_eval_tasks.utils.evidence.reader import Instance, read_truth
 from lmms_eval_tasks.utils.scoring.records import Outcome, Record
+
+FORMAT = ("json_valid_rate", "schema_valid_rate", "recoverable_rate", "accuracy_diagnostic")
+WHOLE = (*ANSWERS, *GROUNDING, *FORMAT)
+"""The scores of all questions that a question contributes to, whatever its category."""
+
+
+def scores_of(*records: Record) -> dict[str, float | int | None]:
+    return score_all(METRICS, records)
 
 
 def truth(box: str = "[0, 0, 200, 200]") -> tuple[Instance, ...]:
@@ -54,7 +63,7 @@ def test_a_perfect_response() -> None:
     assert record.outcome is Outcome.CORRECT
     assert record.stratum == {"category": "why", "size": "large"}
     scores = question_scores(record)
-    assert set(scores) == set(METRICS)
+    assert set(scores) == set(WHOLE) <= {metric.name for metric in METRICS}
     assert {name: value for name, value in scores.items() if value != 100} == {"spurious": 0, "false_positives": 0}
 
 
@@ -79,7 +88,7 @@ def test_a_response_that_says_nothing_is_unparsed_and_scores_zero(said: object) 
 
 
 def test_what_format_costs() -> None:
-    scores = aggregate([score_question(question(), "I'd say: answer: A"), score_question(question(), response())])
+    scores = scores_of(score_question(question(), "I'd say: answer: A"), score_question(question(), response()))
     assert (scores["accuracy"], scores["accuracy_diagnostic"], scores["json_valid_rate"]) == (50, 100, 50)
 
 
@@ -92,8 +101,8 @@ def test_boxes_without_a_size_are_unscored_and_the_answer_is_not(convention: Con
     scores = question_scores(record)
     assert scores["accuracy"] == 100
     assert {scores[name] for name in (*GROUNDING_METRICS, "faithful", "spurious", "faithful_strict")} == {None}
-    total = aggregate([record, score_question(question(), response())])
-    assert (total["n_questions"], total["n_groundings_scored"], total["im_viou"]) == (2, 1, 100)
+    total = scores_of(record, score_question(question(), response()))
+    assert (total["grounding_unscored_rate"], total["unscored_rate"], total["im_viou"]) == (50, 0, 100)
 
 
 def test_without_boxes_no_size_is_needed() -> None:
@@ -125,7 +134,7 @@ def test_sizes_belong_to_their_own_question() -> None:
 def test_what_could_not_be_asked_or_graded_is_unscored(changes: dict[str, Any], reason: str) -> None:
     record = score_question(question(**changes), response())
     assert record.outcome is Outcome.UNSCORED
-    assert record.fields["answer_reason"] == reason
+    assert record.why == reason
     scores = question_scores(record)
     assert scores["accuracy"] is scores["faithful"] is scores["accuracy_diagnostic"] is None
     assert (scores["im_viou"] is None) == (reason == "no clip")
@@ -136,7 +145,7 @@ def test_what_could_not_be_asked_or_graded_is_unscored(changes: dict[str, Any], 
 
 
 def test_an_empty_run_has_no_scores() -> None:
-    assert {value for name, value in aggregate([]).items() if not name.startswith("n_")} == {None}
+    assert set(scores_of().values()) == {None}
 
 
 def many() -> list[Record]:
@@ -145,7 +154,7 @@ def many() -> list[Record]:
     for index in range(600):
         edge = randomly.randrange(50, 400)
         said = response(randomly.choice("ABC"), [0, 0, edge, edge], randomly.randrange(3))
-        cases.append((question(item_id=str(index), category=randomly.choice(["why", "how"])), said))
+        cases.append((question(item_id=str(index), category=randomly.choice(CATEGORIES[:2])), said))
     return list(score_questions(cases))
 
 
@@ -156,31 +165,31 @@ def test_a_run_is_scored_in_order_and_as_one_by_one() -> None:
 
 def test_categories_add_up_to_the_whole() -> None:
     records = many()
-    total = aggregate(records)
-    parts = {
-        value: aggregate(record for record in records if record.stratum["category"] == value)
-        for value in ("how", "why")
-    }
-    assert all(part["n_questions"] for part in parts.values())
-    for name in METRICS:
-        weighted = sum((part[name] or 0) * (part["n_questions"] or 0) for part in parts.values())
+    total = scores_of(*records)
+    members = {value: [one for one in records if one.stratum["category"] == value] for value in CATEGORIES[:2]}
+    assert all(members.values())
+    parts = {value: scores_of(*some) for value, some in members.items()}
+    for name in WHOLE:
+        weighted = sum((part[name] or 0) * len(members[value]) for value, part in parts.items())
         assert weighted / 600 == pytest.approx(total[name]), name
+    for name in (*ANSWERS, *GROUNDING):
+        assert [total[f"{name}_{value}"] for value in parts] == [part[name] for part in parts.values()], name
 
 
 def test_order_of_questions_does_not_matter() -> None:
     records = many()
-    assert aggregate(records[::-1]) == pytest.approx(aggregate(records))
+    assert scores_of(*records[::-1]) == pytest.approx(scores_of(*records))
 
 
 def test_faithful_and_spurious_make_up_accuracy() -> None:
-    total = aggregate(many())
+    total = scores_of(*many())
     assert (total["faithful"] or 0) + (total["spurious"] or 0) == pytest.approx(total["accuracy"])
     assert (total["faithful_strict"] or 0) <= (total["faithful"] or 0)
 
 
 def test_official_numbers_are_ours_as_fractions() -> None:
     records = many()
-    ours, official = aggregate(records), official_overall(records, DEFAULTS, "p.jsonl", missing=3)
+    ours, official = scores_of(*records), official_overall(records, DEFAULTS, "p.jsonl", missing=3)
     for name, official_name in {**ANSWER_METRICS, **GROUNDING_METRICS}.items():
         assert official["overall_per_qa"][official_name] == pytest.approx((ours[name] or 0) / 100), name
     assert official["missing_pred_files"] == 3

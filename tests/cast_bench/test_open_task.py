@@ -1,27 +1,27 @@
-"""What lmms-eval is handed for CaST-Bench's free answers."""
+"""The hooks that lmms-eval calls for CaST-Bench's free answers."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
-import datasets
 import pytest
 import yaml
 from cast_bench import ROW, row, write_release
+from task_states import docs_of, new_state, task_state
 
-from lmms_eval_tasks.cast_bench import open_hooks
+from lmms_eval_tasks.cast_bench import open_task
 from lmms_eval_tasks.cast_bench.card import CATEGORIES
+from lmms_eval_tasks.cast_bench.metrics import OPEN_METRICS
 from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS, Evidence, OpenEndedScores, OpenQuestion, judge_case
 from lmms_eval_tasks.cast_bench.prepare import prepare
-from lmms_eval_tasks.host.hosting import open_split, process_docs, session
+from lmms_eval_tasks.host.state import Evaluation, TaskState
 from lmms_eval_tasks.utils.judge.client import Case, Verdict
 from lmms_eval_tasks.utils.prompting.prompts import read_prompt
 from lmms_eval_tasks.utils.scoring.records import NOT_ASKED
 
-FOLDER = Path(open_hooks.__file__).parent
-POINTER = json.loads((FOLDER / "pointers" / "open.json").read_text(encoding="utf-8"))
+TASK = "cast_bench_open"
+FOLDER = Path(open_task.__file__).parent
 SIGNATURE = read_prompt("cast_bench_open").signature
 
 
@@ -36,16 +36,24 @@ class Asked(list[Case]):
 
 @pytest.fixture(autouse=True)
 def judge(home: Path, monkeypatch: pytest.MonkeyPatch) -> Asked:
-    session.start(clips_needed=False)
     asked = Asked()
-    monkeypatch.setattr(open_hooks, "shared_judge", lambda schema: asked)
+    monkeypatch.setattr(Evaluation, "judge", lambda self, schema: asked)
     return asked
 
 
 def docs(tmp_path: Path, *rows: dict[str, Any]) -> list[dict[str, Any]]:
     prepare(str(write_release(tmp_path / "release", rows)))
-    found: list[dict[str, Any]] = open_split(POINTER).to_list()
-    return found
+    return docs_of(open_state())
+
+
+def open_state() -> TaskState:
+    """The task, in an evaluation in which no judge has to be named."""
+    return task_state(TASK, Evaluation(clips_needed=False, judge_needed=False))
+
+
+def process(doc: dict[str, Any], results: list[Any]) -> dict[str, Any]:
+    """What lmms-eval gathers of a document's results."""
+    return task_state(TASK).process_results(doc, results)
 
 
 def declared() -> list[str]:
@@ -57,26 +65,28 @@ def test_every_score_of_an_answer_is_one_of_the_task_and_the_other_way_round(tmp
     types = ("Why (Causal Reasons)", "Social Counterfactual", "Goal/Intent", "Behavioral Prediction")
     handed: set[str] = set()
     for doc in docs(tmp_path, *(row(question_type=kind) for kind in types)):
-        handed |= set(open_hooks.process_results(doc, ["It was thrown."]))
+        handed |= set(process(doc, ["It was thrown."]))
     assert len(declared()) == len(set(declared()))
+    assert {metric.name for metric in OPEN_METRICS} == set(declared())
     assert handed - {"record"} == set(declared()) - {"sample_data"}
     assert {f"judge_score_{category}" for category in CATEGORIES} <= handed
 
 
 def test_a_model_is_asked_without_the_options(tmp_path: Path) -> None:
     (doc,) = docs(tmp_path, ROW)
-    text = open_hooks.doc_to_text(doc)
+    state = task_state(TASK)
+    text = state.doc_to_text(doc)
     assert doc["question"] in text and "mm:ss" in text
     assert not [option for option in doc["options"] if option in text]
-    assert open_hooks.doc_to_text({**doc, "asked": False}).endswith(text)
-    assert open_hooks.doc_to_text({**doc, "asked": False}) != text
-    assert open_hooks.doc_to_target(doc) == "It was thrown."
+    assert state.doc_to_text({**doc, "asked": False}).endswith(text)
+    assert state.doc_to_text({**doc, "asked": False}) != text
+    assert state.doc_to_target(doc) == "It was thrown."
 
 
 def test_the_judge_is_shown_the_right_option_and_the_evidence_as_released(tmp_path: Path, judge: Asked) -> None:
     later = {"evidence_start_time": "00:07", "evidence_end_time": "00:09", "evidence_instance_id": "hand_2"}
     (doc,) = docs(tmp_path, row({**later, "evidence_rationale": None}, {}))
-    items = open_hooks.process_results(doc, ["It was thrown."])
+    items = process(doc, ["It was thrown."])
     question = OpenQuestion(
         item_id=doc["item_id"],
         group_id="sav_000001",
@@ -99,7 +109,7 @@ def test_the_judge_is_shown_the_right_option_and_the_evidence_as_released(tmp_pa
 def test_the_judge_is_told_odd_evidence_as_the_official_code_reads_it(tmp_path: Path, judge: Asked) -> None:
     odd = {"evidence_start_time": 65, "evidence_end_time": None, "evidence_instance_id": None}
     (doc,) = docs(tmp_path, row(odd, {"evidence_end_time": "00:02.5"}))
-    open_hooks.process_results(doc, ["It was thrown."])
+    process(doc, ["It was thrown."])
     (asked,) = judge
     pieces = [("01:05", "00:00", ""), ("00:00", "00:02.5", "ball_1")]
     places = [
@@ -117,11 +127,11 @@ def test_what_cannot_be_graded_is_not_a_score(
     changes: dict[str, Any], said: str, reason: str, tmp_path: Path, judge: Asked
 ) -> None:
     (doc,) = docs(tmp_path, row(**changes))
-    items = open_hooks.process_results(doc, [said])
+    items = process(doc, [said])
     assert judge == []
-    assert items["record"]["fields"]["reason"] == reason
+    assert items["record"]["unscored_reason"] == reason
     assert items["judge_score"] == {"group_id": "sav_000001", "value": None}
-    assert open_hooks.judge_score([items["judge_score"]]) is None
+    assert task_state(TASK).aggregation("judge_score")([items["judge_score"]]) is None
     assert (items["n_scored"], items["n_unscored"], items["unscored_rate"]) == (0, 1, 100)
     assert items["unparsed_rate"] == (None if reason == "no clip" else 0)
     assert items["record"]["answered"] == (None if reason == "no clip" else said)
@@ -130,7 +140,7 @@ def test_what_cannot_be_graded_is_not_a_score(
 @pytest.mark.parametrize("said", [[], [None], [""], [5]])
 def test_no_response_raises(said: list[Any], tmp_path: Path, judge: Asked) -> None:
     (doc,) = docs(tmp_path, ROW)
-    items = open_hooks.process_results(doc, said)
+    items = process(doc, said)
     assert (items["unparsed_rate"], items["n_scored"], items["judge_score"]["value"]) == (100, 1, 0)
     assert judge == []
 
@@ -139,36 +149,35 @@ def test_a_prompt_with_options_is_refused(tmp_path: Path, monkeypatch: pytest.Mo
     (doc,) = docs(tmp_path, ROW)
     monkeypatch.setenv("LMMS_EVAL_TASKS_PROMPT", "mcq_letter")
     with pytest.raises(SystemExit, match="Expected a prompt with question, one of cast_bench_open, but got 'mcq_lett"):
-        open_hooks.doc_to_text(doc)
+        new_state(TASK).doc_to_text(doc)
 
 
-def test_two_prompts_in_one_run_are_refused(tmp_path: Path) -> None:
+def test_a_task_asks_with_the_prompt_that_it_was_built_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (doc,) = docs(tmp_path, ROW)
-    session.prompts[open_hooks.TASK] = read_prompt("mcq_letter").signature
-    with pytest.raises(
-        SystemExit, match=r"ask cast_bench_open with different prompts, mcq_letter:\w+ and cast_bench_op"
-    ):
-        open_hooks.doc_to_text(doc)
+    state = new_state(TASK)
+    text = state.doc_to_text(doc)
+    monkeypatch.setenv("LMMS_EVAL_TASKS_PROMPT", "mcq_letter")
+    assert state.doc_to_text(doc) == text
+    assert state.process_results(doc, ["It was thrown."])["record"]["fields"]["prompt"] == SIGNATURE
 
 
 def test_loading_without_a_judge_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = docs(tmp_path, ROW)
-    pointer: Any = datasets.Dataset.from_list([POINTER])
     with pytest.raises(SystemExit, match=r"CaST-Bench's free answers need a judge\. The judge cannot be asked"):
-        process_docs(pointer)
+        docs_of(new_state(TASK))
     monkeypatch.setenv("LMMS_EVAL_TASKS_JUDGE", "none")
-    assert process_docs(pointer).to_list() == rows
+    assert docs_of(new_state(TASK)) == rows
 
 
 def test_the_plugin_tells_of_data_and_judge_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     import lmms_eval.models  # noqa: F401  (imports the plugin, and cannot be imported by it first)
+    from lmms_eval.tasks import TaskManager
 
-    from lmms_eval_tasks import plugin
+    from lmms_eval_tasks.host import index
 
-    index = {"cast_bench_open": {"type": "task", "yaml_path": str(FOLDER / "cast_bench_open.yaml")}}
     told: list[str | None] = []
-    monkeypatch.setattr(plugin, "stop_if_any", told.append)
-    plugin._check_prepared(index, ["cast_bench_open"])
+    monkeypatch.setattr(index, "stop_if_any", told.append)
+    assert TaskManager().match_tasks([TASK]) == [TASK]
     (message,) = told
     assert message is not None
     assert "CaST-Bench is not prepared" in message and "free answers need a judge" in message
