@@ -113,7 +113,7 @@ def test_labels_by_a_judge_agree_with_the_releases_and_can_be_used(prepared: Non
     )
     labels = read_labels(out)
     assert labels["animal_1"] is True and labels["general_2"] is False and labels["animal_2"] is None
-    prepare(str(tmp_path / "release"), out)
+    prepare(str(tmp_path / "release"), labels=out)
 
 
 def test_labels_by_an_imported_prompt(prepared: None, tmp_path: Path) -> None:
@@ -150,6 +150,6 @@ def test_a_clip_that_cannot_be_decoded_is_one_without_a_label(prepared: None, ho
     assert "warning: unlabelled: human_1 (clip cannot be decoded (InvalidDataError))\n" in result.stdout
     (lost,) = [entry for line in out.read_text("utf-8").splitlines() if (entry := json.loads(line))["id"] == "human_1"]
     assert (lost["vlm_causality"], lost["reason"]) == (None, "clip cannot be decoded (InvalidDataError)")
-    prepare(str(tmp_path / "release"), out)
+    prepare(str(tmp_path / "release"), labels=out)
     labels = {row["item_id"]: row["vlm_causality"] for row in load_table("yocausal", "test", require_clips=False)}
     assert labels.pop("human_1") is None and set(labels.values()) == {True}

@@ -178,14 +178,14 @@ def test_labels_of_a_file_replace_the_releases(release: Path, tmp_path: Path) ->
         '{"id": "animal_1", "vlm_causality": false, "confidence": 1}\n{"id": "animal_2", "vlm_causality": null}\n',
         encoding="utf-8",
     )
-    facts = prepare(str(release), labels)["test"]
+    facts = prepare(str(release), labels=labels)["test"]
     assert "labels.jsonl" in facts.source_sha256
     assert [row["vlm_causality"] for row in table()[:4]] == [False, None, True, False]
     labels.write_text(
         '{"id": "x", "vlm_causality": true}\n{"id": "animal_1", "vlm_causality": 1}\nno\n', encoding="utf-8"
     )
     with pytest.raises(InputError) as error:
-        prepare(str(release), labels)
+        prepare(str(release), labels=labels)
     assert str(error.value) == (
         "The labels in labels.jsonl cannot be used: 3 problems, nothing was written.\n"
         "  labels.jsonl, line 1: Expected the id of a pair, but there is no 'x'.\n"
