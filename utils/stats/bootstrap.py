@@ -313,13 +313,3 @@ def macro_interval(
         return bounds[0] + span * float(shares.low), bounds[0] + span * float(shares.high)
     low, high = intervals(Strata.of(parts), macro_mean, bounds=bounds, seed=seed, draws=draws, level=level)
     return float(low), float(high)
-
-
-def ratio_draws(contributions: Iterable[Contribution], rng: np.random.Generator, draws: int = DRAWS) -> Floats:
-    """Bootstrap draws of ``sum(numerators) / sum(denominators)`` over groups drawn with replacement.
-
-    Returns:
-        Array of shape (draws,); NaN where a draw's denominator is 0, all NaN without groups.
-    """
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return ratios(Strata.of([contributions]).draw(rng, draws))[:, 0]
