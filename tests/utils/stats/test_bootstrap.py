@@ -13,7 +13,6 @@ from lmms_eval_tasks.utils.stats.bootstrap import (
     macro_interval,
     macro_mean,
     ratios,
-    ratios,
 )
 
 METHODS: tuple[Method, ...] = ("bca", "percentile")
