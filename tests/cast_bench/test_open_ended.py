@@ -15,9 +15,9 @@ from lmms_eval_tasks.cast_bench.metrics import OPEN_METRICS
 from lmms_eval_tasks.cast_bench.open_ended import (
     DIMENSIONS,
     METRICS,
-    Evidence,
     OpenEndedScores,
     OpenQuestion,
+    ReferenceEvidence,
     grade_answer,
     judge_case,
     question_scores,
@@ -34,8 +34,8 @@ QUESTION = OpenQuestion(
     question="Why does the ball {stop}?",
     answer="Because it hits the wall.",
     evidence=(
-        Evidence("00:01", "00:02", "ball_a", 'It rolls towards the "wall".'),
-        Evidence("00:03", "00:03", "wall_b", "Il est là."),
+        ReferenceEvidence("00:01", "00:02", "ball_a", 'It rolls towards the "wall".'),
+        ReferenceEvidence("00:03", "00:03", "wall_b", "Il est là."),
     ),
     stratum={"category": "explanation"},
 )

@@ -13,7 +13,13 @@ from task_states import docs_of, new_state, task_state
 from lmms_eval_tasks.cast_bench import open_task
 from lmms_eval_tasks.cast_bench.card import CATEGORIES
 from lmms_eval_tasks.cast_bench.metrics import OPEN_METRICS
-from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS, Evidence, OpenEndedScores, OpenQuestion, judge_case
+from lmms_eval_tasks.cast_bench.open_ended import (
+    DIMENSIONS,
+    OpenEndedScores,
+    OpenQuestion,
+    ReferenceEvidence,
+    judge_case,
+)
 from lmms_eval_tasks.cast_bench.prepare import prepare
 from lmms_eval_tasks.host.state import Evaluation, TaskState
 from lmms_eval_tasks.utils.judge.client import Case, Verdict
@@ -92,7 +98,10 @@ def test_the_judge_is_shown_the_right_option_and_the_evidence_as_released(tmp_pa
         group_id="sav_000001",
         question="Why does the ball roll?",
         answer="It was thrown.",
-        evidence=(Evidence("00:07", "00:09", "hand_2", ""), Evidence("00:00", "00:02", "ball_1", "It rolls.")),
+        evidence=(
+            ReferenceEvidence("00:07", "00:09", "hand_2", ""),
+            ReferenceEvidence("00:00", "00:02", "ball_1", "It rolls."),
+        ),
         stratum={"category": "causal_explanation"},
     )
     assert judge == [judge_case(question, "It was thrown.")]
