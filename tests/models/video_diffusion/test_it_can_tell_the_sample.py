@@ -12,8 +12,10 @@ from toy_denoiser import FPS, FRAMES, PIXELS, toy_engine, train
 
 from lmms_eval_tasks.models.video_diffusion.engine import Pair
 from lmms_eval_tasks.models.video_diffusion.frames import cover
-from lmms_eval_tasks.sample.physics import FPS as FILMED
-from lmms_eval_tasks.sample.yocausal import CAUSAL, NOT_CAUSAL, Family, film_pair, shoot
+from lmms_eval_tasks.sample.scenes.reversible import CAUSAL, NOT_CAUSAL, SceneFamily
+from lmms_eval_tasks.sample.world.physics import FPS as FILMED
+from lmms_eval_tasks.sample.world.render import film
+from lmms_eval_tasks.sample.writers.yocausal import write_pair
 from lmms_eval_tasks.utils.rsi import Verdict, compare_losses, count_subsets, score_subsets
 from lmms_eval_tasks.utils.rsi_intervals import rsi_interval
 
@@ -26,7 +28,7 @@ def seen() -> list[NDArray[np.uint8]]:
     """Small pictures of causal films that are not held out, twice as many as the toy model is shown."""
     films = []
     for number in range(FILMS):
-        frames = shoot(CAUSAL[number % len(CAUSAL)](random.Random(f"train/{number}")))
+        frames = film(CAUSAL[number % len(CAUSAL)](random.Random(f"train/{number}")).scene)
         # `train` shows every second frame: these stand where the protocol takes its frames of a clip.
         step = FILMED / FPS
         kept = frames[[round(step * (index // 2) + (step - 1) / 2) for index in range(2 * FRAMES)]]
@@ -44,13 +46,13 @@ def any_seen(rng: np.random.Generator) -> NDArray[np.uint8]:
 def held_out(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, list[Pair]]:
     folder = tmp_path_factory.mktemp("held_out")
     pairs: dict[bool, list[Pair]] = {True: [], False: []}
-    kinds: list[tuple[bool, tuple[Family, ...]]] = [(True, CAUSAL), (False, NOT_CAUSAL)]
+    kinds: list[tuple[bool, tuple[SceneFamily, ...]]] = [(True, CAUSAL), (False, NOT_CAUSAL)]
     for causal, families in kinds:
         for number in range(HELD_OUT):
-            film, file = families[number % len(families)](random.Random(f"test/{number}")), f"{causal}_{number}.mp4"
-            film_pair(film, folder, file)
+            drawn, file = families[number % len(families)](random.Random(f"test/{number}")), f"{causal}_{number}.mp4"
+            write_pair(film(drawn.scene), folder, file)
             forward, backward = (Path(folder / side / file) for side in ("fwd", "bwd"))
-            pairs[causal].append(Pair(file, forward, backward, film.caption))
+            pairs[causal].append(Pair(file, forward, backward, drawn.caption))
     return pairs
 
 

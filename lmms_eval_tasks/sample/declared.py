@@ -1,0 +1,27 @@
+"""What the modules of a package declare under an agreed name."""
+
+from __future__ import annotations
+
+import pkgutil
+from importlib import import_module
+from types import ModuleType
+from typing import TypeVar
+
+Declared = TypeVar("Declared")
+
+
+def declared(package: ModuleType, name: str, kind: type[Declared]) -> list[Declared]:
+    """The values of `name` in the modules of a package, in alphabetical order of the modules.
+
+    Raises:
+        TypeError: a module declares something else under that name.
+    """
+    values = []
+    for module in sorted(found.name for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}.")):
+        value = getattr(import_module(module), name, None)
+        if value is None:
+            continue
+        if not isinstance(value, kind):
+            raise TypeError(f"Expected {module}.{name} to be a {kind.__name__} but got {type(value).__name__}.")
+        values.append(value)
+    return values
