@@ -17,7 +17,7 @@ def declared(package: ModuleType, name: str, kind: type[Declared]) -> list[Decla
         TypeError: a module declares something else under that name.
     """
     values = []
-    for module in sorted(found.name for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}.")):
+    for module in sorted(entry.name for entry in pkgutil.iter_modules(package.__path__, f"{package.__name__}.")):
         value = getattr(import_module(module), name, None)
         if value is None:
             continue

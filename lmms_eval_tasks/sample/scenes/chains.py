@@ -1,6 +1,6 @@
 """Slow scenes on a table in which one thing leads to another, with the seconds in which each part of it is seen.
 
-Slow enough that a box per second tells the motion, and timed so that no event lies near the turn of a second.
+Slow enough that a box per second shows the motion, and timed so that no event lies near the turn of a second.
 """
 
 import math

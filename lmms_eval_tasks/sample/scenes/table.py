@@ -152,10 +152,10 @@ def set_off(world: World, mover: str, velocity: Vec) -> World:
     return world.replacing(replace(world.body(mover), velocity=velocity))
 
 
-def pushed_by_hand(world: World, mover: str, direction: Vec, speed: float, start: float = 0.4) -> World:
+def pushed_by_hand(world: World, mover: str, direction: Vec, speed: float) -> World:
     """The world with a hand that comes from outside, pushes `mover` along `direction` and goes back."""
     body = world.body(mover)
-    size = 5.0
+    size, start = 5.0, 0.4
     touch = body.size + size
 
     def place(back: float) -> Vec:

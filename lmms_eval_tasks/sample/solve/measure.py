@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from lmms_eval_tasks.sample.world.bodies import Body, Vec, gap_between
 from lmms_eval_tasks.sample.world.vision import Mask, Observation, Track
 
-MOVED = 1.2
-STILL = 0.8
+_MOVED = 1.2
+_STILL = 0.8
+_AGREEMENT = 0.9
 
 Value = TypeVar("Value")
 
@@ -79,25 +80,24 @@ def shift(track: Track, start: int, end: int) -> Vec:
 def first_move(track: Track) -> int | None:
     """The first frame in which an object has left the place where it lay, None when it never does."""
     away = np.hypot(*(track.centres - np.array(place_at(track, 0))).T)
-    moved = np.flatnonzero(away > MOVED)
+    moved = np.flatnonzero(away > _MOVED)
     return int(moved[0]) if moved.size else None
 
 
 def lies_still(track: Track, frames: Sequence[int]) -> bool:
     """Whether an object keeps its place over the given frames."""
     places = np.array([place_at(track, frame) for frame in frames])
-    return bool((np.ptp(places, axis=0) < STILL).all())
+    return bool((np.ptp(places, axis=0) < _STILL).all())
 
 
-def follow(track: Track, fps: float, frames: Sequence[int], brake: float = 0.0, slack: float = 0.9) -> TrackMotion:
-    """TrackMotion at the first of `frames` from as many of them as one uninterrupted motion explains.
+def follow(track: Track, fps: float, frames: Sequence[int], brake: float = 0.0) -> TrackMotion:
+    """Motion at the first of `frames` from as many of them as one uninterrupted motion explains.
 
     Args:
         track: the object.
         fps: frames per second.
-        frames: frame numbers in the order of trust, at least three; later ones count while they agree to `slack` px.
+        frames: frame numbers in the order of trust, at least three; later ones count while they agree to 0.9 px.
         brake: deceleration along the motion, in px/s².
-        slack: greatest disagreement in px.
 
     Raises:
         NotShown: the object is hidden in one of the first three frames.
@@ -111,7 +111,7 @@ def follow(track: Track, fps: float, frames: Sequence[int], brake: float = 0.0, 
         if np.isnan(places[count - 1]).any():
             break
         longer, error = _fit(times[:count], places[:count], brake)
-        if error > slack:
+        if error > _AGREEMENT:
             break
         motion = longer
     return motion

@@ -75,7 +75,7 @@ def write(folder: Path, seed: int, sizes: Mapping[str, int], progress: Progress)
 
 WRITER = SampleWriter(
     benchmark="causalvqa",
-    contents=f"`{RELEASE}/`, the same as `{ARCHIVE}`, and `{TRUTH}`: the answers that the test split withholds",
+    contents=f"`{RELEASE}/`, the same as `{ARCHIVE}`, and `{TRUTH}`, the withheld answers, which no command reads",
     sizes={"debug_per_type": 4, "test_per_stratum": 2},
     write=write,
     prepare=(("--source", f"{{folder}}/{RELEASE}"),),
