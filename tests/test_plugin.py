@@ -104,9 +104,9 @@ def test_every_function_and_metric_of_a_task_resolves(name: str, manager: Any) -
 def test_card_versions_are_the_tasks_versions(manager: Any) -> None:
     from lmms_eval.utils import load_yaml_config
 
-    from lmms_eval_tasks.utils.card import benchmarks, read_card
+    from lmms_eval_tasks.utils.benchmark.registry import read_card, registry
 
-    for benchmark in benchmarks():
+    for benchmark in registry().benchmarks:
         for task, version in read_card(benchmark).versions.items():
             config = load_yaml_config(str(manager.task_index[task]["yaml_path"]), mode="full")
             assert config["metadata"]["version"] == version, task
@@ -156,8 +156,8 @@ def test_the_model_that_the_host_makes_is_known_to_scoring_until_the_next_run(
     from lmms_eval.models import get_model
     from lmms_eval.tasks import TaskManager
 
-    from lmms_eval_tasks.hosting import session
-    from lmms_eval_tasks.weights import Weights
+    from lmms_eval_tasks.host.hosting import session
+    from lmms_eval_tasks.host.weights import Weights
 
     constant = get_model("constant_answer")
     # The host throws weights away before it scores, so they are asked when the model is made.
@@ -194,8 +194,9 @@ def test_ranks_on_cpus_leave_their_process_group_before_the_process_ends() -> No
 
 
 def test_our_package_needs_no_host_to_be_imported() -> None:
-    modules = "lmms_eval_tasks.cli, lmms_eval_tasks.report, lmms_eval_tasks.sample.build, lmms_eval_tasks.utils.choice"
-    code = f"import sys, {modules}; sys.exit('lmms_eval' in sys.modules or 'torch' in sys.modules)"
+    modules = ("cli", "report.tables", "sample.build", "utils.scoring.choice")
+    imports = ", ".join(f"lmms_eval_tasks.{name}" for name in modules)
+    code = f"import sys, {imports}; sys.exit('lmms_eval' in sys.modules or 'torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
@@ -226,7 +227,8 @@ def saving(monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_a_card_that_cannot_be_written_ends_nothing(
     manager: Any, saving: Any, monkeypatch: pytest.MonkeyPatch, warnings: list[str], tmp_path: Path
 ) -> None:
-    from lmms_eval_tasks import plugin, run_facts
+    from lmms_eval_tasks import plugin
+    from lmms_eval_tasks.host import run_card as run_facts
 
     tracker, saved = saving
     plugin.register()

@@ -16,9 +16,9 @@ from typer.testing import CliRunner
 import lmms_eval_tasks
 from lmms_eval_tasks.cast_bench.configuration import default_configuration
 from lmms_eval_tasks.cli import app
-from lmms_eval_tasks.hosting import session
-from lmms_eval_tasks.run_facts import gather
-from lmms_eval_tasks.utils.run_card import NOT_KNOWN, TASK, Sections
+from lmms_eval_tasks.host.hosting import session
+from lmms_eval_tasks.host.run_card import gather
+from lmms_eval_tasks.utils.runs.run_card import NOT_KNOWN, TASK, Sections
 
 PAGE = ROOT / "docs" / "runs.md"
 POINTERS = Path(lmms_eval_tasks.__file__).parent / "cast_bench" / "pointers"

@@ -17,9 +17,9 @@ import version_gate
 from version_gate import DIGESTS, NUMBERS, PARTS, Kept, check, digest_all, major, read_kept, renew, source_of
 
 import lmms_eval_tasks
-from lmms_eval_tasks.utils.card import benchmarks, read_card
-from lmms_eval_tasks.utils.problems import InputError
-from lmms_eval_tasks.utils.task_files import task_configs
+from lmms_eval_tasks.utils.benchmark.registry import read_card, registry
+from lmms_eval_tasks.utils.benchmark.task_files import task_configs
+from lmms_eval_tasks.utils.core.problems import InputError
 
 REASON = "Only the spelling of a warning changed, which no score reads."
 
@@ -34,14 +34,16 @@ def test_kept_digests_are_those_of_this_package(now: Kept) -> None:
 
 
 def test_every_task_has_one_version_and_digests(now: Kept) -> None:
-    named = {name: version for benchmark in benchmarks() for name, version in read_card(benchmark).versions.items()}
+    named = {
+        name: version for benchmark in registry().benchmarks for name, version in read_card(benchmark).versions.items()
+    }
     assert named == {name: one["version"] for name, one in now["tasks"].items()}
     for one in now["tasks"].values():
         assert major(one["version"]) >= 1 and {*one} == {"version", *PARTS}
 
 
 def test_every_version_has_its_line_on_the_benchmarks_page() -> None:
-    for benchmark in benchmarks():
+    for benchmark in registry().benchmarks:
         page = Path(lmms_eval_tasks.__file__).parent / benchmark / "README.md"
         entries = [line for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("- ")]
         for version in read_card(benchmark).versions.values():
@@ -49,7 +51,7 @@ def test_every_version_has_its_line_on_the_benchmarks_page() -> None:
 
 
 def test_members_of_a_group_have_its_version() -> None:
-    for benchmark in benchmarks():
+    for benchmark in registry().benchmarks:
         configs = task_configs(benchmark)
         versions = read_card(benchmark).versions
         for name, config in configs.items():
@@ -65,7 +67,7 @@ def reads_letters(task: str) -> bool:
 def test_each_task_hangs_on_what_its_scores_are_made_from() -> None:
     modules = {
         name: {module.removeprefix("lmms_eval_tasks.") for module in source_of(config).modules}
-        for benchmark in benchmarks()
+        for benchmark in registry().benchmarks
         for name, config in task_configs(benchmark).items()
         if "group" not in config
     }
@@ -262,7 +264,7 @@ def test_a_reader_of_letters_counts_for_those_tasks_that_read_letters(pristine: 
     assert set(entry["moved"]) == set(filter(reads_letters, kept["tasks"]))
     assert {tuple(parts) for parts in entry["moved"].values()} == {("source",)}
     # This one moves numbers, and says otherwise.
-    edit(root / "lmms_eval_tasks/utils/groups.py", swap("100.0 * self.items_right", "99.0 * self.items_right"))
+    edit(root / "lmms_eval_tasks/utils/scoring/groups.py", swap("100.0 * self.items_right", "99.0 * self.items_right"))
     refused = gate(root, "--equivalent", REASON)
     assert refused.returncode == 1 and refused.stderr.startswith("Expected no number to move, but the scores of the")
 
@@ -273,10 +275,10 @@ def test_what_moves_no_number_does_not_fail(pristine: Path, tmp_path: Path) -> N
     package = root / "lmms_eval_tasks"
     edit(package / "cli/report.py", swap("Scores in percent", "All scores in percent"))
     edit(package / "sample/build.py", lambda text: f"{text}\n\nMADE_UP = True\n")
-    edit(package / "utils/home.py", swap("are missing", "cannot be found"))
+    edit(package / "utils/data/home.py", swap("are missing", "cannot be found"))
     edit(package / "causalvqa/card.py", swap("evaluation only", "for evaluation only"))
     # The same definitions written otherwise: comments, docstring, blank lines, hints, order.
-    groups = package / "utils/groups.py"
+    groups = package / "utils/scoring/groups.py"
     edit(groups, swap("def total(counts: Iterable[int | None]", "# counts\n\n\ndef total(counts"))
     edit(groups, swap('"""Sum field by field."""', '"""Field by field."""'))
     edit(groups, swap("    return sum(values) / len(values) if", "\n    return (sum(values) / len(values)) if"))

@@ -6,13 +6,13 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from lmms_eval_tasks.cli.console import text_table
+from lmms_eval_tasks.utils.core.console import text_table
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from lmms_eval_tasks.utils.run_card import Difference
-    from lmms_eval_tasks.utils.runs import Run
+    from lmms_eval_tasks.utils.runs.run import Run
+    from lmms_eval_tasks.utils.runs.run_card import Difference
 
 NO_CARD = "no run card, so nothing is known of how it was made"
 MODEL = ("name", "arguments", "checkpoint", "revision", "precision")
@@ -23,7 +23,7 @@ def print_cards(console: Console, runs: Sequence[Run], whole: bool = False) -> N
     from rich.padding import Padding
     from rich.text import Text
 
-    from lmms_eval_tasks.utils.run_card import summary
+    from lmms_eval_tasks.utils.runs.run_card import summary
 
     told = [summary(run.card, run.groups) if run.card else [] for run in runs]
     # Every run's lines begin with its model and on what it ran; those of tasks are mostly the same.
@@ -67,7 +67,7 @@ def print_differences(console: Console, runs: Sequence[Run], tasks: Sequence[str
         runs: The runs; of those without a card nothing is known.
         tasks: The tasks that are compared; all by default.
     """
-    from lmms_eval_tasks.utils.run_card import Weight, differences
+    from lmms_eval_tasks.utils.runs.run_card import Weight, differences
 
     cards = [run.card for run in runs]
     if sum(bool(card) for card in cards) < 2:

@@ -8,10 +8,11 @@ from pathlib import Path
 import lmms_eval_tasks
 from lmms_eval_tasks.sample import writers
 from lmms_eval_tasks.sample.declared import declared
-from lmms_eval_tasks.sample.writer import SampleWriter
-from lmms_eval_tasks.utils.problems import InputError
-from lmms_eval_tasks.utils.progress import Progress, silent
-from lmms_eval_tasks.utils.release import SAMPLE_MARK
+from lmms_eval_tasks.utils.benchmark.registry import registry
+from lmms_eval_tasks.utils.benchmark.sample_writer import SampleWriter
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.progress import Progress, no_progress
+from lmms_eval_tasks.utils.data.release import SAMPLE_MARK
 
 _README = """# Sample data, not a benchmark
 
@@ -24,16 +25,17 @@ Seed {seed}, lmms-eval-tasks {version}. The same seed and version give the same 
 """
 
 
-def sample_writers() -> list[SampleWriter]:
-    """The writers of this package's benchmarks, in alphabetical order."""
-    return declared(writers, "WRITER", SampleWriter)
+def sample_writers() -> dict[str, SampleWriter]:
+    """Benchmark to its writer, ours first, in alphabetical order."""
+    announced = {name: benchmark.sample for name, benchmark in registry().benchmarks.items() if benchmark.sample}
+    return {**declared(writers, "WRITER", SampleWriter), **announced}
 
 
 def prepare_commands(sample: Path) -> list[list[str]]:
     """Arguments of `lmms-eval-tasks prepare` that prepare a sample, a list for each time it has to run."""
     return [
-        [writer.benchmark, *(option.replace("{folder}", str(sample / writer.benchmark)) for option in options)]
-        for writer in sample_writers()
+        [benchmark, *(option.replace("{folder}", str(sample / benchmark)) for option in options)]
+        for benchmark, writer in sample_writers().items()
         for options in writer.prepare
     ]
 
@@ -41,7 +43,7 @@ def prepare_commands(sample: Path) -> list[list[str]]:
 def build_sample(
     out: Path,
     seed: int = 0,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
     sizes: Mapping[str, Mapping[str, int]] | None = None,
 ) -> Path:
     """Write the sample to `out`; an older sample there is replaced once the new one is complete.
@@ -71,12 +73,12 @@ def build_sample(
     mark = json.dumps({"sample": True, "seed": seed, "version": lmms_eval_tasks.__version__}) + "\n"
     (fresh / SAMPLE_MARK).write_text(mark, encoding="utf-8")
     contents = []
-    for writer in sample_writers():
-        folder = fresh / writer.benchmark
+    for benchmark, writer in sample_writers().items():
+        folder = fresh / benchmark
         (folder / writer.release).mkdir(parents=True)
         (folder / writer.release / SAMPLE_MARK).write_text(mark, encoding="utf-8")
-        writer.write(folder, seed, chosen[writer.benchmark], progress)
-        contents.append(f"- `{writer.benchmark}/`: {writer.contents}")
+        writer.write(folder, seed, chosen[benchmark], progress)
+        contents.append(f"- `{benchmark}/`: {writer.contents}")
     readme = _README.format(seed=seed, version=lmms_eval_tasks.__version__, contents="\n".join(contents))
     (fresh / "README.md").write_text(readme, encoding="utf-8")
     if out.exists():
@@ -88,12 +90,12 @@ def build_sample(
 
 def _choose_sizes(changed: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
     """Benchmark to its writer's sizes, with the changed ones in place of the writer's own."""
-    chosen = {writer.benchmark: {**writer.sizes, **changed.get(writer.benchmark, {})} for writer in sample_writers()}
-    known = {f"{writer.benchmark}.{size}" for writer in sample_writers() for size in writer.sizes}
-    unknown = {f"{benchmark}.{size}" for benchmark, sizes in changed.items() for size in sizes} - known
-    if unknown:
-        raise ValueError(f"Expected sizes of the writers, {', '.join(sorted(known))}, but got {sorted(unknown)}.")
-    return chosen
+    own = {benchmark: dict(writer.sizes) for benchmark, writer in sample_writers().items()}
+    known = {(benchmark, size) for benchmark, sizes in own.items() for size in sizes}
+    if unknown := {(benchmark, size) for benchmark, sizes in changed.items() for size in sizes} - known:
+        names, wrong = (", ".join(sorted(map(".".join, pairs))) for pairs in (known, unknown))
+        raise ValueError(f"Expected sizes of the writers, {names}, but got {wrong}.")
+    return {benchmark: {**sizes, **changed.get(benchmark, {})} for benchmark, sizes in own.items()}
 
 
 def _refuse_foreign(out: Path) -> None:

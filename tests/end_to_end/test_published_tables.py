@@ -16,8 +16,8 @@ from rebuilt import (
 
 from lmms_eval_tasks.causalvqa.prepare import prepare as prepare_causalvqa
 from lmms_eval_tasks.mvp.prepare import prepare as prepare_mvp
-from lmms_eval_tasks.utils.groups import count_groups
-from lmms_eval_tasks.utils.runs import read_run
+from lmms_eval_tasks.utils.runs.run import read_run
+from lmms_eval_tasks.utils.scoring.groups import count_groups
 
 pytestmark = pytest.mark.host
 

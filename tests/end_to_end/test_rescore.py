@@ -15,13 +15,13 @@ from host_run import HostRun, SampleWorld, environment, run_host
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli import app
-from lmms_eval_tasks.rescoring import rescore
-from lmms_eval_tasks.utils.choice import score_choice
-from lmms_eval_tasks.utils.denoising import DenoisingResponse, Directed, ItemError, WindowRecord
-from lmms_eval_tasks.utils.home import home, read_table
-from lmms_eval_tasks.utils.records import Record
-from lmms_eval_tasks.utils.run_card import CARD
-from lmms_eval_tasks.utils.runs import read_run
+from lmms_eval_tasks.rescore import rescore
+from lmms_eval_tasks.utils.data.home import home, read_table
+from lmms_eval_tasks.utils.denoising.response import DenoisingResponse, Directed, ItemError, WindowRecord
+from lmms_eval_tasks.utils.runs.run import read_run
+from lmms_eval_tasks.utils.runs.run_card import CARD
+from lmms_eval_tasks.utils.scoring.choice import score_choice
+from lmms_eval_tasks.utils.scoring.records import Record
 
 pytestmark = pytest.mark.host
 

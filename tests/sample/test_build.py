@@ -5,17 +5,19 @@ import json
 import zipfile
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import datasets
 import pytest
 
-from lmms_eval_tasks.sample import writers
+from lmms_eval_tasks.sample import build, writers
 from lmms_eval_tasks.sample.build import build_sample, prepare_commands, sample_writers
 from lmms_eval_tasks.sample.scenes.table_questions import TABLE_QUESTIONS
 from lmms_eval_tasks.sample.world.vision import decode
 from lmms_eval_tasks.sample.writers.mvp import FAMILIES
-from lmms_eval_tasks.utils.card import benchmarks
-from lmms_eval_tasks.utils.problems import InputError
+from lmms_eval_tasks.utils.benchmark.registry import registry
+from lmms_eval_tasks.utils.benchmark.sample_writer import SampleWriter
+from lmms_eval_tasks.utils.core.problems import InputError
 
 TINY = {
     "causalvqa": {"debug_per_type": 1, "test_per_stratum": 0},
@@ -23,6 +25,7 @@ TINY = {
     "cast_bench": {"clips_per_family": 1},
     "yocausal": {"pairs": 1},
 }
+OWN = ["cast_bench", "causalvqa", "mvp", "yocausal"]
 SOURCES = {"pt", "ssv2", "language_table", "intphys", "inflevel", "grasp", "clevrer", "star", "vinoground"}
 
 
@@ -69,17 +72,17 @@ def test_a_folder_that_is_no_sample_is_left_alone(tmp_path):
 
 
 def test_marks_and_readme(sample):
-    for folder in (".", *(f"{writer.benchmark}/{writer.release}" for writer in sample_writers())):
+    for folder in (".", *(f"{benchmark}/{writer.release}" for benchmark, writer in sample_writers().items())):
         mark = json.loads((sample / folder / "SAMPLE.json").read_text())
         assert mark["sample"] is True and mark["seed"] == 20 and mark["version"]
     readme = (sample / "README.md").read_text()
     assert "not a benchmark" in readme and "Seed 20" in readme
-    for writer in sample_writers():
-        assert f"- `{writer.benchmark}/`: {writer.contents}\n" in readme
+    for benchmark, writer in sample_writers().items():
+        assert f"- `{benchmark}/`: {writer.contents}\n" in readme
 
 
 def test_every_benchmark_has_a_writer_whose_release_can_be_prepared(tmp_path):
-    assert [writer.benchmark for writer in sample_writers()] == sorted(benchmarks())
+    assert list(sample_writers()) == OWN
     assert prepare_commands(tmp_path) == [
         ["cast_bench", "--source", f"{tmp_path}/cast_bench"],
         ["causalvqa", "--source", f"{tmp_path}/causalvqa/CausalVQA"],
@@ -94,14 +97,29 @@ def test_every_benchmark_has_a_writer_whose_release_can_be_prepared(tmp_path):
 def test_a_new_module_is_all_that_a_new_writer_takes(tmp_path, monkeypatch):
     monkeypatch.setattr(writers, "__path__", [*writers.__path__, str(tmp_path)])
     (tmp_path / "own_benchmark.py").write_text(
-        "from lmms_eval_tasks.sample.writer import SampleWriter\n"
-        "WRITER = SampleWriter('own_benchmark', 'nothing', {}, print, prepare=(('--videos', '{folder}/v'),))\n"
+        "from lmms_eval_tasks.utils.benchmark.sample_writer import SampleWriter\n"
+        "WRITER = SampleWriter('nothing', {}, print, prepare=(('--videos', '{folder}/v'),))\n"
     )
-    assert [writer.benchmark for writer in sample_writers()][3:] == ["own_benchmark", "yocausal"]
+    assert list(sample_writers()) == [*OWN[:3], "own_benchmark", OWN[3]]
     assert ["own_benchmark", "--videos", f"{tmp_path}/own_benchmark/v"] in prepare_commands(tmp_path)
     (tmp_path / "wrong.py").write_text("WRITER = 'me'\n")
     with pytest.raises(TypeError, match=r"Expected .*\.writers\.wrong\.WRITER to be a SampleWriter but got str\."):
         sample_writers()
+
+
+def test_another_packages_benchmark_brings_its_writer(tmp_path, monkeypatch):
+    def write(folder, seed, sizes, progress):
+        (folder / "release" / "numbers.txt").write_text(f"{seed} {dict(sizes)}")
+
+    prepare = (("--source", "{folder}/release"),)
+    sample = SampleWriter("numbers", {"clips": 3}, write, prepare, "release")
+    benchmarks = {"own": registry().benchmarks[OWN[0]], "numbers": SimpleNamespace(sample=sample)}
+    monkeypatch.setattr(build, "registry", lambda: SimpleNamespace(benchmarks=benchmarks))
+    monkeypatch.setattr(build, "declared", lambda *asked: {})
+    world = build_sample(tmp_path / "world", 3, sizes={"numbers": {"clips": 5}})
+    assert (world / "numbers" / "release" / "numbers.txt").read_text() == "3 {'clips': 5}"
+    assert json.loads((world / "numbers" / "release" / "SAMPLE.json").read_text())["seed"] == 3
+    assert prepare_commands(world) == [["numbers", "--source", f"{world}/numbers/release"]]
 
 
 def test_a_size_that_no_writer_has_is_refused(tmp_path):

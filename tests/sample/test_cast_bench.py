@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from metric_scores import score_all
 
 from lmms_eval_tasks.cast_bench.card import CATEGORIES
-from lmms_eval_tasks.cast_bench.metrics import Question, aggregate, score_questions
+from lmms_eval_tasks.cast_bench.grading import Question, score_questions
+from lmms_eval_tasks.cast_bench.metrics import METRICS
 from lmms_eval_tasks.cast_bench.released import question_types, read_items
 from lmms_eval_tasks.sample.scenes.chains import (
     CHAINS,
@@ -32,7 +34,7 @@ from lmms_eval_tasks.sample.world.bodies import gap_between
 from lmms_eval_tasks.sample.world.physics import simulate
 from lmms_eval_tasks.sample.world.vision import decode
 from lmms_eval_tasks.sample.writers.cast_bench import draw_release
-from lmms_eval_tasks.utils.evidence import read_official, read_truth
+from lmms_eval_tasks.utils.evidence.reader import read_official, read_truth
 
 pytestmark = pytest.mark.slow
 
@@ -64,7 +66,7 @@ def score(rows: list[Row], responses: list[str]) -> dict[str, float | None]:
         Question(str(number), row["video"], "other", row["answer"], read_truth(row["evidence"]))
         for number, row in enumerate(rows)
     ]
-    return aggregate(score_questions(zip(questions, responses, strict=True)))
+    return score_all(METRICS, score_questions(zip(questions, responses, strict=True)))
 
 
 def test_the_release_is_one_that_prepare_takes_without_a_warning(rows: list[Row], sample: Path) -> None:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from lmms_eval_tasks.utils.records import Outcome, Record
+from lmms_eval_tasks.utils.scoring.records import Outcome, Record
 
 TASK = "causalvqa_debug_paired"
 
@@ -45,7 +45,7 @@ def write_run(
                     "A",
                     "A",
                     Outcome.CORRECT if flag else Outcome.WRONG,
-                    {"official_correct": flag},
+                    fields={"official_correct": flag},
                 ).to_json(),
                 **({"sample_data": 100.0} if sample else {}),
             }

@@ -11,8 +11,8 @@ from unittest.mock import patch
 
 from loguru import logger
 
-from lmms_eval_tasks import judges
-from lmms_eval_tasks.hosting import session
+from lmms_eval_tasks.host import judge as judges
+from lmms_eval_tasks.host.hosting import session
 
 ITEM = "ITEM"
 """Stands in a response for the id of the item that it is about."""

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from lmms_eval_tasks.sample.writers import yocausal
-from lmms_eval_tasks.utils.progress import silent
+from lmms_eval_tasks.utils.core.progress import no_progress
 
 
 def write_release(root: Path, pairs: int = 2) -> Path:
     """The sample release with some pairs per subset; marked as sample data."""
-    yocausal.write(root, 0, {"pairs": pairs}, silent)
+    yocausal.write(root, 0, {"pairs": pairs}, no_progress)
     (root / "SAMPLE.json").write_text("{}", encoding="utf-8")
     return root
 

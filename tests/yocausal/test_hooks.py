@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from loguru import logger
 from rich.console import Console
 
-from lmms_eval_tasks.report import score_tables, stratum_tables
-from lmms_eval_tasks.utils.denoising import DenoisingResponse, Directed, ItemError, WindowRecord
-from lmms_eval_tasks.utils.records import Outcome, Record
-from lmms_eval_tasks.utils.runs import Run
+from lmms_eval_tasks.report.tables import score_tables, stratum_tables
+from lmms_eval_tasks.utils.denoising.response import DenoisingResponse, Directed, ItemError, WindowRecord
+from lmms_eval_tasks.utils.runs.run import Run
+from lmms_eval_tasks.utils.scoring.records import Outcome, Record
 from lmms_eval_tasks.yocausal import hooks, scores
 from lmms_eval_tasks.yocausal.card import OPTIONS, QUESTION, SUBSETS
 from lmms_eval_tasks.yocausal.submission import as_text, build_result

@@ -45,4 +45,4 @@ def solve(question: str, options: Sequence[str], clip: Path, *, reverse: bool = 
 @cache
 def _rules() -> tuple[Rule, ...]:
     """The rules of all modules of this package."""
-    return tuple(rule for rules in declared(package, "RULES", tuple) for rule in rules)
+    return tuple(rule for rules in declared(package, "RULES", tuple).values() for rule in rules)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from lmms_eval_tasks.sample.world.physics import FPS
 from lmms_eval_tasks.sample.world.render import film
 from lmms_eval_tasks.sample.world.scene import Scene
-from lmms_eval_tasks.utils.progress import Progress
+from lmms_eval_tasks.utils.core.progress import Progress
 
 # Without `asm=0` the encoder chooses code by processor, and with AVX-512 reads memory that it has not set: the same
 # frames then give other bytes from time to time.

@@ -17,8 +17,8 @@ from lmms_eval_tasks.sample.world.physics import FPS
 from lmms_eval_tasks.sample.world.render import boxes, render
 from lmms_eval_tasks.sample.world.scene import Scene
 from lmms_eval_tasks.sample.world.video import film_scenes
-from lmms_eval_tasks.sample.writer import SampleWriter
-from lmms_eval_tasks.utils.progress import Progress
+from lmms_eval_tasks.utils.benchmark.sample_writer import SampleWriter
+from lmms_eval_tasks.utils.core.progress import Progress
 
 FILE, VIDEOS = "castbench_hf.jsonl", "videos"
 PLACE = "Simulated table"
@@ -85,7 +85,6 @@ def write(folder: Path, seed: int, sizes: Mapping[str, int], progress: Progress)
 
 
 WRITER = SampleWriter(
-    benchmark="cast_bench",
     contents=f"`{FILE}` and `{VIDEOS}/`",
     # One of the five families has two questions to a clip.
     sizes={"clips_per_family": 2},

@@ -11,8 +11,8 @@ from lmms_eval_tasks.sample.scenes.drafts import OPTIONS, draw_options
 from lmms_eval_tasks.sample.scenes.table_questions import LEVELS, TABLE_QUESTIONS
 from lmms_eval_tasks.sample.world.scene import Scene
 from lmms_eval_tasks.sample.world.video import film_scenes
-from lmms_eval_tasks.sample.writer import SampleWriter
-from lmms_eval_tasks.utils.progress import Progress
+from lmms_eval_tasks.utils.benchmark.sample_writer import SampleWriter
+from lmms_eval_tasks.utils.core.progress import Progress
 
 RELEASE, ARCHIVE, TRUTH = "CausalVQA", "CausalVQA.zip", "test_truth.csv"
 COLUMNS = (
@@ -74,7 +74,6 @@ def write(folder: Path, seed: int, sizes: Mapping[str, int], progress: Progress)
 
 
 WRITER = SampleWriter(
-    benchmark="causalvqa",
     contents=f"`{RELEASE}/`, the same as `{ARCHIVE}`, and `{TRUTH}`, the withheld answers, which no command reads",
     sizes={"debug_per_type": 4, "test_per_stratum": 2},
     write=write,

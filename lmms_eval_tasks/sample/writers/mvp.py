@@ -12,8 +12,8 @@ from lmms_eval_tasks.sample.scenes import event_pairs, handling_pairs
 from lmms_eval_tasks.sample.scenes.pairs import PairFamily
 from lmms_eval_tasks.sample.world.scene import Scene
 from lmms_eval_tasks.sample.world.video import film_scenes
-from lmms_eval_tasks.sample.writer import SampleWriter
-from lmms_eval_tasks.utils.progress import Progress
+from lmms_eval_tasks.utils.benchmark.sample_writer import SampleWriter
+from lmms_eval_tasks.utils.core.progress import Progress
 
 SNAPSHOT, VIDEOS = "snapshot", "videos"
 COLUMNS = ("video_id", "video_path", "question", "answer", "candidates", "source")
@@ -87,7 +87,6 @@ def write(folder: Path, seed: int, sizes: Mapping[str, int], progress: Progress)
 
 
 WRITER = SampleWriter(
-    benchmark="mvp",
     contents=f"`{SNAPSHOT}/` (annotations) and `{VIDEOS}/`",
     # All four families of intuitive physics occur from four mini pairs on.
     sizes={"mini_pairs": 6, "full_pairs": 9},

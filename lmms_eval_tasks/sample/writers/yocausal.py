@@ -22,8 +22,8 @@ from lmms_eval_tasks.sample.world.physics import FPS
 from lmms_eval_tasks.sample.world.render import film
 from lmms_eval_tasks.sample.world.scene import HEIGHT, WIDTH
 from lmms_eval_tasks.sample.world.video import write_clip
-from lmms_eval_tasks.sample.writer import SampleWriter
-from lmms_eval_tasks.utils.progress import Progress
+from lmms_eval_tasks.utils.benchmark.sample_writer import SampleWriter
+from lmms_eval_tasks.utils.core.progress import Progress
 
 # Subset to the source in whose place it stands and the families that take turns in it.
 SUBSETS: Mapping[str, tuple[str, tuple[SceneFamily, ...]]] = {
@@ -78,7 +78,6 @@ def write(folder: Path, seed: int, sizes: Mapping[str, int], progress: Progress)
 
 
 WRITER = SampleWriter(
-    benchmark="yocausal",
     contents="metadata and clips of four subsets below `subset/`",
     sizes={"pairs": 4},
     write=write,

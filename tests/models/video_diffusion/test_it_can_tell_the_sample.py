@@ -10,14 +10,14 @@ import torch
 from numpy.typing import NDArray
 from toy_denoiser import FPS, FRAMES, PIXELS, toy_engine, train
 
-from lmms_eval_tasks.models.video_diffusion.engine import Pair
+from lmms_eval_tasks.models.video_diffusion.engine import ClipPair
 from lmms_eval_tasks.models.video_diffusion.frames import cover
 from lmms_eval_tasks.sample.scenes.reversible import CAUSAL, NOT_CAUSAL, SceneFamily
 from lmms_eval_tasks.sample.world.physics import FPS as FILMED
 from lmms_eval_tasks.sample.world.render import film
 from lmms_eval_tasks.sample.writers.yocausal import write_pair
-from lmms_eval_tasks.utils.rsi import Verdict, compare_losses, count_subsets, score_subsets
-from lmms_eval_tasks.utils.rsi_intervals import rsi_interval
+from lmms_eval_tasks.yocausal.rsi import Verdict, compare_losses, count_subsets, score_subsets
+from lmms_eval_tasks.yocausal.rsi_intervals import rsi_interval
 
 HELD_OUT = 80
 FILMS = 240
@@ -43,22 +43,22 @@ def any_seen(rng: np.random.Generator) -> NDArray[np.uint8]:
 
 
 @pytest.fixture(scope="module")
-def held_out(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, list[Pair]]:
+def held_out(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, list[ClipPair]]:
     folder = tmp_path_factory.mktemp("held_out")
-    pairs: dict[bool, list[Pair]] = {True: [], False: []}
+    pairs: dict[bool, list[ClipPair]] = {True: [], False: []}
     kinds: list[tuple[bool, tuple[SceneFamily, ...]]] = [(True, CAUSAL), (False, NOT_CAUSAL)]
     for causal, families in kinds:
         for number in range(HELD_OUT):
             drawn, file = families[number % len(families)](random.Random(f"test/{number}")), f"{causal}_{number}.mp4"
             write_pair(film(drawn.scene), folder, file)
             forward, backward = (Path(folder / side / file) for side in ("fwd", "bwd"))
-            pairs[causal].append(Pair(file, forward, backward, drawn.caption))
+            pairs[causal].append(ClipPair(file, forward, backward, drawn.caption))
     return pairs
 
 
 @pytest.mark.parametrize("backwards", [False, True])
 def test_training_direction_decides_rsi_where_there_is_a_cause(
-    held_out: dict[bool, list[Pair]], backwards: bool
+    held_out: dict[bool, list[ClipPair]], backwards: bool
 ) -> None:
     engine = toy_engine(train(any_seen, backwards))
     verdicts = []
