@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from yocausal_world import write_release
 
 from lmms_eval_tasks.cli import app
-from lmms_eval_tasks.sample.video import write_clip
+from lmms_eval_tasks.sample.world.video import write_clip
 from lmms_eval_tasks.utils.data.home import load_table
 from lmms_eval_tasks.yocausal.labelling import cohens_d, f1_score, kendall_tau, read_frames
 from lmms_eval_tasks.yocausal.prepare import prepare

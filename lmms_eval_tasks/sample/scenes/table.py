@@ -5,26 +5,27 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from lmms_eval_tasks.sample.physics import (
-    TOP_VIEW,
-    Body,
-    Shape,
-    Trajectory,
-    Vec,
-    Wall,
-    Waypoint,
-    World,
-    gap_between,
-    simulate,
+from lmms_eval_tasks.sample.world.bodies import TOP_VIEW, Body, Shape, Vec, Wall, Waypoint, World, gap_between
+from lmms_eval_tasks.sample.world.physics import Trajectory, simulate
+from lmms_eval_tasks.sample.world.scene import (
+    COLOURS,
+    HEIGHT,
+    WIDTH,
+    Rejected,
+    Scene,
+    Skin,
+    bar,
+    draw_look,
+    draw_skin,
+    require,
 )
-from lmms_eval_tasks.sample.scenes import COLOURS, HEIGHT, WIDTH, Scene, Skin, bar, draw_look, draw_skin, with_velocity
 
 RIM = 4.0
 INNER = RIM + 2.0
 DURATION = 3.5
 REACH = 5.0
-TURN = math.sin(math.radians(2.0))
-NUDGES = ((1.0, 0.0), (0.96, TURN), (1.04, -TURN), (1.04, TURN), (0.96, -TURN))
+_TURN = math.sin(math.radians(2.0))
+_NUDGES = ((1.0, 0.0), (0.96, _TURN), (1.04, -_TURN), (1.04, _TURN), (0.96, -_TURN))
 HAND = "hand"
 PUSHED = 110.0
 
@@ -56,8 +57,8 @@ def draw_place(rng: random.Random, margin: float = 14.0) -> Vec:
     return rng.uniform(low, WIDTH - low), rng.uniform(low, HEIGHT - low)
 
 
-def lay(rng: random.Random, pieces: Sequence[Piece], apart: float = 9.0) -> World | None:
-    """A table with the pieces on it, `apart` px between them or more; None when they do not fit."""
+def lay_out(rng: random.Random, pieces: Sequence[Piece], apart: float = 9.0) -> World:
+    """A table with the pieces on it, `apart` px between them or more; Rejected when they do not fit."""
     bodies: list[Body] = []
     for piece in pieces:
         size = rng.uniform(6.2, 8.0) if piece.shape == "ball" else rng.uniform(6.0, 7.5)
@@ -66,17 +67,16 @@ def lay(rng: random.Random, pieces: Sequence[Piece], apart: float = 9.0) -> Worl
             if all(gap_between(body, body.position, other, other.position)[0] >= apart for other in bodies):
                 bodies.append(body)
                 break
-            if piece.at:
-                return None
+            require(piece.at is None)
         else:
-            return None
+            raise Rejected
     return World(TOP_VIEW, tuple(bodies), rims())
 
 
-def dress(rng: random.Random, world: World, duration: float = DURATION) -> Scene | None:
+def paint(rng: random.Random, world: World, duration: float = DURATION) -> Scene:
     """The world with looks: only bodies called `object …` share a colour, two at most, a ball and a block.
 
-    None when there are not enough such pairs to go round.
+    Rejected when there are not enough such pairs.
     """
     skins: dict[str, Skin] = {}
     free = list(COLOURS)
@@ -95,8 +95,7 @@ def dress(rng: random.Random, world: World, duration: float = DURATION) -> Scene
             and name.startswith("object")
             and sum(s.colour == skin.colour for s in skins.values()) == 1
         ]
-        if not partners:
-            return None
+        require(bool(partners))
         skins[body.name] = draw_skin(rng, skins[rng.choice(partners)].colour)
     return Scene(world, draw_look(rng), skins, duration)
 
@@ -111,16 +110,17 @@ def first_touch(world: World, mover: str, velocity: Vec, at: Vec | None = None, 
     return contact.partner(mover) if contact else None
 
 
-def sure_touch(world: World, mover: str, velocity: Vec, at: Vec | None = None) -> str | None:
+def nudged(velocity: Vec) -> list[Vec]:
+    """A velocity, then the same with a little more or less speed and turned a little to either side."""
+    vx, vy = velocity
+    return [(scale * (vx - turn * vy), scale * (vy + turn * vx)) for scale, turn in _NUDGES]
+
+
+def sure_touch(world: World, mover: str, velocity: Vec, at: Vec | None = None, duration: float = 4.0) -> str | None:
     """`first_touch`, or None when a little more or less speed or direction would change it."""
-    outcome: str | None = None
-    for number, (scale, turn) in enumerate(NUDGES):
-        vx, vy = velocity
-        touched = first_touch(world, mover, (scale * (vx - turn * vy), scale * (vy + turn * vx)), at)
-        if touched is None or (number and touched != outcome):
-            return None
-        outcome = touched
-    return outcome
+    outcome = first_touch(world, mover, velocity, at, duration)
+    others = nudged(velocity)[1:] if outcome is not None else []
+    return outcome if all(first_touch(world, mover, other, at, duration) == outcome for other in others) else None
 
 
 def gaps_to(world: World, trajectory: Trajectory, name: str, frame: int) -> dict[str, float]:
@@ -149,13 +149,13 @@ def turned(velocity: Vec, quarter_turns: int) -> Vec:
 
 def set_off(world: World, mover: str, velocity: Vec) -> World:
     """The world with one body set off with a velocity."""
-    return world.replacing(with_velocity(world.body(mover), velocity))
+    return world.replacing(replace(world.body(mover), velocity=velocity))
 
 
-def pushed_by_hand(world: World, mover: str, direction: Vec, speed: float, start: float = 0.4) -> World:
+def pushed_by_hand(world: World, mover: str, direction: Vec, speed: float) -> World:
     """The world with a hand that comes from outside, pushes `mover` along `direction` and goes back."""
     body = world.body(mover)
-    size = 5.0
+    size, start = 5.0, 0.4
     touch = body.size + size
 
     def place(back: float) -> Vec:

@@ -1,13 +1,15 @@
 """Scenes to pictures: RGB frames, and which body each pixel shows."""
 
+import colorsys
 import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_eval_tasks.sample.physics import Body, Trajectory, Vec, Wall
-from lmms_eval_tasks.sample.scenes import HEIGHT, WIDTH, Look, Rgb, Scene, Skin
+from lmms_eval_tasks.sample.world.bodies import Body, Vec, Wall
+from lmms_eval_tasks.sample.world.physics import Trajectory
+from lmms_eval_tasks.sample.world.scene import HEIGHT, WIDTH, Look, Rgb, Scene, Skin
 
 Picture = NDArray[np.float32]
 Coverage = NDArray[np.float32]
@@ -46,15 +48,20 @@ def render(scene: Scene, trajectory: Trajectory) -> Rendering:
     return Rendering(np.stack(frames), np.stack(labels))
 
 
+def film(scene: Scene) -> NDArray[np.uint8]:
+    """Simulate a scene and paint it, (T, H, W, 3) uint8 RGB."""
+    return render(scene, scene.simulate()).frames
+
+
 def boxes(labels: NDArray[np.int8], bodies: int) -> NDArray[np.float64]:
     """Boxes of what is seen of each body: (T, N, 4) as x1, y1, x2, y2 in px (outer edges), NaN where unseen."""
-    found = np.full((len(labels), bodies, 4), np.nan)
+    seen = np.full((len(labels), bodies, 4), np.nan)
     for t, label in enumerate(labels):
         for i in range(bodies):
             rows, columns = np.nonzero(label == i)
             if rows.size:
-                found[t, i] = columns.min(), rows.min(), columns.max() + 1, rows.max() + 1
-    return found
+                seen[t, i] = columns.min(), rows.min(), columns.max() + 1, rows.max() + 1
+    return seen
 
 
 def _stage(scene: Scene) -> Picture:
@@ -147,17 +154,6 @@ def _paint_arm(
 
 
 def _rgb(skin: Skin) -> Rgb:
-    """HSV to RGB (0..255), as in Smith 1978, with the hue in degrees."""
-    sector = (skin.hue % 360) / 60
-    chroma = skin.value * skin.saturation
-    second = chroma * (1 - abs(sector % 2 - 1))
-    low = skin.value - chroma
-    red, green, blue = (
-        (chroma, second, 0.0),
-        (second, chroma, 0.0),
-        (0.0, chroma, second),
-        (0.0, second, chroma),
-        (second, 0.0, chroma),
-        (chroma, 0.0, second),
-    )[int(sector)]
-    return 255 * (red + low), 255 * (green + low), 255 * (blue + low)
+    """The colour of a skin as red, green and blue in 0..255."""
+    red, green, blue = colorsys.hsv_to_rgb(skin.hue % 360 / 360, skin.saturation, skin.value)
+    return 255 * red, 255 * green, 255 * blue

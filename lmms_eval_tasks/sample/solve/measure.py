@@ -2,23 +2,27 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_eval_tasks.sample.physics import Body, Vec, gap_between
-from lmms_eval_tasks.sample.vision import Mask, Track, View
+from lmms_eval_tasks.sample.world.bodies import Body, Vec, gap_between
+from lmms_eval_tasks.sample.world.vision import Mask, Observation, Track
 
-MOVED = 1.2
-STILL = 0.8
+_MOVED = 1.2
+_STILL = 0.8
+_AGREEMENT = 0.9
+
+Value = TypeVar("Value")
 
 
-class Unseen(Exception):
+class NotShown(Exception):
     """The clip does not show what a question needs."""
 
 
 @dataclass(frozen=True)
-class Motion:
+class TrackMotion:
     """Place (px) and velocity (px/s) at a frame."""
 
     place: Vec
@@ -31,28 +35,34 @@ class Motion:
 
 
 def require(value: bool) -> None:
-    """Raise Unseen unless the clip shows what is needed."""
+    """Raise NotShown unless the clip shows what is needed."""
     if not value:
-        raise Unseen
+        raise NotShown
 
 
-def track_of(view: View, name: str) -> Track:
-    """The object of that name; Unseen when there is none."""
-    require(name in view.tracks)
-    return view.tracks[name]
+def shown(value: Value | None) -> Value:
+    """The value; raise NotShown when there is none."""
+    if value is None:
+        raise NotShown
+    return value
+
+
+def track_of(seen: Observation, name: str) -> Track:
+    """The object of that name; NotShown when there is none."""
+    require(name in seen.tracks)
+    return seen.tracks[name]
 
 
 def place_at(track: Track, frame: int) -> Vec:
-    """Where an object is at a frame (negative: from the end); Unseen when it is hidden then."""
+    """Where an object is at a frame (negative: from the end); NotShown when it is hidden then."""
     x, y = track.centres[frame]
     require(not np.isnan(x))
     return float(x), float(y)
 
 
 def body_at(track: Track, frame: int) -> Body:
-    """The object as a resting body where it is at a frame; Unseen when it is hidden then."""
-    place_at(track, frame)
-    return track.body(frame)
+    """The object as a resting body where it is at a frame; NotShown when it is hidden then."""
+    return Body(track.name, track.shape, track.size, place_at(track, frame))
 
 
 def gap_at(one: Track, other: Track, frame: int) -> float:
@@ -70,28 +80,27 @@ def shift(track: Track, start: int, end: int) -> Vec:
 def first_move(track: Track) -> int | None:
     """The first frame in which an object has left the place where it lay, None when it never does."""
     away = np.hypot(*(track.centres - np.array(place_at(track, 0))).T)
-    moved = np.flatnonzero(away > MOVED)
+    moved = np.flatnonzero(away > _MOVED)
     return int(moved[0]) if moved.size else None
 
 
 def lies_still(track: Track, frames: Sequence[int]) -> bool:
     """Whether an object keeps its place over the given frames."""
     places = np.array([place_at(track, frame) for frame in frames])
-    return bool((np.ptp(places, axis=0) < STILL).all())
+    return bool((np.ptp(places, axis=0) < _STILL).all())
 
 
-def follow(track: Track, fps: float, frames: Sequence[int], brake: float = 0.0, slack: float = 0.9) -> Motion:
+def follow(track: Track, fps: float, frames: Sequence[int], brake: float = 0.0) -> TrackMotion:
     """Motion at the first of `frames` from as many of them as one uninterrupted motion explains.
 
     Args:
         track: the object.
         fps: frames per second.
-        frames: frame numbers in the order of trust, at least three; later ones count while they agree to `slack` px.
+        frames: frame numbers in the order of trust, at least three; later ones count while they agree to 0.9 px.
         brake: deceleration along the motion, in px/s².
-        slack: greatest disagreement in px.
 
     Raises:
-        Unseen: the object is hidden in one of the first three frames.
+        NotShown: the object is hidden in one of the first three frames.
     """
     require(len(frames) >= 3)
     times = (np.array(frames) - frames[0]) / fps
@@ -102,13 +111,13 @@ def follow(track: Track, fps: float, frames: Sequence[int], brake: float = 0.0, 
         if np.isnan(places[count - 1]).any():
             break
         longer, error = _fit(times[:count], places[:count], brake)
-        if error > slack:
+        if error > _AGREEMENT:
             break
         motion = longer
     return motion
 
 
-def _fit(times: NDArray[np.float64], places: NDArray[np.float64], brake: float) -> tuple[Motion, float]:
+def _fit(times: NDArray[np.float64], places: NDArray[np.float64], brake: float) -> tuple[TrackMotion, float]:
     terms = np.stack([np.ones(len(times)), times], axis=1)
     bend: NDArray[np.float64] = np.zeros_like(places)
     solution: NDArray[np.float64] = np.zeros((2, 2))
@@ -119,11 +128,11 @@ def _fit(times: NDArray[np.float64], places: NDArray[np.float64], brake: float) 
             bend = -0.5 * brake * np.outer(times**2, solution[1] / speed)
     error = float(np.abs(terms @ solution + bend - places).max())
     (x, y), (vx, vy) = solution
-    return Motion((float(x), float(y)), (float(vx), float(vy))), error
+    return TrackMotion((float(x), float(y)), (float(vx), float(vy))), error
 
 
 def floor_of(structures: Mask) -> int:
-    """The row of the ground's upper edge; Unseen when there is no ground."""
+    """The row of the ground's upper edge; NotShown when there is no ground."""
     full = structures.mean(axis=1) > 0.8
     rows = np.flatnonzero(full[::-1])
     require(rows.size > 0 and rows[0] < 10)
@@ -141,7 +150,7 @@ def uprights(structures: Mask, top: int, bottom: int) -> list[tuple[float, float
 
 
 def the_option(options: Sequence[str], read: Callable[[str], object], meant: object) -> int:
-    """Position of the one option that reads as `meant`; Unseen when none or several do."""
+    """Position of the one option that reads as `meant`; NotShown when none or several do."""
     hits = [number for number, option in enumerate(options) if read(option) == meant]
     require(len(hits) == 1)
     return hits[0]

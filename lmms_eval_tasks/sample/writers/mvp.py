@@ -8,11 +8,14 @@ from pathlib import Path
 import pyarrow
 import pyarrow.parquet
 
-from lmms_eval_tasks.sample import event_pairs, handling_pairs
-from lmms_eval_tasks.sample.pairs import PairFamily
-from lmms_eval_tasks.sample.scenes import Scene
+from lmms_eval_tasks.sample.scenes import event_pairs, handling_pairs
+from lmms_eval_tasks.sample.scenes.pairs import PairFamily
+from lmms_eval_tasks.sample.world.scene import Scene
+from lmms_eval_tasks.sample.world.video import film_scenes
+from lmms_eval_tasks.utils.benchmark.sample_writer import SampleWriter
+from lmms_eval_tasks.utils.core.progress import Progress
 
-SPLITS = ("mini", "full")
+SNAPSHOT, VIDEOS = "snapshot", "videos"
 COLUMNS = ("video_id", "video_path", "question", "answer", "candidates", "source")
 
 # Subset to the families that take turns in it, each with the official source in whose place it stands.
@@ -40,7 +43,7 @@ FAMILIES: Mapping[str, tuple[tuple[str, PairFamily], ...]] = {
 
 
 @dataclass(frozen=True)
-class Subset:
+class MvpSubset:
     """Rows of each split of one configuration, and the scene of each clip by its path below the videos' folder."""
 
     name: str
@@ -48,7 +51,7 @@ class Subset:
     scenes: Mapping[str, Scene]
 
 
-def draw_subset(seed: int, name: str, mini_pairs: int, full_pairs: int) -> Subset:
+def draw_subset(seed: int, name: str, mini_pairs: int, full_pairs: int) -> MvpSubset:
     """Draw `full_pairs` pairs of a configuration, of which the first `mini_pairs` are the mini split."""
     rng = random.Random(f"{seed}/mvp/{name}")
     numbers = rng.sample(range(1, 10_000), full_pairs)
@@ -71,10 +74,32 @@ def draw_subset(seed: int, name: str, mini_pairs: int, full_pairs: int) -> Subse
             pair.append(dict(zip(COLUMNS, row, strict=True)))
         pairs.append(pair)
     rows = {"mini": _scattered(rng, pairs[:mini_pairs]), "full": _scattered(rng, pairs)}
-    return Subset(name, rows, scenes)
+    return MvpSubset(name, rows, scenes)
 
 
-def write_snapshot(subsets: Sequence[Subset], folder: Path) -> None:
+def write(folder: Path, seed: int, sizes: Mapping[str, int], progress: Progress) -> None:
+    """Write the annotations as a snapshot of the hub dataset, and the clips."""
+    subsets = [draw_subset(seed, name, sizes["mini_pairs"], sizes["full_pairs"]) for name in FAMILIES]
+    _write_snapshot(subsets, folder / SNAPSHOT)
+    film_scenes(
+        {folder / VIDEOS / path: scene for subset in subsets for path, scene in subset.scenes.items()}, progress
+    )
+
+
+WRITER = SampleWriter(
+    contents=f"`{SNAPSHOT}/` (annotations) and `{VIDEOS}/`",
+    # All four families of intuitive physics occur from four mini pairs on.
+    sizes={"mini_pairs": 6, "full_pairs": 9},
+    write=write,
+    prepare=tuple(
+        ("--source", f"{{folder}}/{SNAPSHOT}", "--videos", f"{{folder}}/{VIDEOS}", "--split", split)
+        for split in ("mini", "full")
+    ),
+    release=SNAPSHOT,
+)
+
+
+def _write_snapshot(subsets: Sequence[MvpSubset], folder: Path) -> None:
     """Write one parquet file per configuration and split, and the card by which `datasets` finds them."""
     card = ["---", "configs:"]
     for subset in subsets:

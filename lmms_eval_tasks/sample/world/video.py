@@ -1,5 +1,6 @@
-"""Frames to H.264 clips whose bytes depend on nothing but the frames and the encoder's version."""
+"""Scenes and frames to H.264 clips whose bytes depend on nothing but the frames and the encoder's version."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import av
@@ -8,7 +9,10 @@ from av.codec.context import Flags as CodecFlags
 from av.container import Flags as ContainerFlags
 from numpy.typing import NDArray
 
-from lmms_eval_tasks.sample.physics import FPS
+from lmms_eval_tasks.sample.world.physics import FPS
+from lmms_eval_tasks.sample.world.render import film
+from lmms_eval_tasks.sample.world.scene import Scene
+from lmms_eval_tasks.utils.core.progress import Progress
 
 # Without `asm=0` the encoder chooses code by processor, and with AVX-512 reads memory that it has not set: the same
 # frames then give other bytes from time to time.
@@ -33,3 +37,11 @@ def write_clip(path: Path, frames: NDArray[np.uint8], fps: int = FPS) -> None:
         for array in frames:
             container.mux(stream.encode(av.VideoFrame.from_ndarray(np.ascontiguousarray(array), format="rgb24")))
         container.mux(stream.encode(None))
+
+
+def film_scenes(scenes: Mapping[Path, Scene], progress: Progress) -> None:
+    """Simulate scenes, render them and write each to its clip; folders are made where they are missing."""
+    for done, (path, scene) in enumerate(scenes.items(), 1):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_clip(path, film(scene))
+        progress("filming clips", done, len(scenes))

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import decord
 import numpy as np
+from matplotlib.colors import rgb_to_hsv
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from lmms_eval_tasks.sample.physics import Body, Shape
-from lmms_eval_tasks.sample.scenes import HUES
+from lmms_eval_tasks.sample.world.bodies import Shape
+from lmms_eval_tasks.sample.world.scene import HUES
 
 Mask = NDArray[np.bool_]
 
@@ -20,21 +21,19 @@ _COLOURFUL = 0.42
 _BRIGHT = 45
 _SMALLEST = 24
 _DEVIATION = 42.0
-_SQUARE = 0.0054
+_SQUARE = 0.0057
 _RIM = 0.25
 _FARTHEST = 34.0
 
 
 @dataclass(frozen=True)
 class Track:
-    """One object through T frames: centres (T, 2), areas (T,) and boxes (T, 4) in px, NaN where it is not seen."""
+    """One object through T frames: its size, and its centres (T, 2) in px, NaN where it is not seen."""
 
     colour: str
     shape: Shape
     size: float
     centres: NDArray[np.float64]
-    boxes: NDArray[np.float64]
-    areas: NDArray[np.float64]
 
     @property
     def name(self) -> str:
@@ -46,15 +45,10 @@ class Track:
         """Frames in which it is seen, (T,)."""
         return ~np.isnan(self.centres[:, 0])
 
-    def body(self, frame: int) -> Body:
-        """The object as a body at rest where it is at a frame."""
-        x, y = self.centres[frame]
-        return Body(self.name, self.shape, self.size, (float(x), float(y)))
-
 
 @dataclass(frozen=True)
-class View:
-    """What was seen: structures (H, W) that stand still, arms (T, H, W) that do not, and objects by name."""
+class Observation:
+    """What a clip shows: structures (H, W) that stand still, arms (T, H, W) that do not, and objects by name."""
 
     structures: Mask
     arms: Mask
@@ -70,7 +64,6 @@ class View:
 @dataclass(frozen=True)
 class _Blob:
     centre: tuple[float, float]
-    box: tuple[int, int, int, int]
     area: int
     squareness: float
 
@@ -82,7 +75,7 @@ def decode(clip: Path) -> tuple[NDArray[np.uint8], float]:
     return frames, float(reader.get_avg_fps())
 
 
-def look_at(frames: NDArray[np.uint8], fps: float) -> View:
+def observe(frames: NDArray[np.uint8], fps: float) -> Observation:
     """Segment and track everything in (T, H, W, 3) uint8 RGB frames."""
     red, green, blue = (np.ascontiguousarray(frames[..., k]).astype(np.float32) for k in range(3))
     top, low = np.maximum(np.maximum(red, green), blue), np.minimum(np.minimum(red, green), blue)
@@ -93,13 +86,13 @@ def look_at(frames: NDArray[np.uint8], fps: float) -> View:
     structures = tones.mean(axis=0) > 0.6
     arms = np.stack([ndimage.binary_opening(tone & ~structures, np.ones((3, 3))) for tone in tones])
     tracks: dict[str, Track] = {}
-    hue = _hue(red[colourful], green[colourful], blue[colourful])
+    hue = 360 * rgb_to_hsv(frames[colourful] / 255)[:, 0]
     for colour, centre in HUES.items():
         mask = np.zeros_like(colourful)
         mask[colourful] = np.abs((hue - centre + 180) % 360 - 180) < _HUE_WIDTH
         for track in _tracks(colour, mask):
             tracks.setdefault(track.name, track)
-    return View(structures, arms, tracks, fps)
+    return Observation(structures, arms, tracks, fps)
 
 
 def _background(light: NDArray[np.float32], grey: Mask) -> NDArray[np.float64]:
@@ -119,22 +112,9 @@ def _background(light: NDArray[np.float32], grey: Mask) -> NDArray[np.float64]:
     return result
 
 
-def _hue(red: NDArray[np.float32], green: NDArray[np.float32], blue: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Hue in degrees of pixels that are not grey."""
-    top = np.maximum(np.maximum(red, green), blue)
-    chroma = top - np.minimum(np.minimum(red, green), blue)
-    hue = np.where(
-        top == red,
-        ((green - blue) / chroma) % 6,
-        np.where(top == green, (blue - red) / chroma + 2, (red - green) / chroma + 4),
-    )
-    degrees: NDArray[np.float32] = (hue * 60).astype(np.float32)
-    return degrees
-
-
 def _blobs(mask: Mask) -> list[_Blob]:
     labels, _ = ndimage.label(mask)
-    found = []
+    blobs = []
     for number, window in enumerate(ndimage.find_objects(labels), 1):
         piece = ndimage.binary_fill_holes(labels[window] == number)
         area = int(piece.sum())
@@ -146,8 +126,8 @@ def _blobs(mask: Mask) -> list[_Blob]:
         # Mean of x²y² over area²: 1/144 for an upright square, 1/(24 π²) for a disc.
         dx, dy = columns - columns.mean(), rows - rows.mean()
         squareness = float((dx**2 * dy**2).mean()) / area**2
-        found.append(_Blob(centre, (left, top, window[1].stop, window[0].stop), area, squareness))
-    return found
+        blobs.append(_Blob(centre, area, squareness))
+    return blobs
 
 
 def _tracks(colour: str, masks: Mask) -> list[Track]:
@@ -176,11 +156,11 @@ def _tracks(colour: str, masks: Mask) -> list[Track]:
 
 
 def _as_track(colour: str, line: Mapping[int, _Blob], frames: int) -> Track:
-    centres, boxes, areas = np.full((frames, 2), np.nan), np.full((frames, 4), np.nan), np.full(frames, np.nan)
+    centres = np.full((frames, 2), np.nan)
     for frame, blob in line.items():
-        centres[frame], boxes[frame], areas[frame] = blob.centre, blob.box, blob.area
+        centres[frame] = blob.centre
     square = float(np.median([blob.squareness for blob in line.values()])) > _SQUARE
-    area = float(np.nanmedian(areas))
+    area = float(np.median([blob.area for blob in line.values()]))
     # Clips keep colour at half resolution, which paints a rim around every object.
     size = (math.sqrt(area) / 2 if square else math.sqrt(area / math.pi)) - _RIM
-    return Track(colour, "block" if square else "ball", size, centres, boxes, areas)
+    return Track(colour, "block" if square else "ball", size, centres)

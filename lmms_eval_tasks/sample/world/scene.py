@@ -2,10 +2,13 @@
 
 import random
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeVar
+from functools import wraps
+from typing import Literal, ParamSpec, TypeVar
 
-from lmms_eval_tasks.sample.physics import Body, Trajectory, Vec, Wall, Waypoint, World, simulate
+from lmms_eval_tasks.sample.world.bodies import Vec, Wall, Waypoint, World
+from lmms_eval_tasks.sample.world.physics import Trajectory, simulate
 
 WIDTH, HEIGHT = 192, 144
 
@@ -111,23 +114,40 @@ def mirrored(world: World) -> World:
     return World(world.laws, bodies, walls)
 
 
-def with_velocity(body: Body, velocity: Vec) -> Body:
-    """The same body, set off differently."""
-    return replace(body, velocity=velocity)
-
-
 def bar(name: str, start: Vec, end: Vec, half_width: float = 2.0) -> Wall:
     """A wall of the usual thickness."""
     return Wall(name, start, end, half_width)
 
 
-Found = TypeVar("Found")
+Arguments = ParamSpec("Arguments")
+Value = TypeVar("Value")
 
 
-def search(rng: random.Random, attempt: Callable[[random.Random], Found | None], limit: int = 20_000) -> Found:
-    """The first scene that `attempt` accepts; RuntimeError when `limit` draws give none."""
-    for _ in range(limit):
-        found = attempt(rng)
-        if found is not None:
-            return found
-    raise RuntimeError(f"No scene found in {limit} draws of {attempt!r}: its conditions are too narrow.")
+class Rejected(Exception):
+    """A scene as drawn does not meet its conditions; another one is to be drawn."""
+
+
+def require(condition: bool) -> None:
+    """Raise Rejected unless a scene meets a condition."""
+    if not condition:
+        raise Rejected
+
+
+def required(value: Value | None) -> Value:
+    """The value; raise Rejected when there is none."""
+    if value is None:
+        raise Rejected
+    return value
+
+
+def until_accepted(attempt: Callable[Arguments, Value], limit: int = 20_000) -> Callable[Arguments, Value]:
+    """Call `attempt` until it does not raise Rejected; RuntimeError after `limit` calls."""
+
+    @wraps(attempt)
+    def draw(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Value:
+        for _ in range(limit):
+            with suppress(Rejected):
+                return attempt(*args, **kwargs)
+        raise RuntimeError(f"{attempt.__name__} rejected {limit} scenes: its conditions are too narrow.")
+
+    return draw

@@ -3,7 +3,7 @@
 import random
 from dataclasses import replace
 
-from lmms_eval_tasks.sample.pairs import (
+from lmms_eval_tasks.sample.scenes.pairs import (
     FLOOR,
     PairDraft,
     displacement,
@@ -14,11 +14,11 @@ from lmms_eval_tasks.sample.pairs import (
     same_look,
     side_world,
 )
-from lmms_eval_tasks.sample.physics import TOP_VIEW, Body, Waypoint, World
-from lmms_eval_tasks.sample.scenes import HEIGHT, WIDTH, Scene, bar, draw_look, search
-from lmms_eval_tasks.sample.table import HAND, comes_to_rest, rims
+from lmms_eval_tasks.sample.scenes.table import HAND, comes_to_rest, rims
+from lmms_eval_tasks.sample.world.bodies import TOP_VIEW, Body, Waypoint, World
+from lmms_eval_tasks.sample.world.scene import HEIGHT, WIDTH, Scene, bar, draw_look, require, until_accepted
 
-BALL, RED, BLUE = "ball", "one", "other"
+BALL, ONE, OTHER = "ball", "one", "other"
 POSSIBLE = ("Yes, it could", "No, it could not")
 
 
@@ -61,28 +61,24 @@ def falls_or_hovers(rng: random.Random) -> PairDraft:
     return _ask_possible(same_look(worlds, draw_look(rng), draw_colours(rng, (BALL,)), 2.8))
 
 
+@until_accepted
 def who_hits_whom(rng: random.Random) -> PairDraft:
     """One of two balls hits the other; which one moves is all that differs."""
-
-    def attempt(rng: random.Random) -> PairDraft | None:
-        size = rng.uniform(6.5, 8.0)
-        places = (rng.uniform(52, 64), rng.uniform(50, 92)), (rng.uniform(128, 140), rng.uniform(50, 92))
-        away = (places[1][0] - places[0][0], places[1][1] - places[0][1])
-        length = (away[0] ** 2 + away[1] ** 2) ** 0.5
-        speed = rng.uniform(80, 90)
-        velocity = (speed * away[0] / length, speed * away[1] / length)
-        one, other = Body(RED, "ball", size, places[0]), Body(BLUE, "ball", size, places[1])
-        hits = World(TOP_VIEW, (replace(one, velocity=velocity), other), rims())
-        is_hit = World(TOP_VIEW, (one, replace(other, velocity=(-velocity[0], -velocity[1]))), rims())
-        scenes = same_look((hits, is_hit), draw_look(rng), draw_colours(rng, (RED, BLUE)), 3.0)
-        for scene, struck in zip(scenes, (BLUE, RED), strict=True):
-            trajectory = scene.simulate()
-            if sum(map(abs, displacement(trajectory, struck))) < 12 or not comes_to_rest(trajectory, struck):
-                return None
-        answers = f"The {scenes[0].called(RED)}", f"The {scenes[0].called(BLUE)}"
-        return PairDraft("Which ball sets the other one in motion?", answers, scenes)
-
-    return search(rng, attempt)
+    size = rng.uniform(6.5, 8.0)
+    places = (rng.uniform(52, 64), rng.uniform(50, 92)), (rng.uniform(128, 140), rng.uniform(50, 92))
+    away = (places[1][0] - places[0][0], places[1][1] - places[0][1])
+    length = (away[0] ** 2 + away[1] ** 2) ** 0.5
+    speed = rng.uniform(80, 90)
+    velocity = (speed * away[0] / length, speed * away[1] / length)
+    one, other = Body(ONE, "ball", size, places[0]), Body(OTHER, "ball", size, places[1])
+    hits = World(TOP_VIEW, (replace(one, velocity=velocity), other), rims())
+    is_hit = World(TOP_VIEW, (one, replace(other, velocity=(-velocity[0], -velocity[1]))), rims())
+    scenes = same_look((hits, is_hit), draw_look(rng), draw_colours(rng, (ONE, OTHER)), 3.0)
+    for scene, struck in zip(scenes, (OTHER, ONE), strict=True):
+        trajectory = scene.simulate()
+        require(sum(map(abs, displacement(trajectory, struck))) >= 12 and comes_to_rest(trajectory, struck))
+    answers = f"The {scenes[0].called(ONE)}", f"The {scenes[0].called(OTHER)}"
+    return PairDraft("Which ball sets the other one in motion?", answers, scenes)
 
 
 def which_falls_first(rng: random.Random) -> PairDraft:
@@ -95,50 +91,45 @@ def which_falls_first(rng: random.Random) -> PairDraft:
     def drop(times: tuple[float, float]) -> World:
         bodies = tuple(
             Body(name, "ball", size, (x, top + size), path=(Waypoint(0.0, x, top + size), Waypoint(t, x, top + size)))
-            for name, size, x, t in zip((RED, BLUE), sizes, places, times, strict=True)
+            for name, size, x, t in zip((ONE, OTHER), sizes, places, times, strict=True)
         )
         return side_world(bodies, hooks)
 
-    scenes = same_look((drop((early, late)), drop((late, early))), draw_look(rng), draw_colours(rng, (RED, BLUE)), 3.2)
-    answers = f"The {scenes[0].called(RED)}", f"The {scenes[0].called(BLUE)}"
+    scenes = same_look((drop((early, late)), drop((late, early))), draw_look(rng), draw_colours(rng, (ONE, OTHER)), 3.2)
+    answers = f"The {scenes[0].called(ONE)}", f"The {scenes[0].called(OTHER)}"
     return PairDraft("Which ball falls first?", answers, scenes)
 
 
+@until_accepted
 def which_is_pushed_first(rng: random.Random) -> PairDraft:
     """An arm pushes two objects one after the other."""
+    hand, base = 5.0, HEIGHT - 10.0
+    bodies = tuple(
+        Body(name, rng.choice(["ball", "block"]), rng.uniform(6.5, 8), (x, rng.uniform(82, 96)))
+        for name, x in ((ONE, rng.uniform(46, 70)), (OTHER, rng.uniform(122, 146)))
+    )
 
-    def attempt(rng: random.Random) -> PairDraft | None:
-        hand, base = 5.0, HEIGHT - 10.0
-        bodies = tuple(
-            Body(name, rng.choice(["ball", "block"]), rng.uniform(6.5, 8), (x, rng.uniform(82, 96)))
-            for name, x in ((RED, rng.uniform(46, 70)), (BLUE, rng.uniform(122, 146)))
-        )
+    def push(order: tuple[int, int]) -> World:
+        stops, time = [(0.0, bodies[order[0]].position[0], base)], 0.3
+        for number in order:
+            x, y = bodies[number].position
+            touch = y + bodies[number].size + hand
+            stops += [(time, x, base), (time + 0.8, x, touch - 6), (time + 1.2, x, base)]
+            time += 1.75
+        path = route(*stops)
+        arm = Body(HAND, "ball", hand, (path[0].x, path[0].y), path=path, kinematic=True)
+        return World(TOP_VIEW, (*bodies, arm), rims())
 
-        def push(order: tuple[int, int]) -> World:
-            stops, time = [(0.0, bodies[order[0]].position[0], base)], 0.3
-            for number in order:
-                x, y = bodies[number].position
-                touch = y + bodies[number].size + hand
-                stops += [(time, x, base), (time + 0.8, x, touch - 6), (time + 1.2, x, base)]
-                time += 1.75
-            path = route(*stops)
-            arm = Body(HAND, "ball", hand, (path[0].x, path[0].y), path=path, kinematic=True)
-            return World(TOP_VIEW, (*bodies, arm), rims())
-
-        skins, look = draw_colours(rng, (RED, BLUE)), draw_look(rng)
-        arms = {HAND: (0.0, 1.0)}
-        scenes = (
-            Scene(push((0, 1)), look, skins, 4.0, arms=arms),
-            Scene(push((1, 0)), look, skins, 4.0, arms=arms),
-        )
-        for scene, first, second in zip(scenes, (RED, BLUE), (BLUE, RED), strict=True):
-            trajectory = scene.simulate()
-            if first_move(trajectory, second) - first_move(trajectory, first) < 8:
-                return None
-            if not all(displacement(trajectory, name)[1] < -6 for name in (RED, BLUE)):
-                return None
-        one, other = scenes[0].called(RED), scenes[0].called(BLUE)
-        answers = f"First the {one}, then the {other}", f"First the {other}, then the {one}"
-        return PairDraft("In which order does the arm push the two objects?", answers, scenes)
-
-    return search(rng, attempt)
+    skins, look = draw_colours(rng, (ONE, OTHER)), draw_look(rng)
+    arms = {HAND: (0.0, 1.0)}
+    scenes = (
+        Scene(push((0, 1)), look, skins, 4.0, arms=arms),
+        Scene(push((1, 0)), look, skins, 4.0, arms=arms),
+    )
+    for scene, first, second in zip(scenes, (ONE, OTHER), (OTHER, ONE), strict=True):
+        trajectory = scene.simulate()
+        require(first_move(trajectory, second) - first_move(trajectory, first) >= 8)
+        require(all(displacement(trajectory, name)[1] < -6 for name in (ONE, OTHER)))
+    one, other = scenes[0].called(ONE), scenes[0].called(OTHER)
+    answers = f"First the {one}, then the {other}", f"First the {other}, then the {one}"
+    return PairDraft("In which order does the arm push the two objects?", answers, scenes)

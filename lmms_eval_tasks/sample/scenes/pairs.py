@@ -4,8 +4,9 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from lmms_eval_tasks.sample.physics import SIDE_VIEW, SIDE_VIEW_ROUGH, Body, Laws, Trajectory, Wall, Waypoint, World
-from lmms_eval_tasks.sample.scenes import COLOURS, WIDTH, Look, Scene, Skin, bar, draw_skin, mirrored
+from lmms_eval_tasks.sample.world.bodies import SIDE_VIEW, SIDE_VIEW_ROUGH, Body, Laws, Wall, Waypoint, World
+from lmms_eval_tasks.sample.world.physics import Trajectory
+from lmms_eval_tasks.sample.world.scene import COLOURS, WIDTH, Look, Scene, Skin, bar, draw_skin, mirrored
 
 FLOOR = 135.0
 
@@ -55,8 +56,8 @@ def route(*stops: tuple[float, float, float]) -> tuple[Waypoint, ...]:
 
 def displacement(trajectory: Trajectory, name: str) -> tuple[float, float]:
     """How far a body is at the end from where it was at the start, in px."""
-    path = trajectory.path(name)
-    return float(path[-1][0] - path[0][0]), float(path[-1][1] - path[0][1])
+    (x1, y1), (x2, y2) = trajectory.place(name, 0), trajectory.place(name)
+    return x2 - x1, y2 - y1
 
 
 def first_move(trajectory: Trajectory, name: str) -> int:

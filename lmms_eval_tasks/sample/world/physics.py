@@ -1,120 +1,23 @@
 """Two-dimensional mechanics of discs and upright squares with a fixed step and a fixed order of operations.
 
-Units: pixels, seconds, x to the right, y downwards. Only additions, multiplications, divisions and square roots are
-used, so a simulation gives the same bits on every machine with IEEE arithmetic.
+Only additions, multiplications, divisions and square roots are used, so a simulation gives the same bits on every
+machine with IEEE arithmetic.
 """
 
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-Vec = tuple[float, float]
-Shape = Literal["ball", "block"]
+from lmms_eval_tasks.sample.world.bodies import Laws, Vec, Waypoint, World, gap_between, gap_to_wall
 
 FPS = 12
 SUBSTEPS = 10
-SKIN = 0.5
+CONTACT_GAP = 0.5
 REST_SPEED = 12.0
-
-
-@dataclass(frozen=True)
-class Waypoint:
-    """A place on a scripted path: at `time` the body's centre is at (`x`, `y`); straight lines in between."""
-
-    time: float
-    x: float
-    y: float
-
-
-@dataclass(frozen=True)
-class Grip:
-    """The body is carried by the body `carrier` from `start` to `end` and does not collide meanwhile."""
-
-    carrier: str
-    start: float
-    end: float
-
-
-@dataclass(frozen=True)
-class Body:
-    """A disc (`size` = radius) or an upright square (`size` = half its side) that does not turn.
-
-    `path` scripts the motion until its last waypoint; then the body moves freely, or stays there when `kinematic`.
-    The last three fields break the laws of nature: the body vanishes, stops feeling gravity, or passes through the
-    named walls.
-    """
-
-    name: str
-    shape: Shape
-    size: float
-    position: Vec
-    velocity: Vec = (0.0, 0.0)
-    path: tuple[Waypoint, ...] = ()
-    kinematic: bool = False
-    grip: Grip | None = None
-    vanishes_at: float = math.inf
-    weightless_from: float = math.inf
-    passes_through: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True)
-class Wall:
-    """An immovable bar from `start` to `end` with round ends; `half_width` is half its thickness."""
-
-    name: str
-    start: Vec
-    end: Vec
-    half_width: float
-
-
-@dataclass(frozen=True)
-class Laws:
-    """Constants of a world: accelerations in px/s², restitution coefficients in 0..1."""
-
-    gravity: float
-    table_friction: float
-    rolling_friction: float
-    bounce: float
-    wall_bounce: float
-
-
-TOP_VIEW = Laws(gravity=0.0, table_friction=30.0, rolling_friction=0.0, bounce=0.9, wall_bounce=0.85)
-SIDE_VIEW = Laws(gravity=100.0, table_friction=0.0, rolling_friction=0.0, bounce=0.6, wall_bounce=0.35)
-SIDE_VIEW_ROUGH = Laws(gravity=100.0, table_friction=0.0, rolling_friction=30.0, bounce=0.6, wall_bounce=0.35)
-
-
-@dataclass(frozen=True)
-class World:
-    """Everything that decides how a scene unfolds."""
-
-    laws: Laws
-    bodies: tuple[Body, ...]
-    walls: tuple[Wall, ...] = ()
-
-    def body(self, name: str) -> Body:
-        """The body called `name`; KeyError when there is none."""
-        for body in self.bodies:
-            if body.name == name:
-                return body
-        raise KeyError(name)
-
-    def without(self, name: str) -> "World":
-        """This world with the body or wall called `name` left out."""
-        return World(
-            self.laws,
-            tuple(body for body in self.bodies if body.name != name),
-            tuple(wall for wall in self.walls if wall.name != name),
-        )
-
-    def replacing(self, *bodies: Body) -> "World":
-        """This world with the bodies of the same names exchanged for the ones given."""
-        new = {body.name: body for body in bodies}
-        return World(self.laws, tuple(new.get(body.name, body) for body in self.bodies), self.walls)
 
 
 @dataclass(frozen=True)
@@ -149,6 +52,11 @@ class Trajectory:
     def path(self, name: str) -> NDArray[np.float64]:
         """Centre of one body per frame, (T, 2) in px."""
         return self.positions[:, self.names.index(name)]
+
+    def place(self, name: str, frame: int = -1) -> Vec:
+        """Centre of one body at a frame, by default the last."""
+        x, y = self.path(name)[frame]
+        return float(x), float(y)
 
     def speed(self, name: str) -> NDArray[np.float64]:
         """Speed of one body per frame, (T,) in px/s."""
@@ -268,35 +176,6 @@ def _along(path: tuple[Waypoint, ...], time: float) -> Vec:
     return path[-1].x, path[-1].y
 
 
-def gap_between(a: Body, at_a: Vec, b: Body, at_b: Vec) -> tuple[float, Vec]:
-    """Free distance in px between two bodies placed at the given centres (negative: overlap), and the unit
-    direction from `b` to `a` along which they touch.
-    """
-    dx, dy = at_a[0] - at_b[0], at_a[1] - at_b[1]
-    if a.shape == "ball" and b.shape == "ball":
-        distance = math.sqrt(dx * dx + dy * dy)
-        return distance - a.size - b.size, ((dx / distance, dy / distance) if distance else (1.0, 0.0))
-    if a.shape == "block" and b.shape == "block":
-        gap_x, gap_y = abs(dx) - a.size - b.size, abs(dy) - a.size - b.size
-        if gap_x > 0.0 and gap_y > 0.0:
-            distance = math.sqrt(gap_x * gap_x + gap_y * gap_y)
-            return distance, (math.copysign(gap_x / distance, dx), math.copysign(gap_y / distance, dy))
-        if gap_x > gap_y:
-            return gap_x, (math.copysign(1.0, dx), 0.0)
-        return gap_y, (0.0, math.copysign(1.0, dy))
-    if a.shape == "block":
-        gap, (nx, ny) = gap_between(b, at_b, a, at_a)
-        return gap, (-nx, -ny)
-    off_x = dx - max(-b.size, min(b.size, dx))
-    off_y = dy - max(-b.size, min(b.size, dy))
-    distance = math.sqrt(off_x * off_x + off_y * off_y)
-    if distance > 0.0:
-        return distance - a.size, (off_x / distance, off_y / distance)
-    if abs(dx) > abs(dy):
-        return abs(dx) - b.size - a.size, (math.copysign(1.0, dx), 0.0)
-    return abs(dy) - b.size - a.size, (0.0, math.copysign(1.0, dy))
-
-
 def _collide_bodies(state: _State, laws: Laws) -> list[tuple[str, str]]:
     met: list[tuple[str, str]] = []
     bodies, x, y = state.bodies, state.x, state.y
@@ -305,12 +184,12 @@ def _collide_bodies(state: _State, laws: Laws) -> list[tuple[str, str]]:
             continue
         for j in range(i + 1, len(bodies)):
             b = bodies[j]
-            reach = 1.5 * (a.size + b.size) + SKIN
+            reach = 1.5 * (a.size + b.size) + CONTACT_GAP
             if abs(x[i] - x[j]) > reach or abs(y[i] - y[j]) > reach or state.carried[j]:
                 continue
             weight = state.inverse_mass[i] + state.inverse_mass[j]
             gap, (nx, ny) = gap_between(a, (x[i], y[i]), b, (x[j], y[j]))
-            if gap > SKIN or weight == 0.0:
+            if gap > CONTACT_GAP or weight == 0.0:
                 continue
             met.append((a.name, b.name))
             if gap > 0.0:
@@ -337,15 +216,15 @@ def _collide_walls(state: _State, world: World, step: float) -> list[tuple[str, 
     for i, body in enumerate(state.bodies):
         if body.kinematic or state.driven[i] or state.carried[i]:
             continue
-        reach = body.size + SKIN
+        reach = body.size + CONTACT_GAP
         for wall, (left, top, right, bottom) in zip(world.walls, bounds, strict=True):
             x, y = state.x[i], state.y[i]
             if x < left - reach or x > right + reach or y < top - reach or y > bottom + reach:
                 continue
             if wall.name in body.passes_through:
                 continue
-            gap, (nx, ny) = _gap_to_wall(body, (state.x[i], state.y[i]), wall)
-            if gap > SKIN:
+            gap, (nx, ny) = gap_to_wall(body, (state.x[i], state.y[i]), wall)
+            if gap > CONTACT_GAP:
                 continue
             met.append((body.name, wall.name))
             if gap > 0.0:
@@ -363,22 +242,3 @@ def _collide_walls(state: _State, world: World, step: float) -> list[tuple[str, 
                 state.vx[i] += slow * ny
                 state.vy[i] -= slow * nx
     return met
-
-
-def _gap_to_wall(body: Body, at: Vec, wall: Wall) -> tuple[float, Vec]:
-    (x1, y1), (x2, y2) = wall.start, wall.end
-    if body.shape == "block":
-        centre_x, centre_y = (x1 + x2) / 2, (y1 + y2) / 2
-        gap_x = abs(at[0] - centre_x) - body.size - abs(x2 - x1) / 2 - wall.half_width
-        gap_y = abs(at[1] - centre_y) - body.size - abs(y2 - y1) / 2 - wall.half_width
-        if gap_x > gap_y:
-            return gap_x, (math.copysign(1.0, at[0] - centre_x), 0.0)
-        return gap_y, (0.0, math.copysign(1.0, at[1] - centre_y))
-    along_x, along_y = x2 - x1, y2 - y1
-    part = ((at[0] - x1) * along_x + (at[1] - y1) * along_y) / (along_x * along_x + along_y * along_y)
-    part = max(0.0, min(1.0, part))
-    off_x, off_y = at[0] - x1 - part * along_x, at[1] - y1 - part * along_y
-    distance = math.sqrt(off_x * off_x + off_y * off_y)
-    if distance == 0.0:
-        return -body.size - wall.half_width, (0.0, -1.0)
-    return distance - body.size - wall.half_width, (off_x / distance, off_y / distance)

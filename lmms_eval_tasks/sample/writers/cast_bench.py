@@ -11,12 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_eval_tasks.sample.chains import CHAINS, Case, Shown
-from lmms_eval_tasks.sample.physics import FPS
-from lmms_eval_tasks.sample.render import boxes, render
-from lmms_eval_tasks.sample.scenes import COLOURS, Scene
+from lmms_eval_tasks.sample.scenes.chains import CHAINS, ChainQuestion, EvidenceSpan, clock
+from lmms_eval_tasks.sample.scenes.drafts import absent_objects
+from lmms_eval_tasks.sample.world.physics import FPS
+from lmms_eval_tasks.sample.world.render import boxes, render
+from lmms_eval_tasks.sample.world.scene import Scene
+from lmms_eval_tasks.sample.world.video import film_scenes
+from lmms_eval_tasks.utils.benchmark.sample_writer import SampleWriter
+from lmms_eval_tasks.utils.core.progress import Progress
 
-FILE = "castbench_hf.jsonl"
+FILE, VIDEOS = "castbench_hf.jsonl", "videos"
 PLACE = "Simulated table"
 MOST_CLIPS = 4
 """Two families ask why something starts to move, and there are twelve colours of balls and blocks."""
@@ -24,22 +28,14 @@ FEWEST_OPTIONS, MOST_OPTIONS = 4, 6
 
 
 @dataclass(frozen=True)
-class Release:
+class CastBenchRelease:
     """Released rows, and the scene of each clip by the clip's name."""
 
     rows: Sequence[Mapping[str, Any]]
     scenes: Mapping[str, Scene]
 
 
-@dataclass(frozen=True)
-class _Asked:
-    video: str
-    kind: str
-    case: Case
-    scene: Scene
-
-
-def draw_release(seed: int, per_family: int) -> Release:
+def draw_release(seed: int, per_family: int) -> CastBenchRelease:
     """Draw `per_family` clips of each family of scenes, each with its questions; no two ask the same.
 
     Raises:
@@ -47,44 +43,53 @@ def draw_release(seed: int, per_family: int) -> Release:
     """
     if per_family > MOST_CLIPS:
         raise ValueError(f"Expected at most {MOST_CLIPS} clips of a family but got {per_family}.")
-    asked: list[_Asked] = []
+    asked: list[tuple[str, ChainQuestion]] = []
     scenes: dict[str, Scene] = {}
     for family, draw in enumerate(CHAINS):
         for number in range(per_family):
             rng = random.Random(f"{seed}/cast_bench/{family}/{number}")
             chain = draw(rng)
-            while any(case.question == other.case.question for _, case in chain.cases for other in asked):
+            while {one.question for one in chain.questions} & {other.question for _, other in asked}:
                 chain = draw(rng)
             video = f"sav_{len(scenes):06d}.mp4"
             scenes[video] = chain.scene
-            asked += [_Asked(video, kind, case, chain.scene) for kind, case in chain.cases]
+            asked += [(video, one) for one in chain.questions]
     rng = random.Random(f"{seed}/cast_bench")
     rng.shuffle(asked)
     counts = [FEWEST_OPTIONS + number % (MOST_OPTIONS - FEWEST_OPTIONS + 1) for number in range(len(asked))]
     places = _places(rng, counts)
     seen = {video: boxes(render(scene, scene.simulate()).labels, len(scene.skins)) for video, scene in scenes.items()}
     rows = []
-    for one, count, place in zip(asked, counts, places, strict=True):
-        options = _options(rng, one, count, place)
+    for (video, one), count, place in zip(asked, counts, places, strict=True):
+        options = _options(rng, one, scenes[video], count, place)
         rows.append(
             {
-                "video": one.video,
-                "question": one.case.question,
+                "video": video,
+                "question": one.question,
                 "question_type": one.kind,
                 "scene_category": PLACE,
                 "options": dict(zip(ascii_uppercase, options, strict=False)),
                 "answer": ascii_uppercase[place],
-                "evidence": json.dumps([_evidence(one.scene, shown, seen[one.video]) for shown in one.case.evidence]),
+                "evidence": json.dumps([_evidence(scenes[video], span, seen[video]) for span in one.evidence]),
             }
         )
-    return Release(rows, scenes)
+    return CastBenchRelease(rows, scenes)
 
 
-def write_release(release: Release, folder: Path) -> None:
-    """Write the questions to a folder."""
-    folder.mkdir(parents=True, exist_ok=True)
+def write(folder: Path, seed: int, sizes: Mapping[str, int], progress: Progress) -> None:
+    """Write the questions and their clips."""
+    release = draw_release(seed, sizes["clips_per_family"])
     text = "".join(json.dumps(row) + "\n" for row in release.rows)
     (folder / FILE).write_text(text, encoding="utf-8")
+    film_scenes({folder / VIDEOS / name: scene for name, scene in release.scenes.items()}, progress)
+
+
+WRITER = SampleWriter(
+    contents=f"`{FILE}` and `{VIDEOS}/`",
+    # One of the five families has two questions to a clip.
+    sizes={"clips_per_family": 2},
+    write=write,
+)
 
 
 def _places(rng: random.Random, counts: Sequence[int]) -> list[int]:
@@ -101,34 +106,27 @@ def _places(rng: random.Random, counts: Sequence[int]) -> list[int]:
     return places
 
 
-def _options(rng: random.Random, asked: _Asked, count: int, place: int) -> list[str]:
+def _options(rng: random.Random, asked: ChainQuestion, scene: Scene, count: int, place: int) -> list[str]:
     """Options that name objects: those of the scene that the question does not name, then absent ones."""
-    case, scene = asked.case, asked.scene
     present = [scene.called(name) for name in scene.skins]
-    wrong = [name for name in present if name not in (*case.named, case.answer)]
-    absent = [f"{colour} {shape}" for colour in COLOURS for shape in ("ball", "block")]
-    absent = [name for name in absent if name not in present]
+    wrong = [name for name in present if name not in (*asked.named, asked.answer)]
+    absent = absent_objects(scene)
     rng.shuffle(wrong)
     rng.shuffle(absent)
     chosen = [*wrong, *absent][: count - 1]
     rng.shuffle(chosen)
-    chosen.insert(place, case.answer)
-    return [case.say(name) for name in chosen]
+    chosen.insert(place, asked.answer)
+    return [asked.wording.format(name) for name in chosen]
 
 
-def _evidence(scene: Scene, shown: Shown, seen: NDArray[np.float64]) -> dict[str, Any]:
-    names = [body.name for body in scene.world.bodies]
-    number = names.index(shown.body)
-    seconds = range(shown.start, shown.end + 1)
+def _evidence(scene: Scene, span: EvidenceSpan, seen: NDArray[np.float64]) -> dict[str, Any]:
+    number = [body.name for body in scene.world.bodies].index(span.name)
+    seconds = range(span.start, span.end + 1)
     return {
-        "evidence_start_time": _clock(shown.start),
-        "evidence_end_time": _clock(shown.end),
-        "evidence_instance_id": scene.called(shown.body).replace(" ", "_"),
-        "evidence_rationale": shown.why,
+        "evidence_start_time": clock(span.start),
+        "evidence_end_time": clock(span.end),
+        "evidence_instance_id": scene.called(span.name).replace(" ", "_"),
+        "evidence_rationale": span.rationale,
         "SAV_instance_id": f"simulated_instance_{number:03d}",
         "bboxes_in_range": {str(second): str(seen[FPS * second, number].astype(int).tolist()) for second in seconds},
     }
-
-
-def _clock(second: int) -> str:
-    return f"{second // 60:02d}:{second % 60:02d}"
