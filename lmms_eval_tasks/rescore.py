@@ -19,15 +19,15 @@ from lmms_eval_tasks.host.environment import package_version
 from lmms_eval_tasks.host.index import evaluation_of, find_pointers, hook_task_manager, state_of
 from lmms_eval_tasks.host.state import TaskState
 from lmms_eval_tasks.utils.benchmark.registry import registry
+from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
-from lmms_eval_tasks.utils.core.wording import first_names
+from lmms_eval_tasks.utils.core.wording import summarize_names
 from lmms_eval_tasks.utils.data.home import HOME, read_manifest
 from lmms_eval_tasks.utils.data.manifest import file_sha256
 from lmms_eval_tasks.utils.runs.responses import scored_responses, was_asked
 from lmms_eval_tasks.utils.runs.run import RESULTS, SUBMISSIONS, Run, card_path, log_lines, read_run, sample_log
 from lmms_eval_tasks.utils.runs.run_card import TASK, Value
 from lmms_eval_tasks.utils.scoring.records import Record
-from lmms_eval_tasks.utils.submission.files import replace_text
 
 FILTER = "none"
 """The host's name for responses that no filter has changed, as none does in our tasks."""
@@ -131,9 +131,9 @@ def write_rescored(rescored: Rescored, folder: Path) -> Path:
     """
     path = folder / rescored.run.path.name
     for task, lines in rescored.logs.items():
-        replace_text(sample_log(path, task), "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
-    replace_text(card_path(path), json.dumps(_card(rescored), ensure_ascii=False, indent=2) + "\n")
-    replace_text(path, json.dumps(rescored.results, ensure_ascii=False, indent=2))
+        write_file(sample_log(path, task), "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
+    write_file(card_path(path), json.dumps(_card(rescored), ensure_ascii=False, indent=2) + "\n")
+    write_file(path, json.dumps(rescored.results, ensure_ascii=False, indent=2))
     return path
 
 
@@ -269,7 +269,7 @@ def _find_docs(run: Run, loaded: _Host, logs: Logs, notes: list[str]) -> dict[st
             problems.add(
                 task,
                 f"Expected every item in the prepared data, but {len(lost)} of {len(lines)} are not in it "
-                f"({first_names(lost)}).",
+                f"({summarize_names(lost)}).",
                 OTHER_DATA,
             )
         else:

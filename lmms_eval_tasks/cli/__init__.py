@@ -69,6 +69,10 @@ def main(
     ] = False,
 ) -> None:
     """Video causal-reasoning benchmarks for lmms-eval: prepare data, check it, find the tasks."""
+    from lmms_eval_tasks.utils.benchmark.registry import registry
+
+    for fault in registry().faults:
+        typer.echo(f"warning: {fault}", err=True)
 
 
 @app.command()

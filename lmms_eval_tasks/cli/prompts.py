@@ -95,6 +95,6 @@ def _rows(benchmark: str) -> list[tuple[str, str, str, str]]:
 
 
 def _names(tasks: Sequence[str]) -> str:
-    from lmms_eval_tasks.utils.core.wording import first_names
+    from lmms_eval_tasks.utils.core.wording import summarize_names
 
-    return first_names(tasks, 2)
+    return summarize_names(tasks, 2)

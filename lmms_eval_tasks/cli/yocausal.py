@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from lmms_eval_tasks.cli.console import make_console, show_progress, text_table
-from lmms_eval_tasks.utils.core.wording import first_names
+from lmms_eval_tasks.utils.core.wording import summarize_names
 
 label_app = typer.Typer(no_args_is_help=True, help="Label a prepared benchmark by a judge.")
 
@@ -77,7 +77,7 @@ def label_yocausal(
         f"{len(labels)} clips: {causal.count(True)} causal, {causal.count(False)} not, {causal.count(None)} unlabelled"
     )
     if lost := [label for label in labels if label.causal is None]:
-        names = first_names((f"{label.item_id} ({label.reason})" for label in lost), 3)
+        names = summarize_names((f"{label.item_id} ({label.reason})" for label in lost), 3)
         console.print(f"warning: unlabelled: {names}", markup=False, style="yellow")
     table = text_table(None, "agreement", "")
     shown = {

@@ -15,7 +15,7 @@ from lmms_eval_tasks.sample.render import render
 from lmms_eval_tasks.sample.scenes import Scene
 from lmms_eval_tasks.sample.video import write_clip
 from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.core.progress import Progress, silent
+from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 from lmms_eval_tasks.utils.data.release import SAMPLE_MARK
 
 _README = """# Sample data, not a benchmark
@@ -112,7 +112,7 @@ def build_sample(out: Path, seed: int = 0, progress: Progress | None = None, siz
     for folder in (fresh, old):
         shutil.rmtree(folder, ignore_errors=True)
     fresh.mkdir(parents=True)
-    _write(SamplePaths(fresh), seed, sizes or Sizes(), progress or silent)
+    _write(SamplePaths(fresh), seed, sizes or Sizes(), progress or no_progress)
     if out.exists():
         out.replace(old)
     fresh.replace(out)

@@ -13,11 +13,11 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from lmms_eval_tasks.utils.core.progress import Progress, silent
+from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 from lmms_eval_tasks.utils.data.home import clip_path
 from lmms_eval_tasks.utils.judge.client import Case, Judge, Verdict
 from lmms_eval_tasks.utils.prompting.prompts import Prompt, read_prompt
-from lmms_eval_tasks.utils.submission.files import replace_text
+from lmms_eval_tasks.utils.submission.files import write_rows
 from lmms_eval_tasks.yocausal.prompt import PROMPT_ID, find_prompt
 
 FRAMES = 8
@@ -98,7 +98,7 @@ def label_clips(
     rows: Sequence[Mapping[str, Any]],
     judge: Judge[Any],
     frames: int = FRAMES,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
     prompt: Prompt | None = None,
 ) -> list[Label]:
     """Ask a judge about the forward clip of every row.
@@ -188,8 +188,7 @@ def read_frames(path: Path, count: int) -> tuple[tuple[bytes, ...], float]:
 
 def write_labels(labels: Sequence[Label], path: Path) -> None:
     """Write a labels file, as `prepare yocausal --labels` reads it."""
-    lines = (json.dumps(label.to_json(), ensure_ascii=False) + "\n" for label in labels)
-    replace_text(path, "".join(lines))
+    write_rows(path, [label.to_json() for label in labels])
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_eval_tasks.utils.core.progress import Progress, silent
+from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 
 WIDTH = 160
 RATE = 8.0
@@ -100,7 +100,7 @@ def most_symmetric(found: Mapping[str, float | None], share: float = SHARE) -> s
 
 
 def measure_all(
-    paths: Sequence[Path], seconds: float | None = None, progress: Progress = silent
+    paths: Sequence[Path], seconds: float | None = None, progress: Progress = no_progress
 ) -> Iterator[Motion | None]:
     """Measure clips, in their order, several at once."""
     workers = max(1, min(8, os.cpu_count() or 1))

@@ -9,11 +9,11 @@ from typing import Annotated
 
 import typer
 
-from lmms_eval_tasks.utils.core.problems import InputError, Oddities, Problems
-from lmms_eval_tasks.utils.core.progress import Progress, silent
+from lmms_eval_tasks.utils.core.problems import InputError, Problems, Warnings
+from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 from lmms_eval_tasks.utils.data.building import Origin, building
 from lmms_eval_tasks.utils.data.manifest import SplitManifest, file_sha256
-from lmms_eval_tasks.utils.data.release import SAMPLE_MARK, Clip, LinkedClip, open_release
+from lmms_eval_tasks.utils.data.release import SAMPLE_MARK, Clip, LinkedClip, download_dataset, open_release
 from lmms_eval_tasks.yocausal.card import CARD, SUBSETS
 from lmms_eval_tasks.yocausal.own_videos import read_videos
 from lmms_eval_tasks.yocausal.released import metadata_name, read_pairs
@@ -34,7 +34,7 @@ def prepare(
     labels: Annotated[
         Path | None, typer.Option(help="Causality labels to use, as `yocausal label` writes them.", show_default=False)
     ] = None,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> dict[str, SplitManifest]:
     """Prepare YoCausal, or any folder of videos in its form.
 
@@ -49,7 +49,7 @@ def prepare(
 
 
 def prepare_release(
-    source: str = CARD.hub_id, labels: Path | None = None, progress: Progress = silent
+    source: str = CARD.hub_id, labels: Path | None = None, progress: Progress = no_progress
 ) -> dict[str, SplitManifest]:
     """Prepare the release.
 
@@ -72,16 +72,16 @@ def prepare_release(
     with open_release(root, CARD.title, files.values(), ("",)) as release:
         contents = {subset: content for subset, file in files.items() if (content := release.read(file)) is not None}
         sample = release.read(SAMPLE_MARK) is not None
-    problems, odd = Problems(), Oddities()
+    problems, warnings = Problems(), Warnings()
     pairs: list[PairRow] = []
     paths: dict[str, Path | None] = {}
     for subset, content in contents.items():
-        found, clips = read_pairs(root.absolute(), subset, content, problems, odd)
+        found, clips = read_pairs(root.absolute(), subset, content, problems, warnings)
         pairs += found
         paths |= clips
     problems.raise_if_any(f"YoCausal cannot be prepared from {root.name}", "nothing was written")
     digests = {files[subset]: hashlib.sha256(content).hexdigest() for subset, content in contents.items()}
-    origin = Origin(source, digests, sample, revision, odd.warnings())
+    origin = Origin(source, digests, sample, revision, warnings.messages())
     placed = {name: None if path is None else LinkedClip(path) for name, path in paths.items()}
     return _build(pairs, placed, origin, labels, None, progress)
 
@@ -91,7 +91,7 @@ def prepare_videos(
     captions: Path | None = None,
     seconds: float | None = None,
     labels: Path | None = None,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> dict[str, SplitManifest]:
     """Prepare any folder of videos in the benchmark's form; it takes the place of what was prepared before.
 
@@ -139,15 +139,4 @@ def _find_release(source: str) -> tuple[Path, str | None]:
         return folder.absolute(), None
     if folder.exists() or len(Path(source).parts) != 2:
         raise InputError(f"Expected --source to be a folder or a dataset on the hub, but got {source}.")
-    import huggingface_hub
-
-    try:
-        path = huggingface_hub.snapshot_download(source, repo_type="dataset", allow_patterns=["subset/**"])
-    except Exception as error:
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise InputError(
-            f"YoCausal cannot be loaded from {source}: {reason}\n"
-            "Remedy: check the name and the connection (`hf auth login` where access is gated), or give --source a "
-            "folder with a snapshot of the dataset."
-        ) from error
-    return Path(path), Path(path).name
+    return download_dataset(source, CARD.title, ["subset/**"])

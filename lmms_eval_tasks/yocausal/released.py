@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from lmms_eval_tasks.utils.core.problems import Oddities, Problems
+from lmms_eval_tasks.utils.core.problems import Problems, Warnings
 from lmms_eval_tasks.utils.data.release import is_safe
 from lmms_eval_tasks.yocausal.table import SPLIT, PairRow
 
@@ -21,7 +21,7 @@ def metadata_name(subset: str) -> str:
 
 
 def read_pairs(
-    root: Path, subset: str, content: bytes, problems: Problems, odd: Oddities
+    root: Path, subset: str, content: bytes, problems: Problems, warnings: Warnings
 ) -> tuple[list[PairRow], dict[str, Path | None]]:
     """The pairs of a subset, in the file's order.
 
@@ -32,7 +32,7 @@ def read_pairs(
         subset: Name of the subset.
         content: Bytes of its metadata file.
         problems: Takes what is wrong with it; entries are numbered from 1.
-        odd: Takes what is odd about it.
+        warnings: Takes what is unusual about it but can be scored.
 
     Returns:
         The pairs, and the file of each clip that they name (None where the release lacks it).
@@ -66,7 +66,7 @@ def read_pairs(
             continue
         for name in LABELS:
             if not isinstance(entry.get(name), bool | None):
-                odd.add(f"{file}: {name} that are neither true nor false and count as none", f"id {released_id}")
+                warnings.add(f"{file}: {name} that are neither true nor false and count as none", f"id {released_id}")
         names = {side: f"{SPLIT}/{subset}/{side}/{path.name}" for side, (path, _) in files.items()}
         if taken := [name for name in names.values() if name in clips]:
             problems.add(where, f"Expected clips of its own, but another pair has {', '.join(taken)}.")

@@ -16,7 +16,7 @@ from pydantic import BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
 from lmms_eval_tasks.utils.core.json_rows import Row, read_object
-from lmms_eval_tasks.utils.core.problems import Faults
+from lmms_eval_tasks.utils.core.problems import GroupedIssues
 from lmms_eval_tasks.utils.core.wording import describe, printable
 from lmms_eval_tasks.utils.submission.form import Checked, Table
 from lmms_eval_tasks.yocausal.card import CARD
@@ -96,22 +96,22 @@ class ResultFile(Open):
     per_video_results: list[Pair]
 
 
-def check(path: Path, prepared: Mapping[str, Table], allow_incomplete: bool, faults: Faults) -> Checked:
+def check(path: Path, prepared: Mapping[str, Table], allow_incomplete: bool, issues: GroupedIssues) -> Checked:
     """Hold a file against the form, its numbers against its pairs, and its pairs against the table where prepared."""
     table = prepared.get(SPLIT)
-    found = read_object(path, ResultFile, faults)
+    found = read_object(path, ResultFile, issues)
     notes: list[str] = []
     pairs: Sequence[Pair] = ()
     if found is not None:
         pairs = found.per_video_results
         if not pairs:
-            faults.add("per_video_results", "Expected at least one pair, but", "there is none")
-        _check_winners(pairs, faults)
-        _check_metrics(found, faults)
+            issues.add("per_video_results", "Expected at least one pair, but", "there is none")
+        _check_winners(pairs, issues)
+        _check_metrics(found, issues)
         if found.model_info.get("parameters") is None:
             notes.append(NO_PARAMETERS)
         if table:
-            notes += _check_pairs(pairs, table, allow_incomplete, faults)
+            notes += _check_pairs(pairs, table, allow_incomplete, issues)
     ids = f"the pairs against {table}" if table else "no ids: the data is not prepared here"
     return Checked(
         f"{CARD.title}, split {SPLIT}",
@@ -122,14 +122,14 @@ def check(path: Path, prepared: Mapping[str, Table], allow_incomplete: bool, fau
     )
 
 
-def _check_winners(pairs: Sequence[Pair], faults: Faults) -> None:
+def _check_winners(pairs: Sequence[Pair], issues: GroupedIssues) -> None:
     """Note doubled pairs, and totals, winners and differences that do not follow from the losses."""
     seen: dict[tuple[str, Any], int] = {}
     for number, pair in enumerate(pairs, 1):
         where = f"{_name(pair)}, entry {number}"
         key = (pair.filed, pair.id)
         if key in seen:
-            faults.add(
+            issues.add(
                 "per_video_results.id", "Expected each pair of a dataset once, but got again",
                 f"{_name(pair)} (entry {number}, first in entry {seen[key]})",
             )  # fmt: skip
@@ -138,27 +138,27 @@ def _check_winners(pairs: Sequence[Pair], faults: Faults) -> None:
         for name, side in (("forward", pair.forward_metrics), ("backward", pair.backward_metrics)):
             mean = _mean(list(side.step_losses.values()))
             if side.step_losses and not _same(side.total_accumulated_loss, mean):
-                faults.add(
+                issues.add(
                     f"per_video_results.{name}_metrics.total_accumulated_loss",
                     "Expected the mean of step_losses, but got",
                     f"{_shown(side.total_accumulated_loss)} ({where}, mean {_shown(mean)})",
                 )
         won = pair.won
         if pair.comparison.winner != won.value:
-            faults.add(
+            issues.add(
                 "per_video_results.comparison.winner", f"Expected {won.value} by the losses, but got",
                 f"{describe(pair.comparison.winner)} ({where})",
             )  # fmt: skip
         expected = backward - forward if forward is not None and backward is not None else None
         if not _same(pair.comparison.loss_diff, expected):
-            faults.add(
+            issues.add(
                 "per_video_results.comparison.loss_diff",
                 f"Expected {'null' if expected is None else 'the backward loss less the forward one'}, but got",
                 f"{_shown(pair.comparison.loss_diff)} ({where})",
             )  # fmt: skip
 
 
-def _check_metrics(found: ResultFile, faults: Faults) -> None:
+def _check_metrics(found: ResultFile, issues: GroupedIssues) -> None:
     """Note metrics that are not what the official functions give for the losses of the file's own pairs."""
     winners: dict[str, list[dict[str, Any]]] = {}
     causal: dict[str, dict[Any, object]] = {}
@@ -169,13 +169,13 @@ def _check_metrics(found: ResultFile, faults: Faults) -> None:
         for label, kept in ((pair.vlm_causality, causal), (pair.human_discriminable, discriminable)):
             if label is not None:
                 kept.setdefault(pair.filed, {})[number] = label
-    _compare("overall_metrics", found.overall_metrics, official_overall(winners, causal, discriminable), faults)
+    _compare("overall_metrics", found.overall_metrics, official_overall(winners, causal, discriminable), issues)
     expected = official_per_dataset(winners, causal, discriminable)
     for dataset in dict.fromkeys([*expected, *found.per_dataset_metrics]):
         if dataset not in expected:
-            faults.add("per_dataset_metrics", "Expected the datasets of the pairs, but got", describe(dataset))
+            issues.add("per_dataset_metrics", "Expected the datasets of the pairs, but got", describe(dataset))
         elif dataset not in found.per_dataset_metrics:
-            faults.add(
+            issues.add(
                 "per_dataset_metrics", "Expected every dataset of the pairs, but there is none for", describe(dataset)
             )
         else:
@@ -183,25 +183,25 @@ def _check_metrics(found: ResultFile, faults: Faults) -> None:
                 "per_dataset_metrics",
                 found.per_dataset_metrics[dataset],
                 expected[dataset],
-                faults,
+                issues,
                 f" of {printable(dataset[:60])}",
             )
 
 
 def _compare(
-    where: str, given: Mapping[str, float | None], expected: Mapping[str, Any], faults: Faults, of: str = ""
+    where: str, given: Mapping[str, float | None], expected: Mapping[str, Any], issues: GroupedIssues, of: str = ""
 ) -> None:
     for name, value in expected.items():
         if name not in given:
-            faults.add(where, "Expected all official metrics, but there is no", f"{name}{of}")
+            issues.add(where, "Expected all official metrics, but there is no", f"{name}{of}")
         elif not _same(given[name], value) and not (name.startswith("num_") and not given[name] and not value):
-            faults.add(
+            issues.add(
                 where, "Expected what the pairs give, but got",
                 f"{_shown(given[name])} for {name}{of} (they give {_shown(value)})",
             )  # fmt: skip
 
 
-def _check_pairs(pairs: Sequence[Pair], table: Table, allow_incomplete: bool, faults: Faults) -> list[str]:
+def _check_pairs(pairs: Sequence[Pair], table: Table, allow_incomplete: bool, issues: GroupedIssues) -> list[str]:
     """Note pairs that the release does not have and those that lack; what else differs from it, in words."""
     released = {
         (official_dataset(row["dataset_source"] or row["subset"]), json.loads(row["released"])["id"]): row
@@ -213,7 +213,7 @@ def _check_pairs(pairs: Sequence[Pair], table: Table, allow_incomplete: bool, fa
     for number, pair in enumerate(pairs, 1):
         row = released.get((pair.filed, pair.id))
         if row is None:
-            faults.add(
+            issues.add(
                 "per_video_results.id", f"Expected pairs of split {SPLIT}, but got", f"{_name(pair)} (entry {number})"
             )
             continue
@@ -221,7 +221,7 @@ def _check_pairs(pairs: Sequence[Pair], table: Table, allow_incomplete: bool, fa
         relabelled += any(getattr(pair, name) != row[name] for name in ("vlm_causality", "human_discriminable"))
     lost = [name for key, name in names.items() if key not in seen]
     for name in () if allow_incomplete else lost:
-        faults.add("per_video_results", f"Expected every pair of split {SPLIT}, but there is none for", describe(name))
+        issues.add("per_video_results", f"Expected every pair of split {SPLIT}, but there is none for", describe(name))
     notes = [f"Incomplete: {len(lost):,} of {len(names):,} pairs have no entry."] if lost else []
     if relabelled:
         notes.append(f"Pairs with other labels than the prepared table: {relabelled:,}.")

@@ -13,6 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from lmms_eval_tasks.utils.core.files import replacing
 from lmms_eval_tasks.utils.data.release import UnreadableClip, link_or_copy
 
 SUFFIXES = frozenset({".mp4", ".mov", ".mkv", ".avi", ".webm", ".m4v"})
@@ -109,14 +110,12 @@ class DirectedClip:
             return
         import av
 
-        partial = target.with_name(f".{target.name}.part")
         try:
             frames = list(_frames(self.video))
-            write_lossless(partial, frames[::-1] if self.backwards else frames, self.video.rate)
+            with replacing(target) as beside:
+                write_lossless(beside, frames[::-1] if self.backwards else frames, self.video.rate)
         except (av.FFmpegError, ValueError) as error:
-            partial.unlink(missing_ok=True)
             raise UnreadableClip(str(error)) from error
-        partial.replace(target)
 
 
 def _frames(video: Video) -> Iterator[Any]:

@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lmms_eval_tasks.utils.core.problems import Faults
+from lmms_eval_tasks.utils.core.problems import GroupedIssues
 from lmms_eval_tasks.utils.core.wording import describe
 from lmms_eval_tasks.utils.denoising.protocol import combine_losses
 from lmms_eval_tasks.utils.denoising.response import DenoisingResponse
@@ -128,23 +128,23 @@ def build(entries: Sequence[GradedItem], table: Table, part: str) -> Built | Non
 
 
 def examine(
-    entries: Sequence[GradedItem], rows: Mapping[str, TableRow], allow_incomplete: bool, faults: Faults
+    entries: Sequence[GradedItem], rows: Mapping[str, TableRow], allow_incomplete: bool, issues: GroupedIssues
 ) -> None:
     """Note pairs without losses, and losses measured with several settings."""
     for entry in entries:
         if not entry.submission and entry.record.asked and not allow_incomplete:
-            faults.add(
+            issues.add(
                 "pairs", "Expected losses of every pair, but there are none for",
                 f"{describe(entry.record.item_id)} ({entry.record.detail or entry.record.why})", INCOMPLETE,
             )  # fmt: skip
     digests = sorted({entry.submission["digest"] for entry in entries if entry.submission})
     if len(digests) > 1:
-        faults.add(
+        issues.add(
             "settings", "Expected all pairs to be measured alike, but got the settings", ", ".join(digests),
             "Measure all of them again with one of these.",
         )  # fmt: skip
     if not any(entry.submission for entry in entries):
-        faults.add("pairs", "Expected losses of at least one, but", "the run has none")
+        issues.add("pairs", "Expected losses of at least one, but", "the run has none")
 
 
 def _pair(row: Mapping[str, Any], item: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
-from lmms_eval_tasks.utils.core.progress import Progress, silent
-from lmms_eval_tasks.utils.core.wording import first_names
+from lmms_eval_tasks.utils.core.progress import Progress, no_progress
+from lmms_eval_tasks.utils.core.wording import summarize_names
 from lmms_eval_tasks.yocausal.card import FORWARD, OPTIONS, QUESTION
 from lmms_eval_tasks.yocausal.motion import Motion, measure_all, most_symmetric
 
@@ -74,7 +74,7 @@ def own_columns() -> dict[str, Any]:
 
 
 def table_rows(
-    pairs: Sequence[PairRow], seconds: float | None = None, progress: Progress = silent
+    pairs: Sequence[PairRow], seconds: float | None = None, progress: Progress = no_progress
 ) -> list[dict[str, Any]]:
     """Rows of the prepared table without `clip_present`; every forward clip that is there is decoded once.
 
@@ -121,7 +121,7 @@ def uncaptioned(pairs: Sequence[PairRow]) -> tuple[str, ...]:
     if not lacking:
         return ()
     told = f"{len(lacking)} of {len(pairs)} pairs have no caption and can be scored with prompt=null only"
-    return (f"{told}: {first_names(lacking)}.",)
+    return (f"{told}: {summarize_names(lacking)}.",)
 
 
 def with_labels(pairs: Sequence[PairRow], labels: Path | None) -> list[PairRow]:

@@ -157,7 +157,7 @@ def test_a_judge_that_fails_leaves_the_item_unscored_with_its_reason(tmp_path: P
     def refuse(case: Case) -> Reply:
         raise ServerError("key refused (401)", again=False)
 
-    for send, reason in ((refuse, "key refused (401)"), (saying("ten"), "unreadable reply: not JSON")):
+    for send, reason in ((refuse, "key refused (401)"), (saying("ten"), "unreadable reply: no JSON")):
         graded = grade(QUESTION, "x", judge_with(send, tmp_path))
         assert graded.outcome is Outcome.UNSCORED and str(graded.fields["reason"]).startswith(reason)
         assert graded.fields["judge"]["model"] == "asked" and graded.fields["scores"] is None

@@ -106,7 +106,7 @@ def check_scores(run: HostRun) -> None:
     by_name = dict(zip(ANSWERS, (found[item_id] for item_id in sorted(found)), strict=True))
     assert {name: record.fields["reason"] for name, record in by_name.items()} == {
         **dict.fromkeys(GIVEN),
-        "hopeless": "unreadable reply: not JSON: Expecting value: line 1 column 1 (char 0)",
+        "hopeless": "unreadable reply: no JSON from character 1 on",
         "silent": "no text",
     }
     judge = {"model": MODEL, "prompt": read_prompt("cast_bench_judge").signature}

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmms_eval_tasks import __version__
+from lmms_eval_tasks.host.environment import installed_version
 from lmms_eval_tasks.host.ranks import stop_if_any
 from lmms_eval_tasks.models.base import Request, RequestModel
 from lmms_eval_tasks.models.video_diffusion.families import adapter_class
@@ -208,10 +208,4 @@ def read_pair(request: Request) -> Pair:
 
 def package_versions() -> dict[str, str]:
     """Versions that an answer names."""
-    found = {"lmms_eval_tasks": __version__}
-    for package in PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = "none"
-    return found
+    return {"lmms_eval_tasks": __version__, **{name: installed_version(name) or "none" for name in PACKAGES}}

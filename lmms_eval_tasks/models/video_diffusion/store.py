@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.data.manifest import file_sha256
 from lmms_eval_tasks.utils.denoising.response import read_denoising
 
@@ -52,14 +52,7 @@ class AnswerStore:
         """
         try:
             path = self._path(item_id, caption, clips)
-            if path is None:
-                return
-            path.parent.mkdir(parents=True, exist_ok=True)
-            beside = path.with_suffix(f".{os.getpid()}.tmp")
-            try:
-                beside.write_text(text, encoding="utf-8")
-                beside.replace(path)
-            finally:
-                beside.unlink(missing_ok=True)
+            if path is not None:
+                write_file(path, text)
         except OSError as error:
             logger.warning(f"the answer about {item_id} cannot be kept and would be measured again: {error}")
