@@ -44,7 +44,7 @@ MODULES = sorted(path for path in PACKAGE.rglob("*.py"))
 
 @pytest.fixture(scope="module")
 def graph() -> grimp.ImportGraph:
-    return grimp.build_graph("lmms_eval_tasks", exclude_type_checking_imports=True)
+    return grimp.build_graph("lmms_eval_tasks", exclude_type_checking_imports=True, cache_dir=None)
 
 
 def level(name: str, lines: tuple[tuple[str, ...], ...]) -> int:
