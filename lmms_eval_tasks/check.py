@@ -9,7 +9,7 @@ from importlib import metadata
 from typing import TYPE_CHECKING
 
 from lmms_eval_tasks.utils.benchmark.registry import read_card
-from lmms_eval_tasks.utils.core.progress import Progress, silent
+from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 from lmms_eval_tasks.utils.data.clips import unreadable
 from lmms_eval_tasks.utils.data.counts import Count, counts
 from lmms_eval_tasks.utils.data.home import (
@@ -24,18 +24,6 @@ from lmms_eval_tasks.utils.data.manifest import SplitManifest
 
 if TYPE_CHECKING:
     import pyarrow
-
-PACKAGES = (
-    "lmms-eval-tasks",
-    "lmms-eval",
-    "torch",
-    "torchvision",
-    "transformers",
-    "accelerate",
-    "datasets",
-    "decord",
-    "av",
-)
 
 
 @dataclass(frozen=True)
@@ -74,7 +62,7 @@ class SplitCheck:
         return bool(self.broken) or (bool(self.missing) and not skip_missing())
 
 
-def check_split(benchmark: str, split: str, decode: bool = False, progress: Progress = silent) -> SplitCheck:
+def check_split(benchmark: str, split: str, decode: bool = False, progress: Progress = no_progress) -> SplitCheck:
     """Check a prepared split: its table, its counts, and every clip.
 
     Args:
@@ -125,17 +113,6 @@ def count_clips(
     lost = Counter(source for clip, source in source_of.items() if clip in absent)
     bad = Counter(source for clip, source in source_of.items() if clip in unreadable)
     return [ClipCount(source, total[source], lost[source], bad[source]) for source in sorted(total)]
-
-
-def installed_versions() -> dict[str, str | None]:
-    """Versions of this package, its host and what reads video; None where a package is not installed."""
-    versions: dict[str, str | None] = {}
-    for package in PACKAGES:
-        try:
-            versions[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            versions[package] = None
-    return versions
 
 
 def is_plugged_in() -> bool:

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from lmms_eval_tasks.utils.benchmark.card import Card
 from lmms_eval_tasks.utils.benchmark.registry import read_card, registry
-from lmms_eval_tasks.utils.core.problems import Faults, InputError
+from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
 from lmms_eval_tasks.utils.core.wording import describe
 from lmms_eval_tasks.utils.data.home import benchmark_dir, read_manifest, read_table
 from lmms_eval_tasks.utils.runs.run import Run, read_logged, read_run
 from lmms_eval_tasks.utils.scoring.records import Record
-from lmms_eval_tasks.utils.submission.files import replace_text
 from lmms_eval_tasks.utils.submission.form import Built, Checked, SubmissionForm, Table, find_form, read_prepared
 from lmms_eval_tasks.utils.submission.rows import INCOMPLETE
 
@@ -70,25 +70,25 @@ def submit(
     run = read_run(source)
     split = _choose_split(form, card, run, part, split)
     table = read_prepared(benchmark, split, part)
-    faults = Faults()
+    issues = GroupedIssues()
     sample = run.sample or table.sample
     if sample and not allow_sample:
-        faults.add("data", "Expected the benchmark's, but got", "sample data", SAMPLE)
+        issues.add("data", "Expected the benchmark's, but got", "sample data", SAMPLE)
     tasks = form.tasks(split, part)
     entries = [entry for task in tasks if task in run.records for entry in read_logged(run, task)]
     for task in tasks:
         if task not in run.records and not allow_incomplete:
-            faults.add("tasks", "Expected every task of the split, but the run lacks", task, INCOMPLETE)
+            issues.add("tasks", "Expected every task of the split, but the run lacks", task, INCOMPLETE)
     rows = {row["item_id"]: row for row in table.rows}
-    complete = _note_ids([entry.record for entry in entries], list(rows), split, allow_incomplete, faults)
+    complete = _note_ids([entry.record for entry in entries], list(rows), split, allow_incomplete, issues)
     if run.limited and not complete and not allow_incomplete:
-        faults.add("run", "Expected one of all items, but it was started with", run.limited, INCOMPLETE)
-    form.examine(entries, rows, allow_incomplete, faults)
-    faults.raise_if_any(f"{run.path} cannot be submitted to {card.title}", "nothing was written")
+        issues.add("run", "Expected one of all items, but it was started with", run.limited, INCOMPLETE)
+    form.examine(entries, rows, allow_incomplete, issues)
+    issues.raise_if_any(f"{run.path} cannot be submitted to {card.title}", "nothing was written")
     built = form.build(entries, table, part)
     if built is None:
         raise InputError(f"{run.path} cannot be submitted to {card.title}: no item of it has what the file needs.")
-    replace_text(out, built.text)
+    write_file(out, built.text)
     return Submitted(built, split, part, len(rows), sample)
 
 
@@ -96,13 +96,13 @@ def validate(benchmark: str, path: Path, allow_incomplete: bool = False) -> Chec
     """Validate a submission file against the official form and the prepared split.
 
     Raises:
-        InputError: with every kind of fault at once; or the prepared data cannot be used.
+        InputError: with every kind of issue at once; or the prepared data cannot be used.
         OSError: where the file cannot be read.
     """
     form, card = find_form(benchmark), read_card(benchmark)
-    faults = Faults()
-    checked = form.check(path, _prepared(benchmark), allow_incomplete, faults)
-    faults.raise_if_any(f"{path} is no valid submission to {card.title}", f"rows read: {checked.rows:,}")
+    issues = GroupedIssues()
+    checked = form.check(path, _prepared(benchmark), allow_incomplete, issues)
+    issues.raise_if_any(f"{path} is no valid submission to {card.title}", f"rows read: {checked.rows:,}")
     return checked
 
 
@@ -142,22 +142,22 @@ def _choose_split(form: SubmissionForm, card: Card, run: Run, part: str, split: 
 
 
 def _note_ids(
-    records: Sequence[Record], names: Sequence[str], split: str, allow_incomplete: bool, faults: Faults
+    records: Sequence[Record], names: Sequence[str], split: str, allow_incomplete: bool, issues: GroupedIssues
 ) -> bool:
     """Note items that are unknown, doubled, missing, or were not asked; whether none is missing."""
     known, seen = set(names), set()
     for record in records:
         name = record.item_id
         if name not in known:
-            faults.add(
+            issues.add(
                 "items", f"Expected those of the prepared split {split}, but got", describe(name),
                 "Prepare the release that the run was of.",
             )  # fmt: skip
         elif name in seen:
-            faults.add("items", "Expected each once, but got again", describe(name))
+            issues.add("items", "Expected each once, but got again", describe(name))
         seen.add(name)
         if not record.asked and not allow_incomplete:
-            faults.add(
+            issues.add(
                 "items",
                 "Expected all to be asked, but for want of clips this was not done for",
                 describe(name),
@@ -165,5 +165,5 @@ def _note_ids(
             )
     lost = [name for name in names if name not in seen]
     for name in () if allow_incomplete else lost:
-        faults.add("items", f"Expected all {len(names):,} of the split, but the run lacks", describe(name), INCOMPLETE)
+        issues.add("items", f"Expected all {len(names):,} of the split, but the run lacks", describe(name), INCOMPLETE)
     return not lost

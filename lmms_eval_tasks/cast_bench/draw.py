@@ -11,6 +11,7 @@ from string import ascii_uppercase
 from typing import TYPE_CHECKING
 
 from lmms_eval_tasks.cast_bench.item import Match, ShownItem
+from lmms_eval_tasks.utils.core.files import replacing
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.reporting.views import InstanceTrack
 
@@ -86,7 +87,8 @@ def draw_item(item: ShownItem, path: Path) -> None:
         metadata = {"Software": None} if path.suffix.lower() == ".png" else {"Date": None}
         if path.suffix.lower() == ".pdf":
             metadata = {"CreationDate": None}
-        figure.savefig(path, dpi=100, metadata=metadata)
+        with replacing(path) as beside:
+            figure.savefig(beside, format=path.suffix[1:].lower(), dpi=100, metadata=metadata)
 
 
 def _heading(item: ShownItem) -> str:

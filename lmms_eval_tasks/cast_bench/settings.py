@@ -8,6 +8,7 @@ from typing import Any
 
 from lmms_eval_tasks.cast_bench.prompt import PROMPT, find_prompt
 from lmms_eval_tasks.utils.benchmark.benchmark import TaskSettings
+from lmms_eval_tasks.utils.core.arguments import parse_arguments
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.evidence.boxes import Convention, Frame
 from lmms_eval_tasks.utils.evidence.grounding import DEFAULTS, Settings
@@ -84,11 +85,11 @@ def read_settings(kwargs: Mapping[str, Any] | None, environment: Mapping[str, st
 
 
 def _split(text: str, problems: Problems) -> dict[str, Any]:
-    convention, *rest = text.split(",")
-    found: dict[str, Any] = {"boxes": convention.strip()}
-    for part in rest:
-        name, _, value = part.strip().partition("=")
+    given = parse_arguments(f"boxes={text}")
+    found: dict[str, Any] = {"boxes": given.pop("boxes")}
+    for name, value in given.items():
         if name not in ("min_pixels", "max_pixels") or not value.isdecimal():
+            part = f"{name}={value}"
             problems.add(BOXES, f"Expected min_pixels or max_pixels as a number, but got {part!r}.", EXAMPLE)
         else:
             found[name] = int(value)

@@ -18,7 +18,7 @@ from pydantic import ConfigDict, Field
 from lmms_eval_tasks.cast_bench.card import CARD
 from lmms_eval_tasks.cast_bench.grading import official_overall
 from lmms_eval_tasks.utils.core.json_rows import Row, read_object, read_rows
-from lmms_eval_tasks.utils.core.problems import Faults
+from lmms_eval_tasks.utils.core.problems import GroupedIssues
 from lmms_eval_tasks.utils.core.wording import describe
 from lmms_eval_tasks.utils.evidence.grounding import Settings
 from lmms_eval_tasks.utils.evidence.reader import read_official
@@ -35,7 +35,7 @@ FILES = {"predictions": PREDICTIONS, "metrics": "cast_bench_metrics.json"}
 LARGEST_METRICS = 1 << 20
 
 
-class Prediction(Row):
+class PredictionLine(Row):
     """One line of the predictions."""
 
     prompt: str
@@ -110,42 +110,43 @@ def build(entries: Sequence[GradedItem], table: Table, part: str) -> Built:
     text = metrics_text(records, Settings(**items[0]["settings"]), len(table.rows) - len(rows))
     scored = json.loads(text)["overall_per_qa"]["n_qas"]
     notes = (f"The metrics are about the {scored} of {len(rows)} questions that could be scored.",)
-    return Built(text, len(rows), empty, notes if scored < len(rows) else ())
+    partial = scored < len(rows)
+    return Built(text, len(rows), empty, notes if partial else (), partial)
 
 
 def examine(
-    entries: Sequence[GradedItem], rows: Mapping[str, TableRow], allow_incomplete: bool, faults: Faults
+    entries: Sequence[GradedItem], rows: Mapping[str, TableRow], allow_incomplete: bool, issues: GroupedIssues
 ) -> None:
     """Note items whose log lacks what the files are made of. What a model answered is its own affair here."""
     for entry in entries:
         if not {"prompt", "predict", "asked", "settings"} <= entry.submission.keys():
-            faults.add(
+            issues.add(
                 "log", "Expected prompt and response of every question, but there is none for",
                 describe(entry.record.item_id), "Run or replay the task again with this version.",
             )  # fmt: skip
 
 
-def check(path: Path, prepared: Mapping[str, Table], allow_incomplete: bool, faults: Faults) -> Checked:
+def check(path: Path, prepared: Mapping[str, Table], allow_incomplete: bool, issues: GroupedIssues) -> Checked:
     """Hold predictions, or the metrics where the file is one JSON object of them, against the form and the table."""
     table = prepared.get(SPLIT)
     if _is_metrics(path):
-        return _check_metrics(read_object(path, Metrics, faults), table, allow_incomplete, faults)
-    return _check_predictions(path, table, allow_incomplete, faults)
+        return _check_metrics(read_object(path, Metrics, issues), table, allow_incomplete, issues)
+    return _check_predictions(path, table, allow_incomplete, issues)
 
 
-def _check_predictions(path: Path, table: Table | None, allow_incomplete: bool, faults: Faults) -> Checked:
+def _check_predictions(path: Path, table: Table | None, allow_incomplete: bool, issues: GroupedIssues) -> Checked:
     questions: dict[Asked, list[TableRow]] = {}
     for row in table.rows if table else ():
         questions.setdefault(Asked.of(row["question"], row["options"]), []).append(row)
     texts = {asked.question for asked in questions}
     seen: dict[Asked, list[str]] = {}
     count, empty, no_option = 0, 0, 0
-    for where, said in read_rows(path, Prediction, faults):
+    for where, said in read_rows(path, PredictionLine, issues):
         count += 1
         empty += not said.predict.strip()
         asked = Asked.in_prompt(said.prompt)
         if asked is None:
-            faults.add(
+            issues.add(
                 "prompt", "Expected Question: and, on a later line, Options: with lines A: …, but got",
                 f"{describe(said.prompt)} ({where})", "Without them the official script joins lines by their position.",
             )  # fmt: skip
@@ -153,7 +154,7 @@ def _check_predictions(path: Path, table: Table | None, allow_incomplete: bool, 
         places = seen.setdefault(asked, [])
         allowed = len(questions.get(asked, ())) or 1
         if len(places) >= allowed:
-            faults.add(
+            issues.add(
                 "prompt", "Expected each question once, but got again",
                 f"{describe(asked.question)} ({where}, first in {places[0]})",
             )  # fmt: skip
@@ -161,14 +162,14 @@ def _check_predictions(path: Path, table: Table | None, allow_incomplete: bool, 
         if table and asked not in questions:
             known = "with these options" if asked.options else "with lines A: … after Options:"
             kind = known if asked.question in texts else f"of split {SPLIT}"
-            faults.add("prompt", f"Expected a question {kind}, but got", f"{describe(asked.question)} ({where})")
+            issues.add("prompt", f"Expected a question {kind}, but got", f"{describe(asked.question)} ({where})")
         letter = read_official(said.predict).answer
         no_option += letter is not None and letter not in list(ascii_uppercase[: len(asked.options)])
     if not count:
         return Checked(CARD.title, 0, 0, "")
     lost = [row["item_id"] for asked, rows in questions.items() for row in rows[len(seen.get(asked, ())) :]]
     for name in () if allow_incomplete else lost:
-        faults.add("rows", f"Expected one for every item of split {SPLIT}, but there is none for", describe(name))
+        issues.add("rows", f"Expected one for every item of split {SPLIT}, but there is none for", describe(name))
     notes = [f"Answers that name no option of their question: {no_option:,}; they count as wrong."] if no_option else []
     if lost:
         notes.append(f"Incomplete: {len(lost):,} of {len(table.rows if table else ()):,} items have no row.")
@@ -182,33 +183,35 @@ def _is_metrics(path: Path) -> bool:
     return path.stat().st_size <= LARGEST_METRICS and b'"overall_per_qa"' in path.read_bytes()
 
 
-def _check_metrics(found: Metrics | None, table: Table | None, allow_incomplete: bool, faults: Faults) -> Checked:
+def _check_metrics(
+    found: Metrics | None, table: Table | None, allow_incomplete: bool, issues: GroupedIssues
+) -> Checked:
     total = len(table.rows) if table else None
     count = 0
     if found is not None:
         overall, count = found.overall_per_qa, found.overall_per_qa.n_qas
         parts = overall.qa_faithful_answer_accuracy + overall.qa_spurious_answer_rate
         if not math.isclose(parts, overall.qa_accuracy, abs_tol=1e-6):
-            faults.add(
+            issues.add(
                 "overall_per_qa", "Expected faithful and spurious answers to add up to qa_accuracy, but got",
                 f"{parts:g} and {overall.qa_accuracy:g}",
             )  # fmt: skip
         for name in ("qa_accuracy", "qa_faithful_answer_accuracy", "qa_spurious_answer_rate"):
             right = getattr(overall, name) * count
             if not math.isclose(right, round(right), abs_tol=1e-4):
-                faults.add(
+                issues.add(
                     f"overall_per_qa.{name}", f"Expected a whole number of the {count} questions, but got", f"{right:g}"
                 )
         if total is not None and (
             count > total or (count + found.missing_pred_files != total and not allow_incomplete)
         ):
-            faults.add(
+            issues.add(
                 "overall_per_qa.n_qas",
                 f"Expected, with missing_pred_files, the {total} questions of split {SPLIT}, but got",
                 f"{count} and {found.missing_pred_files}",
             )  # fmt: skip
         if found.missing_pred_files and not allow_incomplete:
-            faults.add(
+            issues.add(
                 "missing_pred_files",
                 "Expected a prediction for every question, but missing are",
                 f"{found.missing_pred_files}",

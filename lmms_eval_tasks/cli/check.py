@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lmms_eval_tasks.cli.console import make_console, show_progress, text_table
 from lmms_eval_tasks.cli.prepared import counts_table, print_card, print_split, print_warnings
-from lmms_eval_tasks.utils.core.wording import first_names
+from lmms_eval_tasks.utils.core.console import make_console, show_progress, text_table
+from lmms_eval_tasks.utils.core.wording import summarize_names
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -69,27 +69,27 @@ def _check_split(console: Console, benchmark: str, split: str, decode: bool, tol
         stops.append(
             f"{benchmark}, {split}: {len(found.broken)} of {found.facts.clips} clips cannot be "
             f"{'decoded' if decode else 'opened'}: "
-            f"{first_names(found.broken, 3)}. Get them anew and prepare again."
+            f"{summarize_names(found.broken, 3)}. Get them anew and prepare again."
         )
     if found.missing:
         stops.append(
             f"{benchmark}, {split}: {len(found.missing)} of {found.facts.clips} clips are missing: "
-            f"{first_names(found.missing, 3)}. Get them and prepare again, or run with {MISSING}=skip."
+            f"{summarize_names(found.missing, 3)}. Get them and prepare again, or run with {MISSING}=skip."
         )
     return stops
 
 
 def _check_installation(console: Console) -> list[str]:
     """Print versions; what of the installation would stop a run."""
-    from lmms_eval_tasks.check import installed_versions, is_plugged_in
+    from lmms_eval_tasks.check import is_plugged_in
+    from lmms_eval_tasks.host.environment import PACKAGES, installed_version
 
     table = text_table("Installed", "package", "version")
-    versions = installed_versions()
-    for package, version in versions.items():
-        table.add_row(package, version or "not installed")
+    for package in PACKAGES:
+        table.add_row(package, installed_version(package) or "not installed")
     console.print(table)
     stops = []
-    if versions["lmms-eval"] is None:
+    if installed_version("lmms-eval") is None:
         stops.append("lmms-eval is not installed.")
     if not is_plugged_in():
         stops.append(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lmms_eval_tasks.cli.console import make_console, text_table
+from lmms_eval_tasks.utils.core.console import make_console, text_table
 
 if TYPE_CHECKING:
     from lmms_eval_tasks.utils.stats.human_baseline import QuestionSummary
@@ -31,7 +32,7 @@ def humans(
 ) -> None:
     """Show a human baseline from annotators' responses: accuracy by stratum, and the questions' difficulty."""
     from lmms_eval_tasks.utils.core.problems import InputError
-    from lmms_eval_tasks.utils.core.wording import first_names
+    from lmms_eval_tasks.utils.core.wording import summarize_names
     from lmms_eval_tasks.utils.stats.human_baseline import (
         DIFFICULTIES,
         DROPPED,
@@ -54,7 +55,7 @@ def humans(
     annotators = len({response.annotator for response in found})
     console.print(f"{len(found):,} responses of {annotators:,} annotators to {len(summaries):,} questions")
     if asked is not None and (silent := sorted({item for item, _ in asked} - {one.item for one in summaries})):
-        console.print(f"without a response: {len(silent):,} questions ({first_names(silent)})", markup=False)
+        console.print(f"without a response: {len(silent):,} questions ({summarize_names(silent)})", markup=False)
     table = text_table(None, "questions", "number", "right", "95% interval")
     for score in human_scores(found, strata):
         low, high = score.interval
@@ -67,7 +68,7 @@ def humans(
         given = {item: one.strata["difficulty"] for (item, _), one in asked.items()}
         other = [one.item for one in summaries if given[one.item] != one.difficulty]
         console.print(
-            f"other than in the table: {len(other):,}" + (f" ({first_names(other)})" if other else ""), markup=False
+            f"other than in the table: {len(other):,}" + (f" ({summarize_names(other)})" if other else ""), markup=False
         )
     console.print(
         "Each question counts once; an interval is for one response per question. A single-version score: not to be "
@@ -91,11 +92,14 @@ def _items_path(items: str) -> Path:
 
 
 def _write(out: Path, summaries: Sequence[QuestionSummary]) -> None:
-    with out.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["item", "version", "modal", "agreement", "responses", "percent_right", "difficulty"])
-        for one in summaries:
-            for version, said in one.versions.items():
-                modal = "|".join(said.modal)
-                cells = [f"{said.agreement:.2f}", said.responses, f"{one.percent_right:.2f}", one.difficulty]
-                writer.writerow([one.item, version, modal, *cells])
+    from lmms_eval_tasks.utils.core.files import write_file
+
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["item", "version", "modal", "agreement", "responses", "percent_right", "difficulty"])
+    for one in summaries:
+        for version, said in one.versions.items():
+            modal = "|".join(said.modal)
+            cells = [f"{said.agreement:.2f}", said.responses, f"{one.percent_right:.2f}", one.difficulty]
+            writer.writerow([one.item, version, modal, *cells])
+    write_file(out, text.getvalue())

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
-from lmms_eval_tasks.cli.console import make_console, text_table
-from lmms_eval_tasks.utils.core.wording import first_names
+from lmms_eval_tasks.utils.core.console import make_console, text_table
+from lmms_eval_tasks.utils.core.wording import summarize_names
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -55,7 +55,7 @@ def print_prepared(benchmark: str, splits: Mapping[str, SplitManifest]) -> None:
         if facts.missing:
             console.print(
                 f"warning: {len(facts.missing)} of {facts.clips} clips are missing: "
-                f"{first_names((entry.clip for entry in facts.missing), 3)}. "
+                f"{summarize_names((entry.clip for entry in facts.missing), 3)}. "
                 f"A run needs {MISSING}=skip until they are there.",
                 markup=False,
                 style="yellow",
@@ -84,7 +84,7 @@ def print_split(console: Console, benchmark: str, split: str, facts: SplitManife
 
 
 def print_warnings(console: Console, facts: SplitManifest, told: Collection[str]) -> None:
-    """Show what was odd about a split when it was prepared, without the warnings in `told`."""
+    """Show the warnings of a split's preparation, except those in `told`."""
     for warning in facts.warnings:
         if warning not in told:
             console.print(f"warning: {warning}", markup=False, style="yellow")

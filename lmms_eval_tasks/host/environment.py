@@ -9,6 +9,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from lmms_eval_tasks import __version__
+
 PACKAGES = (
     "lmms-eval-tasks", "lmms-eval", "torch", "transformers", "accelerate", "datasets", "numpy", "decord", "av",
     "torchvision", "qwen-vl-utils", "diffusers",
@@ -20,22 +22,26 @@ class Unknown(Exception):
     """A field of a run card cannot be found; the text says why."""
 
 
-def package_version(package: str) -> str:
-    """The version of an installed package; ``not installed`` for one that not every run needs.
-
-    Raises:
-        Unknown: where another is not installed under its name.
-    """
+def installed_version(package: str) -> str | None:
+    """The version of a package, None where no package of that name is installed; ours is that of the code that runs."""
     if package == "lmms-eval-tasks":
-        from lmms_eval_tasks import __version__
-
         return __version__
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
-        if package in OPTIONAL_PACKAGES:
-            return "not installed"
-        raise Unknown("no package of that name is installed") from None
+        return None
+
+
+def package_version(package: str) -> str:
+    """The version of a package for a run card; ``not installed`` for one that not every run needs.
+
+    Raises:
+        Unknown: where another is not installed under its name.
+    """
+    version = installed_version(package)
+    if version is None and package not in OPTIONAL_PACKAGES:
+        raise Unknown("no package of that name is installed")
+    return version or "not installed"
 
 
 def _cuda() -> str:

@@ -14,10 +14,10 @@ from typing import Any
 
 from loguru import logger
 
+from lmms_eval_tasks.host.models import CLIPLESS
 from lmms_eval_tasks.host.ranks import stop_if_any
 from lmms_eval_tasks.host.state import Evaluation, TaskState, bind_hooks
 from lmms_eval_tasks.host.weights import read_weights
-from lmms_eval_tasks.models import CLIPLESS
 from lmms_eval_tasks.utils.benchmark.registry import read_pointer, registry
 from lmms_eval_tasks.utils.scoring.metrics import aggregate_tasks
 

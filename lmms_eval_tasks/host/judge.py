@@ -20,6 +20,7 @@ from typing import Any, Literal, TypeVar
 from loguru import logger
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from lmms_eval_tasks.utils.core.arguments import parse_arguments
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.judge.cache import Reply, ReplyCache
 from lmms_eval_tasks.utils.judge.client import Case, Judge, Limits, Sampling, ServerError
@@ -107,12 +108,7 @@ def read_settings(text: str | None = None) -> JudgeSettings | None:
         values["provider"] = provider.lower()
     if said and "=" not in said:
         said = f"model={said}"
-    for part in filter(None, (part.strip() for part in said.split(","))):
-        name, equals, value = part.partition("=")
-        if equals:
-            values[name.strip()] = value.strip()
-        else:
-            problems.add(part, "Expected name=value.")
+    values |= parse_arguments(said)
     if "model" not in values:
         problems.add(
             "model",

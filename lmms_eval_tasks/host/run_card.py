@@ -21,6 +21,7 @@ from lmms_eval_tasks.host.environment import HARDWARE, PACKAGES, SOFTWARE, Unkno
 from lmms_eval_tasks.host.judge import read_settings
 from lmms_eval_tasks.host.state import Evaluation, TaskState
 from lmms_eval_tasks.host.weights import get_nested_attr, weights_identity
+from lmms_eval_tasks.utils.core.arguments import parse_arguments
 from lmms_eval_tasks.utils.core.redaction import hide_secrets
 from lmms_eval_tasks.utils.data.home import read_manifest
 from lmms_eval_tasks.utils.evidence.shown_frames import qwen_limits
@@ -75,11 +76,7 @@ class Source:
     @property
     def arguments(self) -> dict[str, str]:
         """The model's arguments."""
-        given = self.config.get("model_args") or ""
-        if isinstance(given, Mapping):
-            return {str(name): str(value) for name, value in given.items()}
-        parts = (part.partition("=") for part in str(given).split(","))
-        return {name.strip(): value.strip() for name, equals, value in parts if equals}
+        return parse_arguments(self.config.get("model_args"))
 
     @property
     def model(self) -> Any:

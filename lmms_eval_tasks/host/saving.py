@@ -13,8 +13,8 @@ from loguru import logger
 
 from lmms_eval_tasks.host.index import WRAPPED, Results
 from lmms_eval_tasks.host.run_card import gather
+from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.runs.run import RESULTS, card_path
-from lmms_eval_tasks.utils.submission.files import replace_text
 
 
 def hook_saving() -> None:
@@ -67,5 +67,5 @@ def write_card(tracker: Any, results: Mapping[str, Any]) -> Path | None:
     if not saved.is_file():
         raise FileNotFoundError(f"there is no {saved}")
     path = card_path(saved)
-    replace_text(path, json.dumps(gather(results, results.evaluation), ensure_ascii=False, indent=2) + "\n")
+    write_file(path, json.dumps(gather(results, results.evaluation), ensure_ascii=False, indent=2) + "\n")
     return path

@@ -8,8 +8,8 @@ from pathlib import Path
 from loguru import logger
 
 from lmms_eval_tasks.utils.benchmark.registry import find_benchmark
+from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.scoring.records import GradedItem
-from lmms_eval_tasks.utils.submission.files import replace_text
 from lmms_eval_tasks.utils.submission.form import Built, read_prepared
 
 
@@ -44,7 +44,7 @@ def write_submissions(
         if built is None or (len(tasks) > 1 and built.rows < len(table.rows)):
             continue
         path = output_path / form.path(split, part)
-        replace_text(path, built.text)
+        write_file(path, built.text)
         _log(path, built, len(table.rows))
         if written is None and len(tasks) == 1:
             written = built.rows
@@ -60,5 +60,5 @@ def _log(path: Path, built: Built, expected: int) -> None:
         parts.append(
             f"{built.empty} answers, unparsed or never asked, are empty texts, which no scorer takes for an option"
         )
-    level = "WARNING" if len(parts) > 1 else "INFO"
+    level = "WARNING" if len(parts) > 1 or built.partial else "INFO"
     logger.log(level, "{}", "; ".join([*parts, *built.notes]))

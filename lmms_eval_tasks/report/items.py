@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from lmms_eval_tasks.report.clips import ClipShelf
 from lmms_eval_tasks.utils.benchmark.registry import Task, registry
 from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.core.wording import first_names
+from lmms_eval_tasks.utils.core.wording import summarize_names
 from lmms_eval_tasks.utils.data.home import read_table
 from lmms_eval_tasks.utils.reporting.panels import OUTCOMES
 from lmms_eval_tasks.utils.reporting.views import AnswerView, InstanceTrack, ItemView, Row
@@ -103,7 +103,7 @@ def task_block(task: str, runs: Sequence[tuple[int, Run]], shelf: ClipShelf) -> 
     absent = [item_id for item_id in ordered if prepared.rows and prepared.row(item_id) is None]
     if absent:
         prepared.note = (
-            f"Questions and clips of {len(absent):,} items are not in the prepared data: {first_names(absent)}."
+            f"Questions and clips of {len(absent):,} items are not in the prepared data: {summarize_names(absent)}."
         )
     prompts = _prompts(held, task) if prepared.note else {}
     strata = {name: Strings() for item_id in ordered for name in first[item_id].stratum}

@@ -14,9 +14,9 @@ from lmms_eval_tasks.report.clips import Clips, ClipShelf
 from lmms_eval_tasks.report.items import as_json, task_block
 from lmms_eval_tasks.report.runs import entries_of
 from lmms_eval_tasks.report.sections import build_section, tag_of
+from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.reporting.panels import OUTCOMES
 from lmms_eval_tasks.utils.runs.run import RESULTS, Run
-from lmms_eval_tasks.utils.submission.files import replace_text
 
 ASSETS = Path(__file__).parent / "assets"
 TEMPLATE = "page.html"
@@ -37,7 +37,7 @@ def write_page(runs: Sequence[Run], path: Path, only: str = "", clips: Clips = C
         InputError: where no run holds `only`.
         OSError: where the file cannot be written.
     """
-    replace_text(path, build_page(runs, only, clips))
+    write_file(path, build_page(runs, only, clips))
 
 
 def build_page(runs: Sequence[Run], only: str = "", clips: Clips = Clips.auto) -> str:

@@ -14,7 +14,7 @@ from markupsafe import Markup
 from lmms_eval_tasks.report.runs import columns_of, references_of
 from lmms_eval_tasks.utils.benchmark.card import Card
 from lmms_eval_tasks.utils.benchmark.registry import registry
-from lmms_eval_tasks.utils.core.wording import first_names
+from lmms_eval_tasks.utils.core.wording import summarize_names
 from lmms_eval_tasks.utils.reporting.figures import Dot, around_zero, chip, dot_plot, heat_map
 from lmms_eval_tasks.utils.reporting.panels import Panel, RunRecords, answer_panels, consistency_panel, outcome_panel
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, reference_notes
@@ -112,7 +112,7 @@ def _signature(name: str, run: Run, records: Sequence[Record]) -> str:
     ]
     for field in SIGNED:
         values = sorted({_text(record.fields[field]) for record in records if record.fields.get(field)})
-        parts.append(f"{field.replace('_', ' ')} {first_names(values, 3)}" if values else "")
+        parts.append(f"{field.replace('_', ' ')} {summarize_names(values, 3)}" if values else "")
     return "; ".join([*filter(None, parts), "95% intervals over groups, 10,000 draws, seed 0"])
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lmms_eval_tasks.utils.benchmark.benchmark import Row, TaskContext, TaskSettings
-from lmms_eval_tasks.utils.core.wording import first_names
+from lmms_eval_tasks.utils.core.wording import summarize_names
 from lmms_eval_tasks.utils.denoising.response import DenoisingResponse, read_denoising
 from lmms_eval_tasks.utils.prompting.questions import NO_CLIP
 from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, GradedItem, Outcome, Record, UnscoredReason
@@ -98,14 +98,14 @@ def warnings(items: Sequence[GradedItem], context: TaskContext) -> list[str]:
         number = sum(map(len, lost.values()))
         text = [f"yocausal: {number} of {len(items)} pairs have no losses and leave every score:"]
         for reason, names in sorted(lost.items(), key=lambda entry: (-len(entry[1]), entry[0]))[:NAMED]:
-            text.append(f"  {first_names(names, NAMED)}: {reason}")
+            text.append(f"  {summarize_names(names, NAMED)}: {reason}")
         if len(lost) > NAMED:
             text.append(f"  … and {len(lost) - NAMED} more reasons; the sample log has them all")
         lines.append("\n".join(text))
     if broken := [item.record.item_id for item in items if item.record.answered == Winner.NON_FINITE.value]:
         lines.append(
             f"yocausal: {len(broken)} of {len(items)} pairs have a loss that is NaN or infinite, which is no win and "
-            f"stays in the denominator: {first_names(broken, NAMED)}. If it is most of them, try dtype=float32."
+            f"stays in the denominator: {summarize_names(broken, NAMED)}. If it is most of them, try dtype=float32."
         )
     if mixed := mixed_versions([item.submission for item in items if item.submission]):
         lines.append(

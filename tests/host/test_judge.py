@@ -54,7 +54,7 @@ def connect(url: str | None, folder: Path, **options: object) -> Judge[Grade]:
 @pytest.mark.parametrize(
     ("trouble", "reason"),
     [
-        (Say("I would say seven."), "unreadable reply: not JSON: Expecting value: line 1 column 1 (char 0)"),
+        (Say("I would say seven."), "unreadable reply: no JSON from character 1 on"),
         (Say('{"score": 70}'), "unreadable reply: score: Input should be less than or equal to 10"),
         (Say('{"score": 7}', delay=30.0), "timed out"),
         (Fail(429, {"Retry-After": "0.05"}), "too many requests (429)"),
@@ -257,13 +257,13 @@ def test_every_wrong_setting_is_told_at_once() -> None:
         read_settings("provider=mail,temperature=-1,colour=red,loud")
     assert str(caught.value) == (
         'The judge "provider=mail,temperature=-1,colour=red,loud" cannot be asked: 5 problems.\n'
-        "  loud: Expected name=value.\n"
         "  model: Expected the name of the judge's model but found none. Remedy: name it, for instance "
         "LMMS_EVAL_TASKS_JUDGE=model=NAME,url=http://localhost:8000/v1,max_tokens=4096, or set "
         "LMMS_EVAL_TASKS_JUDGE=none to run without a judge and judge later.\n"
         "  provider: Input should be 'openai', 'azure' or 'local', but got 'mail'.\n"
         "  temperature: Input should be greater than or equal to 0, but got '-1'.\n"
-        "  colour: Extra inputs are not permitted, but got 'red'."
+        "  colour: Extra inputs are not permitted, but got 'red'.\n"
+        "  loud: Extra inputs are not permitted, but got ''."
     )
 
 

@@ -23,7 +23,7 @@ from version_examples import example_scores, rendered
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.benchmark.task_files import task_configs
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
-from lmms_eval_tasks.utils.core.wording import first_names
+from lmms_eval_tasks.utils.core.wording import summarize_names
 from lmms_eval_tasks.utils.data.building import make_table
 from lmms_eval_tasks.utils.prompting.prompts import prompt_ids, read_prompt
 
@@ -224,14 +224,14 @@ def _refuse(now: Kept, kept: Kept, outcome: str = "") -> None:
         told = ", ".join(PARTS[part] + (_named(now, kept, name) if part == "source" else "") for part in parts)
         alike.setdefault(f"Expected N to rise, because these moved: {told}.", []).append(name)
     for number, (told, names) in enumerate(alike.items(), 1):
-        problems.add(first_names(names), told, REMEDY if number == len(alike) else "")
+        problems.add(summarize_names(names), told, REMEDY if number == len(alike) else "")
     problems.raise_if_any("Versions of tasks and what they stand for disagree", outcome)
 
 
 def _named(now: Kept, kept: Kept, task: str) -> str:
     """The definitions that a task reaches and that are new or others than before."""
     others = [one for one in now["uses"][task] if kept["definitions"].get(one) != now["definitions"][one]]
-    return f" ({first_names(others)})" if others else ""
+    return f" ({summarize_names(others)})" if others else ""
 
 
 def check(now: Kept, kept: Kept) -> None:
@@ -245,7 +245,7 @@ def check(now: Kept, kept: Kept) -> None:
         names = {*now["tasks"], *kept["tasks"]}
         others = sorted(name for name in names if now["tasks"].get(name) != kept["tasks"].get(name))
         raise InputError(
-            f"Versions were raised, or tasks or scores came or went ({first_names(others)}): run `make versions`."
+            f"Versions were raised, or tasks or scores came or went ({summarize_names(others)}): run `make versions`."
         )
 
 
@@ -274,7 +274,7 @@ def renew(path: Path, now: Kept, reason: str = "") -> list[str]:
         changed = [name for name, parts in moved.items() if NUMBERS in parts]
         if changed and now["examples"] == kept["examples"]:
             raise InputError(
-                f"Expected no number to move, but the {PARTS[NUMBERS]} did ({first_names(changed)}), nothing was "
+                f"Expected no number to move, but the {PARTS[NUMBERS]} did ({summarize_names(changed)}), nothing was "
                 "written.\nRemedy: raise N, or mend what moved them."
             )
         if moved:
@@ -298,7 +298,7 @@ def main(arguments: list[str] | None = None) -> int:
             check(digest_all(), read_kept(chosen.digests))
         else:
             names = renew(chosen.digests, digest_all(), chosen.equivalent)
-            sys.stdout.write(f"{chosen.digests}: {first_names(names) if names else 'as it was'}\n")
+            sys.stdout.write(f"{chosen.digests}: {summarize_names(names) if names else 'as it was'}\n")
     except InputError as error:
         sys.stderr.write(f"{error}\n")
         return 1

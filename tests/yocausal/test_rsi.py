@@ -1,7 +1,6 @@
 import json
 import math
 import random
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,31 +8,37 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import read_oracle
+from yocausal_records import pair_record
 
+from lmms_eval_tasks.utils.scoring.records import Record
+from lmms_eval_tasks.utils.stats.estimates import estimate
+from lmms_eval_tasks.yocausal.metrics import (
+    CCI,
+    CCI_NORMALISED,
+    HUMAN_PROTOCOL,
+    NON_FINITE_RATE,
+    PAIRS,
+    RSI,
+    RSI_CAUSAL,
+    RSI_NON_CAUSAL,
+    TIE_RATE,
+)
 from lmms_eval_tasks.yocausal.rsi import (
-    HUMAN_TIE,
-    Counts,
-    Verdict,
     Winner,
     compare_losses,
-    count_subsets,
-    count_verdicts,
     official_dataset,
     official_overall,
     official_per_dataset,
-    official_vlm_labels,
     rank_models,
-    score_subsets,
 )
-from lmms_eval_tasks.yocausal.rsi_intervals import cci_interval, rsi_interval
 
 COUNTS = json.loads((Path(__file__).parent / "yocausal_counts.json").read_text(encoding="utf-8"))
 SUBSETS = ("General", "Physics", "Human", "Animal")
 WINNERS = [winner.value for winner in Winner]
 
-verdicts = st.lists(
+pair_lists = st.lists(
     st.builds(
-        Verdict,
+        pair_record,
         item_id=st.uuids().map(str),
         subset=st.sampled_from(SUBSETS),
         winner=st.sampled_from([*WINNERS, "unknown", None]),
@@ -72,27 +77,42 @@ def test_scores_are_the_official_functions(oracle: dict[str, Any]) -> None:
             assert per_dataset[dataset] == pytest.approx(expected), (case["name"], dataset)
 
 
-def test_a_tie_may_count_half(oracle: dict[str, Any]) -> None:
+def with_human_credit(winner: str, record: Record) -> Record:
+    """A record with what the study of people gives its winner: half of it where it is no direction."""
+    return record.with_fields(human_credit={"forward": 100.0, "backward": 0.0}.get(winner, 50.0))
+
+
+def test_the_human_protocol_gives_half_for_what_cannot_be_told(oracle: dict[str, Any]) -> None:
     halves = oracle["extras"]["tie_half_rsi_NOT_official"]
     for case in oracle["sets"]:
-        rsi = official_overall(case["inputs"]["dataset_results"], tie_credit=HUMAN_TIE)["rsi"]
-        assert rsi == pytest.approx(halves[case["name"]]), case["name"]
+        records = [
+            with_human_credit(pair["winner"], pair_record(f"{dataset}_{index}", dataset, pair["winner"]))
+            for dataset, pairs in case["inputs"]["dataset_results"].items()
+            for index, pair in enumerate(pairs)
+        ]
+        assert (HUMAN_PROTOCOL.score_records(records) or 0.0) == pytest.approx(100 * halves[case["name"]]), case["name"]
+
+
+def test_the_scores_of_records_are_the_official_ones(oracle: dict[str, Any]) -> None:
+    for case in oracle["sets"]:
+        inputs = case["inputs"]
+        causal = labels(inputs["causality_labels"]) or {}
+        records = [
+            pair_record(f"{dataset}_{index}", dataset, pair["winner"], causal.get(dataset, {}).get(pair["id"]))
+            for dataset, pairs in inputs["dataset_results"].items()
+            for index, pair in enumerate(pairs)
+        ]
+        official = case["compute_overall_metrics"]
+        assert (RSI.score_records(records) or 0.0) == pytest.approx(100 * official["rsi"]), case["name"]
+        for metric, name in ((RSI_CAUSAL, "rsi_dc"), (RSI_NON_CAUSAL, "rsi_dnc"), (CCI, "cci")):
+            expected = official[name]
+            score = metric.score_records(records)
+            assert score == (None if expected is None else pytest.approx(100 * expected)), (case["name"], name)
 
 
 def test_datasets_are_named_as_officially(oracle: dict[str, Any]) -> None:
     names = oracle["extras"]["normalize_dataset_name"]
     assert {source: official_dataset(source) for source in names} == names
-
-
-def test_vlm_labels_are_read_as_officially(oracle: dict[str, Any]) -> None:
-    case = oracle["extras"]["load_vlm_causality_labels"]
-    (expected,) = labels(case["output"]).values()
-    assert official_vlm_labels(case["input"]) == expected
-
-
-def test_a_vlm_reply_that_is_text_is_named() -> None:
-    with pytest.raises(ValueError, match="the reply about 7 to be an object, but got 'yes'"):
-        official_vlm_labels([{"id": 7, "status": "success", "response": "yes"}])
 
 
 def test_winners_are_those_of_the_official_run(oracle: dict[str, Any]) -> None:
@@ -117,40 +137,41 @@ def test_winners_are_those_of_the_official_run(oracle: dict[str, Any]) -> None:
     assert official_per_dataset(*arguments)["physics"] == pytest.approx(case["per_dataset_metrics"]["physics"])
 
 
-def rebuilt(model: str) -> Iterator[Verdict]:
-    """Verdicts with exactly the counts behind a model's row, in an order that says nothing."""
+def rebuilt(model: str) -> list[Record]:
+    """Records with exactly the counts behind a model's row, in an order that says nothing."""
     drawn = []
     for subset, parts in COUNTS["models"][model]["counts"].items():
         for causal, (pairs, wins) in zip((True, False), (parts["causal"], parts["non_causal"]), strict=True):
             drawn += [
-                Verdict(f"{subset}-{causal}-{index}", subset, "forward" if index < wins else "backward", causal)
+                pair_record(f"{subset}-{causal}-{index}", subset, "forward" if index < wins else "backward", causal)
                 for index in range(pairs)
             ]
     random.Random(0).shuffle(drawn)
-    yield from drawn
+    return drawn
 
 
 @pytest.mark.parametrize("model", COUNTS["models"])
 def test_tables_4_and_5_come_out_of_their_counts(model: str) -> None:
     printed = COUNTS["models"][model]["printed"]
-    subsets = count_subsets(rebuilt(model))
+    records = rebuilt(model)
     for name in SUBSETS:
-        assert score_subsets({name: subsets[name]}).rsi == pytest.approx(printed[name], abs=0.0051)
-    scores = score_subsets(subsets)
+        part = [record for record in records if record.stratum["subset"] == name]
+        assert RSI.score_records(part) == pytest.approx(printed[name], abs=0.0051)
     # The paper averages its four printed cells, so that their rounding adds to that of the mean.
-    assert scores.rsi == pytest.approx(printed["RSI(D)"], abs=0.01)
-    assert scores.rsi_causal == pytest.approx(printed["RSI(Dc)"], abs=0.0051)
-    assert scores.rsi_non_causal == pytest.approx(printed["RSI(Dnc)"], abs=0.0051)
-    assert scores.cci == pytest.approx(printed["CCI(D)"], abs=0.0051)
-    assert scores.cci_normalised == pytest.approx(printed["Normalized CCI"], abs=0.0051)
+    assert RSI.score_records(records) == pytest.approx(printed["RSI(D)"], abs=0.01)
+    assert RSI_CAUSAL.score_records(records) == pytest.approx(printed["RSI(Dc)"], abs=0.0051)
+    assert RSI_NON_CAUSAL.score_records(records) == pytest.approx(printed["RSI(Dnc)"], abs=0.0051)
+    assert CCI.score_records(records) == pytest.approx(printed["CCI(D)"], abs=0.0051)
+    assert CCI_NORMALISED.score_records(records) == pytest.approx(printed["Normalized CCI"], abs=0.0051)
 
 
 def test_the_ranking_is_the_recomputed_one() -> None:
     scores = {}
     for model in COUNTS["models"]:
-        found = score_subsets(count_subsets(rebuilt(model)))
-        assert found.rsi is not None and found.cci is not None
-        scores[model] = (found.rsi, found.cci)
+        records = rebuilt(model)
+        rsi, cci = RSI.score_records(records), CCI.score_records(records)
+        assert rsi is not None and cci is not None
+        scores[model] = (rsi, cci)
     ranked = {row.model: [row.rank, row.rsi_rank, row.cci_rank] for row in rank_models(scores)}
     assert ranked == {model: facts["ranks"] for model, facts in COUNTS["models"].items()}
     assert list(ranked) == sorted(ranked, key=lambda model: ranked[model][0])
@@ -180,91 +201,98 @@ def test_winner(forward: float, backward: float, winner: Winner) -> None:
 
 
 def test_what_is_not_finite_is_no_tie_but_stays_in_the_denominator() -> None:
-    counts = count_verdicts(Verdict(str(index), "s", winner) for index, winner in enumerate(WINNERS))
-    assert counts == Counts(forward=1, backward=1, tie=1, non_finite=1)
-    assert counts.rate() == 0.25
-    assert counts.rate(HUMAN_TIE) == 0.375
+    records = [pair_record(str(index), "s", winner) for index, winner in enumerate(WINNERS)]
+    assert [metric.score_records(records) for metric in (RSI, TIE_RATE, NON_FINITE_RATE, PAIRS)] == [25, 25, 25, 4]
 
 
 def test_unscored_pairs_leave_the_denominator() -> None:
-    pairs = [Verdict("a", "s", "forward"), Verdict("b", "s", None, reason="short clip"), Verdict("c", "t", None)]
-    scores = score_subsets(count_subsets(pairs))
-    assert scores.rsi == 100.0
-    assert scores.counts.total == 1
+    records = [pair_record("a", "s", "forward"), pair_record("b", "s", None), pair_record("c", "t", None)]
+    assert RSI.score_records(records) == 100.0
+    assert PAIRS.score_records(records) == 1
 
 
 def test_nothing_scored_has_no_score() -> None:
-    scores = score_subsets(count_subsets([Verdict("a", "s", None)]))
-    assert (scores.rsi, scores.cci, scores.cci_normalised) == (None, None, None)
-    assert rsi_interval([Verdict("a", "s", None)]) is None
+    records = [pair_record("a", "s", None)]
+    assert [metric.score_records(records) for metric in (RSI, CCI, CCI_NORMALISED)] == [None, None, None]
+    assert estimate(RSI, [records]) is None
 
 
-@given(verdicts)
-def test_order_shards_and_bounds(pairs: list[Verdict]) -> None:
-    subsets = count_subsets(pairs)
-    backwards = count_subsets(reversed(pairs))
-    for name, part in subsets.items():
-        assert backwards[name] == part
-        split = [count_verdicts(pair for pair in pairs[start::2] if pair.subset == name) for start in (0, 1)]
-        assert split[0] + split[1] == part.every
-    scores = score_subsets(subsets)
-    assert scores.rsi is None or 0 <= scores.rsi <= 100
-    half = score_subsets(subsets, HUMAN_TIE).rsi
-    assert half is None or (scores.rsi is not None and scores.rsi <= half + 1e-9)
-    assert sum(pair.winner is not None for pair in pairs) == scores.counts.total
+@given(pair_lists)
+def test_only_a_forward_win_is_one_and_every_winner_counts(records: list[Record]) -> None:
+    winners = {subset: [] for subset in SUBSETS}
+    for record in records:
+        if record.answered is not None:
+            winners[record.stratum["subset"]].append(record.answered)
+    shares = [100 * found.count("forward") / len(found) for found in winners.values() if found]
+    assert RSI.score_records(records) == (pytest.approx(sum(shares) / len(shares)) if shares else None)
+    assert PAIRS.score_records(records) == sum(map(len, winners.values()))
 
 
-@given(verdicts)
-def test_exchanging_the_directions_mirrors_rsi_at_half_credit(pairs: list[Verdict]) -> None:
+@given(pair_lists)
+def test_exchanging_the_directions_mirrors_the_human_protocol(records: list[Record]) -> None:
     other = {"forward": "backward", "backward": "forward"}
-    kept = [pair for pair in pairs if pair.winner != "non_finite"]
-    mirrored = [
-        Verdict(pair.item_id, pair.subset, pair.winner and other.get(pair.winner, pair.winner)) for pair in kept
-    ]
-    rsi = score_subsets(count_subsets(kept), HUMAN_TIE).rsi
-    if rsi is not None:
-        assert score_subsets(count_subsets(mirrored), HUMAN_TIE).rsi == pytest.approx(100 - rsi)
+    kept = [record for record in records if record.answered not in ("non_finite", None)]
+    here = HUMAN_PROTOCOL.score_records(with_human_credit(str(record.answered), record) for record in kept)
+    there = HUMAN_PROTOCOL.score_records(
+        with_human_credit(other.get(str(record.answered), "tie"), record) for record in kept
+    )
+    rsi = RSI.score_records(kept)
+    if here is not None and rsi is not None:
+        assert there == pytest.approx(100 - here)
+        assert rsi <= here + 1e-9
 
 
 def test_interval_holds_the_score_and_excludes_chance_where_it_should() -> None:
-    pairs = [Verdict(str(index), SUBSETS[index % 4], "forward" if index % 10 else "backward") for index in range(200)]
-    interval = rsi_interval(pairs)
-    assert interval is not None
-    assert 50 < interval[0] < 90 < interval[1] <= 100
-    assert interval == rsi_interval(reversed(pairs))
+    records = [
+        pair_record(str(index), SUBSETS[index % 4], "forward" if index % 10 else "backward") for index in range(200)
+    ]
+    rsi = estimate(RSI, [records])
+    assert rsi is not None
+    assert 50 < rsi.low < 90 < rsi.high <= 100
+    turned = estimate(RSI, [records[::-1]])
+    assert turned is not None and (rsi.low, rsi.high) == (turned.low, turned.high)
 
 
-def labelled(causal: int, others: int, subsets: tuple[str, ...] = SUBSETS) -> list[Verdict]:
+def labelled(causal: int, others: int, subsets: tuple[str, ...] = SUBSETS) -> list[Record]:
     """Two hundred pairs per subset and label, of which so many percent are won by forward."""
     return [
-        Verdict(f"{subset}{half}{index}", subset, "forward" if index % 100 < percent else "backward", half)
+        pair_record(f"{subset}{half}{index}", subset, "forward" if index % 100 < percent else "backward", half)
         for subset in subsets
         for half, percent in ((True, causal), (False, others))
         for index in range(200)
     ]
 
 
+def cci_interval(records: list[Record]) -> tuple[float, float] | None:
+    cci = estimate(CCI, [records])
+    return None if cci is None else (cci.low, cci.high)
+
+
 def test_the_interval_of_cci_is_that_of_a_difference_of_two_means() -> None:
-    pairs = labelled(70, 60)
-    interval = cci_interval(pairs)
+    records = labelled(70, 60)
+    interval = cci_interval(records)
     assert interval is not None
     # Eight strata of 200: the variance of either mean of four is a sixteenth of the four binomial variances' sum.
     error = 100 * ((0.7 * 0.3 + 0.6 * 0.4) / 200 / 4) ** 0.5
     assert interval == pytest.approx((10 - 1.96 * error, 10 + 1.96 * error), abs=0.2)
-    assert interval == cci_interval(reversed(pairs))
-    unlabelled = [Verdict("x", SUBSETS[0], "forward", label) for label in (None, 1, "true")]
-    assert interval == cci_interval([*pairs, *unlabelled, Verdict("y", SUBSETS[0], None, True)])
+    assert interval == cci_interval(records[::-1])
+    unlabelled = [pair_record(f"x{label}", SUBSETS[0], "forward", label) for label in (None, 1, "true")]
+    assert interval == cci_interval([*records, *unlabelled, pair_record("y", SUBSETS[0], None, True)])
 
 
 def test_a_subset_with_one_label_alone_enters_the_other_mean() -> None:
-    pairs = [pair for pair in labelled(80, 50) if pair.subset != SUBSETS[0] or pair.causal]
-    interval, scores = cci_interval(pairs), score_subsets(count_subsets(pairs))
-    assert interval is not None and scores.cci == pytest.approx(30)
+    records = [
+        record
+        for record in labelled(80, 50)
+        if record.stratum["subset"] != SUBSETS[0] or record.fields["vlm_causality"]
+    ]
+    interval = cci_interval(records)
+    assert interval is not None and CCI.score_records(records) == pytest.approx(30)
     assert 20 < interval[0] < 30 < interval[1] < 40
 
 
 def test_without_both_labels_cci_has_no_interval() -> None:
-    assert cci_interval([pair for pair in labelled(70, 60) if pair.causal]) is None
+    assert cci_interval([record for record in labelled(70, 60) if record.fields["vlm_causality"]]) is None
     assert cci_interval([]) is None
 
 

@@ -1,4 +1,4 @@
-"""JSON files that anybody may have made, one object or one per line: read with every fault noted."""
+"""JSON files that anybody may have made, one object or one per line: every issue noted."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from lmms_eval_tasks.utils.core.problems import Faults
+from lmms_eval_tasks.utils.core.problems import GroupedIssues
 from lmms_eval_tasks.utils.core.strict_json import read_json
 from lmms_eval_tasks.utils.core.wording import describe, printable
 
@@ -45,93 +45,103 @@ class Row(BaseModel):
 RowType = TypeVar("RowType", bound=Row)
 
 
-def read_rows(path: Path, row_type: type[RowType], faults: Faults) -> Iterator[tuple[str, RowType]]:
+def read_rows(
+    path: Path, row_type: type[RowType], issues: GroupedIssues, exact: bool = True
+) -> Iterator[tuple[str, RowType]]:
     """The rows of a file that have the form asked for, each with its place ("line 3").
 
-    Time is linear in the file's size and one line is in memory at a time. Noted as faults: bytes that are not UTF-8, a
+    Time is linear in the file's size and one line is in memory at a time. Noted as issues: bytes that are not UTF-8, a
     byte order mark, line ends other than a line feed, empty lines, what `read_json` refuses, and fields that are
     missing, too many, or of another type.
+
+    Args:
+        path: The file.
+        row_type: The form of its rows.
+        issues: Takes what is wrong.
+        exact: False for a file that no other program will read: then a byte order mark, carriage returns and empty
+            lines are no issues.
 
     Raises:
         OSError: the file cannot be read.
     """
+    layout_issues = issues if exact else GroupedIssues()
     with path.open("rb") as file:
         number = 0
         while line := file.readline(LONGEST_LINE + 1):
             number += 1
             where = f"line {number}"
             if len(line) > LONGEST_LINE:
-                faults.add(
+                issues.add(
                     "lines",
                     f"Expected none longer than {LONGEST_LINE:,} bytes, but there is",
                     where,
                     "Nothing after it was read.",
                 )
                 return
-            text = _decode(line, where, number == 1, faults)
+            text = _decode(line, where, number == 1, issues, layout_issues)
             if text is None:
                 continue
             try:
                 value = read_json(text)
             except ValueError as error:
-                faults.add("lines", "Expected one JSON object in each, but got", f"{error} ({where})")
+                issues.add("lines", "Expected one JSON object in each, but got", f"{error} ({where})")
                 continue
-            row = _validated(value, row_type, faults, where)
+            row = _validated(value, row_type, issues, where)
             if row is not None:
                 yield where, row
         if number == 0:
-            faults.add("lines", "Expected one JSON object in each, but", "the file is empty")
+            issues.add("lines", "Expected one JSON object in each, but", "the file is empty")
 
 
-def read_object(path: Path, form: type[RowType], faults: Faults) -> RowType | None:
-    """A file that is one JSON object of the form asked for; None, with every fault noted, where it is not.
+def read_object(path: Path, form: type[RowType], issues: GroupedIssues) -> RowType | None:
+    """A file that is one JSON object of the form asked for; None, with every issue noted, where it is not.
 
     Raises:
         OSError: the file cannot be read.
     """
     content = path.read_bytes()
     if content.startswith(BOM):
-        faults.add("bytes", *_NO_BOM)
+        issues.add("bytes", *_NO_BOM)
     try:
         value = read_json(content.removeprefix(BOM).decode("utf-8"))
     except UnicodeDecodeError as error:
-        faults.add("bytes", "Expected UTF-8, but got", f"byte 0x{content.removeprefix(BOM)[error.start]:02x}")
+        issues.add("bytes", "Expected UTF-8, but got", f"byte 0x{content.removeprefix(BOM)[error.start]:02x}")
     except ValueError as error:
-        faults.add("text", "Expected one JSON object, but got", str(error))
+        issues.add("text", "Expected one JSON object, but got", str(error))
     else:
-        return _validated(value, form, faults, "")
+        return _validated(value, form, issues, "")
     return None
 
 
-def _decode(line: bytes, where: str, first: bool, faults: Faults) -> str | None:
-    """A line's text without its end, its faults noted; None where it has none that can be read."""
+def _decode(line: bytes, where: str, first: bool, issues: GroupedIssues, layout_issues: GroupedIssues) -> str | None:
+    """A line's text without its end, its issues noted; None where it has none that can be read."""
     if first and line.startswith(BOM):
-        faults.add("bytes", *_NO_BOM)
+        layout_issues.add("bytes", *_NO_BOM)
         line = line.removeprefix(BOM)
     if line.endswith(b"\r\n"):
-        faults.add(
+        layout_issues.add(
             "lines", "Expected each to end with a line feed alone, but a carriage return is before that of", where
         )
     try:
         text = line.decode("utf-8").strip(" \t\r\n")
     except UnicodeDecodeError as error:
-        faults.add("bytes", "Expected UTF-8, but got", f"byte 0x{line[error.start]:02x} ({where})")
+        issues.add("bytes", "Expected UTF-8, but got", f"byte 0x{line[error.start]:02x} ({where})")
         return None
     if not text:
-        faults.add("lines", "Expected one JSON object in each, but got", f"nothing ({where})")
+        layout_issues.add("lines", "Expected one JSON object in each, but got", f"nothing ({where})")
         return None
     return text
 
 
-def _validated(value: object, row_type: type[RowType], faults: Faults, where: str) -> RowType | None:
+def _validated(value: object, row_type: type[RowType], issues: GroupedIssues, where: str) -> RowType | None:
     try:
         return row_type.model_validate(value)
     except ValidationError as error:
-        _note_errors(error, row_type, where, faults)
+        _note_errors(error, row_type, where, issues)
         return None
 
 
-def _note_errors(error: ValidationError, row_type: type[BaseModel], where: str, faults: Faults) -> None:
+def _note_errors(error: ValidationError, row_type: type[BaseModel], where: str, issues: GroupedIssues) -> None:
     """Note what pydantic found in one value, in our words; numbered entries of a list are told by their number."""
     for found in error.errors(include_url=False):
         loc = found["loc"]
@@ -140,15 +150,15 @@ def _note_errors(error: ValidationError, row_type: type[BaseModel], where: str, 
         place = ", ".join([*([where] if where else []), *entries]) or "the file"
         kind = found["type"]
         if kind == "missing":
-            faults.add(field, "Expected this field, but it is missing from", place)
+            issues.add(field, "Expected this field, but it is missing from", place)
         elif kind == "extra_forbidden":
             known = _listed(list(row_type.model_fields)) if len(loc) == 1 else "the official ones"
-            faults.add("fields", f"Expected {known}, but got", f"{describe(loc[-1])} ({place})")
+            issues.add("fields", f"Expected {known}, but got", f"{describe(loc[-1])} ({place})")
         else:
             bound = _BOUNDS.get(kind, "").format(**found.get("ctx", {}))
             wanted = _KINDS.get(kind) or bound or "a value of the official form"
             value = describe(found["input"])
-            faults.add(field, f"Expected {wanted}, but got", f"{value} ({place})" if place != "the file" else value)
+            issues.add(field, f"Expected {wanted}, but got", f"{value} ({place})" if place != "the file" else value)
 
 
 def _listed(names: Sequence[str]) -> str:

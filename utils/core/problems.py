@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from lmms_eval_tasks.utils.core.wording import first_names
+from lmms_eval_tasks.utils.core.wording import summarize_names
 
 SHOWN = 20
 NAMED = 5
@@ -62,13 +62,13 @@ class Problems:
             return
         count = f"{len(self._found)} problem{'s' if len(self._found) > 1 else ''}"
         head = f"{title}: {count}{', ' + outcome if outcome else ''}."
-        raise InputError(first_names([head, *self._found], SHOWN + 1, separator="\n  "))
+        raise InputError(summarize_names([head, *self._found], SHOWN + 1, separator="\n  "))
 
 
-class Faults:
-    """Collects what is wrong with the rows of a file: one problem per kind, which names its first five cases.
+class GroupedIssues:
+    """Problems of the rows of a file, grouped by kind: one problem per kind, which names its first five cases.
 
-    A file with one kind of fault on every row then still tells its other kinds.
+    A file with the same issue on every row still shows its other issues.
     """
 
     def __init__(self) -> None:
@@ -95,16 +95,20 @@ class Faults:
 
     def raise_if_any(self, title: str, outcome: str = "") -> None:
         """Raise one InputError with one line per kind, in the order in which they were found; see `Problems`."""
+        self.as_problems().raise_if_any(title, outcome)
+
+    def as_problems(self, prefix: str = "") -> Problems:
+        """One problem per kind, in the order in which they were found, with a prefix before the part that is wrong."""
         problems = Problems()
         for (where, expected, remedy), named in self._found.items():
             more = self._counts[where, expected, remedy] - len(named)
             cases = ", ".join([*named, *([f"… and {more:,} more"] if more else [])])
-            problems.add(where, f"{expected} {cases}.", remedy)
-        problems.raise_if_any(title, outcome)
+            problems.add(f"{prefix}{where}", f"{expected} {cases}.", remedy)
+        return problems
 
 
-class Oddities:
-    """Collects what is odd about an input and hinders nobody from using it: one warning per kind, naming the first."""
+class Warnings:
+    """Non-fatal warnings, grouped by kind."""
 
     def __init__(self) -> None:
         self._found: dict[str, list[str]] = {}
@@ -113,11 +117,11 @@ class Oddities:
         """Add one case.
 
         Args:
-            kind: what is odd and where, in the plural ("debug.csv: questions with two equal options").
+            kind: what is unusual and where, in the plural ("debug.csv: questions with two equal options").
             name: the row, question or pair, as the user knows it.
         """
         self._found.setdefault(kind, []).append(name)
 
-    def warnings(self) -> tuple[str, ...]:
+    def messages(self) -> tuple[str, ...]:
         """One line per kind, in the order in which they were found first: how many cases, and the first five."""
-        return tuple(f"{kind}: {len(names)} ({first_names(names)})." for kind, names in self._found.items())
+        return tuple(f"{kind}: {len(names)} ({summarize_names(names)})." for kind, names in self._found.items())

@@ -1,12 +1,12 @@
-"""How long work tells its caller how far it is."""
+"""Progress callbacks for long work."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-# Called with what is being done, how many are done, and how many there are.
 Progress = Callable[[str, int, int], None]
+"""Called with what is being done, how many are done, and how many there are."""
 
 
-def silent(what: str, done: int, total: int) -> None:
-    """Progress that nobody watches."""
+def no_progress(what: str, done: int, total: int) -> None:
+    """No-op progress callback."""

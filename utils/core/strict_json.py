@@ -16,7 +16,7 @@ def read_json(text: str) -> Any:
             values nested too deeply; its message says what was found, and names no place outside the text.
     """
     try:
-        return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_unique, parse_int=_whole)
+        return json.loads(text, parse_constant=refuse_constant, object_pairs_hook=_unique, parse_int=_whole)
     except json.JSONDecodeError as error:
         found = "text after the value" if error.msg == "Extra data" else "no JSON"
         raise ValueError(f"{found} from character {error.pos + 1} on") from None
@@ -24,7 +24,8 @@ def read_json(text: str) -> Any:
         raise ValueError("values nested too deeply") from None
 
 
-def _refuse_constant(name: str) -> NoReturn:
+def refuse_constant(name: str) -> NoReturn:
+    """Raise ValueError for NaN or Infinity, which Python reads as JSON: a ``parse_constant`` of `json.loads`."""
     raise ValueError(f"{name}, which JSON does not have")
 
 

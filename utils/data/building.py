@@ -14,8 +14,9 @@ from filelock import FileLock, Timeout
 
 import lmms_eval_tasks
 from lmms_eval_tasks.utils.benchmark.registry import read_card
+from lmms_eval_tasks.utils.core.files import replacing, write_file
 from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.core.progress import Progress, silent
+from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 from lmms_eval_tasks.utils.data.clips import unreadable, write_placeholder
 from lmms_eval_tasks.utils.data.counts import count_differences, groups_of
 from lmms_eval_tasks.utils.data.home import PLACEHOLDER, benchmark_dir, home, read_manifest
@@ -55,7 +56,7 @@ class Build:
         extra: Mapping[str, pyarrow.DataType | str],
         clips: Mapping[str, Clip | None],
         origin: Origin,
-        progress: Progress = silent,
+        progress: Progress = no_progress,
     ) -> None:
         """Place a split's clips and write its table.
 
@@ -64,14 +65,18 @@ class Build:
             rows: one mapping per item with item_id, group_id, question, options, answer, the card's clip columns, and
                 the extra columns; members of a group adjacent.
             extra: the benchmark's own columns and their types.
-            clips: every clip that the rows name; None where the release does not hold it.
+            clips: every clip that the rows name, its name beginning with the split's and a slash; None where the
+                release does not hold it.
             origin: where all this came from.
             progress: told about clips placed and opened.
 
         Raises:
             InputError: the disk cannot hold the clips, or simulated data would replace real data.
+            ValueError: a clip's name does not begin with the split's.
         """
         card = read_card(self.benchmark)
+        if strays := [name for name in clips if not name.startswith(f"{split}/")]:
+            raise ValueError(f"Expected clips named {split}/…, but got {strays[0]}.")
         if origin.sample:
             self._refuse_sample(split)
         missing = self._place(split, clips, progress)
@@ -156,8 +161,8 @@ def write_table(table: pyarrow.Table, path: Path) -> None:
     """Write a prepared table; the same rows give the same bytes."""
     import pyarrow.parquet
 
-    path.unlink(missing_ok=True)
-    pyarrow.parquet.write_table(table, path, compression="zstd")
+    with replacing(path) as beside:
+        pyarrow.parquet.write_table(table, beside, compression="zstd")
 
 
 @contextmanager
@@ -182,7 +187,7 @@ def building(benchmark: str) -> Iterator[Build]:
             benchmark=benchmark,
             splits=dict(sorted(build.splits.items())),
         )
-        (folder / "manifest.json").write_text(manifest.model_dump_json(indent=1) + "\n", encoding="utf-8")
+        write_file(folder / "manifest.json", manifest.model_dump_json(indent=1) + "\n")
         _drop_unknown(build)
         if current.exists():
             current.replace(old)
@@ -252,9 +257,9 @@ def _drop_others(folder: Path, keep: set[Path]) -> None:
 
 
 def _drop_unknown(build: Build) -> None:
-    """Delete what an interrupted build of another split left behind."""
+    """Delete what an interrupted build, perhaps of another split, left behind."""
     tables = {f"{split}.parquet" for split in build.splits}
-    for path in build.folder.glob("*.parquet"):
+    for path in (*build.folder.glob("*.parquet"), *build.folder.glob("*.part")):
         if path.name not in tables:
             path.unlink()
     for path in build.folder.glob("videos/*"):

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lmms_eval_tasks.utils.core.progress import Progress, silent
+from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,7 +35,7 @@ def is_readable(path: Path, decode: bool = False) -> bool:
 
 
 def unreadable(
-    paths: Iterable[Path], decode: bool = False, progress: Progress = silent, what: str = "opening clips"
+    paths: Iterable[Path], decode: bool = False, progress: Progress = no_progress, what: str = "opening clips"
 ) -> list[Path]:
     """The files that are not readable videos, in the given order; opened in parallel threads."""
     todo = list(paths)
@@ -74,7 +74,7 @@ def frame_size(path: Path) -> tuple[int, int] | None:
 
 
 def frame_sizes(
-    paths: Sequence[Path], progress: Progress = silent, what: str = "reading the size of frames"
+    paths: Sequence[Path], progress: Progress = no_progress, what: str = "reading the size of frames"
 ) -> dict[Path, tuple[int, int] | None]:
     """`frame_size` of each distinct file, read once and in parallel threads."""
     todo = list(dict.fromkeys(paths))

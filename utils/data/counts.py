@@ -26,7 +26,8 @@ class Count:
 
 def groups_of(card: Card, table: pyarrow.Table) -> set[tuple[str, tuple[str, ...]]]:
     """The groups of a table, each with its stratum: the same group id in two subsets names two groups."""
-    strata = zip(*(table.column(name).to_pylist() for name in card.strata_columns), strict=True)
+    columns = [table.column(name).to_pylist() for name in card.strata_columns]
+    strata = zip(*columns, strict=True) if columns else [()] * table.num_rows
     return set(zip(table.column("group_id").to_pylist(), strata, strict=True))
 
 

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from lmms_eval_tasks.utils.benchmark.registry import read_card
 from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.core.wording import first_names
+from lmms_eval_tasks.utils.core.wording import summarize_names
 from lmms_eval_tasks.utils.data.manifest import SCHEMA, Manifest, SplitManifest, file_sha256
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ def missing_report(benchmark: str, split: str, facts: SplitManifest, absent: Map
     sources = ", ".join(f"{source} {count}" for source, count in sorted(Counter(absent.values()).items()))
     return (
         f"{card.title}, split {split}: {len(absent)} of {facts.clips} clips are missing ({sources}).\n"
-        f"  {first_names(absent)}\n"
+        f"  {summarize_names(absent)}\n"
         f"Either get the clips and run:  {card.prepare_command}\n"
         f"or score without them, every score then saying how many items were asked:  {MISSING}=skip lmms-eval …"
     )

@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from lmms_eval_tasks.utils.core.files import BLOCK, read_blocks
-from lmms_eval_tasks.utils.core.progress import Progress, silent
+from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 
 SCHEMA: Literal[1] = 1
 
@@ -52,7 +52,7 @@ class Manifest(BaseModel):
     splits: dict[str, SplitManifest]
 
 
-def file_sha256(path: Path, progress: Progress = silent) -> str:
+def file_sha256(path: Path, progress: Progress = no_progress) -> str:
     """SHA-256 of a file's bytes, in hexadecimal."""
     digest = hashlib.sha256()
     size, done = path.stat().st_size, 0

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
-from lmms_eval_tasks.utils.core.files import BLOCK, read_blocks
+from lmms_eval_tasks.utils.core.files import BLOCK, read_blocks, replacing
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
-from lmms_eval_tasks.utils.core.wording import first_names
+from lmms_eval_tasks.utils.core.wording import summarize_names
 
 SAMPLE_MARK = "SAMPLE.json"
 """The file that tells simulated data from a real release."""
@@ -99,14 +99,11 @@ class ZippedClip:
         if self._is_whole(earlier):
             link_or_copy(earlier, target)
             return
-        partial = target.with_name(f"{target.name}.part")
         try:
-            with self.archive.open(self.info) as member, partial.open("wb") as file:
+            with replacing(target) as beside, self.archive.open(self.info) as member, beside.open("wb") as file:
                 shutil.copyfileobj(member, file, BLOCK)
         except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-            partial.unlink(missing_ok=True)
             raise UnreadableClip(str(error)) from error
-        partial.replace(target)
 
     def _is_whole(self, path: Path) -> bool:
         if path.is_symlink() or not path.is_file() or path.stat().st_size != self.info.file_size:
@@ -191,6 +188,38 @@ def open_release(source: Path, title: str, markers: Iterable[str], roots: Iterab
         raise InputError(_not_the_release(source, title, wanted, sorted({name.split("/")[0] for name in members})))
 
 
+def download_dataset(
+    hub_id: str, title: str, patterns: Iterable[str], instead: str = "a folder with a snapshot of the dataset"
+) -> tuple[Path, str]:
+    """The wanted files of a dataset on the hub, in a folder of the hub's own cache, and the dataset's revision.
+
+    Args:
+        hub_id: Owner and name of the dataset.
+        title: Name of the release, for messages.
+        patterns: Which files are wanted, as the hub's client takes them.
+        instead: What a user without access to the hub can give as the source.
+
+    Raises:
+        InputError: the dataset cannot be had, with the reason.
+    """
+    from huggingface_hub import snapshot_download
+
+    try:
+        folder = Path(snapshot_download(hub_id, repo_type="dataset", allow_patterns=list(patterns)))
+    except Exception as error:  # the hub's client raises what its many layers raise
+        raise InputError(
+            f"{title} cannot be loaded from {hub_id}: {first_line(error)}\n"
+            "Remedy: check the name and the connection (`hf auth login` where access is gated), or give --source "
+            f"{instead}."
+        ) from error
+    return folder, folder.name
+
+
+def first_line(error: Exception) -> str:
+    """The first line of an error's text, its type where it has none."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
 def _checked_members(archive: zipfile.ZipFile, name: str) -> dict[str, zipfile.ZipInfo]:
     problems = Problems()
     members: dict[str, zipfile.ZipInfo] = {}
@@ -213,7 +242,7 @@ def _checked_members(archive: zipfile.ZipFile, name: str) -> dict[str, zipfile.Z
 def _not_the_release(source: Path, title: str, markers: tuple[str, ...], found: list[str]) -> str:
     return (
         f"{source.name} is not the {title} release: Expected {' or '.join(markers)} inside, but found "
-        f"{first_names(found) or 'nothing'}. Nothing was written."
+        f"{summarize_names(found) or 'nothing'}. Nothing was written."
     )
 
 

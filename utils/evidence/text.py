@@ -12,9 +12,11 @@ import threading
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 import json_repair
+
+from lmms_eval_tasks.utils.core.strict_json import refuse_constant
 
 MAX_DEPTH = 500
 """Deeper JSON is not read. An answer has seven levels; Python's own limit depends on who calls, this one does not."""
@@ -183,14 +185,10 @@ def _is_standard(text: str) -> bool:
     if "NaN" not in text and "Infinity" not in text:
         return True
     try:
-        json.loads(text, parse_constant=_refuse)
+        json.loads(text, parse_constant=refuse_constant)
     except ValueError:
         return False
     return True
-
-
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"Expected JSON but got {constant}.")
 
 
 def _read_literal(text: str) -> dict[Any, Any] | None:

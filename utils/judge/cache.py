@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import json
 import logging
-import os
-import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.data.home import home
 
 logger = logging.getLogger(__name__)
@@ -58,17 +57,7 @@ class ReplyCache:
         """Keep a reply. Where that fails the run goes on, with a warning that the reply may be paid for again."""
         path = self._path(key)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            descriptor, name = tempfile.mkstemp(prefix=".", suffix=".part", dir=path.parent)
-            beside = Path(name)
-            try:
-                with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                    json.dump(asdict(reply), file)
-                    file.flush()
-                    os.fsync(file.fileno())
-                beside.replace(path)
-            finally:
-                beside.unlink(missing_ok=True)
+            write_file(path, json.dumps(asdict(reply)))
         except OSError as error:
             logger.warning("judge cache: %s cannot be kept and may be paid for again (%s)", path, error)
 

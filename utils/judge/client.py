@@ -18,11 +18,14 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
+from itertools import count
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
+from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, wait_exponential
 
-from lmms_eval_tasks.utils.core.progress import Progress, silent
+from lmms_eval_tasks.utils.core.progress import Progress, no_progress
+from lmms_eval_tasks.utils.core.strict_json import read_json
 from lmms_eval_tasks.utils.judge.cache import Reply, ReplyCache
 from lmms_eval_tasks.utils.prompting.prompts import Prompt
 
@@ -174,29 +177,19 @@ def read_reply(text: str, schema: type[R]) -> R:
     if fenced := _FENCE.fullmatch(said):
         said = _trim(fenced[1])
     try:
-        json.loads(said, object_pairs_hook=_refuse_repeats, parse_constant=_refuse_constant)
+        read_json(said)
         return schema.model_validate_json(said, strict=True)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(str(part) for part in first["loc"])
         raise UnreadableReply(_one_line(f"{where}: {first['msg']}" if where else first["msg"])) from None
-    except (ValueError, RecursionError) as error:
-        raise UnreadableReply(_one_line(f"not JSON: {error}")) from None
+    except ValueError as error:
+        raise UnreadableReply(_one_line(str(error))) from None
 
 
 def _trim(text: str) -> str:
     """A text without the white space around it and a byte order mark before it."""
     return text.strip().removeprefix("\ufeff").strip()
-
-
-def _refuse_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    if len(found := dict(pairs)) < len(pairs):
-        raise ValueError("a key is given twice")
-    return found
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON number")
 
 
 def _one_line(text: str) -> str:
@@ -250,7 +243,7 @@ class Judge(Generic[R]):
                 del self._under_way[key]
 
     def judge_all(
-        self, cases: Sequence[Case | Callable[[], Case | Verdict[R]]], progress: Progress = silent
+        self, cases: Sequence[Case | Callable[[], Case | Verdict[R]]], progress: Progress = no_progress
     ) -> list[Verdict[R]]:
         """Judge cases, several at once.
 
@@ -288,60 +281,70 @@ class Judge(Generic[R]):
             return None
 
     def _ask(self, key: str, case: Case) -> Verdict[R]:
-        unreadable = 0
-        reason = ""
-        for attempt in range(self.limits.requests):
-            if self._failed_in_a_row >= self.limits.give_up_after:
-                reason = f"not asked: the judge could not answer {self.limits.give_up_after} cases in a row"
-                return self._unscored(case, reason)
-            time.sleep(max(0.0, self._resume_at - time.monotonic()))
-            try:
-                with self._slots:
-                    reply = self._send(case)
-            except Exception as error:
-                failure = error if isinstance(error, ServerError) else _unexpected(error)
-                reason = failure.reason
-                if not self._may_repeat(failure) or attempt + 1 == self.limits.requests:
-                    break
-                self._back_off(key, attempt, failure)
-                continue
-            with self._lock:
-                self._failed_in_a_row = 0
-            try:
-                read = read_reply(reply.text, self._schema)
-            except UnreadableReply as error:
-                unreadable += 1
-                reason = f"unreadable reply: {error}"
-                logger.info("judge: %s", reason)
-                if unreadable == self.limits.unreadable:
-                    logger.warning("judge: a case is unscored: %s", reason)
-                    return self._unscored(case, reason)
-                continue
-            self._cache.store(key, reply)
-            return Verdict(read, None, reply.model, case.prompt.signature)
-        logger.warning("judge: a case is unscored: %s", reason)
+        unreadable = count(1)
+
+        def may_repeat(error: BaseException) -> bool:
+            if isinstance(error, UnreadableReply):
+                return next(unreadable) < self.limits.unreadable
+            return isinstance(error, ServerError) and error.again and (error.wait or 0.0) <= self.limits.longest_delay
+
+        retrying = Retrying(
+            stop=stop_after_attempt(self.limits.requests),
+            wait=lambda state: self._delay(key, state),
+            retry=retry_if_exception(may_repeat),
+            before_sleep=self._announce_repeat,
+            reraise=True,
+        )
+        try:
+            return retrying(self._ask_once, key, case)
+        except Exception as error:
+            reason = _reason(error)
+            logger.warning("judge: a case is unscored: %s", reason)
+            if not isinstance(error, UnreadableReply):
+                with self._lock:
+                    self._failed_in_a_row += 1
+                    if self._failed_in_a_row == self.limits.give_up_after:
+                        logger.error("judge: %d cases in a row failed; the rest is not asked", self._failed_in_a_row)
+            return self._unscored(case, reason)
+
+    def _ask_once(self, key: str, case: Case) -> Verdict[R]:
+        if self._failed_in_a_row >= self.limits.give_up_after:
+            reason = f"not asked: the judge could not answer {self.limits.give_up_after} cases in a row"
+            return self._unscored(case, reason)
+        time.sleep(max(0.0, self._resume_at - time.monotonic()))
+        with self._slots:
+            reply = self._send(case)
         with self._lock:
-            self._failed_in_a_row += 1
-            if self._failed_in_a_row == self.limits.give_up_after:
-                logger.error("judge: %d cases in a row failed; the rest is not asked", self._failed_in_a_row)
-        return self._unscored(case, reason)
+            self._failed_in_a_row = 0
+        read = read_reply(reply.text, self._schema)
+        self._cache.store(key, reply)
+        return Verdict(read, None, reply.model, case.prompt.signature)
 
-    def _may_repeat(self, failure: ServerError) -> bool:
-        return failure.again and (failure.wait or 0.0) <= self.limits.longest_delay
+    def _delay(self, key: str, state: RetryCallState) -> float:
+        """Seconds before a repeat: longer after each failure of the server, none after an unreadable reply."""
+        if isinstance(_error(state), UnreadableReply):
+            return 0.0
+        chance = random.Random(f"{self.limits.seed} {key} {state.attempt_number - 1}").uniform(0.5, 1.0)
+        return chance * wait_exponential(self.limits.first_delay, self.limits.longest_delay)(state)
 
-    def _back_off(self, key: str, attempt: int, failure: ServerError) -> None:
-        """Wait longer after each failure; where the server says how long, no thread asks before that."""
-        chance = random.Random(f"{self.limits.seed} {key} {attempt}").uniform(0.5, 1.0)
-        delay = chance * min(self.limits.first_delay * 2.0**attempt, self.limits.longest_delay)
-        logger.info("judge: %s; asking again in %.1f s", failure.reason, max(delay, failure.wait or 0.0))
-        if failure.wait:
-            with self._lock:
-                self._resume_at = max(self._resume_at, time.monotonic() + failure.wait)
-        time.sleep(delay)
+    def _announce_repeat(self, state: RetryCallState) -> None:
+        """Log a repeat; where the server says how long to wait, no thread asks before that."""
+        error = _error(state)
+        wait = error.wait or 0.0 if isinstance(error, ServerError) else 0.0
+        logger.info("judge: %s; asking again in %.1f s", _reason(error), max(state.upcoming_sleep, wait))
+        with self._lock:
+            self._resume_at = max(self._resume_at, time.monotonic() + wait)
 
     def _unscored(self, case: Case, reason: str) -> Verdict[R]:
         return Verdict(None, reason, self.sampling.model, case.prompt.signature)
 
 
-def _unexpected(error: Exception) -> ServerError:
-    return ServerError(_one_line(f"{type(error).__name__}: {error}"), again=False)
+def _error(state: RetryCallState) -> BaseException | None:
+    return state.outcome.exception() if state.outcome else None
+
+
+def _reason(error: BaseException | None) -> str:
+    """One line for the record."""
+    if isinstance(error, UnreadableReply):
+        return f"unreadable reply: {error}"
+    return error.reason if isinstance(error, ServerError) else _one_line(f"{type(error).__name__}: {error}")

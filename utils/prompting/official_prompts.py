@@ -15,10 +15,10 @@ from functools import cache
 from pathlib import Path
 
 from lmms_eval_tasks.utils.benchmark.registry import find_benchmark, read_card
+from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.data.home import home
 from lmms_eval_tasks.utils.prompting.prompts import CHOICE, OFFICIAL, Prompt, prompt_ids
-from lmms_eval_tasks.utils.submission.files import replace_text
 
 UNVERIFIED = f"{OFFICIAL}-unverified"
 """Id, in records, of an official prompt whose digest no source tells."""
@@ -133,7 +133,7 @@ class OfficialPrompt:
         assert prompt is not None
         name = OFFICIAL if prompt.prompt_id == UNVERIFIED else prompt.prompt_id
         kept = {"source": self.file, "part": self.part, "sha256": sha256(text), "text": text}
-        replace_text(_path(self.benchmark, name), json.dumps(kept, ensure_ascii=False, indent=1) + "\n")
+        write_file(_path(self.benchmark, name), json.dumps(kept, ensure_ascii=False, indent=1) + "\n")
         return prompt
 
 

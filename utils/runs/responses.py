@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
-from lmms_eval_tasks.utils.core.wording import first_names
+from lmms_eval_tasks.utils.core.wording import summarize_names
 from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, UnscoredReason
 
 SAMPLE_LOG = "_samples_"
@@ -135,7 +135,7 @@ class SavedResponses:
                 if asked.question not in questions:
                     what = f"Expected the prompt to ask a question of this run's tasks, but got {name}."
                 elif asked.options:
-                    read = first_names(asked.options)
+                    read = summarize_names(asked.options)
                     what = f"Expected the prompt to ask {name} with the item's options, but got {read:.200}."
                 else:
                     what = f"Expected options of {name} as lines A: … after Options:, but found none."

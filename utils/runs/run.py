@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from lmms_eval_tasks.utils.core.arguments import parse_arguments
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.runs.run_card import CARD, Sections, read_run_card
 from lmms_eval_tasks.utils.scoring.records import GradedItem, Record
@@ -145,7 +146,7 @@ def _read_log(name: str, lines: list[str], problems: Problems) -> tuple[tuple[Re
 
 
 def _model_name(config: Mapping[str, Any]) -> str:
-    arguments = dict(part.partition("=")[::2] for part in str(config.get("model_args") or "").split(","))
+    arguments = parse_arguments(config.get("model_args"))
     checkpoint = next((arguments[key] for key in ("pretrained", "model_version", "model") if arguments.get(key)), "")
     model = str(config.get("model", "unknown model"))
     return f"{model} {Path(checkpoint).name}".strip() if checkpoint else model

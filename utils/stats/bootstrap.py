@@ -279,25 +279,6 @@ def breakdowns(members: Sequence[Sequence[int]]) -> Statistic:
     return scores
 
 
-def wilson(share: float, size: int, level: float = LEVEL) -> tuple[float, float]:
-    """Wilson's score interval of a proportion (Wilson 1927).
-
-    Args:
-        share: What was seen, 0-1.
-        size: Of how many, at least 1.
-        level: Coverage in percent, 0-100.
-
-    Returns:
-        Lower and upper end, 0-1.
-    """
-    from scipy.stats import norm
-
-    z = float(norm.ppf(0.5 + level / 200))
-    centre = (share + z * z / (2 * size)) / (1 + z * z / size)
-    half = z / (1 + z * z / size) * (share * (1 - share) / size + z * z / (4 * size * size)) ** 0.5
-    return max(centre - half, 0.0), min(centre + half, 1.0)
-
-
 def macro_interval(
     parts: Sequence[Sequence[Contribution]],
     seed: int = 0,
@@ -324,19 +305,11 @@ def macro_interval(
     if not parts or not all(parts):
         return None
     if len(parts) == 1 and set(parts[0]) <= {(bounds[0], 1.0), (bounds[1], 1.0)}:
-        share = sum(contribution[0] == bounds[1] for contribution in parts[0]) / len(parts[0])
+        from scipy.stats import binomtest
+
+        reached = sum(contribution[0] == bounds[1] for contribution in parts[0])
+        shares = binomtest(reached, len(parts[0])).proportion_ci(level / 100, "wilson")
         span = bounds[1] - bounds[0]
-        low, high = wilson(share, len(parts[0]), level)
-        return bounds[0] + span * low, bounds[0] + span * high
+        return bounds[0] + span * float(shares.low), bounds[0] + span * float(shares.high)
     low, high = intervals(Strata.of(parts), macro_mean, bounds=bounds, seed=seed, draws=draws, level=level)
     return float(low), float(high)
-
-
-def ratio_draws(contributions: Iterable[Contribution], rng: np.random.Generator, draws: int = DRAWS) -> Floats:
-    """Bootstrap draws of ``sum(numerators) / sum(denominators)`` over groups drawn with replacement.
-
-    Returns:
-        Array of shape (draws,); NaN where a draw's denominator is 0, all NaN without groups.
-    """
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return ratios(Strata.of([contributions]).draw(rng, draws))[:, 0]

@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from lmms_eval_tasks.utils.core.files import write_file
+
 
 def write_rows(path: Path, rows: Iterable[Mapping[str, str]]) -> int:
     """Write rows as JSON lines, in the order given; the same rows give the same bytes.
@@ -19,7 +21,7 @@ def write_rows(path: Path, rows: Iterable[Mapping[str, str]]) -> int:
         OSError: where the file cannot be written; what was there is left as it was.
     """
     found = list(rows)
-    replace_text(path, as_lines(found))
+    write_file(path, as_lines(found))
     return len(found)
 
 
@@ -31,12 +33,4 @@ def as_lines(rows: Iterable[Mapping[str, str]]) -> str:
 
 def concatenate(parts: Iterable[Path], path: Path) -> None:
     """Write the texts of several submission files, one after the other, as one file."""
-    replace_text(path, "".join(part.read_text(encoding="utf-8") for part in parts))
-
-
-def replace_text(path: Path, text: str) -> None:
-    """Write a text file beside its place and move it there."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.part")
-    beside.write_text(text, encoding="utf-8", newline="\n")
-    beside.replace(path)
+    write_file(path, "".join(part.read_text(encoding="utf-8") for part in parts))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lmms_eval_tasks.utils.benchmark.registry import find_benchmark, registry
-from lmms_eval_tasks.utils.core.problems import Faults, InputError
+from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
 from lmms_eval_tasks.utils.data.home import read_table
 from lmms_eval_tasks.utils.scoring.records import GradedItem
 
@@ -36,24 +36,26 @@ class Built:
         rows: How many items are in it.
         empty: How many of them have no answer, because it was unparsed or the item was not asked.
         notes: What to know before it is sent, a sentence each.
+        partial: Whether it says less than its items could, which a run warns of.
     """
 
     text: str
     rows: int
     empty: int
     notes: tuple[str, ...] = ()
+    partial: bool = False
 
 
 @dataclass(frozen=True)
 class Checked:
-    """What was found in a file without a fault.
+    """What was found in a file without issues.
 
     Attributes:
         form: Which of the benchmark's forms it has, and of which split where that is known.
         rows: Items in it.
         empty: How many of them have no answer.
         checked: What it was held against.
-        notes: What is no fault and should be known, a sentence each.
+        notes: What is no issue but should be known, a sentence each.
     """
 
     form: str
@@ -76,16 +78,16 @@ class SubmissionForm:
             incomplete runs are allowed.
         build: The file of a part, from items of a run and a table of the rows of `select`; None where no item has what
             the file needs.
-        check: Notes the faults of a file, given the prepared tables by split and whether missing items are allowed.
+        check: Notes the issues of a file, given the prepared tables by split and whether missing items are allowed.
     """
 
     parts: tuple[str, ...]
     tasks: Callable[[str, str], tuple[str, ...]]
     path: Callable[[str, str], str]
     select: Callable[[Sequence[TableRow], str], Sequence[TableRow]]
-    examine: Callable[[Sequence[GradedItem], Mapping[str, TableRow], bool, Faults], None]
+    examine: Callable[[Sequence[GradedItem], Mapping[str, TableRow], bool, GroupedIssues], None]
     build: Callable[[Sequence[GradedItem], Table, str], Built | None]
-    check: Callable[[Path, Mapping[str, Table], bool, Faults], Checked]
+    check: Callable[[Path, Mapping[str, Table], bool, GroupedIssues], Checked]
 
 
 def find_form(name: str) -> SubmissionForm:

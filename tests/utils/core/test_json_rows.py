@@ -6,16 +6,16 @@ import pytest
 
 from lmms_eval_tasks.utils.core import json_rows
 from lmms_eval_tasks.utils.core.json_rows import Row, read_object, read_rows
-from lmms_eval_tasks.utils.core.problems import Faults, InputError
+from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
 
 
 class Named(Row):
     name: str
 
 
-def told(faults: Faults) -> list[str]:
+def told(issues: GroupedIssues) -> list[str]:
     try:
-        faults.raise_if_any("x")
+        issues.raise_if_any("x")
     except InputError as error:
         return [line.strip() for line in str(error).splitlines()[1:]]
     return []
@@ -23,18 +23,18 @@ def told(faults: Faults) -> list[str]:
 
 def test_rows_with_their_places(tmp_path: Path) -> None:
     (tmp_path / "f").write_text('{"name": "a"}\n{"name": 1}\n  {"name": "\u2028"} \n{"name": "b"}', encoding="utf-8")
-    faults = Faults()
-    rows = [(where, row.name) for where, row in read_rows(tmp_path / "f", Named, faults)]
+    issues = GroupedIssues()
+    rows = [(where, row.name) for where, row in read_rows(tmp_path / "f", Named, issues)]
     assert rows == [("line 1", "a"), ("line 3", "\u2028"), ("line 4", "b")]
-    assert told(faults) == ["name: Expected a text, but got `1` (line 2)."]
+    assert told(issues) == ["name: Expected a text, but got `1` (line 2)."]
 
 
 def test_a_line_without_an_end_is_not_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(json_rows, "LONGEST_LINE", 20)
     (tmp_path / "f").write_text('{"name": "a"}\n{"name": "' + "a" * 30 + '"}\n{"name": "b"}\n')
-    faults = Faults()
-    assert len(list(read_rows(tmp_path / "f", Named, faults))) == 1
-    assert told(faults) == [
+    issues = GroupedIssues()
+    assert len(list(read_rows(tmp_path / "f", Named, issues))) == 1
+    assert told(issues) == [
         "lines: Expected none longer than 20 bytes, but there is line 2. Remedy: Nothing after it was read."
     ]
 
@@ -51,6 +51,6 @@ def test_one_object(tmp_path: Path) -> None:
         (b"{", ["text: Expected one JSON object, but got no JSON from character 2 on."]),
     ):  # fmt: skip
         (tmp_path / "f").write_bytes(content)
-        faults = Faults()
-        assert (read_object(tmp_path / "f", Named, faults) is None) == bool(expected)
-        assert told(faults) == expected
+        issues = GroupedIssues()
+        assert (read_object(tmp_path / "f", Named, issues) is None) == bool(expected)
+        assert told(issues) == expected

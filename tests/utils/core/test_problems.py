@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from lmms_eval_tasks.utils.core.problems import Faults, InputError, Oddities, Problems
+from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError, Problems, Warnings
 
 
 def test_no_problem_raises_nothing() -> None:
@@ -36,14 +36,14 @@ def test_problems_keep_their_order_and_the_rest_is_counted() -> None:
 
 
 def test_faults_are_one_problem_per_kind() -> None:
-    faults = Faults()
-    faults.raise_if_any("x is wrong")
+    issues = GroupedIssues()
+    issues.raise_if_any("x is wrong")
     for line in range(1, 1008):
-        faults.add("name", "Expected a text, but got", f"`7` (line {line})")
-    faults.add("rows", "Expected two, but", "there is one", "write another.")
-    assert len(faults) == 2
+        issues.add("name", "Expected a text, but got", f"`7` (line {line})")
+    issues.add("rows", "Expected two, but", "there is one", "write another.")
+    assert len(issues) == 2
     with pytest.raises(InputError) as caught:
-        faults.raise_if_any("x is wrong", "nothing was written")
+        issues.raise_if_any("x is wrong", "nothing was written")
     assert str(caught.value).splitlines() == [
         "x is wrong: 2 problems, nothing was written.",
         "  name: Expected a text, but got `7` (line 1), `7` (line 2), `7` (line 3), `7` (line 4), `7` (line 5), "
@@ -53,13 +53,13 @@ def test_faults_are_one_problem_per_kind() -> None:
 
 
 def test_oddities_are_one_warning_per_kind() -> None:
-    oddities = Oddities()
-    assert oddities.warnings() == ()
+    warnings = Warnings()
+    assert warnings.messages() == ()
     for name in range(6):
-        oddities.add("x.csv: rows without a colour", f"row {name}")
-    oddities.add("x.csv: rows without a taste", "row 9")
-    oddities.add("x.csv: rows without a colour", "row 7")
-    assert oddities.warnings() == (
+        warnings.add("x.csv: rows without a colour", f"row {name}")
+    warnings.add("x.csv: rows without a taste", "row 9")
+    warnings.add("x.csv: rows without a colour", "row 7")
+    assert warnings.messages() == (
         "x.csv: rows without a colour: 7 (row 0, row 1, row 2, row 3, row 4, … and 2 more).",
         "x.csv: rows without a taste: 1 (row 9).",
     )

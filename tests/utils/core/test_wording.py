@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmms_eval_tasks.utils.core.wording import first_names, quote
+from lmms_eval_tasks.utils.core.wording import quote, summarize_names
 
 
 @pytest.mark.parametrize(
@@ -32,11 +32,11 @@ def test_quoted_values(value: object, quoted: str) -> None:
     ],
 )
 def test_the_first_two_names(names: list[str], listed: str) -> None:
-    assert first_names(iter(names), 2) == listed
+    assert summarize_names(iter(names), 2) == listed
 
 
 @given(names=st.lists(st.text("xyz", min_size=1)), shown=st.integers(1, 9))
 def test_no_name_is_lost(names: list[str], shown: int) -> None:
-    lines = first_names(names, shown, separator="\n").splitlines()
+    lines = summarize_names(names, shown, separator="\n").splitlines()
     rest = int(lines.pop().split()[2]) if len(names) > shown else 0
     assert lines == names[:shown] and len(lines) + rest == len(names)

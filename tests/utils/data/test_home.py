@@ -8,6 +8,7 @@ import pytest
 from raw_releases import QUESTION, write_metadata
 
 from lmms_eval_tasks.causalvqa.prepare import prepare
+from lmms_eval_tasks.host.state import Evaluation
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.data import home as home_module
 from lmms_eval_tasks.utils.data.building import make_table, write_table
@@ -107,16 +108,18 @@ def searches(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return asked
 
 
-def test_a_process_looks_for_clips_and_warns_once_per_split(
+def test_an_evaluation_looks_for_clips_and_warns_once_per_split(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, searches: list[str]
 ) -> None:
     for split in ("debug", "test"):
         prepare(write_metadata(tmp_path, split, [QUESTION, {**QUESTION, "qid": "q2", "renamed_video": "b.mp4"}]))
     monkeypatch.setenv("LMMS_EVAL_TASKS_MISSING", "skip")
     with caplog.at_level(logging.WARNING):
+        evaluation = Evaluation()
         for _ in range(3):
             for split in ("debug", "test"):
-                assert load_table("causalvqa", split)["clip_present"] == [True, True, False, False]
+                table = evaluation.open_split({"benchmark": "causalvqa", "split": split})
+                assert table["clip_present"] == [True, True, False, False]
     assert searches == ["debug", "test"]
     assert caplog.messages == [
         f"CausalVQA, split {split}: 1 of 2 clips are missing ({split} 1)." for split in ("debug", "test")

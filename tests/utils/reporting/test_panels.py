@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from lmms_eval_tasks.utils.reporting.panels import Shown, answer_panels, consistency_panel, outcome_panel
+from lmms_eval_tasks.utils.reporting.panels import RunRecords, answer_panels, consistency_panel, outcome_panel
 from lmms_eval_tasks.utils.scoring.records import Outcome, Record
 
 C, W, P, S = Outcome.CORRECT, Outcome.WRONG, Outcome.UNPARSED, Outcome.UNSCORED
@@ -18,8 +18,8 @@ def records(*pairs: tuple[Outcome, ...]) -> list[Record]:
     ]
 
 
-def shown(*pairs: tuple[Outcome, ...]) -> list[Shown]:
-    return [Shown("A", "model", [records(*pairs)])]
+def shown(*pairs: tuple[Outcome, ...]) -> list[RunRecords]:
+    return [RunRecords("A", "model", [records(*pairs)])]
 
 
 def test_consistency_counts_complete_scored_pairs() -> None:
@@ -29,7 +29,7 @@ def test_consistency_counts_complete_scored_pairs() -> None:
 
 def test_pairs_of_one_name_in_two_parts_are_two_pairs() -> None:
     part = records((C, C))
-    assert "2 both right" in consistency_panel([Shown("A", "model", [part, part])], "clips").body
+    assert "2 both right" in consistency_panel([RunRecords("A", "model", [part, part])], "clips").body
 
 
 def test_every_item_has_an_outcome() -> None:

@@ -8,17 +8,19 @@ from pathlib import Path
 import pytest
 from published import records as published_records
 from rich.console import Console
+from yocausal_records import pair_record
 
-from lmms_eval_tasks.report.tables import standing_tables
-from lmms_eval_tasks.utils.reporting.columns import Estimate
-from lmms_eval_tasks.utils.reporting.references import Measure, measures_of, side
+from lmms_eval_tasks.report.runs import references_of
+from lmms_eval_tasks.report.tables import reference_tables
+from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, compare_to_reference
 from lmms_eval_tasks.utils.runs.run import Run
 from lmms_eval_tasks.utils.scoring.records import Outcome, Record
-from lmms_eval_tasks.yocausal.scores import cci, cci_estimate, item_of
+from lmms_eval_tasks.utils.stats.estimates import Estimate, estimate
+from lmms_eval_tasks.yocausal.metrics import CCI
 
 
-def measure(task: str, name: str, items: int = 100) -> Measure:
-    (found,) = [one for one in measures_of(task, items) if one.name == name]
+def reference(task: str, name: str, items: int = 100) -> ReferencedMetric:
+    (found,) = [one for one in references_of(task, task, items) if one.metric.name == name]
     return found
 
 
@@ -42,7 +44,7 @@ def measure(task: str, name: str, items: int = 100) -> Measure:
 def test_the_facts_are_those_of_the_same_score(
     task: str, name: str, chance: float | None, people: float | None, models: int, best: tuple[str, float] | None
 ) -> None:
-    found = measure(task, name)
+    found = reference(task, name)
     assert found.chance == chance
     assert [human.percent for human in found.people] == ([] if people is None else [people])
     assert len({model.model for model in found.published}) == len(found.published) == models
@@ -50,12 +52,12 @@ def test_the_facts_are_those_of_the_same_score(
 
 
 def test_no_paired_gap_to_people_is_told_of_causalvqa() -> None:
-    assert measure("causalvqa_paired", "pair_accuracy").people == ()
-    assert "nobody answered both versions" in measure("causalvqa_paired", "pair_accuracy").note
+    assert reference("causalvqa_paired", "pair_accuracy").people == ()
+    assert "nobody answered both versions" in reference("causalvqa_paired", "pair_accuracy").note
 
 
 def test_a_subset_stands_beside_its_own_facts() -> None:
-    found = measure("mvp_mini_intuitive_physics", "pair_accuracy")
+    found = reference("mvp_mini_intuitive_physics", "pair_accuracy")
     rows = [row for row in published_records("mvp", "MVP paper Table 4") if row["category"] == "intuitive_physics"]
     (human,) = [row["value"] for row in rows if row["split"] == "human subset"]
     assert [one.percent for one in found.people] == [human]
@@ -64,39 +66,40 @@ def test_a_subset_stands_beside_its_own_facts() -> None:
 
 
 def test_a_run_of_the_public_questions_stands_beside_their_leaderboard() -> None:
-    found = measure("cast_bench", "accuracy", items=80)
+    found = reference("cast_bench", "accuracy", items=80)
     assert found.best is not None and found.best.value == 76.2
     assert found.people == () and "80 public questions" in found.note
 
 
 @pytest.mark.parametrize(("fact", "told"), [(10.0, "above"), (20.0, "open"), (25.0, "open"), (40.0, "below")])
 def test_the_side_is_told_where_the_whole_interval_is_on_it(fact: float, told: str) -> None:
-    assert side(Estimate(25.0, 20.0, 30.0, 9), fact) == told
-
-
-def pair(number: int, subset: str, causal: bool, winner: str | None) -> Record:
-    outcome = Outcome.UNSCORED if winner is None else Outcome.CORRECT if winner == "forward" else Outcome.WRONG
-    fields = {"vlm_causality": causal, "human_discriminable": None}
-    return Record(f"p{number}", f"p{number}", {"subset": subset}, "forward", winner, outcome, fields)
+    assert compare_to_reference(Estimate(25.0, 20.0, 30.0, 9), fact) == told
 
 
 def test_cci_has_an_interval_about_it() -> None:
     winners = ["forward", "backward", "forward", None, "tie"]
     records = [
-        pair(number, "animal" if number % 2 else "human", number % 3 > 0, winners[number % 5]) for number in range(100)
+        pair_record(f"p{number}", "animal" if number % 2 else "human", winners[number % 5], number % 3 > 0)
+        for number in range(100)
     ]
-    found = cci_estimate([records])
+    found = estimate(CCI, [records])
     assert found is not None
-    assert found.value == cci(item_of(record) for record in records)
+    assert found.value == CCI.score_records(records)
     assert -100 <= found.low < found.value < found.high <= 100
     assert found.groups == sum(record.answered is not None for record in records)
-    assert cci_estimate([[record for record in records if record.fields["vlm_causality"]]]) is None
+    assert estimate(CCI, [[record for record in records if record.fields["vlm_causality"]]]) is None
 
 
 def test_the_tables_fit_and_name_their_sources() -> None:
     records = tuple(
         Record(
-            f"{i}_{m}", str(i), {}, "A", "A", Outcome.CORRECT if i % 3 else Outcome.WRONG, {"official_correct": True}
+            f"{i}_{m}",
+            str(i),
+            {},
+            "A",
+            "A",
+            Outcome.CORRECT if i % 3 else Outcome.WRONG,
+            fields={"official_correct": True},
         )
         for i in range(40)
         for m in range(2)
@@ -104,7 +107,7 @@ def test_the_tables_fit_and_name_their_sources() -> None:
     tasks = ("causalvqa_paired", "causalvqa_debug_paired", "mvp_mini")
     run = Run(Path("x_results.json"), "long " * 20, dict.fromkeys(tasks, records), {}, {}, True)
     console = Console(width=100, record=True, file=io.StringIO())
-    for table in standing_tables([run, run]):
+    for table in reference_tables([run, run]):
         console.print(table)
     text = console.export_text()
     assert max(map(len, text.splitlines())) <= 100
@@ -113,4 +116,4 @@ def test_the_tables_fit_and_name_their_sources() -> None:
 
 def test_a_task_without_facts_has_no_table() -> None:
     records = (Record("a", "a", {}, "A", "A", Outcome.CORRECT),)
-    assert standing_tables([Run(Path("x_results.json"), "m", {"somebodys": records}, {}, {}, False)]) == []
+    assert reference_tables([Run(Path("x_results.json"), "m", {"somebodys": records}, {}, {}, False)]) == []

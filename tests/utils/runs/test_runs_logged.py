@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lmms_eval_tasks.utils.runs.run import Logged, read_logged, read_run
-from lmms_eval_tasks.utils.scoring.records import Outcome, Record
+from lmms_eval_tasks.utils.runs.run import read_logged, read_run
+from lmms_eval_tasks.utils.scoring.records import GradedItem, Outcome, Record
 
 RECORD = Record("1_0", "1", {}, "A", "A", Outcome.CORRECT)
 
@@ -36,8 +36,8 @@ def test_whether_a_run_was_limited(config: dict[str, object], limited: str, tmp_
 
 
 def test_a_response_with_any_line_end_in_it_is_one_line(tmp_path: Path) -> None:
-    handed = {"predict": "a\u2028b\x85c\x0bd"}
-    lines = [{"record": RECORD.to_json(), "submission_rows": handed}, {"record": RECORD.to_json()}]
+    submission = {"predict": "a\u2028b\x85c\x0bd"}
+    lines = [{"record": RECORD.to_json(), "submission_rows": submission}, {"record": RECORD.to_json()}]
     run = read_run(write(tmp_path, {}, *lines))
     assert run.records["t"] == (RECORD, RECORD)
-    assert read_logged(run, "t") == (Logged(RECORD, handed), Logged(RECORD, {}))
+    assert read_logged(run, "t") == (GradedItem(RECORD, submission), GradedItem(RECORD))

@@ -4,9 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lmms_eval_tasks.utils.benchmark.benchmark import TaskSettings
 from lmms_eval_tasks.utils.prompting.prompts import read_prompt
-from lmms_eval_tasks.utils.scoring.choice import NO_CLIP, list_options, metric_items, render_question, score_choice
-from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, Outcome, Record
+from lmms_eval_tasks.utils.prompting.questions import NO_CLIP, ask_choice, list_options
+from lmms_eval_tasks.utils.scoring.choice import grade_choice, with_official_reading
+from lmms_eval_tasks.utils.scoring.pairs import SINGLE_ACCURACY
+from lmms_eval_tasks.utils.scoring.rates import UNPARSED_RATE, UNSCORED_RATE
+from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, Outcome, Record, UnscoredReason
 
 ROW: dict[str, Any] = {
     "item_id": "q1_0",
@@ -18,7 +22,8 @@ ROW: dict[str, Any] = {
 
 
 def grade(response: object, official: str | None = None, **changes: Any) -> Record:
-    return score_choice({**ROW, **changes}, response, stratum={"difficulty": "easy"}, official=official)
+    record = grade_choice({**ROW, **changes}, response, stratum={"difficulty": "easy"})
+    return with_official_reading(record, official)
 
 
 def test_options_are_lettered() -> None:
@@ -42,12 +47,14 @@ def test_outcomes(response: object, outcome: Outcome, answered: str | None) -> N
     assert record.correct is (outcome is Outcome.CORRECT)
 
 
-@pytest.mark.parametrize(("changes", "reason"), [({"answer": None}, "no answer key"), ({"asked": False}, "no clip")])
-def test_what_could_not_be_graded_is_unscored_and_says_why(changes: dict[str, Any], reason: str) -> None:
+@pytest.mark.parametrize(
+    ("changes", "reason"), [({"answer": None}, UnscoredReason.NO_KEY), ({"asked": False}, UnscoredReason.NO_CLIP)]
+)
+def test_what_could_not_be_graded_is_unscored_and_says_why(changes: dict[str, Any], reason: UnscoredReason) -> None:
     record = grade("B", "B", **changes)
     assert record.outcome is Outcome.UNSCORED
     assert record.correct is None
-    assert record.fields["reason"] == reason
+    assert record.unscored_reason is reason
     assert record.fields["official_correct"] is None
 
 
@@ -55,13 +62,14 @@ def test_what_could_not_be_graded_is_unscored_and_says_why(changes: dict[str, An
 def test_an_item_that_was_not_asked_has_no_answer(response: str, changes: dict[str, Any]) -> None:
     record = grade(response, "B", **changes)
     assert (record.answered, record.fields["official_answered"]) == (None, None)
-    assert (record.outcome, record.fields["reason"]) == (Outcome.UNSCORED, "no clip")
+    assert (record.outcome, record.unscored_reason) == (Outcome.UNSCORED, UnscoredReason.NO_CLIP)
 
 
 def test_a_row_without_its_clip_asks_in_other_words() -> None:
     # The host's cache knows a response by its prompt: one to the placeholder must not serve the clip.
     row = {**ROW, "question": "What next?"}
-    asked, missing = (render_question(read_prompt("mcq_letter"), {**row, "asked": flag}) for flag in (True, False))
+    settings = TaskSettings(read_prompt("mcq_letter"))
+    asked, missing = (ask_choice({**row, "asked": flag}, settings) for flag in (True, False))
     assert missing == f"{NO_CLIP}\n{asked}"
 
 
@@ -71,22 +79,21 @@ def test_official_reading_is_graded_beside_ours() -> None:
     assert record.fields["official_correct"] is False
 
 
-def test_items_of_a_scored_record() -> None:
-    items = metric_items(grade("B", "B"), pair_by=["easy"], single_by=["easy"])
-    assert items["pair_accuracy"] == items["pair_accuracy_easy"] == {"group_id": "q1", "correct": True}
-    assert items["single_accuracy"] == {"group_id": "q1", "correct": True, "score": 100.0}
-    assert (items["unparsed_rate"], items["unscored_rate"]) == (0.0, 0.0)
+def values(record: Record) -> tuple[float | None, float | None, float | None]:
+    return tuple(metric.value(record) for metric in (SINGLE_ACCURACY, UNPARSED_RATE, UNSCORED_RATE))  # type: ignore[return-value]
+
+
+def test_values_of_a_scored_record() -> None:
+    assert values(grade("B", "B")) == (100.0, 0.0, 0.0)
+    assert values(grade("A", "B")) == (0.0, 0.0, 0.0)
 
 
 def test_an_unparsed_answer_is_counted_where_the_key_is_withheld() -> None:
-    items = metric_items(grade("no idea", None, answer=None))
-    assert (items["unparsed_rate"], items["unscored_rate"]) == (100.0, 100.0)
+    assert values(grade("no idea", None, answer=None)) == (None, 100.0, 100.0)
 
 
 def test_an_item_that_was_not_asked_is_not_unparsed() -> None:
-    items = metric_items(grade("", None, asked=False))
-    assert (items["unparsed_rate"], items["unscored_rate"]) == (None, 100.0)
-    assert "score" not in items["single_accuracy"]
+    assert values(grade("", None, asked=False)) == (None, None, 100.0)
 
 
 @given(st.text())

@@ -19,7 +19,6 @@ from lmms_eval_tasks.utils.stats.bootstrap import (
     macro_difference,
     macro_interval,
     macro_mean,
-    wilson,
 )
 
 RUNS = 2_000
@@ -75,7 +74,7 @@ def test_pair_accuracy(pairs: int, chance: float | NDArray[np.float64]) -> None:
 
 def test_pair_accuracy_of_fifty_exactly() -> None:
     # Not simulated: the sum over all outcomes, for every chance from 0.05 to 0.95.
-    ends = np.array([wilson(right / 50, 50) for right in range(51)])
+    ends = np.array([stats.binomtest(right, 50).proportion_ci(method="wilson") for right in range(51)])
     chances = np.linspace(0.05, 0.95, 181)
     held = (ends[:, :1] <= chances) & (chances <= ends[:, 1:])
     exact = (stats.binom.pmf(np.arange(51)[:, None], 50, chances) * held).sum(axis=0)

@@ -10,8 +10,11 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from lmms_eval_tasks.utils.runs.run import Run
+from lmms_eval_tasks.utils.scoring.metrics import Metric
+from lmms_eval_tasks.utils.scoring.pairs import PAIR_ACCURACY, SINGLE_ACCURACY
+from lmms_eval_tasks.utils.scoring.rates import percent
 from lmms_eval_tasks.utils.scoring.records import Outcome, Record
-from lmms_eval_tasks.utils.stats.bootstrap import macro_interval, wilson
+from lmms_eval_tasks.utils.stats.bootstrap import macro_interval
 from lmms_eval_tasks.utils.stats.comparison import (
     INCOMPLETE,
     ONLY_FIRST,
@@ -25,6 +28,9 @@ from lmms_eval_tasks.utils.stats.comparison import (
 )
 
 Flags = tuple[bool | None, ...]
+
+PAIRED = (PAIR_ACCURACY, SINGLE_ACCURACY)
+ACCURACY = Metric("accuracy", "accuracy", lambda record: percent(record.correct))
 
 
 def records(groups: dict[str, Flags], expected: str = "A") -> list[Record]:
@@ -48,35 +54,40 @@ def test_a_worked_example() -> None:
     # Of 10 pairs: 4 right in both runs, 1 only in the first, 3 only in the second, 2 in neither.
     first = numbered((4, BOTH), (1, BOTH), (3, ONE), (2, NONE))
     second = numbered((4, BOTH), (1, NONE), (3, BOTH), (2, ONE))
-    found = compare_records({"task": first}, {"task": second}, paired=True)
+    found = compare_records({"task": first}, {"task": second}, metrics=PAIRED)
     assert (found.groups, found.left_out, found.only_first, found.only_second) == (10, {}, 1, 3)
     assert found.discordant == pytest.approx(0.4)
     assert found.p_value == pytest.approx(0.625)  # 2 (C(4,0) + C(4,1)) / 2^4
     pair, single = found.differences
-    assert (pair.name, pair.first, pair.second, pair.points) == ("pair accuracy", 50.0, 70.0, pytest.approx(20.0))
+    assert (pair.metric.title, pair.first, pair.second, pair.change) == (
+        "pair accuracy",
+        50.0,
+        70.0,
+        pytest.approx(20.0),
+    )
     # Items right: 10 + 3 = 13 of 20, and 8 + 6 + 2 = 16 of 20.
-    assert (single.name, single.first, single.second) == ("single accuracy", 65.0, 80.0)
+    assert (single.metric.title, single.first, single.second) == ("single accuracy", 65.0, 80.0)
     assert pair.interval[0] < 20 < pair.interval[1]
 
 
 def test_only_shared_groups_count_and_the_others_are_told() -> None:
     first = records({"a": BOTH, "b": BOTH, "c": (True, None), "d": (True,), "e": BOTH})
     second = [*records({"a": NONE, "c": BOTH, "d": BOTH, "x": BOTH}), *records({"e": BOTH}, expected="B")]
-    found = compare_records({"task": first}, {"task": second}, paired=True)
+    found = compare_records({"task": first}, {"task": second}, metrics=PAIRED)
     assert found.groups == 1
     assert found.left_out == {ONLY_FIRST: 1, ONLY_SECOND: 1, INCOMPLETE: 2, OTHER_ITEMS: 1}
 
 
 def test_groups_of_any_size_have_no_pair_accuracy() -> None:
     first, second = records({"a": (True,), "b": (True, True, False)}), records({"a": (True,), "b": (True, True, True)})
-    found = compare_records({"task": first}, {"task": second}, paired=False)
-    assert [difference.name for difference in found.differences] == ["accuracy"]
+    found = compare_records({"task": first}, {"task": second}, metrics=[ACCURACY])
+    assert [difference.metric.title for difference in found.differences] == ["accuracy"]
     assert (found.items, found.groups, found.only_second, found.differences[0].first) == (4, 2, 1, 75.0)
 
 
 def test_tasks_of_a_group_count_equally() -> None:
     small, large = numbered((2, BOTH)), numbered((5, BOTH), (95, NONE))
-    found = compare_records({"a": small, "b": large}, {"a": small, "b": numbered((100, NONE))}, paired=True)
+    found = compare_records({"a": small, "b": large}, {"a": small, "b": numbered((100, NONE))}, metrics=PAIRED)
     pair = found.differences[0]
     assert (pair.first, pair.second) == pytest.approx((52.5, 50.0))
     assert (found.groups, found.only_first) == (102, 5)
@@ -84,13 +95,13 @@ def test_tasks_of_a_group_count_equally() -> None:
 
 def test_a_task_without_shared_groups_has_no_difference() -> None:
     part = numbered((3, BOTH))
-    found = compare_records({"a": part, "b": part}, {"a": part, "b": []}, paired=True)
+    found = compare_records({"a": part, "b": part}, {"a": part, "b": []}, metrics=PAIRED)
     assert (found.differences, found.groups, found.left_out) == ((), 3, {ONLY_FIRST: 3})
 
 
 def test_other_tasks_are_refused() -> None:
     with pytest.raises(ValueError, match=r"Expected the same tasks, but got \['a'\] and \['b'\]"):
-        compare_records({"a": []}, {"b": []}, paired=True)
+        compare_records({"a": []}, {"b": []}, metrics=PAIRED)
 
 
 @given(st.lists(st.tuples(*[st.booleans()] * 4), min_size=1, max_size=15))
@@ -98,18 +109,18 @@ def test_swapping_the_runs_turns_the_difference_round(flags: list[tuple[bool, bo
     first = records({str(index): row[:2] for index, row in enumerate(flags)})
     second = records({str(index): row[2:] for index, row in enumerate(flags)})
     shuffled = random.Random(0).sample(second, len(second))
-    one = compare_records({"t": first}, {"t": shuffled}, paired=True, draws=200)
-    other = compare_records({"t": second}, {"t": first}, paired=True, draws=200)
+    one = compare_records({"t": first}, {"t": shuffled}, metrics=PAIRED, draws=200)
+    other = compare_records({"t": second}, {"t": first}, metrics=PAIRED, draws=200)
     assert one.p_value == other.p_value
-    assert [found.points for found in one.differences] == [-found.points for found in other.differences]
+    assert [found.change for found in one.differences] == [-found.change for found in other.differences]
     for found in one.differences:
         assert -100 <= found.interval[0] <= found.interval[1] <= 100
 
 
 def test_equal_runs_may_differ_by_what_was_not_seen() -> None:
     run = numbered((60, BOTH), (40, NONE))
-    found = compare_records({"t": run}, {"t": run}, paired=True)
-    unseen = 100 * (1 - wilson(1.0, 100)[0])
+    found = compare_records({"t": run}, {"t": run}, metrics=PAIRED)
+    unseen = 100 * (1 - stats.binomtest(100, 100).proportion_ci(method="wilson").low)
     assert found.p_value == 1.0
     assert found.differences[0].interval == pytest.approx((-unseen, unseen))
 
