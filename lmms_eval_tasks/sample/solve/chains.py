@@ -22,7 +22,7 @@ from lmms_eval_tasks.sample.solve.measure import (
     the_option,
     track_of,
 )
-from lmms_eval_tasks.sample.solve.rule import Rule
+from lmms_eval_tasks.sample.solve.rule import SolverRule
 from lmms_eval_tasks.sample.solve.table import see_table
 from lmms_eval_tasks.sample.world.bodies import World
 from lmms_eval_tasks.sample.world.vision import Observation, Track
@@ -35,7 +35,7 @@ _SLOWEST = 6.0
 _Deduction = tuple[str, tuple[EvidenceSpan, ...]]
 
 
-def _evidence_rule(pattern: str, deduce: Callable[[Observation, Sequence[str]], _Deduction]) -> Rule:
+def _evidence_rule(pattern: str, deduce: Callable[[Observation, Sequence[str]], _Deduction]) -> SolverRule:
     """A rule that responds with JSON in the form of CaST-Bench's answers, boxes in pixels of the clip."""
 
     def respond(seen: Observation, question: str, options: Sequence[str]) -> str:
@@ -44,7 +44,7 @@ def _evidence_rule(pattern: str, deduce: Callable[[Observation, Sequence[str]], 
         instances = [_instance(seen, span) for span in evidence]
         return json.dumps({"instances": instances, "answer_choice": letter})
 
-    return Rule(re.compile(pattern), respond)
+    return SolverRule(re.compile(pattern), respond)
 
 
 def _why(seen: Observation, named: Sequence[str]) -> _Deduction:

@@ -9,7 +9,7 @@ from lmms_eval_tasks.sample.world.vision import Observation
 
 
 @dataclass(frozen=True)
-class Rule:
+class SolverRule:
     """A kind of question and how to respond to it. A module of `sample.solve` declares a tuple of them as `RULES`.
 
     Attributes:
@@ -22,6 +22,6 @@ class Rule:
     respond: Callable[[Observation, str, Sequence[str]], str]
 
 
-def choice_rule(pattern: str, choose: Callable[[Observation, str, Sequence[str]], int]) -> Rule:
+def choice_rule(pattern: str, choose: Callable[[Observation, str, Sequence[str]], int]) -> SolverRule:
     """A rule that responds with the letter of the option at the position (from 0) that `choose` gives."""
-    return Rule(re.compile(pattern), lambda *asked: ascii_uppercase[choose(*asked)])
+    return SolverRule(re.compile(pattern), lambda *asked: ascii_uppercase[choose(*asked)])

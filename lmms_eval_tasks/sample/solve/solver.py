@@ -7,7 +7,7 @@ from pathlib import Path
 from lmms_eval_tasks.sample import solve as package
 from lmms_eval_tasks.sample.declared import declared
 from lmms_eval_tasks.sample.solve.measure import NotShown
-from lmms_eval_tasks.sample.solve.rule import Rule
+from lmms_eval_tasks.sample.solve.rule import SolverRule
 from lmms_eval_tasks.sample.world.vision import decode, observe
 
 CANNOT_TELL = "I cannot tell from this clip."
@@ -43,6 +43,6 @@ def solve(question: str, options: Sequence[str], clip: Path, *, reverse: bool = 
 
 
 @cache
-def _rules() -> tuple[Rule, ...]:
+def _rules() -> tuple[SolverRule, ...]:
     """The rules of all modules of this package."""
     return tuple(rule for rules in declared(package, "RULES", tuple).values() for rule in rules)
