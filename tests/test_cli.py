@@ -171,8 +171,7 @@ def test_check_finds_a_missing_entry_point(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr("lmms_eval_tasks.check.is_plugged_in", lambda: False)
     assert run("check")[::2] == (
         1,
-        "\nlmms-eval does not see our entry point, because lmms-eval-tasks is not installed here: install it, or run "
-        'lmms-eval with --include_path "$(lmms-eval-tasks path)".\n',
+        "\nlmms-eval does not see our entry point, because lmms-eval-tasks is not installed here: install it.\n",
     )
 
 

@@ -74,5 +74,5 @@ def main(
 
 @app.command()
 def path() -> None:
-    """Print the folder of the tasks, for `lmms-eval --include_path`."""
+    """Print the folder of the tasks, for `lmms-eval tasks list --include-path`."""
     typer.echo(Path(lmms_eval_tasks.__file__).parent)
