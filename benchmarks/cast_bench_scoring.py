@@ -20,7 +20,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from lmms_eval_tasks.cast_bench.metrics import Question, aggregate, score_questions
+from lmms_eval_tasks.cast_bench.grading import Question, score_questions
+from lmms_eval_tasks.cast_bench.metrics import METRICS
 from lmms_eval_tasks.utils.evidence.reader import read_truth
 
 PUBLIC_SIZE = 2_066
@@ -169,7 +170,9 @@ def plain_run(cases: list[tuple[Row, str]]) -> dict[str, float]:
 
 
 def our_run(cases: list[tuple[Row, str]]) -> dict[str, float | None]:
-    return aggregate(score_questions((our_question(str(index), row), text) for index, (row, text) in enumerate(cases)))
+    questions = ((our_question(str(index), row), text) for index, (row, text) in enumerate(cases))
+    records = list(score_questions(questions))
+    return {metric.name: metric.score_records(records) for metric in METRICS}
 
 
 def our_question(item_id: str, row: Row) -> Question:

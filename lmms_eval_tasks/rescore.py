@@ -1,8 +1,7 @@
 """Scores of a finished run, computed again from its saved responses with today's scorer: no model, no clip, no judge.
 
-Items are read and graded by the tasks' own hooks and aggregated by the host's own arithmetic, on the saved responses in
-the order in which they were saved, so that a scorer that has not changed gives every number again to the last digit.
-This is why the host is imported here.
+Items are read and graded by the tasks' own hooks and aggregated by lmms-eval's own arithmetic, on the saved responses
+in the order in which they were saved, so that a scorer that has not changed gives every number again to the last digit.
 """
 
 from __future__ import annotations
@@ -16,13 +15,12 @@ from types import SimpleNamespace
 from typing import Any
 
 from lmms_eval_tasks.host.environment import package_version
-from lmms_eval_tasks.host.index import evaluation_of, find_pointers, hook_task_manager, state_of
-from lmms_eval_tasks.host.state import TaskState
+from lmms_eval_tasks.host.loading import LoadedTasks, load_tasks
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.core.wording import summarize_names
-from lmms_eval_tasks.utils.data.home import HOME, read_manifest
+from lmms_eval_tasks.utils.data.home import HOME
 from lmms_eval_tasks.utils.data.manifest import file_sha256
 from lmms_eval_tasks.utils.runs.responses import scored_responses, was_asked
 from lmms_eval_tasks.utils.runs.run import RESULTS, SUBMISSIONS, Run, card_path, log_lines, read_run, sample_log
@@ -98,7 +96,7 @@ def rescore(source: Path, folder: Path) -> Rescored:
     notes: list[str] = []
     names, tasks = _choose(run, notes)
     logs = _read_logs(run, tasks)
-    loaded = _load(names, str(old.get("config", {}).get("model")))
+    loaded = load_tasks(names, str(old.get("config", {}).get("model")))
     docs = _find_docs(run, loaded, logs, notes)
     arguments = SimpleNamespace(output_path=str(folder))
     items: dict[str, int] = {}
@@ -186,75 +184,7 @@ def _read_logs(run: Run, tasks: Sequence[str]) -> Logs:
     return logs
 
 
-class _Host:
-    """Our tasks as the host loads them, and its aggregation.
-
-    Args:
-        loaded: What the host has loaded: groups with their tasks, and tasks.
-
-    Attributes:
-        tasks: Task name to the host's task.
-        digests: Task name to the SHA-256 of the prepared table that it opens.
-    """
-
-    def __init__(self, loaded: dict[Any, Any]) -> None:
-        self._loaded = loaded
-        self.tasks: dict[str, Any] = {output.task_name: output.task for output in self.outputs()}
-        self.digests = {
-            task: read_manifest(known.benchmark.name).splits[known.split].table_sha256
-            for task in self.tasks
-            if (known := registry().find_task(task))
-        }
-
-    def state(self, task: str) -> TaskState:
-        """The state of one of the tasks."""
-        state = state_of(self.tasks[task])
-        assert state is not None
-        return state
-
-    def outputs(self) -> list[Any]:
-        """The host's holder of each task's items and scores."""
-        from lmms_eval.evaluator_utils import get_task_list
-
-        return list(get_task_list(self._loaded))
-
-    def aggregate(self, outputs: Mapping[str, Any], draws: int) -> dict[str, dict[str, dict[str, Any]]]:
-        """The host's ``results`` and ``groups``, as JSON values."""
-        from lmms_eval.evaluator_utils import consolidate_group_results, consolidate_results, prepare_print_tasks
-        from lmms_eval.utils import handle_non_serializable
-
-        for output in outputs.values():
-            output.calculate_aggregate_metric(bootstrap_iters=draws)
-            output.calculate_clt_aggregate_metric()
-        results, _, _, versions, *_ = consolidate_results(list(outputs.values()))
-        results, versions, *_ = consolidate_group_results(results, versions, self._loaded)
-        shown, groups = prepare_print_tasks(self._loaded, results)
-        text = json.dumps({"results": shown, "groups": groups, "versions": versions}, default=handle_non_serializable)
-        found: dict[str, dict[str, dict[str, Any]]] = json.loads(text)
-        return found
-
-
-def _load(names: list[str], model: str) -> _Host:
-    """Load tasks and groups over the prepared data.
-
-    Raises:
-        InputError: where data is not prepared.
-    """
-    from lmms_eval.tasks import TaskManager, get_task_dict
-
-    hook_task_manager()
-    folders = [str(benchmark.folder) for benchmark in registry().benchmarks.values()]
-    manager = TaskManager(include_path=folders, include_defaults=False, model_name=model)
-    evaluation = evaluation_of(manager)
-    evaluation.clips_needed = evaluation.judge_needed = False
-    pointers = [pointer for name in names for _, pointer in find_pointers(manager.task_index, name)]
-    if message := evaluation.problems(pointers):
-        reason = "Questions, options and keys are not in a sample log, but in the prepared data."
-        raise InputError(f"{message}\n\n{reason}")
-    return _Host(get_task_dict(names, manager, "simple"))
-
-
-def _find_docs(run: Run, loaded: _Host, logs: Logs, notes: list[str]) -> dict[str, list[dict[str, Any]]]:
+def _find_docs(run: Run, loaded: LoadedTasks, logs: Logs, notes: list[str]) -> dict[str, list[dict[str, Any]]]:
     """The prepared row of each logged item, in the log's order, asked where the model was."""
     problems = Problems()
     found: dict[str, list[dict[str, Any]]] = {}

@@ -2,6 +2,7 @@
 
 from lmms_eval_tasks.cast_bench import hooks, open_task, report, restore
 from lmms_eval_tasks.cast_bench.card import CARD
+from lmms_eval_tasks.cast_bench.cli import app
 from lmms_eval_tasks.cast_bench.metrics import METRICS, OPEN_METRICS
 from lmms_eval_tasks.cast_bench.prepare import own_columns, prepare
 from lmms_eval_tasks.cast_bench.prompt import OFFICIAL_PROMPT, find_prompt
@@ -52,4 +53,5 @@ BENCHMARK = Benchmark(
     submission=FORM,
     official_prompt=OFFICIAL_PROMPT,
     find_prompt=find_prompt,
+    cli=app,
 )

@@ -30,7 +30,7 @@ _UNKNOWN = (np.nan, np.nan)
 
 
 @dataclass(frozen=True)
-class Case:
+class BoxCase:
     """One question.
 
     Attributes:
@@ -76,7 +76,7 @@ class ConventionDiagnosis:
 
 
 def diagnose_convention(
-    cases: Iterable[Case],
+    cases: Iterable[BoxCase],
     declared: Convention,
 ) -> ConventionDiagnosis:
     """Compare a run's boxes with the frames, and with the true boxes under every convention that can be tried.
@@ -113,7 +113,7 @@ def diagnose_convention(
     )
 
 
-def _gather(cases: Iterable[Case]) -> tuple[Floats, Floats, Floats, Floats, Ints]:
+def _gather(cases: Iterable[BoxCase]) -> tuple[Floats, Floats, Floats, Floats, Ints]:
     """Predicted boxes with what they are compared with.
 
     Returns:

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from string import ascii_uppercase
 from typing import Any
 
-from lmms_eval_tasks.cast_bench.box_conventions import Case, convention_warning, diagnose_convention
+from lmms_eval_tasks.cast_bench.box_conventions import BoxCase, convention_warning, diagnose_convention
 from lmms_eval_tasks.cast_bench.card import CARD
 from lmms_eval_tasks.cast_bench.grading import Question, score_question
 from lmms_eval_tasks.cast_bench.settings import EvidenceSettings
@@ -84,6 +84,6 @@ def warnings(items: Sequence[GradedItem], context: TaskContext) -> list[str]:
         if row["item_id"] in responses:
             question = read_question(row, settings, context.model)
             instances = read_official(responses[question.item_id]).instances
-            cases.append(Case(instances, question.truth, question.frame, question.seen))
+            cases.append(BoxCase(instances, question.truth, question.frame, question.seen))
     diagnosis = diagnose_convention(cases, settings.convention)
     return [convention_warning(diagnosis)] if diagnosis.suspicious else []

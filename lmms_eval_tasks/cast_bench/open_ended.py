@@ -50,7 +50,7 @@ class OpenEndedScores(BaseModel):
 
 
 @dataclass(frozen=True)
-class Evidence:
+class ReferenceEvidence:
     """One piece of the reference evidence.
 
     Attributes:
@@ -84,7 +84,7 @@ class OpenQuestion:
     group_id: str
     question: str
     answer: str | None
-    evidence: tuple[Evidence, ...]
+    evidence: tuple[ReferenceEvidence, ...]
     stratum: Mapping[str, str] = field(default_factory=dict)
     asked: bool = True
 

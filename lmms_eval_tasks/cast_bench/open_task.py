@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 from string import ascii_uppercase
 
-from lmms_eval_tasks.cast_bench.open_ended import Evidence, OpenEndedScores, OpenQuestion, grade_answer
+from lmms_eval_tasks.cast_bench.open_ended import OpenEndedScores, OpenQuestion, ReferenceEvidence, grade_answer
 from lmms_eval_tasks.utils.benchmark.benchmark import Row, TaskContext, TaskSettings
 from lmms_eval_tasks.utils.evidence.timestamps import official_seconds
 from lmms_eval_tasks.utils.prompting.questions import prompt_reader, without_clip
@@ -42,7 +42,7 @@ def read_open_question(row: Row) -> OpenQuestion:
         question=row["question"],
         answer=right_option(row),
         evidence=tuple(
-            Evidence(
+            ReferenceEvidence(
                 start=_clock(entry.get("evidence_start_time")),
                 end=_clock(entry.get("evidence_end_time")),
                 instance=str(entry.get("evidence_instance_id") or entry.get("instance_id") or ""),

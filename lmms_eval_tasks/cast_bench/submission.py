@@ -35,7 +35,7 @@ FILES = {"predictions": PREDICTIONS, "metrics": "cast_bench_metrics.json"}
 LARGEST_METRICS = 1 << 20
 
 
-class Prediction(Row):
+class PredictionLine(Row):
     """One line of the predictions."""
 
     prompt: str
@@ -110,7 +110,8 @@ def build(entries: Sequence[GradedItem], table: Table, part: str) -> Built:
     text = metrics_text(records, Settings(**items[0]["settings"]), len(table.rows) - len(rows))
     scored = json.loads(text)["overall_per_qa"]["n_qas"]
     notes = (f"The metrics are about the {scored} of {len(rows)} questions that could be scored.",)
-    return Built(text, len(rows), empty, notes if scored < len(rows) else ())
+    partial = scored < len(rows)
+    return Built(text, len(rows), empty, notes if partial else (), partial)
 
 
 def examine(
@@ -140,7 +141,7 @@ def _check_predictions(path: Path, table: Table | None, allow_incomplete: bool, 
     texts = {asked.question for asked in questions}
     seen: dict[Asked, list[str]] = {}
     count, empty, no_option = 0, 0, 0
-    for where, said in read_rows(path, Prediction, issues):
+    for where, said in read_rows(path, PredictionLine, issues):
         count += 1
         empty += not said.predict.strip()
         asked = Asked.in_prompt(said.prompt)

@@ -32,7 +32,7 @@ TASKS = {"test": "causalvqa_paired", "debug": "causalvqa_debug_paired"}
 LETTERS = ascii_uppercase[:5]
 
 
-class SubmittedRow(Row):
+class SubmittedLetter(Row):
     """One row of the file."""
 
     data_name: Literal["causalvqa"]
@@ -74,7 +74,7 @@ def build(entries: Sequence[GradedItem], table: Table, part: str) -> Built:
 
 def check(path: Path, prepared: Mapping[str, Table], allow_incomplete: bool, issues: GroupedIssues) -> Checked:
     """Hold a file against the form, and against the split that most of its ids belong to where one is prepared."""
-    rows = list(read_rows(path, SubmittedRow, issues))
+    rows = list(read_rows(path, SubmittedLetter, issues))
     empty = sum(not row.model_answer for _, row in rows)
     if not rows:
         return Checked(CARD.title, 0, 0, "")
@@ -133,7 +133,7 @@ def _check_answer(answer: str, letters: str, where: str, issues: GroupedIssues) 
         )
 
 
-def _check_form(rows: Sequence[tuple[str, SubmittedRow]], allow_incomplete: bool, issues: GroupedIssues) -> None:
+def _check_form(rows: Sequence[tuple[str, SubmittedLetter]], allow_incomplete: bool, issues: GroupedIssues) -> None:
     """What can be told without the table: names of strata, the form of ids, and both versions of each question."""
     strata = {official_task(kind, difficulty) for kind in TYPES for difficulty in DIFFICULTIES}
     seen: dict[str, str] = {}

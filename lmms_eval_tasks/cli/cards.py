@@ -6,13 +6,13 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from lmms_eval_tasks.cli.console import text_table
+from lmms_eval_tasks.utils.core.console import text_table
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from lmms_eval_tasks.utils.runs.run import Run
-    from lmms_eval_tasks.utils.runs.run_card import Difference
+    from lmms_eval_tasks.utils.runs.run_card import CardDifference
 
 NO_CARD = "no run card, so nothing is known of how it was made"
 MODEL = ("name", "arguments", "checkpoint", "revision", "precision")
@@ -90,7 +90,7 @@ def print_differences(console: Console, runs: Sequence[Run], tasks: Sequence[str
         console.print(f"They were made elsewhere: {told}", markup=False, style="dim")
 
 
-def _merged(found: Sequence[Difference]) -> list[str]:
+def _merged(found: Sequence[CardDifference]) -> list[str]:
     """One line for the tasks that differ in the same field in the same way."""
     sections: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for difference in found:

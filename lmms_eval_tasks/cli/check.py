@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lmms_eval_tasks.cli.console import make_console, show_progress, text_table
 from lmms_eval_tasks.cli.prepared import counts_table, print_card, print_split, print_warnings
+from lmms_eval_tasks.utils.core.console import make_console, show_progress, text_table
 from lmms_eval_tasks.utils.core.wording import summarize_names
 
 if TYPE_CHECKING:

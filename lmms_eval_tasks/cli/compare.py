@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lmms_eval_tasks.cli.cards import print_differences
-from lmms_eval_tasks.cli.console import make_console, text_table
+from lmms_eval_tasks.utils.core.console import make_console, text_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from lmms_eval_tasks.utils.reporting.references import ReferencedMetric
     from lmms_eval_tasks.utils.runs.run import Run
-    from lmms_eval_tasks.utils.stats.comparison import Comparison, Difference, Part
+    from lmms_eval_tasks.utils.stats.comparison import Comparison, Part, ScoreDifference
 
 Pair = tuple[int, int]
 
@@ -118,7 +118,7 @@ def _show(
         console.print(effects)
 
 
-def _title(difference: Difference, comparison: Comparison) -> str:
+def _title(difference: ScoreDifference, comparison: Comparison) -> str:
     """The score's title, and on how many groups it stands where some lack it."""
     fewer = difference.groups != comparison.groups
     return f"{difference.metric.title} of {difference.groups:,}" if fewer else difference.metric.title

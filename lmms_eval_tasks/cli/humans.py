@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lmms_eval_tasks.cli.console import make_console, text_table
+from lmms_eval_tasks.utils.core.console import make_console, text_table
 
 if TYPE_CHECKING:
     from lmms_eval_tasks.utils.stats.human_baseline import QuestionSummary

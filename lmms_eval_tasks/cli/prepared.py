@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
-from lmms_eval_tasks.cli.console import make_console, text_table
+from lmms_eval_tasks.utils.core.console import make_console, text_table
 from lmms_eval_tasks.utils.core.wording import summarize_names
 
 if TYPE_CHECKING:

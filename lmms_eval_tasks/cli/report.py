@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from lmms_eval_tasks.cli.cards import print_cards, print_differences
-from lmms_eval_tasks.cli.console import make_console
 from lmms_eval_tasks.report.clips import Clips
+from lmms_eval_tasks.utils.core.console import make_console
 
 
 def report(

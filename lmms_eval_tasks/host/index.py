@@ -58,7 +58,6 @@ def hook_task_manager() -> None:
     @functools.wraps(index_tasks)
     def initialize_tasks(self: Any, include_path: Any = None, include_defaults: bool = True) -> dict[str, Any]:
         setattr(self, WRAPPED, Evaluation(clips_needed=getattr(self, "model_name", None) not in CLIPLESS))
-        _hook_evaluate()
         index = index_tasks(self, include_path=include_path, include_defaults=include_defaults)
         return _with_our_tasks(self, index) if include_defaults else index
 
@@ -74,6 +73,7 @@ def hook_task_manager() -> None:
     @functools.wraps(get_config)
     def get_bound_config(self: Any, name: str) -> Any:
         config = get_config(self, name)
+        _hook_evaluate()
         return bind_config(name, config, self.task_index, evaluation_of(self))
 
     setattr(initialize_tasks, WRAPPED, True)
@@ -163,13 +163,22 @@ def _pointer_of(entry: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str
 def _hook_evaluate() -> None:
     """Wrap the function in which lmms-eval's model and tasks meet, so that their states know the model.
 
-    It is done when a task manager is made: while models are imported, that module is not ready.
+    It is done when a task is loaded: while models are imported, that module is not ready.
     """
     evaluator = sys.modules.get("lmms_eval.evaluator")
-    evaluate = getattr(evaluator, "evaluate", None)
-    if evaluator is None or evaluate is None or getattr(evaluate, WRAPPED, False):
+    evaluate: Any = getattr(evaluator, "evaluate", None)
+    if evaluator is None or getattr(evaluate, WRAPPED, False):
         return
-    signature = inspect.signature(evaluate)
+    try:
+        signature = inspect.signature(evaluate)
+        signature.bind(lm=None, task_dict={})
+    except TypeError as error:
+        logger.warning(
+            "lmms_eval_tasks does not know the model of a run in this lmms-eval, which is built differently ({}). "
+            "It works with 0.7.3.",
+            error,
+        )
+        return
 
     @functools.wraps(evaluate)
     def evaluate_with_state(*arguments: Any, **named: Any) -> Any:

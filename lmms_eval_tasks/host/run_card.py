@@ -198,7 +198,7 @@ def _task_fields(results: Mapping[str, Any], state: TaskState) -> Iterator[Field
         fields["prompt"] = lambda: prompt().prompt_id
         fields["prompt sha256"] = lambda: prompt().sha256
         fields["official prompt"] = lambda: _is_official(prompt())
-    for name, value in state.settings.facts().items():
+    for name, value in _settings_facts(state).items():
         fields[name] = partial(lambda value: value, value)
     if state.kind.judged:
         fields["judge"] = _judge
@@ -207,6 +207,14 @@ def _task_fields(results: Mapping[str, Any], state: TaskState) -> Iterator[Field
     fields["repeats"] = lambda: config["repeats"]
     fields["fewshot examples"] = lambda: config["num_fewshot"]
     yield from ((section, name, find) for name, find in fields.items())
+
+
+def _settings_facts(state: TaskState) -> Mapping[str, Any]:
+    """What a task's settings say of themselves; nothing where they are not known, as the field of the prompt says."""
+    try:
+        return state.settings.facts()  # type: ignore[no-any-return]
+    except RuntimeError:
+        return {}
 
 
 def _judge() -> str:

@@ -60,5 +60,5 @@ def _log(path: Path, built: Built, expected: int) -> None:
         parts.append(
             f"{built.empty} answers, unparsed or never asked, are empty texts, which no scorer takes for an option"
         )
-    level = "WARNING" if len(parts) > 1 else "INFO"
+    level = "WARNING" if len(parts) > 1 or built.partial else "INFO"
     logger.log(level, "{}", "; ".join([*parts, *built.notes]))

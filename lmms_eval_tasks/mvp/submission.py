@@ -31,7 +31,7 @@ SPLIT = {name: split for split, name in DATA_NAME.items()}
 JOINT = "joint"
 
 
-class SubmittedRow(Row):
+class SubmittedCandidate(Row):
     """One row of a file."""
 
     data_name: Literal["mvp_mini", "mvp"]
@@ -77,7 +77,7 @@ def build(entries: Sequence[GradedItem], table: Table, part: str) -> Built:
 
 def check(path: Path, prepared: Mapping[str, Table], allow_incomplete: bool, issues: GroupedIssues) -> Checked:
     """Hold a file, the joint one or that of the only subset in it, against the form and its split where prepared."""
-    rows = list(read_rows(path, SubmittedRow, issues))
+    rows = list(read_rows(path, SubmittedCandidate, issues))
     empty = sum(not row.model_answer for _, row in rows)
     if not rows:
         return Checked(CARD.title, 0, 0, "")
@@ -112,7 +112,7 @@ def check(path: Path, prepared: Mapping[str, Table], allow_incomplete: bool, iss
     return Checked(f"{CARD.title}, {name}", len(rows), empty, checked, tuple(notes))
 
 
-def _check_item(row: SubmittedRow, item: TableRow | None, split: str, where: str, issues: GroupedIssues) -> None:
+def _check_item(row: SubmittedCandidate, item: TableRow | None, split: str, where: str, issues: GroupedIssues) -> None:
     if item is None:
         issues.add("row_id", f"Expected items of split {split}, but got", f"{describe(row.row_id)} ({where})")
         return

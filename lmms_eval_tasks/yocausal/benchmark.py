@@ -6,6 +6,7 @@ from lmms_eval_tasks.utils.denoising.response import EXTRACTOR
 from lmms_eval_tasks.utils.prompting.questions import ask_choice, prompt_reader
 from lmms_eval_tasks.yocausal import hooks, report, vlm
 from lmms_eval_tasks.yocausal.card import CARD
+from lmms_eval_tasks.yocausal.cli import app
 from lmms_eval_tasks.yocausal.metrics import METRICS, VLM_METRICS
 from lmms_eval_tasks.yocausal.prepare import prepare
 from lmms_eval_tasks.yocausal.prompt import OFFICIAL_PROMPT, find_prompt
@@ -54,4 +55,5 @@ BENCHMARK = Benchmark(
     submission=FORM,
     official_prompt=OFFICIAL_PROMPT,
     find_prompt=find_prompt,
+    cli=app,
 )

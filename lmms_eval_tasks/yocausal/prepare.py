@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +14,7 @@ from lmms_eval_tasks.utils.core.problems import InputError, Problems, Warnings
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 from lmms_eval_tasks.utils.data.building import Origin, building
 from lmms_eval_tasks.utils.data.manifest import SplitManifest, file_sha256
-from lmms_eval_tasks.utils.data.release import SAMPLE_MARK, Clip, LinkedClip, download_dataset, open_release
+from lmms_eval_tasks.utils.data.release import SAMPLE_MARK, Clip, download_dataset, open_release
 from lmms_eval_tasks.yocausal.card import CARD, SUBSETS
 from lmms_eval_tasks.yocausal.own_videos import read_videos
 from lmms_eval_tasks.yocausal.released import metadata_name, read_pairs
@@ -53,13 +54,13 @@ def prepare_release(
 ) -> dict[str, SplitManifest]:
     """Prepare the release.
 
-    Clips that are absent or unreadable do not stop this: they are listed in the manifest, and a run refuses them unless
-    told to skip them. Anything wrong with the metadata does, and nothing is written then.
+    Clips that are absent or unreadable do not stop this: the manifest lists them, and a run stops at them unless it is
+    set to skip them. Any problem of the metadata does, and then nothing is written.
 
     Args:
         source: Dataset on the hub, or a folder with a snapshot of it.
         labels: Causality labels to use in place of the release's.
-        progress: Told how far the work is.
+        progress: Called as the work goes on.
 
     Returns:
         Split name to what was prepared.
@@ -74,16 +75,15 @@ def prepare_release(
         sample = release.read(SAMPLE_MARK) is not None
     problems, warnings = Problems(), Warnings()
     pairs: list[PairRow] = []
-    paths: dict[str, Path | None] = {}
+    clips: dict[str, Clip | None] = {}
     for subset, content in contents.items():
-        found, clips = read_pairs(root.absolute(), subset, content, problems, warnings)
-        pairs += found
-        paths |= clips
+        subset_pairs, subset_clips = read_pairs(root.absolute(), subset, content, problems, warnings)
+        pairs += subset_pairs
+        clips |= subset_clips
     problems.raise_if_any(f"YoCausal cannot be prepared from {root.name}", "nothing was written")
     digests = {files[subset]: hashlib.sha256(content).hexdigest() for subset, content in contents.items()}
     origin = Origin(source, digests, sample, revision, warnings.messages())
-    placed = {name: None if path is None else LinkedClip(path) for name, path in paths.items()}
-    return _build(pairs, placed, origin, labels, None, progress)
+    return _build(pairs, clips, origin, labels, None, progress)
 
 
 def prepare_videos(
@@ -100,10 +100,10 @@ def prepare_videos(
         captions: CSV or JSON lines with file and caption.
         seconds: How much of each video is shown.
         labels: Causality labels.
-        progress: Told how far the work is.
+        progress: Called as the work goes on.
 
     Raises:
-        InputError: where anything of it cannot be used; every problem is listed and nothing is written.
+        InputError: a video, the captions or the labels cannot be used; every problem is listed, nothing is written.
     """
     pairs, clips = read_videos(folder, captions, seconds)
     origin = Origin(str(folder), {captions.name: file_sha256(captions)} if captions else {}, sample=False)
@@ -120,11 +120,10 @@ def _build(
 ) -> dict[str, SplitManifest]:
     pairs = with_labels(pairs, labels)
     digests = {**origin.source_sha256, **({labels.name: file_sha256(labels)} if labels else {})}
-    warnings = (*origin.warnings, *uncaptioned(pairs))
+    origin = replace(origin, source_sha256=digests, warnings=(*origin.warnings, *uncaptioned(pairs)))
     rows = table_rows(pairs, seconds, progress)
     with building(CARD.name) as build:
-        whole = Origin(origin.source, digests, origin.sample, origin.revision, warnings)
-        build.add_split(SPLIT, rows, own_columns(), clips, whole, progress)
+        build.add_split(SPLIT, rows, own_columns(), clips, origin, progress)
     return {SPLIT: build.splits[SPLIT]}
 
 
@@ -132,7 +131,7 @@ def _find_release(source: str) -> tuple[Path, str | None]:
     """The release's folder, downloaded where the source is on the hub, and its revision there.
 
     Raises:
-        InputError: it is neither a folder nor can it be had from the hub.
+        InputError: it is neither a folder nor a dataset that the hub gives.
     """
     folder = Path(source).expanduser()
     if folder.is_dir():

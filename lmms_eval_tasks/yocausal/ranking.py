@@ -35,7 +35,7 @@ class RankedRun:
 
 @dataclass(frozen=True)
 class Ranking:
-    """Runs in order, and what a reader has to know before comparing them."""
+    """Runs in order, and what to know before comparing them."""
 
     runs: tuple[RankedRun, ...]
     warnings: tuple[str, ...]
@@ -64,7 +64,7 @@ def rank_runs(runs: Sequence[Run]) -> Ranking:
             problems.add(
                 where,
                 "Expected pairs labelled causal and pairs labelled not causal, but one of the two is missing.",
-                "label them by `lmms-eval-tasks label yocausal` and prepare with --labels.",
+                "label them by `lmms-eval-tasks yocausal label` and prepare with --labels.",
             )
         else:
             scored[name] = (run, rsi, cci)
@@ -97,11 +97,9 @@ def _names(runs: Sequence[Run]) -> list[str]:
 
 
 def _warnings(runs: Sequence[Run]) -> list[str]:
-    items = {frozenset(record.item_id for record in run.records[TASK]) for run in runs}
-    sources = {run.sample for run in runs}
     warnings = []
-    if len(items) > 1:
+    if len({frozenset(record.item_id for record in run.records[TASK]) for run in runs}) > 1:
         warnings.append("The runs were asked about different pairs.")
-    if len(sources) > 1:
+    if len({run.sample for run in runs}) > 1:
         warnings.append("Some runs are on sample data and some are not.")
     return warnings

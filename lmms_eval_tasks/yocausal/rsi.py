@@ -8,7 +8,7 @@ keys of the official functions.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -194,24 +194,3 @@ def official_dataset(source: str) -> str:
     lowered = source.lower()
     parts = {"animal": "animal", "kinetic": "kinetics", "mit": "mit", "moments": "mit", "physic": "physics"}
     return next((dataset for part, dataset in parts.items() if part in lowered), source)
-
-
-def official_vlm_labels(entries: Iterable[Mapping[str, Any]]) -> dict[Any, object]:
-    """Causality labels by pair's id from a VLM's replies, as the official ``load_vlm_causality_labels`` reads one file.
-
-    Replies that did not succeed give none. Of a list of verdicts the first counts, and a reply without a verdict is
-    False. Verdicts are kept as they come, so ``"true"`` is a label that no split takes.
-
-    Raises:
-        ValueError: where a reply is neither an object nor a list of them (the official code ends with AttributeError).
-    """
-    labels: dict[Any, object] = {}
-    for entry in entries:
-        reply = entry.get("response", {})
-        if isinstance(reply, list):
-            reply = reply[0] if reply else {}
-        if not isinstance(reply, Mapping):
-            raise ValueError(f"Expected the reply about {entry.get('id')!r} to be an object, but got {reply!r}.")
-        if entry.get("status") == "success" and entry.get("id") is not None:
-            labels[entry["id"]] = reply.get("video_has_general_causality", False)
-    return labels

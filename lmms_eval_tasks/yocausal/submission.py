@@ -19,11 +19,11 @@ from lmms_eval_tasks.utils.denoising.response import DenoisingResponse
 from lmms_eval_tasks.utils.scoring.records import GradedItem
 from lmms_eval_tasks.utils.submission.form import Built, SubmissionForm, Table, TableRow
 from lmms_eval_tasks.utils.submission.rows import INCOMPLETE
-from lmms_eval_tasks.yocausal.result_file import NO_PARAMETERS, check
-from lmms_eval_tasks.yocausal.rsi import compare_losses, official_dataset, official_overall, official_per_dataset
+from lmms_eval_tasks.yocausal.result_file import NO_PARAMETERS, check, official_metrics
+from lmms_eval_tasks.yocausal.rsi import compare_losses, official_dataset
 
 TASK = "yocausal"
-OFFICIAL_WINNER = {"forward": "forward", "backward": "backward"}
+OFFICIAL_WINNERS = ("forward", "backward")
 
 
 def submission_item(answer: DenoisingResponse) -> dict[str, Any]:
@@ -59,17 +59,11 @@ def build_result(items: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str,
     """
     by_id = {item["item_id"]: item for item in items}
     pairs = [_pair(row, by_id[row["item_id"]]) for row in rows if row["item_id"] in by_id]
-    winners: dict[str, list[dict[str, Any]]] = {}
-    causal: dict[str, dict[Any, object]] = {}
-    discriminable: dict[str, dict[Any, object]] = {}
-    for pair in pairs:
-        dataset = winners.setdefault(pair["dataset"], [])
-        dataset.append({"id": pair["id"], "winner": pair["comparison"]["winner"]})
-        for name, kept in (("vlm_causality", causal), ("human_discriminable", discriminable)):
-            if pair[name] is not None:
-                kept.setdefault(pair["dataset"], {})[pair["id"]] = pair[name]
-    first = items[0]
-    settings = first["settings"]
+    metrics = official_metrics(
+        (pair["dataset"], pair["comparison"]["winner"], pair["vlm_causality"], pair["human_discriminable"])
+        for pair in pairs
+    )
+    settings = items[0]["settings"]
     return {
         "model_info": {
             "model_name": settings.get("model"),
@@ -82,17 +76,16 @@ def build_result(items: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str,
             "fps": settings.get("fps"),
             "resolution": [settings.get("height"), settings.get("width")],
             "window_size": settings.get("frames"),
-            "timesteps_sampled": first["timesteps"],
+            "timesteps_sampled": items[0]["timesteps"],
             **{
                 name: settings.get(name)
                 for name in ("protocol", "draws", "combine", "target", "prompt", "dtype", "seed")
             },
             "settings_digests": sorted({item["digest"] for item in items}),
-            "versions": {name: ", ".join(found) for name, found in read_versions(items).items()},
+            "versions": {name: ", ".join(versions) for name, versions in read_versions(items).items()},
         },
         "dataset_paths": sorted({f"subset/{row['subset']}/dataset_metadata.json" for row in rows}),
-        "per_dataset_metrics": official_per_dataset(winners, causal, discriminable),
-        "overall_metrics": official_overall(winners, causal, discriminable),
+        **metrics,
         "per_video_results": pairs,
     }
 
@@ -104,9 +97,9 @@ def read_versions(items: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
 
 
 def mixed_versions(items: Sequence[Mapping[str, Any]]) -> str:
-    """Which packages had several versions, as a run that goes on after an upgrade has; empty where none had."""
-    mixed = [f"{name} {', '.join(found)}" for name, found in read_versions(items).items() if len(found) > 1]
-    return "; ".join(mixed)
+    """Which packages had several versions, as after an upgrade in the middle of a run; empty where none had."""
+    named = read_versions(items).items()
+    return "; ".join(f"{name} {', '.join(versions)}" for name, versions in named if len(versions) > 1)
 
 
 def as_text(result: Mapping[str, Any]) -> str:
@@ -171,7 +164,7 @@ def _pair(row: Mapping[str, Any], item: Mapping[str, Any]) -> dict[str, Any]:
         },
         "comparison": {
             "loss_diff": _finite(item["backward"] - item["forward"]),
-            "winner": OFFICIAL_WINNER.get(winner, "tie"),
+            "winner": winner if winner in OFFICIAL_WINNERS else "tie",
         },
         "dataset": official_dataset(row["dataset_source"] or row["subset"]),
     }

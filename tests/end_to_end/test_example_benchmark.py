@@ -100,9 +100,8 @@ def test_a_constant_answer_is_right_half_of_the_time_and_never_in_pairs(installe
 
 def test_every_command_works(installed: Installed) -> None:
     assert "Nothing here would stop a run." in installed.run("lmms-eval-tasks", "check", "lamp_side")
-    report = installed.run(
-        "lmms-eval-tasks", "report", "runs/random_answer", "runs/constant_answer", "--html", "r.html"
-    )
+    runs = ("runs/random_answer", "runs/constant_answer")
+    report = installed.run("lmms-eval-tasks", "report", *runs, "--html", "r.html")
     assert "0.0 [0.0, 39.0]" in report and "lamp_side: beside references" in report and "version 1-A" in report
     assert "Which side is answered" in (installed.root / "r.html").read_text("utf-8")
     compared = installed.run("lmms-eval-tasks", "compare", *runs)

@@ -20,7 +20,7 @@ from lmms_eval_tasks.utils.data.home import home, read_table
 from lmms_eval_tasks.utils.denoising.response import DenoisingResponse, Directed, ItemError, WindowRecord
 from lmms_eval_tasks.utils.runs.run import read_run
 from lmms_eval_tasks.utils.runs.run_card import CARD
-from lmms_eval_tasks.utils.scoring.choice import score_choice
+from lmms_eval_tasks.utils.scoring.choice import grade_choice
 from lmms_eval_tasks.utils.scoring.records import Record
 
 pytestmark = pytest.mark.host
@@ -153,9 +153,9 @@ def test_a_changed_scorer_is_told_number_by_number(
     from lmms_eval_tasks.causalvqa import hooks
 
     def strict(row: Mapping[str, Any], response: object, **given: Any) -> Record:
-        return score_choice(row, response if response != "A" else "I cannot tell.", **given)
+        return grade_choice(row, response if response != "A" else "I cannot tell.", **given)
 
-    monkeypatch.setattr(hooks, "score_choice", strict)
+    monkeypatch.setattr(hooks, "grade_choice", strict)
     saved = floor.samples("causalvqa_debug_paired")
     said = sum(sample["filtered_resps"] == "A" for sample in saved)
     status, out, err = call(floor.out, "--out", tmp_path / "again")

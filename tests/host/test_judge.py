@@ -12,7 +12,6 @@ from judge_server import MODEL, Action, Drop, Fail, Hold, JudgeServer, Raw, Say,
 from pydantic import BaseModel, Field
 
 import lmms_eval_tasks
-from lmms_eval_tasks.host import judge as judges
 from lmms_eval_tasks.host.judge import (
     JudgeSettings,
     check_judge,
@@ -20,8 +19,8 @@ from lmms_eval_tasks.host.judge import (
     read_settings,
     retry_after,
     server_error,
-    shared_judge,
 )
+from lmms_eval_tasks.host.state import Evaluation
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.judge.cache import ReplyCache
 from lmms_eval_tasks.utils.judge.client import Case, Judge
@@ -179,7 +178,7 @@ RUN = """
 import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[3])
-import test_judges as t
+import test_judge as t
 from lmms_eval_tasks.host.judge import JudgeSettings, open_judge
 from lmms_eval_tasks.utils.judge.cache import ReplyCache
 settings = JudgeSettings(model="asked", url=sys.argv[1], concurrent=4)
@@ -299,13 +298,13 @@ def test_the_providers_own_variables_name_the_server(monkeypatch: pytest.MonkeyP
         assert server.asked.total() == 2
 
 
-def test_one_judge_is_shared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(judges, "_judges", {})
+def test_one_judge_is_shared_by_the_tasks_of_an_evaluation(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LMMS_EVAL_TASKS_JUDGE", "model=m")
-    assert shared_judge(Grade) is shared_judge(Grade) is not None
-    monkeypatch.setattr(judges, "_judges", {})
+    evaluation = Evaluation()
+    judge = evaluation.judge(Grade)
     monkeypatch.setenv("LMMS_EVAL_TASKS_JUDGE", "none")
-    assert shared_judge(Grade) is None
+    assert evaluation.judge(Grade) is judge is not None
+    assert Evaluation().judge(Grade) is None
 
 
 def test_a_wait_is_read_in_seconds_or_as_a_date() -> None:

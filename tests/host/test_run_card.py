@@ -8,13 +8,17 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from task_states import task_state
 
 import lmms_eval_tasks
-from lmms_eval_tasks.host import environment as surroundings
-from lmms_eval_tasks.host import run_card as run_facts
-from lmms_eval_tasks.host.hosting import session
+from lmms_eval_tasks.host.environment import Unknown, package_version
+from lmms_eval_tasks.host.index import Results
+from lmms_eval_tasks.host.run_card import FRAMES, gather
+from lmms_eval_tasks.host.saving import write_card
+from lmms_eval_tasks.host.state import Evaluation, TaskState
 from lmms_eval_tasks.host.weights import Weights, read_weights, weights_identity
-from lmms_eval_tasks.plugin import write_card
+from lmms_eval_tasks.utils.benchmark.benchmark import TaskSettings
+from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.data.manifest import Manifest, SplitManifest
 from lmms_eval_tasks.utils.prompting.prompts import OFFICIAL, Prompt, read_prompt
 from lmms_eval_tasks.utils.runs.run_card import NOT_KNOWN, read_run_card
@@ -62,6 +66,13 @@ def saved(**changes: Any) -> dict[str, Any]:
     }
 
 
+def evaluation(model: Any = None) -> Evaluation:
+    """A run of the task of ours by a model, its first item asked."""
+    run = Evaluation(model=model, weights=read_weights(model))
+    task_state("causalvqa_paired", run)
+    return run
+
+
 def model(**attributes: Any) -> Any:
     return SimpleNamespace(**attributes)
 
@@ -69,12 +80,10 @@ def model(**attributes: Any) -> Any:
 def test_a_run_is_told_whole(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     prepare(home)
     inner = SimpleNamespace(config=SimpleNamespace(_commit_hash="c0ffee"), dtype="torch.bfloat16")
-    session.model = model(max_num_frames=16, fps=None, min_pixels=3136, max_pixels=12544, model=inner, device="cuda:0")
-    session.weights = read_weights(session.model)
-    session.asked["causalvqa"] = read_prompt("mcq_letter")
+    qwen = model(max_num_frames=16, fps=None, min_pixels=3136, max_pixels=12544, model=inner, device="cuda:0")
     monkeypatch.setenv("LMMS_EVAL_TASKS_MISSING", "skip")
     monkeypatch.setattr("sys.argv", ["lmms-eval", "--tasks", "causalvqa", "--gen_kwargs", "a b"])
-    card = run_facts.gather(saved())
+    card = gather(saved(), evaluation(qwen))
     assert [section for section in card if section.startswith("task ")] == [TASK]
     assert card[TASK] == {
         "version": "1-A", "benchmark": "causalvqa, split test", "data": "released data", "data source": "hub",
@@ -105,17 +114,17 @@ def test_a_run_is_told_whole(home: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert card[NOT_KNOWN]["frames.height"] == "no argument or attribute of the model names it"
 
 
-def test_no_task_of_ours_no_card() -> None:
-    assert run_facts.gather({"configs": {"theirs": {}}, "config": {}}) == {}
-    assert run_facts.gather({}) == {}
-
-
 def test_what_cannot_be_found_is_null_with_its_reason() -> None:
-    card = run_facts.gather({"configs": saved()["configs"]})
+    run = Evaluation()
+    pointer = registry().tasks["causalvqa_paired"].pointer
+    run.tasks["causalvqa_paired"] = TaskState("causalvqa_paired", pointer, (), run)
+    card = gather({"configs": saved()["configs"]}, run)
     reasons = card[NOT_KNOWN]
     assert str(reasons[f"{TASK}.data sha256"]).startswith("InputError: CausalVQA is not prepared")
     assert reasons[f"{TASK}.version"] == "KeyError: 'versions'"
-    assert reasons[f"{TASK}.prompt"] == "no item of it was asked by this rank"
+    assert reasons[f"{TASK}.prompt"] == (
+        "RuntimeError: Expected the settings of causalvqa_paired to be known, but none of its items was asked."
+    )
     assert reasons["seeds.torch"] == "KeyError: 'torch_seed'"
     nulls = {
         f"{section}.{field}" for section, fields in card.items() for field, value in fields.items() if value is None
@@ -134,10 +143,9 @@ class Hostile:
 
 def test_a_model_that_fails_when_asked_ends_nothing(home: Path) -> None:
     prepare(home)
-    session.model = Hostile()
-    session.weights = read_weights(session.model)
-    assert session.weights == Weights()
-    card = run_facts.gather(saved())
+    run = evaluation(Hostile())
+    assert run.weights == Weights()
+    card = gather(saved(), run)
     assert card["model"]["revision"] is None
     assert card[NOT_KNOWN]["model.precision"] == "the model does not say"
     assert card["frames"]["frames"] == "16"
@@ -149,8 +157,8 @@ def test_no_key_is_ever_in_a_card(home: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("LMMS_EVAL_TASKS_JUDGE", f"model=j,url=http://me:{SECRET}x@host/v1")
     monkeypatch.setenv("LMMS_EVAL_TASKS_NEW", f"Bearer {SECRET}")
     monkeypatch.setattr("sys.argv", ["lmms-eval", "--model_args", f"base_url=u,api_key={SECRET}z"])
-    session.model = model(pretrained=f"folder-{SECRET}", num_frame=f"{SECRET}")
-    card = run_facts.gather(saved(model_args=f"api_key={SECRET}z,password=hunter2", model=f"x {SECRET}"))
+    run = evaluation(model(pretrained=f"folder-{SECRET}", num_frame=f"{SECRET}"))
+    card = gather(saved(model_args=f"api_key={SECRET}z,password=hunter2", model=f"x {SECRET}"), run)
     text = json.dumps(card)
     assert SECRET not in text and "hunter2" not in text
     assert text.count("[hidden]") >= 7
@@ -158,9 +166,10 @@ def test_no_key_is_ever_in_a_card(home: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def test_the_official_text_is_said_to_be(home: Path) -> None:
     prepare(home)
-    for prompt_id, said in ((OFFICIAL, "yes"), (f"{OFFICIAL}-unverified", "not verified"), ("mcq_letter", "no")):
-        session.asked["causalvqa"] = Prompt(prompt_id, "{question} {options}")
-        assert run_facts.gather(saved())[TASK]["official prompt"] == said
+    run = evaluation()
+    for prompt_id, is_official in ((OFFICIAL, "yes"), (f"{OFFICIAL}-unverified", "not verified"), ("mcq_letter", "no")):
+        run.tasks["causalvqa_paired"].settings = TaskSettings(Prompt(prompt_id, "{question} {options}"))
+        assert gather(saved(), run)[TASK]["official prompt"] == is_official
 
 
 def test_the_revision_of_a_cached_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,22 +180,21 @@ def test_the_revision_of_a_cached_checkpoint(tmp_path: Path, monkeypatch: pytest
     (repository / "snapshots" / "abc123" / "config.json").write_text("{}")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setattr("huggingface_hub.file_download.HF_HUB_CACHE", str(tmp_path), raising=False)
-    session.model = model()
-    assert run_facts.gather(saved())["model"]["revision"] == "abc123"
-    asked = run_facts.gather(saved(model_args="pretrained=org/other,revision=v2"))
+    run = evaluation(model())
+    assert gather(saved(), run)["model"]["revision"] == "abc123"
+    asked = gather(saved(model_args="pretrained=org/other,revision=v2"), run)
     assert asked["model"]["revision"] == "v2"
-    unknown = run_facts.gather(saved(model_args="pretrained=org/other"))
-    assert unknown[NOT_KNOWN]["model.revision"] == "neither the loaded model nor the hub's cache tells it"
-    folder = run_facts.gather(saved(model_args=f"pretrained={tmp_path}"))
+    unknown = gather(saved(model_args="pretrained=org/other"), run)
+    assert unknown[NOT_KNOWN]["model.revision"] == "neither the loaded model nor the hub's cache says it"
+    folder = gather(saved(model_args=f"pretrained={tmp_path}"), run)
     assert folder["model"]["revision"] == f"a folder whose files are {weights_identity(str(tmp_path))}"
 
 
 def test_how_losses_were_measured() -> None:
     facts = {"protocol": "paper", "steps": 10, "seed": 0, "tiling": False, "parameters": 3}
     settings = SimpleNamespace(pretrained="org/film", dtype="bfloat16", frames=49, fps=16.0, height=480, width=832)
-    session.model = model(engine=SimpleNamespace(facts=facts, settings=settings))
-    session.weights = read_weights(session.model)
-    card = run_facts.gather(saved(model_args="family=some"))
+    run = evaluation(model(engine=SimpleNamespace(facts=facts, settings=settings)))
+    card = gather(saved(model_args="family=some"), run)
     assert {name: value for name, value in card["denoising"].items() if value is not None} == {
         "protocol": "paper", "steps": 10, "seed": 0, "tiling": "no",
     }  # fmt: skip
@@ -194,18 +202,16 @@ def test_how_losses_were_measured() -> None:
     assert (card["frames"]["frames"], card["frames"]["fps"], card["frames"]["width"]) == (49, 16, 832)
 
 
-@pytest.mark.parametrize("name", run_facts.FRAMES["frames"])
+@pytest.mark.parametrize("name", FRAMES["frames"])
 def test_frames_have_one_name_whatever_an_adapter_calls_them(name: str) -> None:
-    session.model = model(**{name: 12})
-    assert run_facts.gather(saved(model_args=""))["frames"]["frames"] == 12
-    session.model = model()
-    assert run_facts.gather(saved(model_args=f"{name}=7"))["frames"]["frames"] == "7"
+    assert gather(saved(model_args=""), evaluation(model(**{name: 12})))["frames"]["frames"] == 12
+    assert gather(saved(model_args=f"{name}=7"), evaluation(model()))["frames"]["frames"] == "7"
 
 
 def test_a_package_under_another_name_is_not_guessed() -> None:
-    assert surroundings.package_version("lmms-eval-tasks") == lmms_eval_tasks.__version__
-    with pytest.raises(surroundings.Unknown, match="no package of that name is installed"):
-        surroundings.package_version("a-package-that-nobody-has")
+    assert package_version("lmms-eval-tasks") == lmms_eval_tasks.__version__
+    with pytest.raises(Unknown, match="no package of that name is installed"):
+        package_version("a-package-that-nobody-has")
 
 
 def tracker(tmp_path: Path, **changes: Any) -> Any:
@@ -214,17 +220,28 @@ def tracker(tmp_path: Path, **changes: Any) -> Any:
     return SimpleNamespace(**found)
 
 
+def known(results: dict[str, Any]) -> Results:
+    """Results as lmms-eval saves them of a run with a task of ours."""
+    ours = Results(results)
+    ours.evaluation = evaluation()
+    return ours
+
+
 def test_the_card_lies_beside_the_results(tmp_path: Path) -> None:
     (tmp_path / "org__name").mkdir()
     (tmp_path / "org__name" / "20261122_results.json").write_text("{}")
-    path = write_card(tracker(tmp_path), saved())
+    path = write_card(tracker(tmp_path), known(saved()))
     assert path == tmp_path / "org__name" / "20261122_run_card.json"
     assert read_run_card(path)["run"]["date"] == "20261122_000000"
-    assert write_card(tracker(tmp_path), {"configs": {}}) is None
-    assert write_card(tracker(tmp_path, output_path=None), saved()) is None
+    assert write_card(tracker(tmp_path, output_path=None), known(saved())) is None
+
+
+def test_a_run_without_a_task_of_ours_has_no_card(tmp_path: Path) -> None:
+    assert write_card(tracker(tmp_path), {"configs": {"theirs": {}}, "config": {}}) is None
+    assert not list(tmp_path.iterdir())
 
 
 def test_without_results_there_is_no_card(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"there is no .*20261122_results\.json"):
-        write_card(tracker(tmp_path), saved())
+        write_card(tracker(tmp_path), known(saved()))
     assert not list(tmp_path.iterdir())

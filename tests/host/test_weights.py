@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from lmms_eval_tasks.host.weights import Weights, read_weights, tell, weights_identity
+from lmms_eval_tasks.host.weights import Weights, get_nested_attr, read_weights, weights_identity
 
 
 def test_hub_weights_are_known_by_their_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,10 +40,10 @@ class Broken:
         raise RuntimeError("not loaded")
 
 
-def test_an_adapter_tells_where_it_can() -> None:
+def test_an_adapter_is_asked_where_it_can_answer() -> None:
     config = SimpleNamespace(_commit_hash="c0ffee")
     assert read_weights(SimpleNamespace(_config=config)) == Weights(commit="c0ffee")
     inner = SimpleNamespace(config=config, dtype="torch.float16")
     assert read_weights(SimpleNamespace(model=inner)) == Weights("c0ffee", "float16")
     assert read_weights(Broken()) == read_weights(object()) == read_weights(None) == Weights()
-    assert tell(Broken(), "model", "config") is None
+    assert get_nested_attr(Broken(), "model", "config") is None

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 from browser import Page, browser
-from sample_runs import docs_of, write_sample_run
+from sample_runs import write_sample_run
+from task_states import docs_of, task_state
 
 from lmms_eval_tasks.report.clips import Clips
 from lmms_eval_tasks.report.page import write_page
@@ -132,7 +133,7 @@ def test_clips_play(driver: Any, sample_runs: tuple[Path, Path], tmp_path: Path,
 
 
 def test_a_missing_clip_is_said(driver: Any, sample_home: Path, sample_runs: tuple[Path, Path], tmp_path: Path) -> None:
-    clip = sample_home / "cast_bench" / "videos" / docs_of("cast_bench")[0]["clip"]
+    clip = sample_home / "cast_bench" / "videos" / docs_of(task_state("cast_bench"))[0]["clip"]
     away = clip.with_suffix(".away")
     clip.rename(away)
     try:
@@ -217,7 +218,7 @@ def test_both_directions_stand_side_by_side(page: Page) -> None:
 
 def test_both_answers_and_the_truth_are_shown(page: Page, sample_runs: tuple[Path, Path]) -> None:
     page.choose("#task", "causalvqa_debug_paired")
-    doc = docs_of("causalvqa_debug_paired")[0]
+    doc = docs_of(task_state("causalvqa_debug_paired"))[0]
     assert page.run("return document.querySelector('.question').textContent") == doc["question"]
     options = page.run(
         "return [...document.querySelectorAll('.options li > span:nth-child(2)')].map(e => e.textContent)"
@@ -308,7 +309,8 @@ def large_run(folder: Path, seed: int) -> Path:
             outcome = Outcome.CORRECT if right[item] else Outcome.WRONG
             record = Record(
                 f"p{item // 2}_{item % 2}", f"p{item // 2}", {"subset": task[9:], "source": f"s{item % 7}"}, "A",
-                "A" if right[item] else "B", outcome, {"official_answered": "A", "official_correct": bool(right[item])},
+                "A" if right[item] else "B", outcome,
+                fields={"official_answered": "A", "official_correct": bool(right[item])},
             )  # fmt: skip
             said = f"({record.answered}) because of what is seen in the clip at moment {item}."
             asked = f"Question {item // 2}: what does the thing in the clip do next, and where does it go from there?"

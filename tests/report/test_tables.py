@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from lmms_eval_tasks.cast_bench.metrics import Question, score_question
+from lmms_eval_tasks.cast_bench.grading import Question, score_question
 from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS
-from lmms_eval_tasks.report.tables import columns_of, score_tables, stratum_tables
+from lmms_eval_tasks.report.runs import columns_of
+from lmms_eval_tasks.report.tables import score_tables, stratum_tables
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.evidence.reader import read_truth
 from lmms_eval_tasks.utils.runs.run import Run, read_run
@@ -164,7 +165,7 @@ def test_a_run_of_graded_answers(tmp_path: Path) -> None:
         fields = {"scores": scores}
         outcome = Outcome.WRONG if scores else Outcome.UNSCORED
         stratum = {"category": "causal_explanation"}
-        found.append(Record(f"q{index}", f"clip{index // 2}", stratum, "key", "said", outcome, fields))
+        found.append(Record(f"q{index}", f"clip{index // 2}", stratum, "key", "said", outcome, fields=fields))
     run = read_run(write_run(tmp_path, cast_bench_open=tuple(found)))
     assert [column.heading for column in columns_of("cast_bench_open")] == [
         "judge 0-10", "answer", "reasoning", "times", "evidence", "unparsed", "unscored", "questions",
@@ -178,6 +179,7 @@ def test_a_run_of_graded_answers(tmp_path: Path) -> None:
 
 
 def test_a_group_of_several_benchmarks_is_shown_task_by_task(tmp_path: Path) -> None:
-    run = read_run(write_run(tmp_path, causalvqa_x=records("c", [RIGHT]), mvp_x=records("m", [RIGHT])))
+    tasks = {"causalvqa_paired": records("c", [RIGHT]), "mvp_mini_intuitive_physics": records("m", [RIGHT])}
+    run = read_run(write_run(tmp_path, **tasks))
     assert list(run.groups) == ["both"]
-    assert [str(table.title).split()[0] for table in score_tables([run])] == ["causalvqa_x", "mvp_x"]
+    assert [str(table.title).split()[0] for table in score_tables([run])] == list(tasks)

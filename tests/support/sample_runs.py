@@ -10,13 +10,10 @@ from typing import Any
 
 from task_states import docs_of, task_state
 
-from lmms_eval_tasks.cast_bench.prepare import prepare as prepare_cast_bench
-from lmms_eval_tasks.causalvqa.prepare import prepare as prepare_causalvqa
+from lmms_eval_tasks.cli import app
 from lmms_eval_tasks.mvp.card import SUBSETS
-from lmms_eval_tasks.mvp.prepare import prepare as prepare_mvp
-from lmms_eval_tasks.sample.build import Sizes, build_sample
+from lmms_eval_tasks.sample.build import build_sample, prepare_commands
 from lmms_eval_tasks.utils.denoising.response import DenoisingResponse, Directed
-from lmms_eval_tasks.yocausal.prepare import prepare as prepare_yocausal
 
 Doc = Mapping[str, Any]
 Answer = Callable[[str, Doc], str]
@@ -28,16 +25,17 @@ TASKS = (
     "yocausal",
     "yocausal_vlm",
 )
-SMALL = Sizes(debug_per_type=2, test_per_stratum=1, mini_pairs=4, full_pairs=4, yocausal_pairs=2, cast_bench_clips=2)
+SMALL = {
+    "causalvqa": {"debug_per_type": 2, "test_per_stratum": 1},
+    "mvp": {"mini_pairs": 4, "full_pairs": 4},
+    "yocausal": {"pairs": 2},
+}
 
 
-def prepare_sample(folder: Path, sizes: Sizes = SMALL) -> None:
+def prepare_sample(folder: Path, sizes: Mapping[str, Mapping[str, int]] = SMALL) -> None:
     """Write the sample world below a folder and prepare it in the data home."""
-    paths = build_sample(folder, sizes=sizes)
-    prepare_causalvqa(paths.causalvqa)
-    prepare_mvp(paths.mvp_videos, str(paths.mvp_snapshot), "mini")
-    prepare_yocausal(str(paths.yocausal))
-    prepare_cast_bench(str(paths.cast_bench))
+    for arguments in prepare_commands(build_sample(folder, sizes=sizes)):
+        app(["prepare", *arguments], standalone_mode=False)
 
 
 def write_sample_run(folder: Path, tasks: list[str], answer: Answer) -> Path:

@@ -10,6 +10,14 @@ from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.benchmark.task_files import task_configs
 
 
+def new_state(task: str, evaluation: Evaluation | None = None) -> TaskState:
+    """The state of a task of which no item was asked yet; without an evaluation, in one that needs no clips."""
+    known = registry().tasks[task]
+    state = TaskState(task, known.pointer, known.metrics, evaluation or Evaluation(clips_needed=False))
+    state.evaluation.tasks[task] = state
+    return state
+
+
 def task_state(
     task: str, evaluation: Evaluation | None = None, kwargs: Mapping[str, Any] | None = None, model: str = "default"
 ) -> TaskState:
@@ -21,14 +29,12 @@ def task_state(
         kwargs: Its ``lmms_eval_specific_kwargs``; by default those of its YAML.
         model: For which model of lmms-eval.
     """
-    known = registry().tasks[task]
-    config = task_configs(known.benchmark.folder)[task]
+    state = new_state(task, evaluation)
+    config = task_configs(state.benchmark.folder)[task]
     given = config.get("lmms_eval_specific_kwargs", {})
     chosen = given.get(model, {**given, **given.get("default", {})}) if kwargs is None else kwargs
-    state = TaskState(task, known.pointer, known.metrics, evaluation or Evaluation(clips_needed=False))
     state.kwargs = chosen
     state.settings = state.kind.read_settings(chosen, {})
-    state.evaluation.tasks[task] = state
     return state
 
 

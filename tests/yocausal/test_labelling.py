@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from yocausal_world import write_release
 
 from lmms_eval_tasks.cli import app
-from lmms_eval_tasks.sample.video import write_clip
+from lmms_eval_tasks.sample.world.video import write_clip
 from lmms_eval_tasks.utils.data.home import load_table
 from lmms_eval_tasks.yocausal.labelling import cohens_d, f1_score, kendall_tau, read_frames
 from lmms_eval_tasks.yocausal.prepare import prepare
@@ -83,7 +83,7 @@ def prepared(home: Path, tmp_path: Path) -> None:
 
 def label(url: str, out: Path, *more: str) -> Any:
     judge = f"model=m,provider=local,url={url},first_delay=0,concurrent=2"
-    return CliRunner().invoke(app, ["label", "yocausal", "--judge", judge, "--out", str(out), *more])
+    return CliRunner().invoke(app, ["yocausal", "label", "--judge", judge, "--out", str(out), *more])
 
 
 def test_labels_by_a_judge_agree_with_the_releases_and_can_be_used(prepared: None, tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_labels_by_an_imported_prompt(prepared: None, tmp_path: Path) -> None:
 
 
 def test_a_judge_has_to_be_named(prepared: None, tmp_path: Path) -> None:
-    result = CliRunner().invoke(app, ["label", "yocausal", "--judge", "none"])
+    result = CliRunner().invoke(app, ["yocausal", "label", "--judge", "none"])
     assert (result.exit_code, result.stderr) == (1, "Expected --judge to name a model, but got none.\n")
 
 

@@ -29,7 +29,6 @@ from lmms_eval_tasks.yocausal.rsi import (
     official_dataset,
     official_overall,
     official_per_dataset,
-    official_vlm_labels,
     rank_models,
 )
 
@@ -114,17 +113,6 @@ def test_the_scores_of_records_are_the_official_ones(oracle: dict[str, Any]) -> 
 def test_datasets_are_named_as_officially(oracle: dict[str, Any]) -> None:
     names = oracle["extras"]["normalize_dataset_name"]
     assert {source: official_dataset(source) for source in names} == names
-
-
-def test_vlm_labels_are_read_as_officially(oracle: dict[str, Any]) -> None:
-    case = oracle["extras"]["load_vlm_causality_labels"]
-    (expected,) = labels(case["output"]).values()
-    assert official_vlm_labels(case["input"]) == expected
-
-
-def test_a_vlm_reply_that_is_text_is_named() -> None:
-    with pytest.raises(ValueError, match="the reply about 7 to be an object, but got 'yes'"):
-        official_vlm_labels([{"id": 7, "status": "success", "response": "yes"}])
 
 
 def test_winners_are_those_of_the_official_run(oracle: dict[str, Any]) -> None:

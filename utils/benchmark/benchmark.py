@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from lmms_eval_tasks.utils.benchmark.card import Card
+from lmms_eval_tasks.utils.benchmark.sample_writer import SampleWriter
 
 if TYPE_CHECKING:
     import datasets
@@ -148,7 +149,7 @@ class Benchmark:
         find_prompt: The official prompt or an imported one, by name; raises InputError.
         replaces: Tasks of lmms-eval that its own replace.
         cli: Subcommands of its own.
-        sample: Writes sample data in the form of its release; None where `lmms_eval_tasks.sample.writers` does.
+        sample: How its sample data is made; None where a module of `lmms_eval_tasks.sample.writers` says so.
     """
 
     card: Card
@@ -162,7 +163,7 @@ class Benchmark:
     find_prompt: Callable[[str], Prompt] | None = None
     replaces: frozenset[str] = field(default_factory=frozenset)
     cli: typer.Typer | None = None
-    sample: Any = None
+    sample: SampleWriter | None = None
 
     def __post_init__(self) -> None:
         """Refuse an object that later code could not use.

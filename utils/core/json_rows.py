@@ -45,16 +45,26 @@ class Row(BaseModel):
 RowType = TypeVar("RowType", bound=Row)
 
 
-def read_rows(path: Path, row_type: type[RowType], issues: GroupedIssues) -> Iterator[tuple[str, RowType]]:
+def read_rows(
+    path: Path, row_type: type[RowType], issues: GroupedIssues, exact: bool = True
+) -> Iterator[tuple[str, RowType]]:
     """The rows of a file that have the form asked for, each with its place ("line 3").
 
     Time is linear in the file's size and one line is in memory at a time. Noted as issues: bytes that are not UTF-8, a
     byte order mark, line ends other than a line feed, empty lines, what `read_json` refuses, and fields that are
     missing, too many, or of another type.
 
+    Args:
+        path: The file.
+        row_type: The form of its rows.
+        issues: Takes what is wrong.
+        exact: False for a file that no other program will read: then a byte order mark, carriage returns and empty
+            lines are no issues.
+
     Raises:
         OSError: the file cannot be read.
     """
+    layout_issues = issues if exact else GroupedIssues()
     with path.open("rb") as file:
         number = 0
         while line := file.readline(LONGEST_LINE + 1):
@@ -68,7 +78,7 @@ def read_rows(path: Path, row_type: type[RowType], issues: GroupedIssues) -> Ite
                     "Nothing after it was read.",
                 )
                 return
-            text = _decode(line, where, number == 1, issues)
+            text = _decode(line, where, number == 1, issues, layout_issues)
             if text is None:
                 continue
             try:
@@ -103,13 +113,13 @@ def read_object(path: Path, form: type[RowType], issues: GroupedIssues) -> RowTy
     return None
 
 
-def _decode(line: bytes, where: str, first: bool, issues: GroupedIssues) -> str | None:
+def _decode(line: bytes, where: str, first: bool, issues: GroupedIssues, layout_issues: GroupedIssues) -> str | None:
     """A line's text without its end, its issues noted; None where it has none that can be read."""
     if first and line.startswith(BOM):
-        issues.add("bytes", *_NO_BOM)
+        layout_issues.add("bytes", *_NO_BOM)
         line = line.removeprefix(BOM)
     if line.endswith(b"\r\n"):
-        issues.add(
+        layout_issues.add(
             "lines", "Expected each to end with a line feed alone, but a carriage return is before that of", where
         )
     try:
@@ -118,7 +128,7 @@ def _decode(line: bytes, where: str, first: bool, issues: GroupedIssues) -> str 
         issues.add("bytes", "Expected UTF-8, but got", f"byte 0x{line[error.start]:02x} ({where})")
         return None
     if not text:
-        issues.add("lines", "Expected one JSON object in each, but got", f"nothing ({where})")
+        layout_issues.add("lines", "Expected one JSON object in each, but got", f"nothing ({where})")
         return None
     return text
 

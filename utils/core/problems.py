@@ -95,12 +95,16 @@ class GroupedIssues:
 
     def raise_if_any(self, title: str, outcome: str = "") -> None:
         """Raise one InputError with one line per kind, in the order in which they were found; see `Problems`."""
+        self.as_problems().raise_if_any(title, outcome)
+
+    def as_problems(self, prefix: str = "") -> Problems:
+        """One problem per kind, in the order in which they were found, with a prefix before the part that is wrong."""
         problems = Problems()
         for (where, expected, remedy), named in self._found.items():
             more = self._counts[where, expected, remedy] - len(named)
             cases = ", ".join([*named, *([f"… and {more:,} more"] if more else [])])
-            problems.add(where, f"{expected} {cases}.", remedy)
-        problems.raise_if_any(title, outcome)
+            problems.add(f"{prefix}{where}", f"{expected} {cases}.", remedy)
+        return problems
 
 
 class Warnings:

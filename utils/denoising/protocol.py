@@ -4,29 +4,7 @@ Nothing here touches a model or a tensor. Positions count the frames of one clip
 model's frame rate; both directions use the same plan, each on its own file, so that exchanging the two files exchanges
 their losses and nothing else.
 
-Where the authors' own parts disagree, a named `Protocol` says which is followed:
-
-=====================  ====================  =======================  =============================
-setting                paper (default)       official_example         wan_scripts
-=====================  ====================  =======================  =============================
-timesteps              K = 10 interior       K = 10 interior          12 points over the training
-                                                                      timesteps, ends left out, each
-                                                                      moved to the nearest of them
-draws per timestep     1                     1                        10
-noise                  new at each timestep  same at all timesteps    new at each timestep
-window combination     mean over latents     sum over windows         mean over windows
-later windows          last one filled with  each has 4 context       last one filled with earlier
-                       earlier frames        frames before it; last   frames
-                                             one stays short
-loss leaves out        every latent that     every latent that        borrowed // compression latents,
-                       saw a borrowed frame  saw a borrowed frame     so 1 to 6 borrowed frames count
-frames of a clip       mirrored around its   from its start, at the   from its start, cut at its end;
-                       middle                file's end               so a reversed clip loses the
-                                                                      scene's beginning
-size                   the model's           the model's              bucket nearest to the clip's
-                                                                      shape, where the family has them
-A14B expert boundary   the checkpoint's      the checkpoint's         0.5
-=====================  ====================  =======================  =============================
+Where the authors' own sources disagree, a named `Protocol` says which is followed; YoCausal's page compares the three.
 
 Sources: YoCausal paper, section on the protocol (digest); youzhe0305/YoCausal at 2cee25b, the example evaluator
 (evaluation/example_animatediff_evaluator.py) and the Wan scripts
@@ -137,8 +115,8 @@ def plan_windows(frames: int, window: int, compression: int, layout: str = "fill
     """Cut a clip into windows.
 
     The VAEs meant here give the first frame a latent frame of its own and then one to every `compression` frames. A
-    latent frame that saw a borrowed frame is out of the loss, so a window lends 1 more than a multiple of `compression`
-    frames: then every frame of its own keeps its latent. To make that come out, up to ``compression - 1`` frames of a
+    latent frame that saw a borrowed frame is out of the loss, so a window borrows 1 more than a multiple of
+    `compression` frames: then every frame of its own keeps its latent. For this up to ``compression - 1`` frames of a
     clip are left unused.
 
     Args:

@@ -8,9 +8,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from string import Formatter
 from typing import Any
 
+from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.problems import InputError
 
 CHOICE = "LMMS_EVAL_TASKS_PROMPT"
@@ -57,21 +59,28 @@ class Prompt:
 
 @cache
 def read_prompt(prompt_id: str) -> Prompt:
-    """One of this package's own prompts.
+    """One of the prompts of this installation.
 
     Raises:
         InputError: where there is no prompt of that id; the message lists those there are.
     """
-    if prompt_id not in prompt_ids():
-        raise InputError(f"Expected a prompt id, one of {', '.join(prompt_ids())}, but got {prompt_id!r}.")
-    file = resources.files("lmms_eval_tasks.prompts") / f"{prompt_id}.txt"
-    return Prompt(prompt_id, file.read_text(encoding="utf-8").rstrip("\n"))
+    files = _prompt_files()
+    if prompt_id not in files:
+        raise InputError(f"Expected a prompt id, one of {', '.join(files)}, but got {prompt_id!r}.")
+    return Prompt(prompt_id, files[prompt_id].read_text(encoding="utf-8").rstrip("\n"))
 
 
 def prompt_ids() -> tuple[str, ...]:
-    """Ids of this package's own prompts, in alphabetical order."""
-    names = (entry.name for entry in resources.files("lmms_eval_tasks.prompts").iterdir())
-    return tuple(sorted(name.removesuffix(".txt") for name in names if name.endswith(".txt")))
+    """Ids of the prompts of this installation, in alphabetical order."""
+    return tuple(_prompt_files())
+
+
+@cache
+def _prompt_files() -> dict[str, Path]:
+    """Id to file, in alphabetical order: the shared prompts, and those in the folder ``prompts`` of a benchmark."""
+    shared = Path(str(resources.files("lmms_eval_tasks.prompts")))
+    folders = [shared, *(benchmark.folder / "prompts" for benchmark in registry().benchmarks.values())]
+    return dict(sorted((file.stem, file) for folder in reversed(folders) for file in folder.glob("*.txt")))
 
 
 def literal(text: str) -> str:

@@ -62,7 +62,7 @@ _TASK_WEIGHTS = {"data source": Weight.NEVER, "prepared by": Weight.NEVER}
 
 
 @dataclass(frozen=True)
-class Difference:
+class CardDifference:
     """A field in which runs differ.
 
     Attributes:
@@ -129,7 +129,7 @@ def weight_of(section: str, field: str) -> Weight:
     return _FIELD_WEIGHTS.get((section, field), _SECTION_WEIGHTS.get(section, Weight.MATTERS))
 
 
-def differences(cards: Sequence[Sections], tasks: Sequence[str] | None = None) -> list[Difference]:
+def differences(cards: Sequence[Sections], tasks: Sequence[str] | None = None) -> list[CardDifference]:
     """Fields in which runs differ, those that never matter left out.
 
     What a card does not know is told, but is no difference by itself: all that is known has to disagree. A task's
@@ -156,7 +156,7 @@ def differences(cards: Sequence[Sections], tasks: Sequence[str] | None = None) -
         weight = weight_of(section, field)
         if len(values) > 1 and weight is not Weight.NEVER:
             told = tuple(card.get(section, {}).get(field) for card in cards)
-            found.append(Difference(section, field, told, weight))
+            found.append(CardDifference(section, field, told, weight))
     return sorted(found, key=lambda difference: list(Weight).index(difference.weight))
 
 

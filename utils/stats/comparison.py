@@ -25,7 +25,7 @@ INCOMPLETE = "incomplete or unscored in one of them"
 
 
 @dataclass(frozen=True)
-class Difference:
+class ScoreDifference:
     """One score of both runs on the groups that they share, and the second less the first, in the score's unit.
 
     Attributes:
@@ -66,7 +66,7 @@ class Comparison:
     groups: int
     items: int
     left_out: Mapping[str, int]
-    differences: tuple[Difference, ...]
+    differences: tuple[ScoreDifference, ...]
     only_first: int
     only_second: int
     p_value: float
@@ -185,7 +185,7 @@ def _all_right(group: Group) -> bool:
 
 def _difference(
     metric: Metric, shared: Sequence[Sequence[tuple[Group, Group]]], seed: int, draws: int
-) -> Difference | None:
+) -> ScoreDifference | None:
     """One score of both runs on the groups that have it in both; None where a task has no such group."""
     scores: tuple[list[float | None], list[float | None]] = ([], [])
     changes: list[dict[Stratum, list[Counts]]] = []
@@ -208,7 +208,7 @@ def _difference(
     span = metric.value_bounds and metric.value_bounds[1] - metric.value_bounds[0]
     ends = interval(metric, changes, (-span, span) if span else None, seed, draws)
     groups = sum(len(values) for part in changes for values in part.values())
-    return Difference(metric, first, second, ends, groups)
+    return ScoreDifference(metric, first, second, ends, groups)
 
 
 def run_parts(run: Run) -> dict[str, Part]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lmms_eval_tasks.utils.stats.bootstrap import DRAWS, Strata, breakdowns, intervals
-from lmms_eval_tasks.utils.stats.human_responses import Asked, Key, Response
+from lmms_eval_tasks.utils.stats.human_responses import AskedQuestion, Key, Response
 
 EASY_ABOVE = 86.67
 MEDIUM_FROM = 70.0
@@ -109,7 +109,7 @@ def _consensus(choices: Counter[str]) -> Consensus:
 
 
 def question_strata(
-    summaries: Sequence[QuestionSummary], asked: Mapping[Key, Asked] | None, columns: Sequence[str]
+    summaries: Sequence[QuestionSummary], asked: Mapping[Key, AskedQuestion] | None, columns: Sequence[str]
 ) -> dict[str, tuple[str, ...]]:
     """Question to its stratum: the values of some columns of the items.
 

@@ -24,7 +24,7 @@ Key = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedQuestion:
     """One version of a question.
 
     Attributes:
@@ -49,7 +49,7 @@ class Response:
     credit: float
 
 
-def read_items(source: Path) -> dict[Key, Asked]:
+def read_items(source: Path) -> dict[Key, AskedQuestion]:
     """The items that annotators were asked.
 
     Args:
@@ -62,7 +62,7 @@ def read_items(source: Path) -> dict[Key, Asked]:
     is_table = source.suffix == ".parquet"
     rows = _parquet_rows(source) if is_table else _csv_rows(source, ("item", "version", "answer"))
     problems = Problems()
-    found: dict[Key, Asked] = {}
+    found: dict[Key, AskedQuestion] = {}
     strata_of: dict[str, Mapping[str, str]] = {}
     for where, row in rows:
         item = str(row["item"])
@@ -74,12 +74,12 @@ def read_items(source: Path) -> dict[Key, Asked]:
         if strata_of.setdefault(item, strata) != strata:
             problems.add(where, f"Expected one stratum for both versions of {item}, but they differ.")
         letters = ascii_uppercase[: len(row["options"])] if "options" in row else ""
-        found[key] = Asked(str(row["answer"]).strip().upper() if row["answer"] else None, letters, strata)
+        found[key] = AskedQuestion(str(row["answer"]).strip().upper() if row["answer"] else None, letters, strata)
     problems.raise_if_any(f"{source.name} cannot be used")
     return found
 
 
-def read_human_responses(source: Path, asked: Mapping[Key, Asked] | None = None) -> list[Response]:
+def read_human_responses(source: Path, asked: Mapping[Key, AskedQuestion] | None = None) -> list[Response]:
     """Read raw annotator responses and give each its credit: 1 if right, 0 if wrong, 0.5 for *unknown*.
 
     Args:
@@ -121,7 +121,7 @@ def read_human_responses(source: Path, asked: Mapping[Key, Asked] | None = None)
 
 
 def _credit(
-    key: Key, choice: str, correct: object, asked: Mapping[Key, Asked] | None, where: str, problems: Problems
+    key: Key, choice: str, correct: object, asked: Mapping[Key, AskedQuestion] | None, where: str, problems: Problems
 ) -> float | None:
     """What a response earns; None where that cannot be said, which is then a problem."""
     said = None if correct is None or not str(correct).strip() else str(correct).strip()

@@ -36,12 +36,14 @@ class Built:
         rows: How many items are in it.
         empty: How many of them have no answer, because it was unparsed or the item was not asked.
         notes: What to know before it is sent, a sentence each.
+        partial: Whether it says less than its items could, which a run warns of.
     """
 
     text: str
     rows: int
     empty: int
     notes: tuple[str, ...] = ()
+    partial: bool = False
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 from toy_denoiser import FPS, FRAMES, PIXELS, toy_engine, train
 from yocausal_records import pair_record
 
-from lmms_eval_tasks.models.video_diffusion.engine import Pair
+from lmms_eval_tasks.models.video_diffusion.engine import ClipPair
 from lmms_eval_tasks.models.video_diffusion.frames import cover
-from lmms_eval_tasks.sample.physics import FPS as FILMED
-from lmms_eval_tasks.sample.yocausal import CAUSAL, NOT_CAUSAL, Family, film_pair, shoot
+from lmms_eval_tasks.sample.scenes.reversible import CAUSAL, NOT_CAUSAL, SceneFamily
+from lmms_eval_tasks.sample.world.physics import FPS as FILMED
+from lmms_eval_tasks.sample.world.render import film
+from lmms_eval_tasks.sample.writers.yocausal import write_pair
 from lmms_eval_tasks.utils.stats.estimates import estimate
 from lmms_eval_tasks.yocausal.metrics import CCI, RSI_CAUSAL
 from lmms_eval_tasks.yocausal.rsi import compare_losses
@@ -28,7 +30,7 @@ def seen() -> list[NDArray[np.uint8]]:
     """Small pictures of causal films that are not held out, twice as many as the toy model is shown."""
     films = []
     for number in range(FILMS):
-        frames = shoot(CAUSAL[number % len(CAUSAL)](random.Random(f"train/{number}")))
+        frames = film(CAUSAL[number % len(CAUSAL)](random.Random(f"train/{number}")).scene)
         # `train` shows every second frame: these stand where the protocol takes its frames of a clip.
         step = FILMED / FPS
         kept = frames[[round(step * (index // 2) + (step - 1) / 2) for index in range(2 * FRAMES)]]
@@ -43,22 +45,22 @@ def any_seen(rng: np.random.Generator) -> NDArray[np.uint8]:
 
 
 @pytest.fixture(scope="module")
-def held_out(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, list[Pair]]:
+def held_out(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, list[ClipPair]]:
     folder = tmp_path_factory.mktemp("held_out")
-    pairs: dict[bool, list[Pair]] = {True: [], False: []}
-    kinds: list[tuple[bool, tuple[Family, ...]]] = [(True, CAUSAL), (False, NOT_CAUSAL)]
+    pairs: dict[bool, list[ClipPair]] = {True: [], False: []}
+    kinds: list[tuple[bool, tuple[SceneFamily, ...]]] = [(True, CAUSAL), (False, NOT_CAUSAL)]
     for causal, families in kinds:
         for number in range(HELD_OUT):
-            film, file = families[number % len(families)](random.Random(f"test/{number}")), f"{causal}_{number}.mp4"
-            film_pair(film, folder, file)
+            drawn, file = families[number % len(families)](random.Random(f"test/{number}")), f"{causal}_{number}.mp4"
+            write_pair(film(drawn.scene), folder, file)
             forward, backward = (Path(folder / side / file) for side in ("fwd", "bwd"))
-            pairs[causal].append(Pair(file, forward, backward, film.caption))
+            pairs[causal].append(ClipPair(file, forward, backward, drawn.caption))
     return pairs
 
 
 @pytest.mark.parametrize("backwards", [False, True])
 def test_training_direction_decides_rsi_where_there_is_a_cause(
-    held_out: dict[bool, list[Pair]], backwards: bool
+    held_out: dict[bool, list[ClipPair]], backwards: bool
 ) -> None:
     engine = toy_engine(train(any_seen, backwards))
     records = []

@@ -2,9 +2,9 @@ import hashlib
 from pathlib import Path
 
 import pytest
+from task_states import new_state
 
 from lmms_eval_tasks.mvp.card import CARD
-from lmms_eval_tasks.mvp.hooks import doc_to_text
 from lmms_eval_tasks.mvp.prompt import installed_official_prompt, official_prompt
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.problems import InputError
@@ -74,7 +74,8 @@ def test_mvp_asks_with_the_text_that_lmms_eval_carries() -> None:
     assert prompt.prompt_id == "official"
     closing = prompt.text.split("{options}")[1]
     assert hashlib.sha256(closing.encode()).hexdigest() in CARD.prompt_sha256.values()
-    text = doc_to_text({"question": "What?", "options": ["a", "b"], "asked": True}, {"prompt": "official"})
+    state = new_state("mvp_mini_intuitive_physics")
+    text = state.doc_to_text({"question": "What?", "options": ["a", "b"], "asked": True}, {"prompt": "official"})
     assert text == f"Question: What?\nOption:\n(A) a\n(B) b{closing}"
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from published import TABLE_6, records
 
 from lmms_eval_tasks.utils.stats.human_baseline import difficulty, human_scores, question_strata, summarise
-from lmms_eval_tasks.utils.stats.human_responses import Asked, Response, read_human_responses, read_items
+from lmms_eval_tasks.utils.stats.human_responses import AskedQuestion, Response, read_human_responses, read_items
 
 EXAMPLE = Path(__file__).parent / "human_example"
 EXPECTED: dict[str, Any] = json.loads((EXAMPLE / "expected.json").read_text(encoding="utf-8"))
@@ -100,7 +100,7 @@ def test_annotators_built_to_the_papers_bands_give_the_papers_strata_back() -> N
     questions, responses = annotate(strata, np.random.default_rng(0))
     summaries = summarise(responses)
     assert {one.item: one.difficulty for one in summaries} == {item: level for item, (_, level) in questions.items()}
-    asked = {(item, "0"): Asked("A", strata={"type": kind}) for item, (kind, _) in questions.items()}
+    asked = {(item, "0"): AskedQuestion("A", strata={"type": kind}) for item, (kind, _) in questions.items()}
     scores = {
         score.name: score
         for score in human_scores(responses, question_strata(summaries, asked, ["type", "difficulty"]))

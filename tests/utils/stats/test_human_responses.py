@@ -7,12 +7,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.stats.human_responses import Asked, read_human_responses, read_items
+from lmms_eval_tasks.utils.stats.human_responses import AskedQuestion, read_human_responses, read_items
 
 ASKED = {
-    ("q1", "0"): Asked("A", "ABCDE", {"type": "planning"}),
-    ("q1", "1"): Asked("B", "ABCDE", {"type": "planning"}),
-    ("q2", "0"): Asked(None, "ABCDE", {"type": "planning"}),
+    ("q1", "0"): AskedQuestion("A", "ABCDE", {"type": "planning"}),
+    ("q1", "1"): AskedQuestion("B", "ABCDE", {"type": "planning"}),
+    ("q2", "0"): AskedQuestion(None, "ABCDE", {"type": "planning"}),
 }
 
 
@@ -99,8 +99,8 @@ def test_items_from_a_prepared_table(tmp_path: Path) -> None:
     path = tmp_path / "test.parquet"
     pq.write_table(pa.Table.from_pylist([row, {**row, "item_id": "q_1", "version": 1, "answer": None}]), path)
     assert read_items(path) == {
-        ("q", "0"): Asked("C", "ABC", {"type": "planning"}),
-        ("q", "1"): Asked(None, "ABC", {"type": "planning"}),
+        ("q", "0"): AskedQuestion("C", "ABC", {"type": "planning"}),
+        ("q", "1"): AskedQuestion(None, "ABC", {"type": "planning"}),
     }
 
 
