@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lmms_eval_tasks.causalvqa.card import CARD
-from lmms_eval_tasks.utils.bootstrap import DRAWS, Method, Strata, breakdowns, intervals
+from lmms_eval_tasks.utils.stats.bootstrap import DRAWS, Method, Strata, breakdowns, intervals
 
 Members = list[list[int]]
 Intervals = NDArray[np.float64]

@@ -1,4 +1,4 @@
-"""How long CaST-Bench scoring takes, from raw text to every metric, beside a plain-Python scorer.
+"""How long CaST-Bench scoring takes, from raw text to the scores over all questions, beside a plain-Python scorer.
 
     ORACLES=… python benchmarks/cast_bench_scoring.py [--more N]
 
@@ -20,8 +20,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from lmms_eval_tasks.cast_bench.metrics import Question, aggregate, score_questions
-from lmms_eval_tasks.utils.evidence import read_truth
+from lmms_eval_tasks.cast_bench.grading import Question, score_questions
+from lmms_eval_tasks.cast_bench.metrics import ANSWERS, GROUNDING
+from lmms_eval_tasks.utils.evidence.reader import read_truth
 
 PUBLIC_SIZE = 2_066
 MODELS = ("sonnet-4.6", "qwen3vl-8b")
@@ -169,7 +170,9 @@ def plain_run(cases: list[tuple[Row, str]]) -> dict[str, float]:
 
 
 def our_run(cases: list[tuple[Row, str]]) -> dict[str, float | None]:
-    return aggregate(score_questions((our_question(str(index), row), text) for index, (row, text) in enumerate(cases)))
+    questions = ((our_question(str(index), row), text) for index, (row, text) in enumerate(cases))
+    records = list(score_questions(questions))
+    return {metric.name: metric.score_records(records) for metric in (*ANSWERS.values(), *GROUNDING.values())}
 
 
 def our_question(item_id: str, row: Row) -> Question:

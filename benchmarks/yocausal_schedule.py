@@ -2,7 +2,8 @@
 
 The official interface asks for one loss per timestep and direction, so that each call decodes the file and encodes its
 windows again, and denoises one noisy clip; captions are kept, as its text encourages. Each schedule runs in a process
-of its own, so that its peak memory is its own.
+of its own, so that its peak memory is its own. The tiny models come from the tests' folder tests/support, which this
+script puts on the import path; run it from a checkout.
 """
 
 from __future__ import annotations
@@ -19,13 +20,15 @@ from typing import Any
 
 import numpy as np
 
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "support"))
+
 SCHEDULES = ("official", "ours")
 SECONDS = 3
 
 
 def write_clips(folder: Path, pairs: int, size: tuple[int, int], fps: int) -> list[tuple[Path, Path]]:
     """Write pairs of clips of a bright square that speeds up over a textured ground."""
-    from lmms_eval_tasks.sample.video import write_clip
+    from lmms_eval_tasks.sample.world.video import write_clip
 
     height, width = size
     files = []
@@ -47,9 +50,8 @@ def wan_1_3b(device: Any) -> Any:
     """A pipeline with the shapes of Wan 2.1 1.3B and random weights; its text encoder is small but as wide."""
     import torch
     from diffusers import AutoencoderKLWan, UniPCMultistepScheduler, WanPipeline, WanTransformer3DModel
+    from tiny_models import tiny_tokenizer
     from transformers import UMT5Config, UMT5EncoderModel
-
-    from lmms_eval_tasks.models.video_diffusion.tiny import tiny_tokenizer
 
     torch.manual_seed(0)
     text = UMT5Config(vocab_size=320, d_model=4096, d_kv=64, d_ff=1024, num_layers=2, num_heads=8, pad_token_id=0)
@@ -71,13 +73,13 @@ def wan_1_3b(device: Any) -> Any:
 def build_engine(arguments: argparse.Namespace, batch: int | None) -> Any:
     """The engine of either schedule."""
     import torch
+    from tiny_models import BUILDERS, write_tiny_model
 
     from lmms_eval_tasks.models.video_diffusion.engine import Engine
     from lmms_eval_tasks.models.video_diffusion.families import adapter_class, read_family
     from lmms_eval_tasks.models.video_diffusion.model import load_adapter
     from lmms_eval_tasks.models.video_diffusion.placement import Placement
     from lmms_eval_tasks.models.video_diffusion.settings import read_settings
-    from lmms_eval_tasks.models.video_diffusion.tiny import BUILDERS, write_tiny_model
 
     device = torch.device("cuda" if arguments.cuda else "cpu")
     family = "wan2.1-1.3b" if arguments.cuda else arguments.family
@@ -118,13 +120,13 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     """Time one schedule over all pairs but the first, which warms up."""
     import torch
 
-    from lmms_eval_tasks.models.video_diffusion.engine import Pair
+    from lmms_eval_tasks.models.video_diffusion.engine import ClipPair
 
     ours = arguments.schedule == "ours"
     engine = build_engine(arguments, (None if arguments.batch == "auto" else int(arguments.batch)) if ours else 1)
     files = sorted(Path(arguments.folder).glob("*_forward.mp4"))
     pairs = [
-        Pair(file.name, file, file.with_name(file.name.replace("forward", "backward")), "a square falls")
+        ClipPair(file.name, file, file.with_name(file.name.replace("forward", "backward")), "a square falls")
         for file in files
     ]
     losses, spent = [], []

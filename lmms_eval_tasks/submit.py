@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lmms_eval_tasks.utils.card import Card, read_card
-from lmms_eval_tasks.utils.home import benchmark_dir, read_manifest, read_table
-from lmms_eval_tasks.utils.problems import Faults, InputError
-from lmms_eval_tasks.utils.records import Record
-from lmms_eval_tasks.utils.runs import Run, read_logged, read_run
-from lmms_eval_tasks.utils.submission_form import Built, Checked, Form, Table, read_form
-from lmms_eval_tasks.utils.submission_rows import INCOMPLETE
-from lmms_eval_tasks.utils.submissions import replace_text
-from lmms_eval_tasks.utils.wording import describe
+from lmms_eval_tasks.utils.benchmark.card import Card
+from lmms_eval_tasks.utils.benchmark.registry import read_card, registry
+from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
+from lmms_eval_tasks.utils.core.wording import describe
+from lmms_eval_tasks.utils.data.home import benchmark_dir, read_manifest, read_table
+from lmms_eval_tasks.utils.runs.run import Run, read_logged, read_run
+from lmms_eval_tasks.utils.scoring.records import Record
+from lmms_eval_tasks.utils.submission.form import Built, Checked, SubmissionForm, Table, find_form, read_prepared
+from lmms_eval_tasks.utils.submission.rows import INCOMPLETE
 
 SAMPLE = "--allow-sample writes the file nevertheless; no leaderboard should be sent it."
 
@@ -62,45 +63,46 @@ def submit(
         InputError: with every reason at once why the run cannot be submitted.
         OSError: where the file cannot be written.
     """
-    form, card = read_form(benchmark), read_card(benchmark)
+    form, card = find_form(benchmark), read_card(benchmark)
     part = part or form.parts[0]
     if part not in form.parts:
         raise InputError(f"Expected --part to be one of {', '.join(form.parts)}, but got {part!r}.")
     run = read_run(source)
     split = _choose_split(form, card, run, part, split)
-    arrow, facts = read_table(benchmark, split)
-    table = Table(split, form.select(arrow.to_pylist(), part), facts.sample)
-    faults = Faults()
-    sample = run.sample or facts.sample
+    table = read_prepared(benchmark, split, part)
+    issues = GroupedIssues()
+    sample = run.sample or table.sample
     if sample and not allow_sample:
-        faults.add("data", "Expected the benchmark's, but got", "sample data", SAMPLE)
+        issues.add("data", "Expected the benchmark's, but got", "sample data", SAMPLE)
     tasks = form.tasks(split, part)
     entries = [entry for task in tasks if task in run.records for entry in read_logged(run, task)]
     for task in tasks:
         if task not in run.records and not allow_incomplete:
-            faults.add("tasks", "Expected every task of the split, but the run lacks", task, INCOMPLETE)
+            issues.add("tasks", "Expected every task of the split, but the run lacks", task, INCOMPLETE)
     rows = {row["item_id"]: row for row in table.rows}
-    complete = _note_ids([entry.record for entry in entries], list(rows), split, allow_incomplete, faults)
+    complete = _note_ids([entry.record for entry in entries], list(rows), split, allow_incomplete, issues)
     if run.limited and not complete and not allow_incomplete:
-        faults.add("run", "Expected one of all items, but it was started with", run.limited, INCOMPLETE)
-    form.examine(entries, rows, allow_incomplete, faults)
-    faults.raise_if_any(f"{run.path} cannot be submitted to {card.title}", "nothing was written")
+        issues.add("run", "Expected one of all items, but it was started with", run.limited, INCOMPLETE)
+    form.examine(entries, rows, allow_incomplete, issues)
+    issues.raise_if_any(f"{run.path} cannot be submitted to {card.title}", "nothing was written")
     built = form.build(entries, table, part)
-    replace_text(out, built.text)
+    if built is None:
+        raise InputError(f"{run.path} cannot be submitted to {card.title}: no item of it has what the file needs.")
+    write_file(out, built.text)
     return Submitted(built, split, part, len(rows), sample)
 
 
 def validate(benchmark: str, path: Path, allow_incomplete: bool = False) -> Checked:
-    """Hold a submission file, whoever made it, against the official form and the data that is prepared here.
+    """Validate a submission file against the official form and the prepared split.
 
     Raises:
-        InputError: with every kind of fault at once; or the prepared data cannot be used.
+        InputError: with every kind of issue at once; or the prepared data cannot be used.
         OSError: where the file cannot be read.
     """
-    form, card = read_form(benchmark), read_card(benchmark)
-    faults = Faults()
-    checked = form.check(path, _prepared(benchmark), allow_incomplete, faults)
-    faults.raise_if_any(f"{path} is no valid submission to {card.title}", f"rows read: {checked.rows:,}")
+    form, card = find_form(benchmark), read_card(benchmark)
+    issues = GroupedIssues()
+    checked = form.check(path, _prepared(benchmark), allow_incomplete, issues)
+    issues.raise_if_any(f"{path} is no valid submission to {card.title}", f"rows read: {checked.rows:,}")
     return checked
 
 
@@ -115,14 +117,17 @@ def _prepared(benchmark: str) -> dict[str, Table]:
     return tables
 
 
-def _choose_split(form: Form, card: Card, run: Run, part: str, split: str) -> str:
+def _choose_split(form: SubmissionForm, card: Card, run: Run, part: str, split: str) -> str:
     if split and split not in card.splits:
         raise InputError(f"Expected --split to be one of {', '.join(card.splits)}, but got {split!r}.")
     there = [name for name in card.splits if any(task in run.records for task in form.tasks(name, part))]
     if split in there:
         return split
+    known = {name: task for name in run.records if (task := registry().find_task(name))}
     unofficial = [
-        f"{task} has no official submission: {form.unofficial[task]}" for task in run.records if task in form.unofficial
+        f"{name} has no official submission: {task.kind.no_submission}"
+        for name, task in known.items()
+        if task.kind.no_submission and task.benchmark.card is card
     ]
     if not there or split:
         wanted = ", ".join(task for name in ([split] if split else card.splits) for task in form.tasks(name, part))
@@ -137,22 +142,22 @@ def _choose_split(form: Form, card: Card, run: Run, part: str, split: str) -> st
 
 
 def _note_ids(
-    records: Sequence[Record], names: Sequence[str], split: str, allow_incomplete: bool, faults: Faults
+    records: Sequence[Record], names: Sequence[str], split: str, allow_incomplete: bool, issues: GroupedIssues
 ) -> bool:
     """Note items that are unknown, doubled, missing, or were not asked; whether none is missing."""
     known, seen = set(names), set()
     for record in records:
         name = record.item_id
         if name not in known:
-            faults.add(
+            issues.add(
                 "items", f"Expected those of the prepared split {split}, but got", describe(name),
                 "Prepare the release that the run was of.",
             )  # fmt: skip
         elif name in seen:
-            faults.add("items", "Expected each once, but got again", describe(name))
+            issues.add("items", "Expected each once, but got again", describe(name))
         seen.add(name)
-        if "no clip" in (record.fields.get("reason"), record.fields.get("answer_reason")) and not allow_incomplete:
-            faults.add(
+        if not record.asked and not allow_incomplete:
+            issues.add(
                 "items",
                 "Expected all to be asked, but for want of clips this was not done for",
                 describe(name),
@@ -160,5 +165,5 @@ def _note_ids(
             )
     lost = [name for name in names if name not in seen]
     for name in () if allow_incomplete else lost:
-        faults.add("items", f"Expected all {len(names):,} of the split, but the run lacks", describe(name), INCOMPLETE)
+        issues.add("items", f"Expected all {len(names):,} of the split, but the run lacks", describe(name), INCOMPLETE)
     return not lost

@@ -8,7 +8,6 @@ with it. (From a package that is installed as editable, hypothesis draws constan
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -41,11 +40,3 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A data home of the test's own, in which nothing is prepared."""
     monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "home"))
     return tmp_path / "home"
-
-
-@pytest.fixture(autouse=True)
-def nothing_of_a_run_is_left() -> Iterator[None]:
-    """Which file a process tests next is a matter of chance, and it may score without starting a run of its own."""
-    yield
-    if hosting := sys.modules.get("lmms_eval_tasks.hosting"):
-        hosting.session.start(clips_needed=True)

@@ -16,13 +16,12 @@ from yocausal_world import write_release
 import lmms_eval_tasks
 from lmms_eval_tasks.cli import app
 from lmms_eval_tasks.mvp.card import SUBSETS
-from lmms_eval_tasks.sample.build import SamplePaths
 
 
 @pytest.fixture(autouse=True)
 def wide_and_plugged_in(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.setattr("lmms_eval_tasks.checks.is_plugged_in", lambda: True)
+    monkeypatch.setattr("lmms_eval_tasks.check.is_plugged_in", lambda: True)
 
 
 def run(*arguments: str | Path) -> tuple[int, str, str]:
@@ -169,11 +168,10 @@ def test_check_finds_what_would_stop_a_run(tmp_path: Path, home: Path, monkeypat
 
 def test_check_finds_a_missing_entry_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run("prepare", "causalvqa", "--source", sample_release(tmp_path))
-    monkeypatch.setattr("lmms_eval_tasks.checks.is_plugged_in", lambda: False)
+    monkeypatch.setattr("lmms_eval_tasks.check.is_plugged_in", lambda: False)
     assert run("check")[::2] == (
         1,
-        "\nlmms-eval does not see our entry point, because lmms-eval-tasks is not installed here: install it, or run "
-        'lmms-eval with --include_path "$(lmms-eval-tasks path)".\n',
+        "\nlmms-eval does not see our entry point, because lmms-eval-tasks is not installed here: install it.\n",
     )
 
 
@@ -198,17 +196,16 @@ def test_prepare_mvp_lists_what_is_missing_per_source(tmp_path: Path) -> None:
 def test_sample_is_written_and_prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
-    def build(out: Path, seed: int, progress: object) -> SamplePaths:
+    def build(out: Path, seed: int, progress: object) -> Path:
         asked.append((out, seed))
-        paths = SamplePaths(out)
-        sample_release(paths.causalvqa.parent)
-        paths.mvp_videos.mkdir(parents=True, exist_ok=True)
+        sample_release(out / "causalvqa")
+        (out / "mvp" / "videos").mkdir(parents=True, exist_ok=True)
         for split in ("mini", "full"):
-            write_snapshot(paths.mvp_snapshot.parent, split, {})
-        (paths.mvp_snapshot / "SAMPLE.json").write_text("{}")
-        write_release(paths.yocausal, pairs=1)
-        write_questions(paths.cast_bench, [row()])
-        return paths
+            write_snapshot(out / "mvp", split, {})
+        (out / "mvp" / "snapshot" / "SAMPLE.json").write_text("{}")
+        write_release(out / "yocausal", pairs=1)
+        write_questions(out / "cast_bench", [row()])
+        return out
 
     monkeypatch.setattr("lmms_eval_tasks.sample.build.build_sample", build)
     status, out, err = run("sample", "--out", tmp_path / "sample", "--seed", "7")
@@ -217,11 +214,11 @@ def test_sample_is_written_and_prepared(tmp_path: Path, monkeypatch: pytest.Monk
     status, out, _ = run("sample", "--out", tmp_path / "sample", "--prepare")
     assert (status, asked) == (0, [(tmp_path / "sample", 7), (tmp_path / "sample", 0)])
     assert [line for line in out.splitlines() if "items in" in line] == [
+        "cast_bench, test: 1 items in 1 groups, with answers",
         "causalvqa, debug: 2 items in 1 groups, with answers",
         "mvp, mini: 8 items in 4 groups, with answers",
         "mvp, full: 8 items in 4 groups, with answers",
         "yocausal, test: 4 items in 4 groups, with answers",
-        "cast_bench, test: 1 items in 1 groups, with answers",
     ]
 
 

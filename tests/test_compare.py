@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -88,12 +89,18 @@ def test_runs_that_agree_on_everything(tmp_path: Path, flags: tuple[bool, bool])
     assert "N/A" in out
 
 
+def cast_bench_run(folder: Path, right: Mapping[str, tuple[bool, ...]], **grounding: object) -> Path:
+    """A run of questions about clips; without measures of its grounding that is unscored."""
+    form = {"json_valid": True, "schema_valid": True, "recoverable": True, "answered": "A"}
+    return write_run(folder, right, ("cast_bench",), grounding=grounding or None, format=form)
+
+
 def test_questions_of_a_clip_are_no_pairs(tmp_path: Path) -> None:
     clips: dict[str, tuple[bool, ...]] = {
         str(index): (True, index % 2 > 0, False)[: index % 3 + 1] for index in range(30)
     }
     none: dict[str, tuple[bool, ...]] = {name: (False,) * len(flags) for name, flags in clips.items()}
-    runs = [write_run(tmp_path / name, flags, ("cast_bench",)) for name, flags in (("a", none), ("b", clips))]
+    runs = [cast_bench_run(tmp_path / name, flags) for name, flags in (("a", none), ("b", clips))]
     status, out, _ = run(*runs)
     assert status == 0
     (row,) = [line.split() for line in out.splitlines() if "[" in line]
@@ -102,5 +109,37 @@ def test_questions_of_a_clip_are_no_pairs(tmp_path: Path) -> None:
     assert "pair accuracy" not in out
     assert "smallest difference" not in out
     single = {name: flags[:1] for name, flags in clips.items()}
-    other = [write_run(tmp_path / name, flags, ("cast_bench",)) for name, flags in (("c", single), ("d", single))]
+    other = [cast_bench_run(tmp_path / name, single) for name in "cd"]
     assert "accuracy above 16.67" in " ".join(run(*other)[1].split())
+
+
+def test_every_score_of_evidence_is_compared_as_it_is_defined(tmp_path: Path) -> None:
+    measures = {"im_tiou": 0.5, "im_viou": 0.25, "supported": True}
+    rest = ("temporal_recall", "tiou_tp_only", "st_recall", "viou_tp_only", "supported_strict", "false_positives")
+    grounding = {**dict.fromkeys(rest, 0.0), **measures}
+    clips = {str(index): (index % 2 > 0, index % 4 > 0) for index in range(40)}
+    runs = [cast_bench_run(tmp_path / "a", clips, **{**grounding, "im_tiou": 0.3})]
+    runs.append(cast_bench_run(tmp_path / "b", clips, **grounding))
+    status, out, _ = run(*runs)
+    assert status == 0
+    rows = [line.strip().removeprefix("1, 2").split()[:4] for line in out.splitlines() if "[" in line]
+    assert rows == [
+        ["accuracy", "62.5", "62.5", "+0.0"],
+        ["faithful", "62.5", "62.5", "+0.0"],
+        ["IM-tIoU", "30.0", "50.0", "+20.0"],
+        ["IM-vIoU", "25.0", "25.0", "+0.0"],
+    ]
+
+
+def test_answers_about_two_directions_are_compared_in_pairs(tmp_path: Path) -> None:
+    def runs(folder: str, right: Mapping[str, tuple[bool, ...]]) -> Path:
+        return write_run(tmp_path / folder, right, ("yocausal_vlm",), stratum={"subset": "animal"}, human_credit=50.0)
+
+    status, out, _ = run(runs("a", weak()), runs("b", strong()))
+    assert status == 0
+    lines = [line for line in out.splitlines() if "[" in line]
+    assert "human protocol" in lines[0] and "+0.0" in lines[0]
+    # The same pairs as in `test_the_better_of_two_runs`.
+    assert lines[1].split()[:5] == ["pair", "accuracy", "33.3", "75.0", "+41.7"]
+    assert lines[2].split()[:2] == ["single", "accuracy"]
+    assert lines[0].split()[-4:] == ["0", "25", "<0.001", "<0.001"]

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli import app
 
-EXAMPLE = Path(__file__).parent / "utils" / "human_example"
+EXAMPLE = Path(__file__).parent / "utils" / "stats" / "human_example"
 
 
 def run(*arguments: str | Path) -> tuple[int, str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import json
 import re
 from pathlib import Path
@@ -11,17 +10,16 @@ from typing import Any
 
 import pytest
 from oracles import oracle_path
+from task_states import new_state
 from typer.testing import CliRunner
 
-from lmms_eval_tasks.cast_bench import hooks as cast_bench_hooks
 from lmms_eval_tasks.cast_bench.prompt import normal_form
-from lmms_eval_tasks.causalvqa import hooks as causalvqa_hooks
 from lmms_eval_tasks.cli import app
-from lmms_eval_tasks.hosting import open_split, session
-from lmms_eval_tasks.utils.card import read_card
-from lmms_eval_tasks.utils.official_prompts import official_prompt, sha256
-from lmms_eval_tasks.utils.problems import InputError
-from lmms_eval_tasks.utils.prompts import CHOICE, Prompt, literal, prompt_ids
+from lmms_eval_tasks.host.state import Evaluation
+from lmms_eval_tasks.utils.benchmark.registry import find_benchmark, read_card, registry
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.prompting.official_prompts import official_prompt, sha256
+from lmms_eval_tasks.utils.prompting.prompts import CHOICE, Prompt, literal, prompt_ids
 from lmms_eval_tasks.yocausal.labelling import Causality, OfficialCausality, labelling_prompt
 
 CLOSING = "Say one letter, {A} to {E}.\n"
@@ -41,9 +39,8 @@ DOC: dict[str, Any] = {
 
 
 @pytest.fixture(autouse=True)
-def wide_and_without_clips(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def wide(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
-    session.start(clips_needed=False)
 
 
 @pytest.fixture
@@ -64,11 +61,11 @@ def checkout(tmp_path: Path) -> Path:
 
 def know(benchmark: str, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     """Let the card know the text's digest as the official one's."""
-    card = read_card(benchmark)
     source = official_prompt(benchmark)
     assert source is not None
-    module = importlib.import_module(f"lmms_eval_tasks.{benchmark}.card")
-    monkeypatch.setattr(module, "CARD", dataclasses.replace(card, prompt_sha256={source.part: sha256(text)}))
+    card = dataclasses.replace(read_card(benchmark), prompt_sha256={source.part: sha256(text)})
+    known: Any = registry().benchmarks
+    monkeypatch.setitem(known, benchmark, dataclasses.replace(find_benchmark(benchmark), card=card))
 
 
 def run(*arguments: str | Path) -> tuple[int, str, str]:
@@ -88,10 +85,9 @@ def listed(benchmark: str, prompt: str) -> list[str]:
 
 def asked(benchmark: str) -> tuple[str, str]:
     """What is asked of the example row, and the prompt that its record names."""
-    hooks: Any = causalvqa_hooks if benchmark == "causalvqa" else cast_bench_hooks
-    session.start(clips_needed=False)
-    text = hooks.doc_to_text(DOC, {"prompt": "mcq_letter"})
-    return text, hooks.process_results(DOC, ["A"])["record"]["fields"]["prompt"]
+    state = new_state("causalvqa_debug_paired" if benchmark == "causalvqa" else "cast_bench")
+    text = state.doc_to_text(DOC, {"prompt": "mcq_letter"})
+    return text, state.process_results(DOC, ["A"])["record"]["fields"]["prompt"]
 
 
 @pytest.mark.parametrize(
@@ -161,7 +157,7 @@ def test_another_text_is_refused_or_kept_under_its_own_name(
     with pytest.raises(SystemExit, match=f"{card.title}'s official prompt is not on this machine"):
         asked(benchmark)
     with pytest.raises(InputError, match=r"prompts import \w+ --from CHECKOUT"):
-        open_split({"benchmark": benchmark, "split": "debug"})
+        Evaluation(clips_needed=False).open_split({"benchmark": benchmark, "split": "debug"})
     path = home / "prompts" / benchmark / f"{other}.json"
     path.write_text(path.read_text(encoding="utf-8").replace("one letter", "a letter").replace("Look", "See"))
     assert listed(benchmark, other)[-1] == "altered since"
@@ -174,7 +170,7 @@ def test_a_text_without_a_known_digest_is_said_to_be_unverified(checkout: Path, 
     status, out, _ = run("import", "yocausal", "--from", checkout)
     assert status == 0
     assert out.startswith("Imported VLM_labeling/prompt.txt as official: NOT VERIFIED: no source tells the official")
-    assert out.endswith("To ask with it: label yocausal --prompt official\n")
+    assert out.endswith("To ask with it: yocausal label --prompt official\n")
     prompt, reply = labelling_prompt("official")
     assert prompt.signature.startswith("official-unverified:")
     assert prompt.render(frames="8", seconds="3.0", caption='"x"') == FILES["yocausal"][1]
@@ -215,7 +211,7 @@ def test_the_list_fits_a_hundred_columns_and_names_defaults(checkout: Path) -> N
     lines = run("list")[1].splitlines()
     assert max(map(len, lines)) <= 100
     assert listed("cast_bench", "cast_bench_open")[1:2] == ["cast_bench_open"]
-    assert listed("yocausal", "yocausal_causality")[1] == "label yocausal"
+    assert listed("yocausal", "yocausal_causality")[1] == "yocausal label"
     assert set(prompt_ids()) - {line.split()[0] for line in lines if line.strip()} == {"cast_bench_judge"}
 
 

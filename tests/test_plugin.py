@@ -12,6 +12,15 @@ import pytest
 import yaml
 from loguru import logger
 
+import lmms_eval_tasks
+from lmms_eval_tasks.host import index, saving
+from lmms_eval_tasks.host.index import Results, evaluation_of, state_of
+from lmms_eval_tasks.host.models import MODELS
+from lmms_eval_tasks.host.state import Evaluation
+from lmms_eval_tasks.host.weights import Weights
+from lmms_eval_tasks.utils.benchmark.registry import registry
+
+FOLDER = Path(lmms_eval_tasks.__file__).parent
 TASKS = {
     "causalvqa": "tag",
     "causalvqa_paired": "task",
@@ -52,8 +61,6 @@ def warnings() -> Any:
 
 
 def test_our_tasks_are_in_the_index_and_win(manager: Any) -> None:
-    from lmms_eval_tasks.plugin import TASKS as FOLDER
-
     for name, kind in TASKS.items():
         entry = manager.task_index[name]
         assert entry["type"] == kind
@@ -64,8 +71,6 @@ def test_our_tasks_are_in_the_index_and_win(manager: Any) -> None:
 
 
 def test_no_task_of_ours_is_missing_from_this_test(manager: Any) -> None:
-    from lmms_eval_tasks.plugin import TASKS as FOLDER
-
     ours = {
         name
         for name, entry in manager.task_index.items()
@@ -85,59 +90,48 @@ def test_only_ours_without_the_defaults() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(name for name, kind in TASKS.items() if kind == "task"))
-def test_every_function_and_metric_of_a_task_resolves(name: str, manager: Any) -> None:
-    from lmms_eval.utils import load_yaml_config
-
-    path = Path(manager.task_index[name]["yaml_path"])
-    config = load_yaml_config(str(path), mode="full")
+def test_every_hook_and_metric_of_a_task_is_bound(name: str, manager: Any) -> None:
+    config = manager._get_config(name)
     assert config["task"] == name
     for hook in ("process_docs", "doc_to_visual", "doc_to_text", "doc_to_target", "process_results"):
         assert callable(config[hook])
     names = [metric["metric"] for metric in config["metric_list"]]
     assert len(names) == len(set(names))
     assert all(callable(metric["aggregation"]) for metric in config["metric_list"])
-    # The host takes such names for its own baseline columns and never prints them.
+    # lmms-eval takes such names for its own baseline columns and never prints them.
     assert not [metric for metric in names if metric.startswith("paired_")]
     assert Path(next(iter(config["dataset_kwargs"]["data_files"].values()))).is_file()
 
 
-def test_card_versions_are_the_tasks_versions(manager: Any) -> None:
-    from lmms_eval.utils import load_yaml_config
-
-    from lmms_eval_tasks.utils.card import benchmarks, read_card
-
-    for benchmark in benchmarks():
-        for task, version in read_card(benchmark).versions.items():
-            config = load_yaml_config(str(manager.task_index[task]["yaml_path"]), mode="full")
-            assert config["metadata"]["version"] == version, task
+def test_versions_of_the_registry_are_the_tasks_versions(manager: Any) -> None:
+    assert registry().versions.keys() == {name for name, kind in TASKS.items() if kind != "tag"}
+    for task, version in registry().versions.items():
+        assert manager._get_config(task)["metadata"]["version"] == version, task
 
 
 def test_templates_are_not_taken_for_tasks() -> None:
-    from lmms_eval_tasks.plugin import TASKS as FOLDER
-
     for path in FOLDER.rglob("*.yaml"):
         text = path.read_text(encoding="utf-8").replace("!function", "")
         assert {"task", "group"} & set(yaml.safe_load(text)), path
 
 
-@pytest.mark.parametrize("gone", ["initialize_tasks", "match_tasks", "_get_task_and_group", "create_from_arg_string"])
-def test_another_host_is_told_of_and_the_way_that_works_named(
+@pytest.mark.parametrize("gone", ["initialize_tasks", "match_tasks", "_get_task_and_group", "_get_config"])
+def test_an_lmms_eval_that_is_built_differently_is_named_in_one_warning(
     gone: str, monkeypatch: pytest.MonkeyPatch, warnings: list[str]
 ) -> None:
-    from lmms_eval.api.model import lmms
     from lmms_eval.tasks import TaskManager
 
     from lmms_eval_tasks import plugin
 
-    for name in ("initialize_tasks", "match_tasks"):
+    for name in ("initialize_tasks", "match_tasks", "_get_config"):
         method = getattr(TaskManager, name)
         monkeypatch.setattr(TaskManager, name, getattr(method, "__wrapped__", method))
-    monkeypatch.delattr(lmms if gone == "create_from_arg_string" else TaskManager, gone)
-    models = plugin.register()
-    assert {model.model_id for model in models} == set(plugin.MODELS)
-    (message,) = warnings
-    assert 'lmms-eval --include_path "$(lmms-eval-tasks path)"' in message
-    assert gone in message
+    monkeypatch.delattr(TaskManager, gone)
+    assert {model.model_id for model in plugin.register()} == set(MODELS)
+    assert warnings == [
+        "lmms_eval_tasks has no tasks in this lmms-eval, which is built differently (AttributeError: type object "
+        f"'TaskManager' has no attribute '{gone}'). It works with 0.7.3."
+    ]
 
 
 def test_registering_twice_wraps_once(manager: Any) -> None:
@@ -150,24 +144,48 @@ def test_registering_twice_wraps_once(manager: Any) -> None:
     assert TaskManager.initialize_tasks is before
 
 
-def test_the_model_that_the_host_makes_is_known_to_scoring_until_the_next_run(
+def test_the_model_and_its_weights_are_known_to_the_tasks_of_its_evaluation_alone(
     manager: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from lmms_eval import evaluator
     from lmms_eval.models import get_model
     from lmms_eval.tasks import TaskManager
 
-    from lmms_eval_tasks.hosting import session
-    from lmms_eval_tasks.weights import Weights
+    # lmms-eval throws weights away before it scores, so they are asked before it evaluates.
+    model = get_model("constant_answer").create_from_arg_string("response=B", {"batch_size": 1})
+    model.model = SimpleNamespace(dtype="torch.float16")
+    seen: list[Any] = []
 
-    constant = get_model("constant_answer")
-    # The host throws weights away before it scores, so they are asked when the model is made.
-    monkeypatch.setattr(constant, "model", SimpleNamespace(dtype="torch.float16"), raising=False)
-    model = constant.create_from_arg_string("response=B", {"batch_size": 1})
-    assert session.model is model and model.response == "B"
-    assert session.weights == Weights(precision="float16")
-    session.configurations["cast_bench"] = object()
-    TaskManager(include_defaults=False, model_name="replay")
-    assert session.model is None and not session.configurations and not session.clips_needed
+    def evaluate(lm: Any, task_dict: Any, limit: int | None = None) -> dict[str, Any]:
+        del lm.model
+        seen.extend((state.model, state.evaluation.weights))
+        return {"limit": limit}
+
+    monkeypatch.setattr(evaluator, "evaluate", evaluate)
+    task = SimpleNamespace(config=SimpleNamespace(**manager._get_config("causalvqa_paired")))
+    state = state_of(task)
+    assert state is not None and state.model is None
+    results = evaluator.evaluate(model, {"causalvqa": {"causalvqa_paired": task}}, limit=3)
+    assert seen == [model, Weights(precision="float16")] and model.response == "B"
+    assert results == {"limit": 3} and results.evaluation is state.evaluation is evaluation_of(manager)
+    other = evaluation_of(TaskManager(include_defaults=False, model_name="replay"))
+    assert other.model is None and not other.tasks and not other.clips_needed
+    # Other people's tasks, and ranks that get no results.
+    assert type(evaluator.evaluate(SimpleNamespace(model=1), {"theirs": SimpleNamespace()})) is dict
+    monkeypatch.setattr(evaluator, "evaluate", lambda lm, task_dict: None)
+    index._hook_evaluate()
+    assert evaluator.evaluate(lm=model, task_dict={"causalvqa_paired": task}) is None
+
+
+def test_an_lmms_eval_that_evaluates_differently_is_named_in_a_warning(
+    manager: Any, monkeypatch: pytest.MonkeyPatch, warnings: list[str]
+) -> None:
+    from lmms_eval import evaluator
+
+    monkeypatch.setattr(evaluator, "evaluate", lambda everything: None)
+    manager._get_config("causalvqa_paired")
+    (message,) = warnings
+    assert message.startswith("lmms_eval_tasks does not know the model of a run in this lmms-eval, which is built")
 
 
 @pytest.mark.slow
@@ -194,8 +212,9 @@ def test_ranks_on_cpus_leave_their_process_group_before_the_process_ends() -> No
 
 
 def test_our_package_needs_no_host_to_be_imported() -> None:
-    modules = "lmms_eval_tasks.cli, lmms_eval_tasks.report, lmms_eval_tasks.sample.build, lmms_eval_tasks.utils.choice"
-    code = f"import sys, {modules}; sys.exit('lmms_eval' in sys.modules or 'torch' in sys.modules)"
+    modules = ("cli", "report.tables", "sample.build", "utils.scoring.choice")
+    imports = ", ".join(f"lmms_eval_tasks.{name}" for name in modules)
+    code = f"import sys, {imports}; sys.exit('lmms_eval' in sys.modules or 'torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
@@ -209,7 +228,7 @@ class Saver:
 
 
 @pytest.fixture
-def saving(monkeypatch: pytest.MonkeyPatch) -> Any:
+def tracker(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The host's saving, to be wrapped anew."""
     from lmms_eval.loggers.evaluation_tracker import EvaluationTracker
 
@@ -224,39 +243,42 @@ def saving(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_a_card_that_cannot_be_written_ends_nothing(
-    manager: Any, saving: Any, monkeypatch: pytest.MonkeyPatch, warnings: list[str], tmp_path: Path
+    manager: Any, tracker: Any, monkeypatch: pytest.MonkeyPatch, warnings: list[str], tmp_path: Path
 ) -> None:
-    from lmms_eval_tasks import plugin, run_facts
+    from lmms_eval_tasks import plugin
 
-    tracker, saved = saving
+    evaluation_tracker, saved = tracker
     plugin.register()
-    monkeypatch.setattr(run_facts, "gather", lambda results: {"run": {"limit": len(results)}})
-    assert tracker.save_results_aggregated(Saver(tmp_path), {"a": 1}, None, datetime_str="d") == "saved"
+    ours, nothing = Results({"a": 1}), Results()
+    ours.evaluation = nothing.evaluation = Evaluation()
+    monkeypatch.setattr(saving, "gather", lambda results, evaluation: {"run": {"limit": len(results)}})
+    assert evaluation_tracker.save_results_aggregated(Saver(tmp_path), ours, None, datetime_str="d") == "saved"
     assert (tmp_path / "20261122_run_card.json").is_file()
-    monkeypatch.setattr(run_facts, "gather", lambda results: 1 / 0)
-    assert tracker.save_results_aggregated(Saver(tmp_path), results={}, samples=None, datetime_str="d") == "saved"
+    monkeypatch.setattr(saving, "gather", lambda results, evaluation: 1 / 0)
+    named = {"results": nothing, "samples": None, "datetime_str": "d"}
+    assert evaluation_tracker.save_results_aggregated(Saver(tmp_path), **named) == "saved"
     assert saved == [({"a": 1}, None, "d"), ({}, None, "d")]
     assert warnings == ["No run card was written (ZeroDivisionError: division by zero)."]
     lost = Saver(tmp_path)
     del lost.date_id
-    assert tracker.save_results_aggregated(lost, {}, None, "d") == "saved"
+    assert evaluation_tracker.save_results_aggregated(lost, nothing, None, "d") == "saved"
     assert "no attribute 'date_id'" in warnings[1]
-    before = tracker.save_results_aggregated
+    before = evaluation_tracker.save_results_aggregated
     plugin.register()
-    assert tracker.save_results_aggregated is before
+    assert evaluation_tracker.save_results_aggregated is before
 
 
 @pytest.mark.parametrize("other", ["gone", "another signature"])
 def test_a_host_that_saves_otherwise_is_told_of_and_runs_without_cards(
-    other: str, manager: Any, saving: Any, monkeypatch: pytest.MonkeyPatch, warnings: list[str]
+    other: str, manager: Any, tracker: Any, monkeypatch: pytest.MonkeyPatch, warnings: list[str]
 ) -> None:
     from lmms_eval_tasks import plugin
 
-    tracker, _ = saving
+    evaluation_tracker, _ = tracker
     if other == "gone":
-        monkeypatch.delattr(tracker, "save_results_aggregated")
+        monkeypatch.delattr(evaluation_tracker, "save_results_aggregated")
     else:
-        monkeypatch.setattr(tracker, "save_results_aggregated", lambda self, everything: None)
-    assert {model.model_id for model in plugin.register()} == set(plugin.MODELS)
+        monkeypatch.setattr(evaluation_tracker, "save_results_aggregated", lambda self, everything: None)
+    assert {model.model_id for model in plugin.register()} == set(MODELS)
     (message,) = warnings
-    assert message.startswith("lmms_eval_tasks writes no run cards beside results: this lmms-eval saves otherwise (")
+    assert message.startswith("lmms_eval_tasks writes no run cards in this lmms-eval, which is built differently (")

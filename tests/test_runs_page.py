@@ -11,33 +11,25 @@ from types import SimpleNamespace
 import pytest
 from docs import ROOT, blocks
 from logged_runs import weak, write_run
+from task_states import task_state
 from typer.testing import CliRunner
 
-import lmms_eval_tasks
-from lmms_eval_tasks.cast_bench.configuration import default_configuration
 from lmms_eval_tasks.cli import app
-from lmms_eval_tasks.hosting import session
-from lmms_eval_tasks.run_facts import gather
-from lmms_eval_tasks.utils.run_card import NOT_KNOWN, TASK, Sections
+from lmms_eval_tasks.host.run_card import gather
+from lmms_eval_tasks.host.state import Evaluation
+from lmms_eval_tasks.utils.runs.run_card import NOT_KNOWN, TASK, Sections
 
 PAGE = ROOT / "docs" / "runs.md"
-POINTERS = Path(lmms_eval_tasks.__file__).parent / "cast_bench" / "pointers"
 
 
 def gathered() -> Sections:
     """A card of a run of both CaST-Bench tasks: all fields that a task can have."""
-    session.start(clips_needed=False)
-    session.configurations["cast_bench"] = default_configuration()
-    session.model = SimpleNamespace(engine=SimpleNamespace(facts={"steps": 10}))
-    files = {"cast_bench": "test.json", "cast_bench_open": "open.json"}
-    configs = {
-        task: {
-            "dataset_kwargs": {"data_files": {"test": str(POINTERS / file)}},
-            "lmms_eval_specific_kwargs": {"prompt": "any"},
-        }
-        for task, file in files.items()
-    }
-    return gather({"configs": configs})
+    run = Evaluation(clips_needed=False, model=SimpleNamespace(engine=SimpleNamespace(facts={"steps": 10})))
+    configs = {}
+    for task in ("cast_bench", "cast_bench_open"):
+        task_state(task, run)
+        configs[task] = {"lmms_eval_specific_kwargs": {"prompt": "any"}}
+    return gather({"configs": configs}, run)
 
 
 def named_on_page() -> dict[str, set[str]]:

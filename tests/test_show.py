@@ -15,19 +15,20 @@ from cast_bench import ROW, answer_with_truth, row, write_release
 from releases import write_clip
 from typer.testing import CliRunner
 
-from lmms_eval_tasks.cast_bench.configuration import default_configuration
-from lmms_eval_tasks.cast_bench.exhibit import Exhibit, Lane, Match, read_exhibit
+from lmms_eval_tasks.cast_bench.draw import SPURIOUS_SHOWN, draw_item
+from lmms_eval_tasks.cast_bench.grading import score_question
 from lmms_eval_tasks.cast_bench.hooks import read_question
-from lmms_eval_tasks.cast_bench.metrics import score_question
-from lmms_eval_tasks.cast_bench.picture import SPURIOUS_SHOWN, write_picture
+from lmms_eval_tasks.cast_bench.item import Match, ShownItem, read_item
 from lmms_eval_tasks.cast_bench.prepare import prepare
+from lmms_eval_tasks.cast_bench.settings import read_settings
 from lmms_eval_tasks.cli import app
-from lmms_eval_tasks.utils.boxes import Convention
-from lmms_eval_tasks.utils.clips import frame_at
-from lmms_eval_tasks.utils.home import load_table
-from lmms_eval_tasks.utils.problems import InputError
-from lmms_eval_tasks.utils.runs import read_run
-from lmms_eval_tasks.utils.timestamps import LAST_SECOND
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.data.clips import frame_at
+from lmms_eval_tasks.utils.data.home import load_table
+from lmms_eval_tasks.utils.evidence.boxes import Convention
+from lmms_eval_tasks.utils.evidence.timestamps import LAST_SECOND
+from lmms_eval_tasks.utils.reporting.views import InstanceTrack
+from lmms_eval_tasks.utils.runs.run import read_run
 
 ITEM = "sav_000001_1"
 
@@ -41,7 +42,7 @@ def write_run(
     folder.mkdir()
     lines = []
     for doc in load_table("cast_bench", "test", require_clips=False):
-        question = read_question({**doc, "asked": doc["clip_present"]}, default_configuration())
+        question = read_question({**doc, "asked": doc["clip_present"]}, read_settings({}, {}), None)
         record = score_question(question, response, convention=convention)
         lines.append(json.dumps({"record": record.to_json(), "filtered_resps": [response], "sample_data": 100.0}))
     (folder / f"20260101_samples_{task}.jsonl").write_text("\n".join(lines) + "\n")
@@ -60,7 +61,7 @@ def prepared(tmp_path: Path) -> Path:
 
 
 def show(*arguments: str | Path) -> tuple[int, str, str]:
-    result = CliRunner().invoke(app, ["show", "cast_bench", *map(str, arguments)])
+    result = CliRunner().invoke(app, ["cast-bench", "show", *map(str, arguments)])
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     return result.exit_code, result.stdout, result.stderr
@@ -81,27 +82,27 @@ def test_a_picture_is_written_and_told(prepared: Path, monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize(("suffix", "start"), [(".pdf", b"%PDF"), (".svg", b"<?xml")])
 def test_other_kinds_of_pictures_have_the_same_bytes_each_time(prepared: Path, suffix: str, start: bytes) -> None:
-    exhibit = read_exhibit(ITEM, write_run(prepared / "run", answer_with_truth(ROW)))
+    item = read_item(ITEM, write_run(prepared / "run", answer_with_truth(ROW)))
     for name in ("a", "b"):
-        write_picture(exhibit, prepared / f"{name}{suffix}")
+        draw_item(item, prepared / f"{name}{suffix}")
     content = (prepared / f"a{suffix}").read_bytes()
     assert content.startswith(start) and content == (prepared / f"b{suffix}").read_bytes()
 
 
-def test_an_exhibit_holds_the_truth_and_the_answer(prepared: Path) -> None:
+def test_an_item_holds_the_truth_and_the_answer(prepared: Path) -> None:
     run = write_run(prepared / "run", answer_with_truth(ROW))
-    exhibit = read_exhibit(ITEM, run)
+    item = read_item(ITEM, run)
     boxes = {0: (0, 0, 20, 20), 2: (2, 0, 22, 20)}
-    assert exhibit.true == exhibit.predicted == (Lane("ball_1", ((0, 2),), boxes),)
-    assert exhibit.matches == (Match(0, 0, 1.0, pytest.approx(2 / 3)),)
-    assert (exhibit.key, exhibit.chosen, exhibit.run) == ("B", "B", "some_model")
-    assert (exhibit.im_tiou, exhibit.im_viou) == (100, pytest.approx(200 / 3))
-    assert (exhibit.note, exhibit.sample, exhibit.length) == (None, False, pytest.approx(3.0, abs=0.05))
+    assert item.true == item.predicted == (InstanceTrack("ball_1", ((0, 2),), boxes),)
+    assert item.matches == (Match(0, 0, 1.0, pytest.approx(2 / 3)),)
+    assert (item.key, item.chosen, item.run) == ("B", "B", "some_model")
+    assert (item.im_tiou, item.im_viou) == (100, pytest.approx(200 / 3))
+    assert (item.note, item.sample, item.length) == (None, False, pytest.approx(3.0, abs=0.05))
     # Two seconds have two boxes each; the later one is the middle of them.
-    assert exhibit.second == 2 and exhibit.picture.shape == (64, 64, 3)
-    earlier = read_exhibit(ITEM, run, second=1)
+    assert item.second == 2 and item.picture.shape == (64, 64, 3)
+    earlier = read_item(ITEM, run, second=1)
     assert earlier.second == 1
-    assert [float(one.picture.mean()) for one in (earlier, exhibit)] == pytest.approx([160, 64], abs=6)
+    assert [float(one.picture.mean()) for one in (earlier, item)] == pytest.approx([160, 64], abs=6)
 
 
 def test_boxes_are_read_as_they_were_scored(prepared: Path) -> None:
@@ -109,36 +110,36 @@ def test_boxes_are_read_as_they_were_scored(prepared: Path) -> None:
     said["instances"][0]["evidences"][0]["bboxes_in_time_range"] = {"00:02": [0, 500, 250, 1000]}
     run = write_run(prepared / "run", json.dumps(said), Convention.YXYX_N1000)
     assert read_run(run).records["cast_bench"][0].fields["boxes"] == {"convention": "yxyx_n1000", "seen": None}
-    assert read_exhibit(ITEM, run).predicted[0].boxes == {2: (32, 0, 64, 16)}
+    assert read_item(ITEM, run).predicted[0].boxes == {2: (32, 0, 64, 16)}
 
 
 def test_an_answer_that_says_nothing_is_drawn_too(prepared: Path) -> None:
     run = write_run(prepared / "run", "I do not know.")
-    exhibit = read_exhibit(ITEM, run)
-    assert (exhibit.chosen, exhibit.predicted, exhibit.im_viou) == (None, (), 0)
+    item = read_item(ITEM, run)
+    assert (item.chosen, item.predicted, item.im_viou) == (None, (), 0)
     assert show(ITEM, "--run", run, "--out", prepared / "x.png")[0] == 0
 
 
 def test_what_a_model_writes_never_breaks_the_picture(prepared: Path) -> None:
-    exhibit = read_exhibit(ITEM, write_run(prepared / "run", answer_with_truth(ROW)))
+    item = read_item(ITEM, write_run(prepared / "run", answer_with_truth(ROW)))
     odd = (
-        Lane("$\\frac{x}{$ " * 30, ((5, 2),), {}),
-        Lane("\ud800", ((0, LAST_SECOND),), {}),
-        Lane(
+        InstanceTrack("$\\frac{x}{$ " * 30, ((5, 2),), {}),
+        InstanceTrack("\ud800", ((0, LAST_SECOND),), {}),
+        InstanceTrack(
             "late", ((1, 999_999),), {2: (-50, 3, 1e9, 4), 3: (0, 0, float("inf"), float("nan")), 999_999: (0, 0, 1, 1)}
         ),
     )
-    many = (Lane("shadow", ((0, 1),), {}),) * 200
+    many = (InstanceTrack("shadow", ((0, 1),), {}),) * 200
     strange = replace(
-        exhibit, question="Why $_^ " * 90, options=("$" * 300, "b", "c", "d"), predicted=(*odd, *many),
+        item, question="Why $_^ " * 90, options=("$" * 300, "b", "c", "d"), predicted=(*odd, *many),
         matches=(Match(2, 0, 0.1, 0.0),), im_tiou=None, im_viou=None, note="boxes unread", chosen="Z",
     )  # fmt: skip
-    write_picture(strange, prepared / "odd.svg")
-    write_picture(strange, prepared / "odd.png")
+    draw_item(strange, prepared / "odd.svg")
+    draw_item(strange, prepared / "odd.png")
     with av.open(str(prepared / "odd.png")) as picture:
         height = picture.streams.video[0].codec_context.height
     assert height < 2500
-    write_picture(replace(exhibit, predicted=exhibit.predicted + many), prepared / "many.png")
+    draw_item(replace(item, predicted=item.predicted + many), prepared / "many.png")
     assert SPURIOUS_SHOWN < 200
 
 
@@ -188,11 +189,11 @@ def test_a_frame_is_the_one_at_its_second(tmp_path: Path) -> None:
     assert frame_at(tmp_path / "text.mp4", 0) is None
 
 
-def test_the_exhibit_of_a_sample_says_so(prepared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_item_of_a_sample_says_so(prepared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(prepared / "sample home"))
     (prepared / "release" / "SAMPLE.json").write_text("{}")
     prepare(str(prepared / "release"))
-    exhibit: Exhibit = read_exhibit(ITEM, write_run(prepared / "run", answer_with_truth(ROW)))
-    assert exhibit.sample is True
+    item: ShownItem = read_item(ITEM, write_run(prepared / "run", answer_with_truth(ROW)))
+    assert item.sample is True
     with pytest.raises(InputError):
-        write_picture(exhibit, prepared / "picture")
+        draw_item(item, prepared / "picture")

@@ -11,11 +11,11 @@ from logged_runs import strong, weak, write_run
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli import app
-from lmms_eval_tasks.utils.bootstrap import macro_interval
-from lmms_eval_tasks.utils.detectable import effect_above_chance
+from lmms_eval_tasks.utils.stats.bootstrap import macro_interval
+from lmms_eval_tasks.utils.stats.detectable import effect_above_chance
 
 PAGE = ROOT / "docs" / "statistics.md"
-EXAMPLE = Path(__file__).parent / "utils" / "human_example"
+EXAMPLE = Path(__file__).parent / "utils" / "stats" / "human_example"
 
 
 def test_its_commands_run_from_top_to_bottom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

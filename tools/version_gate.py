@@ -16,8 +16,8 @@ from typing import Any
 import version_tasks
 from version_examples import EXAMPLES, make_key, read_examples
 
-from lmms_eval_tasks.utils.problems import InputError, Problems
-from lmms_eval_tasks.utils.wording import first_names
+from lmms_eval_tasks.utils.core.problems import InputError, Problems
+from lmms_eval_tasks.utils.core.wording import summarize_names
 
 DIGESTS = EXAMPLES.parent / "version_digests.json"
 PARTS = {
@@ -30,8 +30,8 @@ PARTS = {
 """What is kept of a task or, under ``means``, of a group, to its name in messages."""
 VERSION = re.compile(r"([1-9]\d*)-[A-Z]")
 REMEDY = (
-    "raise N of `metadata: version` in the YAML of these tasks and of their groups, and run `make versions`. Where no "
-    "number should change, undo what changed it."
+    "raise N of `metadata: version` in the YAML of these tasks and of their groups, and run `make versions`; or undo "
+    "the change, where no number was to change."
 )
 
 Entries = dict[str, dict[str, Any]]
@@ -166,8 +166,8 @@ def find_changes(now: Entries, kept: Entries) -> dict[str, dict[str, list[str]]]
             continue
         comparable = freeze(entry, before.get("names", ()))
         parts = {part: _differences(comparable.get(part), before[part]) for part in PARTS if part in before}
-        if changed := {part: names for part, names in parts.items() if names}:
-            changes[name] = changed
+        if found := {part: names for part, names in parts.items() if names}:
+            changes[name] = found
     return changes
 
 
@@ -177,34 +177,48 @@ def _differences(now: Any, before: Any) -> list[str]:
     return [] if now == before else [""]
 
 
-def _refuse_changes(now: Entries, kept: Entries, labels: Mapping[str, str]) -> None:
+def _refuse(now: Entries, kept: Entries, labels: Mapping[str, str], outcome: str = "") -> None:
     problems = find_problems(now, kept)
     alike: dict[str, list[str]] = {}
     for name, parts in find_changes(now, kept).items():
         described = ", ".join(_describe(part, keys, labels) for part, keys in parts.items())
         alike.setdefault(f"Expected N to be raised, because these changed: {described}.", []).append(name)
     for number, (described, names) in enumerate(alike.items(), 1):
-        problems.add(first_names(names), described, REMEDY if number == len(alike) else "")
-    problems.raise_if_any("Versions of tasks do not match what was kept", "nothing was written")
+        problems.add(summarize_names(names), described, REMEDY if number == len(alike) else "")
+    problems.raise_if_any("Versions of tasks do not match what was kept", outcome)
 
 
 def _describe(part: str, keys: list[str], labels: Mapping[str, str]) -> str:
-    names = first_names(labels.get(key, key) for key in keys) if part == "scores" else ""
+    names = summarize_names(labels.get(key, key) for key in keys) if part == "scores" else ""
     return f"{PARTS[part]} ({names})" if names else PARTS[part]
 
 
-def renew(path: Path, now: Entries, labels: Mapping[str, str]) -> list[str]:
-    """Write the digests of what was measured.
-
-    Returns:
-        Names of the tasks and groups whose entries are new or others than before.
+def check(now: Entries, kept: Entries, labels: Mapping[str, str]) -> None:
+    """Refuse what was kept where it is not what is there now.
 
     Raises:
-        InputError: where a part changed and N did not, or a version is wrong, with every task, what changed of it and
-            what to do; the file stays as it is.
+        InputError: with every task, which of its parts changed, and what to run.
+    """
+    _refuse(now, kept, labels)
+    frozen = {name: freeze(entry) for name, entry in now.items()}
+    if names := sorted(name for name in {*frozen, *kept} if frozen.get(name) != kept.get(name)):
+        raise InputError(
+            f"Versions were raised, or there are new tasks, scores or examples ({summarize_names(names)}): run "
+            "`make versions`."
+        )
+
+
+def renew(path: Path, now: Entries, labels: Mapping[str, str]) -> list[str]:
+    """Write what is to be kept.
+
+    Returns:
+        Names of the tasks and groups whose entries are new.
+
+    Raises:
+        InputError: where a part changed and N did not, or a version is wrong; the file stays as it is.
     """
     kept = read_kept(path)
-    _refuse_changes(now, kept, labels)
+    _refuse(now, kept, labels, "nothing was written")
     frozen = {name: freeze(entry) for name, entry in now.items()}
     write_kept(path, frozen)
     return [name for name, entry in frozen.items() if entry != kept.get(name)]
@@ -213,14 +227,19 @@ def renew(path: Path, now: Entries, labels: Mapping[str, str]) -> list[str]:
 def main(arguments: list[str] | None = None) -> int:
     """The command; its exit status."""
     parser = argparse.ArgumentParser(description="Keep digests of what the versions of tasks stand for.")
+    parser.add_argument("--check", action="store_true", help="only say whether the kept digests are right")
     parser.add_argument("--digests", type=Path, default=DIGESTS, help="the file that keeps them")
-    path = parser.parse_args(arguments).digests
+    chosen = parser.parse_args(arguments)
     try:
-        names = renew(path, *measure_all())
+        now, labels = measure_all()
+        if chosen.check:
+            check(now, read_kept(chosen.digests), labels)
+        else:
+            names = renew(chosen.digests, now, labels)
+            sys.stdout.write(f"{chosen.digests}: {summarize_names(names) if names else 'unchanged'}\n")
     except InputError as error:
         sys.stderr.write(f"{error}\n")
         return 1
-    sys.stdout.write(f"{path}: {first_names(names) if names else 'unchanged'}\n")
     return 0
 
 

@@ -5,10 +5,9 @@ A *configuration* is a task's or group's YAML with its templates merged in. An `
 
 from __future__ import annotations
 
-import importlib
 import logging
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -17,26 +16,23 @@ from unittest.mock import patch
 import pyarrow as pa
 from loguru import logger
 
-from lmms_eval_tasks import judges
-from lmms_eval_tasks.hosting import session
-from lmms_eval_tasks.utils.building import make_table
-from lmms_eval_tasks.utils.card import benchmarks
-from lmms_eval_tasks.utils.judge import Case, Judge, Limits, Sampling
-from lmms_eval_tasks.utils.judge_cache import Reply, ReplyCache
-from lmms_eval_tasks.utils.task_files import task_configs
+from lmms_eval_tasks.host.state import SUBMISSION_ROWS, Evaluation, TaskState
+from lmms_eval_tasks.utils.benchmark.registry import find_benchmark, registry
+from lmms_eval_tasks.utils.benchmark.task_files import task_configs
+from lmms_eval_tasks.utils.data.building import make_table
+from lmms_eval_tasks.utils.judge.cache import Reply, ReplyCache
+from lmms_eval_tasks.utils.judge.client import Case, Judge, Limits, Sampling
+from lmms_eval_tasks.utils.scoring.metrics import aggregate_tasks
 
 Configuration = Mapping[str, Any]
 Row = Mapping[str, Any]
 
 SETTINGS = ("output_type", "generation_kwargs", "reasoning_tags", "lmms_eval_specific_kwargs")
-NOT_A_SCORE = "submission_rows"
-"""The metric whose aggregation writes files."""
 RUN_CHOICES = ("LMMS_EVAL_TASKS_PROMPT", "LMMS_EVAL_TASKS_BOXES", "LMMS_EVAL_TASKS_JUDGE")
 """Environment variables by which a user changes what a task asks or scores. Examples set their own."""
 GROUP_SCORES = ([10.0, 20.0, 40.0, 50.0], [10.0, None, 40.0, 50.0], [None, None, None, None])
-"""Scores of a group's four tasks, with and without missing ones."""
+"""What a group's tasks may score, and below how many items they may have."""
 GROUP_SIZES = [1, 2, 3, 4]
-"""Their numbers of items."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +56,7 @@ class Example:
 
 def find_configurations() -> dict[str, Mapping[str, Configuration]]:
     """Benchmark to the configurations of its tasks and groups by name."""
-    return {benchmark: task_configs(benchmark) for benchmark in benchmarks()}
+    return {name: task_configs(benchmark.folder) for name, benchmark in registry().benchmarks.items()}
 
 
 def group_members(configuration: Configuration) -> list[str] | None:
@@ -70,12 +66,10 @@ def group_members(configuration: Configuration) -> list[str] | None:
 
 def group_means(configuration: Configuration) -> dict[str, list[float | None]]:
     """Score of a group to what it is for each of `GROUP_SCORES`."""
+    kind = registry().tasks[configuration["task"][0]].kind
     return {
-        metric["metric"]: [
-            _function(metric["aggregation"])(scores, GROUP_SIZES, metric.get("weight_by_size", True))
-            for scores in GROUP_SCORES
-        ]
-        for metric in configuration["aggregate_metric_list"]
+        name: [aggregate_tasks(kind.metric(name), scores, GROUP_SIZES) for scores in GROUP_SCORES]
+        for name in (entry["metric"] for entry in configuration["aggregate_metric_list"])
     }
 
 
@@ -85,9 +79,9 @@ def version_of(configuration: Configuration) -> str:
 
 
 def scoring_of(configuration: Configuration) -> list[Any]:
-    """What decides how a task scores: tasks of a benchmark for which it is equal give equal scores."""
-    keys = ("doc_to_text", "process_results", "metric_list", "lmms_eval_specific_kwargs")
-    return [configuration.get(key) for key in keys]
+    """What a task's configuration says of how it is scored: tasks of a benchmark with the same score alike."""
+    pointer = registry().tasks[configuration["task"]].pointer
+    return [pointer.get("kind"), configuration["metric_list"], configuration.get("lmms_eval_specific_kwargs")]
 
 
 def generation_settings(configuration: Configuration) -> dict[str, Any]:
@@ -97,34 +91,31 @@ def generation_settings(configuration: Configuration) -> dict[str, Any]:
 
 def table_schema(benchmark: str) -> list[str]:
     """Columns and types of a benchmark's prepared table."""
-    prepare = importlib.import_module(f"lmms_eval_tasks.{benchmark}.prepare")
-    return [f"{field.name}: {_type_name(field.type)}" for field in make_table([], prepare.own_columns()).schema]
+    columns = find_benchmark(benchmark).schema()
+    return [f"{field.name}: {_type_name(field.type)}" for field in make_table([], columns).schema]
 
 
 def render_prompts(configuration: Configuration, row: Row) -> dict[str, str]:
     """What a task asks about a row, for every model that has settings of its own."""
-    ask = _function(configuration["doc_to_text"])
     texts = {}
     for model, settings in (configuration.get("lmms_eval_specific_kwargs") or {"default": {}}).items():
-        with _run({}, ""):
-            texts[model] = ask(row, settings)
+        with _run(configuration, {}, "") as (state, _):
+            texts[model] = state.doc_to_text(row, settings)
     return texts
 
 
 def score_example(configuration: Configuration, example: Example) -> tuple[dict[str, float | None], list[str]]:
     """Every score of a run over an example, to nine digits, None without items; and what its judge was asked."""
-    ask, grade = _function(configuration["doc_to_text"]), _function(configuration["process_results"])
     settings = (configuration.get("lmms_eval_specific_kwargs") or {}).get("default")
-    with _run(example.environment, example.reply) as judged:
+    with _run(configuration, example.environment, example.reply) as (state, judged):
         for row, _ in example.items:
-            ask(row, settings)
-        graded = [grade(row, [response]) for row, response in example.items]
+            state.doc_to_text(row, settings)
+        graded = [state.process_results(row, [response]) for row, response in example.items]
         scores = {}
-        for metric in configuration["metric_list"]:
-            name = metric["metric"]
-            if name != NOT_A_SCORE:
+        for name in (entry["metric"] for entry in configuration["metric_list"]):
+            if name != SUBMISSION_ROWS:
                 values = [item[name] for item in graded if name in item]
-                score = _function(metric["aggregation"])(values) if values else None
+                score = state.aggregation(name)(values) if values else None
                 scores[name] = None if score is None else round(float(score), 9)
     return scores, judged
 
@@ -132,12 +123,6 @@ def score_example(configuration: Configuration, example: Example) -> tuple[dict[
 def _type_name(kind: pa.DataType) -> str:
     """A column's type; pyarrow's own name of a list has changed between its versions."""
     return f"list of {_type_name(kind.value_type)}" if pa.types.is_list(kind) else str(kind)
-
-
-def _function(name: str) -> Callable[..., Any]:
-    module, _, function = name.rpartition(".")
-    imported: Callable[..., Any] = getattr(importlib.import_module(module), function)
-    return imported
 
 
 class _NoCache(ReplyCache):
@@ -148,18 +133,16 @@ class _NoCache(ReplyCache):
         """Keep nothing."""
 
 
-class _RecordedJudges(dict[Any, Any]):
-    """A judge for every schema, which always gives the same reply and keeps what it was asked."""
+class _RecordedJudge(Evaluation):
+    """An evaluation whose judge always gives the same reply and keeps what it was asked."""
 
     def __init__(self, reply: str) -> None:
         super().__init__()
         self.reply = reply
         self.asked: list[str] = []
 
-    def __contains__(self, schema: object) -> bool:
-        return True
-
-    def __getitem__(self, schema: Any) -> Judge[Any]:
+    def judge(self, schema: Any) -> Judge[Any]:
+        """A judge for replies of a schema."""
         return Judge(self._send, Sampling("recorded"), schema, _NoCache(), Limits(requests=1, unreadable=1))
 
     def _send(self, case: Case) -> Reply:
@@ -168,19 +151,20 @@ class _RecordedJudges(dict[Any, Any]):
 
 
 @contextmanager
-def _run(environment: Mapping[str, str], reply: str) -> Iterator[list[str]]:
-    """A run by itself, with this environment and no other choices; gives what a judge is asked in it."""
-    recorded = _RecordedJudges(reply)
-    session.start(clips_needed=True)
+def _run(
+    configuration: Configuration, environment: Mapping[str, str], reply: str
+) -> Iterator[tuple[TaskState, list[str]]]:
+    """A task's state by itself, with this environment and no other choices, and what a judge is asked in it."""
+    task = registry().tasks[configuration["task"]]
+    evaluation = _RecordedJudge(reply)
     logger.disable("lmms_eval_tasks")
     logging.disable(logging.WARNING)
     try:
-        with patch.dict(os.environ), patch.object(judges, "_judges", recorded):
+        with patch.dict(os.environ):
             for name in RUN_CHOICES:
                 os.environ.pop(name, None)
             os.environ.update(environment)
-            yield recorded.asked
+            yield TaskState(task.name, task.pointer, task.metrics, evaluation), evaluation.asked
     finally:
         logging.disable(logging.NOTSET)
         logger.enable("lmms_eval_tasks")
-        session.start(clips_needed=True)

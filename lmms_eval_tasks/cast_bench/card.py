@@ -1,7 +1,6 @@
 """The facts of CaST-Bench."""
 
-from lmms_eval_tasks.utils.card import Card, Human, SplitFacts
-from lmms_eval_tasks.utils.evidence import EXTRACTOR
+from lmms_eval_tasks.utils.benchmark.card import Card, Human, SplitFacts
 
 CATEGORIES = (
     "causal_explanation",
@@ -35,7 +34,5 @@ CARD = Card(
     # Of the text in the prompts shipped with the official predictions (160 of 160), `normal_form` of the template.
     prompt_sha256={"template": "e7e2c9f908d8d2de4a47ff9cb9684022308a0820b81056c48180aace5af49cb0"},
     hub_id="wovenbytoyota-vai/CaST-Bench",
-    extractor=EXTRACTOR,
-    other_extractors={"cast_bench_open": "a judge"},
     prepare_command="lmms-eval-tasks prepare cast_bench --source castbench_hf.jsonl --videos DIR",
 )

@@ -1,347 +1,127 @@
-"""CaST-Bench scores: the record of one question, and every metric of a run as a function of its records.
-
-Our scores are percent. The official names, fractions and file shapes are in `official_overall` and
-`official_per_question`. Every mean is over questions (macro over questions, as in the official evaluator).
-"""
+"""CaST-Bench's scores: answers, their evidence, both together, and what was lost to format; means over questions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import islice
-from typing import Any
+from dataclasses import replace
+from functools import partial
 
-from lmms_eval_tasks.utils.boxes import Convention, Frame
-from lmms_eval_tasks.utils.evidence import LETTERS, Diagnosis, Instance, Prediction, mean_box_area, read_both
-from lmms_eval_tasks.utils.grounding import DEFAULTS, Grounding, Settings, build_timelines, ground
-from lmms_eval_tasks.utils.records import Outcome, Record
+from lmms_eval_tasks.cast_bench.card import CATEGORIES
+from lmms_eval_tasks.cast_bench.grading import ANSWER_METRICS, GROUNDING_METRICS, question_scores
+from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS
+from lmms_eval_tasks.cast_bench.open_ended import question_scores as judge_scores
+from lmms_eval_tasks.utils.scoring import rates
+from lmms_eval_tasks.utils.scoring.metrics import Errors, Kind, Metric
+from lmms_eval_tasks.utils.scoring.records import Record
 
-SMALL_BOX_AREA = 10_000
-"""A question is about small things where its true boxes have a smaller mean area, in square pixels.
-
-Source: ``bbox_threshold`` in CaST-Bench-Evaluation@a216491, `evaluate_benchmark.py`.
-"""
-
-GROUNDING_METRICS = {
-    "temporal_recall": "qa_temporal_r1_tau",
-    "tiou_tp_only": "qa_temporal_m_tiou_tponly",
-    "im_tiou": "qa_temporal_m_tiou_pergt",
-    "st_recall": "qa_st_r1_tau_st",
-    "viou_tp_only": "qa_st_m_viou_tponly",
-    "im_viou": "qa_st_m_viou_pergt",
-}
-"""Our name of each grounding metric, and the official one."""
-
-ANSWER_METRICS = {
-    "accuracy": "qa_accuracy",
-    "faithful": "qa_faithful_answer_accuracy",
-    "spurious": "qa_spurious_answer_rate",
-}
-"""Our name of each metric of the answer, and the official one."""
-
-FORMAT_METRICS = ("json_valid_rate", "schema_valid_rate", "recoverable_rate", "accuracy_diagnostic")
-"""How much was lost to format."""
-
-BROKEN_DOWN = (*ANSWER_METRICS, "faithful_strict", *GROUNDING_METRICS, "false_positives")
-"""The metrics that are also told by category, and for small and large boxes."""
-
-METRICS = (*BROKEN_DOWN, *FORMAT_METRICS)
-"""Every metric of `question_scores`. All are percent but ``false_positives``, instances per question."""
+OPTION_KINDS = ("text-based", "video-based", "near-miss")
+TITLES = {"im_tiou": "IM-tIoU", "im_viou": "IM-vIoU"}
+LOWER_IS_BETTER = ("spurious", "false_positives")
+TEN = (0.0, 10.0)
 
 
-@dataclass(frozen=True)
-class Question:
-    """One question of the release, as scoring needs it.
-
-    Attributes:
-        item_id: Stable id.
-        clip: Group of the questions about one clip.
-        category: Category of the taxonomy.
-        answer: Upper-case letter, None where it is withheld.
-        truth: True instances, boxes in pixels.
-        letters: Letters of its options.
-        frame: Width and height of the clip, None where unknown.
-        seen: Width and height of the frame that the model was shown, for ``xyxy_resized``; None where unknown.
-        asked: Whether the model was shown the clip.
-    """
-
-    item_id: str
-    clip: str
-    category: str
-    answer: str | None
-    truth: tuple[Instance, ...]
-    letters: str = LETTERS
-    frame: Frame | None = None
-    seen: Frame | None = None
-    asked: bool = True
+def _score(name: str, record: Record) -> float | None:
+    return question_scores(record)[name]
 
 
-def score_question(
-    question: Question,
-    response: object,
-    settings: Settings = DEFAULTS,
-    convention: Convention = Convention.XYXY_PX,
-) -> Record:
-    """Grade one response: `score_questions` of one."""
-    return next(score_questions([(question, response)], settings, convention))
-
-
-def score_questions(
-    cases: Iterable[tuple[Question, object]],
-    settings: Settings = DEFAULTS,
-    convention: Convention = Convention.XYXY_PX,
-) -> Iterator[Record]:
-    """Grade the responses of a run, a few dozen at a time.
-
-    The answer and the grounding are those of the official reading. The grounding is unscored, and the answer still
-    scored, where there are boxes that need the size of a frame that is not known.
-
-    Args:
-        cases: What was asked, with the truth, and what the model returned; anything but text says nothing.
-        settings: How instances are matched.
-        convention: How the model writes boxes.
-
-    Yields:
-        The record of each question. Its fields: ``answer_reason`` and ``grounding_reason`` (why unscored, None where
-        scored), ``grounding`` (measures in 0-1 and counts, None where unscored), ``boxes`` (the convention, and where
-        it matters the size of the frame that the model was shown) and ``format``.
-    """
-    remaining = iter(cases)
-    while chunk := list(islice(remaining, _CHUNK)):
-        yield from _score_chunk(chunk, settings, convention)
-
-
-def _score_chunk(cases: Sequence[tuple[Question, object]], settings: Settings, convention: Convention) -> list[Record]:
-    readings = [
-        read_both(response if isinstance(response, str) else "", question.letters) for question, response in cases
-    ]
-    blocked = [
-        _grounding_reason(question, prediction, convention)
-        for (question, _), (prediction, _) in zip(cases, readings, strict=True)
-    ]
-    scored = [index for index, reason in enumerate(blocked) if reason is None]
-    predicted = build_timelines(
-        [readings[index][0].instances for index in scored],
-        convention,
-        [cases[index][0].frame or _NO_FRAME for index in scored],
-        [cases[index][0].seen or _NO_FRAME for index in scored],
-    )
-    true = build_timelines([cases[index][0].truth for index in scored])
-    groundings = dict(zip(scored, ground(predicted, true, settings), strict=True))
-    return [
-        _record(question, *readings[index], convention, blocked[index], groundings.get(index))
-        for index, (question, _) in enumerate(cases)
-    ]
-
-
-def _grounding_reason(question: Question, prediction: Prediction, convention: Convention) -> str | None:
-    if not question.asked:
-        return "no clip"
-    if convention.can_convert(question.frame, question.seen) or not _has_boxes(prediction):
-        return None
-    size = "frame" if question.frame is None else "frame that the model was shown"
-    return f"{convention.value} boxes, size of the {size} unknown"
-
-
-def _record(
-    question: Question,
-    prediction: Prediction,
-    diagnosis: Diagnosis,
-    convention: Convention,
-    grounding_reason: str | None,
-    grounding: Grounding | None,
-) -> Record:
-    reason = None if question.asked and question.answer else "no answer key" if question.asked else "no clip"
-    if reason:
-        outcome = Outcome.UNSCORED
-    elif prediction.answer is None:
-        outcome = Outcome.UNPARSED
-    else:
-        outcome = Outcome.CORRECT if prediction.answer == question.answer else Outcome.WRONG
-    return Record(
-        item_id=question.item_id,
-        group_id=question.clip,
-        stratum={
-            "category": question.category,
-            "size": "small" if mean_box_area(question.truth) < SMALL_BOX_AREA else "large",
-        },
-        expected=question.answer,
-        answered=prediction.answer,
-        outcome=outcome,
-        fields={
-            "answer_reason": reason,
-            "grounding_reason": grounding_reason,
-            "grounding": None if grounding is None else _grounding_json(grounding),
-            "boxes": {"convention": convention.value, "seen": list(question.seen) if question.seen else None},
-            "format": {
-                "json_valid": diagnosis.json_valid,
-                "schema_valid": diagnosis.schema_valid,
-                "recoverable": diagnosis.recoverable,
-                "answered": diagnosis.prediction.answer,
-            },
-        },
+def _metric(name: str) -> Metric:
+    counted = name == "false_positives"
+    return Metric(
+        name,
+        TITLES.get(name, name.replace("_", " ")),
+        partial(_score, name),
+        errors=Errors.CLUSTERED if name == "accuracy" else Errors.PLAIN,
+        higher_is_better=name not in LOWER_IS_BETTER,
+        unit="" if counted else "%",
+        value_bounds=None if counted else (0.0, 100.0),
     )
 
 
-def question_scores(record: Record) -> dict[str, float | None]:
-    """What one question brings to each of `METRICS`: percent, None where it cannot be said.
-
-    A right answer is faithful where it is supported and spurious where it is not; with the grounding unscored it is
-    neither, and so unscored.
-    """
-    right = record.correct
-    grounding: Mapping[str, Any] | None = record.fields["grounding"]
-    form: Mapping[str, Any] = record.fields["format"]
-    asked = record.fields["answer_reason"] != "no clip"
-    both = right is not None and grounding is not None
-    scores: dict[str, float | None] = {
-        "accuracy": None if right is None else 100.0 * right,
-        "faithful": 100.0 * (bool(right) and grounding["supported"]) if both and grounding else None,
-        "spurious": 100.0 * (bool(right) and not grounding["supported"]) if both and grounding else None,
-        "faithful_strict": 100.0 * (bool(right) and grounding["supported_strict"]) if both and grounding else None,
-        "false_positives": float(grounding["false_positives"]) if grounding else None,
-        "json_valid_rate": 100.0 * form["json_valid"] if asked else None,
-        "schema_valid_rate": 100.0 * form["schema_valid"] if asked else None,
-        "recoverable_rate": 100.0 * form["recoverable"] if asked else None,
-        "accuracy_diagnostic": None if right is None else 100.0 * (form["answered"] == record.expected),
-    }
-    for name in GROUNDING_METRICS:
-        scores[name] = 100.0 * grounding[name] if grounding else None
-    return scores
+ANSWERS = {name: _metric(name) for name in (*ANSWER_METRICS, "faithful_strict")}
+GROUNDING = {name: _metric(name) for name in (*GROUNDING_METRICS, "false_positives")}
+ACCURACY, FAITHFUL = ANSWERS["accuracy"], ANSWERS["faithful"]
+IM_TIOU, IM_VIOU = GROUNDING["im_tiou"], GROUNDING["im_viou"]
 
 
-def aggregate(records: Iterable[Record]) -> dict[str, float | None]:
-    """Every metric of a run: the mean over the questions that have it, None without one.
-
-    ``n_questions``, ``n_answers_scored`` and ``n_groundings_scored`` say of how many.
-    """
-    questions = 0
-    sums = dict.fromkeys(METRICS, 0.0)
-    counts = dict.fromkeys(METRICS, 0)
-    for record in records:
-        questions += 1
-        for name, value in question_scores(record).items():
-            if value is not None:
-                sums[name] += value
-                counts[name] += 1
-    return {
-        "n_questions": float(questions),
-        "n_answers_scored": float(counts["accuracy"]),
-        "n_groundings_scored": float(counts["im_viou"]),
-        **{name: sums[name] / counts[name] if counts[name] else None for name in METRICS},
-    }
+def _is(column: str, value: str, record: Record) -> bool:
+    return record.stratum[column] == value
 
 
-def official_overall(
-    records: Sequence[Record], settings: Settings, predictions: str, missing: int = 0
-) -> dict[str, Any]:
-    """A run in the shape of the official ``results_overall.json``: fractions, official names.
-
-    Only questions whose answer and grounding are both scored are in it; ``n_qas`` says how many they are.
-
-    Args:
-        records: One per question.
-        settings: With which they were scored.
-        predictions: Path of the predictions, for the configuration.
-        missing: Questions without a prediction.
-    """
-    scored = [record for record in records if _is_whole(record)]
-    rows = [_official_scores(record) for record in scored]
-    return {
-        "overall_per_qa": {
-            "n_qas": len(rows),
-            **{name: _mean([row[name] for row in rows]) or 0.0 for name in _OFFICIAL_NAMES},
-        },
-        "missing_pred_files": missing,
-        "config": {
-            "eps_overlap": settings.eps_overlap,
-            "tau_t": settings.tau_t,
-            "tau_st": settings.tau_st,
-            "use_coverage_aware_score": settings.coverage_aware,
-            "pred_path": predictions,
-        },
-    }
+def _broken_down(metric: Metric) -> list[Metric]:
+    plain = replace(metric, errors=Errors.PLAIN)
+    parts = [("category", category) for category in CATEGORIES] + [("size", size) for size in ("small", "large")]
+    return [plain.within(value, partial(_is, column, value)) for column, value in parts]
 
 
-def official_per_question(record: Record) -> dict[str, Any]:
-    """One question in the shape of the official ``results_per_qa.json``.
-
-    Raises:
-        ValueError: where its answer or its grounding is unscored.
-    """
-    if not _is_whole(record):
-        raise ValueError(f"Expected a scored question but got {record.item_id}: {record.fields['grounding_reason']}.")
-    scores, grounding = _official_scores(record), record.fields["grounding"]
-    return {
-        "video_id": record.group_id,
-        "qa_id": record.item_id,
-        "temporal": {
-            "r1_tau": grounding["temporal_recall"],
-            "m_tiou_tponly": grounding["tiou_tp_only"],
-            "m_tiou_pergt": grounding["im_tiou"],
-        },
-        "spatiotemporal": {
-            "r1_tau_st": grounding["st_recall"],
-            "m_viou_tponly": grounding["viou_tp_only"],
-            "m_viou_pergt": grounding["im_viou"],
-        },
-        "tp": len(grounding["pairs"]),
-        "fp": grounding["false_positives"],
-        "fn": grounding["missed"],
-        "qa6": {
-            "qa_accuracy": scores["qa_accuracy"],
-            "temporal_grounding_accuracy": grounding["temporal_recall"],
-            "spatiotemporal_grounding_accuracy": grounding["st_recall"],
-            "faithful_answer_accuracy": scores["qa_faithful_answer_accuracy"],
-            "spurious_answer_rate": scores["qa_spurious_answer_rate"],
-        },
-    }
+def _chose(kind: str, record: Record) -> float:
+    return 100.0 * bool(record.fields["chosen_kind"] == kind)
 
 
-_CHUNK = 64
-_NO_FRAME = (0, 0)  # stands beside questions without boxes
-_OFFICIAL_NAMES = (*GROUNDING_METRICS.values(), *ANSWER_METRICS.values())
+def _names_kind(record: Record) -> bool:
+    return "chosen_kind" in record.fields
 
 
-def _official_scores(record: Record) -> dict[str, float]:
-    grounding = record.fields["grounding"]
-    right = bool(record.correct)
-    return {
-        **{official: grounding[name] for name, official in GROUNDING_METRICS.items()},
-        "qa_accuracy": float(right),
-        "qa_faithful_answer_accuracy": float(right and grounding["supported"]),
-        "qa_spurious_answer_rate": float(right and not grounding["supported"]),
-    }
+METRICS = (
+    *ANSWERS.values(),
+    *GROUNDING.values(),
+    *(part for metric in (*ANSWERS.values(), *GROUNDING.values()) for part in _broken_down(metric)),
+    *(_metric(name) for name in ("json_valid_rate", "schema_valid_rate", "recoverable_rate", "accuracy_diagnostic")),
+    *(
+        Metric(
+            f"errors_{kind.replace('-', '_')}",
+            f"errors, {kind}",
+            partial(_chose, kind),
+            applies=_names_kind,
+            errors=Errors.PLAIN,
+            higher_is_better=None,
+        )
+        for kind in OPTION_KINDS
+    ),
+    Metric(
+        "grounding_unscored_rate",
+        "grounding unscored",
+        lambda record: 100.0 * (record.fields["grounding"] is None),
+        errors=Errors.PLAIN,
+        higher_is_better=False,
+    ),
+    *rates.COMMON,
+)
 
 
-def _is_whole(record: Record) -> bool:
-    return record.correct is not None and record.fields["grounding"] is not None
+def _judged(name: str, record: Record) -> float | None:
+    return judge_scores(record)[name]
 
 
-def _has_boxes(prediction: Prediction) -> bool:
-    return any(evidence.boxes for instance in prediction.instances for evidence in instance.evidences)
+def _judge_metric(name: str, title: str, errors: Errors = Errors.PLAIN) -> Metric:
+    return Metric(name, title, partial(_judged, name), unit="", bounds=TEN, value_bounds=TEN, errors=errors)
 
 
-def _grounding_json(grounding: Grounding) -> dict[str, Any]:
-    return {
-        "temporal_recall": grounding.temporal_recall,
-        "tiou_tp_only": grounding.tiou_tp_only,
-        "im_tiou": grounding.im_tiou,
-        "st_recall": grounding.st_recall,
-        "viou_tp_only": grounding.viou_tp_only,
-        "im_viou": grounding.im_viou,
-        "supported": grounding.supported,
-        "supported_strict": grounding.supported_strict,
-        "predicted": grounding.predicted,
-        "true": grounding.true,
-        "false_positives": grounding.false_positives,
-        "missed": grounding.missed,
-        "pairs": [
-            {"predicted": pair.predicted, "true": pair.true, "tiou": pair.tiou, "viou": pair.viou}
-            for pair in grounding.pairs
-        ],
-    }
+def _count(scored: bool, record: Record) -> int:
+    return int((judge_scores(record)["judge_score"] is not None) is scored)
 
 
-def _mean(values: Sequence[float]) -> float | None:
-    return sum(values) / len(values) if values else None
+JUDGE_SCORE = _judge_metric("judge_score", "judge 0-10", Errors.CLUSTERED)
+"""Mean over the dimensions, from 0 to 10."""
+JUDGE_DIMENSIONS = tuple(_judge_metric(name, name.replace("_", " ")) for name in DIMENSIONS)
+
+OPEN_METRICS = (
+    JUDGE_SCORE,
+    *JUDGE_DIMENSIONS,
+    *(
+        replace(JUDGE_SCORE, errors=Errors.PLAIN).within(category, partial(_is, "category", category))
+        for category in CATEGORIES
+    ),
+    *(
+        Metric(
+            name,
+            title,
+            partial(_count, scored),
+            kind=Kind.TOTAL,
+            unit="",
+            value_bounds=None,
+            errors=Errors.PLAIN,
+            higher_is_better=None,
+        )
+        for name, title, scored in (("n_scored", "scored", True), ("n_unscored", "unscored", False))
+    ),
+    *rates.COMMON,
+)

@@ -9,15 +9,16 @@ its times, its evidence), and their scores are comparable between runs of this p
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Annotated, Protocol
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from lmms_eval_tasks.utils.judge import Case, Verdict
-from lmms_eval_tasks.utils.prompts import read_prompt
-from lmms_eval_tasks.utils.records import Outcome, Record
+from lmms_eval_tasks.utils.judge.client import Case
+from lmms_eval_tasks.utils.judge.grader import Grader
+from lmms_eval_tasks.utils.prompting.prompts import read_prompt
+from lmms_eval_tasks.utils.scoring.records import Outcome, Record, UnscoredReason
 
 PROMPT_ID = "cast_bench_judge"
 
@@ -49,7 +50,7 @@ class OpenEndedScores(BaseModel):
 
 
 @dataclass(frozen=True)
-class Evidence:
+class ReferenceEvidence:
     """One piece of the reference evidence.
 
     Attributes:
@@ -83,16 +84,9 @@ class OpenQuestion:
     group_id: str
     question: str
     answer: str | None
-    evidence: tuple[Evidence, ...]
+    evidence: tuple[ReferenceEvidence, ...]
     stratum: Mapping[str, str] = field(default_factory=dict)
     asked: bool = True
-
-
-class Grader(Protocol):
-    """Whoever grades: a judge, or the verdicts that one gave before."""
-
-    def judge(self, case: Case) -> Verdict[OpenEndedScores]:
-        """Judge one case; raises nothing."""
 
 
 def judge_case(question: OpenQuestion, response: str) -> Case:
@@ -107,7 +101,7 @@ def judge_case(question: OpenQuestion, response: str) -> Case:
     return Case(prompt.render(case=json.dumps(material, ensure_ascii=False, indent=1)), prompt)
 
 
-def grade(question: OpenQuestion, response: object, judge: Grader | None) -> Record:
+def grade_answer(question: OpenQuestion, response: object, judge: Grader | None) -> Record:
     """Grade one response; raises nothing, and threads may call it at the same time.
 
     It asks the judge, so it is to be called where an item is scored (lmms-eval's ``process_results``), and not in an
@@ -119,22 +113,24 @@ def grade(question: OpenQuestion, response: object, judge: Grader | None) -> Rec
         judge: Who grades; None leaves the item unscored.
 
     Returns:
-        The record. Its fields: ``scores`` (dimension to 0-10, None where unscored), ``explanation`` (the judge's),
-        ``judge`` (``model`` and ``prompt``, None where no judge was asked) and ``reason`` (why the item is unscored or
-        unparsed). A response without text is *unparsed*, gets 0 in every dimension and is not sent to the judge.
+        The record. Its fields: ``scores`` (dimension to 0-10, None where unscored), ``explanation`` (the judge's) and
+        ``judge`` (``model`` and ``prompt``, None where no judge was asked). A response without text is *unparsed*, gets
+        0 in every dimension and is not sent to the judge.
     """
     # A lone surrogate, which no file and no request can hold, becomes a question mark.
     said = response.encode("utf-8", "replace").decode("utf-8").strip() if isinstance(response, str) else ""
     scores: dict[str, float] | None = None
     explanation: str | None = None
     asked_judge: dict[str, str] | None = None
-    outcome, reason = Outcome.UNSCORED, _not_gradable(question, judge)
+    outcome, detail = Outcome.UNSCORED, ""
+    reason = _not_gradable(question, judge)
     if reason is None and not said:
-        outcome, reason = Outcome.UNPARSED, "no text"
+        outcome, detail = Outcome.UNPARSED, "no text"
         scores = dict.fromkeys(DIMENSIONS, 0.0)
     elif reason is None and judge is not None:
         verdict = judge.judge(judge_case(question, said))
-        reason = verdict.reason
+        if verdict.reply is None:
+            reason, detail = UnscoredReason.JUDGE_FAILED, verdict.reason or ""
         asked_judge = {"model": verdict.model, "prompt": verdict.prompt}
         if verdict.reply is not None:
             scores = {name: float(getattr(verdict.reply, name)) for name in DIMENSIONS}
@@ -148,20 +144,22 @@ def grade(question: OpenQuestion, response: object, judge: Grader | None) -> Rec
         expected=question.answer,
         answered=said or None,
         outcome=outcome,
-        fields={"scores": scores, "explanation": explanation, "judge": asked_judge, "reason": reason},
+        unscored_reason=reason,
+        detail=detail,
+        fields={"scores": scores, "explanation": explanation, "judge": asked_judge},
     )
 
 
-def _not_gradable(question: OpenQuestion, judge: Grader | None) -> str | None:
+def _not_gradable(question: OpenQuestion, judge: Grader | None) -> UnscoredReason | None:
     if not question.asked:
-        return "no clip"
+        return UnscoredReason.NO_CLIP
     if not question.answer:
-        return "no answer key"
-    return "no judge" if judge is None else None
+        return UnscoredReason.NO_KEY
+    return UnscoredReason.NO_JUDGE if judge is None else None
 
 
 def question_scores(record: Record) -> dict[str, float | None]:
-    """What one question brings to each of `METRICS`, from 0 to 10; None where it is unscored."""
+    """What one question contributes to each of `METRICS`, from 0 to 10; None where it is unscored."""
     scores: Mapping[str, float] | None = record.fields["scores"]
     if scores is None:
         return dict.fromkeys(METRICS)
@@ -169,23 +167,3 @@ def question_scores(record: Record) -> dict[str, float | None]:
         "judge_score": sum(scores[name] for name in DIMENSIONS) / len(DIMENSIONS),
         **{name: scores[name] for name in DIMENSIONS},
     }
-
-
-def aggregate(records: Iterable[Record]) -> dict[str, float | None]:
-    """Every metric of a run: the mean over the scored questions, from 0 to 10, None without one.
-
-    ``n_scored``, ``n_unscored`` and ``n_unparsed`` say of how many; an unparsed question is a scored one.
-    """
-    counts = dict.fromkeys(("n_scored", "n_unscored", "n_unparsed"), 0.0)
-    sums = dict.fromkeys(METRICS, 0.0)
-    for record in records:
-        counts["n_unparsed"] += record.outcome is Outcome.UNPARSED
-        brought = question_scores(record)
-        if brought["judge_score"] is None:
-            counts["n_unscored"] += 1
-            continue
-        counts["n_scored"] += 1
-        for name, value in brought.items():
-            sums[name] += value or 0.0
-    scored = counts["n_scored"]
-    return {**counts, **{name: sums[name] / scored if scored else None for name in METRICS}}

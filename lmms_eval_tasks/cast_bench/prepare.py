@@ -5,16 +5,18 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from lmms_eval_tasks.cast_bench.card import CARD
 from lmms_eval_tasks.cast_bench.released import FILE, read_items
-from lmms_eval_tasks.utils.building import Origin, building
-from lmms_eval_tasks.utils.clips import frame_sizes
-from lmms_eval_tasks.utils.manifest import SplitManifest
-from lmms_eval_tasks.utils.problems import InputError
-from lmms_eval_tasks.utils.progress import Progress, silent
-from lmms_eval_tasks.utils.release import SAMPLE_MARK, LinkedClip
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.progress import Progress, no_progress
+from lmms_eval_tasks.utils.data.building import Origin, building
+from lmms_eval_tasks.utils.data.clips import frame_sizes
+from lmms_eval_tasks.utils.data.manifest import SplitManifest
+from lmms_eval_tasks.utils.data.release import SAMPLE_MARK, LinkedClip, download_dataset
 
 SPLIT = "test"
 CLIP_FOLDERS = ("", "videos")
@@ -30,9 +32,15 @@ class _Source:
 
 
 def prepare(
-    source: str = CARD.hub_id, videos: Path | None = None, progress: Progress = silent
+    source: Annotated[
+        str, typer.Option(help="Dataset on the hub, castbench_hf.jsonl, or a folder that holds it.")
+    ] = CARD.hub_id,
+    videos: Annotated[
+        Path | None, typer.Option(help="Folder that holds the clips; scoring saved responses needs none.")
+    ] = None,
+    progress: Progress = no_progress,
 ) -> dict[str, SplitManifest]:
-    """Prepare CaST-Bench.
+    """Prepare CaST-Bench; the clips are linked, not copied.
 
     Clips that are absent or unreadable do not stop this, nor does their lack altogether: they are listed in the
     manifest, and a run that needs clips refuses them unless told to skip them. Anything wrong with the questions does,
@@ -84,28 +92,13 @@ def _find(source: str, videos: Path | None) -> _Source:
         return _Source(path / FILE, given or tuple(path.absolute() / name for name in CLIP_FOLDERS))
     if source.count("/") != 1 or path.suffix or source[0] in "./~":
         raise InputError(f"{path.name} cannot be prepared: there is no file or folder {path}.")
-    snapshot = _download(source, with_clips=videos is None)
+    wanted = (FILE, f"*/{FILE}", *(("*.mp4",) if videos is None else ()))
+    snapshot, revision = download_dataset(source, CARD.title, wanted, f"the file {FILE} or a folder that holds it")
     inside = next(iter(sorted(snapshot.rglob(FILE))), None)
     if inside is None:
         raise InputError(f"{CARD.title} cannot be prepared: the dataset {source} on the hub holds no {FILE}.")
     folders = given or tuple({clip.parent.absolute(): None for clip in sorted(snapshot.rglob("*.mp4"))})
-    return _Source(inside, folders, snapshot.name)
-
-
-def _download(hub_id: str, with_clips: bool) -> Path:
-    """The hub's questions, and its clips where no others were given, as a folder of the hub's own cache."""
-    from huggingface_hub import snapshot_download
-
-    wanted = [FILE, f"*/{FILE}", *(["*.mp4"] if with_clips else [])]
-    try:
-        return Path(snapshot_download(hub_id, repo_type="dataset", allow_patterns=wanted))
-    except Exception as error:  # the hub's client raises what its many layers raise; the reason is what a user needs
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise InputError(
-            f"{CARD.title} cannot be loaded from {hub_id}: {reason}\n"
-            "Remedy: check the name and the connection (`hf auth login` where access is gated), or give --source the "
-            f"file {FILE} or a folder that holds it."
-        ) from error
+    return _Source(inside, folders, revision)
 
 
 def _clip(name: str, folders: tuple[Path, ...]) -> Path | None:

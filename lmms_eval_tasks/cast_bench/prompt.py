@@ -9,8 +9,8 @@ import re
 from pathlib import Path
 from string import Formatter
 
-from lmms_eval_tasks.utils.official_prompts import OfficialPrompt
-from lmms_eval_tasks.utils.prompts import literal
+from lmms_eval_tasks.utils.prompting.official_prompts import OfficialPrompt
+from lmms_eval_tasks.utils.prompting.prompts import literal
 
 PROMPT = "cast_bench_evidence"
 """Id of our own prompt."""

@@ -13,9 +13,9 @@ from typing import Any
 
 from lmms_eval_tasks.cast_bench.card import CATEGORIES, OTHER
 from lmms_eval_tasks.cast_bench.released_evidence import read_evidence
-from lmms_eval_tasks.utils.problems import Oddities, Problems
-from lmms_eval_tasks.utils.release import is_safe
-from lmms_eval_tasks.utils.wording import first_names, quote
+from lmms_eval_tasks.utils.core.problems import Problems, Warnings
+from lmms_eval_tasks.utils.core.wording import quote, summarize_names
+from lmms_eval_tasks.utils.data.release import is_safe
 
 FILE = "castbench_hf.jsonl"
 FEWEST_OPTIONS = 2
@@ -42,16 +42,16 @@ def read_items(content: bytes) -> tuple[list[dict[str, Any]], Problems, list[str
     """The items of the release, one per line, in the file's order.
 
     An item's id is the clip's name and the number of the question among those about it. The evidence is kept as
-    released. What is odd, and the official code still scores, is warned of and kept.
+    released. What is unusual, but the official code still scores, is kept with a warning.
 
     Args:
         content: bytes of `castbench_hf.jsonl`.
 
     Returns:
         Rows of the prepared table without `clip_present`, `width` and `height`; the problems found, with which the
-        rows are incomplete; and warnings about what is odd and can be scored.
+        rows are incomplete; and warnings about what is unusual but can be scored.
     """
-    problems, odd = Problems(), Oddities()
+    problems, warnings = Problems(), Warnings()
     items: list[dict[str, Any]] = []
     numbers: Counter[str] = Counter()
     answered: dict[bool, int] = {}
@@ -65,10 +65,10 @@ def read_items(content: bytes) -> tuple[list[dict[str, Any]], Problems, list[str
         where = f"{FILE}, line {line} ({video if isinstance(video, str) and video else 'no video'})"
         before = len(problems)
         item = _read_row(row, where, problems)
-        item["evidence"] = read_evidence(row.get("evidence"), f"line {line}", where, problems, odd)
+        item["evidence"] = read_evidence(row.get("evidence"), f"line {line}", where, problems, warnings)
         if len(item["options"]) not in USUAL_OPTIONS:
             usual = f"{USUAL_OPTIONS[0]} to {USUAL_OPTIONS[-1]}"
-            odd.add(f"Questions with other than {usual} options", f"line {line} with {len(item['options'])}")
+            warnings.add(f"Questions with other than {usual} options", f"line {line} with {len(item['options'])}")
         if len(problems) > before:
             continue
         stem = PurePosixPath(item["clip"]).stem
@@ -85,7 +85,7 @@ def read_items(content: bytes) -> tuple[list[dict[str, Any]], Problems, list[str
             f"{answered[False]} lacks one.",
             "use the file as it was released.",
         )
-    return items, problems, [*_warnings(items), *odd.warnings()]
+    return items, problems, [*_warnings(items), *warnings.messages()]
 
 
 def _read_line(text: bytes, line: int, problems: Problems) -> dict[str, Any] | None:
@@ -168,7 +168,7 @@ def _warnings(items: list[dict[str, Any]]) -> list[str]:
     found = []
     unknown = Counter(item["question_type"] for item in items if item["category"] == OTHER)
     if unknown:
-        names = first_names(f"{quote(kind)} {number}" for kind, number in unknown.most_common())
+        names = summarize_names(f"{quote(kind)} {number}" for kind, number in unknown.most_common())
         found.append(
             f"Questions of a type that belongs to no known category: {unknown.total()} ({names}). They count "
             "overall and in no category."

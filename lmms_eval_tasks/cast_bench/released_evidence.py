@@ -1,4 +1,4 @@
-"""Reading the released evidence of one CaST-Bench question: what cannot be scored, and what is only odd."""
+"""Reading the released evidence of one CaST-Bench question: what cannot be scored, and what is only unusual."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import json
 from collections.abc import Hashable, Mapping
 from typing import Any
 
-from lmms_eval_tasks.utils.boxes import official_box
-from lmms_eval_tasks.utils.evidence import read_truth
-from lmms_eval_tasks.utils.problems import Oddities, Problems
-from lmms_eval_tasks.utils.timestamps import LAST_SECOND, is_clock, official_seconds, read_seconds
-from lmms_eval_tasks.utils.wording import quote
+from lmms_eval_tasks.utils.core.problems import Problems, Warnings
+from lmms_eval_tasks.utils.core.wording import quote
+from lmms_eval_tasks.utils.evidence.boxes import official_box
+from lmms_eval_tasks.utils.evidence.reader import read_truth
+from lmms_eval_tasks.utils.evidence.timestamps import LAST_SECOND, is_clock, official_seconds, read_seconds
 
 NO_EVIDENCE = "Questions without evidence, whose right answers can only be spurious"
 ODD_TIMES = "Evidence times that are not mm:ss, read as the official code does"
@@ -20,18 +20,18 @@ ODD_SECONDS = "Evidence with boxes at what is no second, read as the official co
 ODD_BOXES = "Evidence with boxes that are not four numbers, left out as in the official code"
 
 
-def read_evidence(value: object, line: str, where: str, problems: Problems, odd: Oddities) -> str:
+def read_evidence(value: object, line: str, where: str, problems: Problems, warnings: Warnings) -> str:
     """The evidence of one question as the prepared table keeps it: JSON as released, `[]` where there is none.
 
     A problem is what the official code stops at, and a box that is not finite, to which it gives no meaningful number.
-    What it scores in its own way is odd and scored in the same way here (`utils.evidence.read_truth`).
+    What it scores in its own way is a warning and is scored in the same way here (`utils.evidence.read_truth`).
 
     Args:
         value: The row's ``evidence``.
         line: The row as warnings name it.
         where: The row as problems name it.
         problems: Takes what cannot be scored.
-        odd: Takes what is odd about the rest.
+        warnings: Takes what is unusual about the rest.
 
     Source: ``load_gt_hf_jsonl`` of CaST-Bench-Evaluation@a216491.
     """
@@ -43,22 +43,22 @@ def read_evidence(value: object, line: str, where: str, problems: Problems, odd:
             problems.add(where, f"Expected evidence to be JSON, but got: {error}.")
             return value
     if not entries:
-        odd.add(NO_EVIDENCE, line)
+        warnings.add(NO_EVIDENCE, line)
         return "[]"
     if not isinstance(entries, list):
         problems.add(where, f"Expected evidence to be a list, but got {quote(entries)}.")
         return ""
     for number, entry in enumerate(entries, 1):
-        what = _fault(entry)
+        what = _problem_of(entry)
         if what:
             problems.add(f"{where}, evidence {number}", what)
             continue
-        for kind in _oddities(entry):
-            odd.add(kind, f"{line} evidence {number}")
+        for kind in _warnings_of(entry):
+            warnings.add(kind, f"{line} evidence {number}")
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _fault(entry: object) -> str:
+def _problem_of(entry: object) -> str:
     """Why one evidence cannot be scored; empty where it can."""
     if not isinstance(entry, dict):
         return f"Expected an evidence as an object, but got {quote(entry)}."
@@ -78,8 +78,8 @@ def _fault(entry: object) -> str:
     return ""
 
 
-def _oddities(entry: Mapping[str, Any]) -> list[str]:
-    """What is odd about one evidence that can be scored."""
+def _warnings_of(entry: Mapping[str, Any]) -> list[str]:
+    """What is unusual about one evidence that can be scored."""
     start, end = _times(entry)
     boxes = _boxes(entry)
     found = {

@@ -8,39 +8,38 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from lmms_eval_tasks.cast_bench.card import CARD
-from lmms_eval_tasks.cast_bench.configuration import BOXES, Configuration, read_configuration
 from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS, OpenEndedScores, judge_case
-from lmms_eval_tasks.cast_bench.open_hooks import TASK, read_open_question
-from lmms_eval_tasks.hosting import session
-from lmms_eval_tasks.utils.boxes import Convention, Frame
-from lmms_eval_tasks.utils.judge import Case, Verdict
+from lmms_eval_tasks.cast_bench.open_task import read_open_question
+from lmms_eval_tasks.cast_bench.settings import BOXES, EvidenceSettings, read_settings
+from lmms_eval_tasks.utils.benchmark.benchmark import RestoredContext, Row
+from lmms_eval_tasks.utils.evidence.boxes import Convention, Frame
+from lmms_eval_tasks.utils.judge.client import Case, Verdict
+from lmms_eval_tasks.utils.scoring.records import Record
 
 NOT_JUDGED = "not judged in the run whose responses these are"
 
 
-def restore(
-    task: str, kwargs: Mapping[str, Any] | None, docs: Sequence[Mapping[str, Any]], lines: Sequence[Mapping[str, Any]]
-) -> None:
-    """Put into the session what a finished run's log tells of how its responses are to be scored.
+def restore_settings(context: RestoredContext, rows: Sequence[Row], lines: Sequence[Mapping[str, Any]]) -> None:
+    """Read boxes and ask questions as a finished run did.
 
     Args:
-        task: The task.
-        kwargs: Its ``lmms_eval_specific_kwargs`` for the run's model.
-        docs: The row of each logged item.
+        context: The task's, whose settings are replaced.
+        rows: The row of each logged item.
         lines: The logged items, in the same order.
 
     Raises:
-        InputError: as `logged_configuration`.
+        InputError: as `logged_settings`.
     """
-    if task == TASK:
-        session.verdicts = logged_verdicts(docs, lines)
-    else:
-        session.configurations[CARD.name] = logged_configuration(kwargs, docs, lines, os.environ)
+    context.settings = logged_settings(context.kwargs, rows, lines, os.environ)
+
+
+def restore_verdicts(context: RestoredContext, rows: Sequence[Row], lines: Sequence[Mapping[str, Any]]) -> None:
+    """Take the verdicts of a finished run's judge; arguments as for `restore_settings`."""
+    context.verdicts = logged_verdicts(rows, lines)
 
 
 @dataclass(frozen=True)
-class LoggedConfiguration(Configuration):
+class LoggedSettings(EvidenceSettings):
     """A configuration with the sizes of the frames shown as they were logged.
 
     Attributes:
@@ -54,12 +53,12 @@ class LoggedConfiguration(Configuration):
         return None if frame is None else self.shown.get(frame)
 
 
-def logged_configuration(
+def logged_settings(
     kwargs: Mapping[str, Any] | None,
     docs: Sequence[Mapping[str, Any]],
     lines: Sequence[Mapping[str, Any]],
     environment: Mapping[str, str],
-) -> Configuration:
+) -> EvidenceSettings:
     """Today's configuration of a task, with boxes read and questions asked as the log says they were.
 
     The environment's choice of a convention wins, so that a run whose boxes were misread is scored anew.
@@ -70,7 +69,7 @@ def logged_configuration(
     """
     prompts = {str(line["record"]["fields"].get("prompt") or "").partition(":")[0] for line in lines} - {""}
     asked = {"prompt": prompts.pop()} if len(prompts) == 1 else {}
-    today = read_configuration({**(kwargs or {}), **asked}, environment)
+    today = read_settings({**(kwargs or {}), **asked}, environment)
     logged = [line["record"]["fields"].get("boxes") or {} for line in lines]
     conventions = {boxes.get("convention") for boxes in logged} - {None}
     if environment.get(BOXES) or len(conventions) != 1:
@@ -80,7 +79,7 @@ def logged_configuration(
         for doc, boxes in zip(docs, logged, strict=True)
         if boxes.get("seen")
     }
-    return LoggedConfiguration(today.prompt, Convention(conventions.pop()), today.limits, today.settings, shown)
+    return LoggedSettings(today.prompt, Convention(conventions.pop()), today.limits, today.hits, shown)
 
 
 class LoggedVerdicts:
@@ -110,7 +109,8 @@ def logged_verdicts(docs: Sequence[Mapping[str, Any]], lines: Sequence[Mapping[s
     """
     verdicts: defaultdict[str, list[Verdict[OpenEndedScores]]] = defaultdict(list)
     for doc, line in zip(docs, lines, strict=True):
-        fields = line["record"]["fields"]
+        record = Record.from_json(line["record"])
+        fields = record.fields
         asked_judge, scores = fields.get("judge"), fields.get("scores")
         if not asked_judge:
             continue
@@ -119,6 +119,7 @@ def logged_verdicts(docs: Sequence[Mapping[str, Any]], lines: Sequence[Mapping[s
             named = {name: scores[name] for name in DIMENSIONS}
             reply = OpenEndedScores(explanation=fields.get("explanation") or "", **named)
         # What is judged is what the record says was answered: the response as its grading left it.
-        text = judge_case(read_open_question(doc), line["record"]["answered"] or "").text
-        verdicts[text].append(Verdict(reply, fields.get("reason"), asked_judge["model"], asked_judge["prompt"]))
+        text = judge_case(read_open_question(doc), record.answered or "").text
+        detail = record.detail or None
+        verdicts[text].append(Verdict(reply, detail, asked_judge["model"], asked_judge["prompt"]))
     return LoggedVerdicts(verdicts) if verdicts else None

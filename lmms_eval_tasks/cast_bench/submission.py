@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from string import ascii_uppercase
 from typing import Any
@@ -17,27 +16,26 @@ from typing import Any
 from pydantic import ConfigDict, Field
 
 from lmms_eval_tasks.cast_bench.card import CARD
-from lmms_eval_tasks.cast_bench.metrics import official_overall
-from lmms_eval_tasks.utils.evidence import read_official
-from lmms_eval_tasks.utils.grounding import Settings
-from lmms_eval_tasks.utils.json_rows import Row, read_object, read_rows
-from lmms_eval_tasks.utils.problems import Faults
-from lmms_eval_tasks.utils.records import Record
-from lmms_eval_tasks.utils.responses import Asked
-from lmms_eval_tasks.utils.runs import Logged
-from lmms_eval_tasks.utils.submission_form import Built, Checked, Form, Table, TableRow
-from lmms_eval_tasks.utils.submission_rows import FORM_ALONE
-from lmms_eval_tasks.utils.submissions import as_lines
-from lmms_eval_tasks.utils.wording import describe
+from lmms_eval_tasks.cast_bench.grading import official_overall
+from lmms_eval_tasks.utils.core.json_rows import Row, read_object, read_rows
+from lmms_eval_tasks.utils.core.problems import GroupedIssues
+from lmms_eval_tasks.utils.core.wording import describe
+from lmms_eval_tasks.utils.evidence.grounding import Settings
+from lmms_eval_tasks.utils.evidence.reader import read_official
+from lmms_eval_tasks.utils.runs.responses import Asked
+from lmms_eval_tasks.utils.scoring.records import GradedItem, Record
+from lmms_eval_tasks.utils.submission.files import as_lines
+from lmms_eval_tasks.utils.submission.form import Built, Checked, SubmissionForm, Table, TableRow
+from lmms_eval_tasks.utils.submission.rows import FORM_ALONE
 
 TASK = "cast_bench"
 SPLIT = "test"
 PREDICTIONS = "cast_bench_predictions.jsonl"
-METRICS_FILE = "cast_bench_metrics.json"
+FILES = {"predictions": PREDICTIONS, "metrics": "cast_bench_metrics.json"}
 LARGEST_METRICS = 1 << 20
 
 
-class Prediction(Row):
+class PredictionLine(Row):
     """One line of the predictions."""
 
     prompt: str
@@ -82,18 +80,6 @@ class Metrics(Row):
     config: Settled
 
 
-def make_item(split: str, record: Record, prompt: str, predict: str, settings: Settings) -> dict[str, Any]:
-    """What the writer of both files needs of one question, as JSON values."""
-    return {
-        "split": split,
-        "item_id": record.item_id,
-        "prompt": prompt,
-        "predict": predict,
-        "asked": record.fields["answer_reason"] != "no clip",
-        "settings": asdict(settings),
-    }
-
-
 def make_rows(items: Sequence[Mapping[str, Any]], rows: Sequence[TableRow]) -> list[dict[str, str]]:
     """The predictions, in the table's order; of questions that were not asked there is none."""
     said = {item["item_id"]: item for item in items if item["asked"]}
@@ -109,12 +95,12 @@ def metrics_text(records: Sequence[Record], settings: Settings, missing: int) ->
     return json.dumps(official_overall(records, settings, PREDICTIONS, missing), indent=2) + "\n"
 
 
-def build(entries: Sequence[Logged], table: Table, part: str) -> Built:
+def build(entries: Sequence[GradedItem], table: Table, part: str) -> Built:
     """The predictions of a run, or its metrics."""
-    items = [entry.handed for entry in entries]
+    items = [entry.submission for entry in entries]
     rows = make_rows(items, table.rows)
     empty = sum(not row["predict"].strip() for row in rows)
-    unread = sum(entry.record.answered is None and entry.handed["asked"] for entry in entries) - empty
+    unread = sum(entry.record.answered is None and entry.submission["asked"] for entry in entries) - empty
     said = (f"Responses without an answer that the official script reads: {unread:,}; they count as wrong.",)
     if part == "predictions":
         return Built(as_lines(rows), len(rows), empty, said if unread else ())
@@ -124,40 +110,43 @@ def build(entries: Sequence[Logged], table: Table, part: str) -> Built:
     text = metrics_text(records, Settings(**items[0]["settings"]), len(table.rows) - len(rows))
     scored = json.loads(text)["overall_per_qa"]["n_qas"]
     notes = (f"The metrics are about the {scored} of {len(rows)} questions that could be scored.",)
-    return Built(text, len(rows), empty, notes if scored < len(rows) else ())
+    partial = scored < len(rows)
+    return Built(text, len(rows), empty, notes if partial else (), partial)
 
 
-def examine(entries: Sequence[Logged], rows: Mapping[str, TableRow], allow_incomplete: bool, faults: Faults) -> None:
+def examine(
+    entries: Sequence[GradedItem], rows: Mapping[str, TableRow], allow_incomplete: bool, issues: GroupedIssues
+) -> None:
     """Note items whose log lacks what the files are made of. What a model answered is its own affair here."""
     for entry in entries:
-        if not {"prompt", "predict", "asked", "settings"} <= entry.handed.keys():
-            faults.add(
+        if not {"prompt", "predict", "asked", "settings"} <= entry.submission.keys():
+            issues.add(
                 "log", "Expected prompt and response of every question, but there is none for",
                 describe(entry.record.item_id), "Run or replay the task again with this version.",
             )  # fmt: skip
 
 
-def check(path: Path, prepared: Mapping[str, Table], allow_incomplete: bool, faults: Faults) -> Checked:
+def check(path: Path, prepared: Mapping[str, Table], allow_incomplete: bool, issues: GroupedIssues) -> Checked:
     """Hold predictions, or the metrics where the file is one JSON object of them, against the form and the table."""
     table = prepared.get(SPLIT)
     if _is_metrics(path):
-        return _check_metrics(read_object(path, Metrics, faults), table, allow_incomplete, faults)
-    return _check_predictions(path, table, allow_incomplete, faults)
+        return _check_metrics(read_object(path, Metrics, issues), table, allow_incomplete, issues)
+    return _check_predictions(path, table, allow_incomplete, issues)
 
 
-def _check_predictions(path: Path, table: Table | None, allow_incomplete: bool, faults: Faults) -> Checked:
+def _check_predictions(path: Path, table: Table | None, allow_incomplete: bool, issues: GroupedIssues) -> Checked:
     questions: dict[Asked, list[TableRow]] = {}
     for row in table.rows if table else ():
         questions.setdefault(Asked.of(row["question"], row["options"]), []).append(row)
     texts = {asked.question for asked in questions}
     seen: dict[Asked, list[str]] = {}
     count, empty, no_option = 0, 0, 0
-    for where, said in read_rows(path, Prediction, faults):
+    for where, said in read_rows(path, PredictionLine, issues):
         count += 1
         empty += not said.predict.strip()
         asked = Asked.in_prompt(said.prompt)
         if asked is None:
-            faults.add(
+            issues.add(
                 "prompt", "Expected Question: and, on a later line, Options: with lines A: …, but got",
                 f"{describe(said.prompt)} ({where})", "Without them the official script joins lines by their position.",
             )  # fmt: skip
@@ -165,7 +154,7 @@ def _check_predictions(path: Path, table: Table | None, allow_incomplete: bool, 
         places = seen.setdefault(asked, [])
         allowed = len(questions.get(asked, ())) or 1
         if len(places) >= allowed:
-            faults.add(
+            issues.add(
                 "prompt", "Expected each question once, but got again",
                 f"{describe(asked.question)} ({where}, first in {places[0]})",
             )  # fmt: skip
@@ -173,14 +162,14 @@ def _check_predictions(path: Path, table: Table | None, allow_incomplete: bool, 
         if table and asked not in questions:
             known = "with these options" if asked.options else "with lines A: … after Options:"
             kind = known if asked.question in texts else f"of split {SPLIT}"
-            faults.add("prompt", f"Expected a question {kind}, but got", f"{describe(asked.question)} ({where})")
+            issues.add("prompt", f"Expected a question {kind}, but got", f"{describe(asked.question)} ({where})")
         letter = read_official(said.predict).answer
         no_option += letter is not None and letter not in list(ascii_uppercase[: len(asked.options)])
     if not count:
         return Checked(CARD.title, 0, 0, "")
     lost = [row["item_id"] for asked, rows in questions.items() for row in rows[len(seen.get(asked, ())) :]]
     for name in () if allow_incomplete else lost:
-        faults.add("rows", f"Expected one for every item of split {SPLIT}, but there is none for", describe(name))
+        issues.add("rows", f"Expected one for every item of split {SPLIT}, but there is none for", describe(name))
     notes = [f"Answers that name no option of their question: {no_option:,}; they count as wrong."] if no_option else []
     if lost:
         notes.append(f"Incomplete: {len(lost):,} of {len(table.rows if table else ()):,} items have no row.")
@@ -194,33 +183,35 @@ def _is_metrics(path: Path) -> bool:
     return path.stat().st_size <= LARGEST_METRICS and b'"overall_per_qa"' in path.read_bytes()
 
 
-def _check_metrics(found: Metrics | None, table: Table | None, allow_incomplete: bool, faults: Faults) -> Checked:
+def _check_metrics(
+    found: Metrics | None, table: Table | None, allow_incomplete: bool, issues: GroupedIssues
+) -> Checked:
     total = len(table.rows) if table else None
     count = 0
     if found is not None:
         overall, count = found.overall_per_qa, found.overall_per_qa.n_qas
         parts = overall.qa_faithful_answer_accuracy + overall.qa_spurious_answer_rate
         if not math.isclose(parts, overall.qa_accuracy, abs_tol=1e-6):
-            faults.add(
+            issues.add(
                 "overall_per_qa", "Expected faithful and spurious answers to add up to qa_accuracy, but got",
                 f"{parts:g} and {overall.qa_accuracy:g}",
             )  # fmt: skip
         for name in ("qa_accuracy", "qa_faithful_answer_accuracy", "qa_spurious_answer_rate"):
             right = getattr(overall, name) * count
             if not math.isclose(right, round(right), abs_tol=1e-4):
-                faults.add(
+                issues.add(
                     f"overall_per_qa.{name}", f"Expected a whole number of the {count} questions, but got", f"{right:g}"
                 )
         if total is not None and (
             count > total or (count + found.missing_pred_files != total and not allow_incomplete)
         ):
-            faults.add(
+            issues.add(
                 "overall_per_qa.n_qas",
                 f"Expected, with missing_pred_files, the {total} questions of split {SPLIT}, but got",
                 f"{count} and {found.missing_pred_files}",
             )  # fmt: skip
         if found.missing_pred_files and not allow_incomplete:
-            faults.add(
+            issues.add(
                 "missing_pred_files",
                 "Expected a prediction for every question, but missing are",
                 f"{found.missing_pred_files}",
@@ -230,15 +221,12 @@ def _check_metrics(found: Metrics | None, table: Table | None, allow_incomplete:
     return Checked(f"{CARD.title}, metrics, split {SPLIT}", count, 0, held if table else alone)
 
 
-FORM = Form(
+FORM = SubmissionForm(
     parts=("predictions", "metrics"),
     tasks=lambda split, part: (TASK,),
+    path=lambda split, part: f"submissions/{FILES[part]}",
     select=lambda rows, part: rows,
     examine=examine,
     build=build,
     check=check,
-    unofficial={
-        "cast_bench_open": "its free answers are graded by a judge of your choice, and no leaderboard takes them. "
-        "What can be submitted is a run of cast_bench."
-    },
 )

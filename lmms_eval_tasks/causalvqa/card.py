@@ -1,7 +1,6 @@
 """The facts of CausalVQA."""
 
-from lmms_eval_tasks.utils.answers import EXTRACTOR
-from lmms_eval_tasks.utils.card import Card, Human, SplitFacts
+from lmms_eval_tasks.utils.benchmark.card import Card, Human, SplitFacts
 
 # Pairs per question type as (easy, medium, hard): paper, Tables 6 and 12.
 _TEST_PAIRS = {
@@ -55,6 +54,5 @@ CARD = Card(
     ),
     prompt_sha256={"post_prompt": "aea8943677956a94454951750b33ec1f7b3602afddad5ea390e214801f44eca6"},
     archive_sha256={"CausalVQA.zip": "a48684b9ef0b9b824b21225ceac23e92a43ec64cfebead20bf15978a399880c5"},
-    extractor=EXTRACTOR,
     prepare_command="lmms-eval-tasks prepare causalvqa --source CausalVQA.zip",
 )

@@ -10,9 +10,9 @@ from string import ascii_uppercase
 from typing import Any
 
 from lmms_eval_tasks.causalvqa.card import DIFFICULTIES, TYPES
-from lmms_eval_tasks.utils.problems import Oddities, Problems
-from lmms_eval_tasks.utils.release import is_safe
-from lmms_eval_tasks.utils.wording import quote
+from lmms_eval_tasks.utils.core.problems import Problems, Warnings
+from lmms_eval_tasks.utils.core.wording import quote
+from lmms_eval_tasks.utils.data.release import is_safe
 
 COLUMNS = ("qid", "type", "question", "choices1", "choices2", "difficulty", "renamed_video")
 ANSWERS = ("correct1", "correct2")
@@ -54,7 +54,7 @@ def read_choices(text: str) -> dict[str, str]:
     return options
 
 
-def read_items(split: str, content: bytes) -> tuple[list[dict[str, Any]], Problems, Oddities]:
+def read_items(split: str, content: bytes) -> tuple[list[dict[str, Any]], Problems, Warnings]:
     """The items of a split: two per row of its metadata file, in the file's order.
 
     Answers are letters in the order of the options. Where the release withholds them, because the answer columns are
@@ -67,10 +67,10 @@ def read_items(split: str, content: bytes) -> tuple[list[dict[str, Any]], Proble
 
     Returns:
         Rows of the prepared table without `clip_present`; the problems found, with which the rows are incomplete; and
-        what is odd, but does not hinder scoring.
+        what is unusual but can be scored.
     """
     file = metadata_name(split)
-    problems, oddities = Problems(), Oddities()
+    problems, warnings = Problems(), Warnings()
     items: list[dict[str, Any]] = []
     seen: dict[str, int] = {}
     answered: dict[bool, int] = {}
@@ -90,7 +90,7 @@ def read_items(split: str, content: bytes) -> tuple[list[dict[str, Any]], Proble
                 problems.add(where, f"{choices}: {error}")
                 continue
             if len(set(options.values())) < len(options):
-                oddities.add(f"{file}: questions with two equal options", f"{qid} in {choices}")
+                warnings.add(f"{file}: questions with two equal options", f"{qid} in {choices}")
             answer = _read_answer(row, correct, options, where, problems)
             answered.setdefault(answer is not None, number)
             items.append(
@@ -109,7 +109,7 @@ def read_items(split: str, content: bytes) -> tuple[list[dict[str, Any]], Proble
             f"{answered[False]} lacks one.",
             "use the file as it was released.",
         )
-    return items, problems, oddities
+    return items, problems, warnings
 
 
 def _read_rows(file: str, content: bytes, problems: Problems) -> list[dict[str, str]]:

@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from lmms_eval_tasks.causalvqa.card import CARD
 from lmms_eval_tasks.causalvqa.metadata import metadata_name, read_items
-from lmms_eval_tasks.utils.building import Origin, building
-from lmms_eval_tasks.utils.manifest import SplitManifest, file_sha256
-from lmms_eval_tasks.utils.problems import Oddities, Problems
-from lmms_eval_tasks.utils.progress import Progress, silent
-from lmms_eval_tasks.utils.release import SAMPLE_MARK, open_release
+from lmms_eval_tasks.utils.core.problems import Problems, Warnings
+from lmms_eval_tasks.utils.core.progress import Progress, no_progress
+from lmms_eval_tasks.utils.data.building import Origin, building
+from lmms_eval_tasks.utils.data.manifest import SplitManifest, file_sha256
+from lmms_eval_tasks.utils.data.release import SAMPLE_MARK, open_release
 
 # The archive's own folder, the folder itself, and where the official repository keeps it.
 ROOTS = ("", "CausalVQA", "data")
 
 
-def prepare(source: Path, progress: Progress = silent) -> dict[str, SplitManifest]:
-    """Prepare the splits that a CausalVQA release holds.
+def prepare(
+    source: Annotated[Path, typer.Option(help="CausalVQA.zip, or the folder unpacked from it.", show_default=False)],
+    progress: Progress = no_progress,
+) -> dict[str, SplitManifest]:
+    """Prepare CausalVQA, every split that the release holds.
 
     Clips that are absent or unreadable do not stop this: they are listed in the manifest, and a run refuses them
-    unless told to skip them. Metadata that cannot be scored does, and nothing is written then; what is merely odd in it
+    unless told to skip them. Metadata that cannot be scored does, and nothing is written then; what is merely unusual
     is a warning.
 
     Args:
@@ -39,10 +44,10 @@ def prepare(source: Path, progress: Progress = silent) -> dict[str, SplitManifes
     with open_release(source, CARD.title, files.values(), ROOTS) as release:
         contents = {split: content for split, file in files.items() if (content := release.read(file)) is not None}
         items: dict[str, list[dict[str, Any]]] = {}
-        oddities: dict[str, Oddities] = {}
+        warnings: dict[str, Warnings] = {}
         problems = Problems()
         for split, content in contents.items():
-            items[split], found, oddities[split] = read_items(split, content)
+            items[split], found, warnings[split] = read_items(split, content)
             problems.extend(found)
         problems.raise_if_any(f"{source.name} cannot be prepared", "nothing was written")
         sample = release.read(SAMPLE_MARK) is not None
@@ -53,8 +58,8 @@ def prepare(source: Path, progress: Progress = silent) -> dict[str, SplitManifes
                     row["clip"]: release.clip(f"{split}/videos/{row['clip'].removeprefix(f'{split}/')}") for row in rows
                 }
                 metadata = {files[split]: hashlib.sha256(contents[split]).hexdigest()}
-                warnings = (*other_archive, *oddities[split].warnings())
-                origin = Origin(str(source), {**digests, **metadata}, sample, warnings=warnings)
+                messages = (*other_archive, *warnings[split].messages())
+                origin = Origin(str(source), {**digests, **metadata}, sample, warnings=messages)
                 build.add_split(split, rows, own_columns(), clips, origin, progress)
     return {split: build.splits[split] for split in items}
 

@@ -6,9 +6,9 @@ loaded there and never asked with, so the closing is all of it that counts.
 
 from __future__ import annotations
 
-from lmms_eval_tasks.utils.official_prompts import OfficialPrompt
-from lmms_eval_tasks.utils.prompts import literal
-from lmms_eval_tasks.utils.task_files import read_closing
+from lmms_eval_tasks.utils.benchmark.task_files import read_closing
+from lmms_eval_tasks.utils.prompting.official_prompts import OfficialPrompt
+from lmms_eval_tasks.utils.prompting.prompts import literal
 
 LAYOUT = "Question:{question}\nOption:\n{options}\n"
 

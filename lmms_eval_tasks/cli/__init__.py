@@ -16,10 +16,9 @@ from lmms_eval_tasks.cli.prepare import prepare_app, sample
 from lmms_eval_tasks.cli.prompts import prompts_app
 from lmms_eval_tasks.cli.report import report
 from lmms_eval_tasks.cli.rescore import rescore
-from lmms_eval_tasks.cli.show import show
 from lmms_eval_tasks.cli.submit import submit, validate
 from lmms_eval_tasks.cli.tiny_vlm import tiny_vlm
-from lmms_eval_tasks.cli.yocausal import label_app, rank
+from lmms_eval_tasks.utils.benchmark.registry import registry
 
 
 class _Commands(TyperGroup):
@@ -27,7 +26,7 @@ class _Commands(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the chosen command."""
-        from lmms_eval_tasks.utils.problems import InputError
+        from lmms_eval_tasks.utils.core.problems import InputError
 
         try:
             return super().invoke(ctx)
@@ -47,13 +46,13 @@ app.command()(humans)
 app.command()(sample)
 app.command()(report)
 app.command()(rescore)
-app.command()(rank)
-app.add_typer(label_app, name="label")
-app.command()(show)
 app.add_typer(prompts_app, name="prompts")
 app.command()(submit)
 app.command()(validate)
 app.command("tiny-vlm")(tiny_vlm)
+for _benchmark in registry().benchmarks.values():
+    if _benchmark.cli is not None:
+        app.add_typer(_benchmark.cli, name=_benchmark.name.replace("_", "-"))
 
 
 def _print_version(wanted: bool) -> None:
@@ -69,9 +68,11 @@ def main(
     ] = False,
 ) -> None:
     """Video causal-reasoning benchmarks for lmms-eval: prepare data, check it, find the tasks."""
+    for fault in registry().faults:
+        typer.echo(f"warning: {fault}", err=True)
 
 
 @app.command()
 def path() -> None:
-    """Print the folder of the tasks, for `lmms-eval --include_path`."""
+    """Print the folder of the tasks, for `lmms-eval tasks list --include-path`."""
     typer.echo(Path(lmms_eval_tasks.__file__).parent)

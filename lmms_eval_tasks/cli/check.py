@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lmms_eval_tasks.cli.console import make_console, show_progress, text_table
 from lmms_eval_tasks.cli.prepared import counts_table, print_card, print_split, print_warnings
-from lmms_eval_tasks.utils.wording import first_names
+from lmms_eval_tasks.utils.core.console import make_console, show_progress, text_table
+from lmms_eval_tasks.utils.core.wording import summarize_names
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,9 +21,9 @@ def check(
     decode: Annotated[bool, typer.Option(help="Also decode the first frame of every clip.")] = False,
 ) -> None:
     """Show what is prepared and installed; exit with status 1 if something would stop a run."""
-    from lmms_eval_tasks.utils.card import benchmarks, read_card
-    from lmms_eval_tasks.utils.home import benchmark_dir, home, read_manifest, skip_missing
-    from lmms_eval_tasks.utils.problems import InputError
+    from lmms_eval_tasks.utils.benchmark.registry import read_card, registry
+    from lmms_eval_tasks.utils.core.problems import InputError
+    from lmms_eval_tasks.utils.data.home import benchmark_dir, home, read_manifest, skip_missing
 
     skip_missing()
     console = make_console()
@@ -32,8 +32,8 @@ def check(
     named = list(dict.fromkeys(benchmark or ()))
     for name in named:
         read_card(name)
-    prepared = [name for name in benchmarks() if benchmark_dir(name).is_dir()]
-    for name in named or prepared or benchmarks():
+    prepared = [name for name in registry().benchmarks if benchmark_dir(name).is_dir()]
+    for name in named or prepared or registry().benchmarks:
         print_card(console, read_card(name))
         try:
             told: set[str] = set()
@@ -51,8 +51,8 @@ def check(
 
 def _check_split(console: Console, benchmark: str, split: str, decode: bool, told: set[str]) -> list[str]:
     """Print one split, with the warnings of `prepare` that are not in `told`; what would stop a run on it."""
-    from lmms_eval_tasks.checks import check_split
-    from lmms_eval_tasks.utils.home import MISSING
+    from lmms_eval_tasks.check import check_split
+    from lmms_eval_tasks.utils.data.home import MISSING
 
     with show_progress() as progress:
         found = check_split(benchmark, split, decode, progress)
@@ -69,31 +69,30 @@ def _check_split(console: Console, benchmark: str, split: str, decode: bool, tol
         stops.append(
             f"{benchmark}, {split}: {len(found.broken)} of {found.facts.clips} clips cannot be "
             f"{'decoded' if decode else 'opened'}: "
-            f"{first_names(found.broken, 3)}. Get them anew and prepare again."
+            f"{summarize_names(found.broken, 3)}. Get them anew and prepare again."
         )
     if found.missing:
         stops.append(
             f"{benchmark}, {split}: {len(found.missing)} of {found.facts.clips} clips are missing: "
-            f"{first_names(found.missing, 3)}. Get them and prepare again, or run with {MISSING}=skip."
+            f"{summarize_names(found.missing, 3)}. Get them and prepare again, or run with {MISSING}=skip."
         )
     return stops
 
 
 def _check_installation(console: Console) -> list[str]:
     """Print versions; what of the installation would stop a run."""
-    from lmms_eval_tasks.checks import installed_versions, is_plugged_in
+    from lmms_eval_tasks.check import is_plugged_in
+    from lmms_eval_tasks.host.environment import PACKAGES, installed_version
 
     table = text_table("Installed", "package", "version")
-    versions = installed_versions()
-    for package, version in versions.items():
-        table.add_row(package, version or "not installed")
+    for package in PACKAGES:
+        table.add_row(package, installed_version(package) or "not installed")
     console.print(table)
     stops = []
-    if versions["lmms-eval"] is None:
+    if installed_version("lmms-eval") is None:
         stops.append("lmms-eval is not installed.")
     if not is_plugged_in():
         stops.append(
-            "lmms-eval does not see our entry point, because lmms-eval-tasks is not installed here: install it, or run "
-            'lmms-eval with --include_path "$(lmms-eval-tasks path)".'
+            "lmms-eval does not see our entry point, because lmms-eval-tasks is not installed here: install it."
         )
     return stops

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lmms_eval_tasks.cli.cards import print_differences
-from lmms_eval_tasks.cli.console import make_console, text_table
+from lmms_eval_tasks.utils.core.console import make_console, text_table
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from lmms_eval_tasks.utils.card import Card
-    from lmms_eval_tasks.utils.comparison import Comparison, Part
-    from lmms_eval_tasks.utils.runs import Run
+    from lmms_eval_tasks.utils.reporting.references import ReferencedMetric
+    from lmms_eval_tasks.utils.runs.run import Run
+    from lmms_eval_tasks.utils.stats.comparison import Comparison, Part, ScoreDifference
 
 Pair = tuple[int, int]
 
@@ -28,9 +28,10 @@ def compare(
     task: Annotated[str, typer.Option(help="Only this task or group.")] = "",
 ) -> None:
     """Show whether one run beats another on the groups of items that both answered."""
-    from lmms_eval_tasks.utils.comparison import compare_records, run_differences, run_parts
-    from lmms_eval_tasks.utils.problems import InputError
-    from lmms_eval_tasks.utils.runs import read_run
+    from lmms_eval_tasks.report.runs import references_of
+    from lmms_eval_tasks.utils.core.problems import InputError
+    from lmms_eval_tasks.utils.runs.run import read_run
+    from lmms_eval_tasks.utils.stats.comparison import compare_records, run_differences, run_parts
 
     if len(runs) < 2:
         raise InputError(f"Expected two runs or more to compare, but got {len(runs)}.")
@@ -43,10 +44,12 @@ def compare(
     for name in shared:
         holders = [index for index, part in enumerate(parts) if name in part]
         pairs = [pair for pair in combinations(holders, 2) if set(parts[pair[0]][name]) == set(parts[pair[1]][name])]
-        card = _card(name, parts[holders[0]][name])
-        paired = _is_paired(card)
-        compared = {(one, two): compare_records(parts[one][name], parts[two][name], paired) for one, two in pairs}
-        _show(console, name, found, compared, card)
+        held = parts[holders[0]][name]
+        items = sum(map(len, held.values()))
+        references = references_of(name, next(iter(held)), items)
+        metrics = [one.metric for one in references]
+        compared = {(one, two): compare_records(parts[one][name], parts[two][name], metrics) for one, two in pairs}
+        _show(console, name, found, compared, references)
         for one, two in pairs:
             for difference in run_differences(found[one], found[two], name):
                 console.print(f"runs {one + 1} and {two + 1} differ: {difference}", markup=False, style="bold red")
@@ -54,7 +57,7 @@ def compare(
             console.print(f"not in run {', '.join(missing)}", markup=False)
     print_differences(console, found, [held for part in parts for name in shared for held in part.get(name, ())])
     console.print(
-        "Scores in percent on the shared groups, differences in points with 95% intervals (paired bootstrap over "
+        "Scores on the shared groups, differences with 95% intervals (paired bootstrap over "
         "groups); 1st only, 2nd only: groups that one run alone gets wholly right, p the exact McNemar test of them, "
         "Holm the same adjusted for the table's comparisons. Formulas: docs/statistics.md."
     )
@@ -62,7 +65,7 @@ def compare(
 
 def _shared_names(runs: Sequence[Run], parts: Sequence[Mapping[str, Part]], task: str) -> list[str]:
     """Tasks and groups that at least two runs hold; a task of such a group only where it is asked for."""
-    from lmms_eval_tasks.utils.problems import InputError
+    from lmms_eval_tasks.utils.core.problems import InputError
 
     names = dict.fromkeys(name for part in parts for name in part)
     shared = [name for name in names if sum(name in part for part in parts) > 1]
@@ -75,23 +78,14 @@ def _shared_names(runs: Sequence[Run], parts: Sequence[Mapping[str, Part]], task
     return [task] if task else [name for name in shared if name not in grouped]
 
 
-def _card(name: str, tasks: Part) -> Card | None:
-    """The card of the benchmark that a task or group belongs to."""
-    from lmms_eval_tasks.utils.card import benchmarks, read_card
-
-    names = {name, *tasks}
-    return next((card for card in map(read_card, benchmarks()) if names & set(card.versions)), None)
-
-
-def _is_paired(card: Card | None) -> bool:
-    """Whether a benchmark's items count in pairs."""
-    return card is not None and all(split.items == 2 * split.groups for split in card.splits.values())
-
-
 def _show(
-    console: Console, name: str, runs: Sequence[Run], compared: dict[Pair, Comparison], card: Card | None
+    console: Console,
+    name: str,
+    runs: Sequence[Run],
+    compared: dict[Pair, Comparison],
+    references: Sequence[ReferencedMetric],
 ) -> None:
-    from lmms_eval_tasks.utils.comparison import holm
+    from lmms_eval_tasks.utils.stats.comparison import holm
 
     sample = "; SAMPLE DATA, not the benchmark" if any(run.sample for run in runs) else ""
     console.print(f"\n{name}{sample}", markup=False, style="bold")
@@ -105,10 +99,10 @@ def _show(
             tests += [_p(comparison.p_value), _p(corrected)]
             table.add_row(
                 f"{one + 1}, {two + 1}" if not index else "",
-                difference.name,
+                _title(difference, comparison),
                 f"{difference.first:.1f}",
                 f"{difference.second:.1f}",
-                f"{difference.points:+.1f} [{low:+.1f}, {high:+.1f}]",
+                f"{difference.change:+.1f} [{low:+.1f}, {high:+.1f}]",
                 *(tests if not index else [""] * 4),
             )
     if table.row_count:
@@ -119,33 +113,43 @@ def _show(
             f"runs {one + 1} and {two + 1} share {comparison.groups:,} groups{left if comparison.left_out else ''}",
             markup=False,
         )
-    effects = _detectable(compared, card)
+    effects = _detectable(compared, references)
     if effects.row_count:
         console.print(effects)
+
+
+def _title(difference: ScoreDifference, comparison: Comparison) -> str:
+    """The score's title, and on how many groups it stands where some lack it."""
+    fewer = difference.groups != comparison.groups
+    return f"{difference.metric.title} of {difference.groups:,}" if fewer else difference.metric.title
 
 
 def _p(value: float) -> str:
     return f"{value:.3f}" if value >= 0.001 else "<0.001"
 
 
-def _detectable(compared: dict[Pair, Comparison], card: Card | None) -> Table:
+def _detectable(compared: dict[Pair, Comparison], references: Sequence[ReferencedMetric]) -> Table:
     """What could be told apart at this size: with these runs' pairing, without it, and from chance."""
-    from lmms_eval_tasks.utils.detectable import effect_above_chance, paired_effect, unpaired_effect
+    from lmms_eval_tasks.utils.stats.detectable import effect_above_chance, paired_effect, unpaired_effect
 
-    chance = dict(card.chance) if card else {}
+    # Of proportions alone: the formulas know nothing of a mean over strata.
+    chance = {
+        one.metric: one.chance
+        for one in references
+        if one.chance is not None and not (one.metric.stratum or one.metric.contrast)
+    }
     columns = ["runs", "same items", "other items", "pairing"]
-    columns += [f"{metric.replace('_', ' ')} above {percent:g}" for metric, percent in chance.items()]
+    columns += [f"{metric.title} above {percent:g}" for metric, percent in chance.items()]
     table = text_table(None, *columns)
     table.title, table.title_justify = "smallest difference that is found in 80% of cases, in points", "left"
     for (one, two), comparison in compared.items():
         # Where groups hold several items that are not all needed, the formulas do not know how those hang together.
-        if not comparison.differences or not (_is_paired(card) or comparison.items == comparison.groups):
+        paired = any(difference.metric.together for difference in comparison.differences)
+        if not comparison.differences or not (paired or comparison.items == comparison.groups):
             continue
-        headline = comparison.differences[0]
         groups = comparison.groups
-        apart = unpaired_effect(groups, (headline.first + headline.second) / 200)
+        apart = unpaired_effect(groups, sum(comparison.shares) / 2)
         together = paired_effect(groups, comparison.discordant)
-        units = {"single_accuracy": comparison.items}
         # Runs that agree on every group do not show how often such runs would differ, nor 0% and 100% how groups vary.
         known = bool(apart and together)
         table.add_row(
@@ -154,7 +158,7 @@ def _detectable(compared: dict[Pair, Comparison], card: Card | None) -> Table:
             f"{100 * apart:.1f}" if apart else "N/A",
             f"× {together / apart:.2f}" if known else "N/A",
             *(
-                f"+{100 * effect_above_chance(units.get(metric, groups), percent / 100):.1f}"
+                f"+{100 * effect_above_chance(groups if metric.together else comparison.items, percent / 100):.1f}"
                 for metric, percent in chance.items()
             ),
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lmms_eval_tasks.cli.console import make_console, text_table
+from lmms_eval_tasks.utils.core.console import make_console, text_table
 
 if TYPE_CHECKING:
-    from lmms_eval_tasks.utils.human_baseline import QuestionSummary
+    from lmms_eval_tasks.utils.stats.human_baseline import QuestionSummary
 
 ITEMS_HELP = (
     "The items: a prepared table (.parquet), CSV (item, version, answer, strata), or a prepared split as "
@@ -30,10 +31,16 @@ def humans(
     out: Annotated[Path | None, typer.Option(help="Where to write each question's summary, as CSV.")] = None,
 ) -> None:
     """Show a human baseline from annotators' responses: accuracy by stratum, and the questions' difficulty."""
-    from lmms_eval_tasks.utils.human_baseline import DIFFICULTIES, DROPPED, human_scores, question_strata, summarise
-    from lmms_eval_tasks.utils.human_responses import read_human_responses, read_items
-    from lmms_eval_tasks.utils.problems import InputError
-    from lmms_eval_tasks.utils.wording import first_names
+    from lmms_eval_tasks.utils.core.problems import InputError
+    from lmms_eval_tasks.utils.core.wording import summarize_names
+    from lmms_eval_tasks.utils.stats.human_baseline import (
+        DIFFICULTIES,
+        DROPPED,
+        human_scores,
+        question_strata,
+        summarise,
+    )
+    from lmms_eval_tasks.utils.stats.human_responses import read_human_responses, read_items
 
     asked = read_items(_items_path(items)) if items else None
     found = read_human_responses(responses, asked)
@@ -48,7 +55,7 @@ def humans(
     annotators = len({response.annotator for response in found})
     console.print(f"{len(found):,} responses of {annotators:,} annotators to {len(summaries):,} questions")
     if asked is not None and (silent := sorted({item for item, _ in asked} - {one.item for one in summaries})):
-        console.print(f"without a response: {len(silent):,} questions ({first_names(silent)})", markup=False)
+        console.print(f"without a response: {len(silent):,} questions ({summarize_names(silent)})", markup=False)
     table = text_table(None, "questions", "number", "right", "95% interval")
     for score in human_scores(found, strata):
         low, high = score.interval
@@ -61,7 +68,7 @@ def humans(
         given = {item: one.strata["difficulty"] for (item, _), one in asked.items()}
         other = [one.item for one in summaries if given[one.item] != one.difficulty]
         console.print(
-            f"other than in the table: {len(other):,}" + (f" ({first_names(other)})" if other else ""), markup=False
+            f"other than in the table: {len(other):,}" + (f" ({summarize_names(other)})" if other else ""), markup=False
         )
     console.print(
         "Each question counts once; an interval is for one response per question. A single-version score: not to be "
@@ -74,8 +81,8 @@ def humans(
 
 def _items_path(items: str) -> Path:
     """The file that `--items` names."""
-    from lmms_eval_tasks.utils.home import table_path
-    from lmms_eval_tasks.utils.problems import InputError
+    from lmms_eval_tasks.utils.core.problems import InputError
+    from lmms_eval_tasks.utils.data.home import table_path
 
     benchmark, colon, split = items.partition(":")
     path = table_path(benchmark, split) if colon and not Path(items).exists() else Path(items)
@@ -85,11 +92,14 @@ def _items_path(items: str) -> Path:
 
 
 def _write(out: Path, summaries: Sequence[QuestionSummary]) -> None:
-    with out.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["item", "version", "modal", "agreement", "responses", "percent_right", "difficulty"])
-        for one in summaries:
-            for version, said in one.versions.items():
-                modal = "|".join(said.modal)
-                cells = [f"{said.agreement:.2f}", said.responses, f"{one.percent_right:.2f}", one.difficulty]
-                writer.writerow([one.item, version, modal, *cells])
+    from lmms_eval_tasks.utils.core.files import write_file
+
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["item", "version", "modal", "agreement", "responses", "percent_right", "difficulty"])
+    for one in summaries:
+        for version, said in one.versions.items():
+            modal = "|".join(said.modal)
+            cells = [f"{said.agreement:.2f}", said.responses, f"{one.percent_right:.2f}", one.difficulty]
+            writer.writerow([one.item, version, modal, *cells])
+    write_file(out, text.getvalue())

@@ -2,102 +2,39 @@
 
 from __future__ import annotations
 
-from enum import Enum
+import inspect
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from lmms_eval_tasks.cli.console import show_progress
 from lmms_eval_tasks.cli.prepared import print_prepared
+from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
+from lmms_eval_tasks.utils.benchmark.registry import registry
+from lmms_eval_tasks.utils.core.console import show_progress
 
 prepare_app = typer.Typer(no_args_is_help=True, help="Turn a raw release into the table that a run reads.")
 
 
-class MvpSplit(str, Enum):
-    """Splits of MVP."""
+def prepare_command(benchmark: Benchmark) -> Callable[..., None]:
+    """The subcommand that prepares a benchmark; its options are the parameters of the benchmark's `prepare`."""
 
-    mini = "mini"
-    full = "full"
+    def run(**options: Any) -> None:
+        with show_progress() as progress:
+            splits = benchmark.prepare(**options, progress=progress)
+        print_prepared(benchmark.name, splits)
 
-
-@prepare_app.command("causalvqa")
-def prepare_causalvqa(
-    source: Annotated[Path, typer.Option(help="CausalVQA.zip, or the folder unpacked from it.", show_default=False)],
-) -> None:
-    """Prepare CausalVQA, every split that the release holds."""
-    from lmms_eval_tasks.causalvqa.prepare import prepare
-
-    with show_progress() as progress:
-        splits = prepare(source, progress)
-    print_prepared("causalvqa", splits)
+    signature = inspect.signature(benchmark.prepare, eval_str=True)
+    options = [parameter for name, parameter in signature.parameters.items() if name != "progress"]
+    run.__signature__ = signature.replace(parameters=options, return_annotation=None)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in options}
+    run.__doc__ = (inspect.getdoc(benchmark.prepare) or "").partition("\n")[0]
+    return run
 
 
-@prepare_app.command("mvp")
-def prepare_mvp(
-    videos: Annotated[
-        Path, typer.Option(help="Folder that holds one folder per source of videos.", show_default=False)
-    ],
-    split: Annotated[MvpSplit, typer.Option(help="Split to prepare.")] = MvpSplit.mini,
-    source: Annotated[
-        str, typer.Option(help="Dataset on the hub, or a folder with a snapshot of it.")
-    ] = "facebook/minimal_video_pairs",
-) -> None:
-    """Prepare one split of MVP; the videos are linked, not copied."""
-    from lmms_eval_tasks.mvp.prepare import prepare
-
-    with show_progress() as progress:
-        splits = prepare(videos, source, split.value, progress)
-    print_prepared("mvp", splits)
-
-
-@prepare_app.command("yocausal")
-def prepare_yocausal(
-    source: Annotated[
-        str, typer.Option(help="Dataset on the hub, or a folder with a snapshot of it.")
-    ] = "YouZhe/YoCausal-dataset",
-    from_videos: Annotated[
-        Path | None, typer.Option(help="Any folder of videos instead: their reversals are made.", show_default=False)
-    ] = None,
-    captions: Annotated[
-        Path | None, typer.Option(help="Their captions: CSV or JSON lines with file and caption.", show_default=False)
-    ] = None,
-    seconds: Annotated[
-        float | None, typer.Option(help="How much of each of them is shown; by default all.", show_default=False)
-    ] = None,
-    labels: Annotated[
-        Path | None, typer.Option(help="Causality labels to use, as `label yocausal` writes them.", show_default=False)
-    ] = None,
-) -> None:
-    """Prepare YoCausal, or any folder of videos in its form."""
-    from lmms_eval_tasks.utils.problems import InputError
-    from lmms_eval_tasks.yocausal.prepare import prepare, prepare_videos
-
-    if from_videos is None and (captions is not None or seconds is not None):
-        raise InputError("Expected --captions and --seconds only with --from-videos.")
-    with show_progress() as progress:
-        if from_videos is None:
-            splits = prepare(source, labels, progress)
-        else:
-            splits = prepare_videos(from_videos, captions, seconds, labels, progress)
-    print_prepared("yocausal", splits)
-
-
-@prepare_app.command("cast_bench")
-def prepare_cast_bench(
-    source: Annotated[
-        str, typer.Option(help="Dataset on the hub, castbench_hf.jsonl, or a folder that holds it.")
-    ] = "wovenbytoyota-vai/CaST-Bench",
-    videos: Annotated[
-        Path | None, typer.Option(help="Folder that holds the clips; scoring saved responses needs none.")
-    ] = None,
-) -> None:
-    """Prepare CaST-Bench; the clips are linked, not copied."""
-    from lmms_eval_tasks.cast_bench.prepare import prepare
-
-    with show_progress() as progress:
-        splits = prepare(source, videos, progress)
-    print_prepared("cast_bench", splits)
+for _benchmark in registry().benchmarks.values():
+    prepare_app.command(_benchmark.name)(prepare_command(_benchmark))
 
 
 def sample(
@@ -106,20 +43,11 @@ def sample(
     prepare: Annotated[bool, typer.Option("--prepare", help="Also prepare it; never over real data.")] = False,
 ) -> None:
     """Write a small simulated stand-in for the raw releases."""
-    from lmms_eval_tasks.cast_bench.prepare import prepare as prepare_questions
-    from lmms_eval_tasks.causalvqa.prepare import prepare as prepare_causalvqa
-    from lmms_eval_tasks.mvp.prepare import prepare as prepare_mvp
-    from lmms_eval_tasks.sample.build import build_sample
-    from lmms_eval_tasks.yocausal.prepare import prepare as prepare_yocausal
+    from lmms_eval_tasks.sample.build import build_sample, prepare_commands
 
     with show_progress() as progress:
-        paths = build_sample(out, seed, progress)
-    typer.echo(f"Sample data, seed {seed}: {paths.root}")
-    if not prepare:
-        return
-    with show_progress() as progress:
-        print_prepared("causalvqa", prepare_causalvqa(paths.causalvqa, progress))
-        for split in MvpSplit:
-            print_prepared("mvp", prepare_mvp(paths.mvp_videos, str(paths.mvp_snapshot), split.value, progress))
-        print_prepared("yocausal", prepare_yocausal(str(paths.yocausal), progress=progress))
-        print_prepared("cast_bench", prepare_questions(str(paths.cast_bench), None, progress))
+        folder = build_sample(out, seed, progress)
+    typer.echo(f"Sample data, seed {seed}: {folder}")
+    if prepare:
+        for arguments in prepare_commands(folder):
+            typer.main.get_command(prepare_app).main(arguments, standalone_mode=False)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
-from lmms_eval_tasks.cli.console import make_console, text_table
-from lmms_eval_tasks.utils.wording import first_names
+from lmms_eval_tasks.utils.core.console import make_console, text_table
+from lmms_eval_tasks.utils.core.wording import summarize_names
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from lmms_eval_tasks.utils.card import Card
-    from lmms_eval_tasks.utils.manifest import SplitManifest
+    from lmms_eval_tasks.utils.benchmark.card import Card
+    from lmms_eval_tasks.utils.data.manifest import SplitManifest
 
 
 def print_card(console: Console, card: Card) -> None:
@@ -43,8 +43,8 @@ def print_card(console: Console, card: Card) -> None:
 
 def print_prepared(benchmark: str, splits: Mapping[str, SplitManifest]) -> None:
     """Show what `prepare` has just written, with its warnings."""
-    from lmms_eval_tasks.checks import prepared_clips
-    from lmms_eval_tasks.utils.home import MISSING, benchmark_dir
+    from lmms_eval_tasks.check import prepared_clips
+    from lmms_eval_tasks.utils.data.home import MISSING, benchmark_dir
 
     console = make_console()
     told: set[str] = set()
@@ -55,7 +55,7 @@ def print_prepared(benchmark: str, splits: Mapping[str, SplitManifest]) -> None:
         if facts.missing:
             console.print(
                 f"warning: {len(facts.missing)} of {facts.clips} clips are missing: "
-                f"{first_names((entry.clip for entry in facts.missing), 3)}. "
+                f"{summarize_names((entry.clip for entry in facts.missing), 3)}. "
                 f"A run needs {MISSING}=skip until they are there.",
                 markup=False,
                 style="yellow",
@@ -65,7 +65,7 @@ def print_prepared(benchmark: str, splits: Mapping[str, SplitManifest]) -> None:
 
 def print_split(console: Console, benchmark: str, split: str, facts: SplitManifest, clips: Any) -> None:
     """Show one split: how much it holds, from which release, and which clips are there."""
-    from lmms_eval_tasks.utils.card import read_card
+    from lmms_eval_tasks.utils.benchmark.registry import read_card
 
     release = "SAMPLE DATA, simulated: its scores say nothing about a model" if facts.sample else facts.source
     if facts.revision:
@@ -84,7 +84,7 @@ def print_split(console: Console, benchmark: str, split: str, facts: SplitManife
 
 
 def print_warnings(console: Console, facts: SplitManifest, told: Collection[str]) -> None:
-    """Show what was odd about a split when it was prepared, without the warnings in `told`."""
+    """Show the warnings of a split's preparation, except those in `told`."""
     for warning in facts.warnings:
         if warning not in told:
             console.print(f"warning: {warning}", markup=False, style="yellow")

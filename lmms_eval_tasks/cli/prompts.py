@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from lmms_eval_tasks.cli.console import make_console, text_table
+from lmms_eval_tasks.utils.core.console import make_console, text_table
 
 prompts_app = typer.Typer(no_args_is_help=True, help="Show the prompts there are, and import official ones.")
 SHOWN = 16
@@ -16,16 +16,16 @@ SHOWN = 16
 
 @prompts_app.command("import")
 def import_prompt(
-    benchmark: Annotated[str, typer.Argument(help="Benchmark: causalvqa, cast_bench or yocausal.")],
+    benchmark: Annotated[str, typer.Argument(help="Name of the benchmark.")],
     checkout: Annotated[Path, typer.Option("--from", help="Your checkout of the official repository.")],
     accept_other: Annotated[
         bool, typer.Option("--accept-other", help="Keep a text that is not the official one, under another name.")
     ] = False,
 ) -> None:
     """Take the official prompt from a checkout into the data home, so that runs can choose it."""
-    from lmms_eval_tasks.utils.official_prompts import UNVERIFIED, official_prompt
-    from lmms_eval_tasks.utils.problems import InputError
-    from lmms_eval_tasks.utils.prompts import OFFICIAL
+    from lmms_eval_tasks.utils.core.problems import InputError
+    from lmms_eval_tasks.utils.prompting.official_prompts import UNVERIFIED, official_prompt
+    from lmms_eval_tasks.utils.prompting.prompts import OFFICIAL
 
     source = official_prompt(benchmark)
     if source is None:
@@ -38,7 +38,7 @@ def import_prompt(
         UNVERIFIED: "NOT VERIFIED: no source tells the official text's SHA-256, and records say so",
     }.get(prompt.prompt_id, "NOT the official text, and never called so")
     name = OFFICIAL if prompt.prompt_id == UNVERIFIED else prompt.prompt_id
-    use = f"LMMS_EVAL_TASKS_PROMPT={name}" if source.for_items else f"label {benchmark} --prompt {name}"
+    use = f"LMMS_EVAL_TASKS_PROMPT={name}" if source.for_items else f"{benchmark} label --prompt {name}"
     console = make_console()
     console.print(f"Imported {source.file} as {name}: {said}.", markup=False, soft_wrap=True)
     console.print(f"In records: {prompt.signature}. To ask with it: {use}", markup=False, soft_wrap=True)
@@ -47,10 +47,10 @@ def import_prompt(
 @prompts_app.command("list")
 def list_prompts() -> None:
     """Show each benchmark's prompts: which its tasks ask with by default, their digests, and which are official."""
-    from lmms_eval_tasks.utils.card import benchmarks
+    from lmms_eval_tasks.utils.benchmark.registry import registry
 
     console = make_console()
-    for benchmark in benchmarks():
+    for benchmark in registry().benchmarks:
         table = text_table(benchmark, "prompt", "default of", "SHA-256", "official")
         for row in _rows(benchmark):
             table.add_row(*row)
@@ -60,18 +60,19 @@ def list_prompts() -> None:
 
 def _rows(benchmark: str) -> list[tuple[str, str, str, str]]:
     """A row per prompt that a benchmark's tasks or its labelling can ask with."""
-    from lmms_eval_tasks.utils.official_prompts import imported, installed_official, official_prompt
-    from lmms_eval_tasks.utils.problems import InputError
-    from lmms_eval_tasks.utils.prompts import OFFICIAL, prompt_ids, read_prompt
-    from lmms_eval_tasks.utils.task_files import task_configs
+    from lmms_eval_tasks.utils.benchmark.registry import find_benchmark
+    from lmms_eval_tasks.utils.benchmark.task_files import task_configs
+    from lmms_eval_tasks.utils.core.problems import InputError
+    from lmms_eval_tasks.utils.prompting.official_prompts import imported, installed_official, official_prompt
+    from lmms_eval_tasks.utils.prompting.prompts import OFFICIAL, prompt_ids, read_prompt
 
     users: dict[str, list[str]] = {}
-    for task, config in task_configs(benchmark).items():
+    for task, config in task_configs(find_benchmark(benchmark).folder).items():
         if name := config.get("lmms_eval_specific_kwargs", {}).get("default", {}).get("prompt"):
             users.setdefault(name, []).append(task)
     source = official_prompt(benchmark)
     if source is not None and source.replaces not in users:
-        users[source.replaces] = [f"label {benchmark}"]
+        users[source.replaces] = [f"{benchmark} label"]
     official = installed_official(benchmark)
     asked = [official if name == OFFICIAL else read_prompt(name) for name in users]
     fields = {prompt.fields for prompt in asked if prompt is not None}
@@ -81,8 +82,8 @@ def _rows(benchmark: str) -> list[tuple[str, str, str, str]]:
         if read_prompt(name).fields in fields
     ]
     if official is not None:
-        standing = "yes" if official.prompt_id == OFFICIAL else "not verified"
-        rows.append((OFFICIAL, _names(users.get(OFFICIAL, ())), official.sha256[:SHOWN], standing))
+        status = "yes" if official.prompt_id == OFFICIAL else "not verified"
+        rows.append((OFFICIAL, _names(users.get(OFFICIAL, ())), official.sha256[:SHOWN], status))
     elif source is not None or OFFICIAL in users:
         rows.append((OFFICIAL, _names(users.get(OFFICIAL, ())), "", "not on this machine"))
     for name in imported(benchmark):
@@ -95,6 +96,6 @@ def _rows(benchmark: str) -> list[tuple[str, str, str, str]]:
 
 
 def _names(tasks: Sequence[str]) -> str:
-    from lmms_eval_tasks.utils.wording import first_names
+    from lmms_eval_tasks.utils.core.wording import summarize_names
 
-    return first_names(tasks, 2)
+    return summarize_names(tasks, 2)

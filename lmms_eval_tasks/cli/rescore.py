@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lmms_eval_tasks.cli.console import make_console, text_table
+from lmms_eval_tasks.utils.core.console import make_console, text_table
 
 if TYPE_CHECKING:
-    from lmms_eval_tasks.rescoring import Rescored
+    from lmms_eval_tasks.rescore import Rescored
 
 DIFFERENT = 3
 """Exit status where a score has changed; 1 is a run that cannot be scored again."""
@@ -29,8 +29,8 @@ def rescore(
     Ends with status 3 where a score is not what it was.
     """
     with _quiet(out is not None):
-        from lmms_eval_tasks.rescoring import check_folder, write_rescored
-        from lmms_eval_tasks.rescoring import rescore as score_again
+        from lmms_eval_tasks.rescore import check_folder, write_rescored
+        from lmms_eval_tasks.rescore import rescore as score_again
 
         if out is not None:
             check_folder(out)

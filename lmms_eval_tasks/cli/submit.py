@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from lmms_eval_tasks.cli.console import make_console
+from lmms_eval_tasks.utils.core.console import make_console
 
-BENCHMARK = typer.Argument(help="Its name, such as mvp.", show_default=False)
+BENCHMARK = typer.Argument(help="Its name.", show_default=False)
 
 
 def submit(
@@ -19,7 +19,7 @@ def submit(
     split: Annotated[str, typer.Option(help="Split, where the run has several.")] = "",
     part: Annotated[
         str,
-        typer.Option(help="Another of the benchmark's files: a subset of mvp, or metrics for cast_bench."),
+        typer.Option(help="Another of the benchmark's files; its page lists them."),
     ] = "",
     allow_sample: Annotated[bool, typer.Option("--allow-sample", help="Also of sample data.")] = False,
     allow_incomplete: Annotated[
@@ -44,7 +44,7 @@ def submit(
 
 def validate(
     benchmark: Annotated[str, BENCHMARK],
-    file: Annotated[Path, typer.Argument(help="Submission file, whatever made it.", show_default=False)],
+    file: Annotated[Path, typer.Argument(help="Submission file.", show_default=False)],
     allow_incomplete: Annotated[
         bool, typer.Option("--allow-incomplete", help="Do not mind items that are missing.")
     ] = False,

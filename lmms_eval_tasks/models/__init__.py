@@ -1,1 +1,1 @@
-"""Models that this package registers with lmms-eval."""
+"""Models that this package adds to lmms-eval."""

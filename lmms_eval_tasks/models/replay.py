@@ -8,11 +8,11 @@ from typing import Any
 
 from accelerate.utils import gather_object
 
-from lmms_eval_tasks.hosting import stop_if_any
+from lmms_eval_tasks.host.ranks import stop_if_any
 from lmms_eval_tasks.models.base import Request, RequestModel
-from lmms_eval_tasks.utils.problems import InputError
-from lmms_eval_tasks.utils.responses import Asked, SavedResponses, read_responses
-from lmms_eval_tasks.utils.wording import first_names
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.wording import summarize_names
+from lmms_eval_tasks.utils.runs.responses import Asked, SavedResponses, read_responses
 
 
 class Replay(RequestModel):
@@ -55,7 +55,7 @@ class Replay(RequestModel):
         items = "item has" if len(lost) == 1 else "items have"
         stop_if_any(
             f"{self.source} cannot be replayed: {len(lost)} {items} no saved response (of {tasks}).\n"
-            f"  {first_names(item_id for _, item_id in lost)}\n"
+            f"  {summarize_names(item_id for _, item_id in lost)}\n"
             "Give the responses of the same task and split, or count these as unparsed:  "
             "--model_args predictions=…,missing=unparsed"
         )

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from lmms_eval_tasks.models.base import Request, RequestModel
-from lmms_eval_tasks.sample.solve_chains import solve_with_evidence
-from lmms_eval_tasks.sample.solver import solve
+from lmms_eval_tasks.sample.solve.solver import solve
 
 
 class SampleSolver(RequestModel):
@@ -13,6 +12,5 @@ class SampleSolver(RequestModel):
     shows_clips = True
 
     def answer(self, request: Request) -> str:
-        """The solver's response to the item's question about its clip: with evidence where the benchmark has it."""
-        respond = solve_with_evidence if "evidence" in request.doc else solve
-        return respond(request.doc["question"], request.doc["options"], request.clips[0])
+        """The solver's response to the item's question about its clip: with evidence where the question asks for it."""
+        return solve(request.doc["question"], request.doc["options"], request.clips[0])

@@ -1,7 +1,6 @@
 """The facts of MVP (Minimal Video Pairs)."""
 
-from lmms_eval_tasks.utils.answers import EXTRACTOR
-from lmms_eval_tasks.utils.card import Card, Human, SplitFacts
+from lmms_eval_tasks.utils.benchmark.card import Card, Human, SplitFacts
 
 SUBSETS = (
     "human_object_interactions",
@@ -9,6 +8,7 @@ SUBSETS = (
     "intuitive_physics",
     "temporal_reasoning",
 )
+SOURCES = ("pt", "ssv2", "language_table", "intphys", "inflevel", "grasp", "clevrer", "star", "vinoground")
 # Pairs of the mini split: the only sizes that the four-decimal scores of the official reproducibility.md allow.
 _MINI_PAIRS = (2862, 1000, 4340, 1006)
 
@@ -49,6 +49,5 @@ CARD = Card(
     ),
     prompt_sha256={"post_prompt": "6e5efe9e4ed0239dfce20078862a1311c2f6010a8de1ca1f4afcf944b6298cb9"},
     hub_id="facebook/minimal_video_pairs",
-    extractor=EXTRACTOR,
     prepare_command="lmms-eval-tasks prepare mvp --videos DIR",
 )

@@ -5,20 +5,23 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
-import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from lmms_eval_tasks.mvp.card import CARD, SUBSETS
-from lmms_eval_tasks.utils.building import Origin, building
-from lmms_eval_tasks.utils.manifest import SplitManifest
-from lmms_eval_tasks.utils.problems import InputError, Oddities, Problems
-from lmms_eval_tasks.utils.progress import Progress, silent
-from lmms_eval_tasks.utils.release import SAMPLE_MARK, LinkedClip, is_safe
-from lmms_eval_tasks.utils.wording import first_names, quote
+from lmms_eval_tasks.utils.core.problems import InputError, Problems, Warnings
+from lmms_eval_tasks.utils.core.progress import Progress, no_progress
+from lmms_eval_tasks.utils.core.wording import quote, summarize_names
+from lmms_eval_tasks.utils.data.building import Origin, building
+from lmms_eval_tasks.utils.data.manifest import SplitManifest
+from lmms_eval_tasks.utils.data.release import SAMPLE_MARK, LinkedClip, download_dataset, first_line, is_safe
 
+ANNOTATIONS = ("*.md", "*.parquet", "*.json", "*.jsonl", "*.csv")
+"""Files of the dataset on the hub that hold annotations or say where they are."""
 COLUMNS = ("video_id", "video_path", "question", "answer", "candidates")
 UNKNOWN = "unknown"
 """Source of a row that names none."""
@@ -27,13 +30,18 @@ LONGEST = 10_000
 
 
 def prepare(
-    videos: Path, source: str = CARD.hub_id, split: str = "mini", progress: Progress = silent
+    videos: Annotated[
+        Path, typer.Option(help="Folder that holds one folder per source of videos.", show_default=False)
+    ],
+    source: Annotated[str, typer.Option(help="Dataset on the hub, or a folder with a snapshot of it.")] = CARD.hub_id,
+    split: Annotated[str, typer.Option(help="Split to prepare: mini or full.")] = "mini",
+    progress: Progress = no_progress,
 ) -> dict[str, SplitManifest]:
-    """Prepare one split of MVP.
+    """Prepare one split of MVP; the videos are linked, not copied.
 
     Clips that are absent or unreadable do not stop this: few have all nine sources. They are listed in the manifest,
     and a run refuses them unless told to skip them. Annotations that cannot be scored do, and nothing is written then;
-    what is merely odd in them is a warning.
+    what is merely unusual in them is a warning.
 
     Args:
         videos: folder that holds one folder per source of videos.
@@ -51,62 +59,57 @@ def prepare(
         raise InputError(f"Expected split to be one of {', '.join(CARD.splits)}, but got {split!r}.")
     if not videos.is_dir():
         raise InputError(f"MVP cannot be prepared: there is no folder {videos} to take the videos from.")
-    problems, oddities = Problems(), Oddities()
+    problems, warnings = Problems(), Warnings()
     rows: list[dict[str, Any]] = []
     digests: dict[str, str] = {}
-    revision = None
+    root, revision = Path(source), None
+    if not root.is_dir():
+        root, revision = download_dataset(source, CARD.title, ANNOTATIONS)
     for done, subset in enumerate(SUBSETS, 1):
-        released, revision = load_subset(source, subset, split)
+        released = load_subset(root, subset, split)
         digests[f"{subset}/{split}"] = hashlib.sha256(json.dumps(released, sort_keys=True).encode()).hexdigest()
-        rows += read_items(subset, split, released, problems, oddities)
+        rows += read_items(subset, split, released, problems, warnings)
         progress(f"{split}: reading annotations", done, len(SUBSETS))
     problems.raise_if_any(f"MVP, split {split}, cannot be prepared", "nothing was written")
     clips = {}
     for row in rows:
         path = videos.absolute() / row["clip"].removeprefix(f"{split}/")
         clips[row["clip"]] = LinkedClip(path) if path.is_file() else None
-    sample = (Path(source) / SAMPLE_MARK).is_file()
-    origin = Origin(source, digests, sample, revision, oddities.warnings())
+    sample = (root / SAMPLE_MARK).is_file()
+    origin = Origin(source, digests, sample, revision, warnings.messages())
     with building(CARD.name) as build:
         build.add_split(split, rows, own_columns(), clips, origin, progress)
     return {split: build.splits[split]}
 
 
-def load_subset(source: str, subset: str, split: str) -> tuple[list[dict[str, Any]], str | None]:
-    """The rows of one configuration as released, and the dataset's revision where the hub told it.
+def load_subset(root: Path, subset: str, split: str) -> list[dict[str, Any]]:
+    """The rows of one configuration as released.
 
     Raises:
         InputError: the annotations cannot be loaded, with the reason.
     """
     import datasets
 
-    local = Path(source).is_dir()
-    quiet = local and not datasets.are_progress_bars_disabled()
+    quiet = not datasets.are_progress_bars_disabled()
     if quiet:
         datasets.disable_progress_bars()
     try:
         with tempfile.TemporaryDirectory() as scratch:
-            # A local snapshot is read afresh each time: the library would otherwise keep a copy of it for ever.
-            where = {"cache_dir": scratch, "keep_in_memory": True} if local else {}
-            table = datasets.load_dataset(source, subset, split=split, **where)
-            rows = [dict(row) for row in table]
+            # The snapshot is read afresh each time: the library would otherwise keep a copy of it for ever.
+            table = datasets.load_dataset(str(root), subset, split=split, cache_dir=scratch, keep_in_memory=True)
+            return [dict(row) for row in table]
     except Exception as error:
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise InputError(
-            f"MVP, {subset}, split {split}, cannot be loaded from {source}: {reason}\n"
-            "Remedy: check the name and the connection (`hf auth login` where access is gated), or give --source a "
-            "folder with a snapshot of the dataset."
+            f"MVP, {subset}, split {split}, cannot be loaded from {root}: {first_line(error)}\n"
+            "Remedy: give --source a folder with a whole snapshot of the dataset."
         ) from error
     finally:
         if quiet:
             datasets.enable_progress_bars()
-    names = list(table.info.download_checksums or {})
-    marks = (re.search(r"@([0-9a-f]{40})/", name) for name in names)
-    return rows, next((mark[1] for mark in marks if mark), None)
 
 
 def read_items(
-    subset: str, split: str, released: Sequence[Mapping[str, Any]], problems: Problems, oddities: Oddities
+    subset: str, split: str, released: Sequence[Mapping[str, Any]], problems: Problems, warnings: Warnings
 ) -> list[dict[str, Any]]:
     """The items of a subset, members of a pair adjacent, pairs in the order in which their first member was released.
 
@@ -115,7 +118,7 @@ def read_items(
         split: `mini` or `full`.
         released: rows as released; their numbers in problems start at 1.
         problems: takes what is wrong with them.
-        oddities: takes what is odd about them, but does not hinder scoring.
+        warnings: takes what is unusual about them but can be scored.
 
     Returns:
         Rows of the prepared table without `clip_present`.
@@ -143,7 +146,7 @@ def read_items(
         seen.setdefault(row["video_id"], number)
         item = _read_row(subset, split, row, where, problems)
         if item["source"] == UNKNOWN:
-            oddities.add(f"{file}: rows without a source, which are counted under {UNKNOWN}", item["item_id"])
+            warnings.add(f"{file}: rows without a source, which are counted under {UNKNOWN}", item["item_id"])
         if not item["group_id"]:
             continue
         pairs.setdefault(item["group_id"], []).append(item)
@@ -152,16 +155,16 @@ def read_items(
         if stem in broken:
             continue
         if len(members) != 2:
-            names = first_names(member["item_id"] for member in members)
+            names = summarize_names(member["item_id"] for member in members)
             problems.add(where, f"Expected two rows, but got {len(members)} (video_id {names}).")
             continue
         first, second = members
         if first["question"].strip() != second["question"].strip():
-            oddities.add(f"{file}: pairs with two questions", stem)
+            warnings.add(f"{file}: pairs with two questions", stem)
         if _plain(first["options"]) != _plain(second["options"]):
-            oddities.add(f"{file}: pairs whose videos have different candidates", stem)
+            warnings.add(f"{file}: pairs whose videos have different candidates", stem)
         if _answer_text(first) == _answer_text(second):
-            oddities.add(f"{file}: pairs with the same answer to both videos", stem)
+            warnings.add(f"{file}: pairs with the same answer to both videos", stem)
     return [member for members in pairs.values() for member in members]
 
 

@@ -8,9 +8,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from lmms_eval_tasks.mvp.card import CARD
-from lmms_eval_tasks.utils.official_prompts import sha256
-from lmms_eval_tasks.utils.prompts import DEFAULT, OFFICIAL, Prompt, literal, read_prompt
-from lmms_eval_tasks.utils.task_files import read_closing
+from lmms_eval_tasks.utils.benchmark.task_files import read_closing
+from lmms_eval_tasks.utils.prompting.official_prompts import sha256
+from lmms_eval_tasks.utils.prompting.prompts import DEFAULT, OFFICIAL, Prompt, literal, read_prompt
 
 LAYOUT = "Question: {question}\nOption:\n{options}"
 TEMPLATE = Path("tasks") / "mvp" / "_default_template_yaml"

@@ -12,26 +12,26 @@ from pathlib import Path
 from typing import Literal
 
 from lmms_eval_tasks.mvp.card import CARD, SUBSETS
-from lmms_eval_tasks.utils.json_rows import Row, read_rows
-from lmms_eval_tasks.utils.problems import Faults
-from lmms_eval_tasks.utils.runs import Logged
-from lmms_eval_tasks.utils.submission_form import Built, Checked, Form, Table, TableRow
-from lmms_eval_tasks.utils.submission_rows import (
+from lmms_eval_tasks.utils.core.json_rows import Row, read_rows
+from lmms_eval_tasks.utils.core.problems import GroupedIssues
+from lmms_eval_tasks.utils.core.wording import describe
+from lmms_eval_tasks.utils.scoring.records import GradedItem
+from lmms_eval_tasks.utils.submission.files import as_lines
+from lmms_eval_tasks.utils.submission.form import Built, Checked, SubmissionForm, Table, TableRow
+from lmms_eval_tasks.utils.submission.rows import (
     FORM_ALONE,
     against,
     examine_choices,
     note_doubled,
     note_missing,
 )
-from lmms_eval_tasks.utils.submissions import as_lines
-from lmms_eval_tasks.utils.wording import describe
 
 DATA_NAME = {"mini": "mvp_mini", "full": "mvp"}
 SPLIT = {name: split for split, name in DATA_NAME.items()}
 JOINT = "joint"
 
 
-class SubmittedRow(Row):
+class SubmittedCandidate(Row):
     """One row of a file."""
 
     data_name: Literal["mvp_mini", "mvp"]
@@ -40,9 +40,10 @@ class SubmittedRow(Row):
     task: str
 
 
-def file_name(split: str, subset: str) -> str:
-    """The official name of a subset's file."""
-    return f"{DATA_NAME[split]}_{subset}_valid.jsonl"
+def file_path(split: str, part: str) -> str:
+    """Where a file lies below a run's output path; a subset's has its official name."""
+    name = DATA_NAME[split]
+    return f"{name}_submission.jsonl" if part == JOINT else f"submissions/{name}_{part}_valid.jsonl"
 
 
 def make_rows(
@@ -66,7 +67,7 @@ def make_rows(
     return found
 
 
-def build(entries: Sequence[Logged], table: Table, part: str) -> Built:
+def build(entries: Sequence[GradedItem], table: Table, part: str) -> Built:
     """The joint file of a run, subsets in the order of their tasks, or that of one subset."""
     answers = {entry.record.item_id: entry.record.answered for entry in entries}
     subsets = SUBSETS if part == JOINT else (part,)
@@ -74,9 +75,9 @@ def build(entries: Sequence[Logged], table: Table, part: str) -> Built:
     return Built(as_lines(made), len(made), sum(not row["model_answer"] for row in made))
 
 
-def check(path: Path, prepared: Mapping[str, Table], allow_incomplete: bool, faults: Faults) -> Checked:
+def check(path: Path, prepared: Mapping[str, Table], allow_incomplete: bool, issues: GroupedIssues) -> Checked:
     """Hold a file, the joint one or that of the only subset in it, against the form and its split where prepared."""
-    rows = list(read_rows(path, SubmittedRow, faults))
+    rows = list(read_rows(path, SubmittedCandidate, issues))
     empty = sum(not row.model_answer for _, row in rows)
     if not rows:
         return Checked(CARD.title, 0, 0, "")
@@ -87,22 +88,22 @@ def check(path: Path, prepared: Mapping[str, Table], allow_incomplete: bool, fau
     items = {row["item_id"]: row for row in table.rows} if table else {}
     seen: dict[str, str] = {}
     for where, row in rows:
-        note_doubled("row_id", row.row_id, where, seen, faults)
+        note_doubled("row_id", row.row_id, where, seen, issues)
         if SPLIT[row.data_name] != split:
-            faults.add(
+            issues.add(
                 "data_name", f"Expected one split, {DATA_NAME[split]} as in the first row, but got",
                 f"{describe(row.data_name)} ({where})",
             )  # fmt: skip
         if row.task not in SUBSETS:
-            faults.add("task", f"Expected one of {', '.join(SUBSETS)}, but got", f"{describe(row.task)} ({where})")
+            issues.add("task", f"Expected one of {', '.join(SUBSETS)}, but got", f"{describe(row.task)} ({where})")
         if table:
-            _check_item(row, items.get(row.row_id), split, where, faults)
+            _check_item(row, items.get(row.row_id), split, where, issues)
         elif not row.row_id.rpartition("_")[0]:
-            faults.add("row_id", "Expected <pair>_<member>, but got", f"{describe(row.row_id)} ({where})")
+            issues.add("row_id", "Expected <pair>_<member>, but got", f"{describe(row.row_id)} ({where})")
     expected = [name for name, item in items.items() if only is None or item["subset"] == only]
     name = f"split {split}" if only is None else f"split {split}, subset {only}"
     if not allow_incomplete:
-        note_missing(expected, seen, name, faults)
+        note_missing(expected, seen, name, issues)
     lacking = sum(name not in seen for name in expected)
     notes = [f"Incomplete: {lacking:,} of {len(expected):,} items have no row."] if lacking else []
     if only:
@@ -111,21 +112,22 @@ def check(path: Path, prepared: Mapping[str, Table], allow_incomplete: bool, fau
     return Checked(f"{CARD.title}, {name}", len(rows), empty, checked, tuple(notes))
 
 
-def _check_item(row: SubmittedRow, item: TableRow | None, split: str, where: str, faults: Faults) -> None:
+def _check_item(row: SubmittedCandidate, item: TableRow | None, split: str, where: str, issues: GroupedIssues) -> None:
     if item is None:
-        faults.add("row_id", f"Expected items of split {split}, but got", f"{describe(row.row_id)} ({where})")
+        issues.add("row_id", f"Expected items of split {split}, but got", f"{describe(row.row_id)} ({where})")
         return
     if row.task in SUBSETS and row.task != item["subset"]:
-        faults.add("task", "Expected the item's subset, but got", f"{row.task} for {item['subset']} ({where})")
+        issues.add("task", "Expected the item's subset, but got", f"{row.task} for {item['subset']} ({where})")
     if row.model_answer and row.model_answer not in item["options"]:
-        faults.add(
+        issues.add(
             "model_answer",
             "Expected the text of a candidate of the item, or an empty text, but got",
             f"{describe(row.model_answer)} ({where})",
         )
 
 
-FORM = Form(
+FORM = SubmissionForm(
+    path=file_path,
     parts=(JOINT, *SUBSETS),
     tasks=lambda split, part: tuple(f"{DATA_NAME[split]}_{one}" for one in (SUBSETS if part == JOINT else (part,))),
     select=lambda rows, part: [row for row in rows if part in (JOINT, row["subset"])],

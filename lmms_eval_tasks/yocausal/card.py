@@ -1,7 +1,6 @@
 """The facts of YoCausal."""
 
-from lmms_eval_tasks.utils import answers, denoising
-from lmms_eval_tasks.utils.card import Card, Human, SplitFacts
+from lmms_eval_tasks.utils.benchmark.card import Card, Human, SplitFacts
 
 # Pairs per subset: paper, section on data (Moments in Time, Physics-IQ, Kinetics-400, Animal Kingdom).
 _PAIRS = {"animal": 200, "general": 500, "human": 400, "physics": 132}
@@ -41,8 +40,6 @@ CARD = Card(
     # No source tells the official text's digest.
     prompt_sha256={"labelling prompt": ""},
     hub_id="YouZhe/YoCausal-dataset",
-    extractor=denoising.EXTRACTOR,
-    other_extractors={"yocausal_vlm": answers.EXTRACTOR},
     prepare_command="lmms-eval-tasks prepare yocausal",
     clip_columns=("clip", "clip_backward"),
 )

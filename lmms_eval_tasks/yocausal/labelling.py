@@ -1,4 +1,4 @@
-"""Causal or not, by a judge that sees frames of the forward clip; and how its labels agree with those there are."""
+"""Causality labels by a judge that sees frames of the forward clip, and their agreement with existing labels."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import json
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from lmms_eval_tasks.utils.home import clip_path
-from lmms_eval_tasks.utils.judge import Case, Judge, Verdict
-from lmms_eval_tasks.utils.progress import Progress, silent
-from lmms_eval_tasks.utils.prompts import Prompt, read_prompt
-from lmms_eval_tasks.utils.submissions import replace_text
+from lmms_eval_tasks.utils.core.progress import Progress, no_progress
+from lmms_eval_tasks.utils.data.home import clip_path
+from lmms_eval_tasks.utils.judge.client import Case, Judge, Verdict
+from lmms_eval_tasks.utils.prompting.prompts import Prompt, read_prompt
+from lmms_eval_tasks.utils.submission.files import write_rows
 from lmms_eval_tasks.yocausal.prompt import PROMPT_ID, find_prompt
 
 FRAMES = 8
@@ -39,30 +39,19 @@ class OfficialCausality(BaseModel):
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
-    video_has_general_causality: bool
-
-    @property
-    def verdict(self) -> bool:
-        """Whether the clip is causal."""
-        return self.video_has_general_causality
-
-    @property
-    def reasoning(self) -> None:
-        """Not read."""
-
-    @property
-    def confidence(self) -> None:
-        """Not asked for."""
+    verdict: bool = Field(validation_alias="video_has_general_causality")
+    reasoning: ClassVar[None] = None
+    confidence: ClassVar[None] = None
 
 
 def labelling_prompt(name: str) -> tuple[Prompt, type[Causality] | type[OfficialCausality]]:
-    """The prompt that a judge is asked with, and what its reply must be.
+    """A judge's prompt, and what its reply must be.
 
     Args:
         name: ``yocausal_causality``, or one that was imported.
 
     Raises:
-        InputError: where there is no such prompt.
+        InputError: there is no such prompt.
     """
     if name == PROMPT_ID:
         return read_prompt(name), Causality
@@ -71,70 +60,60 @@ def labelling_prompt(name: str) -> tuple[Prompt, type[Causality] | type[Official
 
 @dataclass(frozen=True)
 class Label:
-    """One clip's label; `causal` is None, and `reason` says why, where it could not be had."""
+    """One clip's label, with the fields of a line of a labels file.
 
-    item_id: str
-    causal: bool | None
-    reason: str | None
+    Attributes:
+        id: The pair.
+        vlm_causality: Whether the clip is causal; None where there is no label.
+        confidence: The judge's, 0 to 1; None where it gave none.
+        reasoning: The judge's; None where it gave none.
+        reason: Why there is no label; None where there is one.
+        model: The judge.
+        prompt: Signature of its prompt.
+    """
+
+    id: str
+    vlm_causality: bool | None
     confidence: float | None
     reasoning: str | None
+    reason: str | None
     model: str
     prompt: str
-
-    def to_json(self) -> dict[str, Any]:
-        """The label as a line of a labels file."""
-        return {
-            "id": self.item_id,
-            "vlm_causality": self.causal,
-            "confidence": self.confidence,
-            "reasoning": self.reasoning,
-            "reason": self.reason,
-            "model": self.model,
-            "prompt": self.prompt,
-        }
 
 
 def label_clips(
     rows: Sequence[Mapping[str, Any]],
     judge: Judge[Any],
     frames: int = FRAMES,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
     prompt: Prompt | None = None,
 ) -> list[Label]:
     """Ask a judge about the forward clip of every row.
 
-    A clip that is missing or cannot be decoded is left without a label, and the reason says so.
+    A clip that is missing or cannot be decoded gets no label, and `Label.reason` says why.
 
     Args:
         rows: Rows of the prepared table.
         judge: The judge; its replies are as `labelling_prompt` says.
         frames: How many frames it sees, evenly spread.
-        progress: Told after each clip.
-        prompt: What it is asked with; ours by default.
+        progress: Called after each clip.
+        prompt: The prompt of every clip; ours by default.
 
     Returns:
         One label per row, in their order.
     """
-    asked = prompt or read_prompt(PROMPT_ID)
-    shown = [row for row in rows if row["clip_present"]]
-    cases = [partial(_find_case, row, frames, asked, judge.sampling.model) for row in shown]
-    found = dict(zip((row["item_id"] for row in shown), judge.judge_all(cases, progress), strict=True))
-    labels = []
-    for row in rows:
-        verdict = found.get(row["item_id"])
-        reply = verdict.reply if verdict else None
-        labels.append(
-            Label(
-                item_id=row["item_id"],
-                causal=reply.verdict if reply else None,
-                reason=verdict.reason if verdict else "no clip",
-                confidence=reply.confidence if reply else None,
-                reasoning=reply.reasoning if reply else None,
-                model=verdict.model if verdict else judge.sampling.model,
-                prompt=verdict.prompt if verdict else asked.signature,
-            )
-        )
-    return labels
+    prompt = prompt or read_prompt(PROMPT_ID)
+    model = judge.sampling.model
+    cases = {row["item_id"]: partial(_find_case, row, frames, prompt, model) for row in rows if row["clip_present"]}
+    verdicts = dict(zip(cases, judge.judge_all(list(cases.values()), progress), strict=True))
+    absent = Verdict[Any](None, "no clip", model, prompt.signature)
+    return [_label(row["item_id"], verdicts.get(row["item_id"], absent)) for row in rows]
+
+
+def _label(item_id: str, verdict: Verdict[Any]) -> Label:
+    reply = verdict.reply
+    causal, confidence, reasoning = (reply.verdict, reply.confidence, reply.reasoning) if reply else (None,) * 3
+    return Label(item_id, causal, confidence, reasoning, verdict.reason, verdict.model, verdict.prompt)
 
 
 def _find_case(row: Mapping[str, Any], frames: int, prompt: Prompt, model: str) -> Case | Verdict[Any]:
@@ -142,18 +121,9 @@ def _find_case(row: Mapping[str, Any], frames: int, prompt: Prompt, model: str) 
     import av
 
     try:
-        return make_case(row, frames, prompt)
+        images, seconds = read_frames(clip_path("yocausal", row["clip"]), frames)
     except (av.FFmpegError, OSError, ValueError, IndexError) as error:
         return Verdict(None, f"clip cannot be decoded ({type(error).__name__})", model, prompt.signature)
-
-
-def make_case(row: Mapping[str, Any], frames: int, prompt: Prompt) -> Case:
-    """The case about one clip.
-
-    Raises:
-        av.FFmpegError, OSError, ValueError, IndexError: the clip cannot be decoded.
-    """
-    images, seconds = read_frames(clip_path("yocausal", row["clip"]), frames)
     caption = json.dumps(row["caption"] or "none", ensure_ascii=False)
     text = prompt.render(frames=str(len(images)), seconds=f"{seconds:.1f}", caption=caption)
     return Case(text, prompt, images)
@@ -188,21 +158,20 @@ def read_frames(path: Path, count: int) -> tuple[tuple[bytes, ...], float]:
 
 def write_labels(labels: Sequence[Label], path: Path) -> None:
     """Write a labels file, as `prepare yocausal --labels` reads it."""
-    lines = (json.dumps(label.to_json(), ensure_ascii=False) + "\n" for label in labels)
-    replace_text(path, "".join(lines))
+    write_rows(path, [asdict(label) for label in labels])
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """How labels agree with those there are.
+    """How new labels agree with the existing ones.
 
     Attributes:
         pairs: Clips with both labels.
-        f1: F1 of *causal*, 0-100; None where neither says so of any.
+        f1: F1 of *causal*, 0-100; None where no clip has that label.
         kendall_tau: Kendall's tau-b, -1 to 1; None where either is constant.
         cohens_d: Of the optical-flow magnitude, new causal clips against new other ones; None with fewer than two of
             either or no spread.
-        cohens_d_before: The same by the labels there are.
+        cohens_d_before: The same by the existing labels.
     """
 
     pairs: int
@@ -217,7 +186,7 @@ def agreement(rows: Sequence[Mapping[str, Any]], labels: Sequence[Label]) -> Agr
 
     The paper reports F1 and Kendall's tau of a VLM against people and Cohen's d between the halves (Figure 6).
     """
-    new = {label.item_id: label.causal for label in labels}
+    new = {label.id: label.vlm_causality for label in labels}
     both = [
         (bool(row["vlm_causality"]), bool(new[row["item_id"]]))
         for row in rows
@@ -236,8 +205,8 @@ def agreement(rows: Sequence[Mapping[str, Any]], labels: Sequence[Label]) -> Agr
 def f1_score(pairs: Sequence[tuple[bool, bool]]) -> float | None:
     """F1 in percent of the second labels against the first; None where no label is true."""
     hits = sum(before and now for before, now in pairs)
-    said = sum(before for before, _ in pairs) + sum(now for _, now in pairs)
-    return 200.0 * hits / said if said else None
+    labelled = sum(before for before, _ in pairs) + sum(now for _, now in pairs)
+    return 200.0 * hits / labelled if labelled else None
 
 
 def kendall_tau(pairs: Sequence[tuple[bool, bool]]) -> float | None:

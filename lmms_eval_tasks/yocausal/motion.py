@@ -6,7 +6,6 @@ takes the clips whose optical-flow magnitude is most symmetric over time; the fo
 
 from __future__ import annotations
 
-import logging
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,19 +17,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_eval_tasks.utils.progress import Progress, silent
+from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 
 WIDTH = 160
 RATE = 8.0
 SHARE = 0.3
 DIGITS = 6
 
-logger = logging.getLogger(__name__)
-
 
 @dataclass(frozen=True)
-class Motion:
-    """What one pass over a clip finds.
+class ClipMotion:
+    """What moves in a clip.
 
     Attributes:
         frames: Number of frames.
@@ -46,7 +43,7 @@ class Motion:
     symmetry: float | None
 
 
-def measure_motion(path: Path, seconds: float | None = None) -> Motion | None:
+def measure_motion(path: Path, seconds: float | None = None) -> ClipMotion | None:
     """Measure a clip, or its first seconds; None where it cannot be decoded to its end."""
     import av
 
@@ -75,7 +72,7 @@ def measure_motion(path: Path, seconds: float | None = None) -> Motion | None:
     if not frames:
         return None
     magnitude = round(math.fsum(curve) / len(curve), DIGITS) if curve else None
-    return Motion(frames, round(fps, DIGITS), magnitude, symmetry(curve))
+    return ClipMotion(frames, round(fps, DIGITS), magnitude, symmetry(curve))
 
 
 def symmetry(curve: Sequence[float]) -> float | None:
@@ -93,21 +90,21 @@ def symmetry(curve: Sequence[float]) -> float | None:
     return round(1.0 - apart / total, DIGITS)
 
 
-def most_symmetric(found: Mapping[str, float | None], share: float = SHARE) -> set[str]:
+def most_symmetric(symmetries: Mapping[str, float | None], share: float = SHARE) -> set[str]:
     """The clips with the highest symmetry, `share` of those that have one, rounded up; equal ones by their id."""
-    known = sorted((-value, name) for name, value in found.items() if value is not None)
+    known = sorted((-value, name) for name, value in symmetries.items() if value is not None)
     return {name for _, name in known[: math.ceil(share * len(known))]}
 
 
 def measure_all(
-    paths: Sequence[Path], seconds: float | None = None, progress: Progress = silent
-) -> Iterator[Motion | None]:
+    paths: Sequence[Path], seconds: float | None = None, progress: Progress = no_progress
+) -> Iterator[ClipMotion | None]:
     """Measure clips, in their order, several at once."""
     workers = max(1, min(8, os.cpu_count() or 1))
     with ThreadPoolExecutor(workers, thread_name_prefix="motion") as pool:
-        for done, found in enumerate(pool.map(lambda path: measure_motion(path, seconds), paths), 1):
+        for done, motion in enumerate(pool.map(lambda path: measure_motion(path, seconds), paths), 1):
             progress("measuring motion", done, len(paths))
-            yield found
+            yield motion
 
 
 def _grey(frame: Any) -> NDArray[np.uint8]:

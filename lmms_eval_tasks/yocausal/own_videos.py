@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import csv
-import io
-import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from lmms_eval_tasks.utils.problems import InputError, Problems
+from pydantic import ConfigDict
+
+from lmms_eval_tasks.utils.core.json_rows import Row, read_rows
+from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError, Problems
+from lmms_eval_tasks.utils.core.wording import describe
 from lmms_eval_tasks.yocausal.reversal import SUFFIXES, DirectedClip, Video, open_video
 from lmms_eval_tasks.yocausal.table import SPLIT, PairRow
 
 NO_CATEGORY = "general"
+
+
+class CaptionRow(Row):
+    """A row of a captions file; further columns or keys are ignored."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    file: str
+    caption: str
 
 
 def read_videos(
@@ -41,10 +53,10 @@ def read_videos(
             "Nothing was written."
         )
     problems = Problems()
-    said = read_captions(captions, folder, files, problems) if captions else {}
+    caption_of = read_captions(captions, folder, files, problems) if captions else {}
     pairs: list[PairRow] = []
     clips: dict[str, DirectedClip] = {}
-    taken: dict[str, str] = {}
+    names: dict[str, str] = {}
     for path in files:
         name = path.relative_to(folder).as_posix()
         try:
@@ -52,11 +64,11 @@ def read_videos(
         except ValueError as error:
             problems.add(name, str(error))
             continue
-        pair = _pair(name, video, said.get(name))
-        if pair.item_id in taken:
-            problems.add(name, f"Expected another name than {taken[pair.item_id]}, apart from the suffix.")
+        pair = _pair(name, video, caption_of.get(name))
+        if pair.item_id in names:
+            problems.add(name, f"Expected another name than {names[pair.item_id]}, apart from the suffix.")
             continue
-        taken[pair.item_id] = name
+        names[pair.item_id] = name
         pairs.append(pair)
         clips |= {pair.clip: DirectedClip(video, False), pair.clip_backward: DirectedClip(video, True)}
     problems.raise_if_any(f"YoCausal cannot be prepared from {folder.name}", "nothing was written")
@@ -84,41 +96,35 @@ def _pair(name: str, video: Video, caption: str | None) -> PairRow:
     )
 
 
-def read_captions(file: Path, folder: Path, videos: list[Path], problems: Problems) -> dict[str, str]:
-    """Captions by the videos' paths below their folder; a video without one is no problem, a caption without is."""
-    known = {video.relative_to(folder).as_posix() for video in videos}
-    found: dict[str, str] = {}
-    for where, name, caption in _entries(file, problems):
-        if not isinstance(name, str) or not isinstance(caption, str) or not caption.strip():
-            problems.add(where, "Expected a file and its caption, both as text.")
-        elif name not in known:
-            problems.add(where, f"Expected a video of {folder.name}, but there is no {name!r}.")
-        elif name in found:
-            problems.add(where, f"Expected one caption per video, but {name!r} has two.")
-        else:
-            found[name] = caption.strip()
-    return found
-
-
-def _entries(file: Path, problems: Problems) -> list[tuple[str, object, object]]:
+def read_captions(file: Path, folder: Path, videos: Sequence[Path], problems: Problems) -> dict[str, str]:
+    """Captions by the videos' paths below their folder; a video may have none, a caption must have a video."""
+    names = {video.relative_to(folder).as_posix() for video in videos}
+    issues, captions = GroupedIssues(), dict[str, str]()
     try:
-        text = file.read_bytes().decode("utf-8-sig")
+        for where, row in _caption_rows(file, issues):
+            case = f"{describe(row.file)} ({where})"
+            if not row.caption.strip():
+                issues.add("caption", "Expected a text, but there is none for", case)
+            elif row.file not in names:
+                issues.add("file", f"Expected a video of {folder.name}, but got", case)
+            elif row.file in captions:
+                issues.add("file", "Expected one caption per video, but got again", case)
+            else:
+                captions[row.file] = row.caption.strip()
     except (OSError, UnicodeDecodeError) as error:
         problems.add(file.name, f"Expected a file of captions in UTF-8, but got: {error}.")
-        return []
-    if file.suffix.lower() == ".csv":
-        rows = csv.DictReader(io.StringIO(text, newline=""))
-        if lacking := [name for name in ("file", "caption") if name not in (rows.fieldnames or ())]:
-            problems.add(file.name, f"Expected the columns file and caption, but {' and '.join(lacking)} is missing.")
-            return []
-        return [(f"{file.name}, row {number}", row["file"], row["caption"]) for number, row in enumerate(rows, 2)]
-    entries: list[tuple[str, object, object]] = []
-    for number, line in enumerate(text.splitlines(), 1):
-        if not line.strip():
-            continue
-        try:
-            entry = json.loads(line)
-            entries.append((f"{file.name}, line {number}", entry.get("file"), entry.get("caption")))
-        except (ValueError, AttributeError, RecursionError):
-            problems.add(f"{file.name}, line {number}", 'Expected {"file": …, "caption": …}.')
-    return entries
+    problems.extend(issues.as_problems(f"{file.name}, "))
+    return captions
+
+
+def _caption_rows(file: Path, issues: GroupedIssues) -> Iterator[tuple[str, CaptionRow]]:
+    if file.suffix.lower() != ".csv":
+        yield from read_rows(file, CaptionRow, issues, exact=False)
+        return
+    with file.open(encoding="utf-8-sig", newline="") as lines:
+        table = csv.DictReader(lines)
+        if missing := [name for name in CaptionRow.model_fields if name not in (table.fieldnames or ())]:
+            issues.add("columns", "Expected file and caption, but there is no", " and no ".join(missing))
+            return
+        for number, row in enumerate(table, 2):
+            yield f"row {number}", CaptionRow(file=row["file"] or "", caption=row["caption"] or "")

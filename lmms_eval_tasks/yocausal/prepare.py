@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Annotated
 
-from lmms_eval_tasks.utils.building import Origin, building
-from lmms_eval_tasks.utils.manifest import SplitManifest, file_sha256
-from lmms_eval_tasks.utils.problems import InputError, Oddities, Problems
-from lmms_eval_tasks.utils.progress import Progress, silent
-from lmms_eval_tasks.utils.release import SAMPLE_MARK, Clip, LinkedClip, open_release
+import typer
+
+from lmms_eval_tasks.utils.core.problems import InputError, Problems, Warnings
+from lmms_eval_tasks.utils.core.progress import Progress, no_progress
+from lmms_eval_tasks.utils.data.building import Origin, building
+from lmms_eval_tasks.utils.data.manifest import SplitManifest, file_sha256
+from lmms_eval_tasks.utils.data.release import SAMPLE_MARK, Clip, download_dataset, open_release
 from lmms_eval_tasks.yocausal.card import CARD, SUBSETS
 from lmms_eval_tasks.yocausal.own_videos import read_videos
 from lmms_eval_tasks.yocausal.released import metadata_name, read_pairs
@@ -18,17 +22,45 @@ from lmms_eval_tasks.yocausal.table import SPLIT, PairRow, own_columns, table_ro
 
 
 def prepare(
-    source: str = CARD.hub_id, labels: Path | None = None, progress: Progress = silent
+    source: Annotated[str, typer.Option(help="Dataset on the hub, or a folder with a snapshot of it.")] = CARD.hub_id,
+    from_videos: Annotated[
+        Path | None, typer.Option(help="Any folder of videos instead: their reversals are made.", show_default=False)
+    ] = None,
+    captions: Annotated[
+        Path | None, typer.Option(help="Their captions: CSV or JSON lines with file and caption.", show_default=False)
+    ] = None,
+    seconds: Annotated[
+        float | None, typer.Option(help="How much of each of them is shown; by default all.", show_default=False)
+    ] = None,
+    labels: Annotated[
+        Path | None, typer.Option(help="Causality labels to use, as `yocausal label` writes them.", show_default=False)
+    ] = None,
+    progress: Progress = no_progress,
+) -> dict[str, SplitManifest]:
+    """Prepare YoCausal, or any folder of videos in its form.
+
+    Raises:
+        InputError: as `prepare_release` and `prepare_videos`.
+    """
+    if from_videos is not None:
+        return prepare_videos(from_videos, captions, seconds, labels, progress)
+    if captions is not None or seconds is not None:
+        raise InputError("Expected --captions and --seconds only with --from-videos.")
+    return prepare_release(source, labels, progress)
+
+
+def prepare_release(
+    source: str = CARD.hub_id, labels: Path | None = None, progress: Progress = no_progress
 ) -> dict[str, SplitManifest]:
     """Prepare the release.
 
-    Clips that are absent or unreadable do not stop this: they are listed in the manifest, and a run refuses them unless
-    told to skip them. Anything wrong with the metadata does, and nothing is written then.
+    Clips that are absent or unreadable do not stop this: the manifest lists them, and a run stops at them unless it is
+    set to skip them. Any problem of the metadata does, and then nothing is written.
 
     Args:
         source: Dataset on the hub, or a folder with a snapshot of it.
         labels: Causality labels to use in place of the release's.
-        progress: Told how far the work is.
+        progress: Called as the work goes on.
 
     Returns:
         Split name to what was prepared.
@@ -41,18 +73,17 @@ def prepare(
     with open_release(root, CARD.title, files.values(), ("",)) as release:
         contents = {subset: content for subset, file in files.items() if (content := release.read(file)) is not None}
         sample = release.read(SAMPLE_MARK) is not None
-    problems, odd = Problems(), Oddities()
+    problems, warnings = Problems(), Warnings()
     pairs: list[PairRow] = []
-    paths: dict[str, Path | None] = {}
+    clips: dict[str, Clip | None] = {}
     for subset, content in contents.items():
-        found, clips = read_pairs(root.absolute(), subset, content, problems, odd)
-        pairs += found
-        paths |= clips
+        subset_pairs, subset_clips = read_pairs(root.absolute(), subset, content, problems, warnings)
+        pairs += subset_pairs
+        clips |= subset_clips
     problems.raise_if_any(f"YoCausal cannot be prepared from {root.name}", "nothing was written")
     digests = {files[subset]: hashlib.sha256(content).hexdigest() for subset, content in contents.items()}
-    origin = Origin(source, digests, sample, revision, odd.warnings())
-    placed = {name: None if path is None else LinkedClip(path) for name, path in paths.items()}
-    return _build(pairs, placed, origin, labels, None, progress)
+    origin = Origin(source, digests, sample, revision, warnings.messages())
+    return _build(pairs, clips, origin, labels, None, progress)
 
 
 def prepare_videos(
@@ -60,7 +91,7 @@ def prepare_videos(
     captions: Path | None = None,
     seconds: float | None = None,
     labels: Path | None = None,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> dict[str, SplitManifest]:
     """Prepare any folder of videos in the benchmark's form; it takes the place of what was prepared before.
 
@@ -69,10 +100,10 @@ def prepare_videos(
         captions: CSV or JSON lines with file and caption.
         seconds: How much of each video is shown.
         labels: Causality labels.
-        progress: Told how far the work is.
+        progress: Called as the work goes on.
 
     Raises:
-        InputError: where anything of it cannot be used; every problem is listed and nothing is written.
+        InputError: a video, the captions or the labels cannot be used; every problem is listed, nothing is written.
     """
     pairs, clips = read_videos(folder, captions, seconds)
     origin = Origin(str(folder), {captions.name: file_sha256(captions)} if captions else {}, sample=False)
@@ -89,11 +120,10 @@ def _build(
 ) -> dict[str, SplitManifest]:
     pairs = with_labels(pairs, labels)
     digests = {**origin.source_sha256, **({labels.name: file_sha256(labels)} if labels else {})}
-    warnings = (*origin.warnings, *uncaptioned(pairs))
+    origin = replace(origin, source_sha256=digests, warnings=(*origin.warnings, *uncaptioned(pairs)))
     rows = table_rows(pairs, seconds, progress)
     with building(CARD.name) as build:
-        whole = Origin(origin.source, digests, origin.sample, origin.revision, warnings)
-        build.add_split(SPLIT, rows, own_columns(), clips, whole, progress)
+        build.add_split(SPLIT, rows, own_columns(), clips, origin, progress)
     return {SPLIT: build.splits[SPLIT]}
 
 
@@ -101,22 +131,11 @@ def _find_release(source: str) -> tuple[Path, str | None]:
     """The release's folder, downloaded where the source is on the hub, and its revision there.
 
     Raises:
-        InputError: it is neither a folder nor can it be had from the hub.
+        InputError: it is neither a folder nor a dataset that the hub gives.
     """
     folder = Path(source).expanduser()
     if folder.is_dir():
         return folder.absolute(), None
     if folder.exists() or len(Path(source).parts) != 2:
         raise InputError(f"Expected --source to be a folder or a dataset on the hub, but got {source}.")
-    import huggingface_hub
-
-    try:
-        path = huggingface_hub.snapshot_download(source, repo_type="dataset", allow_patterns=["subset/**"])
-    except Exception as error:
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise InputError(
-            f"YoCausal cannot be loaded from {source}: {reason}\n"
-            "Remedy: check the name and the connection (`hf auth login` where access is gated), or give --source a "
-            "folder with a snapshot of the dataset."
-        ) from error
-    return Path(path), Path(path).name
+    return download_dataset(source, CARD.title, ["subset/**"])

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lmms_eval_tasks.utils.official_prompts import OfficialPrompt
-from lmms_eval_tasks.utils.prompts import literal
+from lmms_eval_tasks.utils.prompting.official_prompts import OfficialPrompt
+from lmms_eval_tasks.utils.prompting.prompts import literal
 
 PROMPT_ID = "yocausal_causality"
 """Id of our own prompt."""

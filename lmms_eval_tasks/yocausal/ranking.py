@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lmms_eval_tasks.utils.problems import InputError, Problems
-from lmms_eval_tasks.utils.rsi import Ranked, rank_models
-from lmms_eval_tasks.utils.runs import Run
-from lmms_eval_tasks.yocausal.scores import item_of, scores
+from lmms_eval_tasks.utils.core.problems import InputError, Problems
+from lmms_eval_tasks.utils.runs.run import Run
+from lmms_eval_tasks.yocausal import metrics
+from lmms_eval_tasks.yocausal.rsi import Ranked, rank_models
 
 TASK = "yocausal"
 
@@ -35,7 +35,7 @@ class RankedRun:
 
 @dataclass(frozen=True)
 class Ranking:
-    """Runs in order, and what a reader has to know before comparing them."""
+    """Runs in order, and what to know before comparing them."""
 
     runs: tuple[RankedRun, ...]
     warnings: tuple[str, ...]
@@ -50,33 +50,34 @@ def rank_runs(runs: Sequence[Run]) -> Ranking:
             such runs are listed.
     """
     problems = Problems()
-    found = {}
+    scored: dict[str, tuple[Run, float, float]] = {}
     for name, run in zip(_names(runs), runs, strict=True):
         where = f"{run.path.parent.name}/{run.path.name}"
         if TASK not in run.records:
             problems.add(where, f"Expected a run of {TASK}, but it holds {', '.join(run.records)}.")
             continue
-        reached = scores(item_of(record) for record in run.records[TASK])
-        if reached.rsi is None:
+        records = run.records[TASK]
+        rsi, cci = metrics.RSI.score_records(records), metrics.CCI.score_records(records)
+        if rsi is None:
             problems.add(where, "Expected scored pairs, but there are none.", "its sample log says why.")
-        elif reached.cci is None:
+        elif cci is None:
             problems.add(
                 where,
                 "Expected pairs labelled causal and pairs labelled not causal, but one of the two is missing.",
-                "label them by `lmms-eval-tasks label yocausal` and prepare with --labels.",
+                "label them by `lmms-eval-tasks yocausal label` and prepare with --labels.",
             )
         else:
-            found[name] = (run, reached)
+            scored[name] = (run, rsi, cci)
     problems.raise_if_any("These runs cannot be ranked")
-    if not found:
+    if not scored:
         raise InputError("Expected runs to rank, but got none.")
-    ranked = rank_models({name: (one.rsi, one.cci) for name, (_, one) in found.items()})  # type: ignore[misc]
     rows = []
-    for place in ranked:
-        run, one = found[place.model]
-        assert one.rsi is not None and one.cci is not None
-        rows.append(RankedRun(place, one.rsi, one.cci, one.counts.total, len(run.records[TASK]) - one.counts.total))
-    return Ranking(tuple(rows), tuple(_warnings([run for run, _ in found.values()])), any(run.sample for run in runs))
+    for place in rank_models({name: (rsi, cci) for name, (_, rsi, cci) in scored.items()}):
+        run, rsi, cci = scored[place.model]
+        pairs = int(metrics.PAIRS.score_records(run.records[TASK]) or 0)
+        rows.append(RankedRun(place, rsi, cci, pairs, len(run.records[TASK]) - pairs))
+    warnings = _warnings([run for run, _, _ in scored.values()])
+    return Ranking(tuple(rows), tuple(warnings), any(run.sample for run in runs))
 
 
 def _names(runs: Sequence[Run]) -> list[str]:
@@ -96,11 +97,9 @@ def _names(runs: Sequence[Run]) -> list[str]:
 
 
 def _warnings(runs: Sequence[Run]) -> list[str]:
-    items = {frozenset(record.item_id for record in run.records[TASK]) for run in runs}
-    sources = {run.sample for run in runs}
     warnings = []
-    if len(items) > 1:
+    if len({frozenset(record.item_id for record in run.records[TASK]) for run in runs}) > 1:
         warnings.append("The runs were asked about different pairs.")
-    if len(sources) > 1:
+    if len({run.sample for run in runs}) > 1:
         warnings.append("Some runs are on sample data and some are not.")
     return warnings

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from lmms_eval_tasks.utils.problems import Oddities, Problems
-from lmms_eval_tasks.utils.release import is_safe
+from lmms_eval_tasks.utils.core.problems import Problems, Warnings
+from lmms_eval_tasks.utils.data.release import Clip, LinkedClip, is_safe
 from lmms_eval_tasks.yocausal.table import SPLIT, PairRow
 
 LABELS = ("vlm_causality", "human_discriminable")
@@ -21,8 +21,8 @@ def metadata_name(subset: str) -> str:
 
 
 def read_pairs(
-    root: Path, subset: str, content: bytes, problems: Problems, odd: Oddities
-) -> tuple[list[PairRow], dict[str, Path | None]]:
+    root: Path, subset: str, content: bytes, problems: Problems, warnings: Warnings
+) -> tuple[list[PairRow], dict[str, Clip | None]]:
     """The pairs of a subset, in the file's order.
 
     A label that is neither true, false nor null is none, as in the official code, which compares with ``is True``.
@@ -32,7 +32,7 @@ def read_pairs(
         subset: Name of the subset.
         content: Bytes of its metadata file.
         problems: Takes what is wrong with it; entries are numbered from 1.
-        odd: Takes what is odd about it.
+        warnings: Takes what is unusual about it but can be scored.
 
     Returns:
         The pairs, and the file of each clip that they name (None where the release lacks it).
@@ -47,7 +47,7 @@ def read_pairs(
         problems.add(file, "Expected a list of pairs, but got none.")
         return [], {}
     pairs: list[PairRow] = []
-    clips: dict[str, Path | None] = {}
+    clips: dict[str, Clip | None] = {}
     seen: dict[str, int] = {}
     for number, entry in enumerate(entries, 1):
         if not isinstance(entry, dict):
@@ -66,11 +66,11 @@ def read_pairs(
             continue
         for name in LABELS:
             if not isinstance(entry.get(name), bool | None):
-                odd.add(f"{file}: {name} that are neither true nor false and count as none", f"id {released_id}")
+                warnings.add(f"{file}: {name} that are neither true nor false and count as none", f"id {released_id}")
         names = {side: f"{SPLIT}/{subset}/{side}/{path.name}" for side, (path, _) in files.items()}
         if taken := [name for name in names.values() if name in clips]:
             problems.add(where, f"Expected clips of its own, but another pair has {', '.join(taken)}.")
-        clips |= {names[side]: path if there else None for side, (path, there) in files.items()}
+        clips |= {names[side]: LinkedClip(path) if there else None for side, (path, there) in files.items()}
         pairs.append(_pair(subset, entry, names, files["fwd"][0] if files["fwd"][1] else None))
     return pairs, clips
 

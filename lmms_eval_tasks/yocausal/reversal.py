@@ -6,33 +6,33 @@ Both are written from the same decoded frames without loss, so that no trace of 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from lmms_eval_tasks.utils.release import UnreadableClip, link_or_copy
+from lmms_eval_tasks.utils.core.files import replacing
+from lmms_eval_tasks.utils.data.release import UnreadableClip, link_or_copy
 
 SUFFIXES = frozenset({".mp4", ".mov", ".mkv", ".avi", ".webm", ".m4v"})
 FORMATS = frozenset({"yuv420p", "yuvj420p", "yuv422p", "yuv444p"})
 MOST_BYTES = 4_000_000_000
-"""Decoded frames that are held at once to be reversed."""
+"""Of decoded frames, which must all be in memory to be reversed."""
 # `asm=0` as in the sample: with AVX-512 the encoder reads memory that it has not set, and bytes vary.
 OPTIONS = {"qp": "0", "preset": "veryfast", "threads": "1", "x264-params": "asm=0"}
 
 
 @dataclass(frozen=True)
 class Video:
-    """An own video, opened once.
+    """A user's video, opened once.
 
     Attributes:
         path: The file.
-        frames: Frames to be shown, at least 2; as the header has it, or counted where that does not say.
+        frames: Frames to be shown, at least 2; from the header, or counted where it has no number.
         rate: Frames per second.
         seconds: How much of it is shown; None for all.
-        decoded: Bytes of its decoded frames.
+        decoded: Bytes of its decoded frames in memory.
     """
 
     path: Path
@@ -109,21 +109,13 @@ class DirectedClip:
             return
         import av
 
-        partial = target.with_name(f".{target.name}.part")
         try:
-            frames = list(_frames(self.video))
-            write_lossless(partial, frames[::-1] if self.backwards else frames, self.video.rate)
+            with av.open(str(self.video.path)) as container:
+                frames = list(islice(container.decode(video=0), self.video.frames))
+            with replacing(target) as beside:
+                write_lossless(beside, frames[::-1] if self.backwards else frames, self.video.rate)
         except (av.FFmpegError, ValueError) as error:
-            partial.unlink(missing_ok=True)
             raise UnreadableClip(str(error)) from error
-        partial.replace(target)
-
-
-def _frames(video: Video) -> Iterator[Any]:
-    import av
-
-    with av.open(str(video.path)) as container:
-        yield from islice(container.decode(video=0), video.frames)
 
 
 def write_lossless(path: Path, frames: list[Any], rate: Fraction) -> None:
@@ -133,19 +125,20 @@ def write_lossless(path: Path, frames: list[Any], rate: Fraction) -> None:
     from av.container import Flags as ContainerFlags
 
     first = frames[0]
-    odd = first.width % 2 or first.height % 2
-    chosen = "yuv444p" if odd else first.format.name if first.format.name in FORMATS else "yuv420p"
+    pixel_format = first.format.name if first.format.name in FORMATS else "yuv420p"
+    if first.width % 2 or first.height % 2:
+        pixel_format = "yuv444p"
     with av.open(str(path), "w", format="mp4", options={"movflags": "+faststart"}) as container:
         container.flags |= ContainerFlags.bitexact.value
         stream = container.add_stream("libx264", rate=rate, options=OPTIONS)
-        stream.width, stream.height, stream.pix_fmt = first.width, first.height, chosen
+        stream.width, stream.height, stream.pix_fmt = first.width, first.height, pixel_format
         context = stream.codec_context
         context.thread_count = 1
         context.max_b_frames = 0
         context.flags |= CodecFlags.bitexact.value
         context.color_range, context.colorspace = first.color_range, first.colorspace
         for number, frame in enumerate(frames):
-            picture = frame if frame.format.name == chosen else frame.reformat(format=chosen)
+            picture = frame if frame.format.name == pixel_format else frame.reformat(format=pixel_format)
             picture.pts, picture.time_base = number, 1 / rate
             picture.pict_type = 0
             container.mux(stream.encode(picture))

@@ -12,18 +12,18 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lmms_eval_tasks.utils.denoising import DenoisingResponse
-from lmms_eval_tasks.utils.denoising_protocol import combine_losses
-from lmms_eval_tasks.utils.problems import Faults
-from lmms_eval_tasks.utils.rsi import compare_losses, official_dataset, official_overall, official_per_dataset
-from lmms_eval_tasks.utils.runs import Logged
-from lmms_eval_tasks.utils.submission_form import Built, Form, Table, TableRow
-from lmms_eval_tasks.utils.submission_rows import INCOMPLETE
-from lmms_eval_tasks.utils.wording import describe
-from lmms_eval_tasks.yocausal.result_file import NO_PARAMETERS, check
+from lmms_eval_tasks.utils.core.problems import GroupedIssues
+from lmms_eval_tasks.utils.core.wording import describe
+from lmms_eval_tasks.utils.denoising.protocol import combine_losses
+from lmms_eval_tasks.utils.denoising.response import DenoisingResponse
+from lmms_eval_tasks.utils.scoring.records import GradedItem
+from lmms_eval_tasks.utils.submission.form import Built, SubmissionForm, Table, TableRow
+from lmms_eval_tasks.utils.submission.rows import INCOMPLETE
+from lmms_eval_tasks.yocausal.result_file import NO_PARAMETERS, check, official_metrics
+from lmms_eval_tasks.yocausal.rsi import compare_losses, official_dataset
 
 TASK = "yocausal"
-OFFICIAL_WINNER = {"forward": "forward", "backward": "backward"}
+OFFICIAL_WINNERS = ("forward", "backward")
 
 
 def submission_item(answer: DenoisingResponse) -> dict[str, Any]:
@@ -59,17 +59,11 @@ def build_result(items: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str,
     """
     by_id = {item["item_id"]: item for item in items}
     pairs = [_pair(row, by_id[row["item_id"]]) for row in rows if row["item_id"] in by_id]
-    winners: dict[str, list[dict[str, Any]]] = {}
-    causal: dict[str, dict[Any, object]] = {}
-    discriminable: dict[str, dict[Any, object]] = {}
-    for pair in pairs:
-        dataset = winners.setdefault(pair["dataset"], [])
-        dataset.append({"id": pair["id"], "winner": pair["comparison"]["winner"]})
-        for name, kept in (("vlm_causality", causal), ("human_discriminable", discriminable)):
-            if pair[name] is not None:
-                kept.setdefault(pair["dataset"], {})[pair["id"]] = pair[name]
-    first = items[0]
-    settings = first["settings"]
+    metrics = official_metrics(
+        (pair["dataset"], pair["comparison"]["winner"], pair["vlm_causality"], pair["human_discriminable"])
+        for pair in pairs
+    )
+    settings = items[0]["settings"]
     return {
         "model_info": {
             "model_name": settings.get("model"),
@@ -82,17 +76,16 @@ def build_result(items: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str,
             "fps": settings.get("fps"),
             "resolution": [settings.get("height"), settings.get("width")],
             "window_size": settings.get("frames"),
-            "timesteps_sampled": first["timesteps"],
+            "timesteps_sampled": items[0]["timesteps"],
             **{
                 name: settings.get(name)
                 for name in ("protocol", "draws", "combine", "target", "prompt", "dtype", "seed")
             },
             "settings_digests": sorted({item["digest"] for item in items}),
-            "versions": {name: ", ".join(found) for name, found in read_versions(items).items()},
+            "versions": {name: ", ".join(versions) for name, versions in read_versions(items).items()},
         },
         "dataset_paths": sorted({f"subset/{row['subset']}/dataset_metadata.json" for row in rows}),
-        "per_dataset_metrics": official_per_dataset(winners, causal, discriminable),
-        "overall_metrics": official_overall(winners, causal, discriminable),
+        **metrics,
         "per_video_results": pairs,
     }
 
@@ -104,9 +97,9 @@ def read_versions(items: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
 
 
 def mixed_versions(items: Sequence[Mapping[str, Any]]) -> str:
-    """Which packages had several versions, as a run that goes on after an upgrade has; empty where none had."""
-    mixed = [f"{name} {', '.join(found)}" for name, found in read_versions(items).items() if len(found) > 1]
-    return "; ".join(mixed)
+    """Which packages had several versions, as after an upgrade in the middle of a run; empty where none had."""
+    named = read_versions(items).items()
+    return "; ".join(f"{name} {', '.join(versions)}" for name, versions in named if len(versions) > 1)
 
 
 def as_text(result: Mapping[str, Any]) -> str:
@@ -114,9 +107,11 @@ def as_text(result: Mapping[str, Any]) -> str:
     return json.dumps(result, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
 
 
-def build(entries: Sequence[Logged], table: Table, part: str) -> Built:
-    """The file of a run; pairs without losses are not in it."""
-    items = [entry.handed for entry in entries if entry.handed]
+def build(entries: Sequence[GradedItem], table: Table, part: str) -> Built | None:
+    """The file of a run; pairs without losses are not in it. None where no pair has losses."""
+    items = [entry.submission for entry in entries if entry.submission]
+    if not items:
+        return None
     lost = sum(not _finite_pair(item) for item in items)
     notes = [f"Pairs with a loss that is not finite: {lost:,}; they are ties in the file."] if lost else []
     if mixed := mixed_versions(items):
@@ -125,22 +120,24 @@ def build(entries: Sequence[Logged], table: Table, part: str) -> Built:
     return Built(as_text(build_result(items, table.rows)), len(items), 0, tuple(notes))
 
 
-def examine(entries: Sequence[Logged], rows: Mapping[str, TableRow], allow_incomplete: bool, faults: Faults) -> None:
+def examine(
+    entries: Sequence[GradedItem], rows: Mapping[str, TableRow], allow_incomplete: bool, issues: GroupedIssues
+) -> None:
     """Note pairs without losses, and losses measured with several settings."""
     for entry in entries:
-        if not entry.handed and entry.record.fields.get("reason") != "no clip" and not allow_incomplete:
-            faults.add(
+        if not entry.submission and entry.record.asked and not allow_incomplete:
+            issues.add(
                 "pairs", "Expected losses of every pair, but there are none for",
-                f"{describe(entry.record.item_id)} ({entry.record.fields.get('reason')})", INCOMPLETE,
+                f"{describe(entry.record.item_id)} ({entry.record.detail or entry.record.why})", INCOMPLETE,
             )  # fmt: skip
-    digests = sorted({entry.handed["digest"] for entry in entries if entry.handed})
+    digests = sorted({entry.submission["digest"] for entry in entries if entry.submission})
     if len(digests) > 1:
-        faults.add(
+        issues.add(
             "settings", "Expected all pairs to be measured alike, but got the settings", ", ".join(digests),
             "Measure all of them again with one of these.",
         )  # fmt: skip
-    if not any(entry.handed for entry in entries):
-        faults.add("pairs", "Expected losses of at least one, but", "the run has none")
+    if not any(entry.submission for entry in entries):
+        issues.add("pairs", "Expected losses of at least one, but", "the run has none")
 
 
 def _pair(row: Mapping[str, Any], item: Mapping[str, Any]) -> dict[str, Any]:
@@ -167,7 +164,7 @@ def _pair(row: Mapping[str, Any], item: Mapping[str, Any]) -> dict[str, Any]:
         },
         "comparison": {
             "loss_diff": _finite(item["backward"] - item["forward"]),
-            "winner": OFFICIAL_WINNER.get(winner, "tie"),
+            "winner": winner if winner in OFFICIAL_WINNERS else "tie",
         },
         "dataset": official_dataset(row["dataset_source"] or row["subset"]),
     }
@@ -181,15 +178,12 @@ def _finite_pair(item: Mapping[str, Any]) -> bool:
     return math.isfinite(item["forward"]) and math.isfinite(item["backward"])
 
 
-FORM = Form(
+FORM = SubmissionForm(
     parts=("results",),
     tasks=lambda split, part: (TASK,),
+    path=lambda split, part: "submissions/yocausal_results.json",
     select=lambda rows, part: rows,
     examine=examine,
     build=build,
     check=check,
-    unofficial={
-        "yocausal_vlm": "the leaderboard ranks video diffusion models by their losses, and takes no answers in words. "
-        "What can be submitted is a run of yocausal."
-    },
 )

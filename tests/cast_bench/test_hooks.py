@@ -1,4 +1,4 @@
-"""What lmms-eval is handed for CaST-Bench."""
+"""The hooks that lmms-eval calls for CaST-Bench."""
 
 from __future__ import annotations
 
@@ -12,26 +12,28 @@ import pytest
 import yaml
 from cast_bench import ROW, answer_with_truth, row, write_release
 from loguru import logger
+from task_states import docs_of, new_state, task_state
 
 from lmms_eval_tasks.cast_bench import hooks
 from lmms_eval_tasks.cast_bench.card import CATEGORIES
+from lmms_eval_tasks.cast_bench.metrics import METRICS
 from lmms_eval_tasks.cast_bench.prepare import prepare
-from lmms_eval_tasks.hosting import open_split, session
-from lmms_eval_tasks.utils.responses import Asked
+from lmms_eval_tasks.cast_bench.submission import FILES
+from lmms_eval_tasks.utils.runs.responses import Asked
 
 TEMPLATE = Path(hooks.__file__).parent / "_evidence_template_yaml"
-POINTER = {"benchmark": "cast_bench", "split": "test"}
 
-
-@pytest.fixture(autouse=True)
-def without_clips(home: Path) -> None:
-    session.start(clips_needed=False)
+pytestmark = pytest.mark.usefixtures("home")
 
 
 def docs(tmp_path: Path, *rows: dict[str, Any]) -> list[dict[str, Any]]:
     prepare(str(write_release(tmp_path / "release", rows)))
-    found: list[dict[str, Any]] = open_split(POINTER).to_list()
-    return found
+    return docs_of(task_state("cast_bench"))
+
+
+def process(doc: dict[str, Any], results: list[Any]) -> dict[str, Any]:
+    """What lmms-eval gathers of a document's results in the default configuration."""
+    return task_state("cast_bench").process_results(doc, results)
 
 
 def template() -> dict[str, Any]:
@@ -56,9 +58,10 @@ def test_every_score_of_a_question_is_one_of_the_task_and_the_other_way_round(tm
     rows = [row(size, question_type=kind, distractor_types=kinds) for kind in types for size in (tiny, large)]
     handed: set[str] = set()
     for doc in docs(tmp_path, *rows):
-        handed |= set(hooks.process_results(doc, [answer("A")]))
+        handed |= set(process(doc, [answer("A")]))
     declared = [metric["metric"] for metric in template()["metric_list"]]
     assert len(declared) == len(set(declared))
+    assert {metric.name for metric in METRICS} | {"submission_rows"} == set(declared)
     assert handed - {"record"} == set(declared) - {"sample_data"}
     assert not [name for name in declared if name.startswith("paired_")]
     assert {f"im_viou_{category}" for category in CATEGORIES} <= handed
@@ -67,48 +70,49 @@ def test_every_score_of_a_question_is_one_of_the_task_and_the_other_way_round(tm
 def test_the_kind_of_a_wrong_answer(tmp_path: Path) -> None:
     kinds = {"A": "text-based", "C": "near-miss", "D": "video-based"}
     (doc,) = docs(tmp_path, row(distractor_types=kinds))
-    wrong = hooks.process_results(doc, [answer("C")])
+    wrong = process(doc, [answer("C")])
     assert {name: value for name, value in wrong.items() if name.startswith("errors_")} == {
         "errors_text_based": 0,
         "errors_video_based": 0,
         "errors_near_miss": 100,
     }
     for right in (answer("B"), "no idea"):
-        assert not [name for name in hooks.process_results(doc, [right]) if name.startswith("errors_")]
+        assert not [name for name in process(doc, [right]) if name.startswith("errors_")]
 
 
 def test_kinds_that_are_not_released_are_not_made_up(tmp_path: Path) -> None:
     (doc,) = docs(tmp_path, ROW)
-    assert not [name for name in hooks.process_results(doc, [answer("A")]) if name.startswith("errors_")]
+    assert not [name for name in process(doc, [answer("A")]) if name.startswith("errors_")]
 
 
 def test_a_type_of_no_category_counts_overall_only(tmp_path: Path) -> None:
     (doc,) = docs(tmp_path, row(question_type="Whence"))
-    items = hooks.process_results(doc, [answer("B")])
+    items = process(doc, [answer("B")])
     assert items["accuracy"] == {"group_id": "sav_000001", "value": 100, "score": 100}
     assert not [name for name in items if name.endswith(CATEGORIES) or name.endswith("_other")]
 
 
 def test_nothing_to_score_is_not_a_score(tmp_path: Path) -> None:
     (doc,) = docs(tmp_path, row(answer=None))
-    items = hooks.process_results(doc, [answer("B")])
+    items = process(doc, [answer("B")])
     assert items["accuracy"] == {"group_id": "sav_000001", "value": None}
-    assert hooks.accuracy([items["accuracy"]]) is None
+    assert task_state("cast_bench").aggregation("accuracy")([items["accuracy"]]) is None
     assert (items["unscored_rate"], items["unparsed_rate"], items["im_viou"] is None) == (100, 0, False)
 
 
 @pytest.mark.parametrize("said", [[], [None], [""], ["{" * 1000], [5]])
 def test_no_response_raises(said: list[Any], tmp_path: Path) -> None:
     (doc,) = docs(tmp_path, ROW)
-    assert hooks.process_results(doc, said)["unparsed_rate"] == 100
+    assert process(doc, said)["unparsed_rate"] == 100
 
 
 def test_the_prompt_can_be_joined_with_its_question(tmp_path: Path) -> None:
     (doc,) = docs(tmp_path, ROW)
-    text = hooks.doc_to_text(doc, template()["lmms_eval_specific_kwargs"]["gemini"])
+    state = new_state("cast_bench")
+    text = state.doc_to_text(doc, template()["lmms_eval_specific_kwargs"]["gemini"])
     assert Asked.in_prompt(text) == Asked.of(doc["question"], doc["options"])
     assert '"answer_choice": "A"' in text and "{{" not in text
-    assert session.configurations["cast_bench"].convention.value == "yxyx_n1000"
+    assert state.settings.convention.value == "yxyx_n1000"
 
 
 def test_known_models_are_configured() -> None:
@@ -130,40 +134,43 @@ def test_known_models_are_models_of_the_host() -> None:
         assert MODEL_REGISTRY_V2.get_manifest(name)
 
 
-def test_two_configurations_in_one_run_are_refused(tmp_path: Path) -> None:
+def test_two_configurations_in_one_process_score_each_in_its_own(tmp_path: Path) -> None:
     (doc,) = docs(tmp_path, ROW)
-    hooks.doc_to_text(doc, {"tau_st": 0.1})
-    with pytest.raises(SystemExit, match="in different configurations: run them one at a time"):
-        hooks.doc_to_text(doc, {"tau_st": 0.2})
+    states = [new_state("cast_bench") for _ in range(2)]
+    for state, kwargs in zip(states, ({}, {"boxes": "yxyx_px"}), strict=True):
+        state.doc_to_text(doc, kwargs)
+    # The configuration of a task is the one that it was built with.
+    states[0].doc_to_text(doc, {"boxes": "yxyx_px"})
+    swapped = answer("B", [0, 2, 20, 22])
+    items = [state.process_results(doc, [swapped]) for state in states]
+    assert [one["record"]["fields"]["boxes"]["convention"] for one in items] == ["xyxy_px", "yxyx_px"]
+    assert items[0]["im_viou"] < items[1]["im_viou"]
 
 
 def test_a_wrong_configuration_ends_the_run(tmp_path: Path) -> None:
     (doc,) = docs(tmp_path, ROW)
     with pytest.raises(SystemExit, match="CaST-Bench cannot be run as configured: 1 problem"):
-        hooks.doc_to_text(doc, {"boxes": "px"})
+        new_state("cast_bench").doc_to_text(doc, {"boxes": "px"})
 
 
 def test_boxes_in_the_frame_that_qwen_was_shown(tmp_path: Path) -> None:
     (doc,) = docs(tmp_path, row({"bboxes_in_range": {str(second): [0, 0, 960, 540] for second in range(3)}}))
     doc = {**doc, "width": 1920, "height": 1080}
-    hooks.doc_to_text(doc, {"boxes": "xyxy_resized"})
-    unknown = hooks.process_results(doc, [answer("B", [0, 0, 504, 280])])
+    state = task_state("cast_bench", kwargs={"boxes": "xyxy_resized"})
+    unknown = state.process_results(doc, [answer("B", [0, 0, 504, 280])])
     assert unknown["im_viou"] is None and unknown["grounding_unscored_rate"] == 100
     assert unknown["accuracy"]["value"] == 100
-    session.model = SimpleNamespace(min_pixels=200704, max_pixels=1605632, max_num_frames=32, fps=None)
+    state.evaluation.model = SimpleNamespace(min_pixels=200704, max_pixels=1605632, max_num_frames=32, fps=None)
     # The adapter shows 1008 × 560 of 1920 × 1080.
-    assert hooks.process_results(doc, [answer("B", [0, 0, 504, 280])])["im_viou"] == pytest.approx(100)
+    assert state.process_results(doc, [answer("B", [0, 0, 504, 280])])["im_viou"] == pytest.approx(100)
 
 
 def finished(tmp_path: Path, said: list[str], *rows: dict[str, Any], args: Any = None) -> tuple[int | None, list[str]]:
     """What the end of a run returns, and its warnings."""
     told: list[str] = []
     sink = logger.add(lambda message: told.append(message.record["message"]), level="WARNING")
-    items = [
-        hooks.process_results(doc, [text])["submission_rows"]
-        for doc, text in zip(docs(tmp_path, *rows), said, strict=True)
-    ]
-    written = hooks.submission_rows(items, args)
+    items = [process(doc, [text])["submission_rows"] for doc, text in zip(docs(tmp_path, *rows), said, strict=True)]
+    written = task_state("cast_bench").finish(items, args)
     logger.remove(sink)
     return written, told
 
@@ -201,27 +208,29 @@ def test_what_is_written(tmp_path: Path) -> None:
     written, told = finished(tmp_path, [answer("B"), "no idea"], *rows, args=args)
     assert (written, told) == (2, [])
     folder = tmp_path / "out" / "submissions"
-    lines = [json.loads(line) for line in (folder / hooks.PREDICTIONS).read_text("utf-8").splitlines()]
+    lines = [json.loads(line) for line in (folder / FILES["predictions"]).read_text("utf-8").splitlines()]
     assert [line["predict"] for line in lines] == [answer("B"), "no idea"]
     assert ["And this?" in line["prompt"] for line in lines] == [False, True]
-    overall = json.loads((folder / hooks.METRICS_FILE).read_text("utf-8"))
+    overall = json.loads((folder / FILES["metrics"]).read_text("utf-8"))
     assert overall["overall_per_qa"]["n_qas"] == 2
     assert overall["overall_per_qa"]["qa_accuracy"] == 0.5
-    assert (overall["missing_pred_files"], overall["config"]["pred_path"]) == (0, hooks.PREDICTIONS)
+    assert (overall["missing_pred_files"], overall["config"]["pred_path"]) == (0, FILES["predictions"])
 
 
 def test_questions_that_were_not_asked_are_not_submitted(tmp_path: Path) -> None:
     args = SimpleNamespace(output_path=str(tmp_path / "out"))
     items = [
-        {**hooks.process_results(doc, [answer("B")])["submission_rows"], "asked": index == 0}
+        {**process(doc, [answer("B")])["submission_rows"], "asked": index == 0}
         for index, doc in enumerate(docs(tmp_path, ROW, row(question="Unseen?")))
     ]
-    assert hooks.submission_rows(items, args) == 1
-    overall = json.loads((tmp_path / "out" / "submissions" / hooks.METRICS_FILE).read_text("utf-8"))
+    assert task_state("cast_bench").finish(items, args) == 1
+    overall = json.loads((tmp_path / "out" / "submissions" / FILES["metrics"]).read_text("utf-8"))
     assert (overall["overall_per_qa"]["n_qas"], overall["missing_pred_files"]) == (1, 1)
 
 
 def test_what_the_metrics_leave_out_is_told(tmp_path: Path) -> None:
     args = SimpleNamespace(output_path=str(tmp_path / "out"))
     _, told = finished(tmp_path, [answer("B")], row(answer=None), args=args)
-    assert told[-1].endswith("cast_bench_metrics.json is about the 0 of 1 questions that could be scored.")
+    assert told[-1].endswith(
+        "cast_bench_metrics.json holds 1 of 1 items; The metrics are about the 0 of 1 questions that could be scored."
+    )

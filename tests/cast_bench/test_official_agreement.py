@@ -9,10 +9,10 @@ import pytest
 from cast_bench import answer_with_truth
 from oracles import measurement, oracle_path, read_oracle
 
-from lmms_eval_tasks.cast_bench.metrics import official_overall, official_per_question, score_questions
-from lmms_eval_tasks.utils.boxes import Convention
-from lmms_eval_tasks.utils.grounding import Settings
-from lmms_eval_tasks.utils.records import Record
+from lmms_eval_tasks.cast_bench.grading import official_overall, official_per_question, score_questions
+from lmms_eval_tasks.utils.evidence.boxes import Convention
+from lmms_eval_tasks.utils.evidence.grounding import Settings
+from lmms_eval_tasks.utils.scoring.records import Record
 
 ORACLE = oracle_path("cast_bench")
 EXPECTED = read_oracle("cast_bench", "expected.json")

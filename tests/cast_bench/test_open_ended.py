@@ -7,24 +7,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from judge_server import MODEL, Fail, JudgeServer, Say, in_turn
+from metric_scores import score_all
 from pydantic import ValidationError
 
+from lmms_eval_tasks.cast_bench.card import CATEGORIES
+from lmms_eval_tasks.cast_bench.metrics import OPEN_METRICS
 from lmms_eval_tasks.cast_bench.open_ended import (
     DIMENSIONS,
     METRICS,
-    Evidence,
     OpenEndedScores,
     OpenQuestion,
-    aggregate,
-    grade,
+    ReferenceEvidence,
+    grade_answer,
     judge_case,
     question_scores,
 )
-from lmms_eval_tasks.judges import JudgeSettings, open_judge
-from lmms_eval_tasks.utils.judge import Case, Judge, Limits, Sampling, ServerError
-from lmms_eval_tasks.utils.judge_cache import Reply, ReplyCache
-from lmms_eval_tasks.utils.prompts import read_prompt
-from lmms_eval_tasks.utils.records import Outcome, Record
+from lmms_eval_tasks.host.judge import JudgeSettings, open_judge
+from lmms_eval_tasks.utils.judge.cache import Reply, ReplyCache
+from lmms_eval_tasks.utils.judge.client import Case, Judge, Limits, Sampling, ServerError
+from lmms_eval_tasks.utils.prompting.prompts import read_prompt
+from lmms_eval_tasks.utils.scoring.records import Outcome, Record, UnscoredReason
 
 QUESTION = OpenQuestion(
     item_id="q1",
@@ -32,8 +34,8 @@ QUESTION = OpenQuestion(
     question="Why does the ball {stop}?",
     answer="Because it hits the wall.",
     evidence=(
-        Evidence("00:01", "00:02", "ball_a", 'It rolls towards the "wall".'),
-        Evidence("00:03", "00:03", "wall_b", "Il est là."),
+        ReferenceEvidence("00:01", "00:02", "ball_a", 'It rolls towards the "wall".'),
+        ReferenceEvidence("00:03", "00:03", "wall_b", "Il est là."),
     ),
     stratum={"category": "explanation"},
 )
@@ -55,10 +57,13 @@ def forbidden(case: Case) -> Reply:
     pytest.fail("the judge was asked")
 
 
-def record(scores: tuple[float, ...] | None, category: str = "a", outcome: Outcome = Outcome.WRONG) -> Record:
+def record(scores: tuple[float, ...] | None, category: str = CATEGORIES[0], outcome: Outcome = Outcome.WRONG) -> Record:
     given_scores = None if scores is None else dict(zip(DIMENSIONS, scores, strict=True))
     outcome = Outcome.UNSCORED if scores is None else outcome
-    return Record("i", "g", {"category": category}, "key", "said", outcome, {"scores": given_scores})
+    reason = UnscoredReason.JUDGE_FAILED if scores is None else None
+    answered = None if outcome is Outcome.UNPARSED else "said"
+    fields = {"scores": given_scores}
+    return Record("i", "g", {"category": category}, "key", answered, outcome, reason, fields=fields)
 
 
 def test_the_judge_sees_question_reference_and_response_as_json_strings() -> None:
@@ -96,7 +101,7 @@ def test_every_score_is_a_number_from_0_to_10(name: str, wrong: object) -> None:
 
 
 def test_a_graded_record_holds_the_scores_and_who_gave_them(tmp_path: Path) -> None:
-    graded = grade(QUESTION, " It hits the wall.\n", judge_with(saying(reply(9, 5, 2.5, 0)), tmp_path))
+    graded = grade_answer(QUESTION, " It hits the wall.\n", judge_with(saying(reply(9, 5, 2.5, 0)), tmp_path))
     assert graded.to_json() == {
         "item_id": "q1",
         "group_id": "clip",
@@ -104,6 +109,8 @@ def test_a_graded_record_holds_the_scores_and_who_gave_them(tmp_path: Path) -> N
         "expected": "Because it hits the wall.",
         "answered": "It hits the wall.",
         "outcome": "correct",
+        "unscored_reason": None,
+        "detail": "",
         "fields": {
             "scores": {
                 "answer_correctness": 9.0,
@@ -113,7 +120,6 @@ def test_a_graded_record_holds_the_scores_and_who_gave_them(tmp_path: Path) -> N
             },
             "explanation": "Agreed.",
             "judge": {"model": "served", "prompt": read_prompt("cast_bench_judge").signature},
-            "reason": None,
         },
     }
     assert question_scores(graded)["judge_score"] == 16.5 / 4
@@ -122,13 +128,14 @@ def test_a_graded_record_holds_the_scores_and_who_gave_them(tmp_path: Path) -> N
 
 @pytest.mark.parametrize(("score", "outcome"), [(5, Outcome.WRONG), (5.5, Outcome.CORRECT), (0, Outcome.WRONG)])
 def test_partly_right_is_not_right(tmp_path: Path, score: float, outcome: Outcome) -> None:
-    assert grade(QUESTION, "x", judge_with(saying(reply(score, 10, 10, 10)), tmp_path)).outcome is outcome
+    assert grade_answer(QUESTION, "x", judge_with(saying(reply(score, 10, 10, 10)), tmp_path)).outcome is outcome
 
 
 @pytest.mark.parametrize("response", ["", " \n", None, 7, ["It hits the wall."]])
 def test_a_response_without_text_is_unparsed_gets_0_and_costs_nothing(tmp_path: Path, response: object) -> None:
-    graded = grade(QUESTION, response, judge_with(forbidden, tmp_path))
-    assert (graded.outcome, graded.fields["reason"], graded.answered) == (Outcome.UNPARSED, "no text", None)
+    graded = grade_answer(QUESTION, response, judge_with(forbidden, tmp_path))
+    assert (graded.outcome, graded.unscored_reason, graded.detail) == (Outcome.UNPARSED, None, "no text")
+    assert graded.answered is None
     assert question_scores(graded) == dict.fromkeys(METRICS, 0.0)
 
 
@@ -141,15 +148,15 @@ def test_what_cannot_be_graded_is_unscored_and_costs_nothing(
 ) -> None:
     question = OpenQuestion(**{**vars(QUESTION), **change})  # type: ignore[arg-type]
     for response in ("It hits the wall.", ""):
-        graded = grade(question, response, judge_with(forbidden, tmp_path))
-        assert (graded.outcome, graded.fields["reason"]) == (Outcome.UNSCORED, reason)
+        graded = grade_answer(question, response, judge_with(forbidden, tmp_path))
+        assert (graded.outcome, graded.why) == (Outcome.UNSCORED, reason)
         assert question_scores(graded) == dict.fromkeys(METRICS)
 
 
 @pytest.mark.parametrize("response", ["It hits the wall.", ""])
 def test_without_a_judge_everything_is_unscored(response: str) -> None:
-    graded = grade(QUESTION, response, None)
-    assert (graded.outcome, graded.fields["reason"]) == (Outcome.UNSCORED, "no judge")
+    graded = grade_answer(QUESTION, response, None)
+    assert (graded.outcome, graded.unscored_reason) == (Outcome.UNSCORED, UnscoredReason.NO_JUDGE)
     assert graded.fields["judge"] is None
 
 
@@ -157,9 +164,10 @@ def test_a_judge_that_fails_leaves_the_item_unscored_with_its_reason(tmp_path: P
     def refuse(case: Case) -> Reply:
         raise ServerError("key refused (401)", again=False)
 
-    for send, reason in ((refuse, "key refused (401)"), (saying("ten"), "unreadable reply: not JSON")):
-        graded = grade(QUESTION, "x", judge_with(send, tmp_path))
-        assert graded.outcome is Outcome.UNSCORED and str(graded.fields["reason"]).startswith(reason)
+    for send, reason in ((refuse, "key refused (401)"), (saying("ten"), "unreadable reply: no JSON")):
+        graded = grade_answer(QUESTION, "x", judge_with(send, tmp_path))
+        assert (graded.outcome, graded.unscored_reason) == (Outcome.UNSCORED, UnscoredReason.JUDGE_FAILED)
+        assert graded.detail.startswith(reason)
         assert graded.fields["judge"]["model"] == "asked" and graded.fields["scores"] is None
 
 
@@ -168,7 +176,7 @@ def test_a_judge_that_fails_leaves_the_item_unscored_with_its_reason(tmp_path: P
 def test_any_response_and_any_reply_give_a_record_that_a_log_can_hold(
     tmp_path_factory: pytest.TempPathFactory, response: str, said: str
 ) -> None:
-    graded = grade(QUESTION, response, judge_with(saying(said), tmp_path_factory.mktemp("cache")))
+    graded = grade_answer(QUESTION, response, judge_with(saying(said), tmp_path_factory.mktemp("cache")))
     assert graded.outcome in (Outcome.UNSCORED, Outcome.UNPARSED)
     json.dumps(graded.to_json(), ensure_ascii=False).encode()
 
@@ -184,7 +192,7 @@ def test_threads_grade_against_a_server_and_a_second_run_is_free(tmp_path: Path)
         asked = JudgeSettings(model="asked", url=server.url, first_delay=0.01, provider="local", concurrent=2)
         judge = open_judge(OpenEndedScores, asked, ReplyCache(tmp_path))
         with ThreadPoolExecutor(4) as pool:
-            return list(pool.map(lambda answer: grade(QUESTION, answer, judge), answers))
+            return list(pool.map(lambda answer: grade_answer(QUESTION, answer, judge), answers))
 
     with JudgeServer(script) as server:
         first = run(server)
@@ -198,16 +206,19 @@ def test_threads_grade_against_a_server_and_a_second_run_is_free(tmp_path: Path)
 
 def test_means_are_over_scored_questions_and_unparsed_ones_count() -> None:
     records = [
-        record((10, 8, 6, 4), "b"),
-        record((0, 0, 0, 0), "a", Outcome.UNPARSED),
-        record(None, "a"),
-        record((2, 4, 6, 8), "a"),
+        record((10, 8, 6, 4), CATEGORIES[1]),
+        record((0, 0, 0, 0), CATEGORIES[0], Outcome.UNPARSED),
+        record(None, CATEGORIES[0]),
+        record((2, 4, 6, 8), CATEGORIES[0]),
     ]
-    assert aggregate(records) == {
-        "n_scored": 3.0,
-        "n_unscored": 1.0,
-        "n_unparsed": 1.0,
+    assert score_all(OPEN_METRICS, records) == {
+        "n_scored": 3,
+        "n_unscored": 1,
+        "unparsed_rate": 25.0,
+        "unscored_rate": 25.0,
+        "sample_data": 100.0,
         "judge_score": 4.0,
+        **{f"judge_score_{name}": score for name, score in zip(CATEGORIES, (2.5, 7.0, None, None), strict=True)},
         "answer_correctness": 4.0,
         "causal_reasoning": 4.0,
         "temporal_grounding": 4.0,
@@ -217,7 +228,7 @@ def test_means_are_over_scored_questions_and_unparsed_ones_count() -> None:
 
 def test_nothing_scored_has_no_mean() -> None:
     for records in ([], [record(None)]):
-        assert [aggregate(records)[name] for name in METRICS] == [None] * len(METRICS)
+        assert [score_all(OPEN_METRICS, records)[name] for name in METRICS] == [None] * len(METRICS)
 
 
 SCORES = st.none() | st.tuples(*[st.integers(0, 20).map(lambda half: half / 2)] * len(DIMENSIONS))
@@ -225,10 +236,10 @@ SCORES = st.none() | st.tuples(*[st.integers(0, 20).map(lambda half: half / 2)] 
 
 @given(st.lists(SCORES.map(record), max_size=20), st.randoms(use_true_random=False))
 def test_aggregates_are_bounded_and_need_no_order(records: list[Record], chance: object) -> None:
-    whole = aggregate(records)
+    whole = score_all(OPEN_METRICS, records)
     shuffled = records[:]
     chance.shuffle(shuffled)  # type: ignore[attr-defined]
-    assert aggregate(shuffled) == whole
+    assert score_all(OPEN_METRICS, shuffled) == whole
     assert (whole["n_scored"] or 0) + (whole["n_unscored"] or 0) == len(records)
     if whole["n_scored"]:
         means = [whole[name] for name in DIMENSIONS]

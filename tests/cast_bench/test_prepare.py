@@ -16,13 +16,13 @@ from refusals import refused
 from releases import write_clip
 
 from lmms_eval_tasks.cast_bench.card import CATEGORIES
-from lmms_eval_tasks.cast_bench.configuration import default_configuration
+from lmms_eval_tasks.cast_bench.grading import score_question
 from lmms_eval_tasks.cast_bench.hooks import read_question
-from lmms_eval_tasks.cast_bench.metrics import score_question
 from lmms_eval_tasks.cast_bench.prepare import prepare
 from lmms_eval_tasks.cast_bench.released import question_types, read_items
-from lmms_eval_tasks.utils.home import clip_path, load_table, read_manifest
-from lmms_eval_tasks.utils.problems import InputError
+from lmms_eval_tasks.cast_bench.settings import read_settings
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.data.home import clip_path, load_table, read_manifest
 
 pytestmark = pytest.mark.usefixtures("home")
 refusal = partial(refused, lambda source: prepare(str(source)))
@@ -259,7 +259,7 @@ def test_what_the_official_code_scores_is_prepared_and_scored_alike(
     prepared = prepare(str(write_release(tmp_path / "release", [released])))["test"]
     assert [warning for warning in prepared.warnings if "line 1" in warning]
     (doc,) = load_table("cast_bench", "test", require_clips=False).to_list()
-    record = score_question(read_question(doc, default_configuration()), json.dumps(ANSWER))
+    record = score_question(read_question(doc, read_settings({}, {}), None), json.dumps(ANSWER))
     grounding = record.fields["grounding"]
     assert record.correct
     assert (grounding["true"], grounding["im_tiou"], grounding["im_viou"]) == pytest.approx(expected)

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from cast_bench import row
+from task_states import task_state
 
-from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS, OpenEndedScores, OpenQuestion, grade
-from lmms_eval_tasks.cast_bench.open_hooks import read_open_question
-from lmms_eval_tasks.cast_bench.restore import NOT_JUDGED, logged_configuration, logged_verdicts, restore
-from lmms_eval_tasks.hosting import session
-from lmms_eval_tasks.utils.boxes import Convention
-from lmms_eval_tasks.utils.judge import Case, Verdict
-from lmms_eval_tasks.utils.problems import InputError
+from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS, OpenEndedScores, OpenQuestion, grade_answer
+from lmms_eval_tasks.cast_bench.open_task import read_open_question
+from lmms_eval_tasks.cast_bench.restore import NOT_JUDGED, logged_settings, logged_verdicts
+from lmms_eval_tasks.host.state import Evaluation
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.evidence.boxes import Convention
+from lmms_eval_tasks.utils.judge.client import Case, Verdict
+from lmms_eval_tasks.utils.scoring.records import UnscoredReason
 
 SIZES = ((640, 480), (320, 240), (640, 480))
-
-
-@pytest.fixture(autouse=True)
-def new_session() -> Iterator[None]:
-    session.start(clips_needed=False, judge_needed=False)
-    yield
-    session.start(clips_needed=True)
 
 
 def docs() -> list[dict[str, Any]]:
@@ -37,21 +31,21 @@ def logged(*boxes: dict[str, Any]) -> list[dict[str, Any]]:
 def test_boxes_are_read_as_the_log_says() -> None:
     resized = {"convention": "xyxy_resized"}
     lines = logged({**resized, "seen": [616, 476]}, {**resized, "seen": None}, {**resized, "seen": [616, 476]})
-    found = logged_configuration({"boxes": "xyxy_px"}, docs(), lines, {})
+    found = logged_settings({"boxes": "xyxy_px"}, docs(), lines, {})
     assert found.convention is Convention.XYXY_RESIZED
     assert [found.seen(frame, lambda: None) for frame in (*SIZES[:2], (1, 1), None)] == [(616, 476), None, None, None]
 
 
 def test_the_settings_of_hits_are_todays() -> None:
     lines = logged(*[{"convention": "xyxy_px", "seen": None}] * 3)
-    assert logged_configuration({"tau_st": 0.25}, docs(), lines, {}).settings.tau_st == 0.25
+    assert logged_settings({"tau_st": 0.25}, docs(), lines, {}).hits.tau_st == 0.25
 
 
 @pytest.mark.parametrize(
     "lines", [logged({}, {}, {}), logged(*({"convention": name} for name in ("xyxy_px", "xywh", "")))]
 )
 def test_a_log_that_does_not_say_leaves_it_to_the_task(lines: list[dict[str, Any]]) -> None:
-    assert logged_configuration({"boxes": "yxyx_n1000"}, docs(), lines, {}).convention is Convention.YXYX_N1000
+    assert logged_settings({"boxes": "yxyx_n1000"}, docs(), lines, {}).convention is Convention.YXYX_N1000
 
 
 def test_questions_were_asked_as_the_log_says() -> None:
@@ -59,20 +53,17 @@ def test_questions_were_asked_as_the_log_says() -> None:
         return [{"record": {"fields": {"prompt": prompt}}}] * 3
 
     asked = {"prompt": "another"}
-    assert (
-        logged_configuration(asked, docs(), named("cast_bench_evidence:0"), {}).prompt.prompt_id
-        == "cast_bench_evidence"
-    )
+    assert logged_settings(asked, docs(), named("cast_bench_evidence:0"), {}).prompt.prompt_id == "cast_bench_evidence"
     with pytest.raises(InputError, match="'gone'"):
-        logged_configuration({}, docs(), named("gone:0123"), {})
+        logged_settings({}, docs(), named("gone:0123"), {})
 
 
 def test_the_environment_wins() -> None:
     lines = logged(*[{"convention": "xyxy_px", "seen": None}] * 3)
     environment = {"LMMS_EVAL_TASKS_BOXES": "yxyx_n1000"}
-    assert logged_configuration({}, docs(), lines, environment).convention is Convention.YXYX_N1000
+    assert logged_settings({}, docs(), lines, environment).convention is Convention.YXYX_N1000
     with pytest.raises(InputError, match="Expected boxes to be one of"):
-        logged_configuration({}, docs(), lines, {"LMMS_EVAL_TASKS_BOXES": "other"})
+        logged_settings({}, docs(), lines, {"LMMS_EVAL_TASKS_BOXES": "other"})
 
 
 class Scores:
@@ -103,16 +94,19 @@ def test_every_answer_gets_its_own_verdict_again() -> None:
     # The first two are word for word the same, and were judged otherwise.
     said = ["It fell.", "It fell.", "Hm.", "  It was pushed. \n", ""]
     asked = [question(index) for index in range(len(said))]
-    records = [grade(one, text, judge) for (_, one), text in zip(asked, said, strict=True)]
+    records = [grade_answer(one, text, judge) for (_, one), text in zip(asked, said, strict=True)]
     lines = [{"record": record.to_json()} for record in records]
-    restore("cast_bench_open", None, [doc for doc, _ in asked], lines)
+    state = task_state("cast_bench_open", Evaluation(clips_needed=False, judge_needed=False))
+    assert state.kind.restore is not None
+    state.kind.restore(state, [doc for doc, _ in asked], lines)
+    again = state.judge(OpenEndedScores)
     assert judge.asked == 4
-    assert [grade(one, text, session.verdicts) for (_, one), text in zip(asked, said, strict=True)] == records
-    new = grade(asked[0][1], "Something else.", session.verdicts)
-    assert (new.outcome.value, new.fields["reason"]) == ("unscored", NOT_JUDGED)
+    assert [grade_answer(one, text, again) for (_, one), text in zip(asked, said, strict=True)] == records
+    new = grade_answer(asked[0][1], "Something else.", again)
+    assert (new.outcome.value, new.unscored_reason, new.detail) == ("unscored", UnscoredReason.JUDGE_FAILED, NOT_JUDGED)
 
 
 def test_where_nothing_was_judged_there_is_no_judge() -> None:
     doc, one = question(0)
-    record = grade(one, "It fell.", None)
+    record = grade_answer(one, "It fell.", None)
     assert logged_verdicts([doc], [{"record": record.to_json()}]) is None

@@ -15,7 +15,7 @@ from refusals import refused
 from releases import write_clip
 
 from lmms_eval_tasks.causalvqa.prepare import prepare
-from lmms_eval_tasks.utils.home import benchmark_dir
+from lmms_eval_tasks.utils.data.home import benchmark_dir
 
 pytestmark = pytest.mark.usefixtures("home")
 refusal = partial(refused, prepare)
@@ -65,7 +65,7 @@ def test_an_archive_whose_members_would_escape(tmp_path: Path) -> None:
 def test_an_archive_larger_than_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = zip_folder(write_metadata(tmp_path, "debug", [QUESTION]), tmp_path / "CausalVQA.zip")
     usage = shutil.disk_usage(tmp_path)._replace(free=10)
-    monkeypatch.setattr("lmms_eval_tasks.utils.building.shutil.disk_usage", lambda path: usage)
+    monkeypatch.setattr("lmms_eval_tasks.utils.data.building.shutil.disk_usage", lambda path: usage)
     assert refusal(source, tmp_path) == (
         "CausalVQA, split debug, cannot be prepared: its clips need 0.0 GB, but ~/home has 0.0 GB free. What was "
         "prepared before is untouched.\n"

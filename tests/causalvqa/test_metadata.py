@@ -59,8 +59,8 @@ def test_choices_that_cannot_be_read(choices: str, message: str) -> None:
 def test_an_answer_number_is_a_letter_by_position(correct: str) -> None:
     header = ",".join(QUESTION)
     row = {**QUESTION, "choices1": "7. a|10. b|2. c", "correct1": correct}
-    items, problems, oddities = read_items("debug", f"{header}\n{','.join(row.values())}\n".encode("utf-8-sig"))
-    assert not problems and not oddities.warnings()
+    items, problems, warnings = read_items("debug", f"{header}\n{','.join(row.values())}\n".encode("utf-8-sig"))
+    assert not problems and not warnings.messages()
     assert [item["answer"] for item in items] == ["B", "C"]
 
 

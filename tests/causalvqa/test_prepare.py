@@ -10,8 +10,8 @@ from raw_releases import QUESTION, WITHHELD, contents, write_metadata, zip_folde
 from refusals import refused
 
 from lmms_eval_tasks.causalvqa.prepare import prepare
-from lmms_eval_tasks.utils.home import benchmark_dir, clip_path, load_table, media_path, read_manifest
-from lmms_eval_tasks.utils.problems import InputError
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.data.home import benchmark_dir, clip_path, load_table, media_path, read_manifest
 
 pytestmark = pytest.mark.usefixtures("home")
 refusal = partial(refused, prepare)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from host_run import HostRun, SampleWorld, environment, launcher, run_host
 
-from lmms_eval_tasks.utils.prompts import prompt_ids
+from lmms_eval_tasks.utils.prompting.prompts import prompt_ids
 
 pytestmark = pytest.mark.host
 

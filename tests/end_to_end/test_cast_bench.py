@@ -13,9 +13,9 @@ from host_run import HostRun, run_host
 from oracles import oracle_path, read_oracle
 
 import lmms_eval_tasks
-from lmms_eval_tasks.cast_bench.metrics import official_per_question
+from lmms_eval_tasks.cast_bench.grading import official_per_question
 from lmms_eval_tasks.cast_bench.prepare import prepare
-from lmms_eval_tasks.utils.runs import read_run
+from lmms_eval_tasks.utils.runs.run import read_run
 
 pytestmark = pytest.mark.host
 

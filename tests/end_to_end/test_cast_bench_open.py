@@ -14,9 +14,10 @@ from judge_server import MODEL, Action, Fail, Hold, JudgeServer, Say
 
 from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS
 from lmms_eval_tasks.cast_bench.prepare import prepare
-from lmms_eval_tasks.rescoring import Rescored, rescore
-from lmms_eval_tasks.utils.prompts import read_prompt
-from lmms_eval_tasks.utils.runs import read_run
+from lmms_eval_tasks.rescore import Rescored, rescore
+from lmms_eval_tasks.utils.prompting.prompts import read_prompt
+from lmms_eval_tasks.utils.runs.run import read_run
+from lmms_eval_tasks.utils.scoring.records import UnscoredReason
 
 pytestmark = pytest.mark.host
 
@@ -104,10 +105,11 @@ def check_scores(run: HostRun) -> None:
     records = read_run(run.out).records[TASK]
     found = {record.item_id: record for record in records}
     by_name = dict(zip(ANSWERS, (found[item_id] for item_id in sorted(found)), strict=True))
-    assert {name: record.fields["reason"] for name, record in by_name.items()} == {
-        **dict.fromkeys(GIVEN),
-        "hopeless": "unreadable reply: not JSON: Expecting value: line 1 column 1 (char 0)",
-        "silent": "no text",
+    unreadable = "unreadable reply: no JSON from character 1 on"
+    assert {name: (record.unscored_reason, record.detail) for name, record in by_name.items()} == {
+        **dict.fromkeys(GIVEN, (None, "")),
+        "hopeless": (UnscoredReason.JUDGE_FAILED, unreadable),
+        "silent": (None, "no text"),
     }
     judge = {"model": MODEL, "prompt": read_prompt("cast_bench_judge").signature}
     assert [by_name[name].fields["judge"] for name in GIVEN] == [judge] * 3
@@ -118,7 +120,7 @@ def test_without_a_judge_a_run_keeps_responses_and_has_no_scores(unjudged: HostR
     scores = unjudged.scores(TASK)
     assert {scores[name] for name in ("judge_score", *DIMENSIONS)} == {None}
     assert (scores["n_scored"], scores["n_unscored"], scores["unscored_rate"]) == (0, 5, 100)
-    assert {record.fields["reason"] for record in read_run(unjudged.out).records[TASK]} == {"no judge"}
+    assert {record.why for record in read_run(unjudged.out).records[TASK]} == {"no judge"}
     for sample in unjudged.samples(TASK):
         assert sample["record"]["expected"] == sample["target"] == "It was thrown."
         assert "It was kicked." not in sample["input"]

@@ -96,7 +96,7 @@ def test_a_real_adapter_answers_on_two_ranks_as_on_one(
 def test_the_picture_of_an_answer(solved: HostRun, sample_world: SampleWorld, tmp_path: Path) -> None:
     item = solved.samples("cast_bench")[0]["record"]["item_id"]
     shown = subprocess.run(
-        [str(COMMAND), "show", "cast_bench", item, "--run", str(solved.out), "--out", str(tmp_path / "evidence.png")],
+        [str(COMMAND), "cast-bench", "show", item, "--run", str(solved.out), "--out", str(tmp_path / "evidence.png")],
         env=environment(sample_world.home),
         capture_output=True,
         text=True,

@@ -16,8 +16,9 @@ from rebuilt import (
 
 from lmms_eval_tasks.causalvqa.prepare import prepare as prepare_causalvqa
 from lmms_eval_tasks.mvp.prepare import prepare as prepare_mvp
-from lmms_eval_tasks.utils.groups import count_groups
-from lmms_eval_tasks.utils.runs import read_run
+from lmms_eval_tasks.utils.runs.run import read_run
+from lmms_eval_tasks.utils.scoring.pairs import PAIR_ACCURACY, SINGLE_ACCURACY
+from lmms_eval_tasks.utils.scoring.records import Record
 
 pytestmark = pytest.mark.host
 
@@ -66,14 +67,12 @@ def test_causalvqa_tables_6_and_12(model: str, causalvqa_home: Path, tmp_path: P
 
 def stratum_scores(run: HostRun) -> dict[str, dict[tuple[str, str], float | None]]:
     """Pair and single accuracy of each of the 15 strata, from the run's records."""
-    found: dict[tuple[str, str], list[dict[str, object]]] = {}
+    strata: dict[tuple[str, str], list[Record]] = {}
     for record in read_run(run.out).records["causalvqa_paired"]:
-        key = (record.stratum["type"], record.stratum["difficulty"])
-        found.setdefault(key, []).append({"group_id": record.group_id, "correct": record.correct})
-    counts = {key: count_groups(credits) for key, credits in found.items()}
+        strata.setdefault((record.stratum["type"], record.stratum["difficulty"]), []).append(record)
     return {
-        "pair_accuracy": {key: count.pair_accuracy for key, count in counts.items()},
-        "single_accuracy": {key: count.single_accuracy for key, count in counts.items()},
+        metric.name: {key: metric.score_records(records) for key, records in strata.items()}
+        for metric in (PAIR_ACCURACY, SINGLE_ACCURACY)
     }
 
 

@@ -15,13 +15,13 @@ from host_run import HostRun, SampleWorld, environment, run_host
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli import app
-from lmms_eval_tasks.rescoring import rescore
-from lmms_eval_tasks.utils.choice import score_choice
-from lmms_eval_tasks.utils.denoising import DenoisingResponse, Directed, ItemError, WindowRecord
-from lmms_eval_tasks.utils.home import home, read_table
-from lmms_eval_tasks.utils.records import Record
-from lmms_eval_tasks.utils.run_card import CARD
-from lmms_eval_tasks.utils.runs import read_run
+from lmms_eval_tasks.rescore import rescore
+from lmms_eval_tasks.utils.data.home import home, read_table
+from lmms_eval_tasks.utils.denoising.response import DenoisingResponse, Directed, ItemError, WindowRecord
+from lmms_eval_tasks.utils.runs.run import read_run
+from lmms_eval_tasks.utils.runs.run_card import CARD
+from lmms_eval_tasks.utils.scoring.choice import grade_choice
+from lmms_eval_tasks.utils.scoring.records import Record
 
 pytestmark = pytest.mark.host
 
@@ -153,9 +153,9 @@ def test_a_changed_scorer_is_told_number_by_number(
     from lmms_eval_tasks.causalvqa import hooks
 
     def strict(row: Mapping[str, Any], response: object, **given: Any) -> Record:
-        return score_choice(row, response if response != "A" else "I cannot tell.", **given)
+        return grade_choice(row, response if response != "A" else "I cannot tell.", **given)
 
-    monkeypatch.setattr(hooks, "score_choice", strict)
+    monkeypatch.setattr(hooks, "grade_choice", strict)
     saved = floor.samples("causalvqa_debug_paired")
     said = sum(sample["filtered_resps"] == "A" for sample in saved)
     status, out, err = call(floor.out, "--out", tmp_path / "again")

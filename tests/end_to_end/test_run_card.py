@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from host_run import HostRun, SampleWorld, run_host
 
+from lmms_eval_tasks.host.weights import weights_identity
 from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
-from lmms_eval_tasks.utils.run_card import NOT_KNOWN, Sections, differences
-from lmms_eval_tasks.utils.runs import read_run
-from lmms_eval_tasks.weights import weights_identity
+from lmms_eval_tasks.utils.runs.run import read_run
+from lmms_eval_tasks.utils.runs.run_card import NOT_KNOWN, Sections, differences
 
 pytestmark = pytest.mark.host
 

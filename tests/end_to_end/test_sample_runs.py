@@ -101,7 +101,7 @@ def test_the_solver_is_right_everywhere(ranks: int, sample_world: SampleWorld, t
     )  # fmt: skip
     for task in ("causalvqa_debug_paired", "mvp_mini"):
         assert run.score(task, "pair_accuracy") == run.score(task, "single_accuracy") == 100, task
-    with (sample_world.folder / "truth" / "causalvqa_test.csv").open(newline="", encoding="utf-8") as file:
+    with (sample_world.folder / "causalvqa" / "test_truth.csv").open(newline="", encoding="utf-8") as file:
         truth = {row["qid"]: (row["correct1"], row["correct2"]) for row in csv.DictReader(file)}
     rows = run.submission("submissions/causalvqa_test.jsonl")
     assert len(rows) == 2 * len(truth)

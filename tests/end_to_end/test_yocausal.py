@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 from host_run import HostRun, environment, run_host
 from small_clips import falling_ball, write_pair
+from tiny_models import BUILDERS, write_tiny_model
 from yocausal_world import read_metadata, write_metadata, write_release
 
-from lmms_eval_tasks.models.video_diffusion.tiny import BUILDERS, write_tiny_model
 from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
 
 pytestmark = pytest.mark.host
@@ -125,7 +125,7 @@ def test_report_and_rank_of_a_run(whole: HostRun, home: Path) -> None:
     shown = own_command(home, "report", whole.out)
     assert shown.returncode == 0, shown.stderr
     assert "vs 50" in shown.stdout and "SAMPLE DATA" in shown.stdout
-    ranked = own_command(home, "rank", whole.out, whole.out)
+    ranked = own_command(home, "yocausal", "rank", whole.out, whole.out)
     assert ranked.returncode == 0, ranked.stderr
     for output in (shown.stdout, ranked.stdout):
         assert max(map(len, output.splitlines())) <= 100

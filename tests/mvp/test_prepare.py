@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from raw_releases import contents, mvp_pair, write_snapshot
 from releases import write_clip
 
-from lmms_eval_tasks.mvp.card import SUBSETS
+from lmms_eval_tasks.mvp.card import CARD, SUBSETS
 from lmms_eval_tasks.mvp.prepare import prepare, read_candidates, read_items
-from lmms_eval_tasks.utils.home import clip_path, load_table, read_manifest
-from lmms_eval_tasks.utils.problems import InputError, Oddities, Problems
+from lmms_eval_tasks.utils.core.problems import InputError, Problems, Warnings
+from lmms_eval_tasks.utils.data.home import clip_path, load_table, read_manifest
 
 HOI = SUBSETS[0]
 
@@ -60,9 +60,9 @@ def test_the_four_subsets_in_order_with_their_pairs(tmp_path: Path, videos: Path
 def test_members_of_a_pair_are_adjacent_and_nothing_is_lost(stems: list[int], random: object) -> None:
     rows = [row for stem in stems for row in mvp_pair(str(stem))]
     random.shuffle(rows)  # type: ignore[attr-defined]
-    problems, oddities = Problems(), Oddities()
-    items = read_items(HOI, "mini", rows, problems, oddities)
-    assert not problems and not oddities.warnings()
+    problems, warnings = Problems(), Warnings()
+    items = read_items(HOI, "mini", rows, problems, warnings)
+    assert not problems and not warnings.messages()
     assert sorted(item["item_id"] for item in items) == sorted(row["video_id"] for row in rows)
     groups = [item["group_id"] for item in items]
     assert groups[::2] == groups[1::2] == list(dict.fromkeys(row["video_id"].split("_")[0] for row in rows))
@@ -159,9 +159,9 @@ def test_sources_that_are_not_released_are_unknown(tmp_path: Path, videos: Path)
 
 def test_white_space_around_texts_is_no_difference() -> None:
     rows = mvp_pair("x", question=" Which way?\n", candidates="['left ', ' right']", answer="right ")
-    problems, oddities = Problems(), Oddities()
-    items = read_items(HOI, "mini", rows, problems, oddities)
-    assert (len(problems), oddities.warnings()) == (0, ())
+    problems, warnings = Problems(), Warnings()
+    items = read_items(HOI, "mini", rows, problems, warnings)
+    assert (len(problems), warnings.messages()) == (0, ())
     assert [(item["answer"], item["options"]) for item in items] == [
         ("A", ["left", "right"]),
         ("B", ["left ", " right"]),
@@ -215,10 +215,25 @@ def test_annotations_that_are_not_there(tmp_path: Path, videos: Path) -> None:
         prepare(videos, str(snapshot), "full")
     lines = str(caught.value).splitlines()
     assert lines[0].startswith(f"MVP, {HOI}, split full, cannot be loaded from {snapshot}: Unknown split")
-    assert lines[1:] == [
-        "Remedy: check the name and the connection (`hf auth login` where access is gated), or give --source a folder "
-        "with a snapshot of the dataset."
-    ]
+    assert lines[1:] == ["Remedy: give --source a folder with a whole snapshot of the dataset."]
+
+
+def test_a_hub_id_is_downloaded_and_its_revision_kept(
+    tmp_path: Path, videos: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    snapshot = write_snapshot(tmp_path, "mini", {}).rename(tmp_path / "0123abc")
+
+    def download(repo_id: str, repo_type: str, allow_patterns: list[str]) -> str:
+        if repo_id != CARD.hub_id:
+            raise OSError("no connection\nand more")
+        assert repo_type == "dataset" and {"*.md", "*.parquet"} < set(allow_patterns)
+        return str(snapshot)
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", download)
+    facts = prepare(videos)["mini"]
+    assert (facts.source, facts.revision, facts.rows) == (CARD.hub_id, "0123abc", 8)
+    with pytest.raises(InputError, match=r"MVP cannot be loaded from own/dataset: no connection\nRemedy: check "):
+        prepare(videos, "own/dataset")
 
 
 def test_videos_that_are_not_there(tmp_path: Path) -> None:

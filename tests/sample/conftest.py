@@ -6,9 +6,9 @@ from pathlib import Path
 import pyarrow.parquet
 import pytest
 
-from lmms_eval_tasks.sample.build import SamplePaths, Sizes, build_sample
-from lmms_eval_tasks.sample.mvp import FAMILIES
-from lmms_eval_tasks.sample.solver import solve
+from lmms_eval_tasks.sample.build import build_sample
+from lmms_eval_tasks.sample.solve.solver import solve
+from lmms_eval_tasks.sample.writers.mvp import FAMILIES
 
 LETTERS = "ABCDE"
 SEED = 20
@@ -29,8 +29,8 @@ class Item:
 
 
 @pytest.fixture(scope="session")
-def sample(tmp_path_factory) -> SamplePaths:
-    sizes = Sizes(debug_per_type=2, test_per_stratum=2, mini_pairs=4, full_pairs=8)
+def sample(tmp_path_factory) -> Path:
+    sizes = {"causalvqa": {"debug_per_type": 2}, "mvp": {"mini_pairs": 4, "full_pairs": 8}}
     return build_sample(tmp_path_factory.mktemp("sample") / "world", SEED, sizes=sizes)
 
 
@@ -44,12 +44,12 @@ def responses(items) -> dict[Item, str]:
     return {item: solve(item.question, item.options, item.clip) for item in items}
 
 
-def causalvqa_items(sample: SamplePaths) -> list[Item]:
-    with sample.causalvqa_truth.open(encoding="utf-8") as file:
+def causalvqa_items(sample: Path) -> list[Item]:
+    with (sample / "causalvqa" / "test_truth.csv").open(encoding="utf-8") as file:
         truth = {row["qid"]: row for row in csv.DictReader(file)}
-    found = []
+    items = []
     for split in ("debug", "test"):
-        folder = sample.causalvqa / split
+        folder = sample / "causalvqa" / "CausalVQA" / split
         with (folder / f"{split}_metadata.csv").open(encoding="utf-8") as file:
             for row in csv.DictReader(file):
                 right = row if split == "debug" else truth[row["qid"]]
@@ -58,18 +58,18 @@ def causalvqa_items(sample: SamplePaths) -> list[Item]:
                     answer = LETTERS[int(right[f"correct{version}"]) - 1]
                     clip = folder / "videos" / row["renamed_video"]
                     item = Item("causalvqa", row["type"], row["qid"], version, row["question"], options, answer, clip)
-                    found.append(item)
-    return found
+                    items.append(item)
+    return items
 
 
-def mvp_items(sample: SamplePaths) -> list[Item]:
-    found = []
+def mvp_items(sample: Path) -> list[Item]:
+    items = []
     for subset in FAMILIES:
-        table = pyarrow.parquet.read_table(sample.mvp_snapshot / subset / "full-00000-of-00001.parquet")
+        table = pyarrow.parquet.read_table(sample / "mvp" / "snapshot" / subset / "full-00000-of-00001.parquet")
         for row in table.to_pylist():
             options = tuple(ast.literal_eval(row["candidates"]))
             stem, _, version = row["video_id"].rpartition("_")
             answer = LETTERS[options.index(row["answer"])]
-            clip = sample.mvp_videos / row["video_path"]
-            found.append(Item("mvp", row["source"], stem, int(version), row["question"], options, answer, clip))
-    return found
+            clip = sample / "mvp" / "videos" / row["video_path"]
+            items.append(Item("mvp", row["source"], stem, int(version), row["question"], options, answer, clip))
+    return items

@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from lmms_eval_tasks.sample.vision import decode
+from lmms_eval_tasks.sample.world.vision import decode
 
 CHANCE = {"causalvqa": 0.2, "mvp": 0.5}
 

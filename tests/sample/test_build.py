@@ -5,17 +5,27 @@ import json
 import zipfile
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import datasets
 import pytest
 
-from lmms_eval_tasks.sample.build import Sizes, build_sample
-from lmms_eval_tasks.sample.causalvqa import TYPES
-from lmms_eval_tasks.sample.mvp import FAMILIES
-from lmms_eval_tasks.sample.vision import decode
-from lmms_eval_tasks.utils.problems import InputError
+from lmms_eval_tasks.sample import build, writers
+from lmms_eval_tasks.sample.build import build_sample, prepare_commands, sample_writers
+from lmms_eval_tasks.sample.scenes.table_questions import TABLE_QUESTIONS
+from lmms_eval_tasks.sample.world.vision import decode
+from lmms_eval_tasks.sample.writers.mvp import FAMILIES
+from lmms_eval_tasks.utils.benchmark.registry import registry
+from lmms_eval_tasks.utils.benchmark.sample_writer import SampleWriter
+from lmms_eval_tasks.utils.core.problems import InputError
 
-TINY = Sizes(debug_per_type=1, test_per_stratum=0, mini_pairs=1, full_pairs=2, cast_bench_clips=1, yocausal_pairs=1)
+TINY = {
+    "causalvqa": {"debug_per_type": 1, "test_per_stratum": 0},
+    "mvp": {"mini_pairs": 1, "full_pairs": 2},
+    "cast_bench": {"clips_per_family": 1},
+    "yocausal": {"pairs": 1},
+}
+OWN = ["cast_bench", "causalvqa", "mvp", "yocausal"]
 SOURCES = {"pt", "ssv2", "language_table", "intphys", "inflevel", "grasp", "clevrer", "star", "vinoground"}
 
 
@@ -31,17 +41,22 @@ def read_csv(path: Path) -> list[dict[str, str]]:
 
 @pytest.mark.slow
 def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(tmp_path):
-    told = []
-    first = build_sample(tmp_path / "a", 5, lambda *step: told.append(step), TINY)
+    steps = []
+    first = build_sample(tmp_path / "a", 5, lambda *step: steps.append(step), TINY)
     second = build_sample(tmp_path / "b", 5, sizes=TINY)
-    assert digests(first.root) == digests(second.root)
-    filming = [("filming clips", done, 26) for done in range(1, 27)]
-    assert told == [*filming, *(("filming clips and their reversals", done, 4) for done in range(1, 5))]
-    before = digests(first.root)
+    assert digests(first) == digests(second)
+    counts = (
+        ("filming clips", 5),
+        ("filming clips", 5),
+        ("filming clips", 16),
+        ("filming clips and their reversals", 4),
+    )
+    assert steps == [(what, done, total) for what, total in counts for done in range(1, total + 1)]
+    before = digests(first)
     again = build_sample(tmp_path / "a", 5, sizes=TINY)
-    assert again == first and digests(again.root) == before
+    assert again == first == tmp_path / "a" and digests(again) == before
     other = build_sample(tmp_path / "a", 6, sizes=TINY)
-    assert digests(other.root).keys() != before.keys() or digests(other.root) != before
+    assert digests(other).keys() != before.keys() or digests(other) != before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
 
 
@@ -57,40 +72,90 @@ def test_a_folder_that_is_no_sample_is_left_alone(tmp_path):
 
 
 def test_marks_and_readme(sample):
-    for folder in (sample.root, sample.causalvqa, sample.mvp_snapshot, sample.cast_bench):
-        mark = json.loads((folder / "SAMPLE.json").read_text())
+    for folder in (".", *(f"{benchmark}/{writer.release}" for benchmark, writer in sample_writers().items())):
+        mark = json.loads((sample / folder / "SAMPLE.json").read_text())
         assert mark["sample"] is True and mark["seed"] == 20 and mark["version"]
-    readme = (sample.root / "README.md").read_text()
+    readme = (sample / "README.md").read_text()
     assert "not a benchmark" in readme and "Seed 20" in readme
+    for benchmark, writer in sample_writers().items():
+        assert f"- `{benchmark}/`: {writer.contents}\n" in readme
+
+
+def test_every_benchmark_has_a_writer_whose_release_can_be_prepared(tmp_path):
+    assert list(sample_writers()) == OWN
+    assert prepare_commands(tmp_path) == [
+        ["cast_bench", "--source", f"{tmp_path}/cast_bench"],
+        ["causalvqa", "--source", f"{tmp_path}/causalvqa/CausalVQA"],
+        *(
+            ["mvp", "--source", f"{tmp_path}/mvp/snapshot", "--videos", f"{tmp_path}/mvp/videos", "--split", split]
+            for split in ("mini", "full")
+        ),
+        ["yocausal", "--source", f"{tmp_path}/yocausal"],
+    ]
+
+
+def test_a_new_module_is_all_that_a_new_writer_takes(tmp_path, monkeypatch):
+    monkeypatch.setattr(writers, "__path__", [*writers.__path__, str(tmp_path)])
+    (tmp_path / "own_benchmark.py").write_text(
+        "from lmms_eval_tasks.utils.benchmark.sample_writer import SampleWriter\n"
+        "WRITER = SampleWriter('nothing', {}, print, prepare=(('--videos', '{folder}/v'),))\n"
+    )
+    assert list(sample_writers()) == [*OWN[:3], "own_benchmark", OWN[3]]
+    assert ["own_benchmark", "--videos", f"{tmp_path}/own_benchmark/v"] in prepare_commands(tmp_path)
+    (tmp_path / "wrong.py").write_text("WRITER = 'me'\n")
+    with pytest.raises(TypeError, match=r"Expected .*\.writers\.wrong\.WRITER to be a SampleWriter but got str\."):
+        sample_writers()
+
+
+def test_another_packages_benchmark_brings_its_writer(tmp_path, monkeypatch):
+    def write(folder, seed, sizes, progress):
+        (folder / "release" / "numbers.txt").write_text(f"{seed} {dict(sizes)}")
+
+    prepare = (("--source", "{folder}/release"),)
+    sample = SampleWriter("numbers", {"clips": 3}, write, prepare, "release")
+    benchmarks = {"own": registry().benchmarks[OWN[0]], "numbers": SimpleNamespace(sample=sample)}
+    monkeypatch.setattr(build, "registry", lambda: SimpleNamespace(benchmarks=benchmarks))
+    monkeypatch.setattr(build, "declared", lambda *asked: {})
+    world = build_sample(tmp_path / "world", 3, sizes={"numbers": {"clips": 5}})
+    assert (world / "numbers" / "release" / "numbers.txt").read_text() == "3 {'clips': 5}"
+    assert json.loads((world / "numbers" / "release" / "SAMPLE.json").read_text())["seed"] == 3
+    assert prepare_commands(world) == [["numbers", "--source", f"{world}/numbers/release"]]
+
+
+def test_a_size_that_no_writer_has_is_refused(tmp_path):
+    for sizes in ({"cast_bench": {"clips": 1}}, {"own": {"pairs": 1}}):
+        with pytest.raises(ValueError, match=r"Expected sizes of the writers, cast_bench\.clips_per_family, causalvqa"):
+            build_sample(tmp_path / "world", sizes=sizes)
+    assert not list(tmp_path.iterdir())
 
 
 def test_size(sample):
-    assert sum(path.stat().st_size for path in sample.root.rglob("*") if path.is_file()) < 4e6
+    assert sum(path.stat().st_size for path in sample.rglob("*") if path.is_file()) < 4e6
 
 
 def test_the_archive_holds_the_folder(sample, tmp_path):
-    with zipfile.ZipFile(sample.causalvqa_archive) as archive:
+    with zipfile.ZipFile(sample / "causalvqa" / "CausalVQA.zip") as archive:
         archive.extractall(tmp_path)
-    assert digests(tmp_path / "CausalVQA") == digests(sample.causalvqa)
+    assert digests(tmp_path / "CausalVQA") == digests(sample / "causalvqa" / "CausalVQA")
 
 
 def test_causalvqa_metadata(sample):
     columns = ["qid", "type", "question", "choices1", "correct1", "choices2", "correct2", "difficulty", "renamed_video"]
-    debug = read_csv(sample.causalvqa / "debug" / "debug_metadata.csv")
-    test = read_csv(sample.causalvqa / "test" / "test_metadata.csv")
-    truth = read_csv(sample.causalvqa_truth)
+    debug = read_csv(sample / "causalvqa" / "CausalVQA" / "debug" / "debug_metadata.csv")
+    test = read_csv(sample / "causalvqa" / "CausalVQA" / "test" / "test_metadata.csv")
+    truth = read_csv(sample / "causalvqa" / "test_truth.csv")
     assert list(debug[0]) == columns
     assert list(test[0]) == [column for column in columns if not column.startswith("correct")]
     assert list(truth[0]) == ["qid", "correct1", "correct2"]
     assert [row["qid"] for row in truth] == [row["qid"] for row in test]
     assert {row["difficulty"] for row in debug} == {"easy"}
     strata = [(row["type"], row["difficulty"]) for row in test]
-    assert all(strata.count((kind, level)) == 2 for kind in TYPES for level in ("easy", "med", "hard"))
+    assert all(strata.count((kind, level)) == 2 for kind in TABLE_QUESTIONS for level in ("easy", "med", "hard"))
     assert len({row["qid"] for row in debug + test}) == len(debug + test) == 40
 
 
 def test_causalvqa_options(sample):
-    debug = read_csv(sample.causalvqa / "debug" / "debug_metadata.csv")
+    debug = read_csv(sample / "causalvqa" / "CausalVQA" / "debug" / "debug_metadata.csv")
     for row in debug:
         versions = [row["choices1"].split("|"), row["choices2"].split("|")]
         for version, options in enumerate(versions, 1):
@@ -100,15 +165,17 @@ def test_causalvqa_options(sample):
         right = [options[int(row[f"correct{v}"]) - 1] for v, options in enumerate(versions, 1)]
         assert right[0][3:] != right[1][3:]
     for name in ("debug", "test"):
-        rows = read_csv(sample.causalvqa / name / f"{name}_metadata.csv")
-        videos = {path.name for path in (sample.causalvqa / name / "videos").iterdir()}
+        rows = read_csv(sample / "causalvqa" / "CausalVQA" / name / f"{name}_metadata.csv")
+        videos = {path.name for path in (sample / "causalvqa" / "CausalVQA" / name / "videos").iterdir()}
         assert videos == {row["renamed_video"] for row in rows}
 
 
 @pytest.mark.parametrize("subset", FAMILIES)
 def test_mvp_snapshot(sample, subset, tmp_path):
     loaded = {
-        split: datasets.load_dataset(str(sample.mvp_snapshot), subset, split=split, cache_dir=str(tmp_path)).to_list()
+        split: datasets.load_dataset(
+            str(sample / "mvp" / "snapshot"), subset, split=split, cache_dir=str(tmp_path)
+        ).to_list()
         for split in ("mini", "full")
     }
     assert {row["video_id"] for row in loaded["mini"]} < {row["video_id"] for row in loaded["full"]}
@@ -122,7 +189,7 @@ def test_mvp_snapshot(sample, subset, tmp_path):
             assert len({(row["question"], row["candidates"], row["source"]) for row in pair}) == 1
             assert {row["answer"] for row in pair} == set(ast.literal_eval(pair[0]["candidates"]))
             assert len({row["video_path"] for row in pair}) == 2
-        assert all((sample.mvp_videos / row["video_path"]).is_file() for row in rows)
+        assert all((sample / "mvp" / "videos" / row["video_path"]).is_file() for row in rows)
         assert all(row["video_path"].startswith(row["source"] + "/") for row in rows)
 
 
@@ -131,14 +198,14 @@ def test_every_source_occurs_in_mini(sample):
         row
         for subset in FAMILIES
         for row in datasets.Dataset.from_parquet(
-            str(sample.mvp_snapshot / subset / "mini-00000-of-00001.parquet"), keep_in_memory=True
+            str(sample / "mvp" / "snapshot" / subset / "mini-00000-of-00001.parquet"), keep_in_memory=True
         )
     ]
     assert {row["source"] for row in table} == SOURCES
 
 
 def test_every_clip_decodes(sample):
-    clips = sorted(sample.root.rglob("*.mp4"))
+    clips = sorted(sample.rglob("*.mp4"))
     assert len(clips) == 40 + 64 + 10 + 2 * 16
     for clip in clips:
         frames, fps = decode(clip)
@@ -149,15 +216,15 @@ def test_every_clip_decodes(sample):
 
 @pytest.mark.slow
 def test_an_interrupted_build_leaves_the_old_sample(tmp_path):
-    paths = build_sample(tmp_path / "world", 5, sizes=TINY)
-    before = digests(paths.root)
+    world = build_sample(tmp_path / "world", 5, sizes=TINY)
+    before = digests(world)
 
     def stop(what: str, done: int, total: int) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        build_sample(paths.root, 6, stop, TINY)
-    assert digests(paths.root) == before
-    build_sample(paths.root, 5, sizes=TINY)
-    assert digests(paths.root) == before
+        build_sample(world, 6, stop, TINY)
+    assert digests(world) == before
+    build_sample(world, 5, sizes=TINY)
+    assert digests(world) == before
     assert [path.name for path in tmp_path.iterdir()] == ["world"]

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from metric_scores import score_all
 
 from lmms_eval_tasks.cast_bench.card import CATEGORIES
-from lmms_eval_tasks.cast_bench.metrics import Question, aggregate, score_questions
+from lmms_eval_tasks.cast_bench.grading import Question, score_questions
+from lmms_eval_tasks.cast_bench.metrics import METRICS
 from lmms_eval_tasks.cast_bench.released import question_types, read_items
-from lmms_eval_tasks.sample.build import SamplePaths
-from lmms_eval_tasks.sample.cast_bench import draw_release
-from lmms_eval_tasks.sample.chains import (
+from lmms_eval_tasks.sample.scenes.chains import (
     CHAINS,
     LEAST_SPAN,
     Chain,
@@ -28,12 +28,13 @@ from lmms_eval_tasks.sample.chains import (
     draw_why,
     draw_without,
 )
-from lmms_eval_tasks.sample.physics import gap_between, simulate
-from lmms_eval_tasks.sample.solve_chains import solve_with_evidence
-from lmms_eval_tasks.sample.solver import CANNOT_TELL
-from lmms_eval_tasks.sample.vision import decode
-from lmms_eval_tasks.sample.wording import read_objects
-from lmms_eval_tasks.utils.evidence import read_official, read_truth
+from lmms_eval_tasks.sample.scenes.wording import read_objects
+from lmms_eval_tasks.sample.solve.solver import CANNOT_TELL, solve
+from lmms_eval_tasks.sample.world.bodies import gap_between
+from lmms_eval_tasks.sample.world.physics import simulate
+from lmms_eval_tasks.sample.world.vision import decode
+from lmms_eval_tasks.sample.writers.cast_bench import draw_release
+from lmms_eval_tasks.utils.evidence.reader import read_official, read_truth
 
 pytestmark = pytest.mark.slow
 
@@ -42,22 +43,22 @@ SEEDS = range(3)
 
 
 @pytest.fixture(scope="module")
-def rows(sample: SamplePaths) -> list[Row]:
-    lines = (sample.cast_bench / "castbench_hf.jsonl").read_text("utf-8").splitlines()
+def rows(sample: Path) -> list[Row]:
+    lines = (sample / "cast_bench" / "castbench_hf.jsonl").read_text("utf-8").splitlines()
     return [json.loads(line) for line in lines]
 
 
 @pytest.fixture(scope="module")
-def said(rows: list[Row], sample: SamplePaths) -> list[str]:
+def said(rows: list[Row], sample: Path) -> list[str]:
     return [respond(row, sample) for row in rows]
 
 
-def respond(row: Row, sample: SamplePaths, reverse: bool = False) -> str:
-    return solve_with_evidence(row["question"], list(row["options"].values()), clip(row, sample), reverse=reverse)
+def respond(row: Row, sample: Path, reverse: bool = False) -> str:
+    return solve(row["question"], list(row["options"].values()), clip(row, sample), reverse=reverse)
 
 
-def clip(row: Row, sample: SamplePaths) -> Path:
-    return sample.cast_bench / "videos" / row["video"]
+def clip(row: Row, sample: Path) -> Path:
+    return sample / "cast_bench" / "videos" / row["video"]
 
 
 def score(rows: list[Row], responses: list[str]) -> dict[str, float | None]:
@@ -65,22 +66,22 @@ def score(rows: list[Row], responses: list[str]) -> dict[str, float | None]:
         Question(str(number), row["video"], "other", row["answer"], read_truth(row["evidence"]))
         for number, row in enumerate(rows)
     ]
-    return aggregate(score_questions(zip(questions, responses, strict=True)))
+    return score_all(METRICS, score_questions(zip(questions, responses, strict=True)))
 
 
-def test_the_release_is_one_that_prepare_takes_without_a_warning(rows: list[Row], sample: SamplePaths) -> None:
-    items, problems, warnings = read_items((sample.cast_bench / "castbench_hf.jsonl").read_bytes())
+def test_the_release_is_one_that_prepare_takes_without_a_warning(rows: list[Row], sample: Path) -> None:
+    items, problems, warnings = read_items((sample / "cast_bench" / "castbench_hf.jsonl").read_bytes())
     assert (len(items), len(problems), warnings) == (12, 0, [])
     assert {item["category"] for item in items} == set(CATEGORIES)
     assert {" ".join(row["question_type"].lower().split()) for row in rows} <= set(question_types())
     assert list(rows[0]) == [
         "video", "question", "question_type", "scene_category", "options", "answer", "evidence",
     ]  # fmt: skip
-    assert {row["video"] for row in rows} == {path.name for path in (sample.cast_bench / "videos").iterdir()}
-    assert json.loads((sample.cast_bench / "SAMPLE.json").read_text())["sample"] is True
+    assert {row["video"] for row in rows} == {path.name for path in (sample / "cast_bench" / "videos").iterdir()}
+    assert json.loads((sample / "cast_bench" / "SAMPLE.json").read_text())["sample"] is True
 
 
-def test_evidence_has_a_box_for_every_second_inside_the_frame(rows: list[Row], sample: SamplePaths) -> None:
+def test_evidence_has_a_box_for_every_second_inside_the_frame(rows: list[Row], sample: Path) -> None:
     for row in rows:
         frames, fps = decode(clip(row, sample))
         assert 5 <= len(frames) / fps <= 8
@@ -163,32 +164,32 @@ def test_the_solver_is_right_and_shows_it(rows: list[Row], said: list[str]) -> N
     assert (scores["im_viou"] or 0) > 85
 
 
-def test_a_reversed_clip_is_not_answered_rightly(rows: list[Row], sample: SamplePaths) -> None:
+def test_a_reversed_clip_is_not_answered_rightly(rows: list[Row], sample: Path) -> None:
     right = [read_official(respond(row, sample, reverse=True)).answer == row["answer"] for row in rows]
     # What bounces off a fixed thing, or is pushed in the middle of a clip, does so in both directions of time.
     assert sum(right) <= len(rows) / 4
 
 
-def test_another_questions_clip_proves_nothing(rows: list[Row], sample: SamplePaths) -> None:
+def test_another_questions_clip_proves_nothing(rows: list[Row], sample: Path) -> None:
     strangers = [next(other for other in rows[place:] + rows if other["video"] != row["video"])
                  for place, row in enumerate(rows)]  # fmt: skip
     responses = [respond({**row, "video": other["video"]}, sample) for row, other in zip(rows, strangers, strict=True)]
     assert (score(rows, responses)["faithful"] or 0) < 20
 
 
-def test_nothing_but_the_pixels_is_used(rows: list[Row], said: list[str], sample: SamplePaths, tmp_path: Path) -> None:
+def test_nothing_but_the_pixels_is_used(rows: list[Row], said: list[str], sample: Path, tmp_path: Path) -> None:
     for number, (row, response) in enumerate(zip(rows[::4], said[::4], strict=True)):
         copy = Path(shutil.copy(clip(row, sample), tmp_path / f"{number}.mp4"))
-        assert solve_with_evidence(row["question"], list(row["options"].values()), copy) == response
+        assert solve(row["question"], list(row["options"].values()), copy) == response
 
 
-def test_what_cannot_be_seen_is_not_guessed(rows: list[Row], sample: SamplePaths) -> None:
+def test_what_cannot_be_seen_is_not_guessed(rows: list[Row], sample: Path) -> None:
     for row in rows[::3]:
         wrong = [option for letter, option in row["options"].items() if letter != row["answer"]]
-        assert solve_with_evidence(row["question"], wrong, clip(row, sample)) == CANNOT_TELL
+        assert solve(row["question"], wrong, clip(row, sample)) == CANNOT_TELL
     options = list(rows[0]["options"].values())
     for question in ("Why is the sky blue?", "", "Why does the brown ball start to move?"):
-        assert solve_with_evidence(question, options, clip(rows[0], sample)) == CANNOT_TELL
+        assert solve(question, options, clip(rows[0], sample)) == CANNOT_TELL
 
 
 def touches(chain: Chain, without: str = "", duration: float | None = None) -> list[set[str]]:
@@ -208,10 +209,10 @@ def touches(chain: Chain, without: str = "", duration: float | None = None) -> l
 @pytest.mark.parametrize("seed", SEEDS)
 def test_causes_are_those_of_the_simulation(seed: int) -> None:
     chain = draw_why(random.Random(seed))
-    ((_, case),) = chain.cases
+    (case,) = chain.questions
     assert touches(chain) == [{case.answer, *case.named}]
     chain = draw_how(random.Random(seed))
-    (_, how), (_, why) = chain.cases
+    how, why = chain.questions
     first, last = how.named
     assert touches(chain) == [{first, how.answer}, {how.answer, last}]
     assert (why.answer, why.named) == (how.answer, (last,))
@@ -220,12 +221,12 @@ def test_causes_are_those_of_the_simulation(seed: int) -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_what_would_have_been_and_what_comes_are_those_of_the_simulation(seed: int) -> None:
     chain = draw_without(random.Random(seed))
-    ((_, case),) = chain.cases
+    (case,) = chain.questions
     mover, removed = case.named
     assert touches(chain) == [{mover, removed}]
     assert next(pair for pair in touches(chain, "guard", 15.0) if mover in pair) == {mover, case.answer}
     chain = draw_next(random.Random(seed))
-    ((_, case),) = chain.cases
+    (case,) = chain.questions
     assert touches(chain) == []
     assert next(pair for pair in touches(chain, duration=15.0) if case.named[0] in pair) == {*case.named, case.answer}
 
@@ -233,7 +234,7 @@ def test_what_would_have_been_and_what_comes_are_those_of_the_simulation(seed: i
 @pytest.mark.parametrize("seed", SEEDS)
 def test_of_two_things_that_are_hit_one_stays(seed: int) -> None:
     chain = draw_fixed(random.Random(seed))
-    ((_, case),) = chain.cases
+    (case,) = chain.questions
     path = chain.scene.simulate()
     hit = {name for pair in touches(chain) for name in pair} - set(case.named)
     still = {chain.scene.called(name) for name in path.names if np.ptp(path.path(name), axis=0).max() < 0.01}
@@ -244,10 +245,10 @@ def test_of_two_things_that_are_hit_one_stays(seed: int) -> None:
 def test_spans_begin_and_end_with_what_happens(draw: Any) -> None:
     chain = draw(random.Random(7))
     path = chain.scene.simulate()
-    for _, case in chain.cases:
+    for case in chain.questions:
         for shown in case.evidence:
-            speed = path.speed(shown.body)
+            speed = path.speed(shown.name)
             moving = np.flatnonzero(speed > 1.0)
             if shown.start > 0 and moving.size:
                 assert shown.start == int(moving[0]) // 12
-        assert len({shown.body for shown in case.evidence}) == len(case.evidence)
+        assert len({shown.name for shown in case.evidence}) == len(case.evidence)

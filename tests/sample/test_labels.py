@@ -6,59 +6,22 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from lmms_eval_tasks.sample import event_pairs, handling_pairs
-from lmms_eval_tasks.sample.bin_questions import BIN_QUESTIONS, LEVELS
-from lmms_eval_tasks.sample.drafts import Draft, draw_options
-from lmms_eval_tasks.sample.physics import simulate
-from lmms_eval_tasks.sample.table_questions import TABLE_QUESTIONS
-from lmms_eval_tasks.sample.wording import read_bin, read_direction, read_objects, read_speed, say_bin, say_object
+from lmms_eval_tasks.sample.scenes import event_pairs, handling_pairs
+from lmms_eval_tasks.sample.scenes.drafts import Draft, draw_options
+from lmms_eval_tasks.sample.scenes.table_questions import LEVELS, TABLE_QUESTIONS
+from lmms_eval_tasks.sample.scenes.wording import (
+    DIRECTIONS,
+    read_direction,
+    read_object,
+    read_objects,
+    word_direction,
+    word_object,
+)
+from lmms_eval_tasks.sample.world.physics import simulate
 
 
-def final_bin(scene, world=None) -> int:
-    """The bin in which the ball lies in the end, by counting the dividers to its left."""
-    world = world or scene.world
-    x = simulate(world, 3.6).path("ball")[-1][0]
-    return sum(wall.start[0] < x for wall in world.walls if wall.name.startswith("divider")) - 1
-
-
-def draft(kind: str, level: str, table: bool, seed: int = 1) -> Draft:
-    questions = TABLE_QUESTIONS if table else BIN_QUESTIONS
-    return questions[kind](random.Random(f"labels {kind} {level} {table} {seed}"), level)
-
-
-@pytest.mark.parametrize("level", LEVELS)
-def test_bins_anticipation_stops_in_the_air(level):
-    found = draft("anticipation", level, table=False)
-    seen = found.scene.simulate().path("ball")
-    assert found.answer == final_bin(found.scene)
-    assert seen[0][1] + 4 < seen[-1][1] < 110
-
-
-@pytest.mark.parametrize("level", LEVELS)
-def test_bins_counterfactual_is_what_happens_without_the_bar(level):
-    found = draft("counterfactual", level, table=False)
-    assert found.answer == final_bin(found.scene, found.scene.world.without("slanted bar"))
-    assert found.lures == (final_bin(found.scene),) != (found.answer,)
-
-
-@pytest.mark.parametrize("level", LEVELS)
-def test_bins_descriptive_is_what_happens(level):
-    found = draft("descriptive", level, table=False)
-    assert found.answer == final_bin(found.scene)
-
-
-@pytest.mark.parametrize("level", ["easy", "med"])
-def test_bins_hypothetical_and_planning_follow_from_the_speed(level):
-    found = draft("hypothetical", level, table=False)
-    ball = found.scene.world.body("ball")
-    factor = read_speed(found.question)
-    faster = found.scene.world.replacing(replace(ball, velocity=(ball.velocity[0] * factor, 0.0)))
-    assert found.answer == final_bin(found.scene, faster)
-    plan = draft("planning", level, table=False)
-    ball = plan.scene.world.body("ball")
-    for factor in (plan.answer, *plan.others):
-        moved = plan.scene.world.replacing(replace(ball, velocity=(ball.velocity[0] * factor, 0.0)))
-        assert (final_bin(plan.scene, moved) == read_bin(plan.question)) == (factor == plan.answer)
+def draft(kind: str, level: str, seed: int = 1) -> Draft:
+    return TABLE_QUESTIONS[kind](random.Random(f"labels {kind} {level} True {seed}"), level)
 
 
 def touched(scene, world=None) -> str | None:
@@ -70,15 +33,15 @@ def touched(scene, world=None) -> str | None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_table_anticipation_stops_before_the_touch(level):
-    found = draft("anticipation", level, table=True)
+def test_anticipation_stops_before_the_touch(level):
+    found = draft("anticipation", level)
     assert found.answer == touched(found.scene)
     assert not [c for c in found.scene.simulate().contacts if "rim" not in c.second]
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_table_counterfactual_leaves_one_object_out(level):
-    found = draft("counterfactual", level, table=True)
+def test_counterfactual_leaves_one_object_out(level):
+    found = draft("counterfactual", level)
     removed, mover = read_objects(found.question)
     assert (found.scene.called("blocker"), found.scene.called("mover")) == (removed, mover)
     assert touched(found.scene) == removed
@@ -86,8 +49,8 @@ def test_table_counterfactual_leaves_one_object_out(level):
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_table_descriptive_names_the_nearest_object_when_the_target_starts(level):
-    found = draft("descriptive", level, table=True)
+def test_descriptive_names_the_nearest_object_when_the_target_starts(level):
+    found = draft("descriptive", level)
     trajectory = found.scene.simulate()
     path = trajectory.path("target")
     start = int(np.argmax(np.abs(path - path[0]).sum(axis=1) > 0.2))
@@ -99,20 +62,20 @@ def test_table_descriptive_names_the_nearest_object_when_the_target_starts(level
     assert min(apart, key=apart.get) == found.answer
 
 
-def test_table_hypothetical_turns_the_start():
-    found = draft("hypothetical", "easy", table=True)
+def test_hypothetical_turns_the_start():
+    found = draft("hypothetical", "easy")
     mover = found.scene.world.body("mover")
     back = replace(mover, velocity=(-mover.velocity[0], -mover.velocity[1]))
     assert touched(found.scene, found.scene.world.replacing(back)) == found.answer != touched(found.scene)
-    found = draft("hypothetical", "med", table=True)
+    found = draft("hypothetical", "med")
     mover = found.scene.world.body("mover")
     clockwise = replace(mover, velocity=(-mover.velocity[1], mover.velocity[0]))
     assert touched(found.scene, found.scene.world.replacing(clockwise)) == found.answer != touched(found.scene)
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_table_planning_points_from_the_balls_resting_place_to_the_target(level):
-    found = draft("planning", level, table=True)
+def test_planning_points_from_the_balls_resting_place_to_the_target(level):
+    found = draft("planning", level)
     trajectory = found.scene.simulate()
     way = trajectory.path("target")[-1] - trajectory.path("mover")[-1]
     heading = np.array(found.answer) / np.hypot(*found.answer)
@@ -120,11 +83,10 @@ def test_table_planning_points_from_the_balls_resting_place_to_the_target(level)
     assert trajectory.first_contact("mover").partner("mover") == "hand"
 
 
-@pytest.mark.parametrize("table", [False, True])
-@pytest.mark.parametrize("kind", BIN_QUESTIONS)
-def test_options_hold_the_answer_once_at_its_place_in_both_versions(kind, table):
-    found = draft(kind, "easy", table)
-    readers = (read_bin, read_speed, read_direction, lambda text: (read_objects(text) or [None])[0])
+@pytest.mark.parametrize("kind", TABLE_QUESTIONS)
+def test_options_hold_the_answer_once_at_its_place_in_both_versions(kind):
+    found = draft(kind, "easy")
+    readers = (read_direction, read_object)
     for version in (0, 1):
         for position in range(5):
             options = draw_options(random.Random(3), found, version, position)
@@ -133,10 +95,12 @@ def test_options_hold_the_answer_once_at_its_place_in_both_versions(kind, table)
             assert [found.answer in readings for readings in meant] == [number == position for number in range(5)]
 
 
-def test_words_are_read_as_they_are_said():
+def test_options_are_read_as_they_are_worded():
     for version in (0, 1):
-        assert [read_bin(say_bin(number, version)) for number in range(6)] == list(range(6))
-        assert read_objects(say_object("pink block", version)) == ["pink block"]
+        assert [read_direction(word_direction(way, version)) for way in DIRECTIONS] == list(DIRECTIONS)
+        assert read_object(word_object("pink block", version)) == "pink block"
+    assert read_objects("The red ball, the square blue one") == ["red ball", "blue block"]
+    assert read_object("The red ball, the square blue one") is read_object("Neither") is None
 
 
 def ends(pair) -> list:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from lmms_eval_tasks.sample.physics import (
+from lmms_eval_tasks.sample.world.bodies import (
     SIDE_VIEW,
     SIDE_VIEW_ROUGH,
     TOP_VIEW,
@@ -16,8 +16,8 @@ from lmms_eval_tasks.sample.physics import (
     Waypoint,
     World,
     gap_between,
-    simulate,
 )
+from lmms_eval_tasks.sample.world.physics import simulate
 
 FLOOR = Wall("floor", (-50.0, 138.0), (300.0, 138.0), 3.0)
 

@@ -3,12 +3,12 @@ import random
 import numpy as np
 import pytest
 
-from lmms_eval_tasks.sample.physics import TOP_VIEW, Body, World
-from lmms_eval_tasks.sample.render import boxes, render
-from lmms_eval_tasks.sample.scenes import COLOURS, HEIGHT, WIDTH, Scene, draw_look, draw_skin
-from lmms_eval_tasks.sample.table import rims
-from lmms_eval_tasks.sample.video import write_clip
-from lmms_eval_tasks.sample.vision import decode, look_at
+from lmms_eval_tasks.sample.scenes.table import rims
+from lmms_eval_tasks.sample.world.bodies import TOP_VIEW, Body, World
+from lmms_eval_tasks.sample.world.render import boxes, render
+from lmms_eval_tasks.sample.world.scene import COLOURS, HEIGHT, WIDTH, Scene, draw_look, draw_skin
+from lmms_eval_tasks.sample.world.video import write_clip
+from lmms_eval_tasks.sample.world.vision import decode, observe
 
 
 def scene_of(seed: int) -> Scene:
@@ -61,9 +61,9 @@ def test_every_look_can_be_seen_through(tmp_path, seed):
     scene = scene_of(seed)
     trajectory = scene.simulate()
     write_clip(tmp_path / "clip.mp4", render(scene, trajectory).frames)
-    view = look_at(*decode(tmp_path / "clip.mp4"))
-    assert set(view.tracks) == {scene.called(name) for name in trajectory.names}
+    observed = observe(*decode(tmp_path / "clip.mp4"))
+    assert set(observed.tracks) == {scene.called(name) for name in trajectory.names}
     for name in trajectory.names:
-        track = view.tracks[scene.called(name)]
+        track = observed.tracks[scene.called(name)]
         assert track.centres == pytest.approx(trajectory.path(name), abs=1.5)
         assert track.size == pytest.approx(scene.world.body(name).size, abs=0.8)

@@ -2,7 +2,7 @@ import shutil
 
 import pytest
 
-from lmms_eval_tasks.sample.solver import CANNOT_TELL, solve
+from lmms_eval_tasks.sample.solve.solver import CANNOT_TELL, solve
 
 pytestmark = pytest.mark.slow
 
@@ -64,11 +64,9 @@ def test_the_order_of_options_does_not_matter(items):
         assert backwards["ABCDE".index(letter)] == item.options["ABCDE".index(item.answer)]
 
 
-@pytest.mark.parametrize("question", ["Why is the sky blue?", "", "Into which bin does the brown ball fall?"])
+@pytest.mark.parametrize("question", ["Why is the sky blue?", "", "Which object sets the brown ball in motion?"])
 def test_what_cannot_be_seen_is_not_guessed(items, question):
-    assert (
-        solve(question, ("The first bin from the left", "The second bin from the left"), items[0].clip) == CANNOT_TELL
-    )
+    assert solve(question, ("The red ball", "The blue block"), items[0].clip) == CANNOT_TELL
 
 
 def test_options_without_the_answer_are_not_guessed(items):

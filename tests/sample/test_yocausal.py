@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 from yocausal_world import read_metadata, write_release
 
-from lmms_eval_tasks.sample.yocausal import CAUSAL, NOT_CAUSAL, SUBSETS, Family, draw_subset, shoot
+from lmms_eval_tasks.sample.scenes.reversible import CAUSAL, NOT_CAUSAL, SceneFamily
+from lmms_eval_tasks.sample.world.render import film
+from lmms_eval_tasks.sample.writers.yocausal import SUBSETS, draw_subset
 from lmms_eval_tasks.yocausal.motion import measure_motion
 
 
@@ -32,23 +34,23 @@ def test_every_subset_has_both_kinds(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("family", CAUSAL, ids=lambda family: family.__name__)
-def test_in_causal_scenes_something_ends(family: Family) -> None:
+def test_in_causal_scenes_something_ends(family: SceneFamily) -> None:
     """What moves little at the end moved more before: the clip has a direction."""
     for seed in range(5):
-        film = family(random.Random(seed))
-        trajectory = film.scene.simulate()
+        drawn = family(random.Random(seed))
+        trajectory = drawn.scene.simulate()
         speeds = np.sqrt((trajectory.velocities**2).sum(-1)).max(axis=1)
-        assert film.causal
+        assert drawn.causal
         assert speeds[-3:].max() < 0.6 * speeds.max()
         assert trajectory.contacts
 
 
 @pytest.mark.parametrize("family", NOT_CAUSAL, ids=lambda family: family.__name__)
-def test_in_other_scenes_speed_is_the_same_either_way(family: Family) -> None:
+def test_in_other_scenes_speed_is_the_same_either_way(family: SceneFamily) -> None:
     for seed in range(5):
-        film = family(random.Random(seed))
-        places = film.scene.simulate().positions
+        drawn = family(random.Random(seed))
+        places = drawn.scene.simulate().positions
         steps = np.sqrt((np.diff(places, axis=0) ** 2).sum(-1)).sum(axis=1)
-        assert not film.causal
+        assert not drawn.causal
         assert steps[:18].sum() == pytest.approx(steps[-18:].sum(), rel=0.35)
-        assert shoot(film).shape == (36, 144, 192, 3)
+        assert film(drawn.scene).shape == (36, 144, 192, 3)

@@ -11,7 +11,7 @@ from broken_files import break_file
 from hook_runs import FILES
 
 from lmms_eval_tasks.submit import validate
-from lmms_eval_tasks.utils.problems import InputError
+from lmms_eval_tasks.utils.core.problems import InputError
 
 CASES = json.loads((Path(__file__).parent / "broken.json").read_text("utf-8"))
 

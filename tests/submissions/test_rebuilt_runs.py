@@ -16,7 +16,7 @@ from rebuilt import write_causalvqa_release, write_causalvqa_responses, write_mv
 from lmms_eval_tasks.causalvqa.prepare import prepare as prepare_causalvqa
 from lmms_eval_tasks.mvp.prepare import prepare as prepare_mvp
 from lmms_eval_tasks.submit import submit, validate
-from lmms_eval_tasks.utils.problems import InputError
+from lmms_eval_tasks.utils.core.problems import InputError
 
 pytestmark = pytest.mark.usefixtures("home")
 

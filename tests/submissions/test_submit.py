@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from lmms_eval_tasks.causalvqa.prepare import prepare
 from lmms_eval_tasks.cli import app
-from lmms_eval_tasks.utils.records import NOT_ASKED
+from lmms_eval_tasks.utils.scoring.records import NOT_ASKED
 
 Line = dict[str, Any]
 
@@ -93,7 +93,7 @@ def test_all_reasons_are_told_at_once(world_home: Path, run: Path, tmp_path: Pat
         first, second, third, _ = lines
         first["record"]["answered"] = "F"
         second["record"]["item_id"] = "9_1"
-        third["record"]["fields"]["reason"] = "no clip"
+        third["record"]["unscored_reason"] = "no clip"
         third["sample_data"] = 100.0
         return [first, second, third, third]
 

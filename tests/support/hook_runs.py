@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import lmms_eval_tasks
-from lmms_eval_tasks.hosting import open_split, session
+from task_states import docs_of, task_state
+
+from lmms_eval_tasks.host.state import SUBMISSION_ROWS, Evaluation
 from lmms_eval_tasks.mvp.card import SUBSETS
 
-POINTERS = {
-    "causalvqa_paired": ("causalvqa", "test"),
-    "causalvqa_debug_paired": ("causalvqa", "debug"),
-    "cast_bench": ("cast_bench", "test"),
-    "yocausal": ("yocausal", "test"),
-    **{f"mvp_mini_{subset}": ("mvp", f"mini_{subset}") for subset in SUBSETS},
-}
 MVP_MINI = tuple(f"mvp_mini_{subset}" for subset in SUBSETS)
 FILES = {
     ("causalvqa", ""): "submissions/causalvqa_test.jsonl",
@@ -42,18 +35,15 @@ def write_hook_run(out: Path, said: Mapping[str, Answer], limit: int | None = No
         limit: As the command line's ``--limit``.
         date: In the names of files.
     """
-    session.start(clips_needed=False)
+    evaluation = Evaluation(clips_needed=False)
     out.mkdir(parents=True, exist_ok=True)
     args = SimpleNamespace(output_path=str(out))
     for task, answer in said.items():
-        benchmark, pointer = POINTERS[task]
-        folder = Path(lmms_eval_tasks.__file__).parent / benchmark
-        hooks = importlib.import_module(f"lmms_eval_tasks.{benchmark}.hooks")
-        docs = open_split(json.loads((folder / "pointers" / f"{pointer}.json").read_text("utf-8"))).to_list()[:limit]
-        logged = [hooks.process_results(doc, [answer(doc)]) for doc in docs]
+        state = task_state(task, evaluation)
+        logged = [state.process_results(doc, [answer(doc)]) for doc in docs_of(state)[:limit]]
         lines = [json.dumps(values, ensure_ascii=False) + "\n" for values in logged]
         (out / f"{date}_samples_{task}.jsonl").write_text("".join(lines), encoding="utf-8")
-        hooks.submission_rows([values["submission_rows"] for values in logged if "submission_rows" in values], args)
+        state.finish([values[SUBMISSION_ROWS] for values in logged], args)
     results = {
         "configs": {task: {} for task in said},
         "group_subtasks": {},

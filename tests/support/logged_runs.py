@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from lmms_eval_tasks.utils.records import Outcome, Record
+from lmms_eval_tasks.utils.scoring.records import Outcome, Record
 
 TASK = "causalvqa_debug_paired"
 
@@ -17,6 +17,8 @@ def write_run(
     tasks: tuple[str, ...] = (TASK,),
     version: str = "1-A",
     sample: bool = False,
+    stratum: Mapping[str, str] | None = None,
+    **fields: object,
 ) -> Path:
     """A run's output folder.
 
@@ -26,6 +28,8 @@ def write_run(
         tasks: The run's tasks.
         version: Of every task.
         sample: Whether the run is of sample data.
+        stratum: Of every record.
+        fields: Benchmark fields of every record.
     """
     folder.mkdir(parents=True)
     results = {
@@ -41,11 +45,11 @@ def write_run(
                 "record": Record(
                     f"{name}_{index}",
                     name,
-                    {},
+                    stratum or {},
                     "A",
                     "A",
                     Outcome.CORRECT if flag else Outcome.WRONG,
-                    {"official_correct": flag},
+                    fields={"official_correct": flag, **fields},
                 ).to_json(),
                 **({"sample_data": 100.0} if sample else {}),
             }

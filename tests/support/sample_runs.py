@@ -3,52 +3,39 @@
 from __future__ import annotations
 
 import hashlib
-import importlib
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import datasets
+from task_states import docs_of, task_state
 
-from lmms_eval_tasks.cast_bench.prepare import prepare as prepare_cast_bench
-from lmms_eval_tasks.causalvqa.prepare import prepare as prepare_causalvqa
-from lmms_eval_tasks.hosting import open_split
+from lmms_eval_tasks.cli import app
 from lmms_eval_tasks.mvp.card import SUBSETS
-from lmms_eval_tasks.mvp.prepare import prepare as prepare_mvp
-from lmms_eval_tasks.sample.build import Sizes, build_sample
-from lmms_eval_tasks.utils.denoising import DenoisingResponse, Directed
-from lmms_eval_tasks.yocausal.prepare import prepare as prepare_yocausal
+from lmms_eval_tasks.sample.build import build_sample, prepare_commands
+from lmms_eval_tasks.utils.denoising.response import DenoisingResponse, Directed
 
 Doc = Mapping[str, Any]
 Answer = Callable[[str, Doc], str]
 
-POINTERS: dict[str, dict[str, str]] = {
-    "causalvqa_debug_paired": {"benchmark": "causalvqa", "split": "debug"},
-    **{f"mvp_mini_{name}": {"benchmark": "mvp", "split": "mini", "subset": name} for name in SUBSETS},
-    "cast_bench": {"benchmark": "cast_bench", "split": "test"},
-    "yocausal": {"benchmark": "yocausal", "split": "test"},
-    "yocausal_vlm": {"benchmark": "yocausal", "split": "test"},
+TASKS = (
+    "causalvqa_debug_paired",
+    *(f"mvp_mini_{name}" for name in SUBSETS),
+    "cast_bench",
+    "yocausal",
+    "yocausal_vlm",
+)
+SMALL = {
+    "causalvqa": {"debug_per_type": 2, "test_per_stratum": 1},
+    "mvp": {"mini_pairs": 4, "full_pairs": 4},
+    "yocausal": {"pairs": 2},
 }
-SMALL = Sizes(debug_per_type=2, test_per_stratum=1, mini_pairs=4, full_pairs=4, yocausal_pairs=2, cast_bench_clips=2)
 
 
-def prepare_sample(folder: Path, sizes: Sizes = SMALL) -> None:
+def prepare_sample(folder: Path, sizes: Mapping[str, Mapping[str, int]] = SMALL) -> None:
     """Write the sample world below a folder and prepare it in the data home."""
-    paths = build_sample(folder, sizes=sizes)
-    prepare_causalvqa(paths.causalvqa)
-    prepare_mvp(paths.mvp_videos, str(paths.mvp_snapshot), "mini")
-    prepare_yocausal(str(paths.yocausal))
-    prepare_cast_bench(str(paths.cast_bench))
-
-
-def docs_of(task: str) -> list[Doc]:
-    """The documents of a task."""
-    pointer = POINTERS[task]
-    if task == "yocausal_vlm":
-        hooks = importlib.import_module("lmms_eval_tasks.yocausal.hooks")
-        return list(hooks.both_directions(datasets.Dataset.from_list([pointer])))
-    return list(open_split(pointer))
+    for arguments in prepare_commands(build_sample(folder, sizes=sizes)):
+        app(["prepare", *arguments], standalone_mode=False)
 
 
 def write_sample_run(folder: Path, tasks: list[str], answer: Answer) -> Path:
@@ -63,12 +50,12 @@ def write_sample_run(folder: Path, tasks: list[str], answer: Answer) -> Path:
     }
     (folder / "20261121_results.json").write_text(json.dumps(results), encoding="utf-8")
     for task in tasks:
-        hooks = importlib.import_module(f"lmms_eval_tasks.{POINTERS[task]['benchmark']}.hooks")
-        grade = hooks.vlm_results if task == "yocausal_vlm" else hooks.process_results
+        state = task_state(task)
         lines = []
-        for doc in docs_of(task):
+        for doc in docs_of(state):
             said = answer(task, doc)
-            lines.append(json.dumps({**grade(doc, [said]), "filtered_resps": said, "input": doc["question"]}))
+            values = state.process_results(doc, [said])
+            lines.append(json.dumps({**values, "filtered_resps": said, "input": doc["question"]}))
         (folder / f"20261121_samples_{task}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     return folder
 

@@ -16,7 +16,7 @@ from yocausal_world import write_release as write_yocausal
 from lmms_eval_tasks.cast_bench.prepare import prepare as prepare_cast_bench
 from lmms_eval_tasks.causalvqa.prepare import prepare as prepare_causalvqa
 from lmms_eval_tasks.mvp.prepare import prepare as prepare_mvp
-from lmms_eval_tasks.utils.denoising import DenoisingResponse, Directed, WindowRecord
+from lmms_eval_tasks.utils.denoising.response import DenoisingResponse, Directed, WindowRecord
 from lmms_eval_tasks.yocausal.prepare import prepare as prepare_yocausal
 
 SUBSETS = {

@@ -12,8 +12,8 @@ from lmms_eval_tasks.models.video_diffusion.engine import Engine
 from lmms_eval_tasks.models.video_diffusion.families import Family
 from lmms_eval_tasks.models.video_diffusion.noising import Flow
 from lmms_eval_tasks.models.video_diffusion.placement import Placement
-from lmms_eval_tasks.models.video_diffusion.settings import Settings
-from lmms_eval_tasks.utils.denoising_protocol import PROTOCOLS
+from lmms_eval_tasks.models.video_diffusion.settings import DenoisingSettings
+from lmms_eval_tasks.utils.denoising.protocol import PROTOCOLS
 
 FRAMES = 12
 SIDE = 8
@@ -43,7 +43,7 @@ class ToyNetwork(torch.nn.Module):
 class ToyAdapter(Adapter):
     """Latents are grey frames of 8 by 8; there is no text."""
 
-    noising = Flow()
+    flow = Flow()
 
     def __init__(self, network: ToyNetwork) -> None:
         family = Family(
@@ -83,7 +83,7 @@ class ToyAdapter(Adapter):
 def toy_engine(network: ToyNetwork) -> Engine:
     """An engine on a toy network, under the paper's protocol."""
     adapter = ToyAdapter(network)
-    settings = Settings(
+    settings = DenoisingSettings(
         family=adapter.family,
         pretrained="toy",
         revision=None,
@@ -121,8 +121,8 @@ def train(
     for _ in range(steps):
         clean = clips[torch.randint(len(clips), (64,))]
         noise, timesteps = torch.randn_like(clean), torch.rand(len(clean)) * 1000
-        said = network(adapter.noising.add_noise(clean, noise, timesteps), timesteps)
-        loss = (said - adapter.noising.target(clean, noise, timesteps)).square().mean()
+        predicted = network(adapter.noising.add_noise(clean, noise, timesteps), timesteps)
+        loss = (predicted - adapter.noising.target(clean, noise, timesteps)).square().mean()
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()

@@ -6,16 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-from lmms_eval_tasks.sample import yocausal
+from lmms_eval_tasks.sample.writers import yocausal
+from lmms_eval_tasks.utils.core.progress import no_progress
 
 
 def write_release(root: Path, pairs: int = 2) -> Path:
     """The sample release with some pairs per subset; marked as sample data."""
-    for name in yocausal.SUBSETS:
-        subset = yocausal.draw_subset(0, name, pairs)
-        yocausal.write_metadata(subset, root)
-        for file, film in subset.films.items():
-            yocausal.film_pair(film, root / "subset" / name, file)
+    yocausal.write(root, 0, {"pairs": pairs}, no_progress)
     (root / "SAMPLE.json").write_text("{}", encoding="utf-8")
     return root
 

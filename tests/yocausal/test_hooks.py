@@ -2,6 +2,7 @@ import io
 import json
 import math
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,14 +12,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from loguru import logger
 from rich.console import Console
+from task_states import task_state
 
-from lmms_eval_tasks.report import score_tables, stratum_tables
-from lmms_eval_tasks.utils.denoising import DenoisingResponse, Directed, ItemError, WindowRecord
-from lmms_eval_tasks.utils.records import Outcome, Record
-from lmms_eval_tasks.utils.runs import Run
-from lmms_eval_tasks.yocausal import hooks, scores
+from lmms_eval_tasks.host import submissions
+from lmms_eval_tasks.host.state import SUBMISSION_ROWS
+from lmms_eval_tasks.report.tables import score_tables, stratum_tables
+from lmms_eval_tasks.utils.denoising.response import DenoisingResponse, Directed, ItemError, WindowRecord
+from lmms_eval_tasks.utils.runs.run import Run
+from lmms_eval_tasks.utils.scoring.records import GradedItem, Outcome, Record, UnscoredReason
+from lmms_eval_tasks.utils.submission.form import Table
+from lmms_eval_tasks.yocausal import hooks, metrics
 from lmms_eval_tasks.yocausal.card import OPTIONS, QUESTION, SUBSETS
+from lmms_eval_tasks.yocausal.report import COLUMNS
 from lmms_eval_tasks.yocausal.submission import as_text, build_result
+
+STATE, VLM = task_state("yocausal"), task_state("yocausal_vlm")
+Items = dict[str, Any]
 
 
 def doc(item_id: str = "animal_1", **changes: Any) -> dict[str, Any]:
@@ -49,36 +58,63 @@ def refusal(item_id: str = "animal_1") -> str:
     return DenoisingResponse(item_id=item_id, error=ItemError(kind="short_clip", message="Too short.")).to_json()
 
 
+def submitted(items: Items) -> Items:
+    """What of an item goes to the submission."""
+    return dict(GradedItem.from_json(items[SUBMISSION_ROWS]).submission)
+
+
+def finish(items: Sequence[Items], output_path: Path | None = None) -> tuple[int | None, list[str]]:
+    """What the end of a run returns, and which warnings it logs of the task."""
+    logged: list[str] = []
+    sink = logger.add(lambda message: logged.append(message.record["message"]), level="WARNING")
+    try:
+        rows = STATE.finish(
+            [found[SUBMISSION_ROWS] for found in items], SimpleNamespace(output_path=output_path and str(output_path))
+        )
+    finally:
+        logger.remove(sink)
+    return rows, [line for line in logged if line.startswith("yocausal: ")]
+
+
 @pytest.mark.parametrize(
-    ("response", "outcome", "winner", "reason"),
+    ("response", "outcome", "winner", "reason", "detail"),
     [
-        (answer(), Outcome.CORRECT, "forward", None),
-        (answer(forward=3.0), Outcome.WRONG, "backward", None),
-        (answer(forward=2.0), Outcome.WRONG, "tie", None),
-        (answer(forward=math.nan), Outcome.WRONG, "non_finite", None),
-        (refusal(), Outcome.UNSCORED, None, "Too short."),
-        (answer("animal_2"), Outcome.UNSCORED, None, "The response is about animal_2, not about this pair."),
-        ("It is played forward.", Outcome.UNPARSED, None, hooks.NO_LOSSES),
-        ("{" * 10_000, Outcome.UNPARSED, None, hooks.NO_LOSSES),
-        ('{"loss": 1}', Outcome.UNPARSED, None, hooks.NO_LOSSES),
-        (None, Outcome.UNPARSED, None, hooks.NO_LOSSES),
+        (answer(), Outcome.CORRECT, "forward", None, ""),
+        (answer(forward=3.0), Outcome.WRONG, "backward", None, ""),
+        (answer(forward=2.0), Outcome.WRONG, "tie", None, ""),
+        (answer(forward=math.nan), Outcome.WRONG, "non_finite", None, ""),
+        (refusal(), Outcome.UNSCORED, None, UnscoredReason.SHORT_CLIP, "Too short."),
+        (
+            answer("animal_2"),
+            Outcome.UNSCORED,
+            None,
+            UnscoredReason.OTHER_ITEM,
+            "The response is about animal_2, not about this pair.",
+        ),
+        ("It is played forward.", Outcome.UNPARSED, None, None, hooks.NO_LOSSES),
+        ("{" * 10_000, Outcome.UNPARSED, None, None, hooks.NO_LOSSES),
+        ('{"loss": 1}', Outcome.UNPARSED, None, None, hooks.NO_LOSSES),
+        (None, Outcome.UNPARSED, None, None, hooks.NO_LOSSES),
     ],
 )
-def test_a_response_becomes_a_record(response: Any, outcome: Outcome, winner: str | None, reason: str | None) -> None:
-    items = hooks.process_results(doc(), [response])
+def test_a_response_becomes_a_record(
+    response: Any, outcome: Outcome, winner: str | None, reason: UnscoredReason | None, detail: str
+) -> None:
+    items = STATE.process_results(doc(), [response])
     record = Record.from_json(json.loads(json.dumps(items["record"])))
-    assert (record.outcome, record.answered, record.fields.get("reason")) == (outcome, winner, reason)
-    assert items["unparsed_rate"] == 100 * (outcome is Outcome.UNPARSED)
-    assert ("submission_rows" in items) == (winner is not None)
-    assert items["rsi"] == scores.item_of(record)
+    assert (record.outcome, record.answered) == (outcome, winner)
+    assert (record.unscored_reason, record.detail) == (reason, detail)
+    assert metrics.UNPARSED_RATE.value(record) == items["unparsed_rate"] == 100 * (outcome is Outcome.UNPARSED)
+    assert bool(submitted(items)) == (winner is not None)
+    assert items["rsi"] == metrics.RSI.item(record)
     assert "rsi_motion_symmetric" in items and "rsi_animal" in items and "rsi_human" not in items
 
 
 @given(st.text() | st.none() | st.integers())
 def test_nothing_that_a_model_says_raises(response: Any) -> None:
-    assert hooks.process_results(doc(), [response])["record"]["outcome"] == "unparsed"
-    assert hooks.vlm_results(doc(), [response])["record"]["item_id"] == "animal_1"
-    assert hooks.process_results(doc(), [])["record"]["outcome"] == "unparsed"
+    assert STATE.process_results(doc(), [response])["record"]["outcome"] == "unparsed"
+    assert VLM.process_results(doc(), [response])["record"]["item_id"] == "animal_1"
+    assert STATE.process_results(doc(), [])["record"]["outcome"] == "unparsed"
 
 
 @pytest.mark.parametrize(
@@ -94,15 +130,15 @@ def test_nothing_that_a_model_says_raises(response: Any) -> None:
 )
 def test_losses_without_their_table_are_no_answer(change: dict[str, Any]) -> None:
     said = json.dumps({**json.loads(answer()), **change})
-    items = hooks.process_results(doc(), [said])
-    assert (items["record"]["outcome"], items["record"]["fields"]["reason"]) == ("unparsed", hooks.NO_LOSSES)
-    assert "submission_rows" not in items
+    items = STATE.process_results(doc(), [said])
+    assert (items["record"]["outcome"], items["record"]["detail"]) == ("unparsed", hooks.NO_LOSSES)
+    assert submitted(items) == {}
 
 
 def test_a_pair_without_its_clips_is_unscored_whatever_was_said() -> None:
-    items = hooks.process_results(doc(asked=False), [answer()])
-    assert (items["record"]["outcome"], items["record"]["fields"]["reason"]) == ("unscored", "no clip")
-    assert items["unparsed_rate"] is None and "submission_rows" not in items
+    items = STATE.process_results(doc(asked=False), [answer()])
+    assert (items["record"]["outcome"], items["record"]["unscored_reason"]) == ("unscored", "no clip")
+    assert items["unparsed_rate"] is None and submitted(items) == {}
 
 
 def gathered() -> list[tuple[dict[str, Any], dict[str, Any]]]:
@@ -115,53 +151,49 @@ def gathered() -> list[tuple[dict[str, Any], dict[str, Any]]]:
         "human_2": (doc("human_2", vlm_causality=False, motion_symmetric=False), answer("human_2", forward=math.inf)),
         "human_3": (doc("human_3"), refusal("human_3")),
     }
-    return [(row, hooks.process_results(row, [response])) for row, response in said.values()]
+    return [(row, STATE.process_results(row, [response])) for row, response in said.values()]
 
 
 def test_scores_of_a_run() -> None:
-    items = [found["rsi"] for _, found in gathered()]
-    assert scores.rsi(items) == pytest.approx((100 / 3 + 50) / 2)
-    assert (scores.rsi_causal(items), scores.rsi_non_causal(items), scores.cci(items)) == (50, 0, 50)
-    assert scores.cci_normalised(items) == pytest.approx(100 * 50 / 8.67)
-    assert (scores.rsi_discriminable(items), scores.rsi_non_discriminable(items)) == (None, None)
-    assert (scores.tie_rate(items), scores.non_finite_rate(items)) == (20, 20)
-    symmetric = [found["rsi_motion_symmetric"] for _, found in gathered() if "rsi_motion_symmetric" in found]
-    assert scores.rsi(symmetric) == 75
-    assert scores.rsi([]) is None and scores.tie_rate([]) is None
+    gathered_items: dict[str, list[Any]] = {}
+    for _, found in gathered():
+        for name, item in found.items():
+            gathered_items.setdefault(name, []).append(item)
+    scores = {metric.name: metric.score(gathered_items.get(metric.name, [])) for metric in STATE.metrics}
+    assert scores["rsi"] == pytest.approx((100 / 3 + 50) / 2)
+    assert (scores["rsi_causal"], scores["rsi_non_causal"], scores["cci"]) == (50, 0, 50)
+    assert scores["cci_normalised"] == pytest.approx(100 * 50 / 8.67)
+    assert (scores["rsi_discriminable"], scores["rsi_non_discriminable"]) == (None, None)
+    assert (scores["tie_rate"], scores["non_finite_rate"]) == (20, 20)
+    assert scores["rsi_motion_symmetric"] == 75
+    assert scores["unscored_rate"] == pytest.approx(100 / 6)
+    assert metrics.RSI.score([]) is None and metrics.TIE_RATE.score([]) is None
 
 
 def test_lost_pairs_are_named_with_their_reason() -> None:
-    told: list[str] = []
-    sink = logger.add(lambda message: told.append(message.record["message"]), level="WARNING")
-    try:
-        rate = hooks.unscored_rate([found["unscored_rate"] for _, found in gathered()])
-        assert hooks.unscored_rate([gathered()[0][1]["unscored_rate"]]) == 0
-    finally:
-        logger.remove(sink)
-    assert rate == pytest.approx(100 / 6)
-    assert told == ["yocausal: 1 of 6 pairs have no losses and leave every score:\n  human_3: Too short."]
+    whole = [found for row, found in gathered() if row["item_id"] != "human_2"]
+    assert finish(whole) == (
+        None,
+        ["yocausal: 1 of 5 pairs have no losses and leave every score:\n  human_3: Too short."],
+    )
+    assert finish(whole[:1]) == (None, [])
 
 
 def test_pairs_whose_loss_is_not_finite_are_named() -> None:
-    told: list[str] = []
-    sink = logger.add(lambda message: told.append(message.record["message"]), level="WARNING")
-    try:
-        rate = hooks.non_finite_rate([found["non_finite_rate"] for _, found in gathered()])
-        assert hooks.non_finite_rate([gathered()[0][1]["non_finite_rate"]]) == 0
-    finally:
-        logger.remove(sink)
-    assert rate == 20
-    assert told == [
+    _, (lost, broken) = finish([found for _, found in gathered()])
+    assert lost == "yocausal: 1 of 6 pairs have no losses and leave every score:\n  human_3: Too short."
+    assert broken == (
         "yocausal: 1 of 6 pairs have a loss that is NaN or infinite, which is no win and stays in the denominator: "
         "human_2. If it is most of them, try dtype=float32."
-    ]
+    )
 
 
 def test_the_result_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [row for row, _ in gathered()]
-    items = [found["submission_rows"] for _, found in gathered() if "submission_rows" in found]
-    monkeypatch.setattr(hooks, "load_table", lambda *_, **__: rows)
-    assert hooks.submission_rows(items[::-1], SimpleNamespace(output_path=str(tmp_path))) == 5
+    graded = [found for _, found in gathered()]
+    items = [submission for found in graded if (submission := submitted(found))]
+    monkeypatch.setattr(submissions, "read_prepared", lambda *_: Table("test", rows, False))
+    assert finish(graded[::-1], tmp_path)[0] == 5
     text = (tmp_path / "submissions" / "yocausal_results.json").read_text(encoding="utf-8")
     assert text == as_text(build_result(items, rows))
     result = json.loads(text, parse_constant=lambda name: pytest.fail(name))
@@ -175,24 +207,20 @@ def test_the_result_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         "total_accumulated_loss": 1.0, "step_losses": {"100": 1.0, "200.5": 1.0},
     }  # fmt: skip
     assert result["per_video_results"][4]["forward_metrics"]["total_accumulated_loss"] is None
-    assert hooks.submission_rows(items, SimpleNamespace(output_path=None)) is None
+    assert finish(graded)[0] is None
 
 
 def test_a_run_that_went_on_after_an_upgrade_names_every_version(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = [doc(f"animal_{number}") for number in (1, 2, 3)]
-    monkeypatch.setattr(hooks, "load_table", lambda *_, **__: rows)
+    monkeypatch.setattr(submissions, "read_prepared", lambda *_: Table("test", rows, False))
     told: list[str] = []
 
     def versions(*used: dict[str, str]) -> dict[str, str]:
-        said = [answer(row["item_id"], **found) for row, found in zip(rows, used, strict=True)]
-        items = [hooks.process_results(row, [one])["submission_rows"] for row, one in zip(rows, said, strict=True)]
-        sink = logger.add(lambda message: told.append(message.record["message"]), level="WARNING")
-        try:
-            hooks.submission_rows(items, SimpleNamespace(output_path=str(tmp_path)))
-        finally:
-            logger.remove(sink)
+        responses = [answer(row["item_id"], **found) for row, found in zip(rows, used, strict=True)]
+        items = [STATE.process_results(row, [one]) for row, one in zip(rows, responses, strict=True)]
+        told.extend(finish(items, tmp_path)[1])
         written = (tmp_path / "submissions" / "yocausal_results.json").read_text(encoding="utf-8")
         found: dict[str, str] = json.loads(written)["eval_settings"]["versions"]
         return found
@@ -219,16 +247,16 @@ def test_a_run_that_went_on_after_an_upgrade_names_every_version(
     ],
 )
 def test_what_a_model_of_words_earns(said: str, key: str, outcome: str, credit: float) -> None:
-    items = hooks.vlm_results(doc(answer=key), [said])
-    assert (items["record"]["outcome"], items["rsi_human_protocol"]["credit"]) == (outcome, credit)
+    items = VLM.process_results(doc(answer=key), [said])
+    assert (items["record"]["outcome"], items["rsi_human_protocol"]["value"]) == (outcome, credit)
     assert not [name for name in items["record"]["fields"] if name.startswith("official")]
 
 
 def test_the_human_protocol_is_a_mean_over_subsets() -> None:
     credits = [("a", 100.0), ("a", 50.0), ("b", 0.0), ("b", None)]
-    items = [{"subset": subset, "credit": credit} for subset, credit in credits]
-    assert scores.rsi_human_protocol(items) == pytest.approx(37.5)
-    assert scores.rsi_human_protocol(items[3:]) is None
+    items = [{"stratum": subset, "value": credit} for subset, credit in credits]
+    assert metrics.HUMAN_PROTOCOL.score(items) == pytest.approx(37.5)
+    assert metrics.HUMAN_PROTOCOL.score(items[3:]) is None
 
 
 def test_a_report_says_where_rsi_lies() -> None:
@@ -237,8 +265,8 @@ def test_a_report_says_where_rsi_lies() -> None:
         for number in range(of):
             name = f"animal_{number}"
             said = answer(name, forward=1.0 if number < wins else 3.0)
-            records.append(Record.from_json(hooks.process_results(doc(name), [said])["record"]))
-        return {column.heading: column.cell([records]) for column in scores.columns("yocausal")}
+            records.append(Record.from_json(STATE.process_results(doc(name), [said])["record"]))
+        return {column.heading: column.cell([records]) for column in COLUMNS}
 
     assert cells(38, 40)["RSI"].startswith("95.0\n[")
     assert [cells(wins, 40)["vs 50"] for wins in (38, 20, 2)] == ["above", "open", "below"]
@@ -252,7 +280,7 @@ def test_a_report_says_how_sure_cci_is_and_fits_a_terminal() -> None:
         for number in range(60):
             item, causal = f"{subset}_{number}", number % 2 == 0
             said = answer(item, forward=1.0 if number % (6 if causal else 3) else 3.0)
-            judged = hooks.process_results(doc(item, vlm_causality=causal), [said])["record"]
+            judged = STATE.process_results(doc(item, vlm_causality=causal), [said])["record"]
             records.append(Record.from_json(judged))
     run = Run(Path("x"), "a model with a long name, video_diffusion", {"yocausal": tuple(records)}, {}, {}, False)
     console = Console(width=100, record=True, file=io.StringIO())
@@ -260,7 +288,7 @@ def test_a_report_says_how_sure_cci_is_and_fits_a_terminal() -> None:
         console.print(table)
     lines = console.export_text().splitlines()
     assert max(map(len, lines)) <= 100
-    shown = {column.heading: column.cell([records]) for column in scores.columns("yocausal")}
+    shown = {column.heading: column.cell([records]) for column in COLUMNS}
     cci, low, high = (float(number) for number in re.findall(r"-?[\d.]+", shown["CCI"]))
     assert low < cci < high and cci == pytest.approx(float(shown["Dc"]) - float(shown["Dnc"]), abs=0.11)
     human = [float(number) for number in re.findall(r"-?[\d.]+", shown["% of human"])]

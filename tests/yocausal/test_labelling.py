@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 from yocausal_world import write_release
 
 from lmms_eval_tasks.cli import app
-from lmms_eval_tasks.sample.video import write_clip
-from lmms_eval_tasks.utils.home import load_table
+from lmms_eval_tasks.sample.world.video import write_clip
+from lmms_eval_tasks.utils.data.home import load_table
 from lmms_eval_tasks.yocausal.labelling import cohens_d, f1_score, kendall_tau, read_frames
 from lmms_eval_tasks.yocausal.prepare import prepare
 from lmms_eval_tasks.yocausal.table import read_labels
@@ -83,7 +83,7 @@ def prepared(home: Path, tmp_path: Path) -> None:
 
 def label(url: str, out: Path, *more: str) -> Any:
     judge = f"model=m,provider=local,url={url},first_delay=0,concurrent=2"
-    return CliRunner().invoke(app, ["label", "yocausal", "--judge", judge, "--out", str(out), *more])
+    return CliRunner().invoke(app, ["yocausal", "label", "--judge", judge, "--out", str(out), *more])
 
 
 def test_labels_by_a_judge_agree_with_the_releases_and_can_be_used(prepared: None, tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_labels_by_a_judge_agree_with_the_releases_and_can_be_used(prepared: Non
     )
     labels = read_labels(out)
     assert labels["animal_1"] is True and labels["general_2"] is False and labels["animal_2"] is None
-    prepare(str(tmp_path / "release"), out)
+    prepare(str(tmp_path / "release"), labels=out)
 
 
 def test_labels_by_an_imported_prompt(prepared: None, tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_labels_by_an_imported_prompt(prepared: None, tmp_path: Path) -> None:
 
 
 def test_a_judge_has_to_be_named(prepared: None, tmp_path: Path) -> None:
-    result = CliRunner().invoke(app, ["label", "yocausal", "--judge", "none"])
+    result = CliRunner().invoke(app, ["yocausal", "label", "--judge", "none"])
     assert (result.exit_code, result.stderr) == (1, "Expected --judge to name a model, but got none.\n")
 
 
@@ -150,6 +150,6 @@ def test_a_clip_that_cannot_be_decoded_is_one_without_a_label(prepared: None, ho
     assert "warning: unlabelled: human_1 (clip cannot be decoded (InvalidDataError))\n" in result.stdout
     (lost,) = [entry for line in out.read_text("utf-8").splitlines() if (entry := json.loads(line))["id"] == "human_1"]
     assert (lost["vlm_causality"], lost["reason"]) == (None, "clip cannot be decoded (InvalidDataError)")
-    prepare(str(tmp_path / "release"), out)
+    prepare(str(tmp_path / "release"), labels=out)
     labels = {row["item_id"]: row["vlm_causality"] for row in load_table("yocausal", "test", require_clips=False)}
     assert labels.pop("human_1") is None and set(labels.values()) == {True}

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmms_eval_tasks.sample.video import write_clip
+from lmms_eval_tasks.sample.world.video import write_clip
 from lmms_eval_tasks.yocausal.motion import measure_all, measure_motion, most_symmetric, symmetry
 
 CURVES = st.lists(st.floats(0, 100), min_size=2, max_size=30)

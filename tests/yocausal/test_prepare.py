@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 from yocausal_world import read_metadata, write_metadata, write_release
 
 from lmms_eval_tasks.cli import app
-from lmms_eval_tasks.sample.video import write_clip
-from lmms_eval_tasks.utils.home import benchmark_dir, clip_path, load_table, media_path
-from lmms_eval_tasks.utils.problems import InputError
+from lmms_eval_tasks.sample.world.video import write_clip
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.data.home import benchmark_dir, clip_path, load_table, media_path
 from lmms_eval_tasks.yocausal.prepare import prepare, prepare_videos
 from lmms_eval_tasks.yocausal.table import read_labels
 
@@ -172,25 +172,33 @@ def test_a_clip_that_has_gone_since_takes_its_pair_only(release: Path, monkeypat
     assert [row for row, there in enumerate(present) if not there] == [3]
 
 
+def test_labels_and_captions_may_come_from_any_editor(videos: Path, tmp_path: Path) -> None:
+    labels, captions = tmp_path / "labels.jsonl", tmp_path / "captions.jsonl"
+    labels.write_bytes(b'\xef\xbb\xbf{"id": "general_b", "vlm_causality": true}\r\n\r\n')
+    captions.write_bytes(b'\xef\xbb\xbf{"file": "b.mp4", "caption": "x"}\r\n\r\n')
+    prepare_videos(videos, captions, labels=labels)
+    assert [(row["caption"], row["vlm_causality"]) for row in table()] == [("x", True), (None, None)]
+
+
 def test_labels_of_a_file_replace_the_releases(release: Path, tmp_path: Path) -> None:
     labels = tmp_path / "labels.jsonl"
     labels.write_text(
         '{"id": "animal_1", "vlm_causality": false, "confidence": 1}\n{"id": "animal_2", "vlm_causality": null}\n',
         encoding="utf-8",
     )
-    facts = prepare(str(release), labels)["test"]
+    facts = prepare(str(release), labels=labels)["test"]
     assert "labels.jsonl" in facts.source_sha256
     assert [row["vlm_causality"] for row in table()[:4]] == [False, None, True, False]
     labels.write_text(
         '{"id": "x", "vlm_causality": true}\n{"id": "animal_1", "vlm_causality": 1}\nno\n', encoding="utf-8"
     )
     with pytest.raises(InputError) as error:
-        prepare(str(release), labels)
+        prepare(str(release), labels=labels)
     assert str(error.value) == (
         "The labels in labels.jsonl cannot be used: 3 problems, nothing was written.\n"
-        "  labels.jsonl, line 1: Expected the id of a pair, but there is no 'x'.\n"
-        "  labels.jsonl, line 2: Expected a text as id and true, false or null as label, but got 1.\n"
-        '  labels.jsonl, line 3: Expected {"id": …, "vlm_causality": true or false}.'
+        "  labels.jsonl, id: Expected the id of a pair, but got `x` (line 1).\n"
+        "  labels.jsonl, vlm_causality: Expected true, false or null, but got `1` (line 2).\n"
+        "  labels.jsonl, lines: Expected one JSON object in each, but got no JSON from character 1 on (line 3)."
     )
     assert [row["vlm_causality"] for row in table()[:4]] == [False, None, True, False]
     with pytest.raises(InputError, match="there is no file"):
@@ -271,14 +279,18 @@ def test_own_videos_with_problems(videos: Path, tmp_path: Path) -> None:
         prepare_videos(videos, captions)
     assert str(error.value) == (
         "YoCausal cannot be prepared from videos: 7 problems, nothing was written.\n"
-        '  captions.jsonl, line 3: Expected {"file": …, "caption": …}.\n'
-        "  captions.jsonl, line 1: Expected a video of videos, but there is no 'x.mp4'.\n"
-        "  captions.jsonl, line 2: Expected a file and its caption, both as text.\n"
-        "  captions.jsonl, line 5: Expected one caption per video, but 'b.mp4' has two.\n"
+        "  captions.jsonl, file: Expected a video of videos, but got `x.mp4` (line 1).\n"
+        "  captions.jsonl, caption: Expected a text, but there is none for `b.mp4` (line 2).\n"
+        "  captions.jsonl, rows: Expected an object, but got a list (line 3).\n"
+        "  captions.jsonl, file: Expected one caption per video, but got again `b.mp4` (line 5).\n"
         "  b.mp4: Expected another name than b.mov, apart from the suffix.\n"
         "  c.mp4: Expected a video, but it cannot be decoded.\n"
         "  one.mp4: Expected at least 2 frames, but got 1."
     )
+    table = tmp_path / "captions.csv"
+    table.write_bytes(b"\xef\xbb\xbfname,caption\r\nb.mp4,a\r\n")
+    with pytest.raises(InputError, match=r"captions\.csv, columns: Expected file and caption, but there is no file\."):
+        prepare_videos(videos, table)
     (tmp_path / "none").mkdir()
     with pytest.raises(InputError, match=r"holds no video \(\.avi, "):
         prepare_videos(tmp_path / "none")

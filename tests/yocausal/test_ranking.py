@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from lmms_eval_tasks.utils.problems import InputError
-from lmms_eval_tasks.utils.records import Outcome, Record
-from lmms_eval_tasks.utils.runs import Run
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.runs.run import Run
+from lmms_eval_tasks.utils.scoring.records import Outcome, Record
 from lmms_eval_tasks.yocausal.ranking import rank_runs
 
 
@@ -56,7 +56,7 @@ def test_runs_that_cannot_be_ranked_are_told_together() -> None:
     assert str(error.value) == (
         "These runs cannot be ranked: 3 problems.\n"
         "  a/1_results.json: Expected pairs labelled causal and pairs labelled not causal, but one of the two is "
-        "missing. Remedy: label them by `lmms-eval-tasks label yocausal` and prepare with --labels.\n"
+        "missing. Remedy: label them by `lmms-eval-tasks yocausal label` and prepare with --labels.\n"
         "  b/1_results.json: Expected scored pairs, but there are none. Remedy: its sample log says why.\n"
         "  c/1_results.json: Expected a run of yocausal, but it holds other."
     )

@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from lmms_eval_tasks.utils.answers import words
 from lmms_eval_tasks.utils.answers.context import Mention
-from lmms_eval_tasks.utils.answers.tokens import ARTICLE_LIKE, LABELLING, STOPS, Token, is_letter
+from lmms_eval_tasks.utils.answers.predicate import read_after
+from lmms_eval_tasks.utils.answers.tokens import ARTICLE_LIKE, LABELLING, PAUSES, STOPS, Token, is_letter, until
 
 Stance = Literal["chosen", "leaning", "preferred", "discussed", "rejected"]
 
 _SENTENCE = 40
 _NEAR = 16
 _LINE = 14
-_LINE_REST = 8
+_LINE_REST = 7
 _FIELD_WORDS = 3
 _LISTED = 60
 _VERDICT_WORDS = 6
 _CLAUSE_ENDS = frozenset((".", ":", ";", "-", "–", "—", "(", ")", "→", "!"))
+_SENTENCE_ENDS = STOPS | words.CONTRAST
+_TENTATIVE_ENDS = _SENTENCE_ENDS | words.CONCLUDE | {","}
+_DENIAL_ENDS = _SENTENCE_ENDS | {",", ":", "-", "–", "—"}
+_DECLINED_ENDS = _TENTATIVE_ENDS | words.OPTION | {":"}
+
+# Right behind a label: "A) wrong".
+_LABEL_VERDICTS: dict[str, Stance] = {"affirmed": "chosen", "rejected": "rejected"}
 
 
 class Statement(NamedTuple):
@@ -29,7 +38,7 @@ class Statement(NamedTuple):
     chosen together make a hedge. `at` and `end` count tokens.
     `alone`: the whole line says nothing else. `bare`: no word around says that the letter is an answer. `settles`:
     words announce a conclusion or correction. `listed`: the letter labels the text behind it on a line. `verdict`: what
-    the end of that line says ("… – yes").
+    the end of that line says ("… – yes"), or else the words right behind the label.
     """
 
     letters: tuple[str, ...]
@@ -45,44 +54,37 @@ class Statement(NamedTuple):
 
 def statements(tokens: Sequence[Token]) -> list[Statement]:
     """Return what the tokens say about single letters, in order; each letter costs a bounded look around."""
-    said = []
+    stated: list[Statement] = []
     end = 0
     for at, token in enumerate(tokens):
-        if at < end or not is_letter(token) or _is_article(tokens, at):
+        if at < end or not is_letter(token):
             continue
         mention = Mention(tokens, at)
+        mention.after = read_after(mention)
         stance = _stance(mention) if _is_plausible(mention) else None
         if stance is not None:
-            said.append(_statement(mention, stance))
+            stated.append(_statement(mention, stance))
             end = mention.last + 1
-    return said
-
-
-def _is_article(tokens: Sequence[Token], at: int) -> bool:
-    """Whether a lower-case article or preposition stands before the letter proper: "a opção correta é a C"."""
-    token = tokens[at]
-    return token.raw.islower() and token.word in ARTICLE_LIKE and at + 1 < len(tokens) and is_letter(tokens[at + 1])
+    return stated
 
 
 def _statement(mention: Mention, stance: Stance) -> Statement:
-    closed = mention.after == "closed"
-    bare = mention.cue == "start" and closed
-    alone = closed and mention.cue in ("label", "start", "conclude", "correct")
-    behind = (mention.word(mention.last + 1), mention.word(mention.last + 2))
-    label = next((word for word in behind if word != '"'), "") in LABELLING
-    listed = label and mention.cue == "start" and mention.word(mention.stop) == "\n" and not _line_ends(mention)
+    closed, starts = mention.after == "closed", mention.cue == "start"
+    alone = closed and mention.cue in ("label", "start", "conclude", "revise")
+    mark = next((word for word in mention.behind(2) if word != '"'), "")
+    listed = mark in LABELLING and starts and mention.word(mention.stop) == "\n" and not _line_ends(mention)
     return Statement(
         letters=tuple(dict.fromkeys(mention.letters)),
         stance=stance,
         at=mention.at,
         end=mention.last + 1,
         alone=alone and _line_ends(mention) and _line_begins(mention),
-        bare=bare or (mention.cue == "favour" and mention.after != "affirmed"),
-        settles=mention.cue in ("correct", "conclude")
-        or _is_near(mention, words.CORRECT, sentences=3)
-        or _is_near(mention, words.CONCLUDE | {"final"}, sentences=1),
+        bare=(starts and closed) or (mention.cue == "favour" and mention.after != "affirmed"),
+        settles=mention.cue in ("revise", "conclude")
+        or _is_near(mention, words.CORRECTION, sentences=3)
+        or _is_near(mention, words.CONCLUDING, sentences=1),
         listed=listed,
-        verdict=_verdict(mention) if listed else None,
+        verdict=(_line_verdict(mention) or _LABEL_VERDICTS.get(mention.after)) if listed else None,
     )
 
 
@@ -90,6 +92,10 @@ def _is_plausible(mention: Mention) -> bool:
     """Whether a token that could be a word of some language ("A ball", "I see", "y") is meant as a letter here."""
     token, following = mention.tokens[mention.at], mention.word(mention.last + 1)
     upper = token.raw.isupper()
+    behind = mention.tokens[mention.at + 1 : mention.at + 2]
+    if token.raw.islower() and token.word in ARTICLE_LIKE and any(map(is_letter, behind)):
+        # An article or preposition before the letter itself: "a opção correta é a C".
+        return False
     labelled = mention.option or mention.cue in ("label", "choose")
     if len(mention.letters) > 1 or mention.bracketed():
         return True
@@ -97,9 +103,8 @@ def _is_plausible(mention: Mention) -> bool:
         raw = mention.tokens[mention.last + 1].raw
         if token.raw == "I":
             return following in ("is", "because") and labelled
-        beyond = mention.word(mention.last + 2)
-        judged = following in words.POSITIVE | words.NEGATIVE | words.LEFT_OVER and beyond in STOPS
-        if judged or following in words.FUNCTION or beyond in words.FUNCTION_BEFORE.get(following, ()):
+        judged = following in words.PREDICATIVE and mention.word(mention.last + 2) in STOPS
+        if judged or mention.is_function(mention.last + 1):
             starts = mention.word(mention.at - 1) in STOPS and following in words.COPULA
             meant = mention.option or following in ("because", "since", "end")
             return upper or meant or (starts and mention.after in ("affirmed", "rejected"))
@@ -123,10 +128,11 @@ def _stance(mention: Mention) -> Stance | None:
     if _is_question(mention):
         return None
     if mention.cue == "compared" and mention.after != "affirmed":
-        return "preferred" if _is_outdoing(mention) else None
+        # "B is less likely than A."
+        preferred = mention.word(mention.stop) == "than" and "less" in mention.before(4, mention.stop)
+        return "preferred" if preferred and mention.after == "closed" else None
     firm = _firmness(mention)
-    doubtful = mention.after == "asked" or _is_conditional(mention) or _is_restricted(mention) or _is_tentative(mention)
-    return "leaning" if doubtful and firm not in (None, "discussed") else firm
+    return "leaning" if firm not in (None, "discussed") and _is_hedged(mention) else firm
 
 
 def _firmness(mention: Mention) -> Stance | None:
@@ -147,11 +153,11 @@ def _firmness(mention: Mention) -> Stance | None:
         return None
     if ended and cue == "favour":
         return None if _is_denied(mention) else "chosen"
-    if ended and (cue in ("believe", "conclude", "correct") or (cue == "start" and not mention.copula)):
+    if ended and (cue in ("believe", "conclude", "revise") or (cue == "start" and not mention.copula)):
         return "chosen"
     if after == "supported":
         return "leaning"
-    if cue in ("believe", "conclude", "correct"):
+    if cue in ("believe", "conclude", "revise"):
         return None
     before = mention.word(mention.at - 1)
     if ended and before == ":" and _line_ends(mention):
@@ -165,11 +171,10 @@ def _is_doubted(mention: Mention) -> bool:
     """Whether the clause up to the letter takes its verdict back: "I doubt that B is right"."""
     if mention.after not in ("affirmed", "supported"):
         return False
-    between = [mention.word(at) for at in range(max(mention.stop, 0), mention.at)]
-    if any(word in STOPS or word == "," for word in between):
+    between = {mention.word(at) for at in range(max(mention.stop, 0), mention.at)}
+    if between & PAUSES:
         return False
-    doubts = any(word in words.DOUBT for word in between) and "without" not in between and "no" not in between
-    return doubts or _is_denied(mention)
+    return bool(between & words.DOUBT and not between & {"without", "no"}) or _is_denied(mention)
 
 
 def _is_question(mention: Mention) -> bool:
@@ -184,15 +189,13 @@ def _is_wrong_label(mention: Mention) -> bool:
     if mention.cue != "label":
         return False
     before = next((word for word in mention.before(3, mention.stop) if word not in words.GOOD), "")
-    return before.isalpha() and before not in ("out", "x", "no") and before in words.NEGATIVE | words.WRONGLY
+    return before.isalpha() and before not in ("out", "x", "no") and before in words.WRONG_LABEL
 
 
 def _is_declined(mention: Mention) -> bool:
     """Whether the verb before the letter is negated: "I did not choose B", "non ho scelto B"."""
-    for word in mention.before(3, mention.stop):
-        if word in STOPS or word in (",", ":") or word in words.CONTRAST | words.CONCLUDE | words.OPTION:
-            return False
-        if word in words.NOT - {"unlike"} or word in ("never", "nao", "ne") or word.endswith("n't"):
+    for word in until(mention.before(3, mention.stop), _DECLINED_ENDS):
+        if word in words.DECLINING or word.endswith("n't"):
             return True
         if len(word) == 1 and word != "i":
             return False
@@ -201,72 +204,38 @@ def _is_declined(mention: Mention) -> bool:
 
 def _is_later_choice(mention: Mention) -> bool:
     """Whether the letter is chosen after another: "my second choice is B", "second choice: B"."""
-    at = mention.stop if mention.cue == "label" else mention.at
-    near = list(mention.before(2, at))
-    named = mention.cue == "label" or mention.option
-    return named and any(word in words.LATER for word in near)
+    labelled = mention.cue == "label"
+    near = mention.before(2, mention.stop if labelled else mention.at)
+    return (labelled or mention.option) and not words.BACKUP.isdisjoint(near)
 
 
 def _is_field(mention: Mention) -> bool:
     """Whether the colon before the letter follows the name of something else than an answer: "Grade: A"."""
-    name = []
-    for word in mention.before(_FIELD_WORDS + 1, mention.at - 1):
-        if word in STOPS or word == ",":
-            break
-        name.append(word)
-    said = set(name)
-    if said & (words.NEGATIVE | words.WRONGLY | words.NEGATION - words.NO):
+    name = until(mention.before(_FIELD_WORDS + 1, mention.at - 1), PAUSES)
+    if not words.OTHER_FIELD.isdisjoint(name):
         return True
     unspaced = words.BEFORE_OPTION + words.BEFORE_LABEL
-    announced = said & words.ANSWERING or any(len(word) == 1 or word.endswith(unspaced) for word in name)
+    announced = any(word in words.ANNOUNCING or len(word) == 1 or word.endswith(unspaced) for word in name)
     return len(name) <= _FIELD_WORDS and not announced
 
 
 def _is_denied(mention: Mention) -> bool:
     """Whether the clause before the label denies it: "I do not think the answer is B"."""
-    passed = ""
-    for word in mention.before(9, mention.stop):
-        if word in STOPS or word in (",", ":", "-", "–", "—") or word in words.CONTRAST:
-            return False
-        if word in words.DOUBT or (word == "no" and passed == "way"):
-            return True
-        passed = word
-        if word in words.NEGATION and (word not in ("no", "non", "out") or mention.cue == "favour"):
-            return True
-    return False
+    clause = until(mention.before(9, mention.stop), _DENIAL_ENDS)
+    denying = words.DENIAL if mention.cue == "favour" else words.LABEL_DENIAL
+    return not denying.isdisjoint(clause) or ("way", "no") in pairwise(clause)
 
 
-def _is_conditional(mention: Mention) -> bool:
-    """Whether the sentence starts with a condition, other than "if I had to choose"."""
-    passed: list[str] = []
-    for word in mention.before(_SENTENCE):
-        if word in STOPS or word in words.CONTRAST:
-            return False
-        if word in words.CONDITION:
-            return not words.FORCED & set(passed[-5:])
-        passed.append(word)
-    return False
-
-
-def _is_restricted(mention: Mention) -> bool:
-    """Whether a condition follows: "A would be right if …"."""
-    for at in range(mention.last + 1, mention.last + 10):
-        word = mention.word(at)
-        if word in STOPS or word == ",":
-            return False
-        if word in ("if", "unless"):
-            return True
-    return False
-
-
-def _is_tentative(mention: Mention) -> bool:
-    """Whether the clause up to the letter is tentative: "it could be B"."""
-    for word in mention.before(_SENTENCE):
-        if word in STOPS or word == "," or word in words.CONTRAST or word in words.CONCLUDE:
-            return False
-        if word in words.TENTATIVE:
-            return True
-    return False
+def _is_hedged(mention: Mention) -> bool:
+    """Whether it is asked, conditional or tentative: "if B were right", "A would be right if …", "it could be B"."""
+    sentence = until(mention.before(_SENTENCE), _SENTENCE_ENDS)
+    if not words.TENTATIVE.isdisjoint(until(sentence, _TENTATIVE_ENDS)):
+        return True
+    at = next((at for at, word in enumerate(sentence) if word in words.CONDITION), None)
+    # "If I had to guess, B" is an answer.
+    conditional = at is not None and words.FORCED.isdisjoint(sentence[max(at - 5, 0) : at])
+    restricted = not {"if", "unless"}.isdisjoint(until(mention.behind(9), PAUSES))
+    return mention.after == "asked" or conditional or restricted
 
 
 def _is_near(mention: Mention, vocabulary: frozenset[str], *, sentences: int) -> bool:
@@ -279,18 +248,6 @@ def _is_near(mention: Mention, vocabulary: frozenset[str], *, sentences: int) ->
         elif word in vocabulary:
             return True
     return False
-
-
-def _is_outdoing(mention: Mention) -> bool:
-    """Whether another letter is less than this one: "B is less likely than A"."""
-    outdone = mention.word(mention.stop) == "than" and "less" in mention.before(4, mention.stop)
-    return outdone and mention.after == "closed"
-
-
-def _verdict(mention: Mention) -> Stance | None:
-    """Return what the end of a labelled line says, or else what stands right behind its label ("A) wrong")."""
-    at_label: dict[str, Stance] = {"affirmed": "chosen", "rejected": "rejected"}
-    return _line_verdict(mention) or at_label.get(mention.after)
 
 
 def _line_verdict(mention: Mention) -> Stance | None:
@@ -308,33 +265,29 @@ def _line_verdict(mention: Mention) -> Stance | None:
             clause.append(word)
     else:
         return None
-    said = set(clause[:_VERDICT_WORDS])
     if not clauses or not clause:
         return None
-    if said & (words.NEGATION | words.NEGATIVE | words.TENTATIVE | words.CONTRAST):
-        return "rejected" if said & (words.NEGATION | words.NEGATIVE) else None
-    first = next((word for word in clause if word not in words.PRONOUN | words.COPULA | words.FILLER), "")
-    positive = words.POSITIVE | words.SUPPORT | words.SEEN
-    return "chosen" if first in positive or clause[0] in positive else None
+    judgement = set(clause[:_VERDICT_WORDS])
+    if judgement & words.NEGATIVE_END:
+        return "rejected"
+    if judgement & words.TENTATIVE or judgement & words.CONTRAST:
+        return None
+    first = next((word for word in clause if word not in words.UNJUDGING), "")
+    return "chosen" if first in words.APPROVING or clause[0] in words.APPROVING else None
 
 
 def _line_begins(mention: Mention) -> bool:
     for at in range(mention.at - 1, mention.at - _LINE, -1):
         word = mention.word(at)
-        if word == "\n":
-            return True
-        if is_letter(mention.tokens[at]) and mention.tokens[at].raw.isupper():
-            return False
+        if word == "\n" or mention.is_capital(at):
+            return word == "\n"
         if word[0].isalnum() and word not in words.LINE_START and not word.endswith(words.BEFORE_LABEL):
             return False
     return False
 
 
 def _line_ends(mention: Mention) -> bool:
-    for at in range(mention.last + 1, mention.last + _LINE_REST):
-        word = mention.word(at)
-        if word == "\n":
-            return True
-        if word[0].isalnum() and word != "end":
-            return False
+    for word in mention.behind(_LINE_REST):
+        if word == "\n" or (word[0].isalnum() and word != "end"):
+            return word == "\n"
     return False

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import re
-import string
 from collections.abc import Sequence
+from string import ascii_uppercase
 
 from lmms_eval_tasks.utils.answers import words
 from lmms_eval_tasks.utils.answers.letters import Statement, statements
 from lmms_eval_tasks.utils.answers.polar import polar_option
 from lmms_eval_tasks.utils.answers.quotes import Echo, echoes, equal_option, quoted_option, starts_with_option
-from lmms_eval_tasks.utils.answers.text import (
-    fold,
-    json_answers,
-    letter_ordinals,
-    shorten,
-    split_reasoning,
-    strip_markup,
-)
+from lmms_eval_tasks.utils.answers.text import fold, json_answers, letter_ordinals, plain_text, shorten, split_reasoning
 from lmms_eval_tasks.utils.answers.tokens import Token, tokenize
 
 _BETWEEN = " \n.,:;)]>\"'-–—|→"
@@ -38,7 +31,7 @@ def read_choice(text: str, options: Sequence[str]) -> str | None:
 
     1. Marked reasoning (`<think>…</think>`) is not the answer; if nothing follows it, only a last line that is a
        labelled answer and nothing else counts. An answer key of a JSON object decides; if its value cannot be read, the
-       reasons in that object do not replace it, only what is said outside.
+       reasons in that object do not replace it, only the text outside does.
     2. A line that says nothing but an answer ("Answer: B", "**B**") stands against later mentions, except where words
        of correction or conclusion ("wait, actually", "therefore") announce another one; a later contradiction without
        such words is None. Otherwise the last firm statement decides ("I choose D over B", "so the answer is A").
@@ -66,70 +59,55 @@ def read_choice(text: str, options: Sequence[str]) -> str | None:
     Raises:
         ValueError: Fewer than 2 or more than 26 options.
     """
-    if not 2 <= len(options) <= len(string.ascii_uppercase):
+    if not 2 <= len(options) <= len(ascii_uppercase):
         raise ValueError(f"Expected 2 to 26 options but got {len(options)}")
-    response = split_reasoning(text)
-    letters = string.ascii_uppercase[: len(options)]
-    said = shorten(response.said)
-    letter = _from_json(said, options) or _read(json_answers(said).rest, options)
-    if letter is None and response.closing:
-        letter = _closing(response.closing)
-    return letter if letter is not None and letter in letters else None
-
-
-def _from_json(text: str, options: Sequence[str]) -> str | None:
-    read = {_read(value, options) for value in json_answers(text).values} - {None}
-    return read.pop() if len(read) == 1 else None
+    visible, closing = split_reasoning(text)
+    values, rest = json_answers(shorten(visible))
+    letters = {_read(value, options) for value in values} - {None}
+    letter = (letters.pop() if len(letters) == 1 else None) or _read(rest, options) or _closing(closing)
+    return letter if letter and letter in ascii_uppercase[: len(options)] else None
 
 
 def _read(text: str, options: Sequence[str]) -> str | None:
-    plain = strip_markup(fold(text))
+    plain = plain_text(text)
     same = equal_option(plain, options)
-    if same is not None and " " in plain:
-        return string.ascii_uppercase[same]
+    if same and " " in plain:
+        return same
     if alone := _ONLY_LETTER.match(plain):
         return alone[1].upper()
-    if _is_name(plain, options):
+    name = _NAME.match(plain)
+    if name and name[1] not in words.NO_NAME and not any(name[1] in fold(option).casefold() for option in options):
+        # An initial and one lower-case word that no option has, such as "E. coli".
         return None
     lettered = letter_ordinals(plain)
     tokens = tokenize(lettered)
     every = [s for s in statements(tokens) if s.stance != "preferred" or len(options) == 2]
-    said = _without_echoes(_without_listing(every, tokens), tokens, echoes(lettered, options))
-    decided = _decide(said, tokens)
+    stated = _without_echoes(_without_listing(every, tokens), tokens, echoes(lettered, options))
+    decided = _decide(stated, tokens)
     if decided is None:
-        stated = any(s.stance == "chosen" for s in said)
-        if stated:
+        if any(s.stance == "chosen" for s in stated):
             return None
         read = _judged_in_list(every) or _quoted_beside_echoes(plain, options)
-        polar = polar_option(plain, options) if read is None and not every else None
-        return read if polar is None else string.ascii_uppercase[polar]
-    letter = decided.letters[0]
-    if len(decided.letters) > 1 or _contradicted(letter, decided, tokens, lettered, options):
-        return None
-    return letter
-
-
-def _is_name(plain: str, options: Sequence[str]) -> bool:
-    """Whether it is an initial and one lower-case word that no option has, such as "E. coli"."""
-    name = _NAME.match(plain)
-    if not name or name[1] in words.POSITIVE | words.NEGATIVE | words.FUNCTION | words.ANSWERING:
-        return False
-    return not any(name[1] in fold(option).casefold() for option in options)
+        return read if read or every else polar_option(plain, options)
+    unclear = len(decided.letters) > 1 or _contradicted(decided, tokens, lettered, options)
+    return None if unclear else decided.letters[0]
 
 
 def _closing(line: str) -> str | None:
-    plain = strip_markup(fold(shorten(line)))
+    plain = plain_text(shorten(line))
     alone = [s for s in statements(tokenize(plain)) if s.alone and s.stance == "chosen"]
-    labelled = bool(_LABELLED_LINE.match(plain))
-    return alone[-1].letters[0] if labelled and alone and len(alone[-1].letters) == 1 else None
+    last = alone[-1].letters if alone and _LABELLED_LINE.match(plain) else ()
+    return last[0] if len(last) == 1 else None
 
 
-def _decide(said: list[Statement], tokens: list[Token]) -> Statement | None:
-    chosen = [s for s in said if s.stance == "chosen"]
+def _decide(stated: list[Statement], tokens: list[Token]) -> Statement | None:
+    chosen = [s for s in stated if s.stance == "chosen"]
     if not chosen:
-        return _only_leaning(said)
+        return _only_leaning(stated)
     decided = chosen[-1]
-    lines = [s for s in chosen if s.alone and not _narrows(decided, s)]
+    # The last answer may narrow a line of several letters: "Answer: A/B", then "Answer: B".
+    narrows = decided.alone or not decided.bare
+    lines = [s for s in chosen if s.alone and not (narrows and set(decided.letters) < set(s.letters))]
     if lines and not decided.alone:
         later = [s for s in chosen if s.at > lines[-1].at]
         settled = [s for s in later if s.settles]
@@ -140,72 +118,70 @@ def _decide(said: list[Statement], tokens: list[Token]) -> Statement | None:
         else:
             decided = lines[-1]
     bare = {s.letters for s in chosen if s.bare and not s.alone}
-    bare |= {s.letters for s in said if s.stance == "discussed" and s.at < decided.at}
+    bare |= {s.letters for s in stated if s.stance == "discussed" and s.at < decided.at}
     if decided.bare and not decided.alone and not decided.settles and len(bare) > 1:
         return None
-    if _repeated_line_differs(decided, lines, tokens):
+    before = next((s for s in reversed(lines) if s.at < decided.at), decided)
+    differs = decided.alone and not decided.settles and before.letters != decided.letters
+    # Two answer lines contradict each other where no line between them explains the second.
+    if differs and sum(token.raw == "\n" for token in tokens[before.at : decided.at]) <= 1:
         return None
-    rejected = {letter for s in said if s.stance == "rejected" and s.at > decided.at for letter in s.letters}
+    rejected = {letter for s in stated if s.stance == "rejected" and s.at > decided.at for letter in s.letters}
     return None if decided.letters[0] in rejected else decided
 
 
-def _narrows(later: Statement, line: Statement) -> bool:
-    """Whether a later answer picks from a line of several letters: "Answer: A/B", then "Answer: B"."""
-    return set(later.letters) < set(line.letters) and (later.alone or not later.bare)
-
-
-def _only_leaning(said: list[Statement]) -> Statement | None:
-    rejected = {letter for s in said if s.stance == "rejected" for letter in s.letters}
-    leaning = [s for s in said if s.stance in ("leaning", "preferred")]
+def _only_leaning(stated: list[Statement]) -> Statement | None:
+    rejected = {letter for s in stated if s.stance == "rejected" for letter in s.letters}
+    leaning = [s for s in stated if s.stance in ("leaning", "preferred")]
     named = {letter for s in leaning for letter in s.letters} - rejected
-    found = next((s for s in reversed(leaning) if set(s.letters) == named), None) if len(named) == 1 else None
-    unheard = found and any(s.stance == "discussed" and s.at > found.at and s.letters != found.letters for s in said)
-    return None if unheard else found
+    last = next((s for s in reversed(leaning) if set(s.letters) == named), None) if len(named) == 1 else None
+    if last and any(s.stance == "discussed" and s.at > last.at and s.letters != last.letters for s in stated):
+        return None
+    return last
 
 
-def _judged_in_list(said: list[Statement]) -> str | None:
+def _judged_in_list(stated: list[Statement]) -> str | None:
     """Return the one letter of a discussed list whose line ends in approval, if all other lines end in rejection."""
-    listed = [s for s in said if s.listed]
-    chosen = {s.letters[0] for s in listed if s.verdict == "chosen"}
-    judged = all(s.verdict for s in listed)
-    return chosen.pop() if judged and len(listed) > 1 and len(chosen) == 1 else None
+    listed = [s for s in stated if s.listed]
+    chosen = [s.letters[0] for s in listed if s.verdict == "chosen"]
+    return chosen[0] if len(listed) > 1 and len(set(chosen)) == 1 and all(s.verdict for s in listed) else None
 
 
-def _without_listing(said: list[Statement], tokens: list[Token]) -> list[Statement]:
+def _without_listing(stated: list[Statement], tokens: list[Token]) -> list[Statement]:
     """Drop letters that only label lines: of a repeated or discussed option list ("A. … B. …"), or beside an answer."""
-    labels = {s.letters[0] for s in said if s.listed}
-    answered = any(s.stance == "chosen" and not s.bare for s in said)
+    labels = {s.letters[0] for s in stated if s.listed}
+    answered = any(s.stance == "chosen" and not s.bare for s in stated)
     dropped = set()
-    for s in said:
+    for s in stated:
         if s.listed and s.bare and ((further := _further_labels(s, tokens)) or answered or len(labels) > 1):
             dropped |= {s.at, *(at for at in further if tokens[at - 1].word not in words.OPTION)}
-    return [s for s in said if not (s.bare and s.at in dropped)]
+    return [s for s in stated if not (s.bare and s.at in dropped)]
 
 
-def _without_echoes(said: list[Statement], tokens: list[Token], quoted: list[Echo]) -> list[Statement]:
+def _without_echoes(stated: list[Statement], tokens: list[Token], quoted: list[Echo]) -> list[Statement]:
     """Drop letters that only label options repeated in full, wherever they stand; one alone may be an answer."""
-    stated = {tokens[s.at].start: s.stance for s in said if not s.bare and s.stance not in ("leaning", "discussed")}
-    labels = {echo.start: echo.option for echo in quoted if echo.start not in stated}
-    answered = any(stated.get(echo.start) == "chosen" for echo in quoted)
+    firm = {tokens[s.at].start: s.stance for s in stated if not s.bare and s.stance not in ("leaning", "discussed")}
+    labels = {echo.start: echo.option for echo in quoted if echo.start not in firm}
+    answered = any(firm.get(echo.start) == "chosen" for echo in quoted)
     if len(set(labels.values())) < 2 and not answered:
-        return said
-    return [s for s in said if tokens[s.at].start not in labels]
+        return stated
+    return [s for s in stated if tokens[s.at].start not in labels]
 
 
 def _further_labels(label: Statement, tokens: list[Token]) -> list[int]:
     """Return where the list that a label starts goes on in its line: "A. … B. … C. …"."""
-    found: list[int] = []
+    further: list[int] = []
     following = chr(ord(label.letters[0]) + 1)
     opened = False
     for at in range(label.end, len(tokens) - 1):
         if tokens[at].raw == "\n":
             break
         if tokens[at].raw == following and _labels(tokens, at, opened=opened):
-            found.append(at)
+            further.append(at)
             following = chr(ord(following) + 1)
         if tokens[at].raw in ("(", ")"):
             opened = tokens[at].raw == "("
-    return found
+    return further
 
 
 def _labels(tokens: list[Token], at: int, *, opened: bool) -> bool:
@@ -221,21 +197,13 @@ def _labels(tokens: list[Token], at: int, *, opened: bool) -> bool:
     return mark == "." and not ends_line and before not in words.TAKES_LETTER
 
 
-def _repeated_line_differs(decided: Statement, lines: list[Statement], tokens: list[Token]) -> bool:
-    """Whether the answer line right before says another letter, with nothing between them that would explain it."""
-    before = [s for s in lines if s.at < decided.at]
-    if not before or not decided.alone or decided.settles or before[-1].letters == decided.letters:
-        return False
-    return sum(token.raw == "\n" for token in tokens[before[-1].at : decided.at]) <= 1
-
-
-def _contradicted(letter: str, decided: Statement, tokens: list[Token], plain: str, options: Sequence[str]) -> bool:
+def _contradicted(decided: Statement, tokens: list[Token], plain: str, options: Sequence[str]) -> bool:
     behind = plain[tokens[decided.end - 1].end :].lstrip(_BETWEEN)
     behind = behind.removeprefix("END").removeprefix("end").lstrip(_BETWEEN)
     quoted = starts_with_option(behind, options)
     if quoted is None and decided.stance == "leaning":
         quoted = quoted_option(plain, options)
-    return quoted is not None and string.ascii_uppercase[quoted] != letter
+    return quoted not in (None, *decided.letters)
 
 
 def _quoted_beside_echoes(plain: str, options: Sequence[str]) -> str | None:
@@ -243,16 +211,12 @@ def _quoted_beside_echoes(plain: str, options: Sequence[str]) -> str | None:
     if len({echo.option for echo in repeated}) > 1:
         for echo in reversed(repeated):
             plain = f"{plain[: echo.start]}\n{plain[echo.end :]}"
-    return _quoted_in_parts(plain, options)
-
-
-def _quoted_in_parts(plain: str, options: Sequence[str]) -> str | None:
-    lines = plain.split("\n")
-    labelled = [part for line in (lines[-1], lines[0]) if (part := _ANSWER_LABEL.split(line)[-1]) != line]
-    for parts in (labelled, [plain], [*_ends(lines[0]), *_ends(lines[-1])]):
-        found = {quoted_option(part, options) for part in parts} - {None}
-        if found:
-            return string.ascii_uppercase[found.pop() or 0] if len(found) == 1 else None
+    first, last = plain.partition("\n")[0], plain.rpartition("\n")[2]
+    labelled = [part for line in (last, first) if (part := _ANSWER_LABEL.split(line)[-1]) != line]
+    for parts in (labelled, [plain], [*_ends(first), *_ends(last)]):
+        quoted = {quoted_option(part, options) for part in parts} - {None}
+        if quoted:
+            return quoted.pop() if len(quoted) == 1 else None
     return None
 
 

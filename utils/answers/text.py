@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from typing import Any, NamedTuple
+from functools import lru_cache
+from typing import Any
 
 HEAD_CHARS = 6_000
 TAIL_CHARS = 14_000
 
-_THINK_WORDS = "(?:think|thinking|thought|thoughts|reasoning|scratchpad)"
-_THINK_TAG = re.compile(rf"[<◁\[]\s{{0,2}}(?P<close>/?)\s{{0,2}}{_THINK_WORDS}\s{{0,2}}[>▷\]]", re.IGNORECASE)
+_THINK_TAG = re.compile(
+    r"[<◁\[]\s{0,2}(?P<close>/?)\s{0,2}(?:think|thinking|thought|thoughts|reasoning|scratchpad)\s{0,2}[>▷\]]",
+    re.IGNORECASE,
+)
 _SPACES = re.compile(r"[^\S\n]+")
 _BLANK_LINES = re.compile(r"\n\s*")
 
@@ -53,18 +56,11 @@ _MARKUP: tuple[tuple[re.Pattern[str], str], ...] = (
 )
 
 
-class Response(NamedTuple):
-    """What a response says: `said` aloud, and `closing`, the last line of reasoning that nothing follows."""
+def split_reasoning(text: str) -> tuple[str, str]:
+    """Return a text without its marked reasoning (``<think>…</think>`` and its relatives), and a line of reasoning.
 
-    said: str
-    closing: str
-
-
-def split_reasoning(text: str) -> Response:
-    """Separate what is said from marked reasoning (``<think>…</think>`` and its relatives).
-
-    Reasoning is dropped when something follows it. Reasoning that nothing follows, cut off or not, yields its last
-    line, where a model that forgot the closing tag may have put a complete answer.
+    That line is empty when something follows the reasoning. Otherwise it is the last one, cut off or not, where a model
+    that forgot the closing tag may have put a complete answer.
     """
     open_at, close_at, block_at = -1, -1, -1
     for tag in _THINK_TAG.finditer(text):
@@ -72,10 +68,10 @@ def split_reasoning(text: str) -> Response:
             close_at, block_at, open_at = tag.end(), tag.start(), -1
         elif open_at < 0:
             open_at = tag.start()
-    said = text[max(close_at, 0) : open_at if open_at >= 0 else None]
-    if said.strip():
-        return Response(said, "" if open_at < 0 else _last_line(text[open_at:]))
-    return Response("", _last_line(text[open_at:] if open_at >= 0 else text[: max(block_at, 0)]))
+    visible = text[max(close_at, 0) : open_at if open_at >= 0 else None]
+    if visible.strip():
+        return visible, "" if open_at < 0 else _last_line(text[open_at:])
+    return "", _last_line(text[open_at:] if open_at >= 0 else text[: max(block_at, 0)])
 
 
 def _last_line(text: str) -> str:
@@ -88,9 +84,8 @@ def shorten(text: str) -> str:
     Nobody answers in the middle of twenty thousand characters; an answer that is cut out becomes unparsed, not wrong.
     """
     squeezed = _BLANK_LINES.sub("\n", _SPACES.sub(" ", text.replace("\r", "\n"))).strip()
-    if len(squeezed) <= HEAD_CHARS + TAIL_CHARS:
-        return squeezed
-    return f"{squeezed[:HEAD_CHARS]}\n…\n{squeezed[-TAIL_CHARS:]}"
+    is_short = len(squeezed) <= HEAD_CHARS + TAIL_CHARS
+    return squeezed if is_short else f"{squeezed[:HEAD_CHARS]}\n…\n{squeezed[-TAIL_CHARS:]}"
 
 
 def fold(text: str) -> str:
@@ -103,6 +98,7 @@ def fold(text: str) -> str:
     return text.translate(_QUOTES).translate({ord(char): _plain(char) for char in set(text)})
 
 
+@lru_cache(maxsize=4_096)
 def _plain(char: str) -> str:
     category = unicodedata.category(char)
     if char == "\n":
@@ -118,8 +114,9 @@ def _plain(char: str) -> str:
     return "".join(part for part in folded if unicodedata.category(part) != "Mn")
 
 
-def strip_markup(text: str) -> str:
-    """Remove Markdown, HTML and LaTeX from a folded text, unglue letters from labels, and label marked answers."""
+def plain_text(text: str) -> str:
+    """Fold a text, remove Markdown, HTML and LaTeX, separate letters from labels, and label marked answers."""
+    text = fold(text)
     for pattern, replacement in _MARKUP:
         text = pattern.sub(replacement, text)
     return _BLANK_LINES.sub("\n", _SPACES.sub(" ", text)).strip()
@@ -154,15 +151,8 @@ _UNREADABLE = re.compile(
 )
 
 
-class JsonAnswers(NamedTuple):
-    """Values found under answer keys of JSON objects in a text, and the text without those objects."""
-
-    values: list[str]
-    rest: str
-
-
-def json_answers(text: str) -> JsonAnswers:
-    """Collect the answer values of the last JSON object that has any (key names are judged, not prescribed)."""
+def json_answers(text: str) -> tuple[list[str], str]:
+    """Return the values of the last JSON object with a key such as "answer", and the text without such objects."""
     values: list[str] = []
     pieces: list[str] = []
     decoder = json.JSONDecoder(strict=False)
@@ -174,14 +164,14 @@ def json_answers(text: str) -> JsonAnswers:
         except (ValueError, RecursionError):
             at = text.find("{", at + 1)
             continue
-        found = _answer_values(parsed)
-        if found is not None:
-            values = found
+        answers = _answer_values(parsed)
+        if answers is not None:
+            values = answers
             pieces.append(text[kept:at])
             kept = end
         at = text.find("{", end)
     rest = "\n".join([*pieces, text[kept:]])
-    return JsonAnswers(values, rest[max((found.end() for found in _UNREADABLE.finditer(rest)), default=0) :])
+    return values, rest[max((match.end() for match in _UNREADABLE.finditer(rest)), default=0) :]
 
 
 def _answer_values(parsed: object) -> list[str] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 _LATIN = "A-Za-z0-9\u00aa-\u024f\u0370-\u052f"
@@ -14,6 +15,7 @@ _TOKEN = re.compile(rf"\n|\.\.+|{_ABBREVIATION}|{_LATIN_WORD}|{_OTHER_WORD}|[^\s
 _ELISION = re.compile(r"(?:l|d|j|qu|dell|all)'(?=[a-z]{3})")
 
 STOPS = frozenset({"\n", ".", "!", "?", "。", "।", "۔", "…", ";", ".."})
+PAUSES = STOPS | {","}
 OPENERS = frozenset("\"'([<{«「『【〈《|>*-–—→=:")
 CLOSERS = frozenset("\"')]>}»」』】〉》*|")
 # Behind a letter they make it the label of what follows: "A) …", "A: …".
@@ -46,3 +48,13 @@ def tokenize(text: str) -> list[Token]:
 def is_letter(token: Token) -> bool:
     """Whether the token is a single Latin letter."""
     return len(token.raw) == 1 and token.raw.isascii() and token.raw.isalpha()
+
+
+def until(words: Iterable[str], ends: frozenset[str]) -> list[str]:
+    """Return the words before the first of `ends`."""
+    before = []
+    for word in words:
+        if word in ends:
+            break
+        before.append(word)
+    return before

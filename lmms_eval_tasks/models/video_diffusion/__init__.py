@@ -1,7 +1,7 @@
 """`video_diffusion`: measures how well a video diffusion model denoises a clip and its reversal.
 
-One file per family (`wan`, `cogvideox`, `ltx`, `mochi`, `hunyuan`, `animatediff`) says what is particular to it; the
-table `families.json` names checkpoints with their size, frames and rate; everything else is shared. A new family is one
+One file per family (`wan`, `cogvideox`, `ltx`, `mochi`, `hunyuan`, `animatediff`) holds what is particular to it; the
+table `families.json` lists checkpoints with their size, frames and rate; everything else is shared. A new family is one
 such file with a subclass of `adapter.Adapter` named `ADAPTER`, and one row of the table.
 """
 

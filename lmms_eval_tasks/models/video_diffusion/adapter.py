@@ -1,145 +1,170 @@
-"""What a family of models has to say about itself; see `Adapter`."""
+"""What is particular to a family of models; see `Adapter`."""
 
 from __future__ import annotations
 
-import abc
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from diffusers import DiffusionPipeline
 
 from lmms_eval_tasks.models.video_diffusion.families import Family
-from lmms_eval_tasks.models.video_diffusion.noising import Ddpm, Noising
+from lmms_eval_tasks.models.video_diffusion.noising import Flow, Noising, scheduler_noising
+from lmms_eval_tasks.models.video_diffusion.settings import DenoisingSettings
+from lmms_eval_tasks.utils.denoising.protocol import TRAIN_STEPS
 
 Text = Mapping[str, torch.Tensor]
-"""Encoded caption: named tensors whose first dimension is 1."""
+"""Encoded captions: named tensors whose first dimension is the batch."""
 
 
-@dataclass(frozen=True)
-class Source:
-    """Where the weights come from and in which precision they are used.
+class Adapter:
+    """One family: how it encodes captions and frames, how noise enters, and how its network is called.
 
-    Attributes:
-        pretrained: Hub id, or folder in diffusers' layout.
-        dtype: Precision of the denoiser and the text encoders.
-        vae_dtype: Precision of the VAE.
-        revision: Branch, tag or commit of a hub id.
-        own_weights: Whether `pretrained` was given by the user, so that nothing of the family's row is added to it.
-    """
-
-    pretrained: str
-    dtype: torch.dtype
-    vae_dtype: torch.dtype
-    revision: str | None = None
-    own_weights: bool = False
-
-    @property
-    def dtypes(self) -> dict[str, torch.dtype]:
-        """Precisions as diffusers takes them; weights are read in the one that they are used in."""
-        return {"default": self.dtype, "vae": self.vae_dtype}
-
-
-class Adapter(abc.ABC):
-    """One family: how it encodes text and frames, how noise enters, what its network predicts and how it is called.
-
-    A subclass sets `noising` and implements `size_multiple`, `encode_text`, `encode_frames` and `predict`; its module
-    names it `ADAPTER`. Latents have the shape (batch, channels, latent frames, height, width) everywhere outside
-    `predict`. The modules may be on any device when they are called; inputs are then on the same one.
+    Everything here is what most families have in common. A subclass overrides what differs, and its module names it
+    `ADAPTER`. Latents have the shape (batch, channels, latent frames, height, width) everywhere but inside the
+    network's own arguments. The modules may be on any device when they are called; inputs are then on the same one.
 
     Attributes:
+        denoiser_names: Components of the pipeline that denoise: the network, and where there are two, the one for low
+            noise second.
+        text_encoder_names: Components that encode the caption; those that a checkpoint lacks are left out.
+        text_outputs: Names for the first tensors that the pipeline's `encode_prompt` returns.
+        compression_names: The pipeline's attributes for frames per latent frame, and for pixels per latent in height
+            and width.
+        flow: The process of flow matching; None for DDPM as the checkpoint's scheduler has it.
         pipe: The model's diffusers pipeline, never called as a whole.
         family: Its row.
-        fps: Frame rate of the windows, for families whose network is told.
+        fps: Frame rate of the windows, for networks that take it as an input.
         noising: How noise enters.
-        boundary: Noise level below which the second of two networks denoises; None where there is one.
+        boundary: Noise level below which the second of two networks denoises; None where there is one network.
     """
 
     denoiser_names: tuple[str, ...] = ("transformer",)
     text_encoder_names: tuple[str, ...] = ("text_encoder",)
-    noising: Noising
-    boundary: float | None = None
+    text_outputs: tuple[str, ...] = ("embeds",)
+    compression_names: tuple[str, str] = ("vae_scale_factor_temporal", "vae_scale_factor_spatial")
+    flow: Flow | None = None
 
     def __init__(self, pipe: Any, family: Family, fps: float) -> None:
         self.pipe, self.family, self.fps = pipe, family, fps
+        self.noising: Noising = self.flow or scheduler_noising(pipe.scheduler)
+        self.boundary: float | None = None
 
     @classmethod
-    def load(cls, family: Family, source: Source, fps: float) -> Adapter:
+    def load(cls, settings: DenoisingSettings) -> Adapter:
         """Load a checkpoint through diffusers' own ``from_pretrained``.
 
         Raises:
-            OSError, ValueError: as diffusers does, where there is no such checkpoint or it is not whole.
+            OSError, ValueError: as diffusers does, where there is no such checkpoint or it is incomplete.
         """
-        return cls(load_pipeline(source), family, fps)
+        return cls(load_pipeline(settings), settings.family, settings.fps)
 
     @property
     def temporal_compression(self) -> int:
         """Frames per latent frame after the first."""
-        return int(self.pipe.vae.temporal_compression_ratio)
+        return int(getattr(self.pipe, self.compression_names[0]))
 
     @property
-    @abc.abstractmethod
+    def spatial_compression(self) -> int:
+        """Pixels per latent, in height and in width."""
+        return int(getattr(self.pipe, self.compression_names[1]))
+
+    @property
     def size_multiple(self) -> int:
         """What height and width must be a multiple of."""
+        patch = self.pipe.transformer.config.patch_size
+        return self.spatial_compression * int(patch if isinstance(patch, int) else patch[-1])
 
     @property
     def denoisers(self) -> dict[str, torch.nn.Module]:
         """The denoising networks by name."""
-        return {name: module for name in self.denoiser_names if (module := getattr(self.pipe, name, None)) is not None}
+        return self._modules(self.denoiser_names)
 
     @property
     def text_encoders(self) -> list[torch.nn.Module]:
         """The text encoders."""
-        return [module for name in self.text_encoder_names if (module := getattr(self.pipe, name, None)) is not None]
+        return list(self._modules(self.text_encoder_names).values())
 
     @property
-    def vae(self) -> torch.nn.Module:
+    def vae(self) -> Any:
         """The VAE."""
-        module: torch.nn.Module = self.pipe.vae
-        return module
+        return self.pipe.vae
+
+    def _modules(self, names: tuple[str, ...]) -> dict[str, torch.nn.Module]:
+        return {name: module for name in names if (module := getattr(self.pipe, name, None)) is not None}
 
     def expert(self, timestep: float) -> str:
         """Name of the network that denoises at a timestep of 0 to 1000."""
-        return self.denoiser_names[0]
+        low = self.boundary is not None and timestep < self.boundary * TRAIN_STEPS
+        return self.denoiser_names[1 if low else 0]
 
     def padded_latents(self, latent_frames: int) -> int:
-        """How many latent frames `encode_frames` puts before a window's own, which never enter the loss."""
+        """How many latent frames `encode_frames` puts before a window's own; they never enter the loss."""
         return 0
 
-    def encode_prompt(self, caption: str, device: torch.device) -> Any:
-        """What the pipeline's own method of this name gives for one caption, without guidance."""
-        return self.pipe.encode_prompt(
+    def encode_prompt(self, caption: str, device: torch.device) -> tuple[Any, ...]:
+        """What the pipeline's own method of this name returns for one caption, without guidance."""
+        encoded: tuple[Any, ...] = self.pipe.encode_prompt(
             caption,
             do_classifier_free_guidance=False,
             max_sequence_length=self.family.text_tokens,
             device=device,
         )
+        return encoded
 
-    @abc.abstractmethod
     def encode_text(self, caption: str, device: torch.device) -> dict[str, torch.Tensor]:
-        """Encode one caption, without guidance."""
+        """Encode one caption: tensors named by `text_outputs`, for a batch of one."""
+        return dict(zip(self.text_outputs, self.encode_prompt(caption, device), strict=False))
 
-    @abc.abstractmethod
     def encode_frames(self, frames: torch.Tensor) -> torch.Tensor:
         """Encode a window of shape (1, 3, frames, height, width), values -1 to 1, to its normalised posterior mean."""
+        mean = posterior_mean(self.vae, frames)
+        # A VAE keeps its statistics in its configuration or, as LTX-Video's does, beside its weights.
+        statistics = {**self.vae.config, **dict(self.vae.named_buffers())}
+        centre, spread = statistics.get("latents_mean"), statistics.get("latents_std")
+        if centre is not None and spread is not None:
+            mean = (mean - _per_channel(centre, mean)) / _per_channel(spread, mean)
+        return mean * statistics.get("scaling_factor", 1.0)
 
-    @abc.abstractmethod
     def predict(self, noisy: torch.Tensor, timesteps: torch.Tensor, text: Text) -> torch.Tensor:
-        """What the network says about noisy latents, float32 of the same shape.
+        """What the network predicts from noisy latents, float32 of the same shape.
 
         Args:
             noisy: Float32 latents.
             timesteps: One per clip, 0 to 1000; all of one expert.
             text: The caption, for a batch of one.
         """
+        network: Any = self.denoisers[self.expert(float(timesteps[0]))]
+        batch = {name: expand(tensor, len(noisy)) for name, tensor in text.items()}
+        batch = {
+            name: tensor.to(network.dtype) if tensor.is_floating_point() else tensor for name, tensor in batch.items()
+        }
+        inputs = self.network_inputs(noisy.to(network.dtype), timesteps, batch)
+        prediction: torch.Tensor = network(**inputs, return_dict=False)[0]
+        return prediction.float()
+
+    def network_inputs(self, noisy: torch.Tensor, timesteps: torch.Tensor, text: Text) -> dict[str, Any]:
+        """The network's arguments, by name.
+
+        Args:
+            noisy: Latents in the network's precision.
+            timesteps: One per clip, 0 to 1000.
+            text: The caption for the whole batch, in the network's precision.
+        """
+        inputs = {"hidden_states": noisy, "timestep": timesteps, "encoder_hidden_states": text["embeds"]}
+        return {**inputs, "encoder_attention_mask": text["mask"]} if "mask" in text else inputs
 
 
-def load_pipeline(source: Source, **components: Any) -> Any:
-    """The pipeline that a checkpoint's own index names, with some components given."""
-    return DiffusionPipeline.from_pretrained(
-        source.pretrained, dtype=source.dtypes, revision=source.revision, **components
-    )
+def load_pipeline(settings: DenoisingSettings, pipeline: Any = DiffusionPipeline, **components: Any) -> Any:
+    """A run's checkpoint as a diffusers pipeline, each part in the precision in which it is used.
+
+    Args:
+        settings: The run's choices.
+        pipeline: Class of the pipeline; by default the one that the checkpoint's index names.
+        **components: Loaded components to use instead of the checkpoint's.
+    """
+    dtypes = {"default": getattr(torch, settings.dtype), "vae": getattr(torch, settings.vae_dtype)}
+    return pipeline.from_pretrained(settings.pretrained, dtype=dtypes, revision=settings.revision, **components)
 
 
 def posterior_mean(vae: Any, frames: torch.Tensor) -> torch.Tensor:
@@ -148,17 +173,10 @@ def posterior_mean(vae: Any, frames: torch.Tensor) -> torch.Tensor:
     return mean.float()
 
 
-def per_channel(values: Any, like: torch.Tensor) -> torch.Tensor:
-    """Numbers of channels in the shape of latents."""
-    return torch.as_tensor(values, dtype=torch.float32, device=like.device).view(1, -1, 1, 1, 1)
-
-
 def expand(tensor: torch.Tensor, batch: int) -> torch.Tensor:
-    """A tensor for a batch of one, for a larger one."""
+    """A tensor for a batch of one, repeated for a larger one without a copy."""
     return tensor.expand(batch, *tensor.shape[1:])
 
 
-def ddpm_noising(scheduler: Any) -> Ddpm:
-    """The DDPM process of a diffusers scheduler."""
-    predicts = {"epsilon": "epsilon", "v_prediction": "v", "sample": "sample"}[scheduler.config.prediction_type]
-    return Ddpm(scheduler.alphas_cumprod.float(), predicts)  # type: ignore[arg-type]
+def _per_channel(values: Any, like: torch.Tensor) -> torch.Tensor:
+    return torch.as_tensor(values, dtype=torch.float32, device=like.device).view(1, -1, 1, 1, 1)

@@ -10,68 +10,41 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from itertools import groupby
-from pathlib import Path
+from dataclasses import asdict
+from itertools import groupby, product
+from typing import Any, NamedTuple
 
 import torch
 
 from lmms_eval_tasks.models.video_diffusion.adapter import Adapter
-from lmms_eval_tasks.models.video_diffusion.frames import ClipFile, UnreadableClip, to_pixels
+from lmms_eval_tasks.models.video_diffusion.encoding import EncodedPair, UnequalClips, encode_pair
+from lmms_eval_tasks.models.video_diffusion.frames import ClipFile
 from lmms_eval_tasks.models.video_diffusion.placement import Placement, free_memory, is_out_of_memory
-from lmms_eval_tasks.models.video_diffusion.settings import Settings
-from lmms_eval_tasks.utils.denoising import (
+from lmms_eval_tasks.models.video_diffusion.settings import DenoisingSettings
+from lmms_eval_tasks.models.video_diffusion.store import ClipPair
+from lmms_eval_tasks.utils.data.release import UnreadableClip
+from lmms_eval_tasks.utils.denoising.protocol import ShortClip, choose_timesteps, combine_losses, noise_seed
+from lmms_eval_tasks.utils.denoising.response import (
     DenoisingResponse,
     Directed,
-    FramesRecord,
     ItemError,
     WindowRecord,
     settings_digest,
 )
-from lmms_eval_tasks.utils.denoising_protocol import (
-    Plan,
-    ShortClip,
-    available_frames,
-    centred_positions,
-    choose_timesteps,
-    combine_losses,
-    leading_positions,
-    noise_seed,
-    plan_windows,
-)
 
 FIRST_BATCH = 20
-UNEQUAL_FRAMES = 2
-UNEQUAL_PART = 0.05
+ERROR_KINDS = {UnreadableClip: "unreadable_clip", UnequalClips: "unequal_clips", ShortClip: "short_clip"}
+"""What can be wrong with a pair's files, as `DenoisingResponse.error` names it."""
 
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class Pair:
-    """A clip, its reversal and the forward clip's caption."""
-
-    item_id: str
-    forward: Path
-    backward: Path
-    caption: str
-
-
-@dataclass(frozen=True)
-class Unit:
+class Unit(NamedTuple):
     """One noisy clip: a window at a timestep with one draw of noise."""
 
     window: int
     timestep: int
     draw: int
-
-
-class Unscored(Exception):
-    """A pair cannot be measured; `kind` is a word for programs and the text a sentence for people."""
-
-    def __init__(self, kind: str, message: str) -> None:
-        super().__init__(message)
-        self.kind = kind
 
 
 class Engine:
@@ -88,7 +61,7 @@ class Engine:
     def __init__(
         self,
         adapter: Adapter,
-        settings: Settings,
+        settings: DenoisingSettings,
         placement: Placement,
         batch: int | None = None,
         versions: Mapping[str, str] | None = None,
@@ -97,11 +70,9 @@ class Engine:
         self.fixed_batch = batch is not None
         self.batch = batch or FIRST_BATCH
         self.versions = dict(versions or {})
+        protocol = settings.protocol
         self.timesteps = choose_timesteps(
-            adapter.noising.process,
-            settings.protocol.spacing,
-            settings.protocol.steps,
-            settings.family.train_shift,
+            adapter.noising.process, protocol.spacing, protocol.steps, settings.family.train_shift
         )
         self.facts = {
             **settings.as_json(),
@@ -117,33 +88,32 @@ class Engine:
         return "" if self.settings.prompt == "null" else caption
 
     def encode_captions(self, captions: Iterable[str]) -> None:
-        """Encode captions that were not encoded before, then let the text encoders leave the device.
+        """Encode captions that were not encoded before, then move the text encoders off the device.
 
-        They are kept in main memory: about 4 MB each with the largest text encoders in bfloat16.
+        Encoded captions are kept in main memory: about 4 MB each with the largest text encoders in bfloat16.
         """
-        wanted = {self.shown_caption(caption) for caption in captions} - self._texts.keys()
+        new = {self.shown_caption(caption) for caption in captions} - self._texts.keys()
         if self.settings.prompt == "forward":
-            wanted.discard("")
-        if not wanted:
+            new.discard("")
+        if not new:
             return
         self.placement.bring(*self.adapter.text_encoders)
         with torch.no_grad():
-            for caption in sorted(wanted):
+            for caption in sorted(new):
                 encoded = self.adapter.encode_text(caption, self.placement.device)
                 self._texts[caption] = {name: tensor.cpu() for name, tensor in encoded.items()}
         self.placement.send_away(*self.adapter.text_encoders)
 
-    def measure(self, pair: Pair) -> DenoisingResponse:
+    def measure(self, pair: ClipPair) -> DenoisingResponse:
         """The losses of a pair, or why there are none; never raises because of a pair."""
+        if not self.shown_caption(pair.caption) and self.settings.prompt == "forward":
+            message = f"Expected a caption for {pair.item_id}, but got none; or run prompt=null."
+            return self.refuse(pair.item_id, "no_caption", message)
         try:
             with torch.no_grad():
                 return self._measure(pair)
-        except Unscored as error:
-            return self.refuse(pair.item_id, error.kind, str(error))
-        except UnreadableClip as error:
-            return self.refuse(pair.item_id, "unreadable_clip", str(error))
-        except ShortClip as error:
-            return self.refuse(pair.item_id, "short_clip", str(error))
+        except tuple(ERROR_KINDS) as error:
+            return self.refuse(pair.item_id, ERROR_KINDS.get(type(error), "failed"), str(error))
         except Exception as error:
             free_memory()
             if is_out_of_memory(error):
@@ -154,12 +124,11 @@ class Engine:
     def refuse(self, item_id: str, kind: str, message: str) -> DenoisingResponse:
         """The answer about a pair that has no losses."""
         logger.warning(f"{item_id} is unscored: {message}")
+        return self._respond(item_id, error=ItemError(kind=kind, message=message))
+
+    def _respond(self, item_id: str, **fields: Any) -> DenoisingResponse:
         return DenoisingResponse(
-            item_id=item_id,
-            error=ItemError(kind=kind, message=message),
-            settings=self.facts,
-            settings_digest=self.digest,
-            versions=self.versions,
+            item_id=item_id, settings=self.facts, settings_digest=self.digest, versions=self.versions, **fields
         )
 
     def _out_of_memory_advice(self) -> str:
@@ -167,142 +136,53 @@ class Engine:
             return f"Memory ran out at batch={self.batch}; give a smaller number, or batch=auto."
         return "Memory ran out at batch 1; give offload=true (or offload=layers), tiling=true, or a smaller size."
 
-    def _measure(self, pair: Pair) -> DenoisingResponse:
-        caption = self.shown_caption(pair.caption)
-        if not caption and self.settings.prompt == "forward":
-            raise Unscored("no_caption", f"Expected a caption for {pair.item_id}, but got none; or run prompt=null.")
+    def _measure(self, pair: ClipPair) -> DenoisingResponse:
         self.encode_captions([pair.caption])
-        plan, latents, shown = self._encode({"forward": ClipFile(pair.forward), "backward": ClipFile(pair.backward)})
-        text = {name: tensor.to(self.placement.device) for name, tensor in self._texts[caption].items()}
-        units = [
-            Unit(window, timestep, draw)
-            for window in range(len(plan.windows))
-            for timestep in range(len(self.timesteps))
-            for draw in range(self.settings.protocol.draws)
-        ]
-        found = self._denoise_within_memory(pair.item_id, plan, latents, text, units)
-        losses = {direction: self._tabulate(plan, values) for direction, values in found.items()}
-        counted = [
-            int(latent.shape[2]) - self._skipped(plan, window, latent)
-            for window, latent in enumerate(latents["forward"])
-        ]
+        files = ClipFile(pair.forward), ClipFile(pair.backward)
+        encoded = encode_pair(*files, self.adapter, self.settings, self.placement)
+        caption = self._texts[self.shown_caption(pair.caption)]
+        text = {name: tensor.to(self.placement.device) for name, tensor in caption.items()}
+        shape = (len(encoded.plan.windows), len(self.timesteps), self.settings.protocol.draws)
+        units = [Unit(*position) for position in product(*map(range, shape))]
+        seeds = {unit: self._seed(pair.item_id, unit) for unit in units}
+        unit_losses = self._denoise_within_memory(encoded, text, seeds)
+        losses = {
+            direction: [[sum(draws) / len(draws) for draws in row] for row in _nested(values, shape)]
+            for direction, values in unit_losses.items()
+        }
         rule = self.settings.protocol.combine
-        return DenoisingResponse(
-            item_id=pair.item_id,
-            loss=Directed(**{name: combine_losses(table, counted, rule) for name, table in losses.items()}),
+        return self._respond(
+            pair.item_id,
+            loss=Directed(**{name: combine_losses(table, encoded.counted, rule) for name, table in losses.items()}),
             losses=Directed(**losses),
             timesteps=list(self.timesteps),
             windows=[
-                WindowRecord(
-                    start=window.start,
-                    stop=window.stop,
-                    borrowed=window.borrowed,
-                    skipped=window.skipped,
-                    latents=latent_frames,
-                )
-                for window, latent_frames in zip(plan.windows, counted, strict=True)
+                WindowRecord(**asdict(window), latents=latent_frames)
+                for window, latent_frames in zip(encoded.plan.windows, encoded.counted, strict=True)
             ],
-            seeds=[
-                [
-                    [
-                        self._seed(pair.item_id, Unit(window, timestep, draw))
-                        for draw in range(self.settings.protocol.draws)
-                    ]
-                    for timestep in range(len(self.timesteps))
-                ]
-                for window in range(len(plan.windows))
-            ],
-            frames=shown,
-            settings=self.facts,
-            settings_digest=self.digest,
-            versions=self.versions,
+            seeds=_nested(seeds, shape),
+            frames=encoded.frames,
         )
-
-    def _encode(self, files: Mapping[str, ClipFile]) -> tuple[Plan, dict[str, list[torch.Tensor]], FramesRecord]:
-        """Decode both files and encode their windows."""
-        forward, backward = files["forward"], files["backward"]
-        most = max(forward.frames, backward.frames)
-        if abs(forward.frames - backward.frames) > max(UNEQUAL_FRAMES, UNEQUAL_PART * most):
-            raise Unscored(
-                "unequal_clips",
-                f"Expected {forward.path.name} and {backward.path.name} to be one clip and its reversal, but they have "
-                f"{forward.frames} and {backward.frames} frames.",
-            )
-        settings = self.settings
-        height, width = settings.size_for(*max((file.height, file.width) for file in files.values()))
-        centred = settings.protocol.anchor == "centre"
-        # One rate for both, so that files whose headers differ a little still show the same pictures.
-        rate = (forward.fps + backward.fps) / 2
-        steps = {name: (rate if centred else file.fps) / settings.fps for name, file in files.items()}
-        leading = {name: leading_positions(file.frames, steps[name]) for name, file in files.items()}
-        available = min(
-            available_frames(file.frames, steps[name]) if centred else len(leading[name])
-            for name, file in files.items()
-        )
-        plan = plan_windows(available, settings.frames, self.adapter.temporal_compression, settings.protocol.windows)
-        latents = {}
-        for name, file in files.items():
-            chosen = centred_positions(file.frames, steps[name], plan.used) if centred else leading[name]
-            latents[name] = self._encode_windows(file.read(chosen[: plan.used], height, width), plan)
-        shown = FramesRecord(
-            forward=forward.frames,
-            backward=backward.frames,
-            file_fps=forward.fps,
-            used=plan.used,
-            fps=settings.fps,
-            height=height,
-            width=width,
-        )
-        return plan, latents, shown
-
-    def _encode_windows(self, frames: torch.Tensor, plan: Plan) -> list[torch.Tensor]:
-        self.placement.bring(self.adapter.vae)
-        return [
-            self.adapter.encode_frames(to_pixels(frames[window.start : window.stop], self.placement.device))
-            for window in plan.windows
-        ]
-
-    def _skipped(self, plan: Plan, window: int, latent: torch.Tensor) -> int:
-        """Latent frames of a window that stay out of the loss: what saw borrowed frames, and the family's padding."""
-        own = plan.windows[window]
-        latent_frames = 1 + (own.stop - own.start - 1) // self.adapter.temporal_compression
-        padded = int(latent.shape[2]) - latent_frames
-        if padded != self.adapter.padded_latents(latent_frames):
-            raise RuntimeError(
-                f"Expected {latent_frames + self.adapter.padded_latents(latent_frames)} latent frames for "
-                f"{own.stop - own.start} frames, but the VAE gave {latent.shape[2]}."
-            )
-        return padded + own.skipped
 
     def _seed(self, item_id: str, unit: Unit) -> int:
         timestep = 0 if self.settings.protocol.shared_noise else unit.timestep
         return noise_seed(self.settings.seed, item_id, unit.window, timestep, unit.draw)
 
-    def _noise(self, item_id: str, unit: Unit, like: torch.Tensor) -> torch.Tensor:
-        """Noise of one unit; made in main memory in float32, so that every device gets the same."""
-        generator = torch.Generator("cpu").manual_seed(self._seed(item_id, unit))
-        return torch.randn(like.shape, generator=generator, dtype=torch.float32).to(like.device)
-
     def _denoise_within_memory(
-        self,
-        item_id: str,
-        plan: Plan,
-        latents: Mapping[str, list[torch.Tensor]],
-        text: Mapping[str, torch.Tensor],
-        units: list[Unit],
+        self, pair: EncodedPair, text: Mapping[str, torch.Tensor], seeds: Mapping[Unit, int]
     ) -> dict[str, dict[Unit, float]]:
         """Denoise all units; out of memory starts the pair again at half the batch, which both directions share."""
         while True:
             try:
-                return self._denoise(item_id, plan, latents, text, units)
+                return self._denoise(pair, text, seeds)
             except Exception as error:
                 if not is_out_of_memory(error) or self.fixed_batch or self.batch == 1:
                     raise
             free_memory()
-            self.batch = max(1, min(self.batch, len(units)) // 2)
+            self.batch = max(1, min(self.batch, len(seeds)) // 2)
             logger.info(f"memory ran out; denoising {self.batch} at once from here on")
 
-    def _batches(self, latents: list[torch.Tensor], units: list[Unit]) -> Iterator[tuple[str, list[Unit]]]:
+    def _batches(self, latents: list[torch.Tensor], units: Iterable[Unit]) -> Iterator[tuple[str, list[Unit]]]:
         """Units that can be denoised together: one network, one shape; each network's come one after the other."""
 
         def kind(unit: Unit) -> tuple[str, tuple[int, ...]]:
@@ -314,41 +194,38 @@ class Engine:
                 yield expert, together[first : first + self.batch]
 
     def _denoise(
-        self,
-        item_id: str,
-        plan: Plan,
-        latents: Mapping[str, list[torch.Tensor]],
-        text: Mapping[str, torch.Tensor],
-        units: list[Unit],
+        self, pair: EncodedPair, text: Mapping[str, torch.Tensor], seeds: Mapping[Unit, int]
     ) -> dict[str, dict[Unit, float]]:
+        """Losses of all units, in either direction."""
         noising = self.adapter.noising
-        found: dict[str, dict[Unit, float]] = {direction: {} for direction in latents}
-        for expert, batch in self._batches(latents["forward"], units):
+        losses: dict[str, dict[Unit, float]] = {direction: {} for direction in pair.latents}
+        for expert, batch in self._batches(pair.latents["forward"], seeds):
             self.placement.bring(self.adapter.denoisers[expert])
-            noise = torch.cat([self._noise(item_id, unit, latents["forward"][unit.window]) for unit in batch])
+            noise = torch.cat([seeded_noise(seeds[unit], pair.latents["forward"][unit.window]) for unit in batch])
             timesteps = torch.tensor(
                 [self.timesteps[unit.timestep] for unit in batch], dtype=torch.float32, device=noise.device
             )
-            for direction, windows in latents.items():
+            for direction, windows in pair.latents.items():
                 clean = torch.cat([windows[unit.window] for unit in batch])
                 noisy = noising.add_noise(clean, noise, timesteps)
-                said = self.adapter.predict(noisy, timesteps, text)
+                prediction = self.adapter.predict(noisy, timesteps, text)
                 if self.settings.target == "noise":
-                    error = noising.as_noise(said, noisy, timesteps) - noise
+                    error = noising.as_noise(prediction, noisy, timesteps) - noise
                 else:
-                    error = said - noising.target(clean, noise, timesteps)
+                    error = prediction - noising.target(clean, noise, timesteps)
                 for row, unit in enumerate(batch):
-                    skipped = self._skipped(plan, unit.window, windows[unit.window])
-                    found[direction][unit] = float(error[row, :, skipped:].double().square().mean())
-        return found
+                    own = error[row, :, pair.skipped[unit.window] :]
+                    losses[direction][unit] = float(own.double().square().mean())
+        return losses
 
-    def _tabulate(self, plan: Plan, found: Mapping[Unit, float]) -> list[list[float]]:
-        """Losses by window and timestep, averaged over draws."""
-        draws = self.settings.protocol.draws
-        return [
-            [
-                sum(found[Unit(window, timestep, draw)] for draw in range(draws)) / draws
-                for timestep in range(len(self.timesteps))
-            ]
-            for window in range(len(plan.windows))
-        ]
+
+def seeded_noise(seed: int, like: torch.Tensor) -> torch.Tensor:
+    """Gaussian noise of a tensor's shape; made in main memory in float32, so that every device gets the same."""
+    generator = torch.Generator("cpu").manual_seed(seed)
+    return torch.randn(like.shape, generator=generator, dtype=torch.float32).to(like.device)
+
+
+def _nested(values: Mapping[Unit, Any], shape: tuple[int, int, int]) -> list[list[list[Any]]]:
+    """Values of units as ``[window][timestep][draw]``."""
+    windows, timesteps, draws = map(range, shape)
+    return [[[values[Unit(i, j, k)] for k in draws] for j in timesteps] for i in windows]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from lmms_eval_tasks.utils.problems import InputError
+from lmms_eval_tasks.utils.core.problems import InputError
 
 if TYPE_CHECKING:
     from lmms_eval_tasks.models.video_diffusion.adapter import Adapter
@@ -20,7 +20,7 @@ BUCKETS = ((480, 832), (832, 480), (480, 720), (720, 480), (544, 960), (960, 544
 
 
 class WanScripts(BaseModel):
-    """Where the YoCausal Wan scripts take other numbers than the checkpoint's own."""
+    """What the YoCausal Wan scripts use in place of the checkpoint's own numbers."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -45,7 +45,7 @@ class Family(BaseModel):
         text_tokens: Length of the caption in tokens; longer ones are cut, as the model's own pipeline does.
         vae_dtype: Precision of the VAE where it is not the run's.
         train_shift: Shift of the training timesteps, for ``protocol=wan_scripts``.
-        wan_scripts: What the YoCausal Wan scripts use instead, under that protocol.
+        wan_scripts: What the YoCausal Wan scripts use instead, for ``protocol=wan_scripts``.
         options: What only this adapter reads.
         source: Where the row's numbers come from.
     """
@@ -80,7 +80,7 @@ def read_family(name: str) -> Family:
     """The row of a family.
 
     Raises:
-        InputError: there is none; the message lists those that there are.
+        InputError: there is none of that name; the message lists all families.
     """
     families = known_families()
     if name not in families:
@@ -91,5 +91,5 @@ def read_family(name: str) -> Family:
 def adapter_class(family: Family) -> type[Adapter]:
     """The adapter of a family; imports its module and with it torch and diffusers."""
     module = importlib.import_module(f"{__package__}.{family.adapter}")
-    found: type[Adapter] = module.ADAPTER
-    return found
+    adapter: type[Adapter] = module.ADAPTER
+    return adapter

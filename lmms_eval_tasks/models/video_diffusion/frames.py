@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,13 +9,9 @@ from typing import Any
 
 import torch
 
+from lmms_eval_tasks.utils.data.release import UnreadableClip
+
 FRAMES_AT_ONCE = 16
-
-logger = logging.getLogger(__name__)
-
-
-class UnreadableClip(Exception):
-    """A file is not a video that can be decoded; the text says which and why."""
 
 
 class ClipFile:

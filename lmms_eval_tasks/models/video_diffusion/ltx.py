@@ -1,4 +1,4 @@
-"""LTX-Video 2B and 13B: flow matching on packed latents, told the frame rate."""
+"""LTX-Video 2B and 13B: flow matching on packed latents; the network takes the frame rate."""
 
 from __future__ import annotations
 
@@ -7,17 +7,9 @@ from typing import Any
 import torch
 from diffusers import AutoencoderKLLTXVideo, LTXVideoTransformer3DModel
 
-from lmms_eval_tasks.models.video_diffusion.adapter import (
-    Adapter,
-    Source,
-    Text,
-    expand,
-    load_pipeline,
-    per_channel,
-    posterior_mean,
-)
-from lmms_eval_tasks.models.video_diffusion.families import Family
+from lmms_eval_tasks.models.video_diffusion.adapter import Adapter, Text, expand, load_pipeline
 from lmms_eval_tasks.models.video_diffusion.noising import Flow
+from lmms_eval_tasks.models.video_diffusion.settings import DenoisingSettings
 
 
 class Ltx(Adapter):
@@ -27,66 +19,42 @@ class Ltx(Adapter):
     pipelines do.
     """
 
-    noising = Flow()
+    text_outputs = ("embeds", "mask")
+    compression_names = ("vae_temporal_compression_ratio", "vae_spatial_compression_ratio")
+    flow = Flow()
 
     @classmethod
-    def load(cls, family: Family, source: Source, fps: float) -> Adapter:
-        """Load a checkpoint; the family's own weights may be a file beside the checkpoint with the rest."""
-        components: dict[str, Any] = {}
-        if family.single_file and not source.own_weights:
-            components = {
-                "transformer": LTXVideoTransformer3DModel.from_single_file(family.single_file, dtype=source.dtype),
-                "vae": AutoencoderKLLTXVideo.from_single_file(family.single_file, dtype=source.vae_dtype),
-            }
-        return cls(load_pipeline(source, **components), family, fps)
-
-    @property
-    def size_multiple(self) -> int:
-        """What height and width must be a multiple of."""
-        return int(self.pipe.vae_spatial_compression_ratio * self.pipe.transformer_spatial_patch_size)
-
-    def encode_text(self, caption: str, device: torch.device) -> dict[str, torch.Tensor]:
-        """Encode one caption."""
-        embeds, mask, *_ = self.encode_prompt(caption, device)
-        return {"embeds": embeds, "mask": mask}
-
-    def encode_frames(self, frames: torch.Tensor) -> torch.Tensor:
-        """Encode one window."""
-        vae = self.pipe.vae
-        mean = posterior_mean(vae, frames)
-        shifted = mean - per_channel(vae.latents_mean.float(), mean)
-        return shifted * vae.config.scaling_factor / per_channel(vae.latents_std.float(), mean)
+    def load(cls, settings: DenoisingSettings) -> Adapter:
+        """Load a checkpoint; denoiser and VAE come from the family's single file where its row names one."""
+        file = settings.family.single_file
+        if not file or settings.own_weights:
+            return super().load(settings)
+        transformer = LTXVideoTransformer3DModel.from_single_file(file, dtype=getattr(torch, settings.dtype))
+        vae = AutoencoderKLLTXVideo.from_single_file(file, dtype=getattr(torch, settings.vae_dtype))
+        return cls(load_pipeline(settings, transformer=transformer, vae=vae), settings.family, settings.fps)
 
     def _positions(self, frames: int, height: int, width: int, device: torch.device) -> dict[str, Any]:
-        """What tells the network where and when each token is, in pixels and seconds."""
-        temporal, spatial = self.temporal_compression, self.pipe.vae_spatial_compression_ratio
+        """Where and when each token is, in pixels and seconds."""
+        temporal, spatial = self.temporal_compression, self.spatial_compression
         if not hasattr(self.pipe, "_scale_video_ids"):
             return {"rope_interpolation_scale": (temporal / self.fps, spatial, spatial)}
         axes = [torch.arange(size, device=device, dtype=torch.float32) for size in (frames, height, width)]
         time, row, column = torch.meshgrid(*axes, indexing="ij")
         seconds = (time * temporal + 1 - temporal).clamp(min=0) / self.fps
-        places = torch.stack([seconds, row * spatial, column * spatial])
-        return {"video_coords": places.flatten(1)[None]}
+        return {"video_coords": torch.stack([seconds, row * spatial, column * spatial]).flatten(1)[None]}
 
-    def predict(self, noisy: torch.Tensor, timesteps: torch.Tensor, text: Text) -> torch.Tensor:
-        """Velocity towards noise; each place of a latent frame is a token."""
-        network = self.pipe.transformer
-        batch, channels, frames, height, width = noisy.shape
+    def network_inputs(self, noisy: torch.Tensor, timesteps: torch.Tensor, text: Text) -> dict[str, Any]:
+        """The network's arguments; each place of a latent frame is a token."""
+        batch, _, frames, height, width = noisy.shape
         positions = self._positions(frames, height, width, noisy.device)
         if "video_coords" in positions:
             positions["video_coords"] = expand(positions["video_coords"], batch)
-        said: torch.Tensor = network(
-            hidden_states=noisy.flatten(2).transpose(1, 2).to(network.dtype),
-            encoder_hidden_states=expand(text["embeds"], batch).to(network.dtype),
-            timestep=timesteps,
-            encoder_attention_mask=expand(text["mask"], batch),
-            num_frames=frames,
-            height=height,
-            width=width,
-            return_dict=False,
-            **positions,
-        )[0]
-        return said.transpose(1, 2).reshape(batch, channels, frames, height, width).float()
+        inputs = super().network_inputs(noisy.flatten(2).transpose(1, 2), timesteps, text)
+        return {**inputs, **positions, "num_frames": frames, "height": height, "width": width}
+
+    def predict(self, noisy: torch.Tensor, timesteps: torch.Tensor, text: Text) -> torch.Tensor:
+        """Velocity towards noise."""
+        return super().predict(noisy, timesteps, text).transpose(1, 2).reshape(noisy.shape)
 
 
 ADAPTER = Ltx

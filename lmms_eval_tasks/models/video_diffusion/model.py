@@ -3,51 +3,54 @@
 from __future__ import annotations
 
 import logging
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmms_eval_tasks import __version__
-from lmms_eval_tasks.hosting import stop_if_any
+from lmms_eval_tasks.host.environment import installed_version
+from lmms_eval_tasks.host.ranks import stop_if_any
 from lmms_eval_tasks.models.base import Request, RequestModel
 from lmms_eval_tasks.models.video_diffusion.families import adapter_class
-from lmms_eval_tasks.models.video_diffusion.settings import Settings, check_geometry, read_batch, read_settings
-from lmms_eval_tasks.models.video_diffusion.store import AnswerStore
-from lmms_eval_tasks.utils.home import home
-from lmms_eval_tasks.utils.problems import InputError
+from lmms_eval_tasks.models.video_diffusion.settings import DenoisingSettings, check_geometry, read_batch, read_settings
+from lmms_eval_tasks.models.video_diffusion.store import AnswerStore, ClipPair
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.data.home import home
 
 if TYPE_CHECKING:
     from lmms_eval_tasks.models.video_diffusion.adapter import Adapter
-    from lmms_eval_tasks.models.video_diffusion.engine import Engine, Pair
+    from lmms_eval_tasks.models.video_diffusion.engine import Engine
 
 PACKAGES = ("torch", "diffusers", "transformers")
+"""Whose versions an answer names, beside ours."""
 OFFLOAD = {"false": "none", "true": "parts", "layers": "layers"}
 
 logger = logging.getLogger(__name__)
 
 
 class VideoDiffusion(RequestModel):
-    """Answers each pair of clips with its denoising losses, as JSON text (`utils.denoising` says what is in it).
+    """Answers each pair of clips with its denoising losses, as JSON text (see `utils.denoising.response`).
 
     Args:
         family: Name of a row of the table, as ``wan2.1-1.3b``.
-        pretrained: Hub id or folder in diffusers' layout; the family's by default.
-        revision: Branch, tag or commit of a hub id.
-        protocol: ``paper``, ``official_example`` or ``wan_scripts``.
-        target: ``training`` or ``noise``.
-        prompt: ``forward`` or ``null``.
-        dtype: ``bfloat16``, ``float32`` or ``float16``.
         batch: How many noisy clips at once: a number, or ``auto``.
-        seed: Seed of all noise.
         offload: ``false``; ``true`` keeps only the part in use on the device; ``layers`` only the layer.
         compile: Whether the networks are compiled by torch.
-        tiling: Whether the VAE works tile by tile.
         cache: Folder of the answers; in the data home by default, ``none`` keeps none.
-        height: Of the frames shown; the family's by default, as are the next three.
-        width: Of the frames shown.
-        frames: Frames per window.
-        fps: Frames per second.
-        **host: ``batch_size`` and ``device``, as lmms-eval passes them.
+        batch_size: Passed by lmms-eval, without meaning here.
+        device: Passed by lmms-eval, without meaning here.
+        **choices: What fixes the losses; by default the family's, or the first value named here.
+            pretrained: Hub id or folder in diffusers' layout.
+            revision: Branch, tag or commit of a hub id.
+            protocol: ``paper``, ``official_example`` or ``wan_scripts``.
+            target: ``training`` or ``noise``.
+            prompt: ``forward`` or ``null``.
+            dtype: ``bfloat16``, ``float32`` or ``float16``.
+            seed: Seed of all noise, 0 by default.
+            height: Of the frames shown, as width.
+            width: Of the frames shown.
+            frames: Frames per window.
+            fps: Frames per second.
+            tiling: Whether the VAE works tile by tile, ``false`` by default.
     """
 
     shows_clips = True
@@ -55,52 +58,25 @@ class VideoDiffusion(RequestModel):
     def __init__(
         self,
         family: str = "",
-        pretrained: str | None = None,
-        revision: str | None = None,
-        protocol: str = "paper",
-        target: str = "training",
-        prompt: str = "forward",
-        dtype: str = "bfloat16",
         batch: int | str = "auto",
-        seed: int = 0,
         offload: bool | str = False,
         compile: bool = False,
-        tiling: bool = False,
         cache: str | None = None,
-        height: int | None = None,
-        width: int | None = None,
-        frames: int | None = None,
-        fps: float | None = None,
-        **host: Any,
+        batch_size: int | str = 1,
+        device: str | None = None,
+        **choices: Any,
     ) -> None:
-        super().__init__(**host)
+        super().__init__(batch_size, device)
         message = None
         try:
-            settings = read_settings(
-                family,
-                {
-                    "pretrained": pretrained,
-                    "revision": revision,
-                    "protocol": protocol,
-                    "target": target,
-                    "prompt": prompt,
-                    "dtype": dtype,
-                    "seed": seed,
-                    "height": height,
-                    "width": width,
-                    "frames": frames,
-                    "fps": fps,
-                    "tiling": tiling,
-                },
-            )
-            self.engine = self._load(settings, read_batch(batch), str(offload).lower(), compile)
+            self.engine = self._load(read_settings(family, choices), read_batch(batch), str(offload).lower(), compile)
         except InputError as error:
             message = str(error)
         stop_if_any(message)
-        chosen = home() / "cache" / "video_diffusion" if cache is None else Path(str(cache)).expanduser()
-        self.store = AnswerStore(None if str(cache).lower() == "none" else chosen, self.engine.digest)
+        folder = home() / "cache" / "video_diffusion" if cache is None else Path(str(cache)).expanduser()
+        self.store = AnswerStore(None if str(cache).lower() == "none" else folder, self.engine.digest)
 
-    def _load(self, settings: Settings, batch: int | None, offload: str, compiled: bool) -> Engine:
+    def _load(self, settings: DenoisingSettings, batch: int | None, offload: str, compiled: bool) -> Engine:
         """Load the model on this rank's device.
 
         Raises:
@@ -108,10 +84,9 @@ class VideoDiffusion(RequestModel):
         """
         try:
             import diffusers  # noqa: F401
-        except ImportError as error:
-            raise InputError(
-                'video_diffusion needs diffusers.\nRun:  pip install "lmms-eval-tasks[diffusion]"'
-            ) from error
+        except ImportError:
+            message = 'video_diffusion needs diffusers.\nRun:  pip install "lmms-eval-tasks[diffusion]"'
+            raise InputError(message) from None
         from lmms_eval_tasks.models.video_diffusion.engine import Engine
         from lmms_eval_tasks.models.video_diffusion.placement import Placement
 
@@ -123,11 +98,12 @@ class VideoDiffusion(RequestModel):
         if compiled:
             for network in adapter.denoisers.values():
                 network.compile()
-        return Engine(adapter, settings, placement, batch, package_versions())
+        versions = {"lmms_eval_tasks": __version__, **{name: installed_version(name) or "none" for name in PACKAGES}}
+        return Engine(adapter, settings, placement, batch, versions)
 
     def prepare(self, requests: list[Request]) -> None:
         """Encode the captions of all pairs that have no kept answer, so that the text encoders are needed once."""
-        waiting = [pair for pair in map(read_pair, requests) if self._kept(pair) is None]
+        waiting = [pair for pair in map(self._read_pair, requests) if self.store.get(pair) is None]
         if len(waiting) < len(requests):
             logger.info(f"{len(requests) - len(waiting)} of {len(requests)} pairs were measured before")
         try:
@@ -136,54 +112,44 @@ class VideoDiffusion(RequestModel):
             # Each pair tries again by itself and then says so in its own answer.
             logger.warning(f"the captions could not be encoded ahead ({type(error).__name__}: {error})")
 
-    def _kept(self, pair: Pair) -> str | None:
-        return self.store.get(pair.item_id, self.engine.shown_caption(pair.caption), (pair.forward, pair.backward))
-
     def answer(self, request: Request) -> str:
         """Losses of a pair, or why there are none."""
-        pair = read_pair(request)
+        pair = self._read_pair(request)
         if not request.doc.get("asked", True):
             return self.engine.refuse(pair.item_id, "no_clip", "The prepared data has no clip for it.").to_json()
-        if kept := self._kept(pair):
+        if kept := self.store.get(pair):
             return kept
         response = self.engine.measure(pair)
         text = response.to_json()
         if response.error is None:
-            self.store.put(pair.item_id, self.engine.shown_caption(pair.caption), (pair.forward, pair.backward), text)
+            self.store.put(pair, text)
         return text
 
+    def _read_pair(self, request: Request) -> ClipPair:
+        """The pair that a request asks about, with the caption that the model reads."""
+        caption = self.engine.shown_caption(str(request.doc.get("caption") or "").strip())
+        forward, backward = request.clips
+        return ClipPair(str(request.doc["item_id"]), forward, backward, caption)
 
-def load_adapter(settings: Settings) -> Adapter:
+
+def load_adapter(settings: DenoisingSettings) -> Adapter:
     """Load a model's weights into main memory.
 
     Raises:
         InputError: they cannot be loaded, or are not a checkpoint of the family.
     """
-    import torch
-
-    from lmms_eval_tasks.models.video_diffusion.adapter import Source
-
-    source = Source(
-        pretrained=settings.pretrained,
-        dtype=getattr(torch, settings.dtype),
-        vae_dtype=getattr(torch, settings.vae_dtype),
-        revision=settings.revision,
-        own_weights=settings.own_weights,
-    )
+    problem = ""
     try:
-        adapter = adapter_class(settings.family).load(settings.family, source, settings.fps)
-        missing = {"vae", *adapter.denoiser_names[:1], *adapter.text_encoder_names[:1]}
-        missing = {name for name in missing if getattr(adapter.pipe, name, None) is None}
+        adapter = adapter_class(settings.family).load(settings)
+        parts = {"vae", *adapter.denoiser_names[:1], *adapter.text_encoder_names[:1]}
+        missing = sorted(name for name in parts if getattr(adapter.pipe, name, None) is None)
+        if missing:
+            problem = f"it has no {', '.join(missing)}."
     except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
-        raise InputError(
-            f"Expected {settings.pretrained} to hold {settings.family.title} in diffusers' layout, "
-            f"but it cannot be loaded:\n  {type(error).__name__}: {error}"
-        ) from error
-    if missing:
-        raise InputError(
-            f"Expected {settings.pretrained} to hold {settings.family.title} in diffusers' layout, "
-            f"but it has no {', '.join(sorted(missing))}."
-        )
+        problem = f"it cannot be loaded:\n  {type(error).__name__}: {error}"
+    if problem:
+        title = settings.family.title
+        raise InputError(f"Expected {settings.pretrained} to hold {title} in diffusers' layout, but {problem}")
     for module in (adapter.vae, *adapter.denoisers.values(), *adapter.text_encoders):
         module.eval().requires_grad_(False)
     if settings.tiling:
@@ -191,27 +157,3 @@ def load_adapter(settings: Settings) -> Adapter:
     if settings.protocol.boundary is not None and adapter.boundary is not None:
         adapter.boundary = settings.protocol.boundary
     return adapter
-
-
-def read_pair(request: Request) -> Pair:
-    """The pair that a request asks about."""
-    from lmms_eval_tasks.models.video_diffusion.engine import Pair
-
-    forward, backward = request.clips
-    return Pair(
-        item_id=str(request.doc["item_id"]),
-        forward=forward,
-        backward=backward,
-        caption=str(request.doc.get("caption") or "").strip(),
-    )
-
-
-def package_versions() -> dict[str, str]:
-    """Versions that an answer names."""
-    found = {"lmms_eval_tasks": __version__}
-    for package in PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = "none"
-    return found

@@ -1,4 +1,4 @@
-"""How noise enters a clip and what a network is trained to say about it: DDPM and flow matching.
+"""How noise enters a clip and what a network is trained to predict from it: DDPM and flow matching.
 
 Timesteps are on a scale of 0 (clean) to 1000 (noise), one per clip of the batch; tensors are float32 of shape
 (batch, channels, latent frames, height, width).
@@ -7,32 +7,11 @@ Timesteps are on a scale of 0 (clean) to 1000 (noise), one per clip of the batch
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal
 
 import torch
 
-from lmms_eval_tasks.utils.denoising_protocol import TRAIN_STEPS, Process
-
-
-class Noising(Protocol):
-    """What the engine asks of either process."""
-
-    @property
-    def process(self) -> Process:
-        """Which timesteps there are."""
-
-    @property
-    def predicts(self) -> str:
-        """What the network is trained to predict: epsilon, v, sample or velocity."""
-
-    def add_noise(self, clean: torch.Tensor, noise: torch.Tensor, timesteps: torch.Tensor) -> torch.Tensor:
-        """The noisy clips at their timesteps."""
-
-    def target(self, clean: torch.Tensor, noise: torch.Tensor, timesteps: torch.Tensor) -> torch.Tensor:
-        """What the network should have said."""
-
-    def as_noise(self, prediction: torch.Tensor, noisy: torch.Tensor, timesteps: torch.Tensor) -> torch.Tensor:
-        """The noise that a prediction implies."""
+from lmms_eval_tasks.utils.denoising.protocol import TRAIN_STEPS, Process
 
 
 def _spread(values: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
@@ -62,7 +41,7 @@ class Ddpm:
         return scale * clean + spread * noise
 
     def target(self, clean: torch.Tensor, noise: torch.Tensor, timesteps: torch.Tensor) -> torch.Tensor:
-        """Noise, v or clean clip."""
+        """What the network is trained to predict: noise, v or clean clip."""
         if self.predicts != "v":
             return noise if self.predicts == "epsilon" else clean
         scale, spread = self._scales(timesteps, clean)
@@ -96,7 +75,7 @@ class Flow:
         return (1 - level) * clean + level * noise
 
     def target(self, clean: torch.Tensor, noise: torch.Tensor, timesteps: torch.Tensor) -> torch.Tensor:
-        """The velocity, the same at all timesteps."""
+        """What the network is trained to predict: the velocity, the same at all timesteps."""
         return noise - clean if self.towards == "noise" else clean - noise
 
     def as_noise(self, prediction: torch.Tensor, noisy: torch.Tensor, timesteps: torch.Tensor) -> torch.Tensor:
@@ -104,3 +83,12 @@ class Flow:
         level = _spread(timesteps / TRAIN_STEPS, noisy)
         velocity = prediction if self.towards == "noise" else -prediction
         return noisy + (1 - level) * velocity
+
+
+Noising = Ddpm | Flow
+
+
+def scheduler_noising(scheduler: Any) -> Ddpm:
+    """The DDPM process of a diffusers scheduler."""
+    predicts = {"epsilon": "epsilon", "v_prediction": "v", "sample": "sample"}[scheduler.config.prediction_type]
+    return Ddpm(scheduler.alphas_cumprod.float(), predicts)  # type: ignore[arg-type]

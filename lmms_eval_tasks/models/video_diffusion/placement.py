@@ -32,24 +32,23 @@ class Placement:
             from accelerate import cpu_offload
 
             for module in modules:
-                if not any(module is hooked for hooked in self._hooked):
+                if module not in self._hooked:
                     cpu_offload(module, execution_device=self.device)
                     self._hooked.append(module)
             return
         if self.offload == "parts":
-            leaving = [here for here in self._here if not any(here is module for module in modules)]
-            self.send_away(*leaving)
+            self.send_away(*(module for module in self._here if module not in modules))
         for module in modules:
-            if not any(here is module for here in self._here):
+            if module not in self._here:
                 module.to(self.device)
                 self._here.append(module)
 
     def send_away(self, *modules: torch.nn.Module) -> None:
         """Move modules that are no longer needed to main memory; layers that come one by one are there already."""
         for module in modules:
-            if any(here is module for here in self._here):
+            if module in self._here:
                 module.to("cpu")
-                self._here = [here for here in self._here if here is not module]
+                self._here.remove(module)
         free_memory()
 
 

@@ -1,26 +1,28 @@
-"""What a user may choose about a run, checked at once and named in every answer."""
+"""What a user may choose about a run: checked before anything is loaded, and part of every answer."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, cast
+from typing import Any
 
+from lmms_eval_tasks.host.weights import weights_identity
 from lmms_eval_tasks.models.video_diffusion.families import Family, read_family
-from lmms_eval_tasks.utils.denoising_protocol import PROTOCOLS, Protocol, nearest_bucket
-from lmms_eval_tasks.utils.problems import InputError, Problems
-from lmms_eval_tasks.weights import weights_identity
+from lmms_eval_tasks.utils.core.problems import InputError, Problems
+from lmms_eval_tasks.utils.denoising.protocol import PROTOCOLS, Protocol, nearest_bucket
 
 ENGINE = 1
-"""Moves when the same settings would give other losses, so that no cached answer of before is used."""
-DTYPES = ("float32", "bfloat16", "float16")
-
-Target = Literal["training", "noise"]
-Prompt = Literal["forward", "null"]
+"""Moves when the same settings would give other losses, so that no answer cached before is used."""
+CHOICES = (
+    "pretrained", "revision", "protocol", "target", "prompt", "dtype", "seed", "height", "width", "frames", "fps",
+    "tiling",
+)  # fmt: skip
+"""What `read_settings` takes besides the family."""
+DTYPES = ("bfloat16", "float32", "float16")
 
 
 @dataclass(frozen=True)
-class Settings:
+class DenoisingSettings:
     """A run's choices.
 
     Attributes:
@@ -44,8 +46,8 @@ class Settings:
     pretrained: str
     revision: str | None
     protocol: Protocol
-    target: Target
-    prompt: Prompt
+    target: str
+    prompt: str
     dtype: str
     seed: int
     height: int
@@ -100,13 +102,12 @@ class Settings:
         }
 
 
-def read_settings(family: str, arguments: Mapping[str, Any]) -> Settings:
+def read_settings(family: str, arguments: Mapping[str, Any]) -> DenoisingSettings:
     """Check a user's choices.
 
     Args:
         family: Name of a row of the table.
-        arguments: ``pretrained``, ``revision``, ``protocol``, ``target``, ``prompt``, ``dtype``, ``seed``, ``height``,
-            ``width``, ``frames``, ``fps``, ``tiling``; those left out or None are the family's or the default.
+        arguments: Values of `CHOICES`; those left out or None are the family's or the default.
 
     Raises:
         InputError: names every choice that cannot be used.
@@ -114,55 +115,52 @@ def read_settings(family: str, arguments: Mapping[str, Any]) -> Settings:
     row = read_family(family)
     problems = Problems()
     given = {name: value for name, value in arguments.items() if value is not None}
+    for name in sorted(given.keys() - CHOICES):
+        problems.add(name, f"Expected one of the arguments {', '.join(CHOICES)}, but got this one.")
 
-    def one_of(name: str, allowed: tuple[str, ...], default: str) -> str:
-        value = str(given.get(name, default))
-        if value not in allowed:
-            problems.add(name, f"Expected one of {', '.join(allowed)}, but got {value!r}.")
+    def choose(name: str, default: Any, allowed: Callable[[Any], bool], expected: str) -> Any:
+        value = given.get(name, default)
+        if not allowed(value):
+            problems.add(name, f"Expected {expected}, but got {value!r}.")
+            return default
         return value
 
-    def positive(name: str, default: float) -> float:
-        value = given.get(name, default)
-        if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
-            problems.add(name, f"Expected a number above 0, but got {value!r}.")
-            return default
-        return float(value)
+    def one_of(name: str, *allowed: str) -> str:
+        return str(choose(name, allowed[0], lambda value: str(value) in allowed, f"one of {', '.join(allowed)}"))
 
-    protocol = PROTOCOLS.get(one_of("protocol", tuple(PROTOCOLS), "paper"), PROTOCOLS["paper"])
-    target = one_of("target", ("training", "noise"), "training")
-    prompt = one_of("prompt", ("forward", "null"), "forward")
-    dtype = one_of("dtype", DTYPES, "bfloat16")
+    def positive(name: str, default: float) -> float:
+        return float(choose(name, default, lambda value: _is_number(value) and value > 0, "a number above 0"))
+
+    protocol = PROTOCOLS[one_of("protocol", *PROTOCOLS)]
+    target, prompt = one_of("target", "training", "noise"), one_of("prompt", "forward", "null")
+    dtype = one_of("dtype", *DTYPES)
     scripts = row.wan_scripts if protocol.name == "wan_scripts" else None
     frames, fps = (scripts.frames, scripts.fps) if scripts else (row.frames, row.fps)
     height, width = positive("height", row.height), positive("width", row.width)
     frames, fps = int(positive("frames", frames)), positive("fps", fps)
-    seed = given.get("seed", 0)
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        problems.add("seed", f"Expected a whole number from 0, but got {seed!r}.")
-    tiling = given.get("tiling", False)
-    if not isinstance(tiling, bool):
-        problems.add("tiling", f"Expected true or false, but got {tiling!r}.")
+    seed = choose("seed", 0, lambda value: type(value) is int and value >= 0, "a whole number from 0")
+    tiling = choose("tiling", False, lambda value: isinstance(value, bool), "true or false")
     problems.raise_if_any(f"{row.title} cannot be run as asked")
     sized = "height" in given or "width" in given
-    return Settings(
+    return DenoisingSettings(
         family=row,
         pretrained=str(given.get("pretrained", row.pretrained)),
         revision=str(given["revision"]) if "revision" in given else None,
         protocol=protocol,
-        target=cast(Target, target),
-        prompt=cast(Prompt, prompt),
+        target=target,
+        prompt=prompt,
         dtype=dtype,
-        seed=int(seed),
+        seed=seed,
         height=int(height),
         width=int(width),
         frames=frames,
         fps=fps,
-        tiling=bool(tiling),
+        tiling=tiling,
         buckets=scripts.buckets if protocol.buckets and scripts and not sized else (),
     )
 
 
-def check_geometry(settings: Settings, temporal_compression: int, size_multiple: int) -> Settings:
+def check_geometry(settings: DenoisingSettings, temporal_compression: int, size_multiple: int) -> DenoisingSettings:
     """Check that a loaded model takes the chosen frames and size.
 
     Returns:
@@ -196,3 +194,7 @@ def read_batch(value: object) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise InputError(f"Expected batch to be auto or a whole number from 1, but got {value!r}.")
     return value
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

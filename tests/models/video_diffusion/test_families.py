@@ -1,6 +1,7 @@
 """Every family's adapter against diffusers' own schedulers, on the same latents and noise."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +16,15 @@ from diffusers import (
     UNet2DConditionModel,
     UniPCMultistepScheduler,
 )
+from tiny_models import BUILDERS
 from tiny_runs import tiny_engine
 
-from lmms_eval_tasks.models.video_diffusion.adapter import Source
-from lmms_eval_tasks.models.video_diffusion.engine import Engine, Pair
+from lmms_eval_tasks.models.video_diffusion.engine import ClipPair, Engine
 from lmms_eval_tasks.models.video_diffusion.families import adapter_class, known_families, read_family
 from lmms_eval_tasks.models.video_diffusion.frames import ClipFile, to_pixels
-from lmms_eval_tasks.models.video_diffusion.settings import check_geometry
-from lmms_eval_tasks.models.video_diffusion.tiny import BUILDERS
-from lmms_eval_tasks.utils.denoising_protocol import centred_positions
-from lmms_eval_tasks.utils.problems import InputError
+from lmms_eval_tasks.models.video_diffusion.settings import check_geometry, read_settings
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.denoising.protocol import centred_positions
 
 FAMILIES = list(known_families())
 Clips = dict[str, tuple[Path, Path]]
@@ -122,7 +122,7 @@ def network_says(engine: Engine, noisy: torch.Tensor, timestep: float, text: dic
 def test_losses_are_those_of_diffusers_schedulers(checkpoints: Path, clips: Clips, family: str, target: str) -> None:
     engine = tiny_engine(checkpoints, family, target=target)
     forward, backward = clips["long"]
-    answer = engine.measure(Pair("pair", forward, backward, "a ball falls"))
+    answer = engine.measure(ClipPair("pair", forward, backward, "a ball falls"))
     assert answer.error is None and answer.losses is not None and answer.frames is not None
     adapter = engine.adapter
     text = engine._texts["a ball falls"]
@@ -226,7 +226,7 @@ def test_cogvideox_1_5_leaves_its_copied_latent_out(checkpoints: Path, clips: Cl
     adapter = engine.adapter
     latents = adapter.encode_frames(torch.rand(1, 3, 9, 32, 32, generator=torch.Generator().manual_seed(0)))
     assert latents.shape[2] == 4 and torch.equal(latents[:, :, 0], latents[:, :, 1])
-    answer = engine.measure(Pair("pair", *clips["long"], "a ball falls"))
+    answer = engine.measure(ClipPair("pair", *clips["long"], "a ball falls"))
     assert [window.latents for window in answer.windows] == [3, 3, 1]
 
 
@@ -246,7 +246,7 @@ def test_an_unknown_family_names_those_there_are() -> None:
 
 @pytest.mark.parametrize("family", ["wan2.1-1.3b", "animatediff-sd1.5", "ltx-13b"])
 def test_half_precision_stays_near(checkpoints: Path, clips: Clips, family: str) -> None:
-    pair = Pair("pair", *clips["long"], "a ball falls")
+    pair = ClipPair("pair", *clips["long"], "a ball falls")
     full = tiny_engine(checkpoints, family).measure(pair).loss
     half = tiny_engine(checkpoints, family, dtype="bfloat16").measure(pair).loss
     assert full is not None and half is not None
@@ -278,8 +278,8 @@ def test_an_image_model_gets_the_familys_motion(checkpoints: Path, tmp_path: Pat
     whole.motion_adapter.save_pretrained(tmp_path / "motion")
     row = read_family("animatediff-sd1.5")
     row = row.model_copy(update={"options": {**row.options, "motion_adapter": str(tmp_path / "motion")}})
-    source = Source(str(tmp_path / "images"), torch.float32, torch.float32)
-    adapter = adapter_class(row).load(row, source, 8.0)
+    chosen = {"pretrained": str(tmp_path / "images"), "dtype": "float32"}
+    adapter = adapter_class(row).load(replace(read_settings(row.name, chosen), family=row))
     assert type(adapter.pipe).__name__ == "AnimateDiffPipeline"
     linear = torch.linspace(0.00085, 0.012, 1000)
     assert torch.allclose(adapter.noising.alphas_cumprod, torch.cumprod(1 - linear, dim=0))

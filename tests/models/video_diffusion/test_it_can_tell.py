@@ -4,44 +4,46 @@ import numpy as np
 import pytest
 from small_clips import falling_ball, write_pair
 from toy_denoiser import toy_engine, train
+from yocausal_records import pair_record
 
-from lmms_eval_tasks.models.video_diffusion.engine import Pair
-from lmms_eval_tasks.utils.rsi import Verdict, compare_losses, count_subsets, score_subsets
-from lmms_eval_tasks.utils.rsi_intervals import rsi_interval
+from lmms_eval_tasks.models.video_diffusion.engine import ClipPair
+from lmms_eval_tasks.utils.stats.estimates import estimate
+from lmms_eval_tasks.yocausal.metrics import RSI
+from lmms_eval_tasks.yocausal.rsi import compare_losses
 
 HELD_OUT = 40
 
 
 @pytest.fixture(scope="module")
-def held_out(tmp_path_factory: pytest.TempPathFactory) -> list[Pair]:
+def held_out(tmp_path_factory: pytest.TempPathFactory) -> list[ClipPair]:
     folder, rng = tmp_path_factory.mktemp("held_out"), np.random.default_rng(1000)
     return [
-        Pair(str(index), *write_pair(folder, str(index), falling_ball(rng)), "a ball falls")
+        ClipPair(str(index), *write_pair(folder, str(index), falling_ball(rng)), "a ball falls")
         for index in range(HELD_OUT)
     ]
 
 
 @pytest.mark.parametrize("backwards", [False, True])
-def test_training_direction_decides_rsi(held_out: list[Pair], backwards: bool) -> None:
+def test_training_direction_decides_rsi(held_out: list[ClipPair], backwards: bool) -> None:
     engine = toy_engine(train(falling_ball, backwards))
-    verdicts = []
+    records = []
     for pair in held_out:
         answer = engine.measure(pair)
         assert answer.loss is not None, answer.error
-        verdicts.append(Verdict(pair.item_id, "physics", compare_losses(answer.loss.forward, answer.loss.backward)))
-    interval = rsi_interval(verdicts)
-    rsi = score_subsets(count_subsets(verdicts)).rsi
-    assert interval is not None and rsi is not None
+        winner = compare_losses(answer.loss.forward, answer.loss.backward)
+        records.append(pair_record(pair.item_id, "physics", winner.value))
+    rsi = estimate(RSI, [records])
+    assert rsi is not None
     if backwards:
-        assert rsi < 20 and interval[1] < 50
+        assert rsi.value < 20 and rsi.high < 50
     else:
-        assert rsi > 80 and interval[0] > 50
+        assert rsi.value > 80 and rsi.low > 50
 
 
-def test_swapped_files_flip_the_difference_exactly(held_out: list[Pair]) -> None:
+def test_swapped_files_flip_the_difference_exactly(held_out: list[ClipPair]) -> None:
     engine = toy_engine(train(falling_ball, backwards=False, films=32, steps=20))
     for pair in held_out[:5]:
         here = engine.measure(pair).loss
-        there = engine.measure(Pair(pair.item_id, pair.backward, pair.forward, pair.caption)).loss
+        there = engine.measure(ClipPair(pair.item_id, pair.backward, pair.forward, pair.caption)).loss
         assert here is not None and there is not None
         assert here.backward - here.forward == -(there.backward - there.forward)

@@ -9,13 +9,17 @@ import pytest
 import torch
 from numpy.typing import NDArray
 from toy_denoiser import FPS, FRAMES, PIXELS, toy_engine, train
+from yocausal_records import pair_record
 
-from lmms_eval_tasks.models.video_diffusion.engine import Pair
+from lmms_eval_tasks.models.video_diffusion.engine import ClipPair
 from lmms_eval_tasks.models.video_diffusion.frames import cover
-from lmms_eval_tasks.sample.physics import FPS as FILMED
-from lmms_eval_tasks.sample.yocausal import CAUSAL, NOT_CAUSAL, Family, film_pair, shoot
-from lmms_eval_tasks.utils.rsi import Verdict, compare_losses, count_subsets, score_subsets
-from lmms_eval_tasks.utils.rsi_intervals import rsi_interval
+from lmms_eval_tasks.sample.scenes.reversible import CAUSAL, NOT_CAUSAL, SceneFamily
+from lmms_eval_tasks.sample.world.physics import FPS as FILMED
+from lmms_eval_tasks.sample.world.render import film
+from lmms_eval_tasks.sample.writers.yocausal import write_pair
+from lmms_eval_tasks.utils.stats.estimates import estimate
+from lmms_eval_tasks.yocausal.metrics import CCI, RSI_CAUSAL
+from lmms_eval_tasks.yocausal.rsi import compare_losses
 
 HELD_OUT = 80
 FILMS = 240
@@ -26,7 +30,7 @@ def seen() -> list[NDArray[np.uint8]]:
     """Small pictures of causal films that are not held out, twice as many as the toy model is shown."""
     films = []
     for number in range(FILMS):
-        frames = shoot(CAUSAL[number % len(CAUSAL)](random.Random(f"train/{number}")))
+        frames = film(CAUSAL[number % len(CAUSAL)](random.Random(f"train/{number}")).scene)
         # `train` shows every second frame: these stand where the protocol takes its frames of a clip.
         step = FILMED / FPS
         kept = frames[[round(step * (index // 2) + (step - 1) / 2) for index in range(2 * FRAMES)]]
@@ -41,35 +45,34 @@ def any_seen(rng: np.random.Generator) -> NDArray[np.uint8]:
 
 
 @pytest.fixture(scope="module")
-def held_out(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, list[Pair]]:
+def held_out(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, list[ClipPair]]:
     folder = tmp_path_factory.mktemp("held_out")
-    pairs: dict[bool, list[Pair]] = {True: [], False: []}
-    kinds: list[tuple[bool, tuple[Family, ...]]] = [(True, CAUSAL), (False, NOT_CAUSAL)]
+    pairs: dict[bool, list[ClipPair]] = {True: [], False: []}
+    kinds: list[tuple[bool, tuple[SceneFamily, ...]]] = [(True, CAUSAL), (False, NOT_CAUSAL)]
     for causal, families in kinds:
         for number in range(HELD_OUT):
-            film, file = families[number % len(families)](random.Random(f"test/{number}")), f"{causal}_{number}.mp4"
-            film_pair(film, folder, file)
+            drawn, file = families[number % len(families)](random.Random(f"test/{number}")), f"{causal}_{number}.mp4"
+            write_pair(film(drawn.scene), folder, file)
             forward, backward = (Path(folder / side / file) for side in ("fwd", "bwd"))
-            pairs[causal].append(Pair(file, forward, backward, film.caption))
+            pairs[causal].append(ClipPair(file, forward, backward, drawn.caption))
     return pairs
 
 
 @pytest.mark.parametrize("backwards", [False, True])
 def test_training_direction_decides_rsi_where_there_is_a_cause(
-    held_out: dict[bool, list[Pair]], backwards: bool
+    held_out: dict[bool, list[ClipPair]], backwards: bool
 ) -> None:
     engine = toy_engine(train(any_seen, backwards))
-    verdicts = []
+    records = []
     for causal, pairs in held_out.items():
         for pair in pairs:
             answer = engine.measure(pair)
             assert answer.loss is not None, answer.error
             winner = compare_losses(answer.loss.forward, answer.loss.backward)
-            verdicts.append(Verdict(pair.item_id, "physics", winner, causal))
-    interval = rsi_interval([verdict for verdict in verdicts if verdict.causal])
-    scores = score_subsets(count_subsets(verdicts))
-    assert interval is not None and scores.rsi_causal is not None and scores.cci is not None
+            records.append(pair_record(pair.item_id, "physics", winner.value, causal))
+    rsi, cci = estimate(RSI_CAUSAL, [records]), CCI.score_records(records)
+    assert rsi is not None and cci is not None
     if backwards:
-        assert scores.rsi_causal < 35 and interval[1] < 50 and scores.cci < 0
+        assert rsi.value < 35 and rsi.high < 50 and cci < 0
     else:
-        assert scores.rsi_causal > 65 and interval[0] > 50 and scores.cci > 0
+        assert rsi.value > 65 and rsi.low > 50 and cci > 0

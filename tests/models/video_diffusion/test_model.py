@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 from host_run import launcher
+from tiny_models import BUILDERS
 from tiny_runs import tiny_checkpoint
 
 from lmms_eval_tasks.models.video_diffusion import VideoDiffusion
 from lmms_eval_tasks.models.video_diffusion.engine import Engine
-from lmms_eval_tasks.models.video_diffusion.tiny import BUILDERS
 from lmms_eval_tasks.plugin import register
-from lmms_eval_tasks.utils.denoising import read_denoising
+from lmms_eval_tasks.utils.denoising.response import read_denoising
 
 Clips = dict[str, tuple[Path, Path]]
 Make = Callable[..., VideoDiffusion]
@@ -224,6 +224,7 @@ def test_a_failed_pair_is_answered_and_asked_again_next_time(make: Make, clips: 
             "  frames: Expected 1 more than a multiple of 4, but got 10. Remedy: frames=9\n"
             "  height: Expected a multiple of 16, but got 40. Remedy: height=32",
         ),
+        ({"heigth": 32}, "  heigth: Expected one of the arguments pretrained, revision, "),
         ({"batch": 0}, "Expected batch to be auto or a whole number from 1, but got 0."),
         ({"offload": "disk"}, "Expected offload to be false, true, layers, but got 'disk'."),
     ],

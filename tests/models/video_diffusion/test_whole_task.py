@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tiny_models import BUILDERS
 from tiny_runs import tiny_checkpoint
 from yocausal_world import write_release
 
-from lmms_eval_tasks.models.video_diffusion.tiny import BUILDERS
 from lmms_eval_tasks.yocausal.prepare import prepare
 
 

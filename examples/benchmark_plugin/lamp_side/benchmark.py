@@ -1,0 +1,179 @@
+"""The benchmark: its card, how it is prepared, asked and scored, and what a report shows of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from lmms_eval_tasks.utils.answers import EXTRACTOR
+from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, Row, TaskContext, TaskKind
+from lmms_eval_tasks.utils.benchmark.card import Card, SplitFacts
+from lmms_eval_tasks.utils.core import json_rows
+from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
+from lmms_eval_tasks.utils.core.progress import Progress, no_progress
+from lmms_eval_tasks.utils.data.building import Origin, building
+from lmms_eval_tasks.utils.data.manifest import SplitManifest, file_sha256
+from lmms_eval_tasks.utils.data.release import LinkedClip
+from lmms_eval_tasks.utils.prompting.questions import ask_choice, prompt_reader
+from lmms_eval_tasks.utils.reporting.columns import OUTCOME_COLUMNS, interval_column, score_column
+from lmms_eval_tasks.utils.reporting.figures import Bar, share_plot
+from lmms_eval_tasks.utils.reporting.panels import Panel, RunRecords, consistency_panel
+from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, pair_references
+from lmms_eval_tasks.utils.reporting.views import AnswerView, clip_view
+from lmms_eval_tasks.utils.scoring import pairs, rates
+from lmms_eval_tasks.utils.scoring.choice import grade_choice
+from lmms_eval_tasks.utils.scoring.metrics import Metric
+from lmms_eval_tasks.utils.scoring.records import GradedItem, Record
+from lmms_eval_tasks.utils.submission.form import Built, Checked, SubmissionForm, Table
+from lmms_eval_tasks.utils.submission.rows import NOT_PREPARED, against, examine_choices, note_doubled, note_missing
+
+QUESTION = "On which side of the picture does the lamp go on?"
+OPTIONS = ("On the left.", "On the right.")
+SIDES = {"left": "A", "right": "B"}
+TITLE = "Lamp side"
+
+CARD = Card(
+    name="lamp_side",
+    title=TITLE,
+    paper="",
+    licence="CC0",
+    homepage="",
+    main_metric="pair_accuracy",
+    splits={"test": SplitFacts(items=12, groups=6, clips=12, answers_withheld=False)},
+    strata_columns=(),
+    chance={"pair_accuracy": 25.0, "single_accuracy": 50.0},
+    prepare_command="lmms-eval-tasks prepare lamp_side --source DIR",
+)
+
+
+class Question(json_rows.Row):
+    """One line of `questions.jsonl`."""
+
+    id: str
+    pair: str
+    clip: str
+    side: Literal["left", "right"]
+
+
+def prepare(
+    source: Annotated[Path, typer.Option(help="Folder of the release.", show_default=False)],
+    progress: Progress = no_progress,
+) -> dict[str, SplitManifest]:
+    """Prepare the release."""
+    file = source / "questions.jsonl"
+    if not file.is_file():
+        raise InputError(f"{TITLE} cannot be prepared: there is no {file}.")
+    issues = GroupedIssues()
+    questions = [question for _, question in json_rows.read_rows(file, Question, issues)]
+    issues.raise_if_any(f"{file} cannot be prepared", "nothing was written")
+    rows = [
+        {
+            "item_id": question.id,
+            "group_id": question.pair,
+            "question": QUESTION,
+            "options": list(OPTIONS),
+            "answer": SIDES[question.side],
+            "clip": f"test/{question.clip}",
+        }
+        for question in questions
+    ]
+    paths = {question.clip: source.absolute() / "videos" / question.clip for question in questions}
+    clips = {f"test/{name}": LinkedClip(path) if path.is_file() else None for name, path in paths.items()}
+    with building(CARD.name) as build:
+        origin = Origin(str(source), {file.name: file_sha256(file)}, sample=False)
+        build.add_split("test", rows, {}, clips, origin, progress)
+    return {"test": build.splits["test"]}
+
+
+def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
+    """Grade one of the two clips of a pair."""
+    return GradedItem(grade_choice(row, response, stratum={}, fields={"prompt": context.settings.signature}))
+
+
+def _says_left(record: Record) -> float | None:
+    return None if record.answered is None else 100.0 * (record.answered == SIDES["left"])
+
+
+LEFT_RATE = Metric("left_rate", "says left", _says_left, higher_is_better=None)
+"""Percent of read answers that say left: 50 without a bias."""
+
+
+def references(task: str, items: int) -> tuple[ReferencedMetric, ...]:
+    """Both accuracies beside chance."""
+    pair, single = ({"chance": CARD.chance[name]} for name in ("pair_accuracy", "single_accuracy"))
+    return pair_references(pair, single)
+
+
+def panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
+    """Consistency between a clip and its mirror image, and which side is answered."""
+    names = {"A": "left", "B": "right", None: "none"}
+    bars = []
+    for run in runs:
+        counts = dict.fromkeys(names.values(), 0)
+        for record in run.records:
+            counts[names[record.answered]] += 1
+        bars.append(Bar(run.name, counts, run.tag))
+    figure = share_plot("Answers of each run by side", bars, tuple(names.values()))
+    return [consistency_panel(runs, "clips"), Panel("Which side is answered", figure)]
+
+
+def build(items: Sequence[GradedItem], table: Table, part: str) -> Built:
+    """One line per item, in the table's order."""
+    answers = {item.record.item_id: item.record.answered or "" for item in items}
+    rows = [
+        {"id": row["item_id"], "answer": answers[row["item_id"]]} for row in table.rows if row["item_id"] in answers
+    ]
+    return Built("".join(json.dumps(row) + "\n" for row in rows), len(rows), sum(not row["answer"] for row in rows))
+
+
+class Answer(json_rows.Row):
+    """One line of a submission."""
+
+    id: str
+    answer: Literal["A", "B", ""]
+
+
+def check(path: Path, prepared: Mapping[str, Table], allow_incomplete: bool, issues: GroupedIssues) -> Checked:
+    """Validate a submission against its form and the prepared split."""
+    table, seen, empty = prepared.get("test"), dict[str, str](), 0
+    for where, row in json_rows.read_rows(path, Answer, issues):
+        note_doubled("id", row.id, where, seen, issues)
+        empty += not row.answer
+    if table and not allow_incomplete:
+        note_missing((row["item_id"] for row in table.rows), seen, "split test", issues)
+    return Checked(TITLE, len(seen), empty, against(table) if table else NOT_PREPARED)
+
+
+BENCHMARK = Benchmark(
+    card=CARD,
+    folder=Path(__file__).parent,
+    kinds={
+        "pairs": TaskKind(
+            metrics=(pairs.PAIR_ACCURACY, pairs.SINGLE_ACCURACY, LEFT_RATE, pairs.PAIRS_SCORED, *rates.COMMON),
+            ask=ask_choice,
+            grade=grade,
+            extractor=EXTRACTOR,
+            columns=(interval_column(pairs.PAIR_ACCURACY), score_column(LEFT_RATE), *OUTCOME_COLUMNS),
+            references=references,
+            panels=panels,
+            item_view=clip_view,
+            answer_view=lambda record, row, response: AnswerView(),
+            read_settings=prompt_reader(),
+        )
+    },
+    prepare=prepare,
+    schema=dict,
+    submission=SubmissionForm(
+        parts=("answers",),
+        tasks=lambda split, part: ("lamp_side",),
+        path=lambda split, part: "submissions/lamp_side.jsonl",
+        select=lambda rows, part: rows,
+        examine=examine_choices,
+        build=build,
+        check=check,
+    ),
+)

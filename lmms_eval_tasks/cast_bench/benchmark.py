@@ -1,0 +1,57 @@
+"""CaST-Bench: the evidence with the answer."""
+
+from lmms_eval_tasks.cast_bench import hooks, open_task, report, restore
+from lmms_eval_tasks.cast_bench.card import CARD
+from lmms_eval_tasks.cast_bench.cli import app
+from lmms_eval_tasks.cast_bench.metrics import METRICS, OPEN_METRICS
+from lmms_eval_tasks.cast_bench.prepare import own_columns, prepare
+from lmms_eval_tasks.cast_bench.prompt import OFFICIAL_PROMPT, find_prompt
+from lmms_eval_tasks.cast_bench.settings import read_settings
+from lmms_eval_tasks.cast_bench.submission import FORM
+from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind
+from lmms_eval_tasks.utils.evidence.reader import EXTRACTOR
+
+EVIDENCE = TaskKind(
+    metrics=METRICS,
+    ask=hooks.ask,
+    grade=hooks.grade,
+    extractor=EXTRACTOR,
+    columns=report.COLUMNS,
+    references=report.references,
+    panels=report.panels,
+    item_view=report.item_view,
+    answer_view=report.answer_view,
+    read_settings=read_settings,
+    warnings=hooks.warnings,
+    restore=restore.restore_settings,
+)
+
+OPEN = TaskKind(
+    metrics=OPEN_METRICS,
+    ask=open_task.ask,
+    grade=open_task.grade,
+    extractor="a judge",
+    columns=report.OPEN_COLUMNS,
+    references=report.open_references,
+    panels=report.open_panels,
+    item_view=report.open_item_view,
+    answer_view=report.open_answer_view,
+    read_settings=open_task.read_settings,
+    target=lambda row: open_task.right_option(row) or "",
+    judged=True,
+    no_submission="its free answers are graded by a judge of your choice, and no leaderboard takes them. What can be "
+    "submitted is a run of cast_bench.",
+    restore=restore.restore_verdicts,
+)
+
+BENCHMARK = Benchmark(
+    card=CARD,
+    folder=report.FOLDER,
+    kinds={"evidence": EVIDENCE, "open": OPEN},
+    prepare=prepare,
+    schema=own_columns,
+    submission=FORM,
+    official_prompt=OFFICIAL_PROMPT,
+    find_prompt=find_prompt,
+    cli=app,
+)

@@ -1,0 +1,191 @@
+"""One question with what a run's model answered to it and what is true, ready to be drawn."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lmms_eval_tasks.cast_bench.card import CARD
+from lmms_eval_tasks.cast_bench.prepare import SPLIT
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.data.clips import frame_at
+from lmms_eval_tasks.utils.data.home import clip_path, read_manifest, read_table
+from lmms_eval_tasks.utils.evidence.boxes import Box, Convention, Frame
+from lmms_eval_tasks.utils.evidence.grounding import build_timelines
+from lmms_eval_tasks.utils.evidence.reader import Instance, read_official, read_truth
+from lmms_eval_tasks.utils.reporting.views import InstanceTrack
+from lmms_eval_tasks.utils.runs.responses import read_responses
+from lmms_eval_tasks.utils.runs.run import Run, read_run, sample_log
+from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, Record
+
+TASK = "cast_bench"
+
+
+@dataclass(frozen=True)
+class Match:
+    """A predicted and a true track, by their places, that were matched; tIoU and vIoU in 0-1."""
+
+    predicted: int
+    true: int
+    tiou: float
+    viou: float
+
+
+@dataclass(frozen=True)
+class ShownItem:
+    """A question of CaST-Bench, the answer and the truth.
+
+    Attributes:
+        item_id: Stable id.
+        run: Name of the run's model.
+        question: Its text.
+        options: Their texts, from A on.
+        key: Right letter, None where withheld.
+        chosen: Letter of the answer, None where none could be read.
+        true: What is true.
+        predicted: What was answered; boxes that cannot be turned into pixels are left out.
+        matches: Which tracks were matched.
+        im_tiou: Percent; None where the grounding is unscored.
+        im_viou: Percent; None where the grounding is unscored.
+        note: Why the grounding is unscored, None where it is scored.
+        sample: Whether the data is simulated.
+        second: The second shown.
+        length: Length of the clip in seconds.
+        picture: (H, W, 3) uint8 RGB, the frame at that second.
+    """
+
+    item_id: str
+    run: str
+    question: str
+    options: tuple[str, ...]
+    key: str | None
+    chosen: str | None
+    true: tuple[InstanceTrack, ...]
+    predicted: tuple[InstanceTrack, ...]
+    matches: tuple[Match, ...]
+    im_tiou: float | None
+    im_viou: float | None
+    note: str | None
+    sample: bool
+    second: int
+    length: float
+    picture: NDArray[np.uint8]
+
+
+def read_item(item_id: str, source: Path, second: int | None = None) -> ShownItem:
+    """Read one item of the latest run in a folder, with its truth from the prepared table and a frame of its clip.
+
+    Args:
+        item_id: Id of the item.
+        source: A run's ``--output_path``, or one ``…_results.json`` in it.
+        second: The second to show; by default one with the most boxes.
+
+    Raises:
+        InputError: there is no such run, task or item, the item could not be asked, its clip cannot be decoded or has
+            no such second, or nothing is prepared.
+    """
+    run = read_run(source)
+    record = _find_record(run, item_id)
+    response = _read_response(run, item_id)
+    row = _find_row(item_id)
+    true, predicted = tracks_of(read_truth(row["evidence"])), predicted_tracks(response, record, row)
+    at = _busiest_second(true, predicted) if second is None else second
+    path = clip_path(CARD.name, row["clip"])
+    shown = frame_at(path, at) if path.is_file() and at >= 0 else None
+    if shown is None and at >= 0:
+        raise InputError(f"{item_id} cannot be shown: its clip {path} is missing or cannot be decoded.")
+    if shown is None or at > shown[1]:
+        length = f", {shown[1]:.1f} s long" if shown else ""
+        raise InputError(f"{item_id} cannot be shown: Expected a second of its clip{length}, but got {at}.")
+    grounding: Mapping[str, Any] | None = record.fields["grounding"]
+    return ShownItem(
+        item_id=item_id,
+        run=run.name,
+        question=row["question"],
+        options=tuple(row["options"]),
+        key=record.expected,
+        chosen=record.answered,
+        true=true,
+        predicted=predicted,
+        matches=tuple(Match(**pair) for pair in grounding["pairs"]) if grounding else (),
+        im_tiou=100.0 * grounding["im_tiou"] if grounding else None,
+        im_viou=100.0 * grounding["im_viou"] if grounding else None,
+        note=record.fields["grounding_reason"],
+        sample=read_manifest(CARD.name).splits[SPLIT].sample,
+        second=at,
+        length=shown[1],
+        picture=shown[0],
+    )
+
+
+def _find_record(run: Run, item_id: str) -> Record:
+    if TASK not in run.records:
+        raise InputError(f"{run.path} holds no {TASK}: Expected a run of it, but got one of {', '.join(run.records)}.")
+    records = {record.item_id: record for record in run.records[TASK]}
+    if item_id not in records:
+        near = difflib.get_close_matches(item_id, records, n=3, cutoff=0) or list(records)[:3]
+        raise InputError(f"Expected an item of {run.path}, such as {', '.join(near)}, but got {item_id}.")
+    return records[item_id]
+
+
+def _read_response(run: Run, item_id: str) -> str:
+    response = read_responses(sample_log(run.path, TASK)).find(TASK, item_id)
+    if response is None or response == NOT_ASKED:
+        raise InputError(f"{item_id} cannot be shown: the run in {run.path} could not ask it, its clip was missing.")
+    return response
+
+
+def _find_row(item_id: str) -> Mapping[str, Any]:
+    table, _ = read_table(CARD.name, SPLIT)
+    ids = table.column("item_id").to_pylist()
+    if item_id not in ids:
+        raise InputError(
+            f"{item_id} cannot be shown: the prepared {CARD.title} has no such item. The run was made with other data "
+            "than what is prepared now."
+        )
+    row: Mapping[str, Any] = table.slice(ids.index(item_id), 1).to_pylist()[0]
+    return row
+
+
+def predicted_tracks(response: str, record: Record, row: Mapping[str, Any]) -> tuple[InstanceTrack, ...]:
+    """Tracks of what was answered, read and turned into pixels as they were when they were scored."""
+    boxes = record.fields.get("boxes") or {}
+    convention = Convention(boxes.get("convention", Convention.XYXY_PX.value))
+    frame = (row["width"], row["height"]) if row["width"] and row["height"] else None
+    seen = (boxes["seen"][0], boxes["seen"][1]) if boxes.get("seen") else None
+    return tracks_of(read_official(response).instances, convention, frame, seen)
+
+
+def tracks_of(
+    instances: Sequence[Instance],
+    convention: Convention = Convention.XYXY_PX,
+    frame: Frame | None = None,
+    seen: Frame | None = None,
+) -> tuple[InstanceTrack, ...]:
+    """Instances over time, each evidence a span; boxes that cannot be turned into pixels are left out."""
+    found: list[dict[int, Box]] = [{} for _ in instances]
+    if convention.can_convert(frame, seen):
+        lines = build_timelines([instances], convention, [frame or (1, 1)], [seen or (1, 1)])
+        for owner, second, box in zip(lines.owner.tolist(), lines.seconds.tolist(), lines.boxes.tolist(), strict=True):
+            x1, y1, x2, y2 = box
+            found[owner][second] = (x1, y1, x2, y2)
+    return tuple(
+        InstanceTrack(instance.name, tuple((one.start, one.end) for one in instance.evidences), boxes)
+        for instance, boxes in zip(instances, found, strict=True)
+    )
+
+
+def _busiest_second(true: Sequence[InstanceTrack], predicted: Sequence[InstanceTrack]) -> int:
+    """Of the seconds with a true box, one with the most boxes; the middle one of several."""
+    candidates = sorted({second for track in true for second in track.boxes})
+    if not candidates:
+        return min((start for track in true for start, _ in track.spans), default=0)
+    counts = {second: sum(second in track.boxes for track in (*true, *predicted)) for second in candidates}
+    busiest = [second for second in candidates if counts[second] == max(counts.values())]
+    return busiest[len(busiest) // 2]

@@ -1,0 +1,161 @@
+"""What a report shows of CaST-Bench: columns, published figures, panels and items of its page."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from lmms_eval_tasks.cast_bench import metrics
+from lmms_eval_tasks.cast_bench.card import CARD
+from lmms_eval_tasks.cast_bench.item import predicted_tracks, tracks_of
+from lmms_eval_tasks.utils.evidence.reader import read_truth
+from lmms_eval_tasks.utils.reporting.columns import OUTCOME_COLUMNS, interval_column, items_column, score_column
+from lmms_eval_tasks.utils.reporting.figures import Bar, Point, scatter_plot, share_plot
+from lmms_eval_tasks.utils.reporting.panels import Panel, RunRecords, answer_panels, outcome_panel
+from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, published_models
+from lmms_eval_tasks.utils.reporting.views import AnswerView, ItemView, Row, ShownClip
+from lmms_eval_tasks.utils.scoring.records import Record
+
+FOLDER = Path(__file__).parent
+PUBLIC_QUESTIONS = 80
+PUBLISHED = {
+    metrics.ACCURACY: "qa_accuracy",
+    metrics.FAITHFUL: "faithful",
+    metrics.IM_TIOU: "IM-tIoU",
+    metrics.IM_VIOU: "IM-vIoU",
+}
+"""The scores that stand beside published ones, and their names there."""
+DIMENSION_HEADINGS = ("answer", "reasoning", "times", "evidence")
+GROUNDED = ("right, supported", "right, not supported", "wrong, supported", "wrong, not supported", "not graded")
+
+# Intervals are over clips, as questions about one clip are not independent.
+COLUMNS = (
+    *(interval_column(metric, stacked=True) for metric in PUBLISHED),
+    *OUTCOME_COLUMNS,
+    items_column("questions"),
+)
+OPEN_COLUMNS = (
+    interval_column(metrics.JUDGE_SCORE, stacked=True),
+    *(
+        score_column(metric, heading)
+        for metric, heading in zip(metrics.JUDGE_DIMENSIONS, DIMENSION_HEADINGS, strict=True)
+    ),
+    *OUTCOME_COLUMNS,
+    items_column("questions"),
+)
+
+
+def references(task: str, items: int) -> tuple[ReferencedMetric, ...]:
+    """Its scores beside what is known of them: the project page's table of the full benchmark.
+
+    A run of as many items as there are public questions stands beside the page's leaderboard of those.
+    """
+    public = items == PUBLIC_QUESTIONS
+    split = "80-QA public example set" if public else "full"
+    return tuple(
+        ReferencedMetric(
+            metric,
+            chance=CARD.chance.get(metric.name),
+            people=tuple(human for human in CARD.human if human.metric == metric.name and not public),
+            published=published_models(
+                FOLDER, source="cast-bench.github.io", metric=name, split=split, without=("Human",)
+            ),
+            note=f"Published scores are of the {PUBLIC_QUESTIONS} public questions." if public else "",
+        )
+        for metric, name in PUBLISHED.items()
+    )
+
+
+def open_references(task: str, items: int) -> tuple[ReferencedMetric, ...]:
+    """The judge's score, beside which nothing is published."""
+    return (ReferencedMetric(metrics.JUDGE_SCORE),)
+
+
+def panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
+    """Accuracy against grounding, outcomes, and letters."""
+    return [*_grounding_panels(task, runs), outcome_panel(runs), *answer_panels(runs)]
+
+
+def open_panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
+    """Outcomes alone: there are no letters, and no evidence to draw."""
+    return [outcome_panel(runs)]
+
+
+def _grounding_panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
+    bars, points = [], []
+    for run in runs:
+        bars.append(Bar(run.name, Counter(_grounded(record) for record in run.records), run.tag))
+        accuracy = metrics.ACCURACY.score_records(run.records)
+        im_viou = metrics.IM_VIOU.score_records(run.records)
+        if accuracy is not None and im_viou is not None:
+            points.append(Point(run.name, accuracy, im_viou, tag=run.tag))
+    named = {one.metric: one for one in references(task, max(len(run.records) for run in runs))}
+    known = {metric: {model.model: model.value for model in one.published} for metric, one in named.items()}
+    points += [
+        Point(model, value, known[metrics.IM_VIOU][model], "published")
+        for model, value in known[metrics.ACCURACY].items()
+        if model in known[metrics.IM_VIOU]
+    ]
+    return [
+        Panel(
+            "Accuracy against grounding",
+            scatter_plot(
+                "Accuracy and IM-vIoU of the runs and of published models",
+                points,
+                ("accuracy, %", (0.0, 100.0)),
+                ("IM-vIoU, %", (0.0, 100.0)),
+                (named[metrics.ACCURACY].chance or 0.0, 0.0),
+            ),
+            "Letters are the runs, small dots published models. Far right and low: right answers without the evidence.",
+        ),
+        Panel(
+            "Right answer and right evidence",
+            share_plot("Questions of each run by answer and evidence", bars, GROUNDED),
+            "Supported: an instance of the answer's evidence matches a true one in time and space.",
+        ),
+    ]
+
+
+def _grounded(record: Record) -> str:
+    grounding = record.fields.get("grounding")
+    if record.correct is None or grounding is None:
+        return GROUNDED[-1]
+    return GROUNDED[2 * (not record.correct) + (not grounding["supported"])]
+
+
+def item_view(record: Record, row: Row) -> ItemView:
+    """The clip and the true evidence."""
+    frame = (row["width"], row["height"]) if row["width"] and row["height"] else None
+    return ItemView((ShownClip(row["clip"]),), frame, tracks_of(read_truth(row["evidence"])))
+
+
+def open_item_view(record: Record, row: Row) -> ItemView:
+    """The same, with the question without its options."""
+    shown = item_view(record, row)
+    return ItemView(shown.clips, shown.frame, shown.tracks, row["question"])
+
+
+def answer_view(record: Record, row: Row, response: str) -> AnswerView:
+    """The predicted evidence, read as it was when it was scored."""
+    grounding = record.fields.get("grounding")
+    if not grounding:
+        return AnswerView({"evidence": str(record.fields.get("grounding_reason") or "unscored")})
+    return AnswerView(
+        {
+            "IM-tIoU": f"{100 * grounding['im_tiou']:.1f}",
+            "IM-vIoU": f"{100 * grounding['im_viou']:.1f}",
+            "supported": "yes" if grounding["supported"] else "no",
+        },
+        predicted_tracks(response, record, row),
+        tuple((pair["predicted"], pair["true"]) for pair in grounding["pairs"]),
+    )
+
+
+def open_answer_view(record: Record, row: Row, response: str) -> AnswerView:
+    """What the judge said."""
+    scores = record.fields.get("scores") or {}
+    facts = {name.replace("_", " "): f"{value:g} of 10" for name, value in scores.items()}
+    if explanation := record.fields.get("explanation"):
+        facts["judge"] = str(explanation)
+    return AnswerView(facts)

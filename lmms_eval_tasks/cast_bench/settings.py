@@ -1,0 +1,129 @@
+"""How a run of CaST-Bench asks and scores: its prompt, how boxes are read, and when evidence counts as a hit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lmms_eval_tasks.cast_bench.prompt import PROMPT, find_prompt
+from lmms_eval_tasks.utils.benchmark.benchmark import TaskSettings
+from lmms_eval_tasks.utils.core.arguments import parse_arguments
+from lmms_eval_tasks.utils.core.problems import InputError, Problems
+from lmms_eval_tasks.utils.evidence.boxes import Convention, Frame
+from lmms_eval_tasks.utils.evidence.grounding import DEFAULTS, Settings
+from lmms_eval_tasks.utils.evidence.shown_frames import PixelLimits, shown_frame
+from lmms_eval_tasks.utils.prompting.prompts import Prompt, choose_prompt, read_prompt
+
+BOXES = "LMMS_EVAL_TASKS_BOXES"
+EXAMPLE = f"{BOXES}=xyxy_resized,min_pixels=3136,max_pixels=602112"
+
+
+@dataclass(frozen=True)
+class EvidenceSettings(TaskSettings):
+    """What a task's configuration and the environment chose.
+
+    Attributes:
+        prompt: How questions are asked.
+        convention: How the model writes boxes.
+        limits: Size of the frames that the model was shown, where it was given; else the model is asked.
+        hits: How evidence is matched, and what counts as a hit.
+    """
+
+    prompt: Prompt
+    convention: Convention = Convention.XYXY_PX
+    limits: PixelLimits | None = None
+    hits: Settings = DEFAULTS
+
+    def facts(self) -> Mapping[str, Any]:
+        """How boxes are read, and what counts as a hit."""
+        return {"boxes": self.convention.value, "hits": vars(self.hits)}
+
+    def seen(self, frame: Frame | None, model_limits: Callable[[], PixelLimits | None]) -> Frame | None:
+        """Size of the frame that the model was shown of a clip, None where it is not known or does not matter."""
+        if self.convention is not Convention.XYXY_RESIZED or frame is None:
+            return None
+        limits = self.limits or model_limits()
+        return None if limits is None else shown_frame(frame, limits)
+
+
+def read_settings(kwargs: Mapping[str, Any] | None, environment: Mapping[str, str]) -> EvidenceSettings:
+    """Read a task's ``lmms_eval_specific_kwargs``, and what the environment overrides of it for one run.
+
+    Args:
+        kwargs: ``prompt``; ``boxes``, a `Convention`, and for ``xyxy_resized`` perhaps ``min_pixels`` and
+            ``max_pixels``; ``eps_overlap``, ``tau_t``, ``tau_st`` and ``coverage_aware`` as in `Settings`. What is
+            missing has its default; keys of other models are no concern of this one.
+        environment: ``LMMS_EVAL_TASKS_BOXES`` as in `EXAMPLE`, and what `choose_prompt` reads.
+
+    Raises:
+        InputError: where a value cannot be used; all such are listed.
+    """
+    given = dict(kwargs or {})
+    problems = Problems()
+    where = "lmms_eval_specific_kwargs"
+    overridden = environment.get(BOXES)
+    boxes, where_boxes = (_split(overridden, problems), BOXES) if overridden else (given, where)
+    convention = _read_convention(boxes.get("boxes", Convention.XYXY_PX.value), where_boxes, problems)
+    limits = _read_limits(boxes, where_boxes, problems)
+    coverage_aware: object = given.get("coverage_aware", DEFAULTS.coverage_aware)
+    if not isinstance(coverage_aware, bool):
+        problems.add(where, f"Expected coverage_aware to be true or false, but got {coverage_aware!r}.")
+    hits = Settings(
+        eps_overlap=_read_number(given, "eps_overlap", DEFAULTS.eps_overlap, 0, None, where, problems),
+        tau_t=_read_number(given, "tau_t", DEFAULTS.tau_t, 0, 1, where, problems),
+        tau_st=_read_number(given, "tau_st", DEFAULTS.tau_st, 0, 1, where, problems),
+        coverage_aware=bool(coverage_aware),
+    )
+    try:
+        prompt = choose_prompt({"prompt": PROMPT, **given}, find_prompt, environment=environment)
+    except InputError as error:
+        problems.add("prompt", str(error))
+        prompt = read_prompt(PROMPT)
+    problems.raise_if_any("CaST-Bench cannot be run as configured")
+    return EvidenceSettings(prompt, convention, limits, hits)
+
+
+def _split(text: str, problems: Problems) -> dict[str, Any]:
+    given = parse_arguments(f"boxes={text}")
+    found: dict[str, Any] = {"boxes": given.pop("boxes")}
+    for name, value in given.items():
+        if name not in ("min_pixels", "max_pixels") or not value.isdecimal():
+            part = f"{name}={value}"
+            problems.add(BOXES, f"Expected min_pixels or max_pixels as a number, but got {part!r}.", EXAMPLE)
+        else:
+            found[name] = int(value)
+    return found
+
+
+def _read_convention(name: object, where: str, problems: Problems) -> Convention:
+    try:
+        return Convention(name)
+    except ValueError:
+        known = ", ".join(convention.value for convention in Convention)
+        problems.add(where, f"Expected boxes to be one of {known}, but got {name!r}.")
+        return Convention.XYXY_PX
+
+
+def _read_limits(boxes: Mapping[str, Any], where: str, problems: Problems) -> PixelLimits | None:
+    least, most = boxes.get("min_pixels"), boxes.get("max_pixels")
+    if least is None and most is None:
+        return None
+    if isinstance(least, int) and isinstance(most, int) and 0 < least <= most:
+        return PixelLimits(least, most)
+    problems.add(where, f"Expected min_pixels and max_pixels, the first not the larger, but got {least} and {most}.")
+    return None
+
+
+def _read_number(
+    given: Mapping[str, Any], name: str, default: Any, low: float, high: float | None, where: str, problems: Problems
+) -> Any:
+    value = given.get(name, default)
+    whole = isinstance(default, int)
+    fits = isinstance(value, int if whole else (int, float)) and not isinstance(value, bool)
+    if fits and low <= value and (high is None or value <= high):
+        return value
+    kind = "a whole number" if whole else "a number"
+    span = f"from {low} on" if high is None else f"from {low} to {high}"
+    problems.add(where, f"Expected {name} to be {kind} {span}, but got {value!r}.")
+    return default

@@ -1,0 +1,38 @@
+"""CausalVQA: every question asked twice, as MCQ and MCQ′."""
+
+from lmms_eval_tasks.causalvqa import report
+from lmms_eval_tasks.causalvqa.card import CARD
+from lmms_eval_tasks.causalvqa.hooks import grade
+from lmms_eval_tasks.causalvqa.metrics import METRICS
+from lmms_eval_tasks.causalvqa.prepare import own_columns, prepare
+from lmms_eval_tasks.causalvqa.prompt import OFFICIAL_PROMPT, find_prompt
+from lmms_eval_tasks.causalvqa.submission import FORM
+from lmms_eval_tasks.utils.answers import EXTRACTOR
+from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind
+from lmms_eval_tasks.utils.prompting.questions import ask_choice, prompt_reader
+from lmms_eval_tasks.utils.reporting.columns import PAIR_COLUMNS
+from lmms_eval_tasks.utils.reporting.views import clip_view, official_reading
+
+PAIRED = TaskKind(
+    metrics=METRICS,
+    ask=ask_choice,
+    grade=grade,
+    extractor=EXTRACTOR,
+    columns=PAIR_COLUMNS,
+    references=report.references,
+    panels=report.panels,
+    item_view=clip_view,
+    answer_view=official_reading,
+    read_settings=prompt_reader(find_prompt),
+)
+
+BENCHMARK = Benchmark(
+    card=CARD,
+    folder=report.FOLDER,
+    kinds={"paired": PAIRED},
+    prepare=prepare,
+    schema=own_columns,
+    submission=FORM,
+    official_prompt=OFFICIAL_PROMPT,
+    find_prompt=find_prompt,
+)

@@ -1,0 +1,50 @@
+"""CausalVQA's scores: pairs of versions, single versions, and both by question type and difficulty."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from lmms_eval_tasks.causalvqa.card import DIFFICULTIES, TYPES
+from lmms_eval_tasks.utils.scoring import pairs, rates
+from lmms_eval_tasks.utils.scoring.metrics import Metric
+from lmms_eval_tasks.utils.scoring.records import Record
+
+
+def _has(column: str, value: str, record: Record) -> bool:
+    return record.stratum[column] == value
+
+
+def _reasons(record: Record) -> bool:
+    return record.stratum["type"] != "descriptive"
+
+
+def _stratum(record: Record) -> str:
+    return f"{record.stratum['type']}_{record.stratum['difficulty']}"
+
+
+def _broken_down(metric: Metric) -> list[Metric]:
+    return [
+        metric.within("reasoning", _reasons),
+        *(metric.within(kind, partial(_has, "type", kind)) for kind in TYPES),
+        *(metric.within(difficulty, partial(_has, "difficulty", difficulty)) for difficulty in DIFFICULTIES),
+    ]
+
+
+PAIR_ACCURACY_STRATA_MEAN = replace(
+    pairs.PAIR_ACCURACY, name="pair_accuracy_strata_mean", title="mean over strata", stratum=_stratum
+)
+"""Unweighted mean over the 15 strata of type and difficulty, as the official task file computes it."""
+
+METRICS = (
+    pairs.PAIR_ACCURACY,
+    pairs.SINGLE_ACCURACY,
+    PAIR_ACCURACY_STRATA_MEAN,
+    *_broken_down(pairs.PAIR_ACCURACY),
+    # Standard errors are printed of the whole alone.
+    *_broken_down(replace(pairs.SINGLE_ACCURACY, errors=pairs.PAIR_ACCURACY.errors)),
+    pairs.PAIR_ACCURACY_OFFICIAL,
+    pairs.SINGLE_ACCURACY_OFFICIAL,
+    pairs.PAIRS_SCORED,
+    *rates.COMMON,
+)

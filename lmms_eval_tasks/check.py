@@ -1,0 +1,120 @@
+"""What is prepared and installed here, and what of it would stop a run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass
+from importlib import metadata
+from typing import TYPE_CHECKING
+
+from lmms_eval_tasks.utils.benchmark.registry import read_card
+from lmms_eval_tasks.utils.core.progress import Progress, no_progress
+from lmms_eval_tasks.utils.data.clips import unreadable
+from lmms_eval_tasks.utils.data.counts import Count, counts
+from lmms_eval_tasks.utils.data.home import (
+    absent_clips,
+    clip_path,
+    clip_sources,
+    clips_of_rows,
+    read_table,
+    skip_missing,
+)
+from lmms_eval_tasks.utils.data.manifest import SplitManifest
+
+if TYPE_CHECKING:
+    import pyarrow
+
+
+@dataclass(frozen=True)
+class ClipCount:
+    """Clips of one part of a release: how many there are, and how many cannot be shown."""
+
+    source: str
+    clips: int
+    absent: int
+    unreadable: int
+
+
+@dataclass(frozen=True)
+class SplitCheck:
+    """One prepared split as it is now.
+
+    Attributes:
+        split: name of the split.
+        facts: what was prepared.
+        counts: the table's numbers beside the card's.
+        clips: clips per part of the release.
+        missing: clips that were missing when prepared or have gone since.
+        broken: clips that are there and were readable when prepared, and are not readable now.
+    """
+
+    split: str
+    facts: SplitManifest
+    counts: tuple[Count, ...]
+    clips: tuple[ClipCount, ...]
+    missing: tuple[str, ...]
+    broken: tuple[str, ...]
+
+    @property
+    def stops_run(self) -> bool:
+        """Whether a run that needs clips would refuse this split or break on it."""
+        return bool(self.broken) or (bool(self.missing) and not skip_missing())
+
+
+def check_split(benchmark: str, split: str, decode: bool = False, progress: Progress = no_progress) -> SplitCheck:
+    """Check a prepared split: its table, its counts, and every clip.
+
+    Args:
+        benchmark: name of the benchmark.
+        split: name of the split.
+        decode: also decode the first frame of every clip.
+        progress: told about clips opened.
+
+    Raises:
+        InputError: the split is not prepared or its table is not the one that was prepared.
+    """
+    table, facts = read_table(benchmark, split)
+    missing = absent_clips(benchmark, split, table)
+    clips = (clip for clips in clips_of_rows(benchmark, table) for clip in clips)
+    paths = {clip_path(benchmark, clip): clip for clip in clips if clip not in missing}
+    what = f"{benchmark}, {split}: {'decoding' if decode else 'opening'} clips"
+    broken = [paths[path] for path in unreadable(paths, decode, progress, what)]
+    known = {entry.clip for entry in facts.missing if entry.reason == "unreadable"}
+    return SplitCheck(
+        split,
+        facts,
+        tuple(counts(read_card(benchmark), split, table)),
+        tuple(count_clips(benchmark, split, table, missing.keys() - known, {*known, *broken})),
+        tuple(missing),
+        tuple(broken),
+    )
+
+
+def prepared_clips(benchmark: str, split: str) -> list[ClipCount]:
+    """Clips per part of the release as they were when the split was prepared; none is opened.
+
+    Raises:
+        InputError: the split is not prepared or its table is not the one that was prepared.
+    """
+    table, facts = read_table(benchmark, split)
+    reasons = {entry.clip: entry.reason for entry in facts.missing}
+    absent = {clip for clip, reason in reasons.items() if reason == "absent"}
+    return count_clips(benchmark, split, table, absent, reasons.keys() - absent)
+
+
+def count_clips(
+    benchmark: str, split: str, table: pyarrow.Table, absent: Collection[str], unreadable: Collection[str]
+) -> list[ClipCount]:
+    """Distinct clips, absent ones and unreadable ones per part of the release, in alphabetical order."""
+    rows = zip(clips_of_rows(benchmark, table), clip_sources(split, table), strict=True)
+    source_of = {clip: source for clips, source in rows for clip in clips}
+    total = Counter(source_of.values())
+    lost = Counter(source for clip, source in source_of.items() if clip in absent)
+    bad = Counter(source for clip, source in source_of.items() if clip in unreadable)
+    return [ClipCount(source, total[source], lost[source], bad[source]) for source in sorted(total)]
+
+
+def is_plugged_in() -> bool:
+    """Whether lmms-eval will find our entry point, so that our tasks need no flag."""
+    return bool(metadata.entry_points(group="lmms_eval.models", name="lmms_eval_tasks"))

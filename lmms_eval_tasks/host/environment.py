@@ -1,0 +1,88 @@
+"""The software and hardware that a run card names, as found in this process."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Callable, Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from lmms_eval_tasks import __version__
+
+PACKAGES = (
+    "lmms-eval-tasks", "lmms-eval", "torch", "transformers", "accelerate", "datasets", "numpy", "decord", "av",
+    "torchvision", "qwen-vl-utils", "diffusers",
+)  # fmt: skip
+OPTIONAL_PACKAGES = frozenset({"torchvision", "qwen-vl-utils", "diffusers"})
+
+
+class Unknown(Exception):
+    """A field of a run card cannot be found; the text says why."""
+
+
+def installed_version(package: str) -> str | None:
+    """The version of a package, None where no package of that name is installed; ours is that of the code that runs."""
+    if package == "lmms-eval-tasks":
+        return __version__
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def package_version(package: str) -> str:
+    """The version of a package for a run card; ``not installed`` for one that not every run needs.
+
+    Raises:
+        Unknown: where another is not installed under its name.
+    """
+    version = installed_version(package)
+    if version is None and package not in OPTIONAL_PACKAGES:
+        raise Unknown("no package of that name is installed")
+    return version or "not installed"
+
+
+def _cuda() -> str:
+    import torch
+
+    return str(torch.version.cuda or "none: a build for the CPU")
+
+
+def _gpus() -> str:
+    import torch
+
+    if not torch.cuda.is_available():
+        return "none"
+    names = [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())]
+    return ", ".join(f"{names.count(name)} × {name}" for name in dict.fromkeys(names))
+
+
+def _driver() -> str:
+    """The NVIDIA driver as the kernel tells it; asking a tool could hang."""
+    try:
+        line = Path("/proc/driver/nvidia/version").read_text(encoding="utf-8").splitlines()[0]
+    except (OSError, IndexError):
+        if _gpus() == "none":
+            return "none"
+        raise Unknown("the kernel does not tell it") from None
+    return " ".join(line.partition(":")[2].split())
+
+
+def _cpu() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        return next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()
+
+
+SOFTWARE: Mapping[str, Callable[[], Any]] = {"python": platform.python_version, "CUDA of torch": _cuda}
+HARDWARE: Mapping[str, Callable[[], Any]] = {
+    "GPUs": _gpus,
+    "driver": _driver,
+    "CPU": _cpu,
+    "CPU cores": os.cpu_count,
+    "system": platform.platform,
+}

@@ -1,0 +1,216 @@
+"""lmms-eval's task index: our tasks are put into it, bound to the state of their evaluation, and checked before a run.
+
+lmms-eval has an entry point for models and none for tasks, so methods of its `TaskManager` are wrapped.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from loguru import logger
+
+from lmms_eval_tasks.host.models import CLIPLESS
+from lmms_eval_tasks.host.ranks import stop_if_any
+from lmms_eval_tasks.host.state import Evaluation, TaskState, bind_hooks
+from lmms_eval_tasks.host.weights import read_weights
+from lmms_eval_tasks.utils.benchmark.registry import read_pointer, registry
+from lmms_eval_tasks.utils.scoring.metrics import aggregate_tasks
+
+WRAPPED = "_lmms_eval_tasks"
+"""Marks what is wrapped already, and names the evaluation of a task manager."""
+
+
+class Results(dict[str, Any]):
+    """lmms-eval's results, with the evaluation that they are of, for the run card.
+
+    Attributes:
+        evaluation: The evaluation.
+    """
+
+    evaluation: Evaluation
+
+
+def hook_task_manager() -> None:
+    """Wrap the methods of `TaskManager` that make its index and read configurations.
+
+    Raises:
+        ImportError, AttributeError, TypeError: where they are not there, or do not take what they are given here.
+    """
+    from lmms_eval.tasks import TaskManager
+
+    index_tasks, match_tasks, get_config = (
+        TaskManager.initialize_tasks,
+        TaskManager.match_tasks,
+        TaskManager._get_config,
+    )
+    if getattr(index_tasks, WRAPPED, False):
+        return
+    inspect.signature(index_tasks).bind(None, include_path=None, include_defaults=True)
+    inspect.signature(match_tasks).bind(None, [])
+    inspect.signature(get_config).bind(None, "")
+    inspect.signature(TaskManager._get_task_and_group).bind(None, "")
+
+    @functools.wraps(index_tasks)
+    def initialize_tasks(self: Any, include_path: Any = None, include_defaults: bool = True) -> dict[str, Any]:
+        setattr(self, WRAPPED, Evaluation(clips_needed=getattr(self, "model_name", None) not in CLIPLESS))
+        index = index_tasks(self, include_path=include_path, include_defaults=include_defaults)
+        return _with_our_tasks(self, index) if include_defaults else index
+
+    @functools.wraps(match_tasks)
+    def match_and_check(self: Any, task_list: list[str]) -> list[str]:
+        names: list[str] = match_tasks(self, task_list)
+        # Before the model loads: lmms-eval loads tasks after it.
+        asked = [pointer for name in names for _, pointer in find_pointers(self.task_index, name)]
+        if asked:
+            stop_if_any(evaluation_of(self).problems(asked))
+        return names
+
+    @functools.wraps(get_config)
+    def get_bound_config(self: Any, name: str) -> Any:
+        config = get_config(self, name)
+        _hook_evaluate()
+        return bind_config(name, config, self.task_index, evaluation_of(self))
+
+    setattr(initialize_tasks, WRAPPED, True)
+    TaskManager.initialize_tasks = initialize_tasks
+    TaskManager.match_tasks = match_and_check
+    TaskManager._get_config = get_bound_config
+
+
+def evaluation_of(manager: Any) -> Evaluation:
+    """The evaluation that a task manager was made for."""
+    evaluation: Evaluation = getattr(manager, WRAPPED)
+    return evaluation
+
+
+def _with_our_tasks(manager: Any, index: dict[str, Any]) -> dict[str, Any]:
+    """The index with the tasks of every benchmark; a task of lmms-eval is only replaced where the benchmark says so."""
+    merged = dict(index)
+    for benchmark in registry().benchmarks.values():
+        ours = dict(manager._get_task_and_group(str(benchmark.folder)))
+        taken = [name for name in ours if name in index and name not in benchmark.replaces]
+        if taken:
+            logger.warning(
+                "The tasks of {} are left out: lmms-eval has tasks of the same name ({}).",
+                benchmark.name,
+                ", ".join(taken),
+            )
+        else:
+            merged.update(ours)
+    return merged
+
+
+def bind_config(name: str, config: Any, index: Mapping[str, Any], evaluation: Evaluation) -> Any:
+    """A task's or group's configuration with our hooks and scores; other people's as it is."""
+    if not isinstance(config, Mapping):
+        return config
+    if "aggregate_metric_list" in config and "group" in config:
+        members = list(find_pointers(index, name))
+        return _bind_group(config, members[0][1]) if members else config
+    pointer = _pointer_of(index.get(name, {}), config)
+    if pointer is None:
+        return config
+    metrics = [entry["metric"] for entry in config["metric_list"]]
+    state = TaskState(name, pointer, metrics, evaluation)
+    evaluation.tasks[name] = state
+    return bind_hooks(config, state)
+
+
+def _bind_group(config: Mapping[str, Any], pointer: Mapping[str, Any]) -> dict[str, Any]:
+    """A group's configuration with how each score of its tasks becomes its own."""
+    kind = registry().benchmarks[pointer["benchmark"]].kind_of(pointer)
+    entries = []
+    for entry in config["aggregate_metric_list"]:
+        metric = kind.metric(entry["metric"])
+        entries.append({**entry, "aggregation": functools.partial(aggregate_tasks, metric), "weight_by_size": False})
+    return {**config, "aggregate_metric_list": entries}
+
+
+def find_pointers(index: Mapping[str, Any], name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Name and pointer of one of our tasks, or of those of a group or tag; nothing for other people's tasks."""
+    from lmms_eval.utils import load_yaml_config
+
+    entry = index.get(name, {})
+    if entry.get("type") == "tag":
+        for task in entry["task"]:
+            yield from find_pointers(index, task)
+        return
+    path = entry.get("yaml_path", -1)
+    if path == -1:
+        return
+    config = load_yaml_config(path, mode="simple")
+    if isinstance(config.get("task"), list):
+        for task in config["task"]:
+            if isinstance(task, str) and task != name:
+                yield from find_pointers(index, task)
+    elif pointer := _pointer_of(entry, config):
+        yield name, pointer
+
+
+def _pointer_of(entry: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any] | None:
+    path = entry.get("yaml_path", -1)
+    if path == -1 or config.get("dataset_path") != "json":
+        return None
+    pointer = read_pointer(Path(path).parent, config)
+    return pointer if pointer and pointer["benchmark"] in registry().benchmarks else None
+
+
+def _hook_evaluate() -> None:
+    """Wrap the function in which lmms-eval's model and tasks meet, so that their states know the model.
+
+    It is done when a task is loaded: while models are imported, that module is not ready.
+    """
+    evaluator = sys.modules.get("lmms_eval.evaluator")
+    evaluate: Any = getattr(evaluator, "evaluate", None)
+    if evaluator is None or getattr(evaluate, WRAPPED, False):
+        return
+    try:
+        signature = inspect.signature(evaluate)
+        signature.bind(lm=None, task_dict={})
+    except TypeError as error:
+        logger.warning(
+            "lmms_eval_tasks does not know the model of a run in this lmms-eval, which is built differently ({}). "
+            "It works with 0.7.3.",
+            error,
+        )
+        return
+
+    @functools.wraps(evaluate)
+    def evaluate_with_state(*arguments: Any, **named: Any) -> Any:
+        given = signature.bind(*arguments, **named).arguments
+        evaluation = find_evaluation(given["task_dict"])
+        if evaluation is None:
+            return evaluate(*arguments, **named)
+        evaluation.model = given["lm"]
+        evaluation.weights = read_weights(given["lm"])
+        results = evaluate(*arguments, **named)
+        if not isinstance(results, dict):
+            return results
+        known = Results(results)
+        known.evaluation = evaluation
+        return known
+
+    setattr(evaluate_with_state, WRAPPED, True)
+    evaluator.evaluate = evaluate_with_state  # type: ignore[attr-defined]
+
+
+def find_evaluation(task_dict: Mapping[Any, Any]) -> Evaluation | None:
+    """The evaluation that loaded tasks belong to; None where none is ours."""
+    for task in task_dict.values():
+        if isinstance(task, Mapping):
+            if evaluation := find_evaluation(task):
+                return evaluation
+        elif state := state_of(task):
+            return state.evaluation
+    return None
+
+
+def state_of(task: Any) -> TaskState | None:
+    """The state of a task that lmms-eval has built; None for other people's."""
+    state = getattr(getattr(getattr(task, "config", None), "process_results", None), "__self__", None)
+    return state if isinstance(state, TaskState) else None

@@ -1,0 +1,282 @@
+"""Judges through lmms-eval's own ``llm_judge`` providers: any server that speaks OpenAI's protocol.
+
+The providers are used for how they talk to a server, not for how they try again: theirs repeat after a fixed delay, the
+OpenAI client below them repeats by itself, and neither knows of the other. Both are set to one try, and
+`lmms_eval_tasks.utils.judge.client` alone decides what is asked again and when.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime, timezone
+from email.utils import parsedate_to_datetime
+from math import isfinite
+from typing import Any, Literal, TypeVar
+
+from loguru import logger
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from lmms_eval_tasks.utils.core.arguments import parse_arguments
+from lmms_eval_tasks.utils.core.problems import InputError, Problems
+from lmms_eval_tasks.utils.judge.cache import Reply, ReplyCache
+from lmms_eval_tasks.utils.judge.client import Case, Judge, Limits, Sampling, ServerError
+
+SETTINGS = "LMMS_EVAL_TASKS_JUDGE"
+NO_JUDGE = "none"
+PROVIDERS = "lmms_eval.llm_judge.providers"
+NEEDED = {"openai": ("OPENAI_API_KEY",), "azure": ("AZURE_API_KEY", "AZURE_ENDPOINT"), "local": ()}
+ADDRESSES = {"openai": "OPENAI_API_URL", "azure": "AZURE_ENDPOINT", "local": "LLM_JUDGE_URL"}
+EXAMPLE = f"{SETTINGS}=model=NAME,url=http://localhost:8000/v1,max_tokens=4096"
+SHOWN = 200
+
+R = TypeVar("R", bound=BaseModel)
+
+
+class JudgeSettings(BaseModel):
+    """How to reach a judge and how to ask it.
+
+    Attributes:
+        model: Name of the model, as its server knows it.
+        provider: Which of lmms-eval's providers asks; ``local`` sends no key.
+        url: Address of the server up to and with ``/v1``; None leaves it to the provider's own variable
+            (OPENAI_API_URL, AZURE_ENDPOINT, LLM_JUDGE_URL).
+        timeout: Seconds without a byte from the server after which a request is given up.
+
+    The others are those of `Sampling` and `Limits`.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    model: str = Field(min_length=1)
+    provider: Literal["openai", "azure", "local"] = "openai"
+    url: str | None = None
+    timeout: float = Field(default=120.0, gt=0.0, allow_inf_nan=False)
+    temperature: float = Field(default=Sampling.temperature, ge=0.0, allow_inf_nan=False)
+    top_p: float | None = Field(default=Sampling.top_p, gt=0.0, le=1.0)
+    max_tokens: int = Field(default=Sampling.max_tokens, ge=1)
+    json_mode: bool = Sampling.json_mode
+    concurrent: int = Field(default=Limits.concurrent, ge=1, le=256)
+    requests: int = Field(default=Limits.requests, ge=1, le=20)
+    unreadable: int = Field(default=Limits.unreadable, ge=1, le=20)
+    first_delay: float = Field(default=Limits.first_delay, ge=0.0, allow_inf_nan=False)
+    longest_delay: float = Field(default=Limits.longest_delay, ge=0.0, allow_inf_nan=False)
+    give_up_after: int = Field(default=Limits.give_up_after, ge=1)
+    seed: int = Limits.seed
+
+    @property
+    def server(self) -> str:
+        """Provider and address, the latter as given or as the provider's own variable says; empty for its default."""
+        address = (self.url or os.environ.get(ADDRESSES[self.provider], "")).rstrip("/")
+        return f"{self.provider} {address.removesuffix('/chat/completions')}".rstrip()
+
+    @property
+    def sampling(self) -> Sampling:
+        """What decides what the judge says."""
+        return Sampling(**{name: getattr(self, name) for name in Sampling.__dataclass_fields__})
+
+    @property
+    def limits(self) -> Limits:
+        """How much is asked at once, and how often again."""
+        return Limits(**{name: getattr(self, name) for name in Limits.__dataclass_fields__})
+
+
+def read_settings(text: str | None = None) -> JudgeSettings | None:
+    """The judge that a user chose.
+
+    Args:
+        text: ``model=NAME,max_tokens=4096,…`` or a model's name alone; by default $LMMS_EVAL_TASKS_JUDGE. Where the
+            text names no model or provider, lmms-eval's own MODEL_VERSION and API_TYPE do.
+
+    Returns:
+        The settings; None where the text is ``none``: nothing is judged in this run.
+
+    Raises:
+        InputError: where no model is named, or a setting is unknown or out of its range; all are listed.
+    """
+    said = (os.environ.get(SETTINGS, "") if text is None else text).strip()
+    if said == NO_JUDGE:
+        return None
+    problems = Problems()
+    values: dict[str, str] = {}
+    if model := os.environ.get("MODEL_VERSION"):
+        values["model"] = model
+    if provider := os.environ.get("API_TYPE"):
+        values["provider"] = provider.lower()
+    if said and "=" not in said:
+        said = f"model={said}"
+    values |= parse_arguments(said)
+    if "model" not in values:
+        problems.add(
+            "model",
+            "Expected the name of the judge's model but found none.",
+            f"name it, for instance {EXAMPLE}, or set {SETTINGS}={NO_JUDGE} to run without a judge and judge later.",
+        )
+    try:
+        settings = JudgeSettings.model_validate({"model": "?", **values})
+    except ValidationError as error:
+        for found in error.errors(include_url=False):
+            problems.add(".".join(map(str, found["loc"])), f"{found['msg']}, but got {found['input']!r}.")
+    problems.raise_if_any(f'The judge "{said}" cannot be asked' if said else "The judge cannot be asked")
+    return settings
+
+
+def check_judge() -> None:
+    """Refuse a choice of judge that could not be asked, before anything is. Nothing is sent to find out.
+
+    Raises:
+        InputError: as `read_settings` and `open_judge`.
+    """
+    settings = read_settings()
+    if settings is not None:
+        _connect(settings)
+
+
+def open_judge(schema: type[R], settings: JudgeSettings, cache: ReplyCache | None = None) -> Judge[R]:
+    """A judge whose replies are of a schema, asked through lmms-eval; threads may share it.
+
+    Args:
+        schema: What a reply must be.
+        settings: How to reach the judge and how to ask it.
+        cache: Where accepted replies are kept; in the data home by default.
+
+    Raises:
+        InputError: where the server's address or key is missing. Nothing is sent to find out.
+    """
+    server = _connect(settings)
+
+    def send(case: Case) -> Reply:
+        from lmms_eval.llm_judge import Request
+
+        request = Request(messages=[{"role": "user", "content": _content(case)}])
+        try:
+            with _quiet_provider():
+                response = server.evaluate(request)
+            return Reply(str(response.content), str(response.model_used or settings.model))
+        except Exception as error:
+            raise server_error(error) from error
+
+    return Judge(send, settings.sampling, schema, cache or ReplyCache(), settings.limits)
+
+
+def open_chosen_judge(schema: type[R]) -> Judge[R] | None:
+    """The judge of $LMMS_EVAL_TASKS_JUDGE; None where it is ``none``.
+
+    lmms-eval scores items in four threads per rank, so that many requests per rank are under way at most.
+
+    Raises:
+        InputError: as `read_settings` and `open_judge`.
+    """
+    settings = read_settings()
+    return None if settings is None else open_judge(schema, settings)
+
+
+def _connect(settings: JudgeSettings) -> Any:
+    """One of lmms-eval's providers, set to try once."""
+    from lmms_eval.llm_judge import ServerConfig, get_server
+
+    config = ServerConfig(
+        model_name=settings.model,
+        temperature=settings.temperature,
+        max_tokens=settings.max_tokens,
+        top_p=settings.top_p,
+        timeout=settings.timeout,
+        num_retries=1,
+        response_format="json" if settings.json_mode else None,
+    )
+    if settings.provider == "azure" and settings.url:
+        raise InputError("Expected no url for the provider azure: it reads AZURE_ENDPOINT.")
+    # After the import above, with which lmms-eval reads a .env file.
+    if unset := [name for name in NEEDED[settings.provider] if not os.environ.get(name)]:
+        raise InputError(
+            f"The judge {settings.model} cannot be asked: Expected {' and '.join(unset)} to be set.\n"
+            "For a server that asks for no key, any text will do, or choose provider=local."
+        )
+    server = get_server(settings.provider, config)
+    if getattr(server, "use_client", False):
+        # The client would repeat by itself, and wait ten minutes whatever the provider's timeout.
+        address = {"base_url": settings.url} if settings.url else {}
+        server.client = server.client.with_options(max_retries=0, timeout=settings.timeout, **address)
+    elif settings.url:
+        server.base_url = settings.url
+        server.api_url = f"{settings.url.rstrip('/')}/chat/completions"
+    return server
+
+
+def _content(case: Case) -> str | list[dict[str, Any]]:
+    """A case as a message of OpenAI's protocol."""
+    text = case.text.encode("utf-8", "replace").decode("utf-8")
+    if not case.images:
+        return text
+    urls = [f"data:image/jpeg;base64,{base64.b64encode(image).decode('ascii')}" for image in case.images]
+    return [{"type": "text", "text": text}, *({"type": "image_url", "image_url": {"url": url}} for url in urls)]
+
+
+def server_error(error: Exception) -> ServerError:
+    """What an exception of a provider says about asking again.
+
+    Too many requests, timeouts, lost connections, errors of the server and replies without content may pass; a request
+    that the server refuses, and a used-up quota, will not.
+    """
+    response = getattr(error, "response", None)
+    status = getattr(response, "status_code", None)
+    kind = type(error).__name__
+    if not isinstance(status, int):
+        if isinstance(error, (AttributeError, IndexError, KeyError, TypeError)):
+            # The provider looked for the text where OpenAI's protocol has it.
+            return ServerError("reply without text", again=True)
+        reason = "timed out" if "timeout" in kind.lower() else f"no reply ({kind}: {error})"
+        return ServerError(" ".join(reason.split())[:SHOWN], again=True)
+    headers: Mapping[str, str] = getattr(response, "headers", None) or {}
+    if status == 429:
+        if getattr(error, "code", None) == "insufficient_quota":
+            return ServerError("quota used up (429)", again=False)
+        return ServerError("too many requests (429)", again=True, wait=retry_after(headers))
+    if status in (408, 409, 425) or status >= 500:
+        return ServerError(f"server error ({status})", again=True, wait=retry_after(headers))
+    if status in (401, 403):
+        # Servers quote the key in their message, and the reason goes into logs.
+        return ServerError(f"key refused ({status})", again=False)
+    return ServerError(" ".join(f"request refused ({status}): {error}".split())[:SHOWN], again=False)
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds that a server asks to wait, from ``Retry-After`` (seconds or a date); None where it does not say."""
+    said = headers.get("retry-after") or headers.get("Retry-After")
+    if not said:
+        return None
+    try:
+        seconds = float(said)
+    except ValueError:
+        try:
+            until = parsedate_to_datetime(said)
+        except (ValueError, TypeError, OverflowError, IndexError):
+            return None
+        if until.tzinfo is None:
+            until = until.replace(tzinfo=timezone.utc)
+        seconds = (until - datetime.now(timezone.utc)).total_seconds()
+    return max(0.0, seconds) if isfinite(seconds) else None
+
+
+_quiet_lock = threading.Lock()
+_quiet_count = 0
+
+
+@contextmanager
+def _quiet_provider() -> Iterator[None]:
+    """While our requests are under way, the providers do not log "All 1 attempts failed": it is not the last one."""
+    global _quiet_count
+    with _quiet_lock:
+        _quiet_count += 1
+        if _quiet_count == 1:
+            logger.disable(PROVIDERS)
+    try:
+        yield
+    finally:
+        with _quiet_lock:
+            _quiet_count -= 1
+            if _quiet_count == 0:
+                logger.enable(PROVIDERS)

@@ -1,0 +1,327 @@
+"""What a run was made with, gathered when lmms-eval has saved its results, for the run card.
+
+Nothing here may end a run: a field that cannot be found is null, and the section `not known` says why.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import lmms_eval_tasks
+from lmms_eval_tasks.host.environment import HARDWARE, PACKAGES, SOFTWARE, Unknown, package_version
+from lmms_eval_tasks.host.judge import read_settings
+from lmms_eval_tasks.host.state import Evaluation, TaskState
+from lmms_eval_tasks.host.weights import get_nested_attr, weights_identity
+from lmms_eval_tasks.utils.core.arguments import parse_arguments
+from lmms_eval_tasks.utils.core.redaction import hide_secrets
+from lmms_eval_tasks.utils.data.home import read_manifest
+from lmms_eval_tasks.utils.evidence.shown_frames import qwen_limits
+from lmms_eval_tasks.utils.judge.client import Sampling
+from lmms_eval_tasks.utils.prompting.prompts import OFFICIAL, Prompt
+from lmms_eval_tasks.utils.runs.run_card import NOT_KNOWN, TASK, Value
+
+SETTINGS = ("LMMS_EVAL_TASKS_MISSING", "LMMS_EVAL_TASKS_PROMPT", "LMMS_EVAL_TASKS_BOXES", "LMMS_EVAL_TASKS_JUDGE")
+"""Always in the card, so that unset and unknown are told apart."""
+DECODER_CHOICE = "FORCE_QWENVL_VIDEO_READER"
+PREFIX = "LMMS_EVAL_TASKS_"
+FRAMES: Mapping[str, tuple[str, ...]] = {
+    "frames": ("max_num_frames", "max_frames_num", "num_frame", "num_frames", "nframes", "max_frames", "frames"),
+    "fps": ("fps", "video_fps", "sample_fps"),
+    "least pixels": ("min_pixels",),
+    "most pixels": ("max_pixels",),
+    "height": ("height",),
+    "width": ("width",),
+}
+"""What a card says of the frames shown, and what lmms-eval's adapters call it."""
+DENOISING = ("protocol", "steps", "draws", "combine", "target", "prompt", "seed", "tiling")
+"""What a card says of how denoising losses were measured."""
+CHECKPOINTS = ("pretrained", "model_version", "model", "model_name", "model_id", "path")
+
+Find = Callable[[], Any]
+Field = tuple[str, str, Find]
+"""Section, name, and what finds the value; it may raise, and `Unknown` says why there is none."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """What the card of a run is gathered from.
+
+    Attributes:
+        results: What lmms-eval has saved.
+        evaluation: Our own state of the run.
+    """
+
+    results: Mapping[str, Any]
+    evaluation: Evaluation
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        """The run's configuration, as lmms-eval saved it."""
+        return self.results.get("config") or {}
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """The command line's options."""
+        return self.config.get("resolved_cli_args") or {}
+
+    @property
+    def arguments(self) -> dict[str, str]:
+        """The model's arguments."""
+        return parse_arguments(self.config.get("model_args"))
+
+    @property
+    def model(self) -> Any:
+        """The model."""
+        return self.evaluation.model
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether the model is one of this package."""
+        return type(self.model).__module__.startswith(f"{lmms_eval_tasks.__name__}.")
+
+
+def gather(results: Mapping[str, Any], evaluation: Evaluation) -> dict[str, dict[str, Value]]:
+    """The sections of the card of a run that has just ended in this process.
+
+    Args:
+        results: What lmms-eval has saved of it.
+        evaluation: Our own state of it.
+
+    Returns:
+        Section to field to value.
+    """
+    source = Source(results, evaluation)
+    sections: dict[str, dict[str, Value]] = {}
+    reasons: dict[str, Value] = {}
+    for section, name, find in _fields(source):
+        value: Any = None
+        try:
+            value = find()
+            if value is None:
+                reasons[f"{section}.{name}"] = "lmms-eval does not say"
+        except Unknown as reason:
+            reasons[f"{section}.{name}"] = str(reason)
+        except Exception as error:  # a card never ends a run
+            reasons[f"{section}.{name}"] = f"{type(error).__name__}: {error}"
+        sections.setdefault(section, {})[name] = _plain(value)
+    if reasons:
+        sections[NOT_KNOWN] = reasons
+    return {
+        section: {
+            name: hide_secrets(value, os.environ) if isinstance(value, str) else value for name, value in fields.items()
+        }
+        for section, fields in sections.items()
+    }
+
+
+def _plain(value: Any) -> Value:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if value is None or isinstance(value, (str, int)):
+        return value
+    if isinstance(value, float):
+        return str(value) if not isfinite(value) else int(value) if value.is_integer() else value
+    if isinstance(value, (Mapping, list, tuple)):
+        return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
+    return str(value)
+
+
+def _fields(source: Source) -> Iterator[Field]:
+    """Every field of a card, in its order."""
+    results, config, options = source.results, source.config, source.options
+    for name in results.get("configs", {}):
+        if state := source.evaluation.tasks.get(name):
+            yield from _task_fields(results, state)
+    yield from (("model", name, partial(find, source)) for name, find in MODEL.items())
+    yield from _frame_fields(source)
+    measured = get_nested_attr(source.model, "engine", "facts")
+    for name in DENOISING if measured else ():
+        yield "denoising", name, partial(measured.__getitem__, name)
+    for name in ("random", "numpy", "torch", "fewshot"):
+        yield "seeds", name, partial(config.__getitem__, f"{name}_seed")
+    yield from (
+        ("run", "date", lambda: results["date"]),
+        ("run", "command", lambda: shlex.join(sys.argv)),
+        ("run", "tasks", lambda: options["tasks"]),
+        ("run", "limit", lambda: "none" if config["limit"] in (None, -1) else config["limit"]),
+        ("run", "offset", lambda: config["offset"]),
+        ("run", "batch size", lambda: config["batch_size"]),
+        ("run", "ranks", _ranks),
+        ("run", "wall time in s", lambda: round(float(results["total_evaluation_time_seconds"]), 1)),
+        ("run", "reasoning tags", lambda: options["reasoning_tags"]),
+        ("run", "response cache", lambda: config["use_cache"] or "none"),
+    )
+    yield from (("software", package, partial(package_version, package)) for package in PACKAGES)
+    yield from (("software", name, find) for name, find in SOFTWARE.items())
+    yield "hardware", "device", partial(_device, source)
+    yield from (("hardware", name, find) for name, find in HARDWARE.items())
+    others = sorted(name for name in os.environ if name.startswith(PREFIX) and name not in SETTINGS)
+    for name in (*SETTINGS, *others, DECODER_CHOICE):
+        yield "settings", name, partial(os.environ.get, name, "not set")
+
+
+def _task_fields(results: Mapping[str, Any], state: TaskState) -> Iterator[Field]:
+    task, benchmark, split = state.name, state.benchmark.name, state.pointer["split"]
+    section, config = f"{TASK}{task}", results["configs"][task]
+
+    def prepared() -> Any:
+        return read_manifest(benchmark).splits[split]
+
+    def prompt() -> Prompt:
+        found = state.settings.prompt
+        if found is None:
+            raise Unknown("it shows the model no prompt of ours")
+        return found  # type: ignore[no-any-return]
+
+    fields: dict[str, Find] = {
+        "version": lambda: results["versions"][task],
+        "benchmark": lambda: f"{benchmark}, split {split}",
+        "data": lambda: "sample data" if prepared().sample else "released data",
+        "data source": lambda: prepared().source,
+        "data revision": lambda: prepared().revision or "not from the hub",
+        "data sha256": lambda: prepared().table_sha256,
+        "release sha256": lambda: dict(prepared().source_sha256),
+        "prepared by": lambda: f"lmms-eval-tasks {read_manifest(benchmark).tool_version}",
+        "missing clips": lambda: len(prepared().missing),
+        "items": lambda: results["n-samples"][task]["effective"],
+    }
+    if "prompt" in (config.get("lmms_eval_specific_kwargs") or {}):
+        fields["prompt"] = lambda: prompt().prompt_id
+        fields["prompt sha256"] = lambda: prompt().sha256
+        fields["official prompt"] = lambda: _is_official(prompt())
+    for name, value in _settings_facts(state).items():
+        fields[name] = partial(lambda value: value, value)
+    if state.kind.judged:
+        fields["judge"] = _judge
+    fields["extractor"] = lambda: state.kind.extractor
+    fields["generation"] = lambda: config["generation_kwargs"]
+    fields["repeats"] = lambda: config["repeats"]
+    fields["fewshot examples"] = lambda: config["num_fewshot"]
+    yield from ((section, name, find) for name, find in fields.items())
+
+
+def _settings_facts(state: TaskState) -> Mapping[str, Any]:
+    """What a task's settings say of themselves; nothing where they are not known, as the field of the prompt says."""
+    try:
+        return state.settings.facts()  # type: ignore[no-any-return]
+    except RuntimeError:
+        return {}
+
+
+def _judge() -> str:
+    settings = read_settings()
+    return "none" if settings is None else settings.model_dump_json(include=set(Sampling.__dataclass_fields__))
+
+
+def _is_official(prompt: Prompt) -> str:
+    """Whether a prompt is the official text; where no source gives its digest, nobody can say."""
+    if prompt.prompt_id.startswith(f"{OFFICIAL}-"):
+        return "not verified"
+    return "yes" if prompt.prompt_id == OFFICIAL else "no"
+
+
+def _checkpoint(source: Source) -> str:
+    arguments, model = source.arguments, source.model
+    for name in (
+        get_nested_attr(model, "engine", "settings", "pretrained"),
+        *(arguments.get(name) for name in CHECKPOINTS),
+        *(get_nested_attr(model, name) for name in CHECKPOINTS),
+    ):
+        if isinstance(name, str) and name:
+            return name
+    raise Unknown(
+        "the model has no checkpoint" if source.is_ours else "no argument or attribute of the model names one"
+    )
+
+
+def _revision(source: Source) -> str:
+    """The checkpoint's commit: as the loaded model has it, as the hub's cache does, or as it was asked for.
+
+    Of a folder, a digest of its files' names, sizes and times.
+    """
+    if source.evaluation.weights.commit:
+        return source.evaluation.weights.commit
+    try:
+        checkpoint = _checkpoint(source)
+    except Unknown:
+        if source.is_ours:
+            return f"lmms-eval-tasks {lmms_eval_tasks.__version__}"
+        raise
+    asked = source.arguments.get("revision")
+    identity = weights_identity(checkpoint, asked)
+    if identity is None and asked is None:
+        raise Unknown("neither the loaded model nor the hub's cache says it")
+    is_folder = Path(checkpoint).expanduser().is_dir()
+    return f"a folder whose files are {identity}" if is_folder else str(identity or asked)
+
+
+def _precision(source: Source) -> str:
+    if source.evaluation.weights.precision is None:
+        raise Unknown("the model does not say")
+    return source.evaluation.weights.precision
+
+
+MODEL: Mapping[str, Callable[[Source], Any]] = {
+    "name": lambda source: source.config["model"],
+    "class": lambda source: source.config["model_backend"],
+    "arguments": lambda source: source.config["model_args"],
+    "checkpoint": _checkpoint,
+    "revision": _revision,
+    "precision": _precision,
+    "system instruction": lambda source: source.results.get("system_instruction") or "none",
+    "chat template": lambda source: source.results.get("chat_template_sha") or "the model's own",
+}
+
+
+def _frame_fields(source: Source) -> Iterator[Field]:
+    """Frames as they were asked for; names are one for all adapters, so that runs of two models can be compared."""
+    model, arguments = source.model, source.arguments
+    if source.is_ours and not get_nested_attr(model, "shows_clips"):
+        yield "frames", "frames", lambda: "none: this model looks at no clip"
+        return
+    settings = get_nested_attr(model, "engine", "settings")
+
+    def find(names: Sequence[str]) -> Any:
+        for name in names:
+            for holder in (settings, model):
+                if isinstance(value := get_nested_attr(holder, name), (int, float, str)):
+                    return value
+            if name in arguments:
+                return arguments[name]
+        if any(name in vars(model) for name in names):
+            return "not set"
+        raise Unknown("no argument or attribute of the model names it")
+
+    yield from (("frames", name, partial(find, names)) for name, names in FRAMES.items())
+    yield "frames", "pixels of a frame", partial(_pixels, source)
+
+
+def _pixels(source: Source) -> str:
+    limits = qwen_limits(source.model)
+    if limits is None:
+        raise Unknown("the model has no such limits, or so many frames that they depend on the clip")
+    return f"{limits.least} to {limits.most}"
+
+
+def _ranks() -> int:
+    import torch.distributed as dist
+
+    if dist.is_available() and dist.is_initialized():
+        return int(dist.get_world_size())
+    return int(os.environ.get("WORLD_SIZE", "1"))
+
+
+def _device(source: Source) -> str:
+    device = get_nested_attr(source.model, "device")
+    if device is None:
+        raise Unknown("the model does not say")
+    return str(device)

@@ -1,0 +1,71 @@
+"""The run card, written beside lmms-eval's results when it saves them."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from loguru import logger
+
+from lmms_eval_tasks.host.index import WRAPPED, Results
+from lmms_eval_tasks.host.run_card import gather
+from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.runs.run import RESULTS, card_path
+
+
+def hook_saving() -> None:
+    """Wrap the method by which lmms-eval saves its results, so that a run card lies beside them.
+
+    Raises:
+        ImportError, AttributeError, TypeError: where it is not there, or does not take what it is given here.
+    """
+    from lmms_eval.loggers.evaluation_tracker import EvaluationTracker
+
+    save = EvaluationTracker.save_results_aggregated
+    if getattr(save, WRAPPED, False):
+        return
+    signature = inspect.signature(save)
+    signature.bind(None, results={}, samples={}, datetime_str="")
+
+    @functools.wraps(save)
+    def save_with_card(self: Any, *arguments: Any, **named: Any) -> Any:
+        saved = save(self, *arguments, **named)
+        try:
+            write_card(self, signature.bind(self, *arguments, **named).arguments["results"])
+        except Exception as error:  # the run has its results, and no card is worth losing what follows
+            logger.warning("No run card was written ({}: {}).", type(error).__name__, error)
+        return saved
+
+    setattr(save_with_card, WRAPPED, True)
+    EvaluationTracker.save_results_aggregated = save_with_card
+
+
+def write_card(tracker: Any, results: Mapping[str, Any]) -> Path | None:
+    """Write the card of a run that lmms-eval has just saved, beside its results.
+
+    Only the first rank saves results, and so only it gets here.
+
+    Args:
+        tracker: lmms-eval's tracker, after it has saved.
+        results: What it saved.
+
+    Returns:
+        The card; None where the run has no task of ours, or no output path.
+
+    Raises:
+        AttributeError: where the tracker is another than expected.
+        OSError: where the results are not where they should be, or the card cannot be written.
+    """
+    if not tracker.output_path or not isinstance(results, Results):
+        return None
+    folder = Path(tracker.output_path, tracker.general_config_tracker.model_name_sanitized)
+    saved = folder / f"{tracker.date_id}{RESULTS}"
+    if not saved.is_file():
+        raise FileNotFoundError(f"there is no {saved}")
+    path = card_path(saved)
+    write_file(path, json.dumps(gather(results, results.evaluation), ensure_ascii=False, indent=2) + "\n")
+    return path

@@ -1,0 +1,298 @@
+"""The state of an evaluation and of its tasks: what one hook of lmms-eval learns and a later one needs.
+
+It belongs to lmms-eval's task manager and to the task objects that it builds, never to a module, so that two
+evaluations in one process do not see each other.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from loguru import logger
+
+from lmms_eval_tasks.host.judge import check_judge, open_chosen_judge
+from lmms_eval_tasks.host.submissions import write_submissions
+from lmms_eval_tasks.host.weights import Weights
+from lmms_eval_tasks.utils.benchmark.benchmark import Row, TaskKind, TaskSettings
+from lmms_eval_tasks.utils.benchmark.registry import find_benchmark, registry
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.data.home import load_table, media_path, read_manifest
+from lmms_eval_tasks.utils.prompting.official_prompts import check_choice
+from lmms_eval_tasks.utils.scoring.metrics import Metric
+from lmms_eval_tasks.utils.scoring.rates import SAMPLE_DATA
+from lmms_eval_tasks.utils.scoring.records import GradedItem
+
+if TYPE_CHECKING:
+    import datasets
+    from pydantic import BaseModel
+
+    from lmms_eval_tasks.utils.judge.grader import Grader
+
+SUBMISSION_ROWS = "submission_rows"
+"""The score of a task that is how many rows its submission file has; the file is written when it is aggregated."""
+Pointer = Mapping[str, Any]
+
+
+@dataclass
+class Evaluation:
+    """What holds for all tasks of one evaluation.
+
+    Attributes:
+        clips_needed: False where the model that runs never looks at a clip, so that none has to be there.
+        judge_needed: False where saved responses are scored again with the verdicts that were saved with them.
+        model: The model that runs, once it is known.
+        weights: What it says of its weights; lmms-eval throws them away before it scores.
+        tasks: The state of each task that was built.
+        finished: Task to its graded items, of the tasks whose scores have been aggregated; a user's variant of one of
+            our tasks has that task's name.
+    """
+
+    clips_needed: bool = True
+    judge_needed: bool = True
+    model: Any = None
+    weights: Weights = field(default_factory=Weights)
+    tasks: dict[str, TaskState] = field(default_factory=dict)
+    finished: dict[str, Sequence[GradedItem]] = field(default_factory=dict)
+    _tables: dict[tuple[str, str], datasets.Dataset] = field(default_factory=dict)
+    _judges: dict[type, Any] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def open_split(self, pointer: Pointer) -> datasets.Dataset:
+        """The rows of the prepared table that a task's pointer names, rows at the index that they have there.
+
+        Returns:
+            The table with the columns ``split``, ``sample`` (whether the data is simulated) and ``asked`` (False where
+            the clip is missing and the model needs it).
+
+        Raises:
+            InputError: where the split is not prepared, clips are missing and that is not allowed, or the run's choice
+                of prompt names none.
+        """
+        benchmark, split = pointer["benchmark"], pointer["split"]
+        check_choice(benchmark)
+        if (benchmark, split) not in self._tables:
+            self._tables[benchmark, split] = load_table(benchmark, split, require_clips=self.clips_needed)
+        table = self._tables[benchmark, split]
+        if subset := pointer.get("subset"):
+            table = table.select([row for row, value in enumerate(table["subset"]) if value == subset])
+        asked = [present or not self.clips_needed for present in table["clip_present"]]
+        sample = read_manifest(benchmark).splits[split].sample
+        for name, column in {"split": [split] * len(asked), "sample": [sample] * len(asked), "asked": asked}.items():
+            table = table.add_column(name, column)
+        return table
+
+    def check_grading(self, pointer: Pointer) -> None:
+        """Refuse a task that a judge grades, where the judge cannot be asked.
+
+        Raises:
+            InputError: where no judge is named, nor that there is to be none, or its settings cannot be used.
+        """
+        benchmark = find_benchmark(pointer["benchmark"])
+        if not benchmark.kind_of(pointer).judged or not self.judge_needed:
+            return
+        try:
+            check_judge()
+        except InputError as error:
+            raise InputError(f"{benchmark.card.title}'s free answers need a judge. {error}") from None
+
+    def problems(self, pointers: Sequence[Pointer]) -> str | None:
+        """Why tasks cannot run, each reason once; None where they can."""
+        reasons: dict[str, None] = {}
+        for pointer in pointers:
+            for check in (self.open_split, self.check_grading):
+                try:
+                    check(pointer)
+                except InputError as error:
+                    reasons[str(error)] = None
+        return "\n\n".join(reasons) or None
+
+    def judge(self, schema: type[BaseModel]) -> Grader | None:
+        """The judge of $LMMS_EVAL_TASKS_JUDGE, opened once; None where it is ``none``. Threads may share it.
+
+        Raises:
+            InputError: where it cannot be asked.
+        """
+        with self._lock:
+            if schema not in self._judges:
+                self._judges[schema] = open_chosen_judge(schema)
+            judge: Grader | None = self._judges[schema]
+            return judge
+
+
+class TaskState:
+    """One task of an evaluation: its settings, and the hooks that lmms-eval calls.
+
+    Args:
+        name: The task's name.
+        pointer: What of its benchmark it asks.
+        metrics: Names of the scores that its YAML lists.
+        evaluation: What it shares with the other tasks.
+    """
+
+    def __init__(self, name: str, pointer: Pointer, metrics: Sequence[str], evaluation: Evaluation) -> None:
+        self.name = name
+        self.pointer = pointer
+        self.benchmark = find_benchmark(pointer["benchmark"])
+        self.kind: TaskKind = self.benchmark.kind_of(pointer)
+        self.metrics = tuple(self._metric(metric) for metric in metrics if metric != SUBMISSION_ROWS)
+        self.evaluation = evaluation
+        self.verdicts: Any = None
+        self.kwargs: Mapping[str, Any] = {}
+        self._settings: TaskSettings | None = None
+
+    def __deepcopy__(self, memo: object) -> TaskState:
+        """The same state: lmms-eval copies a task's configuration where it prints it."""
+        return self
+
+    def __repr__(self) -> str:
+        return f"<task {self.name} of {self.benchmark.name}>"
+
+    def _metric(self, name: str) -> Metric:
+        try:
+            return self.kind.metric(name)
+        except KeyError:
+            raise InputError(
+                f"The task {self.name} lists the score {name}, which {self.benchmark.name} has not."
+            ) from None
+
+    @property
+    def settings(self) -> Any:
+        """The task's settings.
+
+        Raises:
+            RuntimeError: where no item has been asked yet, so that they are not known.
+        """
+        if self._settings is None:
+            raise RuntimeError(f"Expected the settings of {self.name} to be known, but none of its items was asked.")
+        return self._settings
+
+    @settings.setter
+    def settings(self, settings: TaskSettings) -> None:
+        self._settings = settings
+
+    @property
+    def model(self) -> Any:
+        """The model that runs; None where none does."""
+        return self.evaluation.model
+
+    def judge(self, schema: type[BaseModel]) -> Grader | None:
+        """The run's judge for replies of a schema; None where nothing is to be judged."""
+        if not self.evaluation.judge_needed:
+            verdicts: Grader | None = self.verdicts
+            return verdicts
+        return self.evaluation.judge(schema)
+
+    def process_docs(self, dataset: datasets.Dataset) -> datasets.Dataset:
+        """Swap the one-row pointer for the prepared table.
+
+        Raises:
+            SystemExit: where it cannot be opened; lmms-eval tries again after every other exception, and hides it.
+        """
+        try:
+            self.evaluation.check_grading(self.pointer)
+            table = self.evaluation.open_split(self.pointer)
+        except InputError as error:
+            raise SystemExit(f"\n{error}") from None
+        return self.kind.rows(table) if self.kind.rows else table
+
+    def doc_to_visual(self, doc: Row) -> list[str]:
+        """Paths of the item's clips."""
+        return [str(media_path(self.benchmark.name, doc, column)) for column in self.kind.visuals]
+
+    def doc_to_text(self, doc: Row, lmms_eval_specific_kwargs: Mapping[str, Any] | None = None) -> str:
+        """The item's prompt. lmms-eval asks for one when it builds the task: then the settings are read.
+
+        Raises:
+            SystemExit: where the settings cannot be used; lmms-eval would print a traceback and end with status 0.
+        """
+        if self._settings is None:
+            self.kwargs = lmms_eval_specific_kwargs or {}
+            try:
+                self._settings = self.kind.read_settings(self.kwargs, os.environ)
+            except InputError as error:
+                raise SystemExit(f"\n{error}") from None
+        return self.kind.ask(doc, self._settings)
+
+    def doc_to_target(self, doc: Row) -> str:
+        """What lmms-eval logs as the item's target."""
+        return self.kind.target(doc)
+
+    def process_results(self, doc: Row, results: Sequence[Any]) -> dict[str, Any]:
+        """Grade the first response: the record, and what it contributes to each score."""
+        response = results[0] if results else ""
+        graded = self.kind.grade(doc, response, self)
+        record = graded.record
+        items: dict[str, Any] = {"record": record.to_json()}
+        for metric in self.metrics:
+            if metric.applies(record) and (metric is not SAMPLE_DATA or doc["sample"]):
+                items[metric.name] = metric.item(record)
+        if self.submits:
+            items[SUBMISSION_ROWS] = graded.to_json()
+        return items
+
+    @property
+    def submits(self) -> bool:
+        """Whether a leaderboard takes this task."""
+        return self.benchmark.submission is not None and not self.kind.no_submission
+
+    def aggregation(self, name: str) -> Any:
+        """The function by which lmms-eval aggregates a score, named as in the task's YAML."""
+        return self.finish if name == SUBMISSION_ROWS else self.kind.metric(name).score
+
+    def higher_is_better(self, name: str) -> bool | None:
+        """Whether more of a score is better; None where neither is."""
+        return None if name == SUBMISSION_ROWS else self.kind.metric(name).higher_is_better
+
+    def finish(self, items: Sequence[Mapping[str, Any]], args: Any) -> int | None:
+        """Once all items of the task are graded: log what is to be known, and write the files for the leaderboard.
+
+        Args:
+            items: Those of all ranks.
+            args: lmms-eval's command line.
+
+        Returns:
+            How many rows the task's file has; None without an output path.
+        """
+        logged = [GradedItem.from_json(item) for item in items]
+        for warning in self.kind.warnings(logged, self) if self.kind.warnings else ():
+            logger.warning(warning)
+        own_task = self._own_task()
+        self.evaluation.finished[own_task] = logged
+        output_path = getattr(args, "output_path", None)
+        if not output_path:
+            return None
+        return write_submissions(
+            self.benchmark.name, own_task, self.pointer["split"], self.evaluation.finished, Path(output_path)
+        )
+
+    def _own_task(self) -> str:
+        """The task's name; for a user's variant, that of the benchmark's task which asks the same items."""
+        tasks = registry().tasks_of(self.benchmark.name)
+        same = [name for name, task in tasks.items() if task.pointer == self.pointer]
+        return self.name if self.name in tasks or not same else same[0]
+
+
+def bind_hooks(config: Mapping[str, Any], state: TaskState) -> dict[str, Any]:
+    """A task's configuration with the hooks and scores of its state."""
+    bound = {
+        **config,
+        "process_docs": state.process_docs,
+        "doc_to_visual": state.doc_to_visual,
+        "doc_to_text": state.doc_to_text,
+        "doc_to_target": state.doc_to_target,
+        "process_results": state.process_results,
+    }
+    bound["metric_list"] = [
+        {
+            "metric": entry["metric"],
+            "aggregation": state.aggregation(entry["metric"]),
+            "higher_is_better": state.higher_is_better(entry["metric"]),
+        }
+        for entry in config["metric_list"]
+    ]
+    return bound

@@ -1,0 +1,69 @@
+"""Which weights a model was loaded with."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Weights:
+    """What a model tells of its weights.
+
+    Attributes:
+        commit: Commit of the hub's repository that they come from; None where the model does not say.
+        precision: Their type, as torch names it.
+    """
+
+    commit: str | None = None
+    precision: str | None = None
+
+
+def read_weights(model: Any) -> Weights:
+    """What a host's adapter that has just been loaded tells of its weights; raises nothing.
+
+    The host throws weights away before it scores, so a run card cannot be told of them any more when a run ends.
+    """
+    commits = (
+        get_nested_attr(model, *holder, "_commit_hash")
+        for holder in (("model", "config"), ("_model", "config"), ("_config",))
+    )
+    precisions = (
+        get_nested_attr(model, *holder, "dtype") for holder in (("engine", "settings"), ("model",), ("_model",))
+    )
+    return Weights(
+        commit=next((str(commit) for commit in commits if commit), None),
+        precision=next((str(found).removeprefix("torch.") for found in precisions if found is not None), None),
+    )
+
+
+def weights_identity(pretrained: str, revision: str | None = None) -> str | None:
+    """What tells two states of some weights apart.
+
+    For a folder, a digest of its files' names, sizes and times; for a hub id, the commit that was loaded, or None where
+    it is not in the hub's cache.
+    """
+    import huggingface_hub
+
+    folder = Path(pretrained).expanduser()
+    if not folder.is_dir():
+        for file in ("model_index.json", "config.json"):
+            index = huggingface_hub.try_to_load_from_cache(pretrained, file, revision=revision)
+            if isinstance(index, str):
+                return Path(index).parent.name
+        return None
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    facts = [f"{path.relative_to(folder)}\0{path.stat().st_size}\0{path.stat().st_mtime_ns}" for path in files]
+    return hashlib.sha256("\n".join(facts).encode()).hexdigest()[:16]
+
+
+def get_nested_attr(holder: Any, *names: str) -> Any:
+    """An attribute of an attribute …; None where there is none or asking fails, as properties of adapters can."""
+    for name in names:
+        try:
+            holder = getattr(holder, name, None)
+        except Exception:  # whatever a property of somebody else's model raises
+            return None
+    return holder

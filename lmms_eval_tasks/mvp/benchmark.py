@@ -1,0 +1,39 @@
+"""MVP: one question about two minimally different clips."""
+
+from lmms_eval_tasks.mvp import report
+from lmms_eval_tasks.mvp.card import CARD, SUBSETS
+from lmms_eval_tasks.mvp.hooks import grade
+from lmms_eval_tasks.mvp.metrics import METRICS
+from lmms_eval_tasks.mvp.prepare import own_columns, prepare
+from lmms_eval_tasks.mvp.prompt import find_prompt
+from lmms_eval_tasks.mvp.submission import FORM
+from lmms_eval_tasks.utils.answers import EXTRACTOR
+from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind
+from lmms_eval_tasks.utils.prompting.questions import ask_choice, prompt_reader
+from lmms_eval_tasks.utils.reporting.columns import PAIR_COLUMNS
+from lmms_eval_tasks.utils.reporting.views import clip_view, official_reading
+
+PAIRS = TaskKind(
+    metrics=METRICS,
+    ask=ask_choice,
+    grade=grade,
+    extractor=EXTRACTOR,
+    columns=PAIR_COLUMNS,
+    references=report.references,
+    panels=report.panels,
+    item_view=clip_view,
+    answer_view=official_reading,
+    read_settings=prompt_reader(find_prompt),
+)
+
+BENCHMARK = Benchmark(
+    card=CARD,
+    folder=report.FOLDER,
+    kinds={"pairs": PAIRS},
+    prepare=prepare,
+    schema=own_columns,
+    submission=FORM,
+    find_prompt=find_prompt,
+    # lmms-eval's own write no submission file.
+    replaces=frozenset({"mvp_mini", *(f"mvp_mini_{subset}" for subset in SUBSETS)}),
+)

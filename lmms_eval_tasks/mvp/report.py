@@ -1,0 +1,42 @@
+"""What a report shows of MVP beside its scores: published figures, and panels of its page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from lmms_eval_tasks.mvp.card import CARD, SUBSETS
+from lmms_eval_tasks.utils.benchmark.card import Human
+from lmms_eval_tasks.utils.reporting.panels import Panel, RunRecords, answer_panels, consistency_panel, outcome_panel
+from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, pair_references, published_models
+
+FOLDER = Path(__file__).parent
+
+
+def references(task: str, items: int) -> tuple[ReferencedMetric, ...]:
+    """Its scores beside what is known of them: paper, Table 4; of a subset's task that subset's."""
+    split = "mini" if task.startswith("mvp_mini") else "full"
+    category = next((name for name in SUBSETS if task.endswith(f"_{name}")), "macro_avg")
+    people = published_models(FOLDER, source="MVP paper Table 4", split="human subset", category=category)
+    return pair_references(
+        {
+            "chance": CARD.chance["pair_accuracy"],
+            "people": tuple(
+                Human("pair_accuracy", split, human.value, human.source, CARD.human[0].caveat) for human in people
+            ),
+            "published": published_models(
+                FOLDER,
+                source="MVP paper Table 4",
+                metric="pair_accuracy",
+                split=split,
+                category=category,
+                setting="video",
+            ),
+        },
+        {"chance": CARD.chance["single_accuracy"]},
+    )
+
+
+def panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
+    """Consistency between the two clips of a minimal pair, outcomes, and letters."""
+    return [consistency_panel(runs, "clips"), outcome_panel(runs), *answer_panels(runs)]

@@ -1,0 +1,1 @@
+"""What a run scored: tables for the terminal and one HTML page."""

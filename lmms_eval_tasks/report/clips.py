@@ -1,0 +1,69 @@
+"""Where a page's clips are: inside it, or files that it links to."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from lmms_eval_tasks.utils.data.home import benchmark_dir, clip_path
+
+EMBEDDED_AT_MOST = 30_000_000
+"""Bytes of clips that a page holds unless told otherwise; base64 makes a third more of them."""
+
+
+class Clips(str, Enum):
+    """How a page holds its clips."""
+
+    auto = "auto"
+    """Inside the page where all of them are `EMBEDDED_AT_MOST` bytes or less, else links."""
+    embed = "embed"
+    link = "link"
+
+
+@dataclass
+class ClipShelf:
+    """The clips of a page, each named once, in the order in which they were asked for.
+
+    Attributes:
+        places: Benchmark and clip to its place in the list.
+        sizes: Bytes of each, None where there is no such file.
+    """
+
+    places: dict[tuple[str, str], int] = field(default_factory=dict)
+    sizes: list[int | None] = field(default_factory=list)
+
+    def place(self, benchmark: str, clip: str) -> int:
+        """A clip's place in the list."""
+        key = (benchmark, clip)
+        if key not in self.places:
+            self.places[key] = len(self.places)
+            path = clip_path(benchmark, clip)
+            self.sizes.append(path.stat().st_size if path.is_file() else None)
+        return self.places[key]
+
+    def embeds(self, clips: Clips) -> bool:
+        """Whether the page is to hold them."""
+        return clips is Clips.embed or (clips is Clips.auto and sum(filter(None, self.sizes)) <= EMBEDDED_AT_MOST)
+
+    def listing(self, embed: bool) -> dict[str, Any]:
+        """What the page's script needs to find each clip: the folder of each benchmark, and a line per clip.
+
+        A line is the benchmark's place, the clip's name, and ``e`` (in the page), ``l`` (a file) or ``m`` (missing).
+        """
+        names = sorted({benchmark for benchmark, _ in self.places})
+        return {
+            "folders": [(benchmark_dir(name) / "videos").as_uri() if not embed else "" for name in names],
+            "clips": [
+                [names.index(benchmark), clip, "m" if size is None else "e" if embed else "l"]
+                for (benchmark, clip), size in zip(self.places, self.sizes, strict=True)
+            ],
+        }
+
+    def encoded(self) -> Iterator[tuple[int, str]]:
+        """Place and base64 text of each clip that is there."""
+        for (benchmark, clip), place in self.places.items():
+            if self.sizes[place] is not None:
+                yield place, base64.b64encode(clip_path(benchmark, clip).read_bytes()).decode("ascii")

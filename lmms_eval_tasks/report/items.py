@@ -1,0 +1,230 @@
+"""The items of a page's browser: one compact JSON block per task, which the page reads when it needs it."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from lmms_eval_tasks.report.clips import ClipShelf
+from lmms_eval_tasks.utils.benchmark.registry import Task, registry
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.wording import summarize_names
+from lmms_eval_tasks.utils.data.home import read_table
+from lmms_eval_tasks.utils.reporting.panels import OUTCOMES
+from lmms_eval_tasks.utils.reporting.views import AnswerView, InstanceTrack, ItemView, Row
+from lmms_eval_tasks.utils.runs.responses import SavedResponses, read_responses
+from lmms_eval_tasks.utils.runs.run import Run, log_lines, sample_log
+from lmms_eval_tasks.utils.scoring.records import Record
+
+LONGEST_RESPONSE = 6_000
+"""Characters of a response that a page holds; how many more there are is said."""
+
+
+@dataclass
+class Strings:
+    """Texts of a block, each held once."""
+
+    places: dict[str, int] = field(default_factory=dict)
+
+    def place(self, text: str) -> int:
+        """A text's place."""
+        return self.places.setdefault(text, len(self.places))
+
+
+class ItemRow(NamedTuple):
+    """One item, as the page's script reads it: a list in this order. Texts are places in lists of the block."""
+
+    item_id: str
+    group: int
+    stratum: list[int]
+    expected: str | None
+    question: int
+    options: list[int]
+    clips: list[tuple[int, str, int]]
+    frame: list[int] | int
+    tracks: list[Any] | int
+    answers: list[AnswerRow | int]
+
+
+class AnswerRow(NamedTuple):
+    """A run's answer to an item; 0 stands for what there is not."""
+
+    outcome: int
+    answered: str | None
+    response: int
+    facts: Mapping[str, str] | int
+    tracks: list[Any]
+    matches: list[list[int]]
+
+
+@dataclass
+class TaskRows:
+    """A task's prepared rows, or a note why there are none."""
+
+    task: Task | None
+    rows: Mapping[str, Row]
+    note: str = ""
+
+    def row(self, item_id: str) -> Row | None:
+        """The prepared row that an item was made from; None where it is not at hand."""
+        return self.rows.get(self.task.kind.row_id(item_id)) if self.task else None
+
+    def item_view(self, record: Record) -> ItemView:
+        """What an item shows beside its question; nothing where its row is not at hand."""
+        row = self.row(record.item_id)
+        return self.task.kind.item_view(record, row) if self.task and row is not None else ItemView(())
+
+    def answer_view(self, record: Record, response: str) -> AnswerView:
+        """What an answer shows beside its response."""
+        row = self.row(record.item_id)
+        return self.task.kind.answer_view(record, row, response) if self.task and row is not None else AnswerView()
+
+
+def task_block(task: str, runs: Sequence[tuple[int, Run]], shelf: ClipShelf) -> dict[str, Any]:
+    """What the browser knows of a task: its items, in the order of the first run that has them.
+
+    Args:
+        task: Name of the task.
+        runs: The runs that hold it, each with its place on the page.
+        shelf: Where the clips of the items are noted.
+
+    Returns:
+        JSON values; an item is an `ItemRow`.
+    """
+    held = [run for _, run in runs]
+    prepared = _open_rows(task, held[0].sample)
+    records = [{record.item_id: record for record in run.records[task]} for run in held]
+    responses = [_responses(run, task) for run in held]
+    first = {item_id: record for one in reversed(records) for item_id, record in one.items()}
+    ordered = list(dict.fromkeys(item_id for one in records for item_id in one))
+    absent = [item_id for item_id in ordered if prepared.rows and prepared.row(item_id) is None]
+    if absent:
+        prepared.note = (
+            f"Questions and clips of {len(absent):,} items are not in the prepared data: {summarize_names(absent)}."
+        )
+    prompts = _prompts(held, task) if prepared.note else {}
+    strata = {name: Strings() for item_id in ordered for name in first[item_id].stratum}
+    strings, groups = Strings(), Strings()
+    items = []
+    for item_id in ordered:
+        record = first[item_id]
+        view = prepared.item_view(record)
+        question, options = _asked(prepared.row(item_id), view, prompts.get(item_id, ""))
+        answers = [
+            _answer(one.get(item_id), saved.find(task, item_id) if saved else None, prepared, strings)
+            for one, saved in zip(records, responses, strict=True)
+        ]
+        benchmark = prepared.task.benchmark.name if prepared.task else ""
+        items.append(
+            ItemRow(
+                item_id=item_id,
+                group=groups.place(record.group_id),
+                stratum=[values.place(record.stratum.get(name, "")) for name, values in strata.items()],
+                expected=record.expected,
+                question=strings.place(question),
+                options=[strings.place(option) for option in options],
+                clips=[(shelf.place(benchmark, clip.clip), clip.label, int(clip.asked)) for clip in view.clips],
+                frame=list(view.frame) if view.frame else 0,
+                tracks=_tracks(view.tracks) if view.clips else 0,
+                answers=answers,
+            )
+        )
+    return {
+        "task": task,
+        "runs": [place for place, _ in runs],
+        "note": prepared.note,
+        "strata": [[name, list(values.places)] for name, values in strata.items()],
+        "strings": list(strings.places),
+        "items": items,
+    }
+
+
+def _asked(row: Row | None, view: ItemView, prompt: str) -> tuple[str, Sequence[str]]:
+    """What the item asks, and its options."""
+    if row is None:
+        return prompt, ()
+    return (view.text, ()) if view.text is not None else (row["question"], row["options"])
+
+
+def _open_rows(name: str, sample: bool) -> TaskRows:
+    """The prepared rows of a task by id, or none and why."""
+    task = registry().find_task(name)
+    if task is None:
+        return TaskRows(None, {}, "No prepared data belongs to this task: what is shown comes from the sample log.")
+    try:
+        table, manifest = read_table(task.benchmark.name, task.split)
+    except InputError as error:
+        return TaskRows(
+            task, {}, f"Questions and clips are not at hand, what is shown comes from the sample log. {error}"
+        )
+    if manifest.sample != sample:
+        kinds = ("the benchmark's own data", "sample data")
+        note = (
+            f"Questions and clips are not at hand: the run is of {kinds[sample]}, {kinds[manifest.sample]} is prepared."
+        )
+        return TaskRows(task, {}, note)
+    return TaskRows(task, {row["item_id"]: row for row in table.to_pylist()})
+
+
+def _responses(run: Run, task: str) -> SavedResponses | None:
+    try:
+        return read_responses(sample_log(run.path, task))
+    except InputError:
+        return None  # A log without responses still has its records.
+
+
+def _prompts(runs: Sequence[Run], task: str) -> dict[str, str]:
+    """The prompt of each item, as the sample logs have it."""
+    prompts = {}
+    for run in runs:
+        for line in log_lines(sample_log(run.path, task)):
+            value = json.loads(line)
+            if isinstance(value.get("input"), str):
+                prompts[value["record"]["item_id"]] = value["input"]
+    return prompts
+
+
+def _answer(record: Record | None, response: str | None, prepared: TaskRows, strings: Strings) -> AnswerRow | int:
+    """A run's answer; 0 where it has none."""
+    if record is None:
+        return 0
+    view = prepared.answer_view(record, response or "")
+    facts = {**view.facts, **({"why": record.why} if record.why else {})}
+    text = response
+    if text is not None and len(text) > LONGEST_RESPONSE:
+        text = f"{text[:LONGEST_RESPONSE]}\n… and {len(text) - LONGEST_RESPONSE:,} more characters in the sample log"
+    return AnswerRow(
+        outcome=OUTCOMES.index(record.outcome.value),
+        answered=record.answered,
+        response=-1 if text is None else strings.place(text),
+        facts=facts or 0,
+        tracks=_tracks(view.tracks),
+        matches=[list(match) for match in view.matches],
+    )
+
+
+def _tracks(tracks: Sequence[InstanceTrack]) -> list[Any]:
+    return [
+        [
+            track.name,
+            [list(span) for span in track.spans],
+            {
+                second: [round(side, 1) for side in box]
+                for second, box in track.boxes.items()
+                if all(map(math.isfinite, box))
+            },
+        ]
+        for track in tracks
+    ]
+
+
+def as_json(value: Mapping[str, Any]) -> str:
+    """JSON that can stand in an HTML script element, whatever a model said: no `<`, `>`, `&` and no line separator."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    # Half a character, which no file can hold, stays the escape that JSON has for it.
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -1,0 +1,261 @@
+"""A page's sections: what it shows of each task or group, from records and facts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from string import ascii_uppercase
+from typing import Any
+
+from markupsafe import Markup
+
+from lmms_eval_tasks.report.runs import columns_of, references_of
+from lmms_eval_tasks.utils.benchmark.card import Card
+from lmms_eval_tasks.utils.benchmark.registry import registry
+from lmms_eval_tasks.utils.core.wording import summarize_names
+from lmms_eval_tasks.utils.reporting.figures import Dot, around_zero, chip, dot_plot, heat_map
+from lmms_eval_tasks.utils.reporting.panels import Panel, RunRecords, answer_panels, consistency_panel, outcome_panel
+from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, reference_notes
+from lmms_eval_tasks.utils.runs.run import Run
+from lmms_eval_tasks.utils.scoring.records import Record
+from lmms_eval_tasks.utils.stats.estimates import Records
+
+SIGNED = ("prompt", "boxes", "judge", "settings_digest")
+"""Fields of a record that say how its item was asked and read."""
+MOST_VALUES = 24
+"""A stratum column with more values than this is left to the item browser."""
+FULL_GRID = 0.6
+"""Share of two columns' combinations that must have items for a heat map of both."""
+
+GROUPS_NOTE = "The small number is how many pairs, clips or questions a cell stands on; few of them say little."
+
+
+@dataclass(frozen=True)
+class Section:
+    """One task or group of the page.
+
+    Attributes:
+        name: Task or group.
+        title: The benchmark's title; empty for a task of none of ours.
+        paper: Address of the benchmark's paper.
+        tasks: Its tasks.
+        headings: Of the score table.
+        scores: Its rows: letter, model and cells.
+        signatures: Letter, model and what the scores stand on.
+        panels: Its panels.
+        notes: Where the facts come from.
+    """
+
+    name: str
+    title: str
+    paper: str
+    tasks: tuple[str, ...]
+    headings: tuple[str, ...]
+    scores: tuple[tuple[str, str, tuple[str, ...]], ...]
+    signatures: tuple[tuple[str, str, str], ...]
+    panels: tuple[Panel, ...]
+    notes: tuple[str, ...]
+
+
+def tag_of(place: int) -> str:
+    """A run's letter on the page: A to Z, then A1 …"""
+    turn, letter = divmod(place, len(ascii_uppercase))
+    return ascii_uppercase[letter] + (str(turn) if turn else "")
+
+
+def build_section(name: str, entries: Sequence[tuple[int, Run, Sequence[str]]]) -> Section:
+    """The section of a task or group.
+
+    Args:
+        name: Task or group.
+        entries: The runs that hold it, each with its place on the page and its tasks.
+    """
+    tasks = tuple(entries[0][2])
+    shown = [RunRecords(tag_of(place), run.name, [run.records[task] for task in held]) for place, run, held in entries]
+    columns = columns_of(tasks[0])
+    references = references_of(name, tasks[0], max(len(run.records) for run in shown))
+    task = registry().find_task(tasks[0])
+    own = (
+        task.kind.panels(name, shown)
+        if task
+        else [consistency_panel(shown, "members"), outcome_panel(shown), *answer_panels(shown)]
+    )
+    card = task.benchmark.card if task else None
+    strata = _Strata(shown, _stated_order(card) if card else {})
+    figures = (*_reference_panels(shown, references), *_stratum_panels(strata, references[0]), *own)
+    said = {panel.note for panel in figures}
+    return Section(
+        name=name,
+        title=card.title if card else "",
+        paper=card.paper if card else "",
+        tasks=tasks,
+        headings=tuple(column.heading for column in columns),
+        scores=tuple((run.tag, run.name, tuple(column.cell(run.parts) for column in columns)) for run in shown),
+        signatures=tuple(
+            (one.tag, one.name, _signature(name, run, one.records))
+            for one, (_, run, _) in zip(shown, entries, strict=True)
+        ),
+        panels=figures,
+        notes=tuple(note for note in reference_notes(references) if note not in said),
+    )
+
+
+def _signature(name: str, run: Run, records: Sequence[Record]) -> str:
+    """What a run's scores stand on, in one line."""
+    parts = [
+        f"version {run.versions.get(name, '?')}",
+        "SAMPLE DATA" if run.sample else "",
+        run.limited,
+        f"{len(records):,} items in {len({record.group_id for record in records}):,} groups",
+    ]
+    for field in SIGNED:
+        values = sorted({_text(record.fields[field]) for record in records if record.fields.get(field)})
+        parts.append(f"{field.replace('_', ' ')} {summarize_names(values, 3)}" if values else "")
+    return "; ".join([*filter(None, parts), "95% intervals over groups, 10,000 draws, seed 0"])
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, dict):
+        return " ".join(str(part) for part in value.values() if part)
+    return str(value)
+
+
+def _reference_panels(shown: Sequence[RunRecords], references: Sequence[ReferencedMetric]) -> list[Panel]:
+    """Each score beside chance, people and published models, best first."""
+    panels = []
+    for reference in references:
+        dots = [Dot.of(run.name, reference.estimate(run.parts), run.tag) for run in shown]
+        bounds = _axis(reference, dots)
+        facts = [Dot("people", human.percent, kind="people") for human in reference.people]
+        facts += [Dot(model.model, model.value, kind="published") for model in reference.published]
+        if reference.chance is not None:
+            facts.append(Dot("chance", reference.chance, kind="chance"))
+        ordered = sorted(
+            [*dots, *facts], key=lambda dot: (dot.value is None, -(dot.value or 0.0), dot.kind != "run", dot.label)
+        )
+        unit = f", {reference.metric.unit}" if reference.metric.unit else ""
+        caption = f"{reference.metric.title} of the runs beside chance, people and published models"
+        panels.append(
+            Panel(
+                f"{reference.metric.title[0].upper()}{reference.metric.title[1:]}{unit}",
+                dot_plot(caption, ordered, bounds, reference.chance),
+                "; ".join(human.caveat for human in reference.people) or reference.note,
+            )
+        )
+    return panels
+
+
+def _axis(reference: ReferencedMetric, dots: Sequence[Dot]) -> tuple[float, float]:
+    """A reference's whole range, or for a difference what holds every value and interval."""
+    if reference.metric.bounds[0] >= 0:
+        return reference.metric.bounds
+    values = [model.value for model in reference.published] + [human.percent for human in reference.people]
+    values += [end for dot in dots for end in (dot.low, dot.value, dot.high) if end is not None]
+    return around_zero(values, reference.metric.bounds[1])
+
+
+@dataclass(frozen=True)
+class _Strata:
+    """The runs of a section, broken down; `order` holds the values of a column in the order that the card states."""
+
+    runs: Sequence[RunRecords]
+    order: Mapping[str, Sequence[str]]
+
+    @cached_property
+    def records(self) -> list[Record]:
+        return [record for run in self.runs for record in run.records]
+
+    @cached_property
+    def columns(self) -> list[str]:
+        """Columns that every record has and that divide the items into some parts, but not into very many."""
+        common = [name for name in self.records[0].stratum if all(name in one.stratum for one in self.records)]
+        return [name for name in common if 2 <= len(self.values(name)) <= MOST_VALUES]
+
+    def values(self, column: str) -> list[str]:
+        """The values of a column, those that the card does not state last."""
+        stated = list(self.order.get(column, ()))
+        found = {record.stratum[column] for record in self.records}
+        return [value for value in stated if value in found] + sorted(found - set(stated))
+
+    @cached_property
+    def grid(self) -> tuple[str, str] | None:
+        """The two columns of which the most combinations have items, the first among equals; None where few have."""
+        best, most = None, FULL_GRID
+        for one, two in combinations(self.columns, 2):
+            found = {(record.stratum[one], record.stratum[two]) for record in self.records}
+            share = len(found) / (len(self.values(one)) * len(self.values(two)))
+            if share > most or (best is None and share == most):
+                best, most = (one, two), share
+        return best
+
+
+def _stated_order(card: Card) -> dict[str, list[str]]:
+    keys = [key for split in card.splits.values() for key in split.strata]
+    return {name: list(dict.fromkeys(key[at] for key in keys)) for at, name in enumerate(card.strata_columns)}
+
+
+def _stratum_panels(strata: _Strata, reference: ReferencedMetric) -> list[Panel]:
+    """The leading score by stratum: a heat map, and dots with intervals; none where no run has the score."""
+    scored = any(reference.estimate(run.parts) for run in strata.runs)
+    if not scored or not strata.columns:
+        return []
+    heading = f"{reference.metric.title[0].upper()}{reference.metric.title[1:]}"
+    first = (
+        _grid_panel(strata, reference, heading, *strata.grid) if strata.grid else _run_panel(strata, reference, heading)
+    )
+    return [first, *(_dots_panel(strata, reference, heading, column) for column in strata.columns)]
+
+
+def _grid_panel(strata: _Strata, reference: ReferencedMetric, heading: str, one: str, two: str) -> Panel:
+    """A heat map of two columns for each run."""
+    rows, columns = strata.values(one), strata.values(two)
+    maps = Markup("")
+    for run in strata.runs:
+        cells = {
+            (_plain(row), _plain(column)): reference.estimate(_within(run.parts, {one: row, two: column}))
+            for row in rows
+            for column in columns
+        }
+        caption = f"{reference.metric.title} of {run.name} by {one} and {two}"
+        shown = heat_map(caption, list(map(_plain, rows)), list(map(_plain, columns)), cells, reference.metric.bounds)
+        maps += Markup("<div><h4>{}{}</h4>{}</div>").format(chip(run.tag), run.name, shown)
+    return Panel(f"{heading} by {one} and {two}", Markup('<div class="maps">{}</div>').format(maps), GROUPS_NOTE)
+
+
+def _run_panel(strata: _Strata, reference: ReferencedMetric, heading: str) -> Panel:
+    """A heat map of the column that divides most, by run."""
+    column = max(strata.columns, key=lambda name: len(strata.values(name)))
+    values = strata.values(column)
+    cells = {
+        (_plain(value), run.tag): reference.estimate(_within(run.parts, {column: value}))
+        for value in values
+        for run in strata.runs
+    }
+    caption, tags = f"{reference.metric.title} by {column} and run", [run.tag for run in strata.runs]
+    shown = heat_map(caption, list(map(_plain, values)), tags, cells, reference.metric.bounds)
+    return Panel(f"{heading} by {column} and run", shown, GROUPS_NOTE)
+
+
+def _dots_panel(strata: _Strata, reference: ReferencedMetric, heading: str, column: str) -> Panel:
+    dots: list[Dot] = []
+    for value in strata.values(column):
+        for run in strata.runs:
+            label = _plain(value) if run is strata.runs[0] else ""
+            dots.append(Dot.of(label, reference.estimate(_within(run.parts, {column: value})), run.tag))
+    plot = dot_plot(f"{reference.metric.title} by {column}", dots, _axis(reference, dots), reference.chance)
+    return Panel(f"{heading} by {column}", plot)
+
+
+def _within(parts: Sequence[Records], stratum: dict[str, str]) -> list[Records]:
+    """The records of a stratum, part by part; parts without any are left out."""
+    kept = [
+        [record for record in part if all(record.stratum.get(name) == value for name, value in stratum.items())]
+        for part in parts
+    ]
+    return [part for part in kept if part]
+
+
+def _plain(value: str) -> str:
+    return value.replace("_", " ")

@@ -1,0 +1,58 @@
+"""The words in which sample questions name things, written and read in one place.
+
+Each kind of option has two wordings, for the two versions of a CausalVQA question.
+"""
+
+import re
+from collections.abc import Mapping
+
+from lmms_eval_tasks.sample.world.scene import COLOURS
+
+_SHAPES = {"ball": "round", "block": "square"}
+
+DIRECTIONS: Mapping[tuple[int, int], tuple[str, str]] = {
+    (0, -1): ("Straight up", "Towards the top edge"),
+    (1, -1): ("Up and to the right", "Towards the top right"),
+    (1, 0): ("Straight to the right", "Towards the right edge"),
+    (1, 1): ("Down and to the right", "Towards the bottom right"),
+    (0, 1): ("Straight down", "Towards the bottom edge"),
+    (-1, 1): ("Down and to the left", "Towards the bottom left"),
+    (-1, 0): ("Straight to the left", "Towards the left edge"),
+    (-1, -1): ("Up and to the left", "Towards the top left"),
+}
+
+_OBJECT = re.compile(rf"({'|'.join(COLOURS)}) (ball|block)", re.IGNORECASE)
+_REWORDED_OBJECT = re.compile(rf"(round|square) ({'|'.join(COLOURS)}) one", re.IGNORECASE)
+
+
+def word_object(name: str, version: int = 0) -> str:
+    """An option that names an object such as `red ball`."""
+    colour, shape = name.split()
+    return f"The {name}" if version == 0 else f"The {_SHAPES[shape]} {colour} one"
+
+
+def word_direction(direction: tuple[int, int], version: int = 0) -> str:
+    """An option that names one of eight directions in the picture (x to the right, y downwards)."""
+    return DIRECTIONS[direction][version]
+
+
+def read_objects(text: str) -> list[str]:
+    """The objects that a text names, in order, as in `red ball`."""
+    named = [(match.start(), f"{match[1]} {match[2]}".lower()) for match in _OBJECT.finditer(text)]
+    shapes = {word: shape for shape, word in _SHAPES.items()}
+    named += [(m.start(), f"{m[2].lower()} {shapes[m[1].lower()]}") for m in _REWORDED_OBJECT.finditer(text)]
+    return [name for _, name in sorted(named)]
+
+
+def read_object(text: str) -> str | None:
+    """The one object that a text names; None when it names none or several."""
+    names = read_objects(text)
+    return names[0] if len(names) == 1 else None
+
+
+def read_direction(text: str) -> tuple[int, int] | None:
+    """The direction that an option names."""
+    for direction, wordings in DIRECTIONS.items():
+        if text.strip().rstrip(".") in wordings:
+            return direction
+    return None

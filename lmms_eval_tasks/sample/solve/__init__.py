@@ -1,0 +1,1 @@
+"""Answers from pixels: one module per kind of clip; each declares `RULES`."""

@@ -1,0 +1,156 @@
+"""What the solver reads off tracks: places, motion, contact, and standing structures."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lmms_eval_tasks.sample.world.bodies import Body, Vec, gap_between
+from lmms_eval_tasks.sample.world.vision import Mask, Observation, Track
+
+_MOVED = 1.2
+_STILL = 0.8
+_AGREEMENT = 0.9
+
+Value = TypeVar("Value")
+
+
+class NotShown(Exception):
+    """The clip does not show what a question needs."""
+
+
+@dataclass(frozen=True)
+class TrackMotion:
+    """Place (px) and velocity (px/s) at a frame."""
+
+    place: Vec
+    velocity: Vec
+
+    @property
+    def speed(self) -> float:
+        """Speed in px/s."""
+        return float(np.hypot(*self.velocity))
+
+
+def require(value: bool) -> None:
+    """Raise NotShown unless the clip shows what is needed."""
+    if not value:
+        raise NotShown
+
+
+def shown(value: Value | None) -> Value:
+    """The value; raise NotShown when there is none."""
+    if value is None:
+        raise NotShown
+    return value
+
+
+def track_of(seen: Observation, name: str) -> Track:
+    """The object of that name; NotShown when there is none."""
+    require(name in seen.tracks)
+    return seen.tracks[name]
+
+
+def place_at(track: Track, frame: int) -> Vec:
+    """Where an object is at a frame (negative: from the end); NotShown when it is hidden then."""
+    x, y = track.centres[frame]
+    require(not np.isnan(x))
+    return float(x), float(y)
+
+
+def body_at(track: Track, frame: int) -> Body:
+    """The object as a resting body where it is at a frame; NotShown when it is hidden then."""
+    return Body(track.name, track.shape, track.size, place_at(track, frame))
+
+
+def gap_at(one: Track, other: Track, frame: int) -> float:
+    """Free distance in px between two objects at a frame."""
+    a, b = body_at(one, frame), body_at(other, frame)
+    return gap_between(a, a.position, b, b.position)[0]
+
+
+def shift(track: Track, start: int, end: int) -> Vec:
+    """How far an object moved between two frames, in px."""
+    (x1, y1), (x2, y2) = place_at(track, start), place_at(track, end)
+    return x2 - x1, y2 - y1
+
+
+def first_move(track: Track) -> int | None:
+    """The first frame in which an object has left the place where it lay, None when it never does."""
+    away = np.hypot(*(track.centres - np.array(place_at(track, 0))).T)
+    moved = np.flatnonzero(away > _MOVED)
+    return int(moved[0]) if moved.size else None
+
+
+def lies_still(track: Track, frames: Sequence[int]) -> bool:
+    """Whether an object keeps its place over the given frames."""
+    places = np.array([place_at(track, frame) for frame in frames])
+    return bool((np.ptp(places, axis=0) < _STILL).all())
+
+
+def follow(track: Track, fps: float, frames: Sequence[int], brake: float = 0.0) -> TrackMotion:
+    """Motion at the first of `frames` from as many of them as one uninterrupted motion explains.
+
+    Args:
+        track: the object.
+        fps: frames per second.
+        frames: frame numbers in the order of trust, at least three; later ones count while they agree to 0.9 px.
+        brake: deceleration along the motion, in px/s².
+
+    Raises:
+        NotShown: the object is hidden in one of the first three frames.
+    """
+    require(len(frames) >= 3)
+    times = (np.array(frames) - frames[0]) / fps
+    places = np.array([track.centres[frame] for frame in frames])
+    require(not np.isnan(places[:3]).any())
+    motion, _ = _fit(times[:3], places[:3], brake)
+    for count in range(4, len(frames) + 1):
+        if np.isnan(places[count - 1]).any():
+            break
+        longer, error = _fit(times[:count], places[:count], brake)
+        if error > _AGREEMENT:
+            break
+        motion = longer
+    return motion
+
+
+def _fit(times: NDArray[np.float64], places: NDArray[np.float64], brake: float) -> tuple[TrackMotion, float]:
+    terms = np.stack([np.ones(len(times)), times], axis=1)
+    bend: NDArray[np.float64] = np.zeros_like(places)
+    solution: NDArray[np.float64] = np.zeros((2, 2))
+    for _ in range(3 if brake else 1):
+        solution = np.asarray(np.linalg.lstsq(terms, places - bend, rcond=None)[0], dtype=np.float64)
+        speed = float(np.hypot(*solution[1]))
+        if brake and speed > 0:
+            bend = -0.5 * brake * np.outer(times**2, solution[1] / speed)
+    error = float(np.abs(terms @ solution + bend - places).max())
+    (x, y), (vx, vy) = solution
+    return TrackMotion((float(x), float(y)), (float(vx), float(vy))), error
+
+
+def floor_of(structures: Mask) -> int:
+    """The row of the ground's upper edge; NotShown when there is no ground."""
+    full = structures.mean(axis=1) > 0.8
+    rows = np.flatnonzero(full[::-1])
+    require(rows.size > 0 and rows[0] < 10)
+    row = len(full) - 1 - int(rows[0])
+    while row > 0 and full[row - 1]:
+        row -= 1
+    return row
+
+
+def uprights(structures: Mask, top: int, bottom: int) -> list[tuple[float, float]]:
+    """Left and right edges (px) of what stands upright and fills the rows from `top` to `bottom`."""
+    filled = np.concatenate([[False], structures[top:bottom].mean(axis=0) > 0.8, [False]]).astype(int)
+    starts, ends = np.flatnonzero(np.diff(filled) == 1), np.flatnonzero(np.diff(filled) == -1)
+    return [(float(start), float(end)) for start, end in zip(starts, ends, strict=True)]
+
+
+def the_option(options: Sequence[str], read: Callable[[str], object], meant: object) -> int:
+    """Position of the one option that reads as `meant`; NotShown when none or several do."""
+    hits = [number for number, option in enumerate(options) if read(option) == meant]
+    require(len(hits) == 1)
+    return hits[0]

@@ -1,0 +1,153 @@
+"""A scene: a world, how it looks and how long it is watched; and the tools with which the families draw scenes."""
+
+import random
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import wraps
+from typing import Literal, ParamSpec, TypeVar
+
+from lmms_eval_tasks.sample.world.bodies import Vec, Wall, Waypoint, World
+from lmms_eval_tasks.sample.world.physics import Trajectory, simulate
+
+WIDTH, HEIGHT = 192, 144
+
+COLOURS = ("red", "yellow", "green", "cyan", "blue", "pink")
+HUES: Mapping[str, float] = {"red": 0.0, "yellow": 52.0, "green": 120.0, "cyan": 182.0, "blue": 228.0, "pink": 312.0}
+
+Texture = Literal["plain", "stripes", "dots", "ring"]
+TEXTURES: tuple[Texture, ...] = ("plain", "stripes", "dots", "ring")
+Rgb = tuple[float, float, float]
+Rect = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True)
+class Skin:
+    """How one object is painted: `colour` names it, `hue` (degrees), `saturation` and `value` (0..1) are its shade."""
+
+    colour: str
+    hue: float
+    saturation: float
+    value: float
+    texture: Texture
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a scene looks like apart from its objects: background, light gradient per picture, weave, structures."""
+
+    background: Rgb
+    gradient: Vec
+    weave: float
+    structure: Rgb
+    arm: Rgb
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A world with its looks, watched for `duration` seconds.
+
+    `skins` paints bodies by name; a body without a skin is the tip of an arm and `arms` gives the direction in which
+    its forearm reaches out of the picture. `screens` are boards in front of everything, which collide with nothing.
+    """
+
+    world: World
+    look: Look
+    skins: Mapping[str, Skin]
+    duration: float
+    arms: Mapping[str, Vec] = field(default_factory=dict)
+    screens: tuple[Rect, ...] = ()
+
+    def simulate(self) -> Trajectory:
+        """The trajectory of this scene over its whole duration."""
+        return simulate(self.world, self.duration)
+
+    def called(self, name: str) -> str:
+        """What the questions call a body: its colour and shape, as in `red ball`."""
+        return f"{self.skins[name].colour} {self.world.body(name).shape}"
+
+
+def draw_look(rng: random.Random) -> Look:
+    """A random look: bright or dark background, tinted a little, with structures of the opposite tone."""
+    bright = rng.random() < 0.55
+    tone = rng.uniform(168, 215) if bright else rng.uniform(38, 70)
+    tint = [rng.uniform(-7, 7) for _ in range(3)]
+    structure = rng.uniform(30, 62) if bright else rng.uniform(185, 225)
+    arm = structure + (18 if bright else -18)
+    slope = 14.0
+    return Look(
+        background=(tone + tint[0], tone + tint[1], tone + tint[2]),
+        gradient=(rng.uniform(-slope, slope), rng.uniform(-slope, slope)),
+        weave=rng.choice([0.0, 0.0, 3.0, 5.0]),
+        structure=(structure, structure, structure + 3),
+        arm=(arm, arm - 2, arm - 5),
+    )
+
+
+def draw_skin(rng: random.Random, colour: str) -> Skin:
+    """A random shade and texture of a named colour."""
+    return Skin(
+        colour=colour,
+        hue=HUES[colour] + rng.uniform(-6, 6),
+        saturation=rng.uniform(0.78, 0.95),
+        value=rng.uniform(0.78, 0.97),
+        texture=rng.choice(TEXTURES),
+    )
+
+
+def mirrored(world: World) -> World:
+    """The world seen in a mirror that stands upright in the middle of the picture."""
+
+    def flip(at: Vec) -> Vec:
+        return WIDTH - at[0], at[1]
+
+    bodies = tuple(
+        replace(
+            body,
+            position=flip(body.position),
+            velocity=(-body.velocity[0], body.velocity[1]),
+            path=tuple(Waypoint(point.time, WIDTH - point.x, point.y) for point in body.path),
+        )
+        for body in world.bodies
+    )
+    walls = tuple(replace(wall, start=flip(wall.start), end=flip(wall.end)) for wall in world.walls)
+    return World(world.laws, bodies, walls)
+
+
+def bar(name: str, start: Vec, end: Vec, half_width: float = 2.0) -> Wall:
+    """A wall of the usual thickness."""
+    return Wall(name, start, end, half_width)
+
+
+Arguments = ParamSpec("Arguments")
+Value = TypeVar("Value")
+
+
+class Rejected(Exception):
+    """A scene as drawn does not meet its conditions; another one is to be drawn."""
+
+
+def require(condition: bool) -> None:
+    """Raise Rejected unless a scene meets a condition."""
+    if not condition:
+        raise Rejected
+
+
+def required(value: Value | None) -> Value:
+    """The value; raise Rejected when there is none."""
+    if value is None:
+        raise Rejected
+    return value
+
+
+def until_accepted(attempt: Callable[Arguments, Value], limit: int = 20_000) -> Callable[Arguments, Value]:
+    """Call `attempt` until it does not raise Rejected; RuntimeError after `limit` calls."""
+
+    @wraps(attempt)
+    def draw(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Value:
+        for _ in range(limit):
+            with suppress(Rejected):
+                return attempt(*args, **kwargs)
+        raise RuntimeError(f"{attempt.__name__} rejected {limit} scenes: its conditions are too narrow.")
+
+    return draw

@@ -1,0 +1,47 @@
+"""Scenes and frames to H.264 clips whose bytes depend on nothing but the frames and the encoder's version."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import av
+import numpy as np
+from av.codec.context import Flags as CodecFlags
+from av.container import Flags as ContainerFlags
+from numpy.typing import NDArray
+
+from lmms_eval_tasks.sample.world.physics import FPS
+from lmms_eval_tasks.sample.world.render import film
+from lmms_eval_tasks.sample.world.scene import Scene
+from lmms_eval_tasks.utils.core.progress import Progress
+
+# Without `asm=0` the encoder chooses code by processor, and with AVX-512 reads memory that it has not set: the same
+# frames then give other bytes from time to time.
+_OPTIONS = {"crf": "18", "preset": "medium", "threads": "1", "x264-params": "asm=0"}
+
+
+def write_clip(path: Path, frames: NDArray[np.uint8], fps: int = FPS) -> None:
+    """Write (T, H, W, 3) uint8 RGB frames as an mp4 with one H.264 stream; H and W must be even.
+
+    One encoder thread, a fixed group of pictures and no metadata: the same frames give the same bytes.
+    """
+    with av.open(str(path), "w", format="mp4", options={"movflags": "+faststart"}) as container:
+        container.flags |= ContainerFlags.bitexact.value
+        stream = container.add_stream("libx264", rate=fps, options=_OPTIONS)
+        stream.height, stream.width = frames.shape[1:3]
+        stream.pix_fmt = "yuv420p"
+        context = stream.codec_context
+        context.thread_count = 1
+        context.gop_size = fps
+        context.max_b_frames = 0
+        context.flags |= CodecFlags.bitexact.value
+        for array in frames:
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(np.ascontiguousarray(array), format="rgb24")))
+        container.mux(stream.encode(None))
+
+
+def film_scenes(scenes: Mapping[Path, Scene], progress: Progress) -> None:
+    """Simulate scenes, render them and write each to its clip; folders are made where they are missing."""
+    for done, (path, scene) in enumerate(scenes.items(), 1):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_clip(path, film(scene))
+        progress("filming clips", done, len(scenes))

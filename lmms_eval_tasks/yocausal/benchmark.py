@@ -1,0 +1,59 @@
+"""YoCausal: whether a video diffusion model expects time to run forward."""
+
+from lmms_eval_tasks.utils import answers
+from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind
+from lmms_eval_tasks.utils.denoising.response import EXTRACTOR
+from lmms_eval_tasks.utils.prompting.questions import ask_choice, prompt_reader
+from lmms_eval_tasks.yocausal import hooks, report, vlm
+from lmms_eval_tasks.yocausal.card import CARD
+from lmms_eval_tasks.yocausal.cli import app
+from lmms_eval_tasks.yocausal.metrics import METRICS, VLM_METRICS
+from lmms_eval_tasks.yocausal.prepare import prepare
+from lmms_eval_tasks.yocausal.prompt import OFFICIAL_PROMPT, find_prompt
+from lmms_eval_tasks.yocausal.submission import FORM
+from lmms_eval_tasks.yocausal.table import own_columns
+
+DENOISING = TaskKind(
+    metrics=METRICS,
+    ask=hooks.ask,
+    grade=hooks.grade,
+    extractor=EXTRACTOR,
+    columns=report.COLUMNS,
+    references=report.references,
+    panels=report.panels,
+    item_view=report.item_view,
+    answer_view=report.answer_view,
+    read_settings=hooks.read_settings,
+    target=lambda row: "forward",
+    visuals=("clip", "clip_backward"),
+    warnings=hooks.warnings,
+)
+
+VLM = TaskKind(
+    metrics=VLM_METRICS,
+    ask=ask_choice,
+    grade=vlm.grade,
+    extractor=answers.EXTRACTOR,
+    columns=report.VLM_COLUMNS,
+    references=report.vlm_references,
+    panels=report.vlm_panels,
+    item_view=report.vlm_item_view,
+    answer_view=report.vlm_answer_view,
+    read_settings=prompt_reader(),
+    rows=vlm.both_directions,
+    row_id=vlm.pair_id,
+    no_submission="the leaderboard ranks video diffusion models by their losses, and takes no answers in words. What "
+    "can be submitted is a run of yocausal.",
+)
+
+BENCHMARK = Benchmark(
+    card=CARD,
+    folder=report.FOLDER,
+    kinds={"denoising": DENOISING, "vlm": VLM},
+    prepare=prepare,
+    schema=own_columns,
+    submission=FORM,
+    official_prompt=OFFICIAL_PROMPT,
+    find_prompt=find_prompt,
+    cli=app,
+)

@@ -1,0 +1,123 @@
+"""YoCausal's scores: RSI and CCI of denoising losses, and the accuracies of models that answer in words.
+
+Source: paper, Tables 4 and 5; youzhe0305/YoCausal@f219ba6, evaluation/metrics.py. RSI is a mean over subsets.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from lmms_eval_tasks.utils.scoring import pairs, rates
+from lmms_eval_tasks.utils.scoring.metrics import Errors, Metric
+from lmms_eval_tasks.utils.scoring.rates import percent
+from lmms_eval_tasks.utils.scoring.records import Outcome, Record
+from lmms_eval_tasks.yocausal.card import SUBSETS
+from lmms_eval_tasks.yocausal.rsi import HUMAN_CCI, Winner
+
+SHARE = (0.0, 1.0)
+
+
+def _subset(record: Record) -> str:
+    return record.stratum["subset"]
+
+
+def _is_of(subset: str, record: Record) -> bool:
+    return _subset(record) == subset
+
+
+def _wins(record: Record) -> float | None:
+    return None if record.answered is None else float(record.answered == Winner.FORWARD.value)
+
+
+def _wins_where(field: str, label: bool, record: Record) -> float | None:
+    return _wins(record) if record.fields[field] is label else None
+
+
+def _wins_labelled(record: Record) -> float | None:
+    return _wins(record) if isinstance(record.fields["vlm_causality"], bool) else None
+
+
+def _is_causal(record: Record) -> bool:
+    return record.fields["vlm_causality"] is True
+
+
+def _hundredfold(share: float) -> float:
+    return 100.0 * share
+
+
+def _of_human(difference: float) -> float:
+    return 100.0 * (100.0 * difference) / HUMAN_CCI
+
+
+def _is_winner(winner: Winner, record: Record) -> float | None:
+    return None if record.answered is None else percent(record.answered == winner.value)
+
+
+RSI = Metric("rsi", "RSI", _wins, stratum=_subset, transform=_hundredfold, value_bounds=SHARE)
+"""Percent of scored pairs whose forward clip has the lower loss; a tie is no win."""
+
+
+def _rsi_where(name: str, title: str, field: str, label: bool) -> Metric:
+    return replace(RSI, name=name, title=title, value=partial(_wins_where, field, label))
+
+
+RSI_CAUSAL = _rsi_where("rsi_causal", "Dc", "vlm_causality", True)
+RSI_NON_CAUSAL = _rsi_where("rsi_non_causal", "Dnc", "vlm_causality", False)
+CCI = replace(
+    RSI, name="cci", title="CCI", value=_wins_labelled, contrast=_is_causal, bounds=(-100.0, 100.0), unit="points"
+)
+"""RSI over the pairs labelled causal, less RSI over the others, in percentage points."""
+CCI_NORMALISED = replace(CCI, name="cci_normalised", title="% of human", transform=_of_human, unit="%")
+"""CCI as a percent of people's, which is taken as known."""
+TIE_RATE = Metric("tie_rate", "ties", partial(_is_winner, Winner.TIE), higher_is_better=False)
+NON_FINITE_RATE = Metric(
+    "non_finite_rate", "non-finite", partial(_is_winner, Winner.NON_FINITE), higher_is_better=False
+)
+"""Percent of scored pairs with a loss that is NaN or infinite."""
+UNPARSED_RATE = Metric(
+    "unparsed_rate",
+    "unparsed",
+    lambda record: percent(record.outcome is Outcome.UNPARSED) if record.asked else None,
+    higher_is_better=False,
+    errors=Errors.PLAIN,
+)
+"""Percent of pairs asked whose response is no denoising losses."""
+UNSCORED_RATE = Metric(
+    "unscored_rate", "unscored", lambda record: percent(record.answered is None), higher_is_better=False
+)
+"""Percent of pairs without losses, for whatever reason."""
+PAIRS = replace(pairs.PAIRS_SCORED, value=_wins, together=None)
+"""How many pairs RSI stands on."""
+
+METRICS = (
+    RSI,
+    *(RSI.within(subset, partial(_is_of, subset)) for subset in SUBSETS),
+    RSI_CAUSAL,
+    RSI_NON_CAUSAL,
+    CCI,
+    CCI_NORMALISED,
+    _rsi_where("rsi_discriminable", "Hd", "human_discriminable", True),
+    _rsi_where("rsi_non_discriminable", "Hnd", "human_discriminable", False),
+    RSI.within("motion_symmetric", lambda record: bool(record.fields["motion_symmetric"])),
+    TIE_RATE,
+    NON_FINITE_RATE,
+    UNPARSED_RATE,
+    UNSCORED_RATE,
+    rates.SAMPLE_DATA,
+)
+
+HUMAN_PROTOCOL = Metric(
+    "rsi_human_protocol", "human protocol", lambda record: record.fields["human_credit"], stratum=_subset
+)
+"""The score of the paper's study of people: an answer that it cannot be told counts half."""
+
+VLM_METRICS = (
+    pairs.PAIR_ACCURACY,
+    replace(pairs.PAIR_ACCURACY, name="pair_accuracy_strata_mean", title="mean over subsets", stratum=_subset),
+    *(pairs.PAIR_ACCURACY.within(subset, partial(_is_of, subset)) for subset in SUBSETS),
+    pairs.SINGLE_ACCURACY,
+    HUMAN_PROTOCOL,
+    pairs.PAIRS_SCORED,
+    *rates.COMMON,
+)

@@ -1,0 +1,78 @@
+"""The detector of boxes in another convention than the declared one."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lmms_eval_tasks.cast_bench.box_conventions import MIN_BOXES, BoxCase, ConventionDiagnosis, diagnose_convention
+from lmms_eval_tasks.utils.evidence.boxes import Box, Convention, Frame
+from lmms_eval_tasks.utils.evidence.reader import Evidence, Instance
+
+FRAME = (1920, 1080)
+SEEN = (640, 360)
+TRUE: Box = (192, 540, 576, 1080)
+WRITTEN: dict[Convention, Box] = {
+    Convention.XYXY_PX: TRUE,
+    Convention.YXYX_PX: (540, 192, 1080, 576),
+    Convention.XYXY_N1000: (100, 500, 300, 1000),
+    Convention.YXYX_N1000: (500, 100, 1000, 300),
+    Convention.XYXY_RESIZED: (64, 180, 192, 360),
+}
+
+OFFICIAL = [convention for convention in Convention if convention is not Convention.XYXY_RESIZED]
+
+
+def things(box: Box, seconds: int = MIN_BOXES) -> list[Instance]:
+    return [Instance("p", (Evidence(0, seconds - 1, tuple(range(seconds)), (box,) * seconds),))]
+
+
+def diagnose(
+    written: Convention, declared: Convention, frame: Frame | None = FRAME, seen: Frame | None = SEEN
+) -> ConventionDiagnosis:
+    return diagnose_convention([BoxCase(things(WRITTEN[written]), things(TRUE), frame, seen)], declared)
+
+
+@pytest.mark.parametrize("written", Convention)
+@pytest.mark.parametrize("declared", Convention)
+def test_the_convention_in_which_boxes_are_written_is_found(written: Convention, declared: Convention) -> None:
+    diagnosis = diagnose(written, declared)
+    assert diagnosis.suspected is (None if written is declared else written)
+    assert diagnosis.mean_iou[written] == 1
+    assert diagnosis.boxes == MIN_BOXES
+    assert written is not declared or not diagnosis.suspicious
+
+
+@pytest.mark.parametrize("written", OFFICIAL)
+@pytest.mark.parametrize("declared", OFFICIAL)
+def test_clips_of_unknown_size_are_taken_for_the_official_one(written: Convention, declared: Convention) -> None:
+    diagnosis = diagnose(written, declared, frame=None, seen=None)
+    assert diagnosis.suspected is (None if written is declared else written)
+    assert diagnosis.frames_assumed and not diagnose(written, declared).frames_assumed
+    assert diagnosis.outside_share is None
+    assert diagnosis.mean_iou[Convention.XYXY_RESIZED] is None
+
+
+def test_boxes_outside_the_frame_are_told() -> None:
+    diagnosis = diagnose(Convention.XYXY_PX, Convention.XYXY_N1000, seen=None)
+    assert diagnosis.outside_share == 1
+    assert diagnosis.mostly_outside and diagnosis.suspicious
+
+
+def test_a_few_boxes_are_no_evidence() -> None:
+    few = [BoxCase(things(WRITTEN[Convention.YXYX_PX], MIN_BOXES - 1), things(TRUE), FRAME)]
+    assert not diagnose_convention(few, Convention.XYXY_PX).suspicious
+
+
+def test_no_boxes() -> None:
+    diagnosis = diagnose_convention([], Convention.XYXY_PX)
+    assert not diagnosis.suspicious
+    assert diagnosis.boxes == 0
+    assert set(diagnosis.mean_iou.values()) == {None}
+
+
+@given(st.lists(st.tuples(*[st.floats()] * 4), max_size=30), st.sampled_from(Convention))
+def test_any_boxes(boxes: list[Box], declared: Convention) -> None:
+    evidence = Evidence(0, 29, tuple(range(len(boxes))), tuple(boxes))
+    diagnose_convention([BoxCase([Instance("p", (evidence,))], things(TRUE), FRAME, SEEN)], declared)

@@ -1,0 +1,202 @@
+"""CaST-Bench records and scores: what is unscored stays out and is counted, what is scored adds up."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import pytest
+from metric_scores import score_all
+
+from lmms_eval_tasks.cast_bench.card import CATEGORIES
+from lmms_eval_tasks.cast_bench.grading import (
+    ANSWER_METRICS,
+    GROUNDING_METRICS,
+    Question,
+    official_overall,
+    official_per_question,
+    question_scores,
+    score_question,
+    score_questions,
+)
+from lmms_eval_tasks.cast_bench.metrics import ANSWERS, GROUNDING, METRICS
+from lmms_eval_tasks.utils.evidence.boxes import Convention
+from lmms_eval_tasks.utils.evidence.grounding import DEFAULTS
+from lmms_eval_tasks.utils.evidence.reader import Instance, read_truth
+from lmms_eval_tasks.utils.scoring.records import Outcome, Record
+
+FORMAT = ("json_valid_rate", "schema_valid_rate", "recoverable_rate", "accuracy_diagnostic")
+WHOLE = (*ANSWERS, *GROUNDING, *FORMAT)
+"""The scores of all questions that a question contributes to, whatever its category."""
+
+
+def scores_of(*records: Record) -> dict[str, float | int | None]:
+    return score_all(METRICS, records)
+
+
+def truth(box: str = "[0, 0, 200, 200]") -> tuple[Instance, ...]:
+    times = {"evidence_start_time": "00:00", "evidence_end_time": "00:02"}
+    boxes = {str(second): box for second in range(3)}
+    return read_truth([{"evidence_instance_id": "p", "bboxes_in_range": boxes, **times}])
+
+
+def response(answer: str = "A", box: object = (0, 0, 200, 200), things: int = 1) -> str:
+    evidence = {
+        "evidence_start_time": "00:00",
+        "evidence_end_time": "00:02",
+        "evidence_rationale": "r",
+        "bboxes_in_time_range": {f"00:0{second}": box for second in range(3)},
+    }
+    return json.dumps(
+        {"instances": [{"instance_name": "p", "evidences": [evidence]}] * things, "answer_choice": answer}
+    )
+
+
+def question(**changes: Any) -> Question:
+    facts = {"item_id": "q", "clip": "sav_1", "category": "why", "answer": "A", "truth": truth()}
+    return Question(**{**facts, **changes})
+
+
+def test_a_perfect_response() -> None:
+    record = score_question(question(), response())
+    assert record.outcome is Outcome.CORRECT
+    assert record.stratum == {"category": "why", "size": "large"}
+    scores = question_scores(record)
+    assert set(scores) == set(WHOLE) <= {metric.name for metric in METRICS}
+    assert {name: value for name, value in scores.items() if value != 100} == {"spurious": 0, "false_positives": 0}
+
+
+def test_the_record_survives_json() -> None:
+    record = score_question(question(), response(things=2))
+    again = Record.from_json(json.loads(json.dumps(record.to_json())))
+    assert question_scores(again) == question_scores(record)
+
+
+@pytest.mark.parametrize("box", ["[0, 0, 99, 101]", "[0, 0, 100, 100]"])
+def test_small_boxes_have_less_than_ten_thousand_square_pixels(box: str) -> None:
+    record = score_question(question(truth=truth(box)), "")
+    assert record.stratum["size"] == ("small" if "99" in box else "large")
+
+
+@pytest.mark.parametrize("said", ["", "no idea", None, 5, "{}"])
+def test_a_response_that_says_nothing_is_unparsed_and_scores_zero(said: object) -> None:
+    record = score_question(question(), said)
+    assert record.outcome is Outcome.UNPARSED
+    scores = question_scores(record)
+    assert (scores["accuracy"], scores["im_viou"], scores["recoverable_rate"]) == (0, 0, 0)
+
+
+def test_what_format_costs() -> None:
+    scores = scores_of(score_question(question(), "I'd say: answer: A"), score_question(question(), response()))
+    assert (scores["accuracy"], scores["accuracy_diagnostic"], scores["json_valid_rate"]) == (50, 100, 50)
+
+
+@pytest.mark.parametrize("convention", [Convention.XYXY_N1000, Convention.YXYX_N1000, Convention.XYXY_RESIZED])
+def test_boxes_without_a_size_are_unscored_and_the_answer_is_not(convention: Convention) -> None:
+    record = score_question(question(), response(), convention=convention)
+    assert record.outcome is Outcome.CORRECT
+    assert record.fields["grounding"] is None
+    assert record.fields["grounding_reason"] == f"{convention.value} boxes, size of the frame unknown"
+    scores = question_scores(record)
+    assert scores["accuracy"] == 100
+    assert {scores[name] for name in (*GROUNDING_METRICS, "faithful", "spurious", "faithful_strict")} == {None}
+    total = scores_of(record, score_question(question(), response()))
+    assert (total["grounding_unscored_rate"], total["unscored_rate"], total["im_viou"]) == (50, 0, 100)
+
+
+def test_without_boxes_no_size_is_needed() -> None:
+    record = score_question(question(), '{"answer_choice": "A"}', convention=Convention.XYXY_N1000)
+    assert question_scores(record)["spurious"] == 100
+
+
+def test_sizes_belong_to_their_own_question() -> None:
+    sizes = [(1000, 1000), (2000, 500)]
+    cases = [(question(frame=size), response(box=[0, 0, 200 * 1000 / size[0], 200 * 1000 / size[1]])) for size in sizes]
+    records = list(score_questions(cases, convention=Convention.XYXY_N1000))
+    assert [question_scores(record)["im_viou"] for record in records] == [100, 100]
+    shown = [((1000, 1000), (500, 250)), ((2000, 500), (1000, 250)), ((2000, 500), None)]
+    cases = [
+        (question(frame=frame, seen=seen), response(box=[0, 0, 200 * seen[0] / frame[0], 200 * seen[1] / frame[1]]))
+        if seen
+        else (question(frame=frame), response())
+        for frame, seen in shown
+    ]
+    records = list(score_questions(cases, convention=Convention.XYXY_RESIZED))
+    assert [question_scores(record)["im_viou"] for record in records] == [100, 100, None]
+    assert (
+        records[2].fields["grounding_reason"]
+        == "xyxy_resized boxes, size of the frame that the model was shown unknown"
+    )
+
+
+@pytest.mark.parametrize(("changes", "reason"), [({"asked": False}, "no clip"), ({"answer": None}, "no answer key")])
+def test_what_could_not_be_asked_or_graded_is_unscored(changes: dict[str, Any], reason: str) -> None:
+    record = score_question(question(**changes), response())
+    assert record.outcome is Outcome.UNSCORED
+    assert record.why == reason
+    scores = question_scores(record)
+    assert scores["accuracy"] is scores["faithful"] is scores["accuracy_diagnostic"] is None
+    assert (scores["im_viou"] is None) == (reason == "no clip")
+    assert (scores["json_valid_rate"] is None) == (reason == "no clip")
+    with pytest.raises(ValueError, match="Expected a scored question but got q"):
+        official_per_question(record)
+    assert official_overall([record], DEFAULTS, "p.jsonl")["overall_per_qa"]["n_qas"] == 0
+
+
+def test_an_empty_run_has_no_scores() -> None:
+    assert set(scores_of().values()) == {None}
+
+
+def many() -> list[Record]:
+    randomly = random.Random(0)
+    cases = []
+    for index in range(600):
+        edge = randomly.randrange(50, 400)
+        said = response(randomly.choice("ABC"), [0, 0, edge, edge], randomly.randrange(3))
+        cases.append((question(item_id=str(index), category=randomly.choice(CATEGORIES[:2])), said))
+    return list(score_questions(cases))
+
+
+def test_a_run_is_scored_in_order_and_as_one_by_one() -> None:
+    records = many()
+    assert [record.item_id for record in records] == [str(index) for index in range(600)]
+
+
+def test_categories_add_up_to_the_whole() -> None:
+    records = many()
+    total = scores_of(*records)
+    members = {value: [one for one in records if one.stratum["category"] == value] for value in CATEGORIES[:2]}
+    assert all(members.values())
+    parts = {value: scores_of(*some) for value, some in members.items()}
+    for name in WHOLE:
+        weighted = sum((part[name] or 0) * len(members[value]) for value, part in parts.items())
+        assert weighted / 600 == pytest.approx(total[name]), name
+    for name in (*ANSWERS, *GROUNDING):
+        assert [total[f"{name}_{value}"] for value in parts] == [part[name] for part in parts.values()], name
+
+
+def test_order_of_questions_does_not_matter() -> None:
+    records = many()
+    assert scores_of(*records[::-1]) == pytest.approx(scores_of(*records))
+
+
+def test_faithful_and_spurious_make_up_accuracy() -> None:
+    total = scores_of(*many())
+    assert (total["faithful"] or 0) + (total["spurious"] or 0) == pytest.approx(total["accuracy"])
+    assert (total["faithful_strict"] or 0) <= (total["faithful"] or 0)
+
+
+def test_official_numbers_are_ours_as_fractions() -> None:
+    records = many()
+    ours, official = scores_of(*records), official_overall(records, DEFAULTS, "p.jsonl", missing=3)
+    for name, official_name in {**ANSWER_METRICS, **GROUNDING_METRICS}.items():
+        assert official["overall_per_qa"][official_name] == pytest.approx((ours[name] or 0) / 100), name
+    assert official["missing_pred_files"] == 3
+    assert official["config"] == {
+        "eps_overlap": 2,
+        "tau_t": 0.5,
+        "tau_st": 0.1,
+        "use_coverage_aware_score": False,
+        "pred_path": "p.jsonl",
+    }

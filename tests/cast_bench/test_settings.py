@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from lmms_eval_tasks.cast_bench.settings import EvidenceSettings, read_settings
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.evidence.boxes import Convention
+from lmms_eval_tasks.utils.evidence.grounding import Settings
+from lmms_eval_tasks.utils.evidence.shown_frames import PixelLimits
+from lmms_eval_tasks.utils.prompting.prompts import read_prompt
+
+
+def never() -> PixelLimits | None:
+    raise AssertionError("asked the model for nothing")
+
+
+def test_what_is_not_said_is_the_default() -> None:
+    default = EvidenceSettings(read_prompt("cast_bench_evidence"))
+    assert read_settings(None, {}) == read_settings({}, {}) == default
+    assert default.hits == Settings(2, 0.5, 0.1, False)
+    assert default.convention is Convention.XYXY_PX
+
+
+def test_everything_is_set_by_the_task() -> None:
+    said = {"eps_overlap": 1, "tau_t": 0.7, "tau_st": 1, "coverage_aware": True, "prompt": "mcq_letter"}
+    assert read_settings({"boxes": "yxyx_n1000", **said, "gemini": {"boxes": "x"}}, {}) == EvidenceSettings(
+        read_prompt("mcq_letter"), Convention.YXYX_N1000, None, Settings(1, 0.7, 1, True)
+    )
+
+
+def test_the_environment_wins_for_boxes() -> None:
+    task = {"boxes": "xyxy_resized", "min_pixels": 1, "max_pixels": 2, "tau_st": 0.3}
+    assert read_settings(task, {}).limits == PixelLimits(1, 2)
+    other = read_settings(task, {"LMMS_EVAL_TASKS_BOXES": "yxyx_px"})
+    assert (other.convention, other.limits, other.hits.tau_st) == (Convention.YXYX_PX, None, 0.3)
+    resized = {"LMMS_EVAL_TASKS_BOXES": "xyxy_resized,min_pixels=3136,max_pixels=602112"}
+    assert read_settings({}, resized).limits == PixelLimits(3136, 602112)
+
+
+def test_every_wrong_value_is_told() -> None:
+    given: dict[str, Any] = {
+        "boxes": "xywh", "min_pixels": 9, "max_pixels": 3, "eps_overlap": 1.5, "tau_t": 2, "tau_st": "high",
+        "coverage_aware": "no", "prompt": "nothing",
+    }  # fmt: skip
+    with pytest.raises(InputError) as caught:
+        read_settings(given, {})
+    lines = str(caught.value).splitlines()
+    assert lines[:-1] == [
+        "CaST-Bench cannot be run as configured: 7 problems.",
+        "  lmms_eval_specific_kwargs: Expected boxes to be one of xyxy_px, yxyx_px, xyxy_n1000, yxyx_n1000, "
+        "xyxy_resized, but got 'xywh'.",
+        "  lmms_eval_specific_kwargs: Expected min_pixels and max_pixels, the first not the larger, but got 9 and 3.",
+        "  lmms_eval_specific_kwargs: Expected coverage_aware to be true or false, but got 'no'.",
+        "  lmms_eval_specific_kwargs: Expected eps_overlap to be a whole number from 0 on, but got 1.5.",
+        "  lmms_eval_specific_kwargs: Expected tau_t to be a number from 0 to 1, but got 2.",
+        "  lmms_eval_specific_kwargs: Expected tau_st to be a number from 0 to 1, but got 'high'.",
+    ]
+    assert lines[-1].startswith("  prompt: Expected a prompt id, one of cast_bench_evidence, ")
+
+
+def test_a_wrong_variable_is_told() -> None:
+    with pytest.raises(InputError) as caught:
+        read_settings({}, {"LMMS_EVAL_TASKS_BOXES": "xyxy,max_pixels=many"})
+    assert str(caught.value) == (
+        "CaST-Bench cannot be run as configured: 2 problems.\n"
+        "  LMMS_EVAL_TASKS_BOXES: Expected min_pixels or max_pixels as a number, but got 'max_pixels=many'. Remedy: "
+        "LMMS_EVAL_TASKS_BOXES=xyxy_resized,min_pixels=3136,max_pixels=602112\n"
+        "  LMMS_EVAL_TASKS_BOXES: Expected boxes to be one of xyxy_px, yxyx_px, xyxy_n1000, yxyx_n1000, xyxy_resized, "
+        "but got 'xyxy'."
+    )
+
+
+def test_the_size_that_a_model_was_shown_is_known_or_nothing() -> None:
+    frame = (1920, 1080)
+    resized = read_settings({"boxes": "xyxy_resized"}, {})
+    assert read_settings({}, {}).seen(frame, never) is None
+    assert resized.seen(None, never) is None
+    assert resized.seen(frame, lambda: None) is None
+    assert resized.seen(frame, lambda: PixelLimits(3136, 602112)) == (1008, 560)
+    told = read_settings({"boxes": "xyxy_resized", "min_pixels": 3136, "max_pixels": 602112}, {})
+    assert told.seen(frame, never) == (1008, 560)

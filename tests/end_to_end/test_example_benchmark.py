@@ -1,0 +1,123 @@
+"""Somebody else's benchmark is the equal of ours: the example, installed beside the built wheel in an environment of
+its own, through every command."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import venv
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from host_run import environment
+
+pytestmark = pytest.mark.host
+
+ROOT = Path(__file__).resolve().parents[2]
+OURS = ("lmms_eval_tasks", "utils", "prompts", "setup.cfg", "setup.py", "pyproject.toml", "README.md", "LICENSE")
+
+
+@dataclass(frozen=True)
+class Installed:
+    """An environment that has our wheel, the example, and a benchmark that cannot be imported."""
+
+    root: Path
+    python: Path
+
+    def run(self, *words: str, status: int = 0) -> str:
+        """What a command of the environment prints."""
+        command = [str(self.python.parent / words[0]), *words[1:]]
+        env = {**environment(self.root / "home"), "COLUMNS": "100"}
+        finished = subprocess.run(command, cwd=self.root, env=env, capture_output=True, text=True)
+        assert finished.returncode == status, finished.stdout + finished.stderr
+        return finished.stdout + finished.stderr
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    root = tmp_path_factory.mktemp("plugin")
+    (root / "ours").mkdir()
+    for name in OURS:
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+        copy(ROOT / name, root / "ours" / name)
+    shutil.copytree(ROOT / "examples" / "benchmark_plugin", root / "example")
+    broken = root / "broken" / "broken_benchmark"
+    broken.mkdir(parents=True)
+    (broken / "__init__.py").write_text("raise ImportError('it needs a package that is not there')\n")
+    (root / "broken" / "setup.py").write_text(
+        "from setuptools import setup\n"
+        "setup(name='broken-benchmark', version='1', packages=['broken_benchmark'],\n"
+        "      entry_points={'lmms_eval_tasks.benchmarks': ['broken = broken_benchmark:BENCHMARK']})\n"
+    )
+    venv.create(root / "env", with_pip=False)
+    python = root / "env" / "bin" / "python"
+    ask = [python, "-c", "import site; print(site.getsitepackages()[0])"]
+    site = Path(subprocess.check_output(ask, text=True).strip())
+    # What this environment has stands behind what is installed into the new one.
+    (site / "here.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    pip = [sys.executable, "-m", "pip", "--python", str(python), "--disable-pip-version-check"]
+    # With this environment's setuptools, which torch asks for: no package index has to be within reach.
+    alone = ["install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--ignore-installed"]
+    wheel = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
+    for command in (
+        [*wheel, "--wheel-dir", str(root / "wheels"), str(root / "ours")],
+        [*pip, *alone, "--find-links", str(root / "wheels"), "lmms-eval-tasks"],
+        [*pip, *alone, str(root / "example"), str(root / "broken")],
+    ):
+        finished = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PIP_NO_INPUT": "1"})
+        assert finished.returncode == 0, finished.stderr
+    script = python.parent / "lmms-eval"
+    shutil.copy(Path(sysconfig.get_path("scripts")) / "lmms-eval", script)
+    lines = script.read_text(encoding="utf-8").splitlines()
+    script.write_text("\n".join([f"#!{python}", *lines[1:]]), encoding="utf-8")
+    found = Installed(root, python)
+    found.run("python", "-m", "lamp_side.write", "release")
+    found.run("lmms-eval-tasks", "prepare", "lamp_side", "--source", "release")
+    for model in ("random_answer", "constant_answer"):
+        found.run(
+            "lmms-eval", "--model", model, "--tasks", "lamp_side", "--output_path", f"runs/{model}", "--log_samples"
+        )
+    return found
+
+
+def test_the_wheel_of_its_own_environment_is_used(installed: Installed) -> None:
+    code = "import lmms_eval_tasks; print(lmms_eval_tasks.__file__)"
+    assert str(installed.root / "env") in installed.run("python", "-c", code)
+
+
+def test_a_constant_answer_is_right_half_of_the_time_and_never_in_pairs(installed: Installed) -> None:
+    (path,) = (installed.root / "runs" / "constant_answer").glob("*_results.json")
+    scores = json.loads(path.read_text("utf-8"))["results"]["lamp_side"]
+    names = ("pair_accuracy", "single_accuracy", "left_rate", "pairs_scored", "submission_rows")
+    assert [scores[f"{name},none"] for name in names] == [0.0, 50.0, 100.0, 6, 12]
+    assert (installed.root / "runs" / "constant_answer" / "submissions" / "lamp_side.jsonl").is_file()
+
+
+def test_every_command_works(installed: Installed) -> None:
+    assert "Nothing here would stop a run." in installed.run("lmms-eval-tasks", "check", "lamp_side")
+    runs = ("runs/random_answer", "runs/constant_answer")
+    report = installed.run("lmms-eval-tasks", "report", *runs, "--html", "r.html")
+    assert "0.0 [0.0, 39.0]" in report and "lamp_side: beside references" in report and "version 1-A" in report
+    assert "Which side is answered" in (installed.root / "r.html").read_text("utf-8")
+    compared = installed.run("lmms-eval-tasks", "compare", *runs)
+    assert "pair accuracy" in compared and "runs 1 and 2 share 6 groups" in compared
+    assert "12 of 12 items" in installed.run(
+        "lmms-eval-tasks", "submit", "lamp_side", "runs/random_answer", "--out", "answers.jsonl"
+    )
+    assert "valid" in installed.run("lmms-eval-tasks", "validate", "lamp_side", "answers.jsonl")
+    assert "scores equal" in installed.run("lmms-eval-tasks", "rescore", "runs/random_answer")
+    (card,) = (installed.root / "runs" / "random_answer").glob("*_run_card.json")
+    assert json.loads(card.read_text("utf-8"))["task lamp_side"]["benchmark"] == "lamp_side, split test"
+
+
+def test_a_broken_benchmark_is_named_and_the_others_work(installed: Installed) -> None:
+    printed = installed.run("lmms-eval-tasks", "prepare", "lamp_side", "--source", "release")
+    assert (
+        "The benchmark broken of the package broken-benchmark cannot be used (ImportError: it needs a package that is "
+        "not there). The others work."
+    ) in " ".join(printed.split())

@@ -1,0 +1,88 @@
+"""The state of an evaluation: nothing of it is left to the next one in the same process."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from submission_world import prepare_world
+from task_states import docs_of, task_state
+
+from lmms_eval_tasks.host.state import Evaluation, TaskState
+from lmms_eval_tasks.utils.benchmark.registry import registry
+from lmms_eval_tasks.utils.core.problems import InputError
+
+SCRIPT = Path(__file__).parents[1] / "support" / "evaluate_in_turn.py"
+FIRST, SECOND = "as written", "otherwise"
+
+
+def start(home: Path, out: Path, *names: str) -> subprocess.Popen[str]:
+    environment = {
+        **os.environ,
+        "LMMS_EVAL_TASKS_HOME": str(home),
+        "HF_HOME": str(home.parent / "hf"),
+        "HF_HUB_OFFLINE": "1",
+        "ACCELERATE_USE_CPU": "true",
+        "OMP_NUM_THREADS": "1",
+    }
+    command = [sys.executable, str(SCRIPT), str(out), *names]
+    return subprocess.Popen(
+        command, cwd=out.parent, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+
+
+@pytest.mark.host
+def test_two_evaluations_in_one_process_give_what_two_processes_give(home: Path, tmp_path: Path) -> None:
+    prepare_world(tmp_path / "releases")
+    runs = {"both": (FIRST, SECOND), "turned": (SECOND, FIRST), "first": (FIRST,), "second": (SECOND,)}
+    started = {name: start(home, tmp_path / f"{name}.json", *names) for name, names in runs.items()}
+    given: dict[str, dict[str, Any]] = {}
+    for name, run in started.items():
+        output, _ = run.communicate(timeout=900)
+        assert run.returncode == 0, output
+        given[name] = json.loads((tmp_path / f"{name}.json").read_text(encoding="utf-8"))
+    alone = {**given["first"], **given["second"]}
+    assert given["both"] == given["turned"] == alone
+    # The two are different in all that the state holds.
+    first, second = (alone[name] for name in (FIRST, SECOND))
+    assert {*first["records"]} & {*second["records"]} == {"cast_bench"}
+    boxes = [one["card"]["task cast_bench"]["boxes"] for one in (first, second)]
+    prompts = [one["records"]["cast_bench"][0]["fields"]["prompt"].split(":")[0] for one in (first, second)]
+    im_viou = [one["scores"]["cast_bench"]["im_viou,none"] for one in (first, second)]
+    assert boxes == ["xyxy_px", "yxyx_px"] and prompts == ["cast_bench_evidence", "mcq_letter"]
+    assert im_viou[0] == 100 and im_viou[1] < 100
+
+
+def test_settings_are_not_known_before_an_item_was_asked(home: Path, tmp_path: Path) -> None:
+    task = registry().tasks["cast_bench"]
+    state = TaskState(task.name, task.pointer, task.metrics, Evaluation(clips_needed=False))
+    expected = "^Expected the settings of cast_bench to be known, but none of its items was asked\\.$"
+    with pytest.raises(RuntimeError, match=expected):
+        _ = state.settings
+    prepare_world(tmp_path / "releases")
+    (doc, *_) = docs_of(state)
+    with pytest.raises(RuntimeError, match=expected):
+        state.process_results(doc, ["B"])
+    assert doc["question"] in state.doc_to_text(doc, {"prompt": "mcq_letter"})
+    assert state.settings.prompt.prompt_id == "mcq_letter"
+    assert state.process_results(doc, ["B"])["record"]["fields"]["prompt"] == state.settings.signature
+
+
+def test_settings_that_cannot_be_used_end_the_run(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    prepare_world(tmp_path / "releases")
+    monkeypatch.setenv("LMMS_EVAL_TASKS_BOXES", "xywh")
+    known = task_state("cast_bench")
+    state = TaskState(known.name, known.pointer, (), known.evaluation)
+    with pytest.raises(SystemExit, match=r"Expected boxes to be one of xyxy_px, .*, but got 'xywh'"):
+        state.doc_to_text(docs_of(known)[0])
+
+
+def test_a_score_that_a_benchmark_has_not_is_refused() -> None:
+    task = registry().tasks["cast_bench"]
+    with pytest.raises(InputError, match=r"^The task mine lists the score cider, which cast_bench has not\.$"):
+        TaskState("mine", task.pointer, ["cider"], Evaluation())

@@ -1,0 +1,185 @@
+import io
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from lmms_eval_tasks.cast_bench.grading import Question, score_question
+from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS
+from lmms_eval_tasks.report.runs import columns_of
+from lmms_eval_tasks.report.tables import score_tables, stratum_tables
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.evidence.reader import read_truth
+from lmms_eval_tasks.utils.runs.run import Run, read_run
+from lmms_eval_tasks.utils.scoring.records import Outcome, Record
+
+
+def records(task: str, pairs: list[tuple[Outcome, Outcome]], kind: str = "planning") -> tuple[Record, ...]:
+    return tuple(
+        Record(
+            item_id=f"{task}{index}_{member}",
+            group_id=f"{task}{index}",
+            stratum={"type": kind, "difficulty": "easy" if index % 2 else "hard"},
+            expected="A",
+            answered=None if outcome is Outcome.UNPARSED else "A",
+            outcome=outcome,
+            fields={"official_correct": None if outcome is Outcome.UNSCORED else outcome is Outcome.CORRECT},
+        )
+        for index, pair in enumerate(pairs)
+        for member, outcome in enumerate(pair)
+    )
+
+
+RIGHT, WRONG = (Outcome.CORRECT, Outcome.CORRECT), (Outcome.CORRECT, Outcome.WRONG)
+LOST, GONE = (Outcome.UNPARSED, Outcome.CORRECT), (Outcome.UNSCORED, Outcome.CORRECT)
+
+
+def write_run(root: Path, model_args: str = "", **tasks: tuple[Record, ...]) -> Path:
+    folder = root / "model"
+    folder.mkdir(parents=True)
+    results = {
+        "configs": {task: {} for task in tasks},
+        "group_subtasks": {"both": sorted(tasks), **{task: [] for task in tasks}},
+        "versions": {**dict.fromkeys(tasks, "1-A"), "both": "1-A"},
+        "config": {"model": "replay", "model_args": model_args},
+    }
+    (folder / "20261121_results.json").write_text(json.dumps(results), encoding="utf-8")
+    for task, found in tasks.items():
+        lines = [json.dumps({"record": record.to_json(), "sample_data": 100.0}) for record in found]
+        (folder / f"20261121_samples_{task}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return root
+
+
+def printed(tables: list[Any]) -> str:
+    console = Console(width=100, record=True, file=io.StringIO())
+    for table in tables:
+        console.print(table)
+    return console.export_text()
+
+
+def test_a_run_comes_back_as_it_was_logged(tmp_path: Path) -> None:
+    one, two = records("one", [RIGHT, WRONG]), records("two", [LOST, GONE])
+    run = read_run(write_run(tmp_path, "pretrained=org/some-model,dtype=float16", one=one, two=two))
+    assert run.records == {"one": one, "two": two}
+    assert run.groups == {"both": ("one", "two")}
+    assert run.name == "replay some-model"
+    assert run.sample
+
+
+def test_a_run_without_a_sample_log_says_how_to_get_one(tmp_path: Path) -> None:
+    root = write_run(tmp_path, one=records("one", [RIGHT]))
+    (log,) = root.rglob("*_samples_one.jsonl")
+    log.unlink()
+    with pytest.raises(InputError, match="Expected the sample log of one, but there is none"):
+        read_run(root)
+
+
+def test_other_peoples_tasks_are_left_out(tmp_path: Path) -> None:
+    root = write_run(tmp_path, one=records("one", [RIGHT]), theirs=())
+    (log,) = root.rglob("*_samples_theirs.jsonl")
+    log.write_text('{"doc_id": 0, "acc": 1.0}\n', encoding="utf-8")
+    assert list(read_run(root).records) == ["one"]
+
+
+def test_a_run_of_other_peoples_tasks_alone_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="Expected a task of ours, but the run has none"):
+        read_run(write_run(tmp_path, theirs=()))
+
+
+def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="holds no run: Expected a file"):
+        read_run(tmp_path)
+
+
+def test_scores_of_a_group_are_the_mean_of_its_tasks(tmp_path: Path) -> None:
+    run = read_run(
+        write_run(tmp_path, one=records("one", [RIGHT] * 3 + [WRONG]), two=records("two", [WRONG, LOST, GONE]))
+    )
+    text = printed(score_tables([run]))
+    assert "SAMPLE DATA, not the benchmark" in text
+    (row,) = [line for line in text.splitlines() if line.strip().startswith("replay")]
+    cells = re.split(r"\s+(?!\[|\S+\])", row.strip())
+    # Pairs: 3 of 4 and 0 of 2; items: 7 of 8 and 3 of 5; none and 1 of 6 unparsed, as many unscored.
+    assert cells[1].startswith("37.5 [")
+    assert cells[2].startswith("73.8 [")
+    assert cells[3:] == ["37.5", "8.3", "8.3", "6"]
+
+
+def test_tables_fit_a_hundred_columns(tmp_path: Path) -> None:
+    run = read_run(write_run(tmp_path, "pretrained=" + "long-" * 30, one=records("one", [RIGHT, WRONG] * 50)))
+    lines = printed([*score_tables([run]), *stratum_tables(run, ["type", "difficulty"])]).splitlines()
+    assert max(map(len, lines)) <= 100
+    assert any(line.strip().startswith("planning easy") for line in lines)
+
+
+def test_an_unknown_stratum_names_the_known_ones() -> None:
+    run = Run(Path("x"), "m", {"one": records("one", [RIGHT])}, {}, {}, False)
+    with pytest.raises(InputError, match="Expected strata of one, any of type, difficulty, but got colour"):
+        stratum_tables(run, ["colour"])
+
+
+def test_each_benchmark_says_what_is_shown() -> None:
+    headings = {
+        task: [column.heading for column in columns_of(task)] for task in ("causalvqa_paired", "mvp_mini", "one")
+    }
+    assert len({tuple(found) for found in headings.values()}) == 1
+    assert [column.heading for column in columns_of("cast_bench")] == [
+        "accuracy", "faithful", "IM-tIoU", "IM-vIoU", "unparsed", "unscored", "questions",
+    ]  # fmt: skip
+
+
+def test_a_run_of_questions_with_evidence(tmp_path: Path) -> None:
+    evidence = {"evidence_start_time": "00:00", "evidence_end_time": "00:02", "evidence_instance_id": "p"}
+    boxes = {str(second): [0, 0, 100, 100] for second in range(3)}
+    truth = read_truth([{**evidence, "bboxes_in_range": boxes}])
+    said = {
+        **evidence,
+        "evidence_rationale": "r",
+        "bboxes_in_time_range": {f"00:0{key}": box for key, box in boxes.items()},
+    }
+    found = []
+    for index in range(8):
+        question = Question(f"q{index}", f"clip{index // 2}", "causal_explanation", "A", truth, asked=index != 7)
+        instances = [{"instance_name": "p", "evidences": [said]}] if index % 2 else []
+        response = json.dumps({"instances": instances, "answer_choice": "A" if index else "(A)"})
+        found.append(score_question(question, response))
+    run = read_run(write_run(tmp_path, cast_bench=tuple(found)))
+    assert "constant_answer  " in printed(score_tables([replace(run, name="constant_answer")])), "no name is folded"
+    for tables in (score_tables([run]), stratum_tables(run, ["category", "size"])):
+        lines = printed(tables).splitlines()
+        assert max(map(len, lines)) <= 100
+        (at,) = [at for at, line in enumerate(lines) if line.strip().startswith(("replay", "all"))]
+        # Six of seven right; three of seven with evidence; one of eight unparsed, one unscored.
+        assert lines[at].split()[1:] == ["85.7", "42.9", "42.9", "42.9", "12.5", "12.5", "8"]
+        assert lines[at + 1].count("[") == 4
+
+
+def test_a_run_of_graded_answers(tmp_path: Path) -> None:
+    found = []
+    for index in range(8):
+        scores = dict.fromkeys(DIMENSIONS, 10.0 - index) if index < 6 else None
+        fields = {"scores": scores}
+        outcome = Outcome.WRONG if scores else Outcome.UNSCORED
+        stratum = {"category": "causal_explanation"}
+        found.append(Record(f"q{index}", f"clip{index // 2}", stratum, "key", "said", outcome, fields=fields))
+    run = read_run(write_run(tmp_path, cast_bench_open=tuple(found)))
+    assert [column.heading for column in columns_of("cast_bench_open")] == [
+        "judge 0-10", "answer", "reasoning", "times", "evidence", "unparsed", "unscored", "questions",
+    ]  # fmt: skip
+    for tables in (score_tables([run]), stratum_tables(run, ["category"])):
+        lines = printed(tables).splitlines()
+        assert max(map(len, lines)) <= 100
+        (at,) = [at for at, line in enumerate(lines) if line.strip().startswith(("replay", "all"))]
+        assert lines[at].split()[1:] == [*["7.5"] * 5, "0.0", "25.0", "8"]
+        assert lines[at + 1].split() == ["[5.5,", "9.5]"]
+
+
+def test_a_group_of_several_benchmarks_is_shown_task_by_task(tmp_path: Path) -> None:
+    tasks = {"causalvqa_paired": records("c", [RIGHT]), "mvp_mini_intuitive_physics": records("m", [RIGHT])}
+    run = read_run(write_run(tmp_path, **tasks))
+    assert list(run.groups) == ["both"]
+    assert [str(table.title).split()[0] for table in score_tables([run])] == list(tasks)

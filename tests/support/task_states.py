@@ -1,0 +1,43 @@
+"""The state of a task, as the plugin builds it, without lmms-eval."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lmms_eval_tasks.host.state import Evaluation, TaskState
+from lmms_eval_tasks.utils.benchmark.registry import registry
+from lmms_eval_tasks.utils.benchmark.task_files import task_configs
+
+
+def new_state(task: str, evaluation: Evaluation | None = None) -> TaskState:
+    """The state of a task of which no item was asked yet; without an evaluation, in one that needs no clips."""
+    known = registry().tasks[task]
+    state = TaskState(task, known.pointer, known.metrics, evaluation or Evaluation(clips_needed=False))
+    state.evaluation.tasks[task] = state
+    return state
+
+
+def task_state(
+    task: str, evaluation: Evaluation | None = None, kwargs: Mapping[str, Any] | None = None, model: str = "default"
+) -> TaskState:
+    """The state of a task whose settings are known, as after its first item was asked.
+
+    Args:
+        task: Name of the task.
+        evaluation: What it belongs to; by default one that needs no clips.
+        kwargs: Its ``lmms_eval_specific_kwargs``; by default those of its YAML.
+        model: For which model of lmms-eval.
+    """
+    state = new_state(task, evaluation)
+    config = task_configs(state.benchmark.folder)[task]
+    given = config.get("lmms_eval_specific_kwargs", {})
+    chosen = given.get(model, {**given, **given.get("default", {})}) if kwargs is None else kwargs
+    state.kwargs = chosen
+    state.settings = state.kind.read_settings(chosen, {})
+    return state
+
+
+def docs_of(state: TaskState) -> list[dict[str, Any]]:
+    """The documents that lmms-eval would give the task's hooks."""
+    return [dict(doc) for doc in state.process_docs(None)]  # type: ignore[arg-type]

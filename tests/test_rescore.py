@@ -1,0 +1,106 @@
+"""What cannot be scored again is refused, with every reason, before the host is loaded."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from logged_runs import TASK, weak, write_run
+from typer.testing import CliRunner
+
+from lmms_eval_tasks.cli import app
+from lmms_eval_tasks.rescore import check_folder
+from lmms_eval_tasks.utils.core.problems import InputError
+
+RESULTS = "20261121_results.json"
+LOG = f"20261121_samples_{TASK}.jsonl"
+
+
+def call(*arguments: str | Path) -> tuple[int, str, str]:
+    result = CliRunner().invoke(app, ["rescore", *map(str, arguments)])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.stdout, result.stderr
+
+
+def test_no_run(tmp_path: Path) -> None:
+    assert call(tmp_path) == (
+        1,
+        "",
+        f"{tmp_path} holds no run: Expected a file *_results.json, as lmms-eval writes it to --output_path.\n",
+    )
+
+
+def test_no_samples(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", weak())
+    (run / LOG).unlink()
+    assert call(run) == (
+        1,
+        "",
+        f"{run / RESULTS} cannot be read: 1 problem.\n"
+        f"  {LOG}: Expected the sample log of {TASK}, but there is none. Remedy: Run with --log_samples.\n",
+    )
+
+
+def test_broken_lines(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", weak(2))
+    first, second, *rest = (run / LOG).read_text(encoding="utf-8").split("\n")
+    (run / LOG).write_text("\n".join([first, second[:-3], *rest, "[1]"]), encoding="utf-8")
+    assert call(run) == (
+        1,
+        "",
+        f"{run / RESULTS} cannot be read: 2 problems.\n"
+        f"  {LOG}, line 2: Expected a logged item of one of our tasks.\n"
+        f"  {LOG}, line 5: Expected a logged item of one of our tasks.\n",
+    )
+
+
+def test_lines_without_responses(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", weak(2))
+    lines = [json.loads(line) for line in (run / LOG).read_text(encoding="utf-8").split("\n")]
+    said = ["A", ["A"], [], ["A", None]]
+    text = "\n".join(json.dumps({**line, "filtered_resps": one}) for line, one in zip(lines, said, strict=True))
+    (run / LOG).write_text(text + "\n" + json.dumps(lines[0]), encoding="utf-8")
+    assert call(run) == (
+        1,
+        "",
+        f"{run / RESULTS} cannot be scored again: 3 problems.\n"
+        f"  {LOG}, line 3: Expected filtered_resps with what the model said.\n"
+        f"  {LOG}, line 4: Expected filtered_resps with what the model said.\n"
+        f"  {LOG}, line 5: Expected filtered_resps with what the model said.\n",
+    )
+
+
+@pytest.mark.parametrize("version", ["99-A", "1", "1.0", "None", "A-1"])
+def test_a_version_that_is_not_known_here(version: str, tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", weak(2), tasks=(TASK, "theirs"), version=version)
+    assert call(run) == (
+        1,
+        "",
+        f"{run / RESULTS} cannot be scored again: 1 problem.\n"
+        f"  {TASK}: Expected a version up to 1-A, but got {version}. "
+        "Remedy: Rescore with the lmms-eval-tasks that made the run, or a later one.\n",
+    )
+
+
+def test_only_tasks_of_others(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", weak(2), tasks=("one", "two"))
+    assert call(run) == (
+        1,
+        "",
+        f"{run / RESULTS} cannot be scored again: 1 problem.\n"
+        f"  {RESULTS}: Expected a task of this package, but got one, two.\n",
+    )
+
+
+def test_a_folder_that_holds_something_is_not_written_to(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", weak(2))
+    leaderboard = tmp_path / "other"
+    (leaderboard / "submissions").mkdir(parents=True)
+    for folder in (run, tmp_path, leaderboard):
+        with pytest.raises(InputError) as error:
+            check_folder(folder)
+        assert str(error.value) == f"{folder} holds a run already: Expected a new folder. Nothing was written."
+        assert call(run, "--out", folder)[::2] == (1, f"{error.value}\n")
+    check_folder(tmp_path / "new")

@@ -1,0 +1,155 @@
+"""The house: which package may import which, no cycles, no benchmark named outside its folder, no large module."""
+
+from __future__ import annotations
+
+import ast
+import graphlib
+import re
+from pathlib import Path
+
+import grimp
+import pytest
+
+import lmms_eval_tasks
+from lmms_eval_tasks.utils.benchmark.registry import registry
+
+PACKAGE = Path(lmms_eval_tasks.__file__).parent
+OWN = [name for name, benchmark in registry().benchmarks.items() if PACKAGE in benchmark.folder.parents]
+
+UTILS = (
+    ("core",),
+    ("benchmark",),
+    ("data",),
+    ("prompting", "answers"),
+    ("evidence", "scoring", "denoising"),
+    ("judge", "runs"),
+    ("stats", "submission"),
+    ("reporting",),
+)
+"""Packages of utils, from the ground up; those of one line know nothing of each other."""
+ABOVE = (
+    ("utils", "prompts"),
+    ("host", "sample"),
+    (*OWN, "models", "report"),
+    ("check", "submit", "rescore"),
+    ("cli",),
+    ("plugin",),
+)
+"""What stands above; a module of a line may import lower lines, and its own package."""
+SAMPLE = (("declared",), ("world",), ("scenes",), ("writers", "solve"), ("build", "tiny_vlm"))
+"""Packages and modules of the sample, in the same way."""
+SAME_LINE = {("sample", "models"), ("utils", "prompts")}
+MODULES = sorted(path for path in PACKAGE.rglob("*.py"))
+
+
+@pytest.fixture(scope="module")
+def graph() -> grimp.ImportGraph:
+    return grimp.build_graph("lmms_eval_tasks", exclude_type_checking_imports=True, cache_dir=None)
+
+
+def level(name: str, lines: tuple[tuple[str, ...], ...]) -> int:
+    return next(place for place, line in enumerate(lines) if name in line)
+
+
+def imports(graph: grimp.ImportGraph) -> list[tuple[str, str]]:
+    return sorted(
+        (module, imported)
+        for module in graph.modules
+        for imported in graph.find_modules_directly_imported_by(module)
+        if module != "lmms_eval_tasks" and imported != "lmms_eval_tasks"
+    )
+
+
+def test_utils_import_one_way(graph: grimp.ImportGraph) -> None:
+    wrong = []
+    for module, imported in imports(graph):
+        one, other = module.split(".")[1:], imported.split(".")[1:]
+        if one[0] != "utils":
+            continue
+        if other[0] != "utils":
+            wrong.append(f"{module} imports {imported}, which is above utils")
+        elif len(one) > 1 and len(other) > 1 and one[1] != other[1] and level(one[1], UTILS) <= level(other[1], UTILS):
+            wrong.append(f"{module} imports {imported}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_everything_else_imports_downwards(graph: grimp.ImportGraph) -> None:
+    wrong = []
+    for module, imported in imports(graph):
+        one, other = module.split(".")[1], imported.split(".")[1]
+        if one in ("utils", other):
+            continue
+        if level(one, ABOVE) <= level(other, ABOVE):
+            wrong.append(f"{module} imports {imported}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_sample_imports_one_way(graph: grimp.ImportGraph) -> None:
+    wrong = []
+    for module, imported in imports(graph):
+        one, other = module.split(".")[1:], imported.split(".")[1:]
+        if {one[0], other[0]} != {"sample"} or len(one) < 2 or len(other) < 2:
+            continue
+        if one[1] != other[1] and level(one[1], SAMPLE) <= level(other[1], SAMPLE):
+            wrong.append(f"{module} imports {imported}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_there_are_no_cycles(graph: grimp.ImportGraph) -> None:
+    graphlib.TopologicalSorter(
+        {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
+    ).prepare()
+
+
+def names_in_code(path: Path) -> set[str]:
+    """Identifiers and texts of a module's code, without docstrings and comments, which say where things come from."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    documented = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
+        and node.body
+        and isinstance(node.body[0], ast.Expr)
+    }
+    documented |= {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documented:
+            found.add(node.value)
+        elif isinstance(node, ast.Name):
+            found.add(node.id)
+        elif isinstance(node, ast.Attribute):
+            found.add(node.attr)
+        elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            found.add(node.name)
+        elif isinstance(node, ast.ImportFrom):
+            found.add(node.module or "")
+    return found
+
+
+def test_no_module_names_a_benchmark_outside_its_folder() -> None:
+    spelled = {name: re.compile(name.replace("_", "[-_ ]?"), re.IGNORECASE) for name in OWN}
+    wrong = []
+    for path in MODULES:
+        place = path.relative_to(PACKAGE)
+        for name, pattern in spelled.items():
+            if place.parts[0] == name or place.parts[:2] == ("sample", "writers"):
+                continue
+            if hits := sorted(text for text in names_in_code(path) if pattern.search(text)):
+                wrong.append(f"{place}: {hits[0]!r}")
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
+def test_a_module_has_one_reason_to_change(path: Path) -> None:
+    lines = len(path.read_text(encoding="utf-8").splitlines())
+    assert lines <= (120 if path.name == "hooks.py" else 350)
+
+
+def test_every_class_name_stands_for_one_thing() -> None:
+    places: dict[str, list[str]] = {}
+    for path in MODULES:
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, []).append(path.relative_to(PACKAGE).as_posix())
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}

@@ -1,0 +1,68 @@
+import re
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from lmms_eval_tasks.utils.answers import context, predicate, words
+from lmms_eval_tasks.utils.answers.tokens import tokenize
+from lmms_eval_tasks.utils.answers.words import load_words
+
+TABLES = [
+    (module, name)
+    for module in (context, predicate)
+    for name, value in vars(module).items()
+    if isinstance(value, context.RuleTable)
+]
+RULES = [
+    pytest.param(module, name, index, id=f"{name}: {rule.example}")
+    for module, name in TABLES
+    for index, rule in enumerate(getattr(module, name).rules)
+]
+WORDS_FILE = Path(words.__file__).with_name("words.json")
+
+
+@pytest.mark.parametrize(("module", "table", "index"), RULES)
+def test_a_rule_decides_its_example(
+    module: ModuleType, table: str, index: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rules = list(getattr(module, table).rules)
+    verdicts = []
+
+    def then(mention: context.Mention, at: int) -> Any:
+        verdict = rule.then if isinstance(rule.then, str) else rule.then(mention, at)
+        verdicts.append(verdict)
+        return verdict
+
+    rule, rules[index] = rules[index], replace(rules[index], then=then)
+    monkeypatch.setattr(module, table, context.RuleTable(*rules))
+    tokens = tokenize(rule.example)
+    place = next(place for place, token in enumerate(tokens) if token.raw == "B")
+    predicate.read_after(context.Mention(tokens, place))
+    # The rule for "option" is the only one that says more than its verdict.
+    assert any(verdicts) or rule.words is words.OPTION
+
+
+def test_every_role_of_the_words_is_used_and_every_used_one_is_there() -> None:
+    known = {role.upper() for role in load_words(WORDS_FILE)}
+    used = set()
+    for module in WORDS_FILE.parent.glob("*.py"):
+        used |= set(re.findall(r"\bwords\.([A-Z_]+)\b", module.read_text(encoding="utf-8")))
+    data = WORDS_FILE.read_text(encoding="utf-8")
+    combined = set(re.findall(r"[a-z_]+", data.partition('"combined"')[2]))
+    assert used <= known
+    assert known <= used | {role.upper() for role in combined}
+
+
+def test_a_name_that_is_no_role_is_refused() -> None:
+    with pytest.raises(AttributeError, match=r"Expected a role of words\.json but got VERBS"):
+        words.VERBS  # noqa: B018
+
+
+def test_a_role_without_a_meaning_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "words.json"
+    path.write_text('{"roles": {}, "languages": {"english": {"label": ["answer"]}}, "combined": {}}', encoding="utf-8")
+    with pytest.raises(KeyError, match="label"):
+        load_words(path)

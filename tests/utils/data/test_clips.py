@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import av
+import pytest
+from releases import write_clip
+
+from lmms_eval_tasks.utils.data.clips import is_readable, unreadable, write_placeholder
+
+
+@pytest.mark.parametrize("decode", [False, True])
+def test_a_real_clip_is_readable(tmp_path: Path, decode: bool) -> None:
+    assert is_readable(write_clip(tmp_path / "a.mp4"), decode)
+
+
+@pytest.mark.parametrize("content", [b"", b"not a video", bytes(range(256)) * 64])
+def test_other_files_are_not(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "a.mp4"
+    path.write_bytes(content)
+    assert not is_readable(path)
+
+
+def test_a_truncated_clip_is_not(tmp_path: Path) -> None:
+    path = write_clip(tmp_path / "a.mp4")
+    path.write_bytes(path.read_bytes()[:-200])
+    assert not is_readable(path)
+
+
+def test_decoding_finds_what_the_header_hides(tmp_path: Path) -> None:
+    path = write_clip(tmp_path / "a.mp4")
+    content = path.read_bytes()
+    start = content.index(b"mdat") + 4
+    end = content.index(b"moov") - 4
+    path.write_bytes(content[:start] + bytes(end - start) + content[end:])
+    assert is_readable(path)
+    assert not is_readable(path, decode=True)
+
+
+def test_unreadable_keeps_the_order_and_tells_how_far_it_is(tmp_path: Path) -> None:
+    good = write_clip(tmp_path / "good.mp4")
+    steps: list[tuple[str, int, int]] = []
+    paths = [tmp_path / "z.mp4", good, tmp_path / "b.mp4"]
+    assert unreadable(paths, progress=lambda *step: steps.append(step)) == [paths[0], paths[2]]
+    assert steps == [("opening clips", done, 3) for done in (1, 2, 3)]
+
+
+def test_placeholder_is_a_black_video_with_the_same_bytes_each_time(tmp_path: Path) -> None:
+    for name in ("a.mp4", "b.mp4"):
+        write_placeholder(tmp_path / name)
+    assert (tmp_path / "a.mp4").read_bytes() == (tmp_path / "b.mp4").read_bytes()
+    with av.open(str(tmp_path / "a.mp4")) as container:
+        frames = [frame.to_ndarray(format="rgb24") for frame in container.decode(video=0)]
+    assert len(frames) == 16
+    assert all(frame.shape == (224, 224, 3) and frame.max() < 4 for frame in frames)

@@ -1,0 +1,220 @@
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from lmms_eval_tasks.utils.denoising.protocol import (
+    PROTOCOLS,
+    ShortClip,
+    available_frames,
+    centred_positions,
+    choose_timesteps,
+    combine_losses,
+    leading_positions,
+    nearest_bucket,
+    noise_seed,
+    plan_windows,
+)
+from lmms_eval_tasks.utils.denoising.response import (
+    DenoisingResponse,
+    Directed,
+    ItemError,
+    WindowRecord,
+    read_denoising,
+    settings_digest,
+)
+
+compressions = st.sampled_from([1, 4, 6, 8])
+
+
+@st.composite
+def clips(draw: Callable[..., Any]) -> tuple[int, int, int]:
+    """Frames, window and temporal compression, the clip long enough."""
+    compression = draw(compressions)
+    window = 1 + compression * draw(st.integers(2, 12))
+    return draw(st.integers(compression + 1, 5 * window)), window, compression
+
+
+def seen_frames(latent: int, compression: int) -> range:
+    """Positions within a window that went into one of its latent frames."""
+    return range(0, 1) if latent == 0 else range(compression * (latent - 1) + 1, compression * latent + 1)
+
+
+@pytest.mark.parametrize("layout", ["filled", "context"])
+@given(clip=clips())
+def test_every_used_frame_counts_once_and_no_borrowed_one_does(layout: str, clip: tuple[int, int, int]) -> None:
+    frames, window, compression = clip
+    plan = plan_windows(frames, window, compression, layout)
+    counted: list[int] = []
+    for part in plan.windows:
+        length = part.stop - part.start
+        assert length % compression == 1 % compression
+        latents = 1 + (length - 1) // compression
+        for latent in range(part.skipped, latents):
+            inside = seen_frames(latent, compression)
+            assert inside.start >= part.borrowed
+            counted += [part.start + position for position in inside]
+    assert counted == list(range(plan.used))
+    assert frames - plan.used < compression
+    if layout == "filled" and frames >= window:
+        assert all(part.stop - part.start == window for part in plan.windows)
+    if layout == "context":
+        assert all(part.borrowed >= 4 for part in plan.windows[1:])
+
+
+@pytest.mark.parametrize(
+    ("frames", "borrowed", "leaked"),
+    [(81 + 80, 1, 1), (81 + 76, 5, 4), (81 + 74, 9, 4), (81 + 4, 77, 4)],
+)
+def test_the_wan_scripts_let_borrowed_frames_count(frames: int, borrowed: int, leaked: int) -> None:
+    plan = plan_windows(frames, 81, 4, "tail")
+    last = plan.windows[-1]
+    assert (last.borrowed, last.skipped) == (borrowed, borrowed // 4)
+    inside = [position for latent in range(last.skipped, 21) for position in seen_frames(latent, 4)]
+    assert sum(position < last.borrowed for position in inside) == leaked
+
+
+def test_the_wan_scripts_cut_a_clip_at_its_end() -> None:
+    assert plan_windows(48, 81, 4, "tail").used == 45
+    assert plan_windows(100, 33, 4, "tail").used == 97
+
+
+def test_the_example_gives_later_windows_four_frames_before_them() -> None:
+    plan = plan_windows(40, 16, 1, "context")
+    assert [(part.start, part.stop, part.borrowed, part.skipped) for part in plan.windows] == [
+        (0, 16, 0, 0),
+        (12, 32, 4, 4),
+        (28, 40, 4, 4),
+    ]
+
+
+@given(compressions, st.sampled_from(["filled", "context", "tail"]))
+def test_a_clip_without_two_latent_frames_is_too_short(compression: int, layout: str) -> None:
+    with pytest.raises(ShortClip, match=f"Expected at least {compression + 1} frames .*, but the clip has"):
+        plan_windows(compression, 1 + 3 * compression, compression, layout)
+
+
+def test_a_window_that_the_vae_does_not_take_is_refused() -> None:
+    with pytest.raises(ValueError, match="1 more than a multiple of 4 frames, at least 5, but got 80"):
+        plan_windows(100, 80, 4)
+
+
+@given(st.integers(2, 400), st.floats(0.2, 6), st.data())
+def test_both_directions_are_shown_the_same_pictures(frames: int, step: float, data: st.DataObject) -> None:
+    most = available_frames(frames, step)
+    assume(most >= 1)
+    used = data.draw(st.integers(1, most))
+    positions = centred_positions(frames, step, used)
+    assert len(positions) == used
+    assert positions == sorted(positions)
+    assert positions == [frames - 1 - position for position in reversed(positions)]
+    assert positions[0] >= 0 and positions[-1] <= frames - 1
+    assert sum(position % 1 != 0 for position in positions) <= (used % 2 == 1 and frames % 2 == 0)
+
+
+@given(st.integers(1, 200), st.integers(0, 99))
+def test_at_its_own_rate_every_picture_is_shown(used: int, first: int) -> None:
+    frames = used + 2 * first
+    assert centred_positions(frames, 1.0, used) == [float(p) for p in range(first, first + used)]
+
+
+def test_a_leading_sample_starts_at_the_first_picture() -> None:
+    assert leading_positions(6, 1.0) == [0, 1, 2, 3, 4, 5]
+    assert leading_positions(6, 2.0) == [0, 2, 4]
+    assert leading_positions(3, 0.5) == [0, 0, 1, 1, 2, 2]
+    assert len(leading_positions(90, 30 / 16)) == 48
+
+
+def test_timesteps_are_the_official_ones() -> None:
+    assert choose_timesteps("ddpm") == tuple(int((index + 1) * 1000 / 11) for index in range(10))
+    assert choose_timesteps("ddpm") == (90, 181, 272, 363, 454, 545, 636, 727, 818, 909)
+    assert choose_timesteps("flow") == pytest.approx([1000 * index / 11 for index in range(1, 11)])
+
+
+def test_snapped_timesteps_are_training_timesteps() -> None:
+    level = np.arange(1, 1001) / 1000
+    training = 1000 * 5 * level / (1 + 4 * level)
+    chosen = choose_timesteps("flow", "snapped", shift=5.0)
+    targets = np.linspace(training.min(), training.max(), 12)[1:-1]
+    assert len(chosen) == 10
+    for timestep, target in zip(chosen, targets, strict=True):
+        assert np.abs(training - timestep).min() < 1e-9
+        assert abs(timestep - target) == pytest.approx(np.abs(training - target).min())
+    assert choose_timesteps("ddpm", "snapped") == (91, 182, 272, 363, 454, 545, 636, 727, 817, 908)
+
+
+@given(st.integers(0, 9), st.text(max_size=8), st.integers(0, 3), st.integers(0, 9), st.integers(0, 9))
+def test_seeds_follow_from_what_they_are_for(seed: int, item: str, window: int, timestep: int, draw: int) -> None:
+    own = noise_seed(seed, item, window, timestep, draw)
+    assert own == noise_seed(seed, item, window, timestep, draw)
+    assert 0 <= own < 2**63
+    others = {
+        noise_seed(seed + 1, item, window, timestep, draw),
+        noise_seed(seed, item + "x", window, timestep, draw),
+        noise_seed(seed, item, window + 1, timestep, draw),
+        noise_seed(seed, item, window, timestep + 1, draw),
+        noise_seed(seed, item, window, timestep, draw + 1),
+    }
+    assert own not in others and len(others) == 5
+
+
+def test_losses_combine_by_the_rule() -> None:
+    losses, latents = [[1.0, 3.0], [4.0, 8.0]], [3, 1]
+    assert combine_losses(losses, latents, "latents") == pytest.approx((3 * 2 + 1 * 6) / 4)
+    assert combine_losses(losses, latents, "sum") == pytest.approx(8.0)
+    assert combine_losses(losses, latents, "windows") == pytest.approx(4.0)
+    assert math.isnan(combine_losses([[1.0, math.nan]], [1], "latents"))
+
+
+@pytest.mark.parametrize(
+    ("height", "width", "bucket"), [(480, 832, (480, 832)), (1280, 720, (1280, 720)), (256, 340, (480, 720))]
+)
+def test_buckets(height: int, width: int, bucket: tuple[int, int]) -> None:
+    buckets = ((480, 832), (832, 480), (480, 720), (720, 480), (544, 960), (960, 544), (720, 1280), (1280, 720))
+    assert nearest_bucket(height, width, buckets) == bucket
+
+
+def test_the_default_protocol_is_the_papers() -> None:
+    paper = PROTOCOLS["paper"]
+    assert (paper.steps, paper.draws, paper.shared_noise, paper.anchor) == (10, 1, False, "centre")
+
+
+def test_an_answer_survives_its_json_even_where_it_is_not_finite() -> None:
+    answer = DenoisingResponse(
+        item_id="a",
+        loss=Directed(forward=math.nan, backward=math.inf),
+        losses=Directed(forward=[[math.nan]], backward=[[math.inf]]),
+        timesteps=[500.0],
+        windows=[WindowRecord(start=0, stop=5, borrowed=0, skipped=0, latents=2)],
+    )
+    text = answer.to_json()
+    assert '"loss":{"forward":"NaN","backward":"Infinity"}' in text
+    back = read_denoising(text)
+    assert back is not None and back.loss is not None
+    assert math.isnan(back.loss.forward) and back.loss.backward == math.inf
+    assert back.to_json() == text
+
+
+def test_an_error_is_an_answer() -> None:
+    text = DenoisingResponse(item_id="a", error=ItemError(kind="short_clip", message="too short")).to_json()
+    back = read_denoising(text)
+    assert back is not None and back.error is not None and back.error.kind == "short_clip"
+
+
+@pytest.mark.parametrize("text", ["", "A", "[]", "null", '{"item_id": "a"}', '{"item_id": "a", "loss": 3}', None, 7])
+def test_what_is_no_answer_is_read_as_none(text: object) -> None:
+    assert read_denoising(text) is None
+
+
+@given(st.text())
+def test_reading_never_raises(text: str) -> None:
+    read_denoising(text)
+
+
+def test_the_digest_does_not_depend_on_order() -> None:
+    assert settings_digest({"a": 1, "b": [2]}) == settings_digest({"b": [2], "a": 1})
+    assert settings_digest({"a": 1}) != settings_digest({"a": 2})

@@ -1,0 +1,228 @@
+"""Grounding: known values, properties, and agreement with a plain-Python scorer on any instances."""
+
+from __future__ import annotations
+
+import json
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import measurement
+
+from lmms_eval_tasks.utils.evidence.boxes import Box, Convention
+from lmms_eval_tasks.utils.evidence.grounding import (
+    Grounding,
+    Settings,
+    build_timelines,
+    greedy_match,
+    ground,
+    temporal_iou,
+)
+from lmms_eval_tasks.utils.evidence.reader import Evidence, Instance, read_official, read_truth
+from lmms_eval_tasks.utils.evidence.timestamps import LAST_SECOND
+
+BOX: Box = (0, 0, 100, 100)
+FAR: Box = (500, 500, 600, 600)
+
+
+def thing(*spans: tuple[int, int], box: Box = BOX, name: str = "p") -> Instance:
+    """An instance with one evidence per span and the same box in every second."""
+    return Instance(
+        name,
+        tuple(Evidence(start, end, tuple(range(start, end + 1)), (box,) * (end - start + 1)) for start, end in spans),
+    )
+
+
+def grounding(predicted: list[Instance], true: list[Instance], **options: Any) -> Grounding:
+    return ground(build_timelines([predicted]), build_timelines([true]), Settings(**options))[0]
+
+
+@pytest.fixture(scope="module")
+def plain() -> ModuleType:
+    return measurement("cast_bench_scoring")
+
+
+# Known values: "demos" of the official oracle, rebuilt from their descriptions.
+def test_matching_by_spatial_overlap_can_prefer_the_shorter_span() -> None:
+    predicted = [thing((0, 1)), thing((0, 9), box=(0, 0, 100, 90))]
+    by_siou = grounding(predicted, [thing((0, 9))])
+    assert (by_siou.temporal_recall, by_siou.im_tiou, by_siou.st_recall, by_siou.im_viou) == (0, 0.2, 1, 0.2)
+    covered = grounding(predicted, [thing((0, 9))], coverage_aware=True)
+    assert (covered.temporal_recall, covered.im_tiou, covered.st_recall) == (1, 1, 1)
+    assert covered.im_viou == pytest.approx(0.9)
+    assert (by_siou.false_positives, by_siou.missed) == (covered.false_positives, covered.missed) == (1, 0)
+
+
+def test_a_gap_between_evidences_costs_even_a_perfect_copy() -> None:
+    copy = grounding([thing((0, 1), (8, 9))], [thing((0, 1), (8, 9))])
+    assert (copy.im_tiou, copy.im_viou) == (1, 0.4)
+
+
+@pytest.mark.parametrize(("eps", "score"), [(1, 1), (2, 0)])
+def test_one_second_is_not_enough_by_default(eps: int, score: float) -> None:
+    second = grounding([thing((5, 5))], [thing((5, 5))], eps_overlap=eps)
+    assert (second.im_tiou, second.im_viou, second.supported) == (score, score, bool(score))
+
+
+def test_time_alone_is_no_match() -> None:
+    apart = grounding([thing((0, 9))], [thing((0, 9), box=FAR)])
+    assert (apart.im_tiou, apart.pairs, apart.false_positives, apart.missed) == (0, (), 1, 1)
+
+
+@pytest.mark.parametrize(("predicted", "true"), [([], []), ([thing((0, 9))], []), ([], [thing((0, 9))])])
+def test_nothing_scores_nothing(predicted: list[Instance], true: list[Instance]) -> None:
+    nothing = grounding(predicted, true)
+    assert (nothing.im_tiou, nothing.tiou_tp_only, nothing.supported, nothing.supported_strict) == (0, 0, False, False)
+    assert (nothing.false_positives, nothing.missed) == (len(predicted), len(true))
+
+
+def test_supported_strictly_is_the_mean_over_predictions() -> None:
+    both = grounding([thing((0, 9)), *[thing((0, 9), box=FAR)] * 9], [thing((0, 9))])
+    more = grounding([thing((0, 9)), *[thing((0, 9), box=FAR)] * 10], [thing((0, 9))])
+    assert both.supported and both.supported_strict
+    assert more.supported and not more.supported_strict
+
+
+def test_an_instance_without_evidence_is_still_a_false_positive() -> None:
+    empty = grounding([Instance("p", ()), thing((0, 9))], [thing((0, 9))])
+    assert (empty.predicted, empty.false_positives, empty.pairs[0].predicted) == (2, 1, 1)
+
+
+def test_boxes_outside_their_evidence_do_not_count_and_the_largest_wins() -> None:
+    outside = Evidence(0, 1, (0, 1, 2), (BOX, BOX, BOX))
+    other = Evidence(1, 2, (1,), ((0, 0, 200, 200),))
+    timelines = build_timelines([[Instance("p", (outside, other))]])
+    assert timelines.spans.tolist() == [[0, 2]]
+    assert timelines.seconds.tolist() == [0, 1]
+    assert timelines.boxes[:, 2].tolist() == [100, 200]
+
+
+def test_first_of_equal_boxes_wins() -> None:
+    wide, tall = (0.0, 0.0, 200.0, 50.0), (0.0, 0.0, 50.0, 200.0)
+    instance = Instance("p", (Evidence(0, 0, (0, 0), (wide, tall)), Evidence(0, 0, (0,), (tall,))))
+    assert build_timelines([[instance]]).boxes.tolist() == [list(wide)]
+
+
+def test_ties_go_to_the_longer_overlap_then_to_the_earlier_instance() -> None:
+    score, shared = np.array([0.5, 0.5, 0.5, 0.5]), np.array([3, 4, 4, 4])
+    matched = greedy_match(score, shared, np.array([0, 1, 0, 1]), np.array([0, 0, 1, 1]))
+    assert matched == [2, 1]
+
+
+def test_spans_are_inclusive() -> None:
+    shared, tiou = temporal_iou(np.array([[0, 4], [5, 9], [0, -1]]), np.array([[4, 9], [0, 4], [0, 4]]))
+    assert shared.tolist() == [1, 0, 0]
+    assert tiou.tolist() == [0.1, 0, 0]
+
+
+def test_spans_without_end_cost_nothing() -> None:
+    endless = Instance("p", (Evidence(0, LAST_SECOND, (0, 1, LAST_SECOND), (BOX, BOX, BOX)),))
+    result = grounding([endless] * 1000, [thing((0, 9))])
+    assert 0 < result.im_tiou < 1e-9
+
+
+def test_conversion_happens_before_boxes_are_compared() -> None:
+    true = build_timelines([[thing((0, 9), box=(192, 108, 960, 540))]])
+    written = [[thing((0, 9), box=(100, 100, 500, 500))]]
+    converted = build_timelines(written, Convention.XYXY_N1000, frames=[(1920, 1080)])
+    assert ground(converted, true)[0].im_viou == 1
+    resized = build_timelines(
+        [[thing((0, 9), box=(96, 54, 480, 270))]], Convention.XYXY_RESIZED, frames=[(1920, 1080)], seen=[(960, 540)]
+    )
+    assert ground(resized, true)[0].im_viou == 1
+    flat = build_timelines([[thing((0, 9), box=(100.2, 100.2, 100.8, 100.8))]], Convention.YXYX_PX)
+    assert len(flat.boxes) == 0
+
+
+spans = st.tuples(st.integers(0, 12), st.integers(0, 12))
+sides = st.tuples(st.integers(-5, 25), st.integers(-5, 25), st.integers(0, 30), st.integers(0, 30))
+raw_evidence = st.builds(
+    lambda span, boxes: {
+        "evidence_start_time": f"00:{span[0]:02d}",
+        "evidence_end_time": f"00:{span[1]:02d}",
+        "boxes": {f"00:{second:02d}": list(box) for second, box in boxes.items()},
+    },
+    spans,
+    st.dictionaries(st.integers(0, 12), sides, max_size=8),
+)
+raw_instances = st.lists(st.lists(raw_evidence, max_size=3), max_size=4)
+
+
+@settings(max_examples=300)
+@given(raw_instances, raw_instances, st.integers(1, 3), st.booleans(), st.booleans())
+def test_agreement_with_plain_python(
+    plain: ModuleType,
+    predicted: list[list[dict[str, Any]]],
+    true: list[list[dict[str, Any]]],
+    eps_overlap: int,
+    coverage_aware: bool,
+    swapped: bool,
+) -> None:
+    answer = json.dumps(
+        {
+            "instances": [
+                {"evidences": [{**evidence, "bboxes_in_time_range": evidence["boxes"]} for evidence in evidences]}
+                for evidences in predicted
+            ],
+            "answer_choice": "A",
+        }
+    )
+    entries = [
+        {**evidence, "bboxes_in_range": evidence["boxes"], "evidence_instance_id": f"i{index}"}
+        for index, evidences in enumerate(true)
+        for evidence in evidences
+    ]
+    row = {"evidence": json.dumps(entries), "answer": "A"}
+    expected = plain.plain_score(row, answer, eps_overlap, 0.5, 0.1, coverage_aware, swapped)
+    convention = Convention.YXYX_PX if swapped else Convention.XYXY_PX
+    ours = ground(
+        build_timelines([read_official(answer).instances], convention),
+        build_timelines([read_truth(entries)]),
+        Settings(eps_overlap=eps_overlap, coverage_aware=coverage_aware),
+    )[0]
+    assert {
+        "qa_temporal_r1_tau": ours.temporal_recall,
+        "qa_temporal_m_tiou_tponly": ours.tiou_tp_only,
+        "qa_temporal_m_tiou_pergt": ours.im_tiou,
+        "qa_st_r1_tau_st": ours.st_recall,
+        "qa_st_m_viou_tponly": ours.viou_tp_only,
+        "qa_st_m_viou_pergt": ours.im_viou,
+        "qa_accuracy": 1.0,
+        "qa_faithful_answer_accuracy": float(ours.supported),
+        "qa_spurious_answer_rate": float(not ours.supported),
+        "tp": len(ours.pairs),
+        "fp": ours.false_positives,
+        "fn": ours.missed,
+    } == pytest.approx(expected, abs=1e-12)
+
+
+boxed = st.tuples(st.integers(0, 20), st.integers(0, 20)).map(lambda p: (p[0], p[1], p[0] + 9, p[1] + 9))
+things = st.lists(st.builds(lambda s, n, box: thing((s, s + n), box=box), st.integers(0, 9), st.integers(1, 9), boxed))
+
+
+@given(st.lists(st.tuples(things, things), max_size=5))
+def test_many_questions_score_as_one_by_one(cases: list[tuple[list[Instance], list[Instance]]]) -> None:
+    together = ground(build_timelines([p for p, _ in cases]), build_timelines([t for _, t in cases]))
+    assert together == [grounding(predicted, true) for predicted, true in cases]
+
+
+@given(things, things)
+def test_bounds(predicted: list[Instance], true: list[Instance]) -> None:
+    result = grounding(predicted, true)
+    assert 0 <= result.im_viou <= result.im_tiou <= 1
+    assert result.im_tiou <= result.tiou_tp_only <= 1
+    assert 0 <= result.viou_tp_only <= result.tiou_tp_only
+    assert 0 <= result.st_recall <= 1 and 0 <= result.temporal_recall <= 1
+    assert result.supported == (result.st_recall > 0)
+    assert result.supported or not result.supported_strict
+    assert len({pair.predicted for pair in result.pairs}) == len({pair.true for pair in result.pairs})
+
+
+@given(things.filter(bool))
+def test_a_copy_of_the_truth_is_perfect(true: list[Instance]) -> None:
+    copy = grounding(true, true)
+    assert (copy.im_tiou, copy.im_viou, copy.st_recall, copy.temporal_recall) == (1, 1, 1, 1)
+    assert copy.supported and copy.supported_strict

@@ -1,0 +1,279 @@
+"""Responses: the official reading against its oracle, the diagnosis against cases, any text read without a hitch."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import measurement, unit_oracles
+
+from lmms_eval_tasks.utils.evidence.grounding import build_timelines, ground
+from lmms_eval_tasks.utils.evidence.reader import (
+    Diagnosis,
+    Prediction,
+    mean_box_area,
+    read_both,
+    read_diagnostic,
+    read_official,
+    read_truth,
+)
+from lmms_eval_tasks.utils.evidence.text import MAX_DEPTH, first_answer
+
+CASES = json.loads((Path(__file__).parent / "cases" / "diagnosis.json").read_text("utf-8"))["cases"]
+MEGABYTES = 10_000_000
+TRUE = read_truth(
+    [{"evidence_instance_id": "p", "evidence_start_time": "0:0", "evidence_end_time": "0:9", "bboxes_in_range": {}}]
+)
+
+scalars = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**30), 10**30)
+    | st.floats()
+    | st.text(max_size=6)
+    | st.text("0123456789:.٠१²", max_size=8)
+    | st.sampled_from(["00:01", "00:05.5", "[1,2,3,4]", "[4,3,2,1]", "F", "9" * 5000])
+)
+keys = st.text(max_size=3) | st.sampled_from(
+    [
+        "instances",
+        "answer_choice",
+        "instance_name",
+        "evidences",
+        "evidence_start_time",
+        "evidence_end_time",
+        "evidence_rationale",
+        "bboxes_in_time_range",
+        "00:01",
+    ]
+)
+trees = st.recursive(
+    scalars, lambda node: st.lists(node, max_size=4) | st.dictionaries(keys, node, max_size=4), max_leaves=12
+)
+numbers = st.integers(-100, 4000) | st.floats() | st.text(max_size=3)
+boxes = st.lists(numbers, min_size=4, max_size=4) | st.sampled_from(["[1,2,3,4]", [9, 9, 1, 1]]) | scalars
+evidences = st.fixed_dictionaries(
+    {},
+    optional={
+        "evidence_start_time": scalars,
+        "evidence_end_time": scalars,
+        "evidence_rationale": scalars,
+        "bboxes_in_time_range": st.dictionaries(st.text(max_size=3) | st.sampled_from(["00:00", "00:01"]), boxes)
+        | trees,
+    },
+)
+instances = st.fixed_dictionaries({}, optional={"instance_name": scalars, "evidences": st.lists(evidences) | trees})
+answers = st.fixed_dictionaries({"instances": st.lists(instances) | trees, "answer_choice": scalars})
+
+
+def check(text: str) -> tuple[Prediction, Diagnosis]:
+    """Both readings of a text agree with the single ones, are well-typed and can be grounded."""
+    official, diagnosis = read_both(text)
+    assert repr(official) == repr(read_official(text))
+    assert repr(diagnosis) == repr(read_diagnostic(text))
+    assert official.answer is None or (len(official.answer) == 1 and "A" <= official.answer <= "Z")
+    assert diagnosis.json_valid or not diagnosis.schema_valid
+    assert diagnosis.recoverable == (diagnosis.prediction.answer is not None)
+    for prediction in (official, diagnosis.prediction):
+        grounding = ground(build_timelines([prediction.instances]), build_timelines([TRUE]))[0]
+        assert 0 <= grounding.im_viou <= grounding.im_tiou <= 1
+    return official, diagnosis
+
+
+@pytest.fixture(scope="module")
+def plain() -> ModuleType:
+    return measurement("cast_bench_scoring")
+
+
+def test_responses_as_the_official_code() -> None:
+    for name, case in unit_oracles()["extract+normalize"].items():
+        official, _ = check(case["text"])
+        expected = case["official"]
+        assert official.answer == expected["answer_choice"], name
+        assert len(official.instances) == expected["n_instances"], name
+        timelines = build_timelines([official.instances])
+        read = [
+            {"start": start, "end": end, "n_boxes": int((timelines.owner == index).sum())}
+            for index, (start, end) in enumerate(timelines.spans.tolist())
+        ]
+        assert read == expected.get("timelines", []), name
+        assert ("note" in expected) == (not official.found), name
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def test_diagnosis(case: dict[str, Any]) -> None:
+    official, diagnosis = check(case["text"])
+    assert official.answer == case["official"]
+    assert diagnosis.prediction.answer == case["answer"]
+    assert (diagnosis.json_valid, diagnosis.schema_valid) == (case["json"], case["schema"])
+    spans = [
+        [evidence.start, evidence.end, len(evidence.boxes)]
+        for instance in diagnosis.prediction.instances
+        for evidence in instance.evidences
+    ]
+    assert spans == case["spans"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"instances": "p"},
+        {"instances": [{"instance_name": 5, "evidences": []}]},
+        {"instances": [{"instance_name": "p", "evidences": [5]}]},
+        {"answer_choice": "f"},
+        {"answer_choice": "G"},
+    ],
+)
+def test_what_breaks_the_schema(change: dict[str, Any]) -> None:
+    asked: dict[str, Any] = {"instances": [], "answer_choice": "F"}
+    assert read_diagnostic(json.dumps(asked)).schema_valid
+    diagnosis = read_diagnostic(json.dumps({**asked, **change}))
+    assert diagnosis.json_valid and not diagnosis.schema_valid
+
+
+def test_letters_are_those_of_the_question() -> None:
+    text = json.dumps({"instances": [], "answer_choice": "E"})
+    assert read_diagnostic(text, "ABCDEF").prediction.answer == "E"
+    assert read_diagnostic(text, "ABCD").prediction.answer is None
+
+
+@settings(max_examples=300)
+@given(st.text() | st.text("{}[]\"'\\:,/#()ainstceswr_oF\n"))
+def test_any_text(text: str) -> None:
+    check(text)
+    check('{"instances": [' + text)
+    check('{"answer_choice": "F", ' + text + "}")
+
+
+objects = [
+    '{"answer_choice": "F"}',
+    "{'instances': []}",
+    '{"a": 1}',
+    "{'answer' '_choice': 'B'}",
+    '{"answer\\u005fchoice": "C"}',
+    "{'x': NaN}",
+    '{"instances": NaN}',
+]
+pieces = st.sampled_from([*objects, *"{}[]\"'\\#\n,", "{}", "</think>", "null"])
+
+
+@settings(max_examples=500)
+@given(st.lists(pieces | st.text(max_size=2), max_size=8).map("".join))
+def test_the_object_found_is_that_of_a_plain_scan(plain: ModuleType, text: str) -> None:
+    found = first_answer(text)
+    assert repr(found.value if found else {}) == repr(plain.plain_answer(text))
+
+
+@given(trees)
+def test_any_tree(tree: object) -> None:
+    check(json.dumps(tree))
+    check(str(tree))
+    check(json.dumps({"instances": tree, "answer_choice": tree}))
+
+
+@settings(max_examples=200)
+@given(answers)
+def test_any_answer(answer: dict[str, Any]) -> None:
+    in_json, _ = check(json.dumps(answer))
+    assert in_json.found or "{" in str(answer)[1:] or "}" in str(answer)[:-1] or "9" * 5000 in str(answer)
+    check(str(answer))
+
+
+@pytest.mark.parametrize(
+    "unit", ["{", "[", '{"a":', '{"answer_choice":', "[{", '{"', "{'", "}", '"', "\\", "(", "-", "{}"]
+)
+@pytest.mark.parametrize("before", ["", '{"answer_choice": "F", "x": '])
+def test_ten_megabytes_of_anything(before: str, unit: str) -> None:
+    start = time.process_time()
+    official, diagnosis = read_both(before + unit * (MEGABYTES // len(unit)))
+    assert time.process_time() - start < 20
+    assert official.answer is None
+    # What is cut off after its letter still states the letter.
+    assert diagnosis.prediction.answer == ("F" if before else None)
+
+
+@pytest.mark.parametrize("closed", ["[" * 400 + "]" * 400, '{"a":' * 400 + "1" + "}" * 400])
+def test_deep_but_bounded_json_is_read(closed: str) -> None:
+    assert read_official('{"answer_choice": "F", "x": ' + closed + "}").answer == "F"
+
+
+@pytest.mark.parametrize("depth", [MAX_DEPTH + 1, 100_000, MEGABYTES // 2])
+def test_json_deeper_than_any_answer_is_not_read(depth: int) -> None:
+    assert read_official('{"answer_choice": "F", "x": ' + "[" * depth + "]" * depth + "}").answer is None
+
+
+def test_brackets_in_a_string_are_not_depth() -> None:
+    assert read_official(json.dumps({"answer_choice": "F", "instances": [], "x": "[" * 5000})).answer == "F"
+
+
+@pytest.mark.parametrize("chain", ["1+", "f()", "a.b", "-", "not ", "'a' 'b' ", "x[0]", "lambda:", "1 if 1 else "])
+def test_expressions_without_end_do_not_overflow_the_stack(chain: str) -> None:
+    assert read_official("{'answer_choice': 'F', 'x': " + chain * 100_000 + "1}").answer is None
+
+
+@pytest.mark.parametrize("prefix", ["f", "F", "fr", "Rf"])
+def test_a_formatted_string_is_not_parsed_for_long(prefix: str) -> None:
+    start = time.process_time()
+    assert read_official("{'answer_choice': 'F', 'x': " + prefix + "'" + "{1}" * 100_000 + "'}").answer is None
+    assert time.process_time() - start < 2
+    assert read_official("{'answer_choice': 'F', 'x': '" + "half''{1}" * 2_000 + "'}").answer == "F"
+
+
+@pytest.mark.parametrize(
+    "shape", ['{"answer_choice": x} ', '{"instances": [', '\'{"answer_choice"', "{'answer_choice': '\\'"]
+)
+def test_time_grows_with_the_text_and_not_with_its_square(shape: str) -> None:
+    def cost(size: int) -> float:
+        text = shape * (size // len(shape))
+        best = float("inf")
+        for _ in range(3):
+            start = time.process_time()
+            read_both(text)
+            best = min(best, time.process_time() - start)
+        return best
+
+    small = cost(50_000)
+    assert cost(400_000) < max(40 * small, 0.5)
+
+
+def test_the_last_of_equal_keys_wins_and_different_texts_are_different_keys() -> None:
+    times = {"5": [0, 0, 1, 1], "00:05": [0, 0, 2, 2], "00:65": [0, 0, 3, 3], "01:05": [0, 0, 4, 4]}
+    evidence = {"evidence_start_time": "0", "evidence_end_time": "99", "bboxes_in_time_range": times}
+    text = json.dumps({"instances": [{"evidences": [evidence]}]})
+    read = read_official(text).instances[0].evidences[0]
+    assert read.seconds == (5, 65, 65)
+    assert [box[3] for box in read.boxes] == [2, 3, 4]
+
+
+def test_truth_is_grouped_by_instance() -> None:
+    entries = [
+        {
+            "evidence_instance_id": name,
+            "evidence_start_time": "00:01",
+            "evidence_end_time": "00:02",
+            "bboxes_in_range": {"1": "[0, 0, 10, 20]", "2": "[-1, -1, -1, -1]"},
+        }
+        for name in ("b", "a", "b")
+    ]
+    truth = read_truth(json.dumps(entries))
+    assert [(instance.name, len(instance.evidences)) for instance in truth] == [("b", 2), ("a", 1)]
+    assert [list(box) for box in truth[0].evidences[0].boxes] == [[0, 0, 10, 20]]
+    assert mean_box_area(truth) == 200
+    assert mean_box_area([]) == 0
+
+
+@pytest.mark.parametrize("evidence", ["[5]", "5", '{"a": 5}', '[{"bboxes_in_range": [1]}]'])
+def test_truth_of_another_form_is_refused(evidence: str) -> None:
+    with pytest.raises(ValueError, match="Expected a list of evidence objects but got"):
+        read_truth(evidence)
+
+
+def test_true_boxes_are_finite() -> None:
+    with pytest.raises(ValueError, match="Expected finite boxes"):
+        read_truth([{"bboxes_in_range": {"1": "[nan, 0, 1, 1]"}}])

@@ -1,0 +1,375 @@
+"""The judge's own rules, without a server: what is read, asked again, kept, and asked at once."""
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import BaseModel, Field
+
+from lmms_eval_tasks.utils.judge.cache import Reply, ReplyCache
+from lmms_eval_tasks.utils.judge.client import (
+    Case,
+    Judge,
+    Limits,
+    Sampling,
+    ServerError,
+    UnreadableReply,
+    read_reply,
+    reply_key,
+)
+from lmms_eval_tasks.utils.prompting.prompts import Prompt
+
+PROMPT = Prompt("grading", "Grade {answer}")
+FAST = Limits(first_delay=0.001, longest_delay=0.01)
+
+
+class Grade(BaseModel, extra="forbid"):
+    score: float = Field(ge=0, le=10, allow_inf_nan=False)
+    why: str = ""
+
+
+def case(answer: str = "x") -> Case:
+    return Case(PROMPT.render(answer=answer), PROMPT)
+
+
+class Scripted:
+    """Sends nothing: does one thing per request, the last one for all further ones."""
+
+    def __init__(self, *actions: str | Exception) -> None:
+        self.actions = actions
+        self.requests: list[str] = []
+
+    def __call__(self, case: Case) -> Reply:
+        action = self.actions[min(len(self.requests), len(self.actions) - 1)]
+        self.requests.append(case.text)
+        if isinstance(action, Exception):
+            raise action
+        return Reply(action, "served")
+
+
+def make(send: Callable[[Case], Reply], folder: Path, limits: Limits = FAST, **sampling: object) -> Judge[Grade]:
+    return Judge(send, Sampling("asked", **sampling), Grade, ReplyCache(folder), limits)  # type: ignore[arg-type]
+
+
+def passing(status: str = "server error (500)", wait: float | None = None) -> ServerError:
+    return ServerError(status, again=True, wait=wait)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"score": 7}',
+        ' \n{"score": 7.0}\n',
+        '```json\n{"score": 7}\n```',
+        '```\n{"score": 7}\n```',
+        '```JSON\n{"score": 7}\n```',
+        '``` Json\r\n{"score": 7}\r\n```',
+        '\ufeff{"score": 7}',
+        '\n\ufeff```json\n\ufeff{"score": 7}\n```\n',
+        'I weigh.</think>\ufeff{"score": 7}',
+        '<think>{"score": 1}</think>\n{"score": 7}',
+        'first I weigh {"score": 1}, then …</think>```json\n{"score": 7}```',
+        '{"score": 7, "why": "no </think> in it"}',
+    ],
+)
+def test_a_reply_is_one_object_of_the_schema(text: str) -> None:
+    assert read_reply(text, Grade).score == 7.0
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "no JSON"),
+        ("7", "valid dictionary|object"),
+        ("[7]", "valid dictionary|object"),
+        ('The score is {"score": 7}', "no JSON"),
+        ('{"score": 7} {"score": 8}', "text after the value"),
+        ('{"score": 7, "score": 8}', "the field `score` twice"),
+        ('{"score": "7"}', "score: .*number"),
+        ('{"score": true}', "score: .*number"),
+        ('{"score": null}', "score: .*number"),
+        ('{"score": 11}', "score: .*less than or equal to 10"),
+        ('{"score": -0.5}', "score: .*greater than or equal to 0"),
+        ('{"score": 1e999}', "score: "),
+        ('{"score": NaN}', "NaN, which JSON does not have"),
+        ('{"score": 7, "sure": 1}', "sure: .*not permitted"),
+        ('{"why": "good"}', "score: .*required"),
+        ('{"score": 7', "no JSON"),
+        ("[" * 100_000, "nested too deeply"),
+        ("```", "no JSON"),
+        ('```yaml\n{"score": 7}\n```', "no JSON"),
+        ('{"score": 7}\n```', "text after the value"),
+    ],
+)
+def test_anything_else_is_unreadable_and_says_why(text: str, why: str) -> None:
+    with pytest.raises(UnreadableReply, match=why) as caught:
+        read_reply(text, Grade)
+    assert "\n" not in str(caught.value) and len(str(caught.value)) <= 200
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(st.characters()),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["score", "why", "x"]), inner),
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(st.characters()) | JSON.map(lambda value: json.dumps(value)))
+def test_any_text_is_read_or_unreadable(text: str) -> None:
+    with suppress(UnreadableReply):
+        assert 0 <= read_reply(text, Grade).score <= 10
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.text(st.characters()))
+def test_any_prompt_and_reply_end_in_a_verdict(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
+    folder = tmp_path_factory.mktemp("cache")
+    asked = Case(text, PROMPT)
+    assert make(Scripted(text), folder).judge(asked).reply is None
+    assert make(Scripted('{"score": 3, "why": "\\ud800"}', '{"score": 3}'), folder).judge(asked).reply is not None
+
+
+def test_a_verdict_says_who_judged_with_which_prompt(tmp_path: Path) -> None:
+    assert make(Scripted('{"score": 7}'), tmp_path).judge(case()).to_json() == {
+        "reply": {"score": 7.0, "why": ""},
+        "reason": None,
+        "model": "served",
+        "prompt": PROMPT.signature,
+    }
+
+
+def test_an_unreadable_reply_is_asked_again_and_not_kept(tmp_path: Path) -> None:
+    send = Scripted("good answer!", '{"score": 12}', '{"score": 7}')
+    verdict = make(send, tmp_path).judge(case())
+    assert verdict.reply is not None and verdict.reply.score == 7.0
+    assert len(send.requests) == 3
+    assert len(list(tmp_path.rglob("*"))) == 2  # one folder, one reply
+
+
+def test_unreadable_replies_end_unscored_after_their_bound(tmp_path: Path) -> None:
+    send = Scripted('{"score": 12}')
+    verdict = make(send, tmp_path).judge(case())
+    assert verdict.reply is None and len(send.requests) == FAST.unreadable
+    assert verdict.reason == "unreadable reply: score: Input should be less than or equal to 10"
+    assert (verdict.model, list(tmp_path.rglob("*"))) == ("asked", [])
+
+
+def test_a_failure_that_may_pass_is_asked_again_up_to_its_bound(tmp_path: Path) -> None:
+    send = Scripted(passing(), passing(), '{"score": 1}')
+    assert make(send, tmp_path).judge(case("a")).reason is None
+    send = Scripted(passing())
+    assert make(send, tmp_path).judge(case("b")).reason == "server error (500)"
+    assert len(send.requests) == FAST.requests
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (ServerError("key refused (401)", again=False), "key refused (401)"),
+        (RuntimeError("two\nlines"), "RuntimeError: two lines"),
+        (passing("too many requests (429)", wait=3600.0), "too many requests (429)"),
+        (passing("too many requests (429)", wait=float("nan")), "too many requests (429)"),
+    ],
+)
+def test_a_failure_that_will_not_pass_is_asked_once(tmp_path: Path, error: Exception, reason: str) -> None:
+    send = Scripted(error)
+    assert make(send, tmp_path).judge(case()).reason == reason
+    assert len(send.requests) == 1
+
+
+def test_what_the_server_asks_to_wait_is_waited_by_every_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits = Limits(first_delay=0.001, longest_delay=1.0)
+    start = time.monotonic()
+    at: list[tuple[str, float]] = []
+    refused = threading.Event()
+    sleep = time.sleep
+
+    def watched(seconds: float) -> None:
+        if at:
+            refused.set()
+        sleep(seconds)
+
+    def send(asked: Case) -> Reply:
+        at.append((asked.text, time.monotonic() - start))
+        if len(at) == 1:
+            raise passing("too many requests (429)", wait=0.3)
+        return Reply('{"score": 1}', "served")
+
+    judge = make(send, tmp_path, limits)
+    monkeypatch.setattr("lmms_eval_tasks.utils.judge.client.time.sleep", watched)
+    first = threading.Thread(target=judge.judge, args=(case("first"),))
+    first.start()
+    assert refused.wait(60)
+    judge.judge(case("second"))
+    first.join()
+    assert len(at) == 3 and all(seconds >= 0.3 for _, seconds in at[1:])
+
+
+def test_delays_double_are_bounded_and_come_from_the_seed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def delays(seed: int) -> list[float]:
+        slept: list[float] = []
+        monkeypatch.setattr("lmms_eval_tasks.utils.judge.client.time.sleep", slept.append)
+        limits = Limits(first_delay=1.0, longest_delay=4.0, seed=seed)
+        make(Scripted(passing()), tmp_path, limits).judge(case())
+        return [seconds for seconds in slept if seconds > 0]
+
+    first = delays(0)
+    bounds = [1.0, 2.0, 4.0, 4.0, 4.0]
+    assert len(first) == len(bounds)
+    assert all(bound / 2 <= seconds <= bound for seconds, bound in zip(first, bounds, strict=True))
+    assert delays(0) == first != delays(1)
+
+
+def test_a_judge_that_is_down_is_not_asked_for_every_case(tmp_path: Path) -> None:
+    send = Scripted(ServerError("key refused (401)", again=False))
+    judge = make(send, tmp_path, Limits(give_up_after=3, concurrent=1))
+    reasons = [verdict.reason for verdict in judge.judge_all([case(str(i)) for i in range(10)])]
+    assert reasons[:3] == ["key refused (401)"] * 3
+    assert set(reasons[3:]) == {"not asked: the judge could not answer 3 cases in a row"}
+    assert len(send.requests) == 3
+
+
+def test_a_reply_in_between_shows_that_the_judge_is_up(tmp_path: Path) -> None:
+    refused = ServerError("request refused (400)", again=False)
+    judge = make(Scripted(refused, refused, '{"score": 1}', refused), tmp_path, Limits(give_up_after=3, concurrent=1))
+    reasons = [judge.judge(case(str(i))).reason for i in range(6)]
+    assert reasons == ["request refused (400)"] * 2 + [None] + ["request refused (400)"] * 3
+
+
+def test_verdicts_are_in_the_order_of_the_cases_and_requests_bounded(tmp_path: Path) -> None:
+    lock, now, most = threading.Lock(), 0, 0
+    told: list[tuple[str, int, int]] = []
+
+    def send(asked: Case) -> Reply:
+        nonlocal now, most
+        with lock:
+            now += 1
+            most = max(most, now)
+        number = int(asked.text.split()[-1])
+        time.sleep(0.02 if number % 2 else 0.001)
+        with lock:
+            now -= 1
+        return Reply(f'{{"score": {number / 10}}}', "served")
+
+    judge = make(send, tmp_path, Limits(concurrent=4))
+    outside = [threading.Thread(target=judge.judge, args=(case(str(i)),)) for i in range(40, 60)]
+    for thread in outside:
+        thread.start()
+    verdicts = judge.judge_all([case(str(i)) for i in range(40)], lambda *news: told.append(news))
+    for thread in outside:
+        thread.join()
+    assert [verdict.reply.score for verdict in verdicts if verdict.reply] == [i / 10 for i in range(40)]
+    assert most == 4
+    assert told == [("judging", i, 40) for i in range(1, 41)]
+
+
+def test_a_case_is_made_when_its_turn_comes(tmp_path: Path) -> None:
+    made: list[int] = []
+    judge = make(Scripted('{"score": 1}'), tmp_path, Limits(concurrent=1))
+
+    def maker(number: int) -> Callable[[], Case]:
+        def build() -> Case:
+            assert len(list(tmp_path.rglob("*.json"))) == number
+            made.append(number)
+            return Case(str(number), PROMPT, (bytes([number]),))
+
+        return build
+
+    assert [verdict.reason for verdict in judge.judge_all([maker(i) for i in range(5)])] == [None] * 5
+    assert made == list(range(5))
+
+
+def test_what_ends_the_whole_stops_asking_and_keeps_what_is_paid(tmp_path: Path) -> None:
+    requests: list[str] = []
+
+    def send(asked: Case) -> Reply:
+        requests.append(asked.text)
+        time.sleep(0.05)  # 400 of these leave the thread that is told of the interrupt 20 seconds to stop the rest
+        return Reply('{"score": 1}', "served")
+
+    def interrupted() -> Case:
+        raise KeyboardInterrupt
+
+    judge = make(send, tmp_path, Limits(concurrent=1))
+    with pytest.raises(KeyboardInterrupt):
+        judge.judge_all([case("0"), interrupted, *(case(str(i)) for i in range(1, 500))])
+    assert 1 <= len(requests) == len(list(tmp_path.rglob("*.json"))) < 400
+
+
+def test_equal_cases_are_paid_for_once_even_at_the_same_time(tmp_path: Path) -> None:
+    requests: list[str] = []
+
+    def send(asked: Case) -> Reply:
+        requests.append(asked.text)
+        time.sleep(0.05)
+        return Reply('{"score": 5}', "served")
+
+    verdicts = make(send, tmp_path).judge_all([case()] * 6)
+    assert len(requests) == 1 and all(verdict == verdicts[0] for verdict in verdicts)
+
+
+def test_a_kept_reply_gives_the_same_verdict_without_a_request(tmp_path: Path) -> None:
+    first = make(Scripted('{"score": 7, "why": "é\\ud83d\\ude00"}'), tmp_path).judge(case())
+    send = Scripted(passing())
+    assert make(send, tmp_path).judge(case()) == first
+    assert send.requests == []
+
+
+def test_the_key_is_all_that_decides_the_reply() -> None:
+    asked = case()
+    keys = {
+        reply_key(Sampling("a"), asked),
+        reply_key(Sampling("b"), asked),
+        reply_key(Sampling("a", temperature=0.5), asked),
+        reply_key(Sampling("a", top_p=0.5), asked),
+        reply_key(Sampling("a", max_tokens=5), asked),
+        reply_key(Sampling("a", json_mode=True), asked),
+        reply_key(Sampling("a", server="local http://localhost:1/v1"), asked),
+        reply_key(Sampling("a"), case("y")),
+        reply_key(Sampling("a"), Case(asked.text, Prompt("other", PROMPT.text))),
+        reply_key(Sampling("a"), Case(asked.text, Prompt("grading", "Please grade {answer}"))),
+        reply_key(Sampling("a"), Case(asked.text, PROMPT, (b"1",))),
+        reply_key(Sampling("a"), Case(asked.text, PROMPT, (b"2",))),
+    }
+    assert len(keys) == 12
+    assert reply_key(Sampling("a"), case()) == reply_key(Sampling("a"), asked)
+
+
+@pytest.mark.parametrize("damage", [b"", b"{", b"[1]", b'{"text": 5, "model": "m"}', b"\xff", b"[" * 100_000])
+def test_a_damaged_reply_is_asked_for_again_and_replaced(tmp_path: Path, damage: bytes) -> None:
+    make(Scripted('{"score": 7}'), tmp_path).judge(case())
+    (path,) = tmp_path.rglob("*.json")
+    path.write_bytes(damage)
+    send = Scripted('{"score": 8}')
+    for _ in range(2):
+        verdict = make(send, tmp_path).judge(case())
+        assert verdict.reply is not None and verdict.reply.score == 8.0
+    assert len(send.requests) == 1
+
+
+def test_a_kept_reply_that_the_schema_no_longer_takes_is_asked_for_again(tmp_path: Path) -> None:
+    ReplyCache(tmp_path).store(reply_key(Sampling("asked"), case()), Reply('{"points": 7}', "served"))
+    send = Scripted('{"score": 8}')
+    assert make(send, tmp_path).judge(case()).reason is None
+    assert len(send.requests) == 1
+
+
+def test_a_cache_that_cannot_be_written_costs_no_verdict(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    verdict = make(Scripted('{"score": 7}'), tmp_path / "file" / "cache").judge(case())
+    assert verdict.reply is not None
+
+
+def test_replies_lie_in_the_data_home_by_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path))
+    ReplyCache().store("abcd", Reply("text", "model"))
+    assert (tmp_path / "judge_cache" / "ab" / "abcd.json").is_file()
+    assert ReplyCache().find("abcd") == Reply("text", "model")

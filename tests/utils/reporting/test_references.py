@@ -1,0 +1,119 @@
+"""Facts beside scores: which are the same score, and on which side of them a score lies."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from published import records as published_records
+from rich.console import Console
+from yocausal_records import pair_record
+
+from lmms_eval_tasks.report.runs import references_of
+from lmms_eval_tasks.report.tables import reference_tables
+from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, compare_to_reference
+from lmms_eval_tasks.utils.runs.run import Run
+from lmms_eval_tasks.utils.scoring.records import Outcome, Record
+from lmms_eval_tasks.utils.stats.estimates import Estimate, estimate
+from lmms_eval_tasks.yocausal.metrics import CCI
+
+
+def reference(task: str, name: str, items: int = 100) -> ReferencedMetric:
+    (found,) = [one for one in references_of(task, task, items) if one.metric.name == name]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("task", "name", "chance", "people", "models", "best"),
+    [
+        ("causalvqa_paired", "pair_accuracy", 4.0, None, 6, ("Gemini 2.5 Flash", 61.66)),
+        ("causalvqa_paired", "single_accuracy", 20.0, 84.78, 6, ("Gemini 2.5 Flash", 71.63)),
+        ("causalvqa_debug_paired", "pair_accuracy", 4.0, None, 0, None),
+        ("causalvqa_debug_paired", "single_accuracy", 20.0, None, 0, None),
+        ("mvp_mini", "pair_accuracy", 25.0, 92.9, 11, ("InternVL2.5-8B", 39.9)),
+        ("mvp", "pair_accuracy", 25.0, 92.9, 9, ("InternVL2.5-8B", 40.2)),
+        ("mvp_mini", "single_accuracy", 50.0, None, 0, None),
+        ("cast_bench", "accuracy", 16.67, 91.89, 13, ("Gemini-2.5-Pro", 50.34)),
+        ("cast_bench", "faithful", None, None, 13, ("GPT-5", 12.68)),
+        ("yocausal", "rsi", 50.0, 79.08, 13, ("LTX-Video-2B-0.9.6", 58.86)),
+        ("yocausal", "cci", 0.0, 8.67, 13, ("Wan2.1-T2V-14B", 5.91)),
+        ("yocausal_vlm", "rsi_human_protocol", 50.0, 79.08, 0, None),
+    ],
+)
+def test_the_facts_are_those_of_the_same_score(
+    task: str, name: str, chance: float | None, people: float | None, models: int, best: tuple[str, float] | None
+) -> None:
+    found = reference(task, name)
+    assert found.chance == chance
+    assert [human.percent for human in found.people] == ([] if people is None else [people])
+    assert len({model.model for model in found.published}) == len(found.published) == models
+    assert (None if found.best is None else (found.best.model, found.best.value)) == best
+
+
+def test_no_paired_gap_to_people_is_told_of_causalvqa() -> None:
+    assert reference("causalvqa_paired", "pair_accuracy").people == ()
+    assert "nobody answered both versions" in reference("causalvqa_paired", "pair_accuracy").note
+
+
+def test_a_subset_stands_beside_its_own_facts() -> None:
+    found = reference("mvp_mini_intuitive_physics", "pair_accuracy")
+    rows = [row for row in published_records("mvp", "MVP paper Table 4") if row["category"] == "intuitive_physics"]
+    (human,) = [row["value"] for row in rows if row["split"] == "human subset"]
+    assert [one.percent for one in found.people] == [human]
+    values = {(row["model"], row["value"]) for row in rows if row["split"] == "mini"}
+    assert {(model.model, model.value) for model in found.published} <= values and len(found.published) == 11
+
+
+def test_a_run_of_the_public_questions_stands_beside_their_leaderboard() -> None:
+    found = reference("cast_bench", "accuracy", items=80)
+    assert found.best is not None and found.best.value == 76.2
+    assert found.people == () and "80 public questions" in found.note
+
+
+@pytest.mark.parametrize(("fact", "told"), [(10.0, "above"), (20.0, "open"), (25.0, "open"), (40.0, "below")])
+def test_the_side_is_told_where_the_whole_interval_is_on_it(fact: float, told: str) -> None:
+    assert compare_to_reference(Estimate(25.0, 20.0, 30.0, 9), fact) == told
+
+
+def test_cci_has_an_interval_about_it() -> None:
+    winners = ["forward", "backward", "forward", None, "tie"]
+    records = [
+        pair_record(f"p{number}", "animal" if number % 2 else "human", winners[number % 5], number % 3 > 0)
+        for number in range(100)
+    ]
+    found = estimate(CCI, [records])
+    assert found is not None
+    assert found.value == CCI.score_records(records)
+    assert -100 <= found.low < found.value < found.high <= 100
+    assert found.groups == sum(record.answered is not None for record in records)
+    assert estimate(CCI, [[record for record in records if record.fields["vlm_causality"]]]) is None
+
+
+def test_the_tables_fit_and_name_their_sources() -> None:
+    records = tuple(
+        Record(
+            f"{i}_{m}",
+            str(i),
+            {},
+            "A",
+            "A",
+            Outcome.CORRECT if i % 3 else Outcome.WRONG,
+            fields={"official_correct": True},
+        )
+        for i in range(40)
+        for m in range(2)
+    )
+    tasks = ("causalvqa_paired", "causalvqa_debug_paired", "mvp_mini")
+    run = Run(Path("x_results.json"), "long " * 20, dict.fromkeys(tasks, records), {}, {}, True)
+    console = Console(width=100, record=True, file=io.StringIO())
+    for table in reference_tables([run, run]):
+        console.print(table)
+    text = console.export_text()
+    assert max(map(len, text.splitlines())) <= 100
+    assert "SAMPLE DATA" in text and "92.9 below" in text and "MVP paper Table 4" in text
+
+
+def test_a_task_without_facts_has_no_table() -> None:
+    records = (Record("a", "a", {}, "A", "A", Outcome.CORRECT),)
+    assert reference_tables([Run(Path("x_results.json"), "m", {"somebodys": records}, {}, {}, False)]) == []

@@ -1,0 +1,173 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.runs.run_card import Weight, differences, read_run_card, summary, weight_of
+
+TASK = "task causalvqa_paired"
+CARD: dict[str, dict[str, Any]] = {
+    TASK: {
+        "version": "1-A", "data": "sample data", "data source": "/a", "data sha256": "0123456789ab", "prompt": "mcq",
+        "prompt sha256": "fedcba9876", "official prompt": "yes", "extractor": "choice reader 1", "generation": "{}",
+    },
+    "model": {"name": "m", "checkpoint": "org/model", "revision": None},
+    "frames": {"frames": 16, "fps": "not set", "most pixels": None},
+    "seeds": {"random": 0, "torch": 1234},
+    "run": {"date": "d", "limit": "none", "ranks": 1, "wall time in s": 1.5},
+    "software": {"torch": "2.0"},
+    "hardware": {"GPUs": "none", "CPU": "a processor"},
+    "settings": {"LMMS_EVAL_TASKS_HOME": "/a", "LMMS_EVAL_TASKS_BOXES": "not set"},
+}  # fmt: skip
+
+
+def changed(section: str, field: str, value: Any) -> dict[str, dict[str, Any]]:
+    return {**CARD, section: {**CARD[section], field: value}}
+
+
+def test_a_card_comes_back_as_it_was_written(tmp_path: Path) -> None:
+    path = tmp_path / "card.json"
+    path.write_text(json.dumps(CARD), encoding="utf-8")
+    assert read_run_card(path) == CARD
+    assert read_run_card(tmp_path / "none.json") == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[]", "Expected sections of fields that are texts or numbers, but got input should be an object."),
+        (
+            '{"run": 3}',
+            "Expected sections of fields that are texts or numbers, but got input should be an object at run.",
+        ),
+        (
+            '{"run": {"limit": [1]}}',
+            "Expected sections of fields that are texts or numbers, but got input should be a valid string "
+            "at run.limit.",
+        ),
+        (
+            '{"run": {"limit": true}}',
+            "Expected sections of fields that are texts or numbers, but got input should be a valid string "
+            "at run.limit.",
+        ),
+    ],
+)
+def test_anything_else_is_refused(text: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "card.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError) as error:
+        read_run_card(path)
+    assert str(error.value) == message
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"\xff\xfe", b'{"a": {"b": 1}'])
+def test_what_is_not_json_is_refused(data: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "card.json"
+    path.write_bytes(data)
+    with pytest.raises(InputError, match="Expected sections of fields that are texts or numbers, but got invalid json"):
+        read_run_card(path)
+
+
+@pytest.mark.parametrize(
+    ("section", "field", "value", "weight"),
+    [
+        (TASK, "version", "2-A", Weight.MATTERS),
+        (TASK, "data sha256", "b", Weight.MATTERS),
+        (TASK, "prompt sha256", "b", Weight.MATTERS),
+        (TASK, "extractor", "b", Weight.MATTERS),
+        (TASK, "generation", "b", Weight.MATTERS),
+        (TASK, "data source", "/b", None),
+        ("frames", "frames", 8, Weight.MATTERS),
+        ("seeds", "random", 1, Weight.MATTERS),
+        ("run", "limit", 5, Weight.MATTERS),
+        ("run", "date", "e", None),
+        ("run", "wall time in s", 2.5, None),
+        ("run", "ranks", 2, Weight.ENVIRONMENT),
+        ("model", "checkpoint", "org/other", Weight.MODEL),
+        ("software", "torch", "2.1", Weight.ENVIRONMENT),
+        ("hardware", "CPU", "another", Weight.ENVIRONMENT),
+        ("settings", "LMMS_EVAL_TASKS_HOME", "/b", None),
+        ("settings", "LMMS_EVAL_TASKS_BOXES", "xyxy_px", Weight.MATTERS),
+    ],
+)
+def test_what_a_difference_means(section: str, field: str, value: Any, weight: Weight | None) -> None:
+    found = differences([CARD, changed(section, field, value)])
+    if weight is None:
+        assert not found
+        return
+    (difference,) = found
+    assert (difference.section, difference.field, difference.weight) == (section, field, weight)
+    assert difference.values == (CARD[section][field], value)
+
+
+def test_what_is_not_known_is_no_difference_and_is_told_beside_one() -> None:
+    unknown = changed("frames", "frames", None)
+    assert not differences([CARD, unknown])
+    (difference,) = differences([CARD, unknown, changed("frames", "frames", 8)])
+    assert difference.text == "16 against not known against 8"
+
+
+def test_runs_that_say_the_same_are_told_together() -> None:
+    (difference,) = differences([CARD, CARD, changed("frames", "frames", 8)])
+    assert difference.text == "16 (runs 1, 2) against 8 (run 3)"
+
+
+def test_of_settings_only_those_are_told_that_differ() -> None:
+    greedy, short = (json.dumps({"do_sample": False, "max_new_tokens": number}) for number in (1024, 16))
+    (difference,) = differences([changed(TASK, "generation", text) for text in (greedy, short, greedy)])
+    assert difference.text == "max_new_tokens 1024 (runs 1, 3) against max_new_tokens 16 (run 2)"
+
+
+def test_tasks_that_one_run_has_and_tasks_not_compared_are_left_out() -> None:
+    other = {**CARD, "task mvp": CARD[TASK]}
+    assert not differences([CARD, other])
+    moved = {**other, TASK: {**CARD[TASK], "version": "2-A"}, "task mvp": {**CARD[TASK], "version": "3-A"}}
+    assert [one.place for one in differences([other, moved])] == ["causalvqa_paired", "mvp"]
+    assert [one.place for one in differences([other, moved], ["mvp"])] == ["mvp"]
+
+
+def test_a_field_of_a_later_version_matters() -> None:
+    assert weight_of("new section", "new field") is weight_of("frames", "new field") is Weight.MATTERS
+
+
+def test_what_matters_is_told_first() -> None:
+    other = changed("software", "torch", "2.1") | {"seeds": {"random": 1}}
+    assert [one.weight for one in differences([CARD, other])] == [Weight.MATTERS, Weight.ENVIRONMENT]
+
+
+VALUES = st.one_of(st.none(), st.text(max_size=8), st.integers(), st.floats(allow_nan=False))
+CARDS = st.dictionaries(
+    st.sampled_from([*CARD, "not known", "else"]),
+    st.dictionaries(st.sampled_from(["version", "limit", "torch", "prompt"]), VALUES, max_size=3),
+)
+
+
+@given(st.lists(CARDS, max_size=3), st.lists(st.sampled_from(["causalvqa_paired"]), max_size=1))
+def test_any_cards_can_be_compared_and_summed_up(cards: list[dict[str, dict[str, Any]]], tasks: list[str]) -> None:
+    for card in cards:
+        assert not differences([card] * 3)
+        assert len(summary(card)) >= 2
+    found = differences(cards, tasks)
+    for difference in found:
+        assert len(difference.values) == len(cards) and len(set(difference.values) - {None}) > 1
+    assert {(one.section, one.field) for one in found} == {
+        (one.section, one.field) for one in differences(cards[::-1], tasks)
+    }
+
+
+def test_a_card_in_a_few_lines() -> None:
+    assert summary(CARD) == [
+        "m org/model; frames 16; seeds 0, 1234",
+        "torch 2.0, a processor, 1.5 s",
+        "causalvqa_paired: version 1-A, sample data 01234567, prompt mcq:fedcba98 (official text), choice reader 1",
+    ]
+    card = {**CARD, "task a": CARD[TASK], "task b": CARD[TASK], "run": {"limit": 4, "ranks": 2}}
+    told = summary(card, {"ab": ["a", "b"], "cd": ["causalvqa_paired", "c"]})
+    assert told[1] == "torch 2.0, a processor, 2 ranks, limit 4"
+    assert [line.partition(":")[0] for line in told[2:]] == ["causalvqa_paired", "ab, each task"]

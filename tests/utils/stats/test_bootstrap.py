@@ -1,0 +1,154 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from lmms_eval_tasks.utils.stats.bootstrap import (
+    Contribution,
+    Method,
+    Strata,
+    breakdowns,
+    intervals,
+    macro_interval,
+    macro_mean,
+    ratios,
+)
+
+METHODS: tuple[Method, ...] = ("bca", "percentile")
+
+
+def proportion(right: int, groups: int) -> list[Contribution]:
+    return [(100.0, 1.0)] * right + [(0.0, 1.0)] * (groups - right)
+
+
+def test_the_percentile_interval_of_yes_and_no_is_binomial() -> None:
+    # 397 of 793 pairs right: the bootstrap of a proportion is the binomial distribution itself.
+    found = intervals(Strata.of([proportion(397, 793)]), lambda sums: ratios(sums)[..., 0], method="percentile")
+    exact = 100 * stats.binom.ppf([0.025, 0.975], 793, 397 / 793) / 793
+    assert found == pytest.approx(exact, abs=0.3)
+
+
+@pytest.mark.parametrize("right", [3, 10, 25, 47])
+def test_bca_is_scipys_bca(right: int) -> None:
+    data = np.array([100.0] * right + [0.0] * (50 - right))
+    theirs = stats.bootstrap(
+        (data,), np.mean, n_resamples=20_000, method="BCa", vectorized=True, rng=np.random.default_rng(1)
+    ).confidence_interval
+    ours = intervals(Strata.of([proportion(right, 50)]), lambda sums: ratios(sums)[..., 0], draws=20_000)
+    # Both ends lie on multiples of 2 points, and draws decide between neighbours.
+    assert ours == pytest.approx([theirs.low, theirs.high], abs=2.01)
+
+
+def test_bca_of_a_ratio_with_several_strata_is_scipys() -> None:
+    rng = np.random.default_rng(5)
+    parts = [rng.gamma(0.7, size=size) for size in (25, 40)]
+    theirs = stats.bootstrap(
+        parts,
+        lambda one, two, axis=-1: (one.mean(axis) + two.mean(axis)) / 2,
+        n_resamples=20_000, method="BCa", rng=np.random.default_rng(1),
+    ).confidence_interval  # fmt: skip
+    ours = intervals(Strata.of([[(value, 1.0) for value in part] for part in parts]), macro_mean, draws=20_000)
+    assert ours == pytest.approx([theirs.low, theirs.high], abs=0.012)
+
+
+def test_a_plain_proportion_gets_wilsons_interval() -> None:
+    expected = stats.binomtest(5, 50).proportion_ci(method="wilson")
+    assert macro_interval([proportion(5, 50)]) == pytest.approx((100 * expected.low, 100 * expected.high))
+    low, high = 100 * np.array(stats.binomtest(5, 50).proportion_ci(0.99, "wilson"))
+    assert macro_interval([proportion(5, 50)], level=99) == pytest.approx((low, high))
+
+
+def lowest(groups: int) -> float:
+    """The lower end of Wilson's interval where all groups are right, in percent."""
+    return 100 * float(stats.binomtest(groups, groups).proportion_ci(method="wilson").low)
+
+
+def test_the_same_seed_gives_the_same_interval_in_any_order() -> None:
+    part = [(100.0, 2.0), (0.0, 1.0), (200.0, 2.0)] * 10
+    assert macro_interval([part], seed=3) == macro_interval([part[::-1]], seed=3)
+    assert macro_interval([part], seed=3) != macro_interval([part], seed=4)
+
+
+def test_a_mean_of_parts_is_surer_than_one_part() -> None:
+    part = proportion(50, 100)
+    one, four = macro_interval([part]), macro_interval([part] * 4)
+    assert one and four
+    assert (four[1] - four[0]) == pytest.approx((one[1] - one[0]) / 2, rel=0.1)
+
+
+@pytest.mark.parametrize("value", [0.0, 100.0])
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("groups", [1, 5, 793])
+def test_none_or_all_right_is_not_certain(value: float, method: Method, groups: int) -> None:
+    found = intervals(Strata.of([[(value, 1.0)] * groups]), macro_mean, method=method)
+    expected = stats.binomtest(groups if value else 0, groups).proportion_ci(method="wilson")
+    assert found == pytest.approx([100 * expected.low, 100 * expected.high])
+
+
+def test_groups_of_several_sizes_that_are_all_right_are_not_certain_either() -> None:
+    found = intervals(Strata.of([[(100.0, 1.0)] * 6 + [(300.0, 3.0)] * 4]), macro_mean)
+    assert found == pytest.approx([lowest(10), 100.0])
+
+
+def test_what_one_part_does_not_show_counts_with_its_share_of_the_mean() -> None:
+    # The first part is all right, the second 50 of 100: their distances to the lower end add in quadrature.
+    (low, high), alone = (
+        macro_interval([proportion(10, 10), proportion(50, 100)], draws=20_000) or (0, 0),
+        intervals(Strata.of([proportion(50, 100)]), macro_mean, draws=20_000),
+    )
+    unseen = 100 - lowest(10)
+    assert low == pytest.approx(75 - np.hypot((50 - alone[0]) / 2, unseen / 2), abs=0.3)
+    assert high == pytest.approx(75 + (alone[1] - 50) / 2, abs=0.3)
+
+
+def test_without_bounds_what_does_not_vary_has_no_width() -> None:
+    assert intervals(Strata.of([[(100.0, 1.0)] * 5]), macro_mean, bounds=None).tolist() == [100.0, 100.0]
+
+
+def test_no_groups_no_interval() -> None:
+    assert macro_interval([]) is None
+    assert macro_interval([[(100.0, 1.0)], []]) is None
+
+
+def test_an_empty_stratum_takes_its_own_score_only() -> None:
+    found = intervals(Strata.of([proportion(5, 10), []]), breakdowns([[0], [1], [0, 1]]))
+    assert np.isnan(found[1]).all()
+    assert not np.isnan(found[[0, 2]]).any()
+    assert found[0] == pytest.approx(found[2])
+
+
+def test_a_ratio_of_sums_is_not_a_mean_of_ratios() -> None:
+    strata = Strata.of([[(100.0, 1.0), (0.0, 3.0)]])
+    draws = ratios(strata.draw(np.random.default_rng(0), 1000))[:, 0]
+    assert set(draws.tolist()) == {100.0, 25.0, 0.0}
+
+
+def test_weights_are_chances_of_one_group() -> None:
+    # Two groups, each right with chance 3 in 4: half a group's weight is drawn as rarely as that.
+    strata = Strata.weighted([{(100.0, 1.0): 1.5, (0.0, 1.0): 0.5}])
+    drawn = strata.draw(np.random.default_rng(0), 20_000)[:, 0, 0]
+    assert [np.mean(drawn == value) for value in (0, 100, 200)] == pytest.approx([1 / 16, 6 / 16, 9 / 16], abs=0.015)
+
+
+@given(
+    st.lists(
+        st.lists(st.tuples(st.integers(0, 3), st.integers(1, 3)), min_size=1, max_size=12), min_size=1, max_size=4
+    ),
+    st.sampled_from(METHODS),
+)
+@settings(max_examples=60, deadline=None)
+def test_every_interval_holds_its_score_and_stays_within_the_bounds(
+    parts: list[list[tuple[int, int]]], method: Method
+) -> None:
+    strata = Strata.of([[(100.0 * min(right, all_), float(all_)) for right, all_ in part] for part in parts])
+    score = float(macro_mean(strata.sums()))
+    low, high = intervals(strata, macro_mean, method=method, draws=300)
+    assert -1e-9 <= low <= high <= 100 + 1e-9
+    if method == "percentile":
+        assert low - 25 <= score <= high + 25
+
+
+def test_contributions_of_two_lengths_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"Expected contributions of one length, but got lengths \[1, 2\]"):
+        Strata.of([[(1.0,)], [(1.0, 2.0)]])

@@ -1,0 +1,319 @@
+import json
+import math
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles import read_oracle
+from yocausal_records import pair_record
+
+from lmms_eval_tasks.utils.scoring.records import Record
+from lmms_eval_tasks.utils.stats.estimates import estimate
+from lmms_eval_tasks.yocausal.metrics import (
+    CCI,
+    CCI_NORMALISED,
+    HUMAN_PROTOCOL,
+    NON_FINITE_RATE,
+    PAIRS,
+    RSI,
+    RSI_CAUSAL,
+    RSI_NON_CAUSAL,
+    TIE_RATE,
+)
+from lmms_eval_tasks.yocausal.rsi import (
+    Winner,
+    compare_losses,
+    official_dataset,
+    official_overall,
+    official_per_dataset,
+    rank_models,
+)
+
+COUNTS = json.loads((Path(__file__).parent / "yocausal_counts.json").read_text(encoding="utf-8"))
+SUBSETS = ("General", "Physics", "Human", "Animal")
+WINNERS = [winner.value for winner in Winner]
+
+pair_lists = st.lists(
+    st.builds(
+        pair_record,
+        item_id=st.uuids().map(str),
+        subset=st.sampled_from(SUBSETS),
+        winner=st.sampled_from([*WINNERS, "unknown", None]),
+        causal=st.sampled_from([True, False, None, 1, "true"]),
+        discriminable=st.sampled_from([True, False, None]),
+    ),
+    max_size=60,
+)
+
+
+@pytest.fixture(scope="module")
+def oracle() -> dict[str, Any]:
+    found: dict[str, Any] = read_oracle("yocausal_metrics.json")
+    return found
+
+
+def labels(value: dict[str, dict[str, Any]] | None) -> dict[str, dict[int, Any]] | None:
+    """JSON has no whole-number keys; the official functions have."""
+    if value is None:
+        return None
+    return {dataset: {int(key): label for key, label in part.items()} for dataset, part in value.items()}
+
+
+def test_scores_are_the_official_functions(oracle: dict[str, Any]) -> None:
+    for case in oracle["sets"]:
+        inputs = case["inputs"]
+        arguments = (
+            inputs["dataset_results"],
+            labels(inputs["causality_labels"]),
+            labels(inputs["human_disc_labels"]),
+        )
+        assert official_overall(*arguments) == pytest.approx(case["compute_overall_metrics"]), case["name"]
+        per_dataset = official_per_dataset(*arguments)
+        assert per_dataset.keys() == case["compute_per_dataset_metrics"].keys()
+        for dataset, expected in case["compute_per_dataset_metrics"].items():
+            assert per_dataset[dataset] == pytest.approx(expected), (case["name"], dataset)
+
+
+def with_human_credit(winner: str, record: Record) -> Record:
+    """A record with what the study of people gives its winner: half of it where it is no direction."""
+    return record.with_fields(human_credit={"forward": 100.0, "backward": 0.0}.get(winner, 50.0))
+
+
+def test_the_human_protocol_gives_half_for_what_cannot_be_told(oracle: dict[str, Any]) -> None:
+    halves = oracle["extras"]["tie_half_rsi_NOT_official"]
+    for case in oracle["sets"]:
+        records = [
+            with_human_credit(pair["winner"], pair_record(f"{dataset}_{index}", dataset, pair["winner"]))
+            for dataset, pairs in case["inputs"]["dataset_results"].items()
+            for index, pair in enumerate(pairs)
+        ]
+        assert (HUMAN_PROTOCOL.score_records(records) or 0.0) == pytest.approx(100 * halves[case["name"]]), case["name"]
+
+
+def test_the_scores_of_records_are_the_official_ones(oracle: dict[str, Any]) -> None:
+    for case in oracle["sets"]:
+        inputs = case["inputs"]
+        causal = labels(inputs["causality_labels"]) or {}
+        records = [
+            pair_record(f"{dataset}_{index}", dataset, pair["winner"], causal.get(dataset, {}).get(pair["id"]))
+            for dataset, pairs in inputs["dataset_results"].items()
+            for index, pair in enumerate(pairs)
+        ]
+        official = case["compute_overall_metrics"]
+        assert (RSI.score_records(records) or 0.0) == pytest.approx(100 * official["rsi"]), case["name"]
+        for metric, name in ((RSI_CAUSAL, "rsi_dc"), (RSI_NON_CAUSAL, "rsi_dnc"), (CCI, "cci")):
+            expected = official[name]
+            score = metric.score_records(records)
+            assert score == (None if expected is None else pytest.approx(100 * expected)), (case["name"], name)
+
+
+def test_datasets_are_named_as_officially(oracle: dict[str, Any]) -> None:
+    names = oracle["extras"]["normalize_dataset_name"]
+    assert {source: official_dataset(source) for source in names} == names
+
+
+def test_winners_are_those_of_the_official_run(oracle: dict[str, Any]) -> None:
+    """Ours names what is not finite; the official code calls it a tie, and it counts the same."""
+    case = oracle["extras"]["evaluate_py_dummy_run"]
+    table = {
+        name: float("nan") if loss == "nan" else sum(loss) / len(loss) if isinstance(loss, list) else loss
+        for name, loss in case["loss_table"].items()
+    }
+    pairs, causal, discriminable = [], {}, {}
+    for row in case["metadata"]:
+        number = row["id"]
+        if str(number) not in case["winners"]:
+            continue
+        winner = compare_losses(table[f"f{number}.mp4"], table[f"b{number}.mp4"])
+        official = "tie" if winner is Winner.NON_FINITE else winner.value
+        assert official == case["winners"][str(number)]
+        pairs.append({"id": number, "winner": winner.value})
+        causal[number], discriminable[number] = row["vlm_causality"], row["human_discriminable"]
+    arguments = {"physics": pairs}, {"physics": causal}, {"physics": discriminable}
+    assert official_overall(*arguments) == pytest.approx(case["overall_metrics"])
+    assert official_per_dataset(*arguments)["physics"] == pytest.approx(case["per_dataset_metrics"]["physics"])
+
+
+def rebuilt(model: str) -> list[Record]:
+    """Records with exactly the counts behind a model's row, in an order that says nothing."""
+    drawn = []
+    for subset, parts in COUNTS["models"][model]["counts"].items():
+        for causal, (pairs, wins) in zip((True, False), (parts["causal"], parts["non_causal"]), strict=True):
+            drawn += [
+                pair_record(f"{subset}-{causal}-{index}", subset, "forward" if index < wins else "backward", causal)
+                for index in range(pairs)
+            ]
+    random.Random(0).shuffle(drawn)
+    return drawn
+
+
+@pytest.mark.parametrize("model", COUNTS["models"])
+def test_tables_4_and_5_come_out_of_their_counts(model: str) -> None:
+    printed = COUNTS["models"][model]["printed"]
+    records = rebuilt(model)
+    for name in SUBSETS:
+        part = [record for record in records if record.stratum["subset"] == name]
+        assert RSI.score_records(part) == pytest.approx(printed[name], abs=0.0051)
+    # The paper averages its four printed cells, so that their rounding adds to that of the mean.
+    assert RSI.score_records(records) == pytest.approx(printed["RSI(D)"], abs=0.01)
+    assert RSI_CAUSAL.score_records(records) == pytest.approx(printed["RSI(Dc)"], abs=0.0051)
+    assert RSI_NON_CAUSAL.score_records(records) == pytest.approx(printed["RSI(Dnc)"], abs=0.0051)
+    assert CCI.score_records(records) == pytest.approx(printed["CCI(D)"], abs=0.0051)
+    assert CCI_NORMALISED.score_records(records) == pytest.approx(printed["Normalized CCI"], abs=0.0051)
+
+
+def test_the_ranking_is_the_recomputed_one() -> None:
+    scores = {}
+    for model in COUNTS["models"]:
+        records = rebuilt(model)
+        rsi, cci = RSI.score_records(records), CCI.score_records(records)
+        assert rsi is not None and cci is not None
+        scores[model] = (rsi, cci)
+    ranked = {row.model: [row.rank, row.rsi_rank, row.cci_rank] for row in rank_models(scores)}
+    assert ranked == {model: facts["ranks"] for model, facts in COUNTS["models"].items()}
+    assert list(ranked) == sorted(ranked, key=lambda model: ranked[model][0])
+
+
+def test_equal_models_share_a_rank_and_the_next_is_left_out() -> None:
+    ranked = rank_models({"b": (60.0, 1.0), "a": (60.0, 1.0), "c": (50.0, 0.0)})
+    assert [(row.model, row.rank, row.rsi_rank, row.cci_rank) for row in ranked] == [
+        ("a", 1, 1, 1),
+        ("b", 1, 1, 1),
+        ("c", 3, 3, 3),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("forward", "backward", "winner"),
+    [
+        (1.0, 2.0, Winner.FORWARD),
+        (2.0, 1.0, Winner.BACKWARD),
+        (1.0, 1.0, Winner.TIE),
+        (math.nan, 1.0, Winner.NON_FINITE),
+        (1.0, math.inf, Winner.NON_FINITE),
+    ],
+)
+def test_winner(forward: float, backward: float, winner: Winner) -> None:
+    assert compare_losses(forward, backward) is winner
+
+
+def test_what_is_not_finite_is_no_tie_but_stays_in_the_denominator() -> None:
+    records = [pair_record(str(index), "s", winner) for index, winner in enumerate(WINNERS)]
+    assert [metric.score_records(records) for metric in (RSI, TIE_RATE, NON_FINITE_RATE, PAIRS)] == [25, 25, 25, 4]
+
+
+def test_unscored_pairs_leave_the_denominator() -> None:
+    records = [pair_record("a", "s", "forward"), pair_record("b", "s", None), pair_record("c", "t", None)]
+    assert RSI.score_records(records) == 100.0
+    assert PAIRS.score_records(records) == 1
+
+
+def test_nothing_scored_has_no_score() -> None:
+    records = [pair_record("a", "s", None)]
+    assert [metric.score_records(records) for metric in (RSI, CCI, CCI_NORMALISED)] == [None, None, None]
+    assert estimate(RSI, [records]) is None
+
+
+@given(pair_lists)
+def test_only_a_forward_win_is_one_and_every_winner_counts(records: list[Record]) -> None:
+    winners = {subset: [] for subset in SUBSETS}
+    for record in records:
+        if record.answered is not None:
+            winners[record.stratum["subset"]].append(record.answered)
+    shares = [100 * found.count("forward") / len(found) for found in winners.values() if found]
+    assert RSI.score_records(records) == (pytest.approx(sum(shares) / len(shares)) if shares else None)
+    assert PAIRS.score_records(records) == sum(map(len, winners.values()))
+
+
+@given(pair_lists)
+def test_exchanging_the_directions_mirrors_the_human_protocol(records: list[Record]) -> None:
+    other = {"forward": "backward", "backward": "forward"}
+    kept = [record for record in records if record.answered not in ("non_finite", None)]
+    here = HUMAN_PROTOCOL.score_records(with_human_credit(str(record.answered), record) for record in kept)
+    there = HUMAN_PROTOCOL.score_records(
+        with_human_credit(other.get(str(record.answered), "tie"), record) for record in kept
+    )
+    rsi = RSI.score_records(kept)
+    if here is not None and rsi is not None:
+        assert there == pytest.approx(100 - here)
+        assert rsi <= here + 1e-9
+
+
+def test_interval_holds_the_score_and_excludes_chance_where_it_should() -> None:
+    records = [
+        pair_record(str(index), SUBSETS[index % 4], "forward" if index % 10 else "backward") for index in range(200)
+    ]
+    rsi = estimate(RSI, [records])
+    assert rsi is not None
+    assert 50 < rsi.low < 90 < rsi.high <= 100
+    turned = estimate(RSI, [records[::-1]])
+    assert turned is not None and (rsi.low, rsi.high) == (turned.low, turned.high)
+
+
+def labelled(causal: int, others: int, subsets: tuple[str, ...] = SUBSETS) -> list[Record]:
+    """Two hundred pairs per subset and label, of which so many percent are won by forward."""
+    return [
+        pair_record(f"{subset}{half}{index}", subset, "forward" if index % 100 < percent else "backward", half)
+        for subset in subsets
+        for half, percent in ((True, causal), (False, others))
+        for index in range(200)
+    ]
+
+
+def cci_interval(records: list[Record]) -> tuple[float, float] | None:
+    cci = estimate(CCI, [records])
+    return None if cci is None else (cci.low, cci.high)
+
+
+def test_the_interval_of_cci_is_that_of_a_difference_of_two_means() -> None:
+    records = labelled(70, 60)
+    interval = cci_interval(records)
+    assert interval is not None
+    # Eight strata of 200: the variance of either mean of four is a sixteenth of the four binomial variances' sum.
+    error = 100 * ((0.7 * 0.3 + 0.6 * 0.4) / 200 / 4) ** 0.5
+    assert interval == pytest.approx((10 - 1.96 * error, 10 + 1.96 * error), abs=0.2)
+    assert interval == cci_interval(records[::-1])
+    unlabelled = [pair_record(f"x{label}", SUBSETS[0], "forward", label) for label in (None, 1, "true")]
+    assert interval == cci_interval([*records, *unlabelled, pair_record("y", SUBSETS[0], None, True)])
+
+
+def test_a_subset_with_one_label_alone_enters_the_other_mean() -> None:
+    records = [
+        record
+        for record in labelled(80, 50)
+        if record.stratum["subset"] != SUBSETS[0] or record.fields["vlm_causality"]
+    ]
+    interval = cci_interval(records)
+    assert interval is not None and CCI.score_records(records) == pytest.approx(30)
+    assert 20 < interval[0] < 30 < interval[1] < 40
+
+
+def test_without_both_labels_cci_has_no_interval() -> None:
+    assert cci_interval([record for record in labelled(70, 60) if record.fields["vlm_causality"]]) is None
+    assert cci_interval([]) is None
+
+
+def test_the_official_scores_of_nothing() -> None:
+    nothing = dict.fromkeys(("rsi_dc", "rsi_dnc", "cci", "rsi_hd", "rsi_hnd"))
+    counts = dict.fromkeys(("forward_wins", "backward_wins", "ties", "total"), 0)
+    assert official_overall({}) == {"rsi": 0.0, **counts, **nothing}
+    assert official_per_dataset({"mit": []}, {"mit": {1: True}}) == {}
+
+
+def test_a_dataset_with_one_label_enters_only_that_mean() -> None:
+    results = {
+        "a": [{"id": 1, "winner": "forward"}, {"id": 2, "winner": "backward"}],
+        "b": [{"id": 1, "winner": "backward"}],
+    }
+    overall = official_overall(results, {"a": {1: True, 2: False}, "b": {1: True}})
+    assert (overall["rsi_dc"], overall["rsi_dnc"], overall["cci"]) == (0.5, 0.0, 0.5)
+
+
+def test_ties_and_unknown_winners_are_no_wins_and_stay() -> None:
+    winners = ("forward", "tie", "unknown", "backward")
+    results = {"a": [{"id": index, "winner": winner} for index, winner in enumerate(winners)]}
+    overall = official_overall(results)
+    assert (overall["rsi"], overall["ties"], overall["total"]) == (0.25, 2, 4)

@@ -1,0 +1,1 @@
+"""What a benchmark is: its facts and its task files."""

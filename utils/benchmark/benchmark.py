@@ -1,0 +1,190 @@
+"""What a benchmark is: one object that everything else asks, and that names all of its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from lmms_eval_tasks.utils.benchmark.card import Card
+from lmms_eval_tasks.utils.benchmark.sample_writer import SampleWriter
+
+if TYPE_CHECKING:
+    import datasets
+    import typer
+    from pydantic import BaseModel
+
+    from lmms_eval_tasks.utils.judge.grader import Grader
+    from lmms_eval_tasks.utils.prompting.official_prompts import OfficialPrompt
+    from lmms_eval_tasks.utils.prompting.prompts import Prompt
+    from lmms_eval_tasks.utils.reporting.columns import Column
+    from lmms_eval_tasks.utils.reporting.panels import Panel, RunRecords
+    from lmms_eval_tasks.utils.reporting.references import ReferencedMetric
+    from lmms_eval_tasks.utils.reporting.views import AnswerView, ItemView
+    from lmms_eval_tasks.utils.scoring.metrics import Metric
+    from lmms_eval_tasks.utils.scoring.records import GradedItem, Record
+    from lmms_eval_tasks.utils.submission.form import SubmissionForm
+
+Row = Mapping[str, Any]
+"""A row of a prepared table. While a task runs it also has ``asked`` (False where the clip is missing and the model
+needs it), ``split`` and ``sample`` (whether the data is simulated)."""
+
+
+@dataclass(frozen=True)
+class TaskSettings:
+    """What a task's configuration and the environment chose; a benchmark may add to it.
+
+    Attributes:
+        prompt: How its items are asked; None where the model is shown no prompt of ours.
+    """
+
+    prompt: Prompt | None = None
+
+    @property
+    def signature(self) -> str | None:
+        """The prompt's id and digest, for records."""
+        return self.prompt.signature if self.prompt else None
+
+    def facts(self) -> Mapping[str, Any]:
+        """What a run card says of them beside the prompt."""
+        return {}
+
+
+class TaskContext(Protocol):
+    """What grading an item may ask of the evaluation that it belongs to."""
+
+    @property
+    def settings(self) -> Any:
+        """The task's settings, of the type that `TaskKind.read_settings` returns."""
+
+    @property
+    def model(self) -> Any:
+        """The model that runs; None where none does."""
+
+    def judge(self, schema: type[BaseModel]) -> Grader | None:
+        """The run's judge for replies of a schema; None where nothing is to be judged."""
+
+
+@dataclass(frozen=True)
+class TaskKind:
+    """How one kind of task of a benchmark asks, grades, scores and reports. Its tasks differ in split or subset.
+
+    Attributes:
+        metrics: Every score that its tasks may print; their YAML names those that they do.
+        ask: The prompt of a row.
+        grade: Grades a response, which is whatever the model returned, to a row. It raises nothing on any response.
+        extractor: Name and version of what reads answers.
+        columns: Of the table that `report` prints.
+        references: The scores that stand beside chance, people and published models, the leading one first, given the
+            task's or group's name and how many items a run of it has.
+        panels: Of a report page, given the task's or group's name.
+        item_view: What a page shows of an item, from its record and row.
+        answer_view: What a page shows of an answer, from its record, row and response.
+        read_settings: From the task's ``lmms_eval_specific_kwargs`` and the environment; raises InputError.
+        target: What lmms-eval logs as an item's target.
+        visuals: Columns that name the clips that are shown.
+        rows: Changes the prepared table into the task's items; None where they are the same.
+        row_id: The prepared row that an item was made from.
+        warnings: What to log once all items are graded.
+        judged: Whether a judge grades answers.
+        no_submission: Why no leaderboard takes its tasks, where the benchmark has a form all the same.
+        restore: The context of a finished run: its settings and judge, from rows and logged lines; None where the
+            settings of today serve.
+    """
+
+    metrics: tuple[Metric, ...]
+    ask: Callable[[Row, Any], str]
+    grade: Callable[[Row, object, TaskContext], GradedItem]
+    extractor: str
+    columns: tuple[Column, ...]
+    references: Callable[[str, int], tuple[ReferencedMetric, ...]]
+    panels: Callable[[str, Sequence[RunRecords]], list[Panel]]
+    item_view: Callable[[Record, Row], ItemView]
+    answer_view: Callable[[Record, Row, str], AnswerView]
+    read_settings: Callable[[Mapping[str, Any], Mapping[str, str]], TaskSettings]
+    target: Callable[[Row], str] = lambda row: str(row["answer"] or "")
+    visuals: tuple[str, ...] = ("clip",)
+    rows: Callable[[datasets.Dataset], datasets.Dataset] | None = None
+    row_id: Callable[[str], str] = str
+    warnings: Callable[[Sequence[GradedItem], TaskContext], Sequence[str]] | None = None
+    judged: bool = False
+    no_submission: str = ""
+    restore: Callable[[RestoredContext, Sequence[Row], Sequence[Mapping[str, Any]]], None] | None = None
+
+    def metric(self, name: str) -> Metric:
+        """One of its metrics.
+
+        Raises:
+            KeyError: where it has none of that name.
+        """
+        for metric in self.metrics:
+            if metric.name == name:
+                return metric
+        raise KeyError(name)
+
+
+class RestoredContext(Protocol):
+    """The context of a finished run that is scored again, as `TaskKind.restore` may change it."""
+
+    settings: Any
+    verdicts: Any
+    kwargs: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """One benchmark.
+
+    Attributes:
+        card: Its facts; ``card.name`` is its name.
+        folder: Where its YAML files are: tasks, groups and pointers.
+        kinds: Kind to how its tasks work. A task's pointer names one; without it the first.
+        prepare: Turns a raw release into prepared tables. A function whose parameters are typer options, and
+            ``progress``; it returns what was prepared by split.
+        schema: Columns of its own in the prepared table, and their types.
+        submission: The official form of its answers; None where there is none.
+        no_submission: Why there is none.
+        official_prompt: Where its official prompt can be imported from; None where there is nothing to import.
+        find_prompt: The official prompt or an imported one, by name; raises InputError.
+        replaces: Tasks of lmms-eval that its own replace.
+        cli: Subcommands of its own.
+        sample: How its sample data is made; None where a module of `lmms_eval_tasks.sample.writers` says so.
+    """
+
+    card: Card
+    folder: Path
+    kinds: Mapping[str, TaskKind]
+    prepare: Callable[..., Mapping[str, Any]]
+    schema: Callable[[], Mapping[str, Any]]
+    submission: SubmissionForm | None = None
+    no_submission: str = ""
+    official_prompt: OfficialPrompt | None = None
+    find_prompt: Callable[[str], Prompt] | None = None
+    replaces: frozenset[str] = field(default_factory=frozenset)
+    cli: typer.Typer | None = None
+    sample: SampleWriter | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse an object that later code could not use.
+
+        Raises:
+            ValueError: where it has no kind, or neither a form of submission nor a reason for having none.
+        """
+        if not self.kinds:
+            raise ValueError(f"Expected {self.card.name} to have a kind of task, but it has none.")
+        if (self.submission is None) == (not self.no_submission):
+            raise ValueError(f"Expected {self.card.name} to have a form of submission, or to say why it has none.")
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.card.name
+
+    def kind_of(self, pointer: Mapping[str, Any]) -> TaskKind:
+        """How the task of a pointer works.
+
+        Raises:
+            KeyError: where the pointer names no kind of this benchmark.
+        """
+        return self.kinds[pointer.get("kind") or next(iter(self.kinds))]

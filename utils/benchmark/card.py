@@ -1,0 +1,72 @@
+"""Typed facts about a benchmark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class SplitFacts:
+    """What a complete release of one split holds.
+
+    Attributes:
+        items: rows of the prepared table.
+        groups: groups of items that count only together.
+        clips: distinct clips; None where no source states it.
+        answers_withheld: True where only the leaderboard holds the answers.
+        strata: groups per stratum, keyed by the values of the card's `strata_columns`; only strata whose exact size
+            is known.
+    """
+
+    items: int
+    groups: int
+    clips: int | None
+    answers_withheld: bool
+    strata: Mapping[tuple[str, ...], int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Human:
+    """A published human score, in percent, with what has to be known before comparing with it."""
+
+    metric: str
+    split: str
+    percent: float
+    source: str
+    caveat: str
+
+
+@dataclass(frozen=True)
+class Card:
+    """The facts of one benchmark; each comes from the benchmark's paper, release or official repository.
+
+    Attributes:
+        name: folder name, also the name in the data home.
+        main_metric: the metric that the paper leads with.
+        splits: split name to its facts.
+        strata_columns: columns whose values together name a stratum.
+        clip_columns: columns that name clips; an item can be asked where all of its clips are there.
+        chance: metric to the score in percent of uniform guessing.
+        human: published human scores.
+        prompt_sha256: official prompt's part to the SHA-256 of its UTF-8 text; empty where no source tells it.
+        archive_sha256: published archive's file name to its SHA-256.
+        hub_id: dataset on the Hugging Face hub; empty where there is none.
+        prepare_command: the command that prepares the benchmark.
+    """
+
+    name: str
+    title: str
+    paper: str
+    licence: str
+    homepage: str
+    main_metric: str
+    splits: Mapping[str, SplitFacts]
+    strata_columns: tuple[str, ...]
+    chance: Mapping[str, float]
+    prepare_command: str
+    human: tuple[Human, ...] = ()
+    prompt_sha256: Mapping[str, str] = field(default_factory=dict)
+    archive_sha256: Mapping[str, str] = field(default_factory=dict)
+    hub_id: str = ""
+    clip_columns: tuple[str, ...] = ("clip",)

@@ -1,0 +1,65 @@
+"""The YAML files that lmms-eval reads our tasks from, read without lmms-eval."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+
+class _Loader(yaml.SafeLoader):
+    """Reads ``!function a.b.c`` as the text ``a.b.c``; nothing is imported."""
+
+
+def _function_name(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> str:
+    return str(loader.construct_scalar(node))
+
+
+_Loader.add_constructor("!function", _function_name)
+
+
+def read_task_file(path: Path) -> dict[str, Any]:
+    """The configuration in a task's or template's file, what it includes merged in as lmms-eval does.
+
+    Functions are their dotted names.
+
+    Raises:
+        OSError: where the file, or one that it includes, cannot be read.
+        yaml.YAMLError: where one is no YAML.
+        ValueError: where one holds no mapping.
+    """
+    config = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
+    if not isinstance(config, dict):
+        raise ValueError(f"Expected {path} to hold a mapping, but got {type(config).__name__}.")
+    included = config.pop("include", [])
+    merged: dict[str, Any] = {}
+    for name in reversed([included] if isinstance(included, str) else included):
+        merged.update(read_task_file(path.parent / name))
+    return {**merged, **config}
+
+
+def read_closing(path: Path) -> str:
+    """The instruction that a template's prompts end with: ``lmms_eval_specific_kwargs.default.post_prompt``.
+
+    Raises:
+        OSError: where the file, or one that it includes, cannot be read.
+        LookupError, TypeError: where it has no such setting.
+        ValueError: where it is no YAML, or the setting is no text.
+    """
+    try:
+        closing = read_task_file(path)["lmms_eval_specific_kwargs"]["default"]["post_prompt"]
+    except yaml.YAMLError as error:
+        raise ValueError(f"no YAML: {error}") from error
+    if not isinstance(closing, str):
+        raise ValueError(f"post_prompt is {closing!r}")
+    return closing
+
+
+@cache
+def task_configs(folder: Path) -> Mapping[str, Mapping[str, Any]]:
+    """Name to configuration of every task and group in a folder, in the files' alphabetical order."""
+    configs = [read_task_file(path) for path in sorted(folder.glob("*.yaml"))]
+    return {config.get("group") or config["task"]: config for config in configs}

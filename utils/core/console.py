@@ -1,0 +1,64 @@
+"""What commands print with: a console, tables that fit it, and progress bars."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from lmms_eval_tasks.utils.core.progress import Progress
+
+WIDEST = 100
+
+
+def text_table(title: str | None, *columns: str) -> Table:
+    """An empty table; without a title, all columns but the first are numbers."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
+    for index, column in enumerate(columns):
+        table.add_column(column, justify="right" if index and title is None else "left", overflow="fold")
+    return table
+
+
+def make_console() -> Console:
+    """Standard output, at most 100 columns wide."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    # A file or a pipe has no width of its own, and rich would take 80 columns for it.
+    console.width = min(console.width, WIDEST) if console.is_terminal else WIDEST
+    return console
+
+
+@contextmanager
+def show_progress() -> Iterator[Progress]:
+    """A bar on stderr per kind of work."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bars
+
+    console = Console(stderr=True)
+    bars = Bars(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+    tasks: dict[str, Any] = {}
+
+    def advance(what: str, done: int, total: int) -> None:
+        if what not in tasks:
+            tasks[what] = bars.add_task(what, total=total)
+        bars.update(tasks[what], completed=done, total=total)
+
+    with bars:
+        yield advance

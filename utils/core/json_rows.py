@@ -1,0 +1,165 @@
+"""JSON files that anybody may have made, one object or one per line: every issue noted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from lmms_eval_tasks.utils.core.problems import GroupedIssues
+from lmms_eval_tasks.utils.core.strict_json import read_json
+from lmms_eval_tasks.utils.core.wording import describe, printable
+
+LONGEST_LINE = 1 << 24
+"""Bytes; a longer line is no row, and is not looked into."""
+BOM = b"\xef\xbb\xbf"
+
+_NO_BOM = ("Expected UTF-8 without a byte order mark, but there is one at", "the file's start")
+_KINDS = {
+    "string_type": "a text",
+    "string_unicode": "a text of whole Unicode characters",
+    "int_type": "a whole number",
+    "float_type": "a number",
+    "finite_number": "a finite number",
+    "bool_type": "true, false or null",
+    "dict_type": "an object",
+    "model_type": "an object",
+    "list_type": "a list",
+    "id_type": "a whole number or a text",
+}
+_BOUNDS = {
+    "greater_than_equal": "at least {ge:g}",
+    "less_than_equal": "at most {le:g}",
+    "literal_error": "{expected}",
+}
+
+
+class Row(BaseModel):
+    """Base of the forms of a row: exactly its fields, no value changed into another type."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+RowType = TypeVar("RowType", bound=Row)
+
+
+def read_rows(
+    path: Path, row_type: type[RowType], issues: GroupedIssues, exact: bool = True
+) -> Iterator[tuple[str, RowType]]:
+    """The rows of a file that have the form asked for, each with its place ("line 3").
+
+    Time is linear in the file's size and one line is in memory at a time. Noted as issues: bytes that are not UTF-8, a
+    byte order mark, line ends other than a line feed, empty lines, what `read_json` refuses, and fields that are
+    missing, too many, or of another type.
+
+    Args:
+        path: The file.
+        row_type: The form of its rows.
+        issues: Takes what is wrong.
+        exact: False for a file that no other program will read: then a byte order mark, carriage returns and empty
+            lines are no issues.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    layout_issues = issues if exact else GroupedIssues()
+    with path.open("rb") as file:
+        number = 0
+        while line := file.readline(LONGEST_LINE + 1):
+            number += 1
+            where = f"line {number}"
+            if len(line) > LONGEST_LINE:
+                issues.add(
+                    "lines",
+                    f"Expected none longer than {LONGEST_LINE:,} bytes, but there is",
+                    where,
+                    "Nothing after it was read.",
+                )
+                return
+            text = _decode(line, where, number == 1, issues, layout_issues)
+            if text is None:
+                continue
+            try:
+                value = read_json(text)
+            except ValueError as error:
+                issues.add("lines", "Expected one JSON object in each, but got", f"{error} ({where})")
+                continue
+            row = _validated(value, row_type, issues, where)
+            if row is not None:
+                yield where, row
+        if number == 0:
+            issues.add("lines", "Expected one JSON object in each, but", "the file is empty")
+
+
+def read_object(path: Path, form: type[RowType], issues: GroupedIssues) -> RowType | None:
+    """A file that is one JSON object of the form asked for; None, with every issue noted, where it is not.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    content = path.read_bytes()
+    if content.startswith(BOM):
+        issues.add("bytes", *_NO_BOM)
+    try:
+        value = read_json(content.removeprefix(BOM).decode("utf-8"))
+    except UnicodeDecodeError as error:
+        issues.add("bytes", "Expected UTF-8, but got", f"byte 0x{content.removeprefix(BOM)[error.start]:02x}")
+    except ValueError as error:
+        issues.add("text", "Expected one JSON object, but got", str(error))
+    else:
+        return _validated(value, form, issues, "")
+    return None
+
+
+def _decode(line: bytes, where: str, first: bool, issues: GroupedIssues, layout_issues: GroupedIssues) -> str | None:
+    """A line's text without its end, its issues noted; None where it has none that can be read."""
+    if first and line.startswith(BOM):
+        layout_issues.add("bytes", *_NO_BOM)
+        line = line.removeprefix(BOM)
+    if line.endswith(b"\r\n"):
+        layout_issues.add(
+            "lines", "Expected each to end with a line feed alone, but a carriage return is before that of", where
+        )
+    try:
+        text = line.decode("utf-8").strip(" \t\r\n")
+    except UnicodeDecodeError as error:
+        issues.add("bytes", "Expected UTF-8, but got", f"byte 0x{line[error.start]:02x} ({where})")
+        return None
+    if not text:
+        layout_issues.add("lines", "Expected one JSON object in each, but got", f"nothing ({where})")
+        return None
+    return text
+
+
+def _validated(value: object, row_type: type[RowType], issues: GroupedIssues, where: str) -> RowType | None:
+    try:
+        return row_type.model_validate(value)
+    except ValidationError as error:
+        _note_errors(error, row_type, where, issues)
+        return None
+
+
+def _note_errors(error: ValidationError, row_type: type[BaseModel], where: str, issues: GroupedIssues) -> None:
+    """Note what pydantic found in one value, in our words; numbered entries of a list are told by their number."""
+    for found in error.errors(include_url=False):
+        loc = found["loc"]
+        field = ".".join(printable(part[:60]) for part in loc if isinstance(part, str)) or "rows"
+        entries = [f"entry {part + 1}" for part in loc if isinstance(part, int)]
+        place = ", ".join([*([where] if where else []), *entries]) or "the file"
+        kind = found["type"]
+        if kind == "missing":
+            issues.add(field, "Expected this field, but it is missing from", place)
+        elif kind == "extra_forbidden":
+            known = _listed(list(row_type.model_fields)) if len(loc) == 1 else "the official ones"
+            issues.add("fields", f"Expected {known}, but got", f"{describe(loc[-1])} ({place})")
+        else:
+            bound = _BOUNDS.get(kind, "").format(**found.get("ctx", {}))
+            wanted = _KINDS.get(kind) or bound or "a value of the official form"
+            value = describe(found["input"])
+            issues.add(field, f"Expected {wanted}, but got", f"{value} ({place})" if place != "the file" else value)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))

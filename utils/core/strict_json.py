@@ -1,0 +1,48 @@
+"""JSON as its standard has it: no NaN, no field twice, nothing after the value; every failure is one plain error."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NoReturn
+
+from lmms_eval_tasks.utils.core.wording import describe
+
+
+def read_json(text: str) -> Any:
+    """The value of a JSON text.
+
+    Raises:
+        ValueError: the text is not JSON, or holds NaN, Infinity, a number too long for a float, one field twice or
+            values nested too deeply; its message says what was found, and names no place outside the text.
+    """
+    try:
+        return json.loads(text, parse_constant=refuse_constant, object_pairs_hook=_unique, parse_int=_whole)
+    except json.JSONDecodeError as error:
+        found = "text after the value" if error.msg == "Extra data" else "no JSON"
+        raise ValueError(f"{found} from character {error.pos + 1} on") from None
+    except RecursionError:
+        raise ValueError("values nested too deeply") from None
+
+
+def refuse_constant(name: str) -> NoReturn:
+    """Raise ValueError for NaN or Infinity, which Python reads as JSON: a ``parse_constant`` of `json.loads`."""
+    raise ValueError(f"{name}, which JSON does not have")
+
+
+def _unique(fields: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in fields:
+        if name in found:
+            raise ValueError(f"the field {describe(name)} twice")
+        found[name] = value
+    return found
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > _LONGEST:
+        raise ValueError(f"a number of {len(digits)} digits")
+    return int(digits)
+
+
+_LONGEST = 300
+"""Digits of a whole number that a float can still hold."""

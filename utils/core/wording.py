@@ -1,0 +1,33 @@
+"""How messages quote a value and list names, so that neither grows without bound."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+
+def quote(value: object, longest: int = 60) -> str:
+    """A text in backquotes, without the white space around it, or any other value as JSON; cut after `longest`."""
+    text = value.strip() if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return f"`{text[:longest]}…`" if len(text) > longest else f"`{text}`"
+
+
+def describe(value: object, longest: int = 60) -> str:
+    """A value of a file that may hold anything, fit to be printed: texts quoted, with odd characters escaped."""
+    if isinstance(value, str):
+        return f"`{printable(value[:longest])}…`" if len(value) > longest else f"`{printable(value)}`"
+    if isinstance(value, list | dict):
+        return "a list" if isinstance(value, list) else "an object"
+    return quote(value)
+
+
+def printable(text: str) -> str:
+    """A text with the characters escaped that a terminal would not show, or would obey."""
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+
+
+def summarize_names(names: Iterable[object], shown: int = 5, separator: str = ", ") -> str:
+    """The first `shown` names, and how many more there are; empty where there is none."""
+    every = [str(name) for name in names]
+    more = [f"… and {len(every) - shown} more"] if len(every) > shown else []
+    return separator.join([*every[:shown], *more])

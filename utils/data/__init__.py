@@ -1,0 +1,1 @@
+"""From a raw release to prepared tables in the data home."""

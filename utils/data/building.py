@@ -1,0 +1,267 @@
+"""Building a benchmark's folder of the data home: beside the old one, then in its place."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from filelock import FileLock, Timeout
+
+import lmms_eval_tasks
+from lmms_eval_tasks.utils.benchmark.registry import read_card
+from lmms_eval_tasks.utils.core.files import replacing, write_file
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.progress import Progress, no_progress
+from lmms_eval_tasks.utils.data.clips import unreadable, write_placeholder
+from lmms_eval_tasks.utils.data.counts import count_differences, groups_of
+from lmms_eval_tasks.utils.data.home import PLACEHOLDER, benchmark_dir, home, read_manifest
+from lmms_eval_tasks.utils.data.manifest import Manifest, MissingClip, SplitManifest, file_sha256
+from lmms_eval_tasks.utils.data.release import Clip, UnreadableClip, link_or_copy
+
+if TYPE_CHECKING:
+    import pyarrow
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a split was read from; the fields are those of the manifest."""
+
+    source: str
+    source_sha256: Mapping[str, str]
+    sample: bool
+    revision: str | None = None
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass
+class Build:
+    """One build of a benchmark's folder; made by `building`."""
+
+    benchmark: str
+    folder: Path
+    current: Path
+    splits: dict[str, SplitManifest] = field(default_factory=dict)
+
+    def add_split(
+        self,
+        split: str,
+        rows: Sequence[Mapping[str, Any]],
+        extra: Mapping[str, pyarrow.DataType | str],
+        clips: Mapping[str, Clip | None],
+        origin: Origin,
+        progress: Progress = no_progress,
+    ) -> None:
+        """Place a split's clips and write its table.
+
+        Args:
+            split: name of the split.
+            rows: one mapping per item with item_id, group_id, question, options, answer, the card's clip columns, and
+                the extra columns; members of a group adjacent.
+            extra: the benchmark's own columns and their types.
+            clips: every clip that the rows name, its name beginning with the split's and a slash; None where the
+                release does not hold it.
+            origin: where all this came from.
+            progress: told about clips placed and opened.
+
+        Raises:
+            InputError: the disk cannot hold the clips, or simulated data would replace real data.
+            ValueError: a clip's name does not begin with the split's.
+        """
+        card = read_card(self.benchmark)
+        if strays := [name for name in clips if not name.startswith(f"{split}/")]:
+            raise ValueError(f"Expected clips named {split}/…, but got {strays[0]}.")
+        if origin.sample:
+            self._refuse_sample(split)
+        missing = self._place(split, clips, progress)
+        absent = {entry.clip for entry in missing}
+        table = make_table(
+            [{**row, "clip_present": all(row[name] not in absent for name in card.clip_columns)} for row in rows], extra
+        )
+        path = self.folder / f"{split}.parquet"
+        write_table(table, path)
+        differences = [] if origin.sample else count_differences(card, split, table)
+        self.splits[split] = SplitManifest(
+            source=origin.source,
+            source_sha256=dict(origin.source_sha256),
+            revision=origin.revision,
+            sample=origin.sample,
+            answers_withheld=all(row["answer"] is None for row in rows),
+            rows=len(rows),
+            groups=len(groups_of(card, table)),
+            clips=len(clips),
+            missing=missing,
+            warnings=(*origin.warnings, *(str(difference) for difference in differences)),
+            table_sha256=file_sha256(path),
+        )
+
+    def _refuse_sample(self, split: str) -> None:
+        real = [name for name, facts in _earlier_splits(self.benchmark).items() if not facts.sample]
+        if real:
+            raise InputError(
+                f"{read_card(self.benchmark).title}, split {split}, cannot be prepared from sample data: "
+                f"{self.current} holds the real release ({', '.join(real)}), which sample data never replaces.\n"
+                "Remedy: point LMMS_EVAL_TASKS_HOME at another folder while you work with the sample."
+            )
+
+    def _place(self, split: str, clips: Mapping[str, Clip | None], progress: Progress) -> tuple[MissingClip, ...]:
+        videos, earlier = self.folder / "videos", self.current / "videos"
+        present = {name: clip for name, clip in clips.items() if clip is not None}
+        _drop_others(videos / split, {videos / name for name in present})
+        needed = sum(clip.size for name, clip in present.items() if not (videos / name).is_file())
+        free = shutil.disk_usage(self.folder).free
+        if needed > free:
+            raise InputError(
+                f"{read_card(self.benchmark).title}, split {split}, cannot be prepared: its clips need "
+                f"{needed / 1e9:.1f} GB, but {home()} has {free / 1e9:.1f} GB free. What was prepared before is "
+                "untouched.\nRemedy: free disk space or point LMMS_EVAL_TASKS_HOME elsewhere."
+            )
+        reasons: dict[str, MissingClip] = {}
+        for done, (name, clip) in enumerate(present.items(), 1):
+            (videos / name).parent.mkdir(parents=True, exist_ok=True)
+            try:
+                clip.place(videos / name, earlier / name)
+            except UnreadableClip:
+                reasons[name] = MissingClip(clip=name, reason="unreadable")
+            progress(f"{split}: placing clips", done, len(present))
+        placed = [videos / name for name in present if name not in reasons]
+        for path in unreadable(placed, progress=progress, what=f"{split}: opening clips"):
+            path.unlink()
+            name = path.relative_to(videos).as_posix()
+            reasons[name] = MissingClip(clip=name, reason="unreadable")
+        for name in clips.keys() - present.keys():
+            reasons[name] = MissingClip(clip=name, reason="absent")
+        return tuple(reasons[name] for name in clips if name in reasons)
+
+
+def make_table(rows: Sequence[Mapping[str, Any]], extra: Mapping[str, pyarrow.DataType | str]) -> pyarrow.Table:
+    """The prepared table of rows: the common columns, then the benchmark's own."""
+    import pyarrow as pa
+
+    columns = {
+        "item_id": pa.string(),
+        "group_id": pa.string(),
+        "question": pa.string(),
+        "options": pa.list_(pa.string()),
+        "answer": pa.string(),
+        "clip": pa.string(),
+        "clip_present": pa.bool_(),
+        **extra,
+    }
+    return pa.Table.from_pylist([dict(row) for row in rows], schema=pa.schema(list(columns.items())))
+
+
+def write_table(table: pyarrow.Table, path: Path) -> None:
+    """Write a prepared table; the same rows give the same bytes."""
+    import pyarrow.parquet
+
+    with replacing(path) as beside:
+        pyarrow.parquet.write_table(table, beside, compression="zstd")
+
+
+@contextmanager
+def building(benchmark: str) -> Iterator[Build]:
+    """Build a benchmark's folder; what was there is replaced only when the block ends without an error.
+
+    Splits that the block does not add are kept. Clips of an interrupted build are kept for the next one. One build
+    of a benchmark runs at a time; another waits for it.
+    """
+    current = benchmark_dir(benchmark)
+    folder, old = home() / f".{benchmark}.building", home() / f".{benchmark}.old"
+    home().mkdir(parents=True, exist_ok=True)
+    with _lock(home() / f".{benchmark}.lock"):
+        _recover(current, old)
+        folder.mkdir(exist_ok=True)
+        build = Build(benchmark, folder, current)
+        yield build
+        _keep_other_splits(build)
+        write_placeholder(folder / PLACEHOLDER)
+        manifest = Manifest(
+            tool_version=lmms_eval_tasks.__version__,
+            benchmark=benchmark,
+            splits=dict(sorted(build.splits.items())),
+        )
+        write_file(folder / "manifest.json", manifest.model_dump_json(indent=1) + "\n")
+        _drop_unknown(build)
+        if current.exists():
+            current.replace(old)
+        folder.replace(current)
+        if old.exists():
+            shutil.rmtree(old)
+
+
+@contextmanager
+def _lock(path: Path) -> Iterator[None]:
+    lock = FileLock(path)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        logger.warning("another prepare of this benchmark is running; waiting for it to end")
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _recover(current: Path, old: Path) -> None:
+    """Undo or finish the swap of a build that was killed between its two renames."""
+    if not old.exists():
+        return
+    if current.exists():
+        shutil.rmtree(old)
+    else:
+        old.replace(current)
+
+
+def _earlier_splits(benchmark: str) -> Mapping[str, SplitManifest]:
+    """Splits prepared before; none where there is no manifest that this version can read."""
+    try:
+        return read_manifest(benchmark).splits
+    except InputError:
+        return {}
+
+
+def _keep_other_splits(build: Build) -> None:
+    for split, facts in _earlier_splits(build.benchmark).items():
+        if split in build.splits or not (build.current / f"{split}.parquet").is_file():
+            continue
+        build.splits[split] = facts
+        videos = build.current / "videos" / split
+        kept = [build.current / f"{split}.parquet", *(path for path in videos.rglob("*") if not path.is_dir())]
+        _drop_others(build.folder / "videos" / split, set())
+        for path in kept:
+            target = build.folder / path.relative_to(build.current)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.unlink(missing_ok=True)
+            if path.is_symlink():
+                target.symlink_to(path.readlink())
+            else:
+                link_or_copy(path, target)
+
+
+def _drop_others(folder: Path, keep: set[Path]) -> None:
+    """Delete every file below a folder that is not to be kept, and the folders that are empty then."""
+    for path in sorted(folder.rglob("*"), reverse=True):
+        if path.is_dir() and not path.is_symlink():
+            if not any(path.iterdir()):
+                path.rmdir()
+        elif path not in keep:
+            path.unlink()
+
+
+def _drop_unknown(build: Build) -> None:
+    """Delete what an interrupted build, perhaps of another split, left behind."""
+    tables = {f"{split}.parquet" for split in build.splits}
+    for path in (*build.folder.glob("*.parquet"), *build.folder.glob("*.part")):
+        if path.name not in tables:
+            path.unlink()
+    for path in build.folder.glob("videos/*"):
+        if path.name not in build.splits:
+            shutil.rmtree(path)

@@ -1,0 +1,130 @@
+"""Opening clips: is a file a video that a model can be shown, and the black video that stands in for a missing one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lmms_eval_tasks.utils.core.progress import Progress, no_progress
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+PLACEHOLDER_FRAMES = 16
+PLACEHOLDER_SIDE = 224
+
+
+def is_readable(path: Path, decode: bool = False) -> bool:
+    """Whether a file opens as a video, and, with `decode`, whether its first frame can be decoded.
+
+    Opening reads the container's header only, which is what makes it cheap enough for every clip of a release.
+    """
+    import av
+
+    try:
+        with av.open(str(path)) as container:
+            if not container.streams.video:
+                return False
+            return not decode or next(container.decode(video=0), None) is not None
+    except (av.FFmpegError, OSError, ValueError):
+        return False
+
+
+def unreadable(
+    paths: Iterable[Path], decode: bool = False, progress: Progress = no_progress, what: str = "opening clips"
+) -> list[Path]:
+    """The files that are not readable videos, in the given order; opened in parallel threads."""
+    todo = list(paths)
+    bad = []
+    with ThreadPoolExecutor(max_workers=min(32, (os.cpu_count() or 1) + 4)) as pool:
+        for done, (path, good) in enumerate(
+            zip(todo, pool.map(lambda path: is_readable(path, decode), todo), strict=True), 1
+        ):
+            if not good:
+                bad.append(path)
+            progress(what, done, len(todo))
+    return bad
+
+
+def frame_size(path: Path) -> tuple[int, int] | None:
+    """Width and height in pixels of a clip as it is shown, from its header; None where it cannot be opened.
+
+    A phone's clip may be stored lying on its side, which its first frame tells; width and height are then those of the
+    upright picture.
+    """
+    import av
+
+    try:
+        with av.open(str(path)) as container:
+            if not container.streams.video:
+                return None
+            context = container.streams.video[0].codec_context
+            width, height = int(context.width), int(context.height)
+            first = next(container.decode(video=0), None)
+            turned = first is not None and first.rotation % 180 == 90
+    except (av.FFmpegError, OSError, ValueError):
+        return None
+    if not (width and height):
+        return None
+    return (height, width) if turned else (width, height)
+
+
+def frame_sizes(
+    paths: Sequence[Path], progress: Progress = no_progress, what: str = "reading the size of frames"
+) -> dict[Path, tuple[int, int] | None]:
+    """`frame_size` of each distinct file, read once and in parallel threads."""
+    todo = list(dict.fromkeys(paths))
+    sizes: dict[Path, tuple[int, int] | None] = {}
+    with ThreadPoolExecutor(max_workers=min(32, (os.cpu_count() or 1) + 4)) as pool:
+        for done, (path, size) in enumerate(zip(todo, pool.map(frame_size, todo), strict=True), 1):
+            sizes[path] = size
+            progress(what, done, len(todo))
+    return sizes
+
+
+def frame_at(path: Path, second: float) -> tuple[NDArray[np.uint8], float] | None:
+    """The picture that a clip shows at a second, upright, (H, W, 3) RGB, and the clip's length in seconds.
+
+    After the clip's end it is the last picture. None where the file is no video that can be decoded.
+    """
+    import av
+    import numpy as np
+
+    try:
+        with av.open(str(path)) as container:
+            stream = container.streams.video[0]
+            container.seek(max(0, int(second * 1_000_000)))
+            shown = None
+            for frame in container.decode(stream):
+                if shown is not None and (frame.time is None or frame.time > second + 1e-3):
+                    break
+                shown = frame
+            if shown is None:
+                return None
+            # A container that states no length is taken to end with the picture shown.
+            length = container.duration / 1_000_000 if container.duration else float(shown.time or 0.0)
+            picture = np.rot90(shown.to_ndarray(format="rgb24"), round(shown.rotation / 90))
+            return np.ascontiguousarray(picture), length
+    except (av.FFmpegError, OSError, ValueError, IndexError):
+        return None
+
+
+def write_placeholder(path: Path) -> None:
+    """Write a black H.264 video of 16 frames, 224 by 224 pixels, two seconds; the same bytes each time."""
+    import av
+    import numpy as np
+
+    with av.open(str(path), "w", format="mp4", options={"fflags": "+bitexact"}) as container:
+        # With AVX-512 the encoder reads memory that it has not set, and bytes vary.
+        stream = container.add_stream("libx264", rate=8, options={"x264-params": "asm=0"})
+        stream.width = stream.height = PLACEHOLDER_SIDE
+        stream.pix_fmt = "yuv420p"
+        stream.thread_count = 1
+        black = np.zeros((PLACEHOLDER_SIDE, PLACEHOLDER_SIDE, 3), dtype=np.uint8)
+        for _ in range(PLACEHOLDER_FRAMES):
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(black, format="rgb24")))
+        container.mux(stream.encode())

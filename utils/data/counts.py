@@ -1,0 +1,49 @@
+"""What a prepared table holds, against what its card says a complete release holds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lmms_eval_tasks.utils.benchmark.card import Card
+
+if TYPE_CHECKING:
+    import pyarrow
+
+
+@dataclass(frozen=True)
+class Count:
+    """One number of a split: what the card says and what the table holds."""
+
+    what: str
+    expected: int
+    found: int
+
+    def __str__(self) -> str:
+        return f"Expected {self.expected} {self.what}, but got {self.found}."
+
+
+def groups_of(card: Card, table: pyarrow.Table) -> set[tuple[str, tuple[str, ...]]]:
+    """The groups of a table, each with its stratum: the same group id in two subsets names two groups."""
+    columns = [table.column(name).to_pylist() for name in card.strata_columns]
+    strata = zip(*columns, strict=True) if columns else [()] * table.num_rows
+    return set(zip(table.column("group_id").to_pylist(), strata, strict=True))
+
+
+def counts(card: Card, split: str, table: pyarrow.Table) -> list[Count]:
+    """Items, groups, clips and groups per stratum of a table beside the card's; those that the card knows."""
+    facts = card.splits[split]
+    groups = groups_of(card, table)
+    strata = Counter(stratum for _, stratum in groups)
+    found = [Count("items", facts.items, table.num_rows), Count("groups", facts.groups, len(groups))]
+    if facts.clips is not None:
+        clips = {clip for name in card.clip_columns for clip in table.column(name).to_pylist()}
+        found.append(Count("clips", facts.clips, len(clips)))
+    found += [Count(f"groups in {' / '.join(key)}", number, strata[key]) for key, number in facts.strata.items()]
+    return found
+
+
+def count_differences(card: Card, split: str, table: pyarrow.Table) -> list[Count]:
+    """The counts that differ from the card's."""
+    return [count for count in counts(card, split, table) if count.expected != count.found]

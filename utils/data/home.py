@@ -1,0 +1,195 @@
+"""The data home: where prepared tables and clips lie, and how a run reads them."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from lmms_eval_tasks.utils.benchmark.registry import read_card
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.wording import summarize_names
+from lmms_eval_tasks.utils.data.manifest import SCHEMA, Manifest, SplitManifest, file_sha256
+
+if TYPE_CHECKING:
+    import datasets
+    import pyarrow
+
+HOME = "LMMS_EVAL_TASKS_HOME"
+MISSING = "LMMS_EVAL_TASKS_MISSING"
+PLACEHOLDER = "placeholder.mp4"
+
+logger = logging.getLogger(__name__)
+
+
+def home() -> Path:
+    """The data home: $LMMS_EVAL_TASKS_HOME, else `lmms_eval_tasks` in $HF_HOME, else in ~/.cache/huggingface."""
+    chosen = os.environ.get(HOME)
+    if chosen:
+        return Path(chosen).expanduser().absolute()
+    hub = os.environ.get("HF_HOME") or "~/.cache/huggingface"
+    return Path(hub).expanduser().absolute() / "lmms_eval_tasks"
+
+
+def benchmark_dir(benchmark: str) -> Path:
+    """Folder of a benchmark in the data home; it need not exist."""
+    return home() / benchmark
+
+
+def table_path(benchmark: str, split: str) -> Path:
+    """Prepared table of a split; it need not exist."""
+    return benchmark_dir(benchmark) / f"{split}.parquet"
+
+
+def clip_path(benchmark: str, clip: str) -> Path:
+    """Where a table's `clip` lies; whether it is there is the row's `clip_present`."""
+    return benchmark_dir(benchmark) / "videos" / clip
+
+
+def media_path(benchmark: str, row: Mapping[str, Any], column: str = "clip") -> Path:
+    """A video that can be opened for a row: the clip of a column, or a short black one where the row lacks a clip.
+
+    Models end the whole run on a video that is not there, so a row that will be *unscored* still needs one to show.
+    """
+    if row["clip_present"]:
+        return clip_path(benchmark, row[column])
+    return benchmark_dir(benchmark) / PLACEHOLDER
+
+
+def read_manifest(benchmark: str) -> Manifest:
+    """The manifest of a prepared benchmark.
+
+    Raises:
+        InputError: nothing is prepared, or the manifest was not written by this version's format.
+    """
+    card = read_card(benchmark)
+    path = benchmark_dir(benchmark) / "manifest.json"
+    remedy = prepare_remedy(benchmark)
+    if not path.is_file():
+        raise InputError(f"{card.title} is not prepared: there is no {path}.\n{remedy}")
+    try:
+        return Manifest.model_validate_json(path.read_text(encoding="utf-8"))
+    except (ValidationError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"{card.title} cannot be used: {path} is not a manifest of format {SCHEMA}.\n{remedy}"
+        ) from error
+
+
+def prepare_remedy(benchmark: str) -> str:
+    """What to run when a benchmark is not prepared: with the real release, and with sample data."""
+    return (
+        f"Run:  {read_card(benchmark).prepare_command}\n"
+        "To try without the data:  lmms-eval-tasks sample --out sample --prepare"
+    )
+
+
+def load_table(benchmark: str, split: str, require_clips: bool = True) -> datasets.Dataset:
+    """The prepared table of a split, rows in their released order, `clip_present` as it is now.
+
+    Args:
+        benchmark: folder name of the benchmark.
+        split: name of the split.
+        require_clips: False where nobody will look at a clip; then none is looked for and `clip_present` is what it
+            was when the table was prepared.
+
+    Returns:
+        One row per item; the columns are those of the benchmark's `prepare`.
+
+    Raises:
+        InputError: nothing is prepared; the table is not the one that was prepared; or clips are required, some are
+            missing, and $LMMS_EVAL_TASKS_MISSING is not `skip`; or that variable holds anything else.
+    """
+    import datasets
+    import pyarrow as pa
+
+    skip = skip_missing()
+    table, facts = read_table(benchmark, split)
+    absent = absent_clips(benchmark, split, table) if require_clips else {}
+    if not absent:
+        return datasets.Dataset(table, fingerprint=facts.table_sha256[:16])
+    report = missing_report(benchmark, split, facts, absent)
+    if not skip:
+        raise InputError(report)
+    logger.warning(report.splitlines()[0])
+    present = pa.array([absent.keys().isdisjoint(clips) for clips in clips_of_rows(benchmark, table)])
+    at = table.schema.get_field_index("clip_present")
+    return datasets.Dataset(table.set_column(at, table.schema.field(at), present))
+
+
+def read_table(benchmark: str, split: str) -> tuple[pyarrow.Table, SplitManifest]:
+    """The prepared table of a split as it was written, and its manifest.
+
+    Raises:
+        InputError: the split is not prepared, or the table is not the one that was prepared.
+    """
+    import pyarrow.parquet
+
+    title, remedy = read_card(benchmark).title, prepare_remedy(benchmark)
+    manifest = read_manifest(benchmark)
+    if split not in manifest.splits:
+        raise InputError(
+            f"{title}, split {split}, is not prepared: {benchmark_dir(benchmark)} holds "
+            f"{', '.join(manifest.splits)}.\n{remedy}"
+        )
+    path, facts = table_path(benchmark, split), manifest.splits[split]
+    if not path.is_file() or file_sha256(path) != facts.table_sha256:
+        raise InputError(f"{title}, split {split}, cannot be used: {path} is not the prepared table.\n{remedy}")
+    return pyarrow.parquet.read_table(path), facts
+
+
+def skip_missing() -> bool:
+    """Whether $LMMS_EVAL_TASKS_MISSING allows a run with missing clips.
+
+    Raises:
+        InputError: the variable holds something other than `skip`.
+    """
+    chosen = os.environ.get(MISSING, "")
+    if chosen not in ("", "skip"):
+        raise InputError(f"Expected {MISSING} to be unset or skip, but got {chosen!r}.")
+    return chosen == "skip"
+
+
+def clip_sources(split: str, table: pyarrow.Table) -> list[str]:
+    """For each row, the part of the release that its clip belongs to: its `source` if it has one, else the split."""
+    if "source" in table.column_names:
+        return [str(source) for source in table.column("source").to_pylist()]
+    return [split] * table.num_rows
+
+
+def absent_clips(benchmark: str, split: str, table: pyarrow.Table) -> dict[str, str]:
+    """Clips that cannot be shown now: those that were missing when prepared, and those that have gone since.
+
+    Returns:
+        Clip to the part of the release that it belongs to (its `source`, else the split), in the table's order.
+    """
+    missing = {entry.clip for entry in read_manifest(benchmark).splits[split].missing}
+    absent: dict[str, str] = {}
+    seen: set[str] = set()
+    for clips, source in zip(clips_of_rows(benchmark, table), clip_sources(split, table), strict=True):
+        for clip in clips:
+            if clip not in seen and (clip in missing or not clip_path(benchmark, clip).is_file()):
+                absent[clip] = source
+            seen.add(clip)
+    return absent
+
+
+def clips_of_rows(benchmark: str, table: pyarrow.Table) -> list[tuple[str, ...]]:
+    """For each row, the clips that it names, in the order of the card's clip columns."""
+    return list(zip(*(table.column(name).to_pylist() for name in read_card(benchmark).clip_columns), strict=True))
+
+
+def missing_report(benchmark: str, split: str, facts: SplitManifest, absent: Mapping[str, str]) -> str:
+    """The message about missing clips: how many of how many, per source, the first names, and both remedies."""
+    card = read_card(benchmark)
+    sources = ", ".join(f"{source} {count}" for source, count in sorted(Counter(absent.values()).items()))
+    return (
+        f"{card.title}, split {split}: {len(absent)} of {facts.clips} clips are missing ({sources}).\n"
+        f"  {summarize_names(absent)}\n"
+        f"Either get the clips and run:  {card.prepare_command}\n"
+        f"or score without them, every score then saying how many items were asked:  {MISSING}=skip lmms-eval …"
+    )

@@ -1,0 +1,63 @@
+"""What was prepared, from what: the `manifest.json` beside the prepared tables."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from lmms_eval_tasks.utils.core.files import BLOCK, read_blocks
+from lmms_eval_tasks.utils.core.progress import Progress, no_progress
+
+SCHEMA: Literal[1] = 1
+
+
+class MissingClip(BaseModel):
+    """A clip that a table names and that cannot be shown to a model."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    clip: str
+    reason: Literal["absent", "unreadable"]
+
+
+class SplitManifest(BaseModel):
+    """One prepared split."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    source: str
+    source_sha256: dict[str, str] = Field(description="archive or metadata file to its SHA-256")
+    revision: str | None = None
+    sample: bool
+    answers_withheld: bool
+    rows: int = Field(ge=1)
+    groups: int = Field(ge=1)
+    clips: int = Field(ge=1)
+    missing: tuple[MissingClip, ...] = ()
+    warnings: tuple[str, ...] = ()
+    table_sha256: str
+
+
+class Manifest(BaseModel):
+    """All prepared splits of one benchmark."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    schema_version: Literal[1] = SCHEMA
+    tool_version: str
+    benchmark: str
+    splits: dict[str, SplitManifest]
+
+
+def file_sha256(path: Path, progress: Progress = no_progress) -> str:
+    """SHA-256 of a file's bytes, in hexadecimal."""
+    digest = hashlib.sha256()
+    size, done = path.stat().st_size, 0
+    for block in read_blocks(path):
+        digest.update(block)
+        done += len(block)
+        progress(f"{path.name}: computing SHA-256 (MiB)", done // BLOCK, size // BLOCK)
+    return digest.hexdigest()

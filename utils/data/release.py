@@ -1,0 +1,265 @@
+"""Raw releases as their authors ship them: a folder or a zip archive, read alike and never trusted."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Protocol
+
+from lmms_eval_tasks.utils.core.files import BLOCK, read_blocks, replacing
+from lmms_eval_tasks.utils.core.problems import InputError, Problems
+from lmms_eval_tasks.utils.core.wording import summarize_names
+
+SAMPLE_MARK = "SAMPLE.json"
+"""The file that tells simulated data from a real release."""
+
+
+class Clip(Protocol):
+    """A clip of a raw release."""
+
+    @property
+    def size(self) -> int:
+        """Bytes that placing the clip takes; 0 where it is linked."""
+
+    def place(self, target: Path, earlier: Path) -> None:
+        """Make `target` the clip, from `earlier` where that already is this clip.
+
+        Raises:
+            UnreadableClip: the release holds the clip, but not whole.
+        """
+
+
+class UnreadableClip(Exception):
+    """A clip that the release holds cannot be read from it."""
+
+
+class Release(Protocol):
+    """A raw release; names are POSIX paths below its root."""
+
+    def read(self, name: str) -> bytes | None:
+        """Content of a small file; None when it is not there."""
+
+    def clip(self, name: str) -> Clip | None:
+        """The clip of that name; None when it is not there."""
+
+
+def is_safe(name: str) -> bool:
+    """Whether a name taken from a release stays inside the folder that it is joined to."""
+    path = PurePosixPath(name)
+    return (
+        bool(path.parts)
+        and not path.is_absolute()
+        and ".." not in path.parts
+        and not any(mark in name for mark in ("\\", "\0"))
+        and re.match("[A-Za-z]:", name) is None
+    )
+
+
+@dataclass(frozen=True)
+class LinkedClip:
+    """A clip that lies on the user's disk: linked, copied only where the file system has no links."""
+
+    path: Path
+
+    @property
+    def size(self) -> int:
+        """Links take no space worth counting."""
+        return 0
+
+    def place(self, target: Path, earlier: Path) -> None:
+        """Link `target` to the clip."""
+        link(self.path, target)
+
+
+@dataclass(frozen=True)
+class ZippedClip:
+    """A member of an open archive: extracted whole, with its size and checksum checked."""
+
+    archive: zipfile.ZipFile
+    info: zipfile.ZipInfo
+
+    @property
+    def size(self) -> int:
+        """Bytes of the extracted clip."""
+        return self.info.file_size
+
+    def place(self, target: Path, earlier: Path) -> None:
+        """Keep what an interrupted build extracted, else take it from the finished one, else extract."""
+        if self._is_whole(target):
+            return
+        target.unlink(missing_ok=True)
+        if self._is_whole(earlier):
+            link_or_copy(earlier, target)
+            return
+        try:
+            with replacing(target) as beside, self.archive.open(self.info) as member, beside.open("wb") as file:
+                shutil.copyfileobj(member, file, BLOCK)
+        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+            raise UnreadableClip(str(error)) from error
+
+    def _is_whole(self, path: Path) -> bool:
+        if path.is_symlink() or not path.is_file() or path.stat().st_size != self.info.file_size:
+            return False
+        checksum = 0
+        for block in read_blocks(path):
+            checksum = zlib.crc32(block, checksum)
+        return checksum == self.info.CRC
+
+
+@dataclass(frozen=True)
+class FolderRelease:
+    """A release that has been unpacked."""
+
+    root: Path
+
+    def read(self, name: str) -> bytes | None:
+        """Content of a file below the root; None when it is not there."""
+        path = self.root / name
+        return path.read_bytes() if path.is_file() else None
+
+    def clip(self, name: str) -> Clip | None:
+        """The clip below the root; None when it is not there."""
+        path = self.root / name
+        return LinkedClip(path.absolute()) if path.is_file() else None
+
+
+@dataclass(frozen=True)
+class ZipRelease:
+    """A release in an open archive whose members have been checked."""
+
+    archive: zipfile.ZipFile
+    members: Mapping[str, zipfile.ZipInfo]
+
+    def read(self, name: str) -> bytes | None:
+        """Content of a member; None when it is not there."""
+        return self.archive.read(self.members[name]) if name in self.members else None
+
+    def clip(self, name: str) -> Clip | None:
+        """The member as a clip; None when it is not there."""
+        return ZippedClip(self.archive, self.members[name]) if name in self.members else None
+
+
+@contextmanager
+def open_release(source: Path, title: str, markers: Iterable[str], roots: Iterable[str]) -> Iterator[Release]:
+    """Open a raw release given as a folder or as a zip archive.
+
+    Args:
+        source: the folder or archive.
+        title: name of the release, for messages.
+        markers: files of which a release holds at least one.
+        roots: folders, relative to `source`, that may be the release's root; "" is `source` itself.
+
+    Raises:
+        InputError: there is nothing at `source`, it is no archive or not this release, or its members are unsafe.
+    """
+    wanted = tuple(markers)
+    if source.is_dir():
+        for root in roots:
+            if any((source / root / marker).is_file() for marker in wanted):
+                yield FolderRelease(source / root)
+                return
+        raise InputError(_not_the_release(source, title, wanted, sorted(path.name for path in source.iterdir())))
+    if not source.is_file():
+        raise InputError(f"{source.name} cannot be prepared: there is no file or folder {source}.")
+    try:
+        archive = zipfile.ZipFile(source)
+    except zipfile.BadZipFile as error:
+        raise InputError(
+            f"{source.name} cannot be prepared: Expected a zip archive or a folder, but got a file of "
+            f"{source.stat().st_size} bytes that is not a whole zip archive. Nothing was written.\n"
+            "Remedy: download it again."
+        ) from error
+    with archive:
+        members = _checked_members(archive, source.name)
+        for root in roots:
+            prefix = f"{root}/" if root else ""
+            if any(f"{prefix}{marker}" in members for marker in wanted):
+                inside = {name[len(prefix) :]: info for name, info in members.items() if name.startswith(prefix)}
+                yield ZipRelease(archive, inside)
+                return
+        raise InputError(_not_the_release(source, title, wanted, sorted({name.split("/")[0] for name in members})))
+
+
+def download_dataset(
+    hub_id: str, title: str, patterns: Iterable[str], instead: str = "a folder with a snapshot of the dataset"
+) -> tuple[Path, str]:
+    """The wanted files of a dataset on the hub, in a folder of the hub's own cache, and the dataset's revision.
+
+    Args:
+        hub_id: Owner and name of the dataset.
+        title: Name of the release, for messages.
+        patterns: Which files are wanted, as the hub's client takes them.
+        instead: What a user without access to the hub can give as the source.
+
+    Raises:
+        InputError: the dataset cannot be had, with the reason.
+    """
+    from huggingface_hub import snapshot_download
+
+    try:
+        folder = Path(snapshot_download(hub_id, repo_type="dataset", allow_patterns=list(patterns)))
+    except Exception as error:  # the hub's client raises what its many layers raise
+        raise InputError(
+            f"{title} cannot be loaded from {hub_id}: {first_line(error)}\n"
+            "Remedy: check the name and the connection (`hf auth login` where access is gated), or give --source "
+            f"{instead}."
+        ) from error
+    return folder, folder.name
+
+
+def first_line(error: Exception) -> str:
+    """The first line of an error's text, its type where it has none."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
+def _checked_members(archive: zipfile.ZipFile, name: str) -> dict[str, zipfile.ZipInfo]:
+    problems = Problems()
+    members: dict[str, zipfile.ZipInfo] = {}
+    for info in archive.infolist():
+        where = f"member {info.filename!r}"
+        if not is_safe(info.filename):
+            problems.add(where, "Expected a relative path that stays inside the archive.")
+        elif stat.S_ISLNK(info.external_attr >> 16):
+            problems.add(where, "Expected a file, but got a symbolic link.")
+        elif info.flag_bits & 1:
+            problems.add(where, "Expected a file that can be read, but it is encrypted.")
+        elif info.filename in members:
+            problems.add(where, "Expected one member of this name, but got two.")
+        elif not info.is_dir():
+            members[info.filename] = info
+    problems.raise_if_any(f"{name} cannot be prepared", "nothing was written")
+    return members
+
+
+def _not_the_release(source: Path, title: str, markers: tuple[str, ...], found: list[str]) -> str:
+    return (
+        f"{source.name} is not the {title} release: Expected {' or '.join(markers)} inside, but found "
+        f"{summarize_names(found) or 'nothing'}. Nothing was written."
+    )
+
+
+def link(path: Path, target: Path) -> None:
+    """Make `target` a symbolic link to `path`; a hard link or a copy where the file system has no symbolic ones."""
+    if target.is_symlink() and target.readlink() == path:
+        return
+    target.unlink(missing_ok=True)
+    try:
+        target.symlink_to(path)
+    except OSError:
+        link_or_copy(path, target)
+
+
+def link_or_copy(path: Path, target: Path) -> None:
+    """Make `target` a second name of the file, or a copy where the file system has no hard links."""
+    try:
+        os.link(path, target, follow_symlinks=False)
+    except OSError:
+        shutil.copyfile(path, target, follow_symlinks=False)

@@ -1,0 +1,1 @@
+"""Denoising losses as responses, and the protocol by which they are measured."""

@@ -1,0 +1,274 @@
+"""The YoCausal protocol as numbers: which frames, windows, timesteps, noise seeds, and how losses become one.
+
+Nothing here touches a model or a tensor. Positions count the frames of one clip file after it was brought to the
+model's frame rate; both directions use the same plan, each on its own file, so that exchanging the two files exchanges
+their losses and nothing else.
+
+Where the authors' own sources disagree, a named `Protocol` says which is followed; YoCausal's page compares the three.
+
+Sources: YoCausal paper, section on the protocol (digest); youzhe0305/YoCausal at 2cee25b, the example evaluator
+(evaluation/example_animatediff_evaluator.py) and the Wan scripts
+(DiffSynth-Studio/examples/wanvideo/compare_forward_backward_loss_v3_*.py). Not reproduced: the scripts' device-side
+random streams (ours are drawn per clip, window, timestep and draw) and their rounding of timesteps to bfloat16.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+TRAIN_STEPS = 1000
+CONTEXT = 4
+
+Process = Literal["ddpm", "flow"]
+
+
+class ShortClip(ValueError):
+    """A clip has too few frames for two latent frames, the least that has a direction in time."""
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """What a named protocol fixes.
+
+    Attributes:
+        name: Its name, for settings and signatures.
+        steps: Number of timesteps K.
+        draws: Noise draws per window and timestep.
+        spacing: ``interior`` cuts the noise range in K+1 equal parts; ``snapped`` follows the training timesteps.
+        shared_noise: Whether all timesteps of a window see the same noise.
+        windows: ``filled``, ``context`` or ``tail``; see `plan_windows`.
+        anchor: ``centre`` takes frames mirrored around the clip's middle, ``start`` from its first frame.
+        combine: ``latents``, ``sum`` or ``windows``; see `combine_losses`.
+        buckets: Whether the size follows the clip's shape, where the family has buckets.
+        boundary: Part of the noise range below which a second expert takes over; None for the checkpoint's own.
+    """
+
+    name: str
+    steps: int = 10
+    draws: int = 1
+    spacing: Literal["interior", "snapped"] = "interior"
+    shared_noise: bool = False
+    windows: Literal["filled", "context", "tail"] = "filled"
+    anchor: Literal["centre", "start"] = "centre"
+    combine: Literal["latents", "sum", "windows"] = "latents"
+    buckets: bool = False
+    boundary: float | None = None
+
+
+PROTOCOLS = {
+    protocol.name: protocol
+    for protocol in (
+        Protocol("paper"),
+        Protocol("official_example", shared_noise=True, windows="context", anchor="start", combine="sum"),
+        Protocol(
+            "wan_scripts",
+            draws=10,
+            spacing="snapped",
+            windows="tail",
+            anchor="start",
+            combine="windows",
+            buckets=True,
+            boundary=0.5,
+        ),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Window:
+    """A stretch of frames that the model sees at once.
+
+    Attributes:
+        start: Position of its first frame, borrowed or its own.
+        stop: Position after its last frame.
+        borrowed: How many frames at its beginning are context from earlier.
+        skipped: How many latent frames at its beginning stay out of the loss.
+    """
+
+    start: int
+    stop: int
+    borrowed: int = 0
+    skipped: int = 0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The frames of a clip that are used, and how they are cut.
+
+    Attributes:
+        used: Number of frames at the model's rate.
+        windows: In order; each has a number of frames that the model's VAE takes (1 more than a multiple of its
+            temporal compression).
+    """
+
+    used: int
+    windows: tuple[Window, ...]
+
+
+def plan_windows(frames: int, window: int, compression: int, layout: str = "filled") -> Plan:
+    """Cut a clip into windows.
+
+    The VAEs meant here give the first frame a latent frame of its own and then one to every `compression` frames. A
+    latent frame that saw a borrowed frame is out of the loss, so a window borrows 1 more than a multiple of
+    `compression` frames: then every frame of its own keeps its latent. For this up to ``compression - 1`` frames of a
+    clip are left unused.
+
+    Args:
+        frames: Frames of the clip at the model's rate.
+        window: Frames that the model takes at once.
+        compression: Frames per latent frame; 1 for a VAE of single images.
+        layout: ``filled``: full windows side by side, and a last one filled up with the frames before it.
+            ``context``: every later window sees 4 frames before it (the next number that fits the VAE) besides its own,
+            and the last stays short. ``tail``: as the Wan scripts, which cut the clip to a fitting length, fill up the
+            last window and skip one latent frame for every `compression` borrowed frames.
+
+    Returns:
+        The plan; a clip shorter than a window gets one short window.
+
+    Raises:
+        ShortClip: fewer frames than two latent frames need.
+        ValueError: the VAE does not take `window` frames.
+    """
+    if window % compression != 1 % compression or window <= compression:
+        raise ValueError(
+            f"Expected a window of 1 more than a multiple of {compression} frames, at least {compression + 1}, "
+            f"but got {window}."
+        )
+    if frames <= compression:
+        raise ShortClip(
+            f"Expected at least {compression + 1} frames at the model's frame rate, but the clip has {frames}."
+        )
+    fitting = frames - (frames - 1) % compression
+    if frames < window:
+        return Plan(fitting, (Window(0, fitting),))
+    if layout == "tail":
+        return Plan(fitting, _tail_windows(fitting, window, compression))
+    context = 0 if layout == "filled" else 1 + compression * math.ceil((CONTEXT - 1) / compression)
+    stride = window if layout == "filled" else window - window % compression
+    windows = [Window(0, window)]
+    used = window
+    while True:
+        own = min(stride, frames - used)
+        if own < stride:
+            own -= own % compression
+        if own == 0:
+            return Plan(used, tuple(windows))
+        borrowed = context if layout == "context" else window - own
+        skipped = 1 + (borrowed - 1) // compression if borrowed else 0
+        windows.append(Window(used - borrowed, used + own, borrowed, skipped))
+        used += own
+
+
+def _tail_windows(frames: int, window: int, compression: int) -> tuple[Window, ...]:
+    windows = []
+    for start in range(0, frames, window):
+        stop = min(start + window, frames)
+        borrowed = window - (stop - start)
+        windows.append(Window(start - borrowed, stop, borrowed, borrowed // compression))
+    return tuple(windows)
+
+
+def available_frames(frames: int, step: float) -> int:
+    """How many frames a file of `frames` frames gives at every `step`-th; step = file's rate / model's rate."""
+    return math.floor((frames - 1) / step + 1e-9) + 1 if frames else 0
+
+
+def centred_positions(frames: int, step: float, used: int) -> list[float]:
+    """Which of a file's frames are used, mirrored around the file's middle.
+
+    Taking position p of a file and position ``frames - 1 - p`` of its reversal is taking the same picture, so both
+    directions see the same pictures whatever the two rates are. Only where the file has an even number of frames and an
+    odd number is used does the middle fall between two frames; it is then the mean of the two.
+
+    Returns:
+        Positions in order, whole numbers except perhaps the middle one, which may end in .5.
+    """
+    middle = (frames - 1) / 2
+    after = [math.floor(middle + (index - (used - 1) / 2) * step + 0.5) for index in range((used + 1) // 2, used)]
+    before = [frames - 1 - position for position in reversed(after)]
+    return [*before, middle, *after] if used % 2 else [*before, *after]
+
+
+def leading_positions(frames: int, step: float) -> list[float]:
+    """Which of a file's frames are used by a converter that starts at the first one, as FFmpeg's ``fps`` filter does.
+
+    Each frame moves to the nearest tick of the new rate; a tick shows the last frame that came by then.
+    """
+    ticks = np.floor(np.arange(frames) / step + 0.5)
+    wanted = np.arange(math.floor(frames / step + 0.5))
+    return [float(position) for position in np.searchsorted(ticks, wanted, side="right") - 1]
+
+
+def choose_timesteps(
+    process: Process, spacing: str = "interior", steps: int = 10, shift: float = 1.0
+) -> tuple[float, ...]:
+    """The timesteps at which a clip is denoised, ascending, on a scale of 0 (clean) to 1000 (noise).
+
+    Args:
+        process: ``ddpm`` has 1000 whole timesteps; ``flow`` any noise level, of which the timestep is 1000 times.
+        spacing: ``interior``: K points that cut the range in K+1 equal parts (whole numbers for DDPM: 90, 181, … 909;
+            the official formula gives these, the comment beside it says 908).
+            ``snapped``: K inner points between the least and the greatest training timestep, each moved to the nearest.
+        steps: K.
+        shift: The shift of the training timesteps for ``snapped`` and flow matching (5 in the Wan scripts).
+    """
+    if spacing == "interior":
+        inner = [(index + 1) * TRAIN_STEPS / (steps + 1) for index in range(steps)]
+        return tuple(float(int(timestep)) if process == "ddpm" else timestep for timestep in inner)
+    if process == "ddpm":
+        training = np.arange(TRAIN_STEPS, dtype=float)
+    else:
+        level = np.arange(1, TRAIN_STEPS + 1) / TRAIN_STEPS
+        training = TRAIN_STEPS * shift * level / (1 + (shift - 1) * level)
+    targets = np.linspace(training.min(), training.max(), steps + 2)[1:-1]
+    return tuple(float(training[np.abs(training - target).argmin()]) for target in targets)
+
+
+def noise_seed(run_seed: int, item_id: str, window: int, timestep: int, draw: int) -> int:
+    """Seed of one noise draw, from what it is for alone: the same on any rank, in any order and batch; 0 to 2**63 - 1.
+
+    Args:
+        run_seed: The run's seed.
+        item_id: The pair's id.
+        window: Index of the window.
+        timestep: Index of the timestep; 0 throughout where all timesteps share their noise.
+        draw: Index of the draw.
+    """
+    key = f"{run_seed}\0{item_id}\0{window}\0{timestep}\0{draw}".encode()
+    return int.from_bytes(hashlib.sha256(key).digest()[:8], "big") >> 1
+
+
+def combine_losses(losses: Sequence[Sequence[float]], latents: Sequence[int], rule: str) -> float:
+    """One loss of a clip from the losses of its windows and timesteps; not finite where one of them is not.
+
+    Args:
+        losses: ``losses[window][timestep]``, each a mean over what counts in that window.
+        latents: Latent frames that count, per window.
+        rule: ``latents``: every counted latent frame weighs the same. ``sum``: windows are added up, timesteps
+            averaged (the official base class). ``windows``: every window weighs the same (the Wan scripts).
+    """
+    table = np.asarray(losses, dtype=np.float64)
+    if rule == "sum":
+        return float(table.sum(axis=0).mean())
+    weights = np.asarray(latents, dtype=np.float64) if rule == "latents" else np.ones(len(table))
+    return float((weights[:, None] * table).sum(axis=0).mean() / weights.sum())
+
+
+def nearest_bucket(height: int, width: int, buckets: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    """The bucket (height, width) that suits a clip best, by the Wan scripts' measure.
+
+    That is the difference of the two width-to-height ratios, plus twice the enlargement beyond the clip's own size; the
+    first of equals.
+    """
+
+    def misfit(bucket: tuple[int, int]) -> float:
+        enlarged = max(bucket[0] / height, bucket[1] / width)
+        return abs(width / height - bucket[1] / bucket[0]) + 2 * max(0.0, enlarged - 1)
+
+    return min(buckets, key=misfit)

@@ -1,0 +1,1 @@
+"""Spatio-temporal evidence in answers: reading it, and grading it against the truth."""

@@ -1,0 +1,350 @@
+"""Judges: language models that grade what no rule can.
+
+A judge is asked with a prompt and replies with JSON. Here is what makes that safe in a long run: replies are read
+strictly, failures are tried again a bounded number of times and then leave the case *unscored* with its reason, the
+number of requests under way is bounded across threads, and an accepted reply is kept at once and never paid for again.
+This is the only layer that tries again, so what is sent through must not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import random
+import re
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from itertools import count
+from typing import Any, Generic, TypeVar
+
+from pydantic import BaseModel, ValidationError
+from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, wait_exponential
+
+from lmms_eval_tasks.utils.core.progress import Progress, no_progress
+from lmms_eval_tasks.utils.core.strict_json import read_json
+from lmms_eval_tasks.utils.judge.cache import Reply, ReplyCache
+from lmms_eval_tasks.utils.prompting.prompts import Prompt
+
+SHOWN = 200
+
+_FENCE = re.compile(r"```[ \t]*(?:json)?(.*)```", re.DOTALL | re.IGNORECASE)
+
+logger = logging.getLogger(__name__)
+
+R = TypeVar("R", bound=BaseModel)
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """What decides, with the prompt, what a judge says: another value is another judge.
+
+    Attributes:
+        model: Name of the model, as its server knows it.
+        temperature: Sampling temperature, 0 or more.
+        top_p: Nucleus sampling in (0, 1]; None leaves it to the server.
+        max_tokens: Longest reply, reasoning included where the server counts it.
+        json_mode: Ask the server to hold the reply to JSON; not every server can.
+        server: Which server is asked: two may have a model of one name.
+    """
+
+    model: str
+    temperature: float = 0.0
+    top_p: float | None = None
+    max_tokens: int = 2048
+    json_mode: bool = False
+    server: str = ""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much a judge is asked at once, and how often again.
+
+    Attributes:
+        concurrent: Requests under way at once, over all threads of this process.
+        requests: Requests for one case in one run, failed ones included.
+        unreadable: Replies to one case that may be unreadable before it is unscored.
+        first_delay: Seconds before the first repeat; each further one takes twice as long, less up to half by chance.
+        longest_delay: Seconds that a repeat waits at most. A server that asks for more is not asked again.
+        give_up_after: Cases in a row that the server could not answer before the rest is not asked.
+        seed: Of the chance in the delays.
+    """
+
+    concurrent: int = 8
+    requests: int = 6
+    unreadable: int = 3
+    first_delay: float = 1.0
+    longest_delay: float = 120.0
+    give_up_after: int = 32
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Case:
+    """What a judge is asked about.
+
+    Attributes:
+        text: The prompt, its fields filled in.
+        prompt: The prompt that was filled in.
+        images: JPEG files to look at, in order.
+    """
+
+    text: str
+    prompt: Prompt
+    images: tuple[bytes, ...] = ()
+
+
+class ServerError(Exception):
+    """A request that brought no reply.
+
+    Attributes:
+        reason: One line for the record.
+        again: Whether the same request may succeed later.
+        wait: Seconds that the server asks to wait; None where it does not say.
+    """
+
+    def __init__(self, reason: str, *, again: bool, wait: float | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.again = again
+        self.wait = wait
+
+
+class UnreadableReply(Exception):
+    """A reply that is not what was asked for; the text says why, in one line."""
+
+
+@dataclass(frozen=True)
+class Verdict(Generic[R]):
+    """What came of one case.
+
+    Attributes:
+        reply: The reply as it was asked for; None where the case is unscored.
+        reason: Why it is unscored; None where it is scored.
+        model: The model that replied, or that was asked.
+        prompt: Signature of the prompt.
+    """
+
+    reply: R | None
+    reason: str | None
+    model: str
+    prompt: str
+
+    def to_json(self) -> dict[str, Any]:
+        """The verdict as JSON values, for the record."""
+        return {
+            "reply": None if self.reply is None else self.reply.model_dump(mode="json"),
+            "reason": self.reason,
+            "model": self.model,
+            "prompt": self.prompt,
+        }
+
+
+Send = Callable[[Case], Reply]
+"""Sends one request and returns its reply, from any thread.
+
+Raises:
+    ServerError: where there is none. Any other exception counts as one that will not succeed later.
+"""
+
+
+def reply_key(sampling: Sampling, case: Case) -> str:
+    """Hexadecimal SHA-256 of all that decides the reply: the judge, the prompt and what it was filled in with."""
+    parts = {
+        **asdict(sampling),
+        "prompt_id": case.prompt.prompt_id,
+        "prompt": case.prompt.sha256,
+        "text": case.text,
+        "images": [hashlib.sha256(image).hexdigest() for image in case.images],
+    }
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode("ascii")).hexdigest()
+
+
+def read_reply(text: str, schema: type[R]) -> R:
+    """Read a reply strictly: one JSON object of the schema and nothing else, no value converted, clamped or guessed.
+
+    A code fence around it, a byte order mark or reasoning that ends in ``</think>`` before it are no part of the reply.
+
+    Raises:
+        UnreadableReply: for any other text.
+    """
+    said = _trim(text)
+    if not said.startswith(("{", "```")):
+        said = _trim(said.rpartition("</think>")[2])
+    if fenced := _FENCE.fullmatch(said):
+        said = _trim(fenced[1])
+    try:
+        read_json(said)
+        return schema.model_validate_json(said, strict=True)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise UnreadableReply(_one_line(f"{where}: {first['msg']}" if where else first["msg"])) from None
+    except ValueError as error:
+        raise UnreadableReply(_one_line(str(error))) from None
+
+
+def _trim(text: str) -> str:
+    """A text without the white space around it and a byte order mark before it."""
+    return text.strip().removeprefix("\ufeff").strip()
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())[:SHOWN]
+
+
+class Judge(Generic[R]):
+    """Asks a judge; threads may share it.
+
+    Args:
+        send: Sends one request, without trying again.
+        sampling: How the model is asked.
+        schema: What a reply must be.
+        cache: Where accepted replies are kept.
+        limits: How much is asked at once, and how often again.
+    """
+
+    def __init__(
+        self, send: Send, sampling: Sampling, schema: type[R], cache: ReplyCache, limits: Limits | None = None
+    ) -> None:
+        self.sampling = sampling
+        self.limits = limits or Limits()
+        self._send = send
+        self._schema = schema
+        self._cache = cache
+        self._slots = threading.BoundedSemaphore(self.limits.concurrent)
+        self._lock = threading.Lock()
+        self._under_way: dict[str, Future[Verdict[R]]] = {}
+        self._resume_at = 0.0
+        self._failed_in_a_row = 0
+
+    def judge(self, case: Case) -> Verdict[R]:
+        """Judge one case; raises nothing, whatever the server does. Equal cases at the same time are asked once."""
+        key = reply_key(self.sampling, case)
+        with self._lock:
+            other = self._under_way.get(key)
+            own: Future[Verdict[R]] = Future()
+            if other is None:
+                self._under_way[key] = own
+        if other is not None:
+            return other.result()
+        try:
+            verdict = self._find(key, case) or self._ask(key, case)
+            own.set_result(verdict)
+            return verdict
+        except BaseException as error:
+            own.set_exception(error)
+            raise
+        finally:
+            with self._lock:
+                del self._under_way[key]
+
+    def judge_all(
+        self, cases: Sequence[Case | Callable[[], Case | Verdict[R]]], progress: Progress = no_progress
+    ) -> list[Verdict[R]]:
+        """Judge cases, several at once.
+
+        Args:
+            cases: The cases, or what makes each when its turn comes, so that not all images are held at once; it may
+                return a verdict in place of a case that cannot be asked about. What such a maker raises ends the
+                whole, with the replies accepted until then kept.
+            progress: Told after each case.
+
+        Returns:
+            The verdicts, in the order of the cases.
+        """
+        with ThreadPoolExecutor(self.limits.concurrent, thread_name_prefix="judge") as pool:
+            futures = [pool.submit(self._judge_made, case) for case in cases]
+            try:
+                for done, future in enumerate(as_completed(futures), start=1):
+                    future.result()
+                    progress("judging", done, len(futures))
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+        return [future.result() for future in futures]
+
+    def _judge_made(self, case: Case | Callable[[], Case | Verdict[R]]) -> Verdict[R]:
+        made = case if isinstance(case, Case) else case()
+        return self.judge(made) if isinstance(made, Case) else made
+
+    def _find(self, key: str, case: Case) -> Verdict[R] | None:
+        kept = self._cache.find(key)
+        if kept is None:
+            return None
+        try:
+            return Verdict(read_reply(kept.text, self._schema), None, kept.model, case.prompt.signature)
+        except UnreadableReply:
+            return None
+
+    def _ask(self, key: str, case: Case) -> Verdict[R]:
+        unreadable = count(1)
+
+        def may_repeat(error: BaseException) -> bool:
+            if isinstance(error, UnreadableReply):
+                return next(unreadable) < self.limits.unreadable
+            return isinstance(error, ServerError) and error.again and (error.wait or 0.0) <= self.limits.longest_delay
+
+        retrying = Retrying(
+            stop=stop_after_attempt(self.limits.requests),
+            wait=lambda state: self._delay(key, state),
+            retry=retry_if_exception(may_repeat),
+            before_sleep=self._announce_repeat,
+            reraise=True,
+        )
+        try:
+            return retrying(self._ask_once, key, case)
+        except Exception as error:
+            reason = _reason(error)
+            logger.warning("judge: a case is unscored: %s", reason)
+            if not isinstance(error, UnreadableReply):
+                with self._lock:
+                    self._failed_in_a_row += 1
+                    if self._failed_in_a_row == self.limits.give_up_after:
+                        logger.error("judge: %d cases in a row failed; the rest is not asked", self._failed_in_a_row)
+            return self._unscored(case, reason)
+
+    def _ask_once(self, key: str, case: Case) -> Verdict[R]:
+        if self._failed_in_a_row >= self.limits.give_up_after:
+            reason = f"not asked: the judge could not answer {self.limits.give_up_after} cases in a row"
+            return self._unscored(case, reason)
+        time.sleep(max(0.0, self._resume_at - time.monotonic()))
+        with self._slots:
+            reply = self._send(case)
+        with self._lock:
+            self._failed_in_a_row = 0
+        read = read_reply(reply.text, self._schema)
+        self._cache.store(key, reply)
+        return Verdict(read, None, reply.model, case.prompt.signature)
+
+    def _delay(self, key: str, state: RetryCallState) -> float:
+        """Seconds before a repeat: longer after each failure of the server, none after an unreadable reply."""
+        if isinstance(_error(state), UnreadableReply):
+            return 0.0
+        chance = random.Random(f"{self.limits.seed} {key} {state.attempt_number - 1}").uniform(0.5, 1.0)
+        return chance * wait_exponential(self.limits.first_delay, self.limits.longest_delay)(state)
+
+    def _announce_repeat(self, state: RetryCallState) -> None:
+        """Log a repeat; where the server says how long to wait, no thread asks before that."""
+        error = _error(state)
+        wait = error.wait or 0.0 if isinstance(error, ServerError) else 0.0
+        logger.info("judge: %s; asking again in %.1f s", _reason(error), max(state.upcoming_sleep, wait))
+        with self._lock:
+            self._resume_at = max(self._resume_at, time.monotonic() + wait)
+
+    def _unscored(self, case: Case, reason: str) -> Verdict[R]:
+        return Verdict(None, reason, self.sampling.model, case.prompt.signature)
+
+
+def _error(state: RetryCallState) -> BaseException | None:
+    return state.outcome.exception() if state.outcome else None
+
+
+def _reason(error: BaseException | None) -> str:
+    """One line for the record."""
+    if isinstance(error, UnreadableReply):
+        return f"unreadable reply: {error}"
+    return error.reason if isinstance(error, ServerError) else _one_line(f"{type(error).__name__}: {error}")

@@ -1,0 +1,1 @@
+"""Prompt texts, ours and official ones."""

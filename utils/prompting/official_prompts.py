@@ -1,0 +1,197 @@
+"""Official prompt texts: read from the user's checkout of the official repository, kept in the data home, told apart.
+
+A text is *official* where its digest is the card's, *not verified* where no source tells a digest, and else *another*
+text, which a run can only ask with under a name of its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from lmms_eval_tasks.utils.benchmark.registry import find_benchmark, read_card
+from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.core.problems import InputError, Problems
+from lmms_eval_tasks.utils.data.home import home
+from lmms_eval_tasks.utils.prompting.prompts import CHOICE, OFFICIAL, Prompt, prompt_ids
+
+UNVERIFIED = f"{OFFICIAL}-unverified"
+"""Id, in records, of an official prompt whose digest no source tells."""
+
+
+@dataclass(frozen=True)
+class OfficialPrompt:
+    """Where a benchmark's official prompt is, and how it is asked with.
+
+    Attributes:
+        benchmark: Name of the benchmark.
+        part: What of the prompt its official file holds; the card's `prompt_sha256` has that text's digest.
+        file: Path of that file in the official repository.
+        read: The text from the file, which is never executed. Raises OSError, LookupError, TypeError or ValueError
+            where it is not there.
+        template: The prompt from the text, for `str.format`. Raises ValueError where it cannot be made.
+        replaces: Id of our prompt in whose place it is asked.
+        for_items: Whether items are asked with it; else it is what a judge is asked for labels.
+    """
+
+    benchmark: str
+    part: str
+    file: str
+    read: Callable[[Path], str]
+    template: Callable[[str], str]
+    replaces: str
+    for_items: bool = True
+
+    @property
+    def published(self) -> str:
+        """The official text's SHA-256; empty where no source tells it."""
+        return read_card(self.benchmark).prompt_sha256.get(self.part, "")
+
+    def status(self, text: str) -> str:
+        """The id by which records name a text of this prompt: whether it is official, not verified, or another."""
+        if not self.published:
+            return UNVERIFIED
+        digest = sha256(text)
+        return OFFICIAL if digest == self.published else f"{self.benchmark}-other-{digest[:8]}"
+
+    def prompt(self, text: str) -> Prompt:
+        """The prompt from a text of its file, its id saying whether it is the official one.
+
+        Raises:
+            ValueError: where none can be made from it.
+        """
+        return Prompt(self.status(text), self.template(text))
+
+    def find(self, name: str) -> Prompt:
+        """An imported prompt.
+
+        Args:
+            name: ``official``, or the name of another text that was imported.
+
+        Raises:
+            InputError: where it was not imported, or is no longer what was imported.
+        """
+        path = _path(self.benchmark, name)
+        title = read_card(self.benchmark).title
+        if not path.is_file():
+            raise InputError(
+                f"Expected a prompt id, one of {', '.join((*prompt_ids(), *imported(self.benchmark)))}, but got "
+                f"{name!r}."
+                + (f" {title}'s official prompt is not on this machine. {self._remedy}" if name == OFFICIAL else "")
+            )
+        text = _kept_text(path, path.stat().st_mtime_ns)
+        if text is None or self.status(text) not in ((OFFICIAL, UNVERIFIED) if name == OFFICIAL else (name,)):
+            raise InputError(f"{path} is not {title}'s prompt {name} any more. {self._remedy}")
+        return self.prompt(text)
+
+    @property
+    def _remedy(self) -> str:
+        return (
+            f"Run `lmms-eval-tasks prompts import {self.benchmark} --from CHECKOUT` with a checkout of "
+            f"{read_card(self.benchmark).homepage}, or run without it."
+        )
+
+    def import_from(self, checkout: Path, accept_other: bool = False) -> Prompt:
+        """Take the prompt from a checkout into the data home.
+
+        Args:
+            checkout: Folder of a checkout of the official repository.
+            accept_other: Whether a text that is not the official one is kept, under a name of its own.
+
+        Returns:
+            The prompt, whose id says which it is.
+
+        Raises:
+            InputError: where the checkout lacks the file, the file the prompt, or it is another text.
+        """
+        problems = Problems()
+        text, prompt, path = "", None, checkout / self.file
+        if not checkout.is_dir():
+            problems.add(str(checkout), "Expected a folder, a checkout of the official repository.")
+        elif not path.is_file():
+            problems.add(str(path), "Expected this file of the official repository, but there is none.")
+        else:
+            try:
+                text = self.read(path)
+                prompt = self.prompt(text)
+            except (OSError, LookupError, TypeError, ValueError) as error:
+                problems.add(str(path), f"Expected the official {self.part}, but found none ({error}).")
+        if prompt is not None and prompt.prompt_id not in (OFFICIAL, UNVERIFIED) and not accept_other:
+            problems.add(
+                str(path),
+                f"Expected the official {self.part} with SHA-256 {self.published}, but got {sha256(text)}.",
+                f"check out the release that the card is about, or keep this text as {prompt.prompt_id} by "
+                "--accept-other.",
+            )
+        title = read_card(self.benchmark).title
+        problems.raise_if_any(f"{title}'s official prompt cannot be imported", "nothing was written")
+        assert prompt is not None
+        name = OFFICIAL if prompt.prompt_id == UNVERIFIED else prompt.prompt_id
+        kept = {"source": self.file, "part": self.part, "sha256": sha256(text), "text": text}
+        write_file(_path(self.benchmark, name), json.dumps(kept, ensure_ascii=False, indent=1) + "\n")
+        return prompt
+
+
+def official_prompt(benchmark: str) -> OfficialPrompt | None:
+    """Where a benchmark's official prompt can be imported from; None where there is nothing to import.
+
+    Raises:
+        InputError: no benchmark of this installation has that name.
+    """
+    return find_benchmark(benchmark).official_prompt
+
+
+def installed_official(benchmark: str) -> Prompt | None:
+    """The official prompt that is asked with where `official` is chosen; None where it is not on this machine."""
+    find = find_benchmark(benchmark).find_prompt
+    try:
+        prompt = find(OFFICIAL) if find else None
+    except InputError:
+        return None
+    return prompt if prompt and prompt.prompt_id in (OFFICIAL, UNVERIFIED) else None
+
+
+def imported(benchmark: str) -> tuple[str, ...]:
+    """Names of a benchmark's prompts in the data home, in alphabetical order."""
+    return tuple(sorted(path.stem for path in _path(benchmark, "").parent.glob("*.json")))
+
+
+def check_choice(benchmark: str) -> None:
+    """Refuse a choice of prompt for the whole run that a benchmark's tasks cannot follow, before a model is loaded.
+
+    Raises:
+        InputError: where LMMS_EVAL_TASKS_PROMPT names no prompt, or one that was not imported.
+    """
+    chosen = os.environ.get(CHOICE)
+    if not chosen or chosen in prompt_ids():
+        return
+    source = official_prompt(benchmark)
+    if source is not None and source.for_items:
+        source.find(chosen)
+    elif chosen != OFFICIAL:
+        known = ", ".join(prompt_ids())
+        raise InputError(f"Expected {CHOICE} to be {OFFICIAL} or one of {known}, but got {chosen!r}.")
+
+
+def sha256(text: str) -> str:
+    """Hexadecimal SHA-256 of a text in UTF-8."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _path(benchmark: str, name: str) -> Path:
+    return home() / "prompts" / benchmark / f"{name}.json"
+
+
+@cache
+def _kept_text(path: Path, changed: int) -> str | None:
+    """The text in a kept file, None where it cannot be read; `changed` tells one state of the file from another."""
+    try:
+        text = json.loads(path.read_text(encoding="utf-8"))["text"]
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
+    return text if isinstance(text, str) else None

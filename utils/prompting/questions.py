@@ -1,0 +1,53 @@
+"""How a multiple-choice question is put: the prompt of a row, with its options lettered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from string import ascii_uppercase
+from typing import Any
+
+from lmms_eval_tasks.utils.benchmark.benchmark import TaskSettings
+from lmms_eval_tasks.utils.prompting.prompts import QUESTION_AND_OPTIONS, Prompt, choose_prompt
+
+NO_CLIP = "(The clip of this question is missing. The answer will not be scored.)"
+
+
+def list_options(options: Sequence[str]) -> str:
+    """The options one per line, lettered: ``(A) …``."""
+    return "\n".join(f"({letter}) {option}" for letter, option in zip(ascii_uppercase, options, strict=False))
+
+
+def without_clip(text: str, asked: bool) -> str:
+    """A prompt, in other words where the clip is missing.
+
+    lmms-eval's response cache goes by the prompt's text, and an answer to the placeholder must not be found again once
+    the clip is there.
+    """
+    return text if asked else f"{NO_CLIP}\n{text}"
+
+
+def ask_choice(row: Mapping[str, Any], settings: TaskSettings) -> str:
+    """The prompt of a row with a question and options."""
+    assert settings.prompt is not None
+    text = settings.prompt.render(question=row["question"], options=list_options(row["options"]))
+    return without_clip(text, row["asked"])
+
+
+def prompt_reader(
+    find: Callable[[str], Prompt] | None = None,
+    fields: frozenset[str] = QUESTION_AND_OPTIONS,
+    default: str | None = None,
+) -> Callable[[Mapping[str, Any], Mapping[str, str]], TaskSettings]:
+    """Reads the settings of a task of which only the prompt can be chosen.
+
+    Args:
+        find: Finds the benchmark's own prompts, such as ``official``; None where it has none.
+        fields: What the task asks with.
+        default: Id of the prompt where the configuration names none.
+    """
+
+    def read_settings(kwargs: Mapping[str, Any], environment: Mapping[str, str]) -> TaskSettings:
+        named = {"prompt": default, **kwargs} if default else kwargs
+        return TaskSettings(choose_prompt(named, find, fields, environment))
+
+    return read_settings

@@ -1,0 +1,1 @@
+"""Tables, references, panels and figures of reports."""

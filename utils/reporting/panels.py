@@ -1,0 +1,117 @@
+"""Panels of a report page: what a page shows of a task beside its scores, each a function of the runs' records."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from lmms_eval_tasks.utils.reporting.columns import by_group
+from lmms_eval_tasks.utils.reporting.figures import Bar, chip, count_table, share_plot
+from lmms_eval_tasks.utils.scoring.records import Outcome, Record
+from lmms_eval_tasks.utils.stats.estimates import Records
+
+NOT_READ = "none"
+OUTCOMES = tuple(outcome.value for outcome in Outcome)
+
+
+@dataclass(frozen=True)
+class RunRecords:
+    """The records of one run, as panels show them.
+
+    Attributes:
+        tag: Its letter on the page.
+        name: Its model.
+        parts: The records of each of its parts (the tasks of a group, or one task).
+    """
+
+    tag: str
+    name: str
+    parts: Sequence[Records]
+
+    @property
+    def records(self) -> list[Record]:
+        """The records of all its parts."""
+        return [record for part in self.parts for record in part]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A panel.
+
+    Attributes:
+        title: What it shows.
+        body: The figure.
+        note: How to read it.
+        wide: Whether it takes the page's whole width.
+    """
+
+    title: str
+    body: Markup
+    note: str = ""
+    wide: bool = False
+
+
+def outcome_panel(runs: Sequence[RunRecords]) -> Panel:
+    """What became of the items: right, wrong, unparsed and unscored ones, counted apart."""
+    bars = [Bar(run.name, Counter(record.outcome.value for record in run.records), run.tag) for run in runs]
+    return Panel(
+        "What became of the items",
+        share_plot("Items of each run by outcome", bars, OUTCOMES),
+        "Unparsed: asked, but nothing in the response reads as an answer. Unscored: could not be asked or graded.",
+    )
+
+
+def answer_panels(runs: Sequence[RunRecords]) -> list[Panel]:
+    """Position bias: the key's letters against the answered ones, a panel per run that has both."""
+    panels = []
+    for run in runs:
+        keyed = [record for record in run.records if record.expected and record.outcome is not Outcome.UNSCORED]
+        if not keyed:
+            continue
+        answers = {record.answered for record in keyed if record.answered}
+        letters = sorted({str(record.expected) for record in keyed} | answers)
+        rows = {
+            letter: Counter(record.answered or NOT_READ for record in keyed if record.expected == letter)
+            for letter in letters
+        }
+        rows = {letter: counts for letter, counts in rows.items() if counts}
+        given = Counter(record.answered or NOT_READ for record in keyed)
+        favourite, times = max(sorted(given.items()), key=lambda entry: entry[1])
+        keys = sum(record.expected == favourite for record in keyed)
+        panels.append(
+            Panel(
+                "Letters: expected × answered",
+                Markup("<h4>{}{}</h4>").format(chip(run.tag), run.name)
+                + count_table("Key by answer", "key ↓  answer →", rows, [*letters, NOT_READ]),
+                f"Most given: {favourite}, {times:,} of {len(keyed):,} answers; it is the key {keys:,} times. "
+                "A column that is full from top to bottom is position bias.",
+            )
+        )
+    return panels
+
+
+def consistency_panel(runs: Sequence[RunRecords], member: str) -> Panel:
+    """Of complete, scored pairs: both members right, one, or none.
+
+    Args:
+        runs: The runs.
+        member: What the members of a pair are called.
+    """
+    names = ("both right", "one right", "none right")
+    bars = []
+    for run in runs:
+        counts: Counter[str] = Counter()
+        for part in run.parts:
+            for pair in by_group(part):
+                flags = [record.correct for record in pair]
+                if len(flags) == 2 and None not in flags:
+                    counts[names[2 - sum(map(bool, flags))]] += 1
+        bars.append(Bar(run.name, counts, run.tag))
+    return Panel(
+        f"Consistency between {member}",
+        share_plot(f"Pairs of each run by how many {member} are right", bars, names),
+        "Pairs whose two members are there and scored. One right alone earns nothing in pair accuracy.",
+    )

@@ -1,0 +1,1 @@
+"""Finished runs, read back from their output folders."""

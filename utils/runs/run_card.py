@@ -1,0 +1,238 @@
+"""The run card: what a run was made with, enough to repeat it; how cards are read and compared."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from pydantic import StrictFloat, StrictInt, StrictStr, TypeAdapter, ValidationError
+
+from lmms_eval_tasks.utils.core.problems import InputError
+
+CARD = "_run_card.json"
+TASK = "task "
+"""A task's section is named after it, with this before."""
+NOT_KNOWN = "not known"
+"""The section that says of each field that is null why: `section.field` to the reason."""
+
+Value = str | int | float | None
+Sections = Mapping[str, Mapping[str, Value]]
+
+_SHAPE: TypeAdapter[dict[str, dict[str, StrictStr | StrictInt | StrictFloat | None]]] = TypeAdapter(
+    dict[str, dict[str, StrictStr | StrictInt | StrictFloat | None]]
+)
+
+
+class Weight(str, Enum):
+    """What it means where two runs differ in a field."""
+
+    MATTERS = "matters"
+    """The scores differ in more than the model."""
+    MODEL = "model"
+    """Another model, which is what runs are compared for."""
+    ENVIRONMENT = "environment"
+    """Software, hardware and how the work was split; it should not move a score, and sometimes does."""
+    NEVER = "never"
+    """Another time or place."""
+
+
+_SECTION_WEIGHTS = {
+    "model": Weight.MODEL,
+    "software": Weight.ENVIRONMENT,
+    "hardware": Weight.ENVIRONMENT,
+    "run": Weight.NEVER,
+    "rescored": Weight.NEVER,
+    NOT_KNOWN: Weight.NEVER,
+}
+_FIELD_WEIGHTS = {
+    ("run", "limit"): Weight.MATTERS,
+    ("run", "offset"): Weight.MATTERS,
+    ("run", "reasoning tags"): Weight.MATTERS,
+    ("run", "ranks"): Weight.ENVIRONMENT,
+    ("run", "batch size"): Weight.ENVIRONMENT,
+    ("model", "system instruction"): Weight.MATTERS,
+    ("model", "chat template"): Weight.MATTERS,
+    ("settings", "LMMS_EVAL_TASKS_HOME"): Weight.NEVER,
+}
+_TASK_WEIGHTS = {"data source": Weight.NEVER, "prepared by": Weight.NEVER}
+
+
+@dataclass(frozen=True)
+class CardDifference:
+    """A field in which runs differ.
+
+    Attributes:
+        section: The field's section.
+        field: Its name.
+        values: What each run's card says, in the order of the runs; None where it does not know.
+        weight: What that means.
+    """
+
+    section: str
+    field: str
+    values: tuple[Value, ...]
+    weight: Weight
+
+    @property
+    def place(self) -> str:
+        """The task, or the section."""
+        return self.section.removeprefix(TASK)
+
+    @property
+    def text(self) -> str:
+        """What each run's card says, in the order of the runs; where several say the same, which these are."""
+        runs: dict[str, list[str]] = {}
+        for number, text in enumerate(_differing_texts(self.values), start=1):
+            runs.setdefault(text, []).append(str(number))
+        if len(runs) == len(self.values):
+            return " against ".join(map(_shorten, runs))
+        return " against ".join(
+            f"{_shorten(text)} ({'run' if len(numbers) == 1 else 'runs'} {', '.join(numbers)})"
+            for text, numbers in runs.items()
+        )
+
+
+def read_run_card(path: Path) -> Sections:
+    """Read a run card.
+
+    Args:
+        path: The card; it need not exist, for earlier versions wrote none.
+
+    Returns:
+        Section to field to value; empty where there is no card.
+
+    Raises:
+        InputError: where the file is something else.
+    """
+    if not path.is_file():
+        return {}
+    try:
+        return _SHAPE.validate_json(path.read_bytes(), strict=True)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        # A union names each of its members in the place; the section and the field are enough.
+        where = ".".join(map(str, first["loc"][:2]))
+        raise InputError(
+            f"Expected sections of fields that are texts or numbers, but got {first['msg'].lower()}"
+            f"{f' at {where}' if where else ''}."
+        ) from None
+
+
+def weight_of(section: str, field: str) -> Weight:
+    """What it means where runs differ in a field; one that no table here names matters."""
+    if section.startswith(TASK):
+        return _TASK_WEIGHTS.get(field, Weight.MATTERS)
+    return _FIELD_WEIGHTS.get((section, field), _SECTION_WEIGHTS.get(section, Weight.MATTERS))
+
+
+def differences(cards: Sequence[Sections], tasks: Sequence[str] | None = None) -> list[CardDifference]:
+    """Fields in which runs differ, those that never matter left out.
+
+    What a card does not know is shown, but is no difference by itself: all that is known has to disagree. A task's
+    section counts where two cards or more have it, and runs without a card are left out.
+
+    Args:
+        cards: The cards of the runs.
+        tasks: The tasks that are compared; all by default.
+
+    Returns:
+        The differences: what matters first, then what is the model's nature, then the environment; within these in the
+        cards' order.
+    """
+    known = [card for card in cards if card]
+    if len(known) < 2:
+        return []
+    names = dict.fromkeys((section, field) for card in known for section, fields in card.items() for field in fields)
+    differing = []
+    for section, field in names:
+        if tasks is not None and section.startswith(TASK) and section.removeprefix(TASK) not in tasks:
+            continue
+        holders = [card for card in known if section in card]
+        values = {card[section].get(field) for card in holders} - {None}
+        weight = weight_of(section, field)
+        if len(values) > 1 and weight is not Weight.NEVER:
+            shown = tuple(card.get(section, {}).get(field) for card in cards)
+            differing.append(CardDifference(section, field, shown, weight))
+    return sorted(differing, key=lambda difference: list(Weight).index(difference.weight))
+
+
+def summary(card: Sections, groups: Mapping[str, Sequence[str]] | None = None) -> list[str]:
+    """A card in a few lines: the model and how it was shown clips, on what it ran, and a line for each task.
+
+    Args:
+        card: The card.
+        groups: Group to its tasks; where these were all run alike, the group has one line.
+    """
+    lines = {section.removeprefix(TASK): _task(fields) for section, fields in card.items() if section.startswith(TASK)}
+    for group, tasks in (groups or {}).items():
+        if len({lines.get(task) for task in tasks}) == 1 and tasks[0] in lines:
+            line = lines[tasks[0]]
+            lines = {name: text for name, text in lines.items() if name not in tasks} | {f"{group}, each task": line}
+    return [_model(card), _environment(card), *(f"{name}: {text}" for name, text in lines.items())]
+
+
+def _task(fields: Mapping[str, Value]) -> str:
+    prompt = f"{fields.get('prompt')}:{_digest(fields.get('prompt sha256'))}" if fields.get("prompt") else "none"
+    official = " (official text)" if fields.get("official prompt") == "yes" else ""
+    return (
+        f"version {_text(fields.get('version'))}, {_text(fields.get('data'))} {_digest(fields.get('data sha256'))}, "
+        f"prompt {prompt}{official}, {_text(fields.get('extractor'))}"
+    )
+
+
+def _model(card: Sections) -> str:
+    model = card.get("model", {})
+    named = [str(model[name]) for name in ("name", "checkpoint", "revision") if model.get(name)]
+    frames = [f"{name} {value}" for name, value in card.get("frames", {}).items() if value not in (None, "not set")]
+    seeds = ", ".join(_text(value) for value in card.get("seeds", {}).values())
+    parts = [" ".join(named), ", ".join(frames), f"seeds {seeds}" if seeds else ""]
+    return "; ".join(part for part in parts if part)
+
+
+def _environment(card: Sections) -> str:
+    software, run, hardware = card.get("software", {}), card.get("run", {}), card.get("hardware", {})
+    packages = [name for name in ("lmms-eval-tasks", "lmms-eval", "torch", "transformers") if software.get(name)]
+    gpus = hardware.get("GPUs")
+    device = str(hardware.get("CPU") if gpus in (None, "none") else gpus)
+    limit = [] if run.get("limit") in (None, "none") else [f"limit {run['limit']}"]
+    ranks = [] if run.get("ranks") in (None, 1) else [f"{run['ranks']} ranks"]
+    time = [] if run.get("wall time in s") is None else [f"{run['wall time in s']} s"]
+    return ", ".join([*(f"{name} {software[name]}" for name in packages), device, *ranks, *time, *limit])
+
+
+def _differing_texts(values: Sequence[Value]) -> list[str]:
+    """What runs say of one field; of settings written as JSON objects, only those that are not the same in all."""
+    objects = [_read_object(value) for value in values]
+    known = [one for one in objects if one is not None]
+    if len(known) < 2:
+        return [_text(value) for value in values]
+    names = sorted({name for one in known for name in one})
+    moved = [name for name in names if any(one.get(name) != known[0].get(name) for one in known)]
+    return [
+        _text(value) if one is None else ", ".join(f"{name} {json.dumps(one.get(name))}" for name in moved)
+        for value, one in zip(values, objects, strict=True)
+    ]
+
+
+def _read_object(value: Value) -> dict[str, Any] | None:
+    try:
+        parsed = json.loads(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+    return parsed if isinstance(parsed, dict) else None
+
+
+def _text(value: Value) -> str:
+    return "not known" if value is None else str(value) or "none"
+
+
+def _digest(value: Value) -> str:
+    return str(value or "not known")[:8]
+
+
+def _shorten(text: str, longest: int = 60) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"

@@ -1,0 +1,1 @@
+"""Records, and the scores that are functions of them."""

@@ -1,0 +1,57 @@
+"""Multiple-choice items: how a response becomes a record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lmms_eval_tasks.utils.answers import read_choice
+from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, Outcome, Record, UnscoredReason
+
+
+def grade_choice(
+    row: Mapping[str, Any],
+    response: object,
+    *,
+    stratum: Mapping[str, str],
+    fields: Mapping[str, Any] | None = None,
+) -> Record:
+    """Grade one response to a multiple-choice item.
+
+    Args:
+        row: Row of a prepared table, with ``asked`` (False where the clip is missing, so nothing was shown).
+        response: What the model returned; anything but text counts as unparsed. `NOT_ASKED` is what a saved run holds
+            of an item that it could not ask.
+        stratum: Values by which scores are broken down.
+        fields: Benchmark fields of the record.
+    """
+    expected: str | None = row["answer"]
+    asked = row["asked"] and response != NOT_ASKED
+    answered = read_choice(response, row["options"]) if asked and isinstance(response, str) else None
+    reason = UnscoredReason.NO_CLIP if not asked else None if expected else UnscoredReason.NO_KEY
+    if reason:
+        outcome = Outcome.UNSCORED
+    elif answered is None:
+        outcome = Outcome.UNPARSED
+    else:
+        outcome = Outcome.CORRECT if answered == expected else Outcome.WRONG
+    return Record(
+        item_id=row["item_id"],
+        group_id=row["group_id"],
+        stratum=dict(stratum),
+        expected=expected,
+        answered=answered,
+        outcome=outcome,
+        unscored_reason=reason,
+        fields=dict(fields or {}),
+    )
+
+
+def with_official_reading(record: Record, official: str | None) -> Record:
+    """The record with what the benchmark's own extractor reads, compared with the key as its scorer does.
+
+    Its fields are ``official_answered``, and ``official_correct``, None where the item is unscored.
+    """
+    answered = official if record.asked else None
+    correct = None if record.unscored_reason else answered == record.expected
+    return record.with_fields(official_answered=answered, official_correct=correct)

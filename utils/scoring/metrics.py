@@ -1,0 +1,204 @@
+"""A score of a task, defined once: lmms-eval's aggregation, reports, comparisons and `rescore` all use this definition.
+
+What an item contributes is its *value* in the score's unit: None where the item is unscored. Items that count only
+together (pairs) share a `group_id`.
+
+Missing values, everywhere: an item without a value leaves the score, and so does a group with a member that lacks one,
+if its members count only together. A stratum without a value leaves the mean over strata, as the official code of
+YoCausal has it. A task without a score leaves its group of tasks without one, since a mean over fewer tasks would be
+another score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any
+
+from lmms_eval_tasks.utils.scoring.records import Record
+
+PERCENT = (0.0, 100.0)
+PAIR = 2
+
+Item = Any
+"""What lmms-eval gathers of an item for a score: a number, None, or a mapping with ``value``. JSON values."""
+Counts = tuple[float, float]
+"""What a group adds to a ratio: numerator and denominator."""
+Stratum = tuple[bool, str]
+"""The side of a contrast (True where there is none) and the name of a stratum."""
+
+
+class Kind(str, Enum):
+    """How values become a score."""
+
+    MEAN = "mean"
+    """The ratio of summed values to their number, averaged over strata."""
+    GROUPS = "groups"
+    """How many groups count."""
+    TOTAL = "total"
+    """The sum of the values."""
+
+
+class Errors(str, Enum):
+    """The standard errors that lmms-eval prints of a score."""
+
+    NONE = "none"
+    PLAIN = "plain"
+    """Of the values, as if items were independent."""
+    CLUSTERED = "clustered"
+    """The same, and clustered by group."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One score.
+
+    Attributes:
+        name: In lmms-eval's results and in the task's YAML.
+        title: In reports.
+        value: What a record contributes, in the score's unit before `transform`; None where it is unscored.
+        applies: Whether a record counts in the score at all, for breakdowns.
+        together: How many members a group needs if they count only together; the group's value is then the least of
+            theirs, so that one wrong member makes it wrong. None where items count one by one.
+        stratum: Names a record's stratum, if the score is an unweighted mean over strata.
+        contrast: Says on which side of a difference of two means a record is; the score is the mean where it is True
+            less the mean where it is False.
+        kind: How values become a score.
+        transform: Maps the mean to the score; a multiplication.
+        value_bounds: Least and greatest value of a record; None where there is no limit.
+        bounds: Least and greatest score.
+        unit: Of the score; empty for counts.
+        higher_is_better: None where neither is.
+        errors: Which standard errors lmms-eval prints beside the score.
+    """
+
+    name: str
+    title: str
+    value: Callable[[Record], float | None]
+    applies: Callable[[Record], bool] = lambda record: True
+    together: int | None = None
+    stratum: Callable[[Record], str] | None = None
+    contrast: Callable[[Record], bool] | None = None
+    kind: Kind = Kind.MEAN
+    transform: Callable[[float], float] = float
+    value_bounds: tuple[float, float] | None = PERCENT
+    bounds: tuple[float, float] = PERCENT
+    unit: str = "%"
+    higher_is_better: bool | None = True
+    errors: Errors = Errors.NONE
+
+    def item(self, record: Record) -> Item:
+        """What lmms-eval gathers of a record, which has to apply."""
+        value = self.value(record)
+        if self.errors is Errors.PLAIN:
+            return value
+        item: dict[str, Any] = {"group_id": record.group_id, "value": value}
+        if self.errors is Errors.CLUSTERED and value is not None:
+            item["score"] = value
+        if self.stratum:
+            item["stratum"] = self.stratum(record)
+        if self.contrast:
+            item["contrast"] = self.contrast(record)
+        return item
+
+    def score(self, items: Iterable[Item]) -> float | int | None:
+        """The score of gathered items; None where nothing enters it. Counts are 0 then."""
+        return self.combine(self._groups(items))
+
+    def combine(self, strata: Mapping[Stratum, Sequence[Counts]]) -> float | int | None:
+        """The score from what the groups of each stratum contribute; None where nothing enters it."""
+        if self.kind is Kind.GROUPS:
+            return sum(len(parts) for parts in strata.values())
+        if self.kind is Kind.TOTAL:
+            return int(sum(numerator for parts in strata.values() for numerator, _ in parts))
+        sides = [
+            mean_of_known(_ratio(parts) for (side, _), parts in strata.items() if side is wanted)
+            for wanted in ((True, False) if self.contrast else (True,))
+        ]
+        if None in sides:
+            return None
+        first, *second = (side for side in sides if side is not None)
+        return self.transform(first - second[0] if second else first)
+
+    def score_records(self, records: Iterable[Record]) -> float | int | None:
+        """The score of records."""
+        return self.score(self.item(record) for record in records if self.applies(record))
+
+    def contributions(self, records: Iterable[Record]) -> dict[Stratum, list[Counts]]:
+        """What each group adds to its stratum's ratio; strata in order of their names.
+
+        Items that count one by one are still taken by group here, as those of one clip or pair are not independent.
+        """
+        items = [
+            {"value": self.value(record), "group_id": record.group_id, **_places(self, record)}
+            for record in records
+            if self.applies(record)
+        ]
+        return dict(sorted(self._groups(items, by_group=True).items()))
+
+    def _groups(self, items: Iterable[Item], by_group: bool = False) -> dict[Stratum, list[Counts]]:
+        members: dict[Stratum, dict[object, list[float | None]]] = {}
+        for number, item in enumerate(items):
+            known = item if isinstance(item, Mapping) else {"value": item}
+            place = (bool(known.get("contrast", True)), str(known.get("stratum", "")))
+            group = known.get("group_id") if by_group or self.together else number
+            members.setdefault(place, {}).setdefault(group, []).append(known["value"])
+        counted = {
+            place: [counts for values in groups.values() if (counts := self._counts(values))]
+            for place, groups in members.items()
+        }
+        return counted
+
+    def _counts(self, values: Sequence[float | None]) -> Counts | None:
+        """What a group adds, None where it is incomplete or nothing of it is scored."""
+        known = [value for value in values if value is not None]
+        if self.together is None:
+            return (sum(known), float(len(known))) if known else None
+        if len(values) != self.together or len(known) != self.together:
+            return None
+        return (min(known), 1.0)
+
+    def within(self, suffix: str, applies: Callable[[Record], bool], title: str = "") -> Metric:
+        """The same score of some records only, its name with a suffix."""
+        return replace(self, name=f"{self.name}_{suffix}", title=title or suffix.replace("_", " "), applies=applies)
+
+
+def _places(metric: Metric, record: Record) -> dict[str, Any]:
+    places: dict[str, Any] = {}
+    if metric.stratum:
+        places["stratum"] = metric.stratum(record)
+    if metric.contrast:
+        places["contrast"] = metric.contrast(record)
+    return places
+
+
+def _ratio(parts: Sequence[Counts]) -> float | None:
+    total = sum(part for _, part in parts)
+    return sum(part for part, _ in parts) / total if total else None
+
+
+def mean_of_known(scores: Iterable[float | None]) -> float | None:
+    """Unweighted mean of those that are not None, as over strata; None without one."""
+    known = [score for score in scores if score is not None]
+    return sum(known) / len(known) if known else None
+
+
+def mean_of_all(scores: Iterable[float | None]) -> float | None:
+    """Unweighted mean, as over the tasks of a group; None where one is None or there is none."""
+    values = list(scores)
+    return None if None in values else mean_of_known(values)
+
+
+def aggregate_tasks(
+    metric: Metric, scores: Iterable[float | None], sizes: Iterable[int] = (), weight_by_size: bool = False
+) -> float | int | None:
+    """The score of a group of tasks from theirs, in the form of lmms-eval's group aggregations.
+
+    Means are averaged without weights, whatever the tasks' sizes; counts are added.
+    """
+    values = list(scores)
+    if metric.kind is Kind.MEAN:
+        return mean_of_all(values)
+    known = [value for value in values if value is not None]
+    return sum(known) if len(known) == len(values) else None

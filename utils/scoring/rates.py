@@ -1,0 +1,37 @@
+"""Scores that every task has: how many items could not be read or scored, and whether the data is simulated."""
+
+from __future__ import annotations
+
+from lmms_eval_tasks.utils.scoring.metrics import Errors, Metric
+from lmms_eval_tasks.utils.scoring.records import Outcome, Record
+
+
+def percent(flag: bool | None) -> float | None:
+    """100 for True, 0 for False, None for None."""
+    return None if flag is None else 100.0 * flag
+
+
+def _unparsed(record: Record) -> float | None:
+    return percent(record.answered is None) if record.asked else None
+
+
+def _unscored(record: Record) -> float:
+    return 100.0 * (record.correct is None)
+
+
+UNPARSED_RATE = Metric("unparsed_rate", "unparsed", _unparsed, higher_is_better=False, errors=Errors.PLAIN)
+"""Percent of the items asked in whose response no answer can be read; they count as wrong."""
+
+UNSCORED_RATE = Metric("unscored_rate", "unscored", _unscored, higher_is_better=False, errors=Errors.PLAIN)
+"""Percent of items that could not be asked or graded."""
+
+UNPARSED_SHARE = Metric(
+    "unparsed", "unparsed", lambda record: 100.0 * (record.outcome is Outcome.UNPARSED), higher_is_better=False
+)
+"""Percent of all items that are unparsed, for reports: with `UNSCORED_RATE` and the scored items it makes 100."""
+
+SAMPLE_DATA = Metric("sample_data", "sample data", lambda record: 100.0, higher_is_better=None, errors=Errors.PLAIN)
+"""100 where the data is simulated. Tasks on released data have no such score."""
+
+COMMON = (UNPARSED_RATE, UNSCORED_RATE, SAMPLE_DATA)
+"""What every task prints."""

@@ -1,0 +1,315 @@
+"""Bootstrap over groups of items, for every score that is a function of counts summed over groups.
+
+Groups that add the same counts are interchangeable, so how often each distinct contribution is drawn within a stratum
+is multinomial: time and memory follow the number of distinct contributions and of draws, not the number of groups.
+
+Source: Efron & Tibshirani, An Introduction to the Bootstrap, 1993, chapters 13 and 14; docs/statistics.md.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+DRAWS = 10_000
+LEVEL = 95.0
+PERCENT = (0.0, 100.0)
+LOOKED_UP = 1_000
+"""Groups of a stratum up to which its binomial distribution is tabulated."""
+
+Contribution = tuple[float, float]
+"""What one group adds to a score's numerator and denominator."""
+Counts = tuple[float, ...]
+"""What one group adds to the counts that a score is a function of."""
+
+Floats = NDArray[np.float64]
+Method = Literal["bca", "percentile"]
+Statistic = Callable[[Floats], Floats]
+"""Scores from summed counts: array of shape (…, strata, counts) to one of shape (…), or (…, scores) of several."""
+
+
+@dataclass(frozen=True)
+class Strata:
+    """The groups of each stratum, as how many of them add which counts.
+
+    Attributes:
+        values: Of each stratum, the distinct contributions; arrays of shape (distinct, counts).
+        weights: Of each stratum, how many groups add each of them; arrays of shape (distinct,). They may be fractions,
+            where a group adds different counts with known chances, and sum to the number of groups.
+    """
+
+    values: tuple[Floats, ...]
+    weights: tuple[Floats, ...]
+
+    @classmethod
+    def of(cls, parts: Iterable[Iterable[Counts]]) -> Strata:
+        """From the contributions of the groups of each stratum, in any order.
+
+        Raises:
+            ValueError: where contributions differ in how many counts they hold.
+        """
+        return cls.weighted(Counter(part) for part in parts)
+
+    @classmethod
+    def weighted(cls, parts: Iterable[Mapping[Any, float]]) -> Strata:
+        """From one mapping per stratum, of a contribution to its weight.
+
+        Raises:
+            ValueError: where contributions differ in how many counts they hold.
+        """
+        found = list(parts)
+        lengths = {len(contribution) for part in found for contribution in part}
+        if len(lengths) > 1:
+            raise ValueError(f"Expected contributions of one length, but got lengths {sorted(lengths)}.")
+        # Sorted, so that the draws do not depend on the order in which the groups come.
+        distinct = [sorted(part) for part in found]
+        width = max(lengths, default=2)
+        return cls(
+            tuple(np.array(keys, dtype=float).reshape(len(keys), width) for keys in distinct),
+            tuple(
+                np.array([part[key] for key in keys], dtype=float) for part, keys in zip(found, distinct, strict=True)
+            ),
+        )
+
+    @property
+    def sizes(self) -> list[int]:
+        """Number of groups of each stratum."""
+        return [round(float(weights.sum())) for weights in self.weights]
+
+    def sums(self) -> Floats:
+        """Summed counts of each stratum; shape (strata, counts)."""
+        return np.array([weights @ values for values, weights in zip(self.values, self.weights, strict=True)])
+
+    def draw(self, rng: np.random.Generator, draws: int) -> Floats:
+        """Summed counts of groups drawn with replacement within each stratum, as many as it has.
+
+        Returns:
+            Array of shape (draws, strata, counts); 0 for a stratum without groups.
+        """
+        width = self.values[0].shape[1] if self.values else 0
+        sums = np.zeros((draws, len(self.values), width))
+        for stratum, (values, weights, size) in enumerate(zip(self.values, self.weights, self.sizes, strict=True)):
+            if size:
+                sums[:, stratum] = _drawn_counts(rng, size, weights / weights.sum(), draws) @ values
+        return sums
+
+
+def _drawn_counts(rng: np.random.Generator, size: int, chances: Floats, draws: int) -> Floats:
+    """How often each distinct contribution is drawn; shape (draws, distinct)."""
+    from scipy.special import bdtr
+
+    if len(chances) != 2 or size > LOOKED_UP:
+        return rng.multinomial(size, chances, size=draws).astype(float)
+    # Two kinds of groups are the usual case, and looking a few hundred probabilities up is several times faster.
+    second = np.searchsorted(bdtr(np.arange(size), size, chances[1]), rng.random(draws)).astype(float)
+    return np.stack([size - second, second], axis=1)
+
+
+def intervals(
+    strata: Strata,
+    statistic: Statistic,
+    *,
+    method: Method = "bca",
+    bounds: tuple[float, float] | None = PERCENT,
+    seed: int = 0,
+    draws: int = DRAWS,
+    level: float = LEVEL,
+) -> Floats:
+    """Bootstrap intervals of scores, the groups drawn with replacement within each stratum.
+
+    A stratum whose groups all have the same ratio (every pair right, or one group alone) varies in no draw, which does
+    not make it certain. Where `bounds` are given, Wilson's limit for *none of n groups is unlike the others* says how
+    large a part of it could have been at either bound; the distance by which that moves the score is added in
+    quadrature to the interval's (Zou & Donner 2008), so that a single stratum of k = 0 or k = n gets Wilson's interval.
+
+    Args:
+        strata: The groups.
+        statistic: The scores.
+        method: ``bca`` (bias-corrected and accelerated, Efron 1987) or ``percentile``.
+        bounds: Least and greatest ratio of a contribution's first count to its second; None to leave strata that do not
+            vary as they are.
+        seed: Seed of all draws; the same seed and contributions give the same interval.
+        draws: Number of draws.
+        level: Coverage in percent, 0-100.
+
+    Returns:
+        Lower and upper end of each score, in its unit; shape (2,) or (scores, 2). NaN where a score has no value; draws
+        in which it has none are left out.
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        estimate = np.asarray(statistic(strata.sums()), dtype=float)
+        drawn = np.asarray(statistic(strata.draw(np.random.default_rng(seed), draws)), dtype=float)
+        scores = drawn.reshape(draws, -1)
+        flat = estimate.reshape(-1)
+        tail = (100.0 - level) / 200
+        tails = np.tile([tail, 1.0 - tail], (flat.size, 1))
+        if method == "bca":
+            tails = _adjusted_tails(flat, scores, _acceleration(strata, statistic, flat.size), tails)
+        ends = np.array([_quantiles(score, share) for score, share in zip(scores.T, tails, strict=True)])
+        if bounds is not None:
+            ends = _with_unvaried(strata, statistic, flat, ends, bounds, 1.0 - tail)
+    ends[np.isnan(flat)] = np.nan
+    return ends.reshape(*estimate.shape, 2)
+
+
+def _quantiles(scores: Floats, shares: Floats) -> Floats:
+    """Quantiles by linear interpolation between the draws that have a value."""
+    ordered = np.sort(scores)
+    known = int(np.searchsorted(ordered, np.nan))
+    if not known:
+        return np.full(2, np.nan)
+    place = shares * (known - 1)
+    left = np.floor(place).astype(int)
+    right = np.minimum(left + 1, known - 1)
+    found: Floats = ordered[left] + (place - left) * (ordered[right] - ordered[left])
+    return found
+
+
+def _acceleration(strata: Strata, statistic: Statistic, scores: int) -> Floats:
+    """BCa's acceleration from the jackknife over groups; groups that add the same are left out once, with their weight.
+
+    For several strata: Davison & Hinkley, Bootstrap Methods and their Application, 1997, section 5.3.
+    """
+    sums = strata.sums()
+    squares, cubes = np.zeros(scores), np.zeros(scores)
+    for stratum, (values, weights, size) in enumerate(zip(strata.values, strata.weights, strata.sizes, strict=True)):
+        if size < 2 or len(values) < 2:
+            continue
+        without = np.repeat(sums[None], len(values), axis=0)
+        without[:, stratum] -= values
+        left = np.asarray(statistic(without), dtype=float).reshape(len(values), scores)
+        centre = weights @ left / weights.sum()
+        influence = np.nan_to_num((size - 1) / size * (centre - left))
+        squares += weights @ influence**2
+        cubes += weights @ influence**3
+    return np.divide(cubes, 6 * squares**1.5, out=np.zeros(scores), where=squares > 0)
+
+
+def _adjusted_tails(estimate: Floats, scores: Floats, acceleration: Floats, tails: Floats) -> Floats:
+    """The shares of the draws at which BCa's interval ends; shape (scores, 2)."""
+    from scipy.special import ndtr, ndtri
+
+    known = np.maximum((~np.isnan(scores)).sum(axis=0), 1)
+    # Sums of the same counts in another order can differ in the last bits, and a tie counts half.
+    near = 1e-9 * np.maximum(1.0, np.abs(estimate))
+    below = (scores < estimate - near).sum(axis=0)
+    level_with = (np.abs(scores - estimate) <= near).sum(axis=0)
+    share = np.clip((below + level_with / 2) / known, 0.5 / known, 1 - 0.5 / known)
+    bias = ndtri(share)[:, None]
+    shifted = bias + ndtri(tails)
+    adjusted: Floats = ndtr(bias + shifted / np.maximum(1 - acceleration[:, None] * shifted, 1e-9))
+    return adjusted
+
+
+def _with_unvaried(
+    strata: Strata, statistic: Statistic, estimate: Floats, ends: Floats, bounds: tuple[float, float], upper: float
+) -> Floats:
+    """The interval's ends, moved by what those strata could hold whose groups do not vary."""
+    from scipy.special import ndtri
+
+    sums = strata.sums()
+    extra = np.zeros((estimate.size, 2))
+    for stratum, (values, size) in enumerate(zip(strata.values, strata.sizes, strict=True)):
+        if not size or values.shape[1] < 2 or not sums[stratum, 1]:
+            continue
+        # Groups of one, two and three items that are all right do not vary either.
+        if not np.allclose(values[:, 0] * sums[stratum, 1], values[:, 1] * sums[stratum, 0]):
+            continue
+        unlike = ndtri(upper) ** 2 / (size + ndtri(upper) ** 2)
+        moved = np.repeat(sums[None], 2, axis=0)
+        moved[:, stratum, 0] += unlike * (sums[stratum, 1] * np.array(bounds) - moved[:, stratum, 0])
+        reached = np.asarray(statistic(moved), dtype=float).reshape(2, estimate.size)
+        extra[:, 0] += np.maximum(estimate - reached.min(axis=0), 0.0) ** 2
+        extra[:, 1] += np.maximum(reached.max(axis=0) - estimate, 0.0) ** 2
+    distance = np.maximum(np.stack([estimate - ends[:, 0], ends[:, 1] - estimate], axis=1), 0.0)
+    moved_ends = estimate[:, None] + np.array([-1.0, 1.0]) * np.sqrt(distance**2 + extra)
+    return np.where(extra > 0, moved_ends, ends)
+
+
+def ratios(sums: Floats) -> Floats:
+    """Each stratum's ratio of its first count to its second: (…, strata, counts) to (…, strata); NaN for 0 of 0."""
+    found: Floats = sums[..., 0] / sums[..., 1]
+    return found
+
+
+def macro_mean(sums: Floats) -> Floats:
+    """Unweighted mean of the strata's ratios, of those that have one."""
+    per_stratum = ratios(sums)
+    some = ~np.isnan(per_stratum)
+    found: Floats = np.where(some, per_stratum, 0.0).sum(axis=-1) / some.sum(axis=-1)
+    return found
+
+
+def macro_difference(first: Sequence[int], second: Sequence[int]) -> Statistic:
+    """The statistic *mean of some strata's ratios less mean of others'*, such as YoCausal's CCI.
+
+    For CCI the strata are subset and label: the causal half of each subset, and the other half. A subset that lacks one
+    half enters only the other mean.
+
+    Args:
+        first: Indices of the strata of the first mean.
+        second: Indices of the strata of the second.
+    """
+
+    def difference(sums: Floats) -> Floats:
+        return macro_mean(sums[..., list(first), :]) - macro_mean(sums[..., list(second), :])
+
+    return difference
+
+
+def breakdowns(members: Sequence[Sequence[int]]) -> Statistic:
+    """The statistic *ratio over several strata together*, one score for each set of strata (all, a type, a difficulty).
+
+    Args:
+        members: Of each score, the indices of its strata.
+    """
+
+    def scores(sums: Floats) -> Floats:
+        chosen = np.zeros((sums.shape[-2], len(members)))
+        for score, strata in enumerate(members):
+            chosen[list(strata), score] = 1.0
+        found: Floats = (sums[..., 0] @ chosen) / (sums[..., 1] @ chosen)
+        return found
+
+    return scores
+
+
+def macro_interval(
+    parts: Sequence[Sequence[Contribution]],
+    seed: int = 0,
+    draws: int = DRAWS,
+    level: float = LEVEL,
+    bounds: tuple[float, float] = PERCENT,
+) -> tuple[float, float] | None:
+    """Interval of the unweighted mean of each part's ratio, the groups drawn within each part; BCa.
+
+    With one part it is the interval of that part's ratio. Where that is a plain proportion (each group all or nothing,
+    such as pair accuracy), the bootstrap is the binomial distribution and needs no draws, and Wilson's interval of it
+    keeps its level for few groups better than either bootstrap interval; so that is what it gets.
+
+    Args:
+        parts: Contributions, as numerator and denominator, of the groups of each part (subtask or stratum).
+        seed: Seed of all draws; the same seed and contributions give the same interval.
+        draws: Number of draws.
+        level: Coverage in percent, 0-100.
+        bounds: Least and greatest ratio of one group.
+
+    Returns:
+        Lower and upper end, in the ratio's unit; None where a part has no groups.
+    """
+    if not parts or not all(parts):
+        return None
+    if len(parts) == 1 and set(parts[0]) <= {(bounds[0], 1.0), (bounds[1], 1.0)}:
+        from scipy.stats import binomtest
+
+        reached = sum(contribution[0] == bounds[1] for contribution in parts[0])
+        shares = binomtest(reached, len(parts[0])).proportion_ci(level / 100, "wilson")
+        span = bounds[1] - bounds[0]
+        return bounds[0] + span * float(shares.low), bounds[0] + span * float(shares.high)
+    low, high = intervals(Strata.of(parts), macro_mean, bounds=bounds, seed=seed, draws=draws, level=level)
+    return float(low), float(high)

@@ -1,0 +1,175 @@
+"""Human baselines from annotators' responses: modal answer, agreement, difficulty, and accuracy by stratum.
+
+Source: CausalVQA paper (thresholds of difficulty; bootstrap stratified by type and difficulty, with annotators'
+responses as proxies for one human's); YoCausal paper (*unknown* counts half). docs/statistics.md tells what is our
+reading of them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from lmms_eval_tasks.utils.stats.bootstrap import DRAWS, Strata, breakdowns, intervals
+from lmms_eval_tasks.utils.stats.human_responses import AskedQuestion, Key, Response
+
+EASY_ABOVE = 86.67
+MEDIUM_FROM = 70.0
+HARD_FROM = 36.67
+DIFFICULTIES = ("easy", "medium", "hard")
+DROPPED = "dropped"
+
+
+def difficulty(percent_right: float) -> str:
+    """The difficulty of a question from the percent of responses that are right, as the paper bounds it.
+
+    The bounds are 26, 21 and 11 of 30 responses, printed with two decimals, and are compared as printed: 26 of 30 is
+    not above 86.67.
+
+    Returns:
+        ``easy``, ``medium``, ``hard``, or ``dropped`` where so few are right that the paper leaves the question out.
+    """
+    printed = round(percent_right, 2)
+    if printed > EASY_ABOVE:
+        return "easy"
+    return "medium" if printed >= MEDIUM_FROM else "hard" if printed >= HARD_FROM else DROPPED
+
+
+@dataclass(frozen=True)
+class Consensus:
+    """What annotators said to one version of a question.
+
+    Attributes:
+        modal: The most frequent choice; several, in alphabetical order, where they are equally frequent.
+        agreement: Percent of the responses that are the modal choice (one of them, of several), 0-100.
+        responses: Number of responses.
+    """
+
+    modal: tuple[str, ...]
+    agreement: float
+    responses: int
+
+
+@dataclass(frozen=True)
+class QuestionSummary:
+    """One question, all its versions together.
+
+    Attributes:
+        item: The question.
+        versions: Version to what was said to it; options differ between versions, so that consensus is per version.
+        percent_right: Credit of all responses, 0-100.
+        difficulty: From `percent_right`, by the paper's bounds.
+        responses: Number of responses, each by another annotator.
+    """
+
+    item: str
+    versions: Mapping[str, Consensus]
+    percent_right: float
+    difficulty: str
+    responses: int
+
+
+@dataclass(frozen=True)
+class HumanScore:
+    """Accuracy of people on some questions, in percent, with its 95% interval for one response per question."""
+
+    name: str
+    questions: int
+    percent: float
+    interval: tuple[float, float]
+
+
+def summarise(responses: Iterable[Response]) -> list[QuestionSummary]:
+    """One summary per question, in alphabetical order."""
+    by_item: defaultdict[str, list[Response]] = defaultdict(list)
+    for response in responses:
+        by_item[response.item].append(response)
+    return [_summary(item, by_item[item]) for item in sorted(by_item)]
+
+
+def _summary(item: str, responses: Sequence[Response]) -> QuestionSummary:
+    choices: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for response in responses:
+        choices[response.version][response.choice] += 1
+    percent = 100.0 * sum(response.credit for response in responses) / len(responses)
+    return QuestionSummary(
+        item=item,
+        versions={version: _consensus(choices[version]) for version in sorted(choices)},
+        percent_right=percent,
+        difficulty=difficulty(percent),
+        responses=len(responses),
+    )
+
+
+def _consensus(choices: Counter[str]) -> Consensus:
+    most = max(choices.values())
+    modal = tuple(sorted(choice for choice, count in choices.items() if count == most))
+    return Consensus(modal, 100.0 * most / sum(choices.values()), sum(choices.values()))
+
+
+def question_strata(
+    summaries: Sequence[QuestionSummary], asked: Mapping[Key, AskedQuestion] | None, columns: Sequence[str]
+) -> dict[str, tuple[str, ...]]:
+    """Question to its stratum: the values of some columns of the items.
+
+    A column ``difficulty`` that the items lack is taken from the responses, and questions that they drop are left out.
+    """
+    known: dict[str, Mapping[str, str]] = {item: one.strata for (item, _), one in (asked or {}).items()}
+    found = {}
+    for summary in summaries:
+        values = {"difficulty": summary.difficulty, **known.get(summary.item, {})}
+        stratum = tuple(values[column] for column in columns)
+        if DROPPED not in stratum:
+            found[summary.item] = stratum
+    return found
+
+
+def human_scores(
+    responses: Sequence[Response],
+    strata: Mapping[str, tuple[str, ...]],
+    seed: int = 0,
+    draws: int = DRAWS,
+) -> list[HumanScore]:
+    """Accuracy of people by stratum, by each value of each stratum column, and over all questions.
+
+    Each question counts once, with the mean credit of its responses. A draw takes, within each stratum, as many
+    questions as it has, with replacement, and of each one response at random: what one human would have scored who
+    answers one version of each. So the interval is to be set beside that of a model's run, and it does not get narrower
+    with more annotators.
+
+    Args:
+        responses: All responses, of which one annotator gives one per question.
+        strata: Question to its stratum; questions that are not in it are left out.
+        seed: Seed of the draws.
+        draws: Number of draws.
+
+    Returns:
+        Strata in alphabetical order, then the single values, then ``all``; empty without questions.
+    """
+    credits: defaultdict[str, list[float]] = defaultdict(list)
+    for response in responses:
+        if response.item in strata:
+            credits[response.item].append(response.credit)
+    names = sorted({strata[item] for item in credits})
+    weights: list[defaultdict[tuple[float, float], float]] = [defaultdict(float) for _ in names]
+    questions = [0] * len(names)
+    for item in sorted(credits):
+        place = names.index(strata[item])
+        questions[place] += 1
+        for credit, count in sorted(Counter(credits[item]).items()):
+            weights[place][100.0 * credit, 1.0] += count / len(credits[item])
+    if not names:
+        return []
+    members = {" ".join(name): [place] for place, name in enumerate(names)}
+    for column in range(len(names[0])):
+        for value in sorted({name[column] for name in names}):
+            members.setdefault(value, [place for place, name in enumerate(names) if name[column] == value])
+    members["all"] = list(range(len(names)))
+    sampled, statistic = Strata.weighted(weights), breakdowns(list(members.values()))
+    percents = statistic(sampled.sums())
+    ends = intervals(sampled, statistic, seed=seed, draws=draws)
+    return [
+        HumanScore(name, sum(questions[place] for place in places), float(percent), (float(low), float(high)))
+        for (name, places), percent, (low, high) in zip(members.items(), percents, ends, strict=True)
+    ]

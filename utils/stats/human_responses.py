@@ -1,0 +1,185 @@
+"""What annotators answered: read from CSV and checked against the items that they were asked."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from string import ascii_uppercase
+from typing import Any
+
+from lmms_eval_tasks.utils.core.problems import InputError, Problems
+from lmms_eval_tasks.utils.core.wording import quote
+
+COLUMNS = ("item", "version", "annotator", "choice")
+UNKNOWN = "UNKNOWN"
+UNKNOWN_CREDIT = 0.5
+"""YoCausal paper: what its human study gives an annotator who cannot tell."""
+NOT_STRATA = ("item", "item_id", "group_id", "version", "answer", "question", "options", "clip", "clip_present")
+
+Key = tuple[str, str]
+"""A question and its version."""
+
+
+@dataclass(frozen=True)
+class AskedQuestion:
+    """One version of a question.
+
+    Attributes:
+        answer: The key, upper-case; None where it is withheld.
+        letters: Letters of its options; empty where they are not known.
+        strata: The question's columns, such as type and difficulty.
+    """
+
+    answer: str | None
+    letters: str = ""
+    strata: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Response:
+    """One annotator's response to one version of a question; `credit` is 0-1."""
+
+    item: str
+    version: str
+    annotator: str
+    choice: str
+    credit: float
+
+
+def read_items(source: Path) -> dict[Key, AskedQuestion]:
+    """The items that annotators were asked.
+
+    Args:
+        source: A prepared table (.parquet), or CSV with the columns ``item``, ``version``, ``answer`` and any others,
+            which are strata.
+
+    Raises:
+        InputError: where the file cannot be read, lacks a column, or lists an item twice.
+    """
+    is_table = source.suffix == ".parquet"
+    rows = _parquet_rows(source) if is_table else _csv_rows(source, ("item", "version", "answer"))
+    problems = Problems()
+    found: dict[Key, AskedQuestion] = {}
+    strata_of: dict[str, Mapping[str, str]] = {}
+    for where, row in rows:
+        item = str(row["item"])
+        key = item, str(row["version"])
+        if key in found:
+            problems.add(where, f"Expected an item once, but {_name(key)} is there twice.")
+            continue
+        strata = {name: str(value) for name, value in row.items() if name not in NOT_STRATA}
+        if strata_of.setdefault(item, strata) != strata:
+            problems.add(where, f"Expected one stratum for both versions of {item}, but they differ.")
+        letters = ascii_uppercase[: len(row["options"])] if "options" in row else ""
+        found[key] = AskedQuestion(str(row["answer"]).strip().upper() if row["answer"] else None, letters, strata)
+    problems.raise_if_any(f"{source.name} cannot be used")
+    return found
+
+
+def read_human_responses(source: Path, asked: Mapping[Key, AskedQuestion] | None = None) -> list[Response]:
+    """Read raw annotator responses and give each its credit: 1 if right, 0 if wrong, 0.5 for *unknown*.
+
+    Args:
+        source: CSV, one row per response, with the columns ``item``, ``version``, ``annotator``, ``choice`` and, where
+            answers are withheld, ``correct`` (0 or 1).
+        asked: The items; None takes every item as it comes, and then ``correct`` is needed.
+
+    Raises:
+        InputError: with every problem by row: an empty field, an item that was not asked, a choice that is no option,
+            a response that cannot be graded, `correct` against the key, or an annotator who counts twice for a
+            question, with the same version or with both.
+    """
+    problems = Problems()
+    responses: list[Response] = []
+    first_seen: dict[tuple[str, str], tuple[str, str]] = {}
+    for where, row in _csv_rows(source, COLUMNS):
+        item, version, annotator, choice = (str(row[name] or "").strip() for name in COLUMNS)
+        if empty := [
+            name for name, value in (("item", item), ("annotator", annotator), ("choice", choice)) if not value
+        ]:
+            problems.add(where, f"Expected a value for {', '.join(empty)}, but got none.")
+            continue
+        choice = choice.upper()
+        before = first_seen.setdefault((item, annotator), (version, where))
+        if before[1] != where:
+            again = "a second response" if before[0] == version else f"version {version} after version {before[0]}"
+            problems.add(
+                where,
+                f"Expected one response of {annotator} to {item}, but got {again}; the first is at {before[1]}.",
+                "Keep one of them: nobody counts twice for one question.",
+            )
+        credit = _credit((item, version), choice, row.get("correct"), asked, where, problems)
+        if credit is not None:
+            responses.append(Response(item, version, annotator, choice, credit))
+    problems.raise_if_any(f"{source.name} cannot be used")
+    if not responses:
+        raise InputError(f"{source.name} holds no responses.")
+    return responses
+
+
+def _credit(
+    key: Key, choice: str, correct: object, asked: Mapping[Key, AskedQuestion] | None, where: str, problems: Problems
+) -> float | None:
+    """What a response earns; None where that cannot be said, which is then a problem."""
+    said = None if correct is None or not str(correct).strip() else str(correct).strip()
+    if said not in (None, "0", "1") and choice != UNKNOWN:
+        problems.add(where, f"Expected correct to be 0 or 1, but got {quote(said)}.")
+        return None
+    known = None if asked is None else asked.get(key)
+    if asked is not None and known is None:
+        problems.add(where, f"Expected an item of the table, but got {_name(key)}.")
+        return None
+    if choice == UNKNOWN:
+        return UNKNOWN_CREDIT
+    if known is not None and known.letters and choice not in tuple(known.letters):
+        problems.add(where, f"Expected a choice out of {', '.join(known.letters)} or unknown, but got {quote(choice)}.")
+        return None
+    answer = known.answer if known is not None else None
+    if answer is None and said is None:
+        problems.add(where, f"Expected correct, for the answer to {_name(key)} is not known, but got none.")
+        return None
+    if answer is not None and said is not None and (choice == answer) != (said == "1"):
+        problems.add(where, f"Expected correct to agree with the key {answer}, but got {said} for {choice}.")
+        return None
+    return float(choice == answer) if answer is not None else float(said == "1")
+
+
+def _name(key: Key) -> str:
+    return f"{key[0]}, version {key[1]}" if key[1] else key[0]
+
+
+def _parquet_rows(source: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    import pyarrow.lib
+    import pyarrow.parquet
+
+    try:
+        table = pyarrow.parquet.read_table(source)
+    except pyarrow.lib.ArrowException as error:
+        raise InputError(f"{source.name} cannot be used: it is not a parquet table ({error}).") from error
+    if missing := [name for name in ("group_id", "answer") if name not in table.column_names]:
+        raise InputError(f"{source.name} cannot be used: Expected the columns {', '.join(missing)}, but it lacks them.")
+    for number, row in enumerate(table.to_pylist(), start=1):
+        yield f"{source.name}, row {number}", {"version": "", **row, "item": row["group_id"]}
+
+
+def _csv_rows(source: Path, columns: Sequence[str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    try:
+        text = source.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{source.name} cannot be used: Expected UTF-8 text, but byte {error.start} is not."
+        ) from error
+    reader = csv.DictReader(io.StringIO(text, newline=""))
+    names = [str(name).strip() for name in reader.fieldnames or ()]
+    if missing := [name for name in columns if name not in names]:
+        raise InputError(
+            f"{source.name} cannot be used: Expected the columns {', '.join(columns)}, but got "
+            f"{', '.join(names) or 'none'}: {', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing."
+        )
+    reader.fieldnames = names
+    for row in reader:
+        fields = {name: value for name, value in row.items() if name is not None}
+        yield f"{source.name}, line {reader.line_num}", fields

@@ -1,0 +1,1 @@
+"""Submission files: their form, their rows, their checks."""
