@@ -11,7 +11,7 @@ TOP := $(CURDIR)
 # A file's tests share their fixtures, so they stay together; two run at a time, each with one thread for its networks.
 PYTEST = $(AWAY) OMP_NUM_THREADS=1 "$(TOP)/$(BIN)/pytest" --rootdir "$(TOP)" -c "$(TOP)/pyproject.toml" -n 2 --dist loadfile
 
-.PHONY: demo test quick lint versions install wheel clean
+.PHONY: demo test quick lint versions version-examples install wheel clean
 
 demo: install
 	PATH="$(TOP)/$(BIN):$$PATH" examples/demo.sh demo
@@ -26,10 +26,13 @@ lint: install
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(AWAY) "$(TOP)/$(BIN)/mypy" --config-file "$(TOP)/pyproject.toml" -p lmms_eval_tasks
+	$(AWAY) "$(TOP)/$(BIN)/mypy" --config-file "$(TOP)/pyproject.toml" ../tools
 
-# EQUIVALENT='why' keeps digests that moved although no number does; docs/versions.md says when.
 versions: install
-	$(AWAY) "$(TOP)/$(BIN)/python" support/version_gate.py $(if $(EQUIVALENT),--equivalent "$(EQUIVALENT)")
+	$(BIN)/python tools/version_gate.py
+
+version-examples: install
+	$(BIN)/python tools/add_examples.py
 
 install: $(INSTALLED)
 

@@ -122,7 +122,7 @@ def test_every_score_of_evidence_is_compared_as_it_is_defined(tmp_path: Path) ->
     runs.append(cast_bench_run(tmp_path / "b", clips, **grounding))
     status, out, _ = run(*runs)
     assert status == 0
-    rows = [line.removeprefix("1, 2").split()[:4] for line in out.splitlines() if "[" in line]
+    rows = [line.strip().removeprefix("1, 2").split()[:4] for line in out.splitlines() if "[" in line]
     assert rows == [
         ["accuracy", "62.5", "62.5", "+0.0"],
         ["faithful", "62.5", "62.5", "+0.0"],

@@ -65,10 +65,8 @@ def test_tests_run_on_a_fresh_clone(checkout: Path, target: str) -> None:
 
 
 def test_versions_are_kept_by_what_is_installed(checkout: Path) -> None:
-    assert make(checkout, "versions")[-1] == "python support/version_gate.py"
-    assert make(checkout, "versions", "EQUIVALENT=for a reason") == [
-        "python support/version_gate.py --equivalent for a reason"
-    ]
+    assert make(checkout, "versions")[-1] == "python tools/version_gate.py"
+    assert make(checkout, "version-examples") == ["python tools/add_examples.py"]
 
 
 @pytest.mark.parametrize("change", ["added", "deleted", "renamed", "edited"])

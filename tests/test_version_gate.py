@@ -1,4 +1,4 @@
-"""Task versions: kept digests are right, and a change that can move numbers fails without a new N."""
+"""Task versions: the kept digests are right, and a change that can move numbers fails without a new N."""
 
 from __future__ import annotations
 
@@ -11,145 +11,183 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import add_examples
 import pytest
 import version_gate
-from version_gate import DIGESTS, NUMBERS, PARTS, Kept, check, digest_all, major, read_kept, renew, source_of
+from version_examples import read_examples, read_file
+from version_gate import DIGESTS, PARTS, Entries, check, find_changes, major, measure_all, read_kept, renew
 
 import lmms_eval_tasks
-from lmms_eval_tasks.utils.benchmark.registry import read_card, registry
-from lmms_eval_tasks.utils.benchmark.task_files import task_configs
+from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.problems import InputError
 
-REASON = "Only the spelling of a warning changed, which no score reads."
+TESTS = Path(__file__).parent
+TASK_PARTS = {"version", "prompts", "generation", "schema", "scores"}
 
 
 @pytest.fixture(scope="module")
-def now() -> Kept:
-    return digest_all()
+def measured() -> tuple[Entries, dict[str, str]]:
+    return measure_all()
 
 
-def test_kept_digests_are_those_of_this_package(now: Kept) -> None:
-    check(now, read_kept(DIGESTS))
+@pytest.fixture
+def now(measured: tuple[Entries, dict[str, str]]) -> Entries:
+    return copy.deepcopy(measured[0])
 
 
-def test_every_task_has_one_version_and_digests(now: Kept) -> None:
-    named = {
-        name: version for benchmark in registry().benchmarks for name, version in read_card(benchmark).versions.items()
-    }
-    assert named == {name: one["version"] for name, one in now["tasks"].items()}
-    for one in now["tasks"].values():
-        assert major(one["version"]) >= 1 and {*one} == {"version", *PARTS}
+@pytest.fixture
+def labels(measured: tuple[Entries, dict[str, str]]) -> dict[str, str]:
+    return measured[1]
+
+
+def test_kept_digests_are_those_of_this_package(now: Entries, labels: dict[str, str]) -> None:
+    check(now, read_kept(DIGESTS), labels)
+
+
+def test_every_task_has_one_version_and_digests(now: Entries) -> None:
+    assert registry().versions == {name: entry["version"] for name, entry in now.items()}
+    for entry in now.values():
+        assert major(entry["version"]) >= 1
+        assert {*entry} == ({"version", "tasks", "means"} if "tasks" in entry else TASK_PARTS)
 
 
 def test_every_version_has_its_line_on_the_benchmarks_page() -> None:
-    for benchmark in registry().benchmarks:
-        page = Path(lmms_eval_tasks.__file__).parent / benchmark / "README.md"
+    for name, benchmark in registry().benchmarks.items():
+        page = benchmark.folder / "README.md"
         entries = [line for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("- ")]
-        for version in read_card(benchmark).versions.values():
-            assert any(version in entry.partition(":")[0] for entry in entries), (benchmark, version)
+        for task in registry().tasks_of(name).values():
+            assert any(task.version in entry.partition(":")[0] for entry in entries), task.name
 
 
-def test_members_of_a_group_have_its_version() -> None:
-    for benchmark in registry().benchmarks:
-        configs = task_configs(benchmark)
-        versions = read_card(benchmark).versions
-        for name, config in configs.items():
-            if "group" in config:
-                assert {versions[member] for member in config["task"]} == {versions[name]}
+def test_every_recorded_response_is_an_example() -> None:
+    answers = json.loads(add_examples.RECORDED.read_text(encoding="utf-8"))
+    assert add_examples.add_answers(read_file("answers"), answers) == 0, "run `make version-examples versions`"
+    evidence = json.loads((TESTS / "utils" / "evidence" / "cases" / "diagnosis.json").read_text(encoding="utf-8"))
+    examples = [case["response"] for case in read_file("cast_bench")["cases"]]
+    assert [case["name"] for case in evidence["cases"] if case["text"] not in examples] == []
 
 
-def reads_letters(task: str) -> bool:
-    """Whether a task scores letters in free text; CaST-Bench's diagnosis of broken evidence does."""
-    return task.startswith(("causalvqa", "mvp")) or task in ("cast_bench", "yocausal_vlm")
-
-
-def test_each_task_hangs_on_what_its_scores_are_made_from() -> None:
-    modules = {
-        name: {module.removeprefix("lmms_eval_tasks.") for module in source_of(config).modules}
-        for benchmark in registry().benchmarks
-        for name, config in task_configs(benchmark).items()
-        if "group" not in config
+def test_every_response_of_a_file_is_scored() -> None:
+    """The row changes that benchmarks choose of a shared file are all of them, so that no response is left out."""
+    chosen = {
+        change for benchmark in registry().benchmarks for change in read_file(benchmark)["shared"].get("answers", ())
     }
-    for name, found in modules.items():
-        assert ("utils.answers.reader" in found) == reads_letters(name), name
-        assert ("utils.rsi" in found) == (name == "yocausal"), name
-        assert ("utils.grounding" in found) == (name == "cast_bench"), name
-        assert ("utils.judge" in found) == (name == "cast_bench_open"), name
-        assert not found & {"utils.home", "hosting", "plugin", "report", "utils.bootstrap"}, name
+    assert chosen == set(read_file("answers")["row changes"])
 
 
-def raised(kept: Kept, version: str, *parts: str, digest: str = "other") -> Kept:
-    """The same with another version of `yocausal`, and other digests of these parts."""
-    changed = copy.deepcopy(kept)
-    task = changed["tasks"]["yocausal"]
-    others = {part: {**task[part], "cci": digest} if part == NUMBERS else digest for part in parts}
-    task |= {"version": version, **others}
-    return changed
+def test_recorded_answers_are_right_or_state_no_letter(now: Entries, labels: dict[str, str]) -> None:
+    batches = {f"{name}, {change}" for name, _, letters in read_file("answers")["answers"] for change in letters}
+    for key, scores in now["causalvqa_paired"]["scores"].items():
+        if labels[key] in batches:
+            assert scores["single_accuracy"] + scores["unparsed_rate"] == pytest.approx(100), labels[key]
+
+
+def test_examples_differ_and_tell_every_score_apart(now: Entries) -> None:
+    for benchmark in registry().benchmarks:
+        keys = [example.key for example in read_examples(benchmark)[1]]
+        assert len(keys) == len(set(keys)), benchmark
+    for name, entry in now.items():
+        for score in {score for scores in entry.get("scores", {}).values() for score in scores} - {"sample_data"}:
+            assert len({scores.get(score) for scores in entry["scores"].values()}) > 1, (name, score)
+
+
+def test_added_answers_leave_the_batches_that_are_there() -> None:
+    recorded: dict[str, Any] = {
+        "contexts": {"five": ["a"] * 5, "pair": ["a", "b"]},
+        "cases": [{"category": "bare", "text": "A", "expect": {"five": "A"}}],
+    }
+    content: dict[str, Any] = {"row changes": {}, "cases": [], "answers": []}
+    assert add_examples.add_answers(content, recorded) == 1
+    assert add_examples.add_answers(content, recorded) == 0
+    recorded["cases"][0]["expect"]["pair"] = "A"
+    recorded["cases"].append({"category": "bare", "text": "b", "expect": {"pair": "B"}})
+    assert add_examples.add_answers(content, recorded) == 2
+    assert content["answers"] == [
+        ["bare", "A", {"five": "A"}],
+        ["bare 2", "A", {"pair": "A"}],
+        ["bare 2", "b", {"pair": "B"}],
+    ]
+    assert json.loads(add_examples.write_lines(content)) == content
+
+
+def change(entries: Entries, version: str, part: str) -> None:
+    """Give `yocausal`, or of the part that groups have `mvp` and its tasks, another version and a changed part."""
+    name = "mvp" if part == "means" else "yocausal"
+    for each in (name, *entries[name].get("tasks", ())):
+        entries[each]["version"] = version
+    kept = entries[name][part]
+    if part == "scores":
+        next(iter(kept.values()))["cci"] = 12.5
+    elif isinstance(kept, dict):
+        kept[next(iter(kept))] = "changed"
+    else:
+        entries[name][part] = "changed"
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_a_moved_part_needs_a_new_n(part: str, now: Kept, tmp_path: Path) -> None:
-    path = tmp_path / "digests.json"
-    assert set(renew(path, now)) == set(now["tasks"])
-    before = path.read_bytes()
+def test_a_changed_part_needs_a_new_n(part: str, now: Entries, labels: dict[str, str], tmp_path: Path) -> None:
+    path, before = tmp_path / "digests.json", copy.deepcopy(now)
+    name = "mvp" if part == "means" else "yocausal"
+    assert set(renew(path, now, labels)) == set(now)
+    written = path.read_bytes()
     for version in ("1-A", "1-B"):
+        change(now, version, part)
         with pytest.raises(InputError) as caught:
-            renew(path, raised(now, version, part))
-        assert f"yocausal: Expected N to rise, because these moved: {PARTS[part]}." in str(caught.value)
-        assert "`make versions`" in str(caught.value) and path.read_bytes() == before
-    later = raised(now, "2-A", part)
-    with pytest.raises(InputError, match=r"Versions were raised, .*\(yocausal\): run `make versions`"):
-        check(later, read_kept(path))
-    assert renew(path, later) == ["yocausal"]
-    check(later, read_kept(path))
-    with pytest.raises(InputError, match="yocausal: Expected N not to go back, but got 1-A after 2-A"):
-        renew(path, now)
+            renew(path, now, labels)
+        example = " (run 0)" if part == "scores" else ""
+        expected = f"{name}: Expected N to be raised, because these changed: {PARTS[part]}{example}."
+        assert expected in str(caught.value)
+        assert "`make versions`" in str(caught.value) and path.read_bytes() == written
+    change(now, "2-A", part)
+    with pytest.raises(InputError, match=rf"Versions were raised, .*\({name}.*\): run `make versions`"):
+        check(now, read_kept(path), labels)
+    assert name in renew(path, now, labels)
+    check(now, read_kept(path), labels)
+    with pytest.raises(InputError, match="Expected N not to be lowered, but got 1-A after 2-A"):
+        renew(path, before, labels)
 
 
-def test_moved_without_a_number_moving_needs_a_written_reason(now: Kept, tmp_path: Path) -> None:
+def test_what_is_new_changes_nothing_that_was_kept(now: Entries, labels: dict[str, str], tmp_path: Path) -> None:
     path = tmp_path / "digests.json"
-    renew(path, now)
-    later = raised(now, "1-A", "source")
-    with pytest.raises(InputError, match="Expected a reason of 20 letters or more, for readers, but got 'refactor'"):
-        renew(path, later, "refactor")
-    assert renew(path, later, REASON) == ["yocausal"]
-    assert read_kept(path)["equivalent"] == [{"reason": REASON, "moved": {"yocausal": ["source"]}}]
-    check(later, read_kept(path))
-    # The reason covers what it was given for, and nothing after it.
-    with pytest.raises(InputError, match="Expected N to rise"):
-        check(raised(now, "1-A", "source", digest="another"), read_kept(path))
-    assert renew(path, later, REASON) == [] and len(read_kept(path)["equivalent"]) == 1
+    renew(path, now, labels)
+    task = now["yocausal"]
+    task["prompts"]["one more"] = "0"
+    task["scores"]["one more"] = {}
+    for scores in task["scores"].values():
+        scores["one_more"] = 1.0
+    now["mvp"]["means"]["one_more"] = "0"
+    assert find_changes(now, read_kept(path)) == {}
+    with pytest.raises(InputError, match=r"new tasks, scores or examples \(mvp, yocausal\)"):
+        check(now, read_kept(path), labels)
+    assert set(renew(path, now, labels)) == {"mvp", "yocausal"}
+    del task["scores"]["one more"], now["mvp"]["means"]["one_more"]
+    assert find_changes(now, read_kept(path)) == {"yocausal": {"scores": ["one more"]}, "mvp": {"means": ["one_more"]}}
 
 
-def test_no_reason_helps_where_a_score_of_the_examples_moved(now: Kept, tmp_path: Path) -> None:
+def test_a_score_that_is_gone_is_a_change(now: Entries, labels: dict[str, str], tmp_path: Path) -> None:
     path = tmp_path / "digests.json"
-    renew(path, now)
-    before = path.read_bytes()
-    later = raised(now, "1-A", "source", NUMBERS)
-    with pytest.raises(InputError, match=r"but the scores of the examples did \(yocausal\)"):
-        renew(path, later, REASON)
-    assert path.read_bytes() == before
-    # With other examples they say nothing.
-    assert renew(path, {**later, "examples": "other"}, REASON) == ["yocausal"]
+    renew(path, now, labels)
+    for scores in now["yocausal"]["scores"].values():
+        del scores["cci"]
+    assert set(find_changes(now, read_kept(path))) == {"yocausal"}
 
 
-def test_one_score_more_moves_no_number(now: Kept, tmp_path: Path) -> None:
-    path = tmp_path / "digests.json"
-    renew(path, now)
-    later = copy.deepcopy(now)
-    later["tasks"]["yocausal"][NUMBERS]["one_more"] = "0"
-    with pytest.raises(InputError, match="tasks or scores came or went"):
-        check(later, read_kept(path))
-    assert renew(path, later) == ["yocausal"]
-    del later["tasks"]["yocausal"][NUMBERS]["cci"]
-    with pytest.raises(InputError, match=r"these moved: scores of the examples\."):
-        renew(path, later)
-
-
-def test_a_version_of_another_form_is_refused(now: Kept, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="yocausal: Expected a version N-X, as 2-A, but got '2'"):
-        renew(tmp_path / "digests.json", raised(now, "2"), REASON)
+@pytest.mark.parametrize(
+    ("name", "version", "message"),
+    [
+        ("yocausal", "2", "yocausal: Expected a version N-X, such as 2-A, but got '2'."),
+        ("mvp_temporal_reasoning", "2-A", "mvp: Expected the version of its tasks, 1-A, 2-A, but got 1-A."),
+    ],
+)
+def test_a_wrong_version_is_refused(
+    name: str, version: str, message: str, now: Entries, labels: dict[str, str], tmp_path: Path
+) -> None:
+    now[name]["version"] = version
+    with pytest.raises(InputError) as caught:
+        renew(tmp_path / "digests.json", now, labels)
+    assert message in str(caught.value)
 
 
 def test_digests_with_a_merge_conflict_say_what_to_do(tmp_path: Path) -> None:
@@ -159,21 +197,6 @@ def test_digests_with_a_merge_conflict_say_what_to_do(tmp_path: Path) -> None:
         read_kept(path)
 
 
-@pytest.fixture(scope="module")
-def pristine(tmp_path_factory: pytest.TempPathFactory, now: Kept) -> Path:
-    """A copy of the package as it is installed, with its digests beside it."""
-    root = tmp_path_factory.mktemp("copy")
-    package = root / "lmms_eval_tasks"
-    leave = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(Path(lmms_eval_tasks.__file__).parent, package, ignore=leave)
-    for name in ("utils", "prompts"):
-        file = importlib.import_module(f"lmms_eval_tasks.{name}").__file__
-        assert file is not None
-        shutil.copytree(Path(file).parent, package / name, ignore=leave, dirs_exist_ok=True)
-    renew(root / "digests.json", now)
-    return root
-
-
 def gate(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """The command, on the package in a folder."""
     command = [sys.executable, version_gate.__file__, "--digests", str(root / "digests.json"), *arguments]
@@ -181,109 +204,69 @@ def gate(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
 
 
-def edit(path: Path, change: Callable[[str], str]) -> None:
-    text = path.read_text(encoding="utf-8")
-    changed = change(text)
-    assert changed != text, path
-    path.write_text(changed, encoding="utf-8")
+def edit(path: Path, changed: Callable[[str], str]) -> None:
+    before = path.read_text(encoding="utf-8")
+    after = changed(before)
+    assert after != before, path
+    path.write_text(after, encoding="utf-8")
 
 
 def swap(old: str, new: str) -> Callable[[str], str]:
     return lambda text: text.replace(old, new)
 
 
-CAUSALVQA, MVP = ("_paired_template_yaml",), ("_pairs_template_yaml", "mvp.yaml", "mvp_mini.yaml")
+CHANGES = {
+    "causalvqa/official.py": lambda text: text.replace("\n    return ", "\n    letters = letters[:1]\n    return ", 1),
+    "prompts/clip_direction.txt": swap("played", "shown"),
+    "prompts/cast_bench_judge.txt": swap("0", "zero"),
+    "mvp/_pairs_template_yaml": swap("max_new_tokens: 1024", "max_new_tokens: 16"),
+    "cast_bench/prepare.py": swap('"width": pa.int64()', '"width": pa.int32()'),
+}
+CHANGED = [
+    "cast_bench: Expected N to be raised, because these changed: data schema.",
+    "cast_bench_open: Expected N to be raised, because these changed: rendered prompts, data schema.",
+    "causalvqa_debug_paired, causalvqa_paired: Expected N to be raised, because these changed: scores of examples (",
+    "mvp_human_object_interactions, mvp_intuitive_physics, mvp_mini_human_object_interactions, mvp_mini_intuitive_phys",
+    "yocausal_vlm: Expected N to be raised, because these changed: rendered prompts.",
+]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("file", "change", "moved", "templates"),
-    [
-        (
-            "causalvqa/official.py",
-            lambda text: text.replace("\n    return ", "\n    text = text.lower()\n    return ", 1),
-            "causalvqa_debug_paired, causalvqa_paired: Expected N to rise, because these moved: scorer source (causalv",
-            {"causalvqa": CAUSALVQA},
-        ),
-        (
-            "prompts/mcq_letter.txt",
-            swap("Exactly one", "Only one"),
-            "causalvqa_debug_paired, causalvqa_paired: Expected N to rise, because these moved: rendered prompts.",
-            {"causalvqa": CAUSALVQA},
-        ),
-        (
-            "mvp/_pairs_template_yaml",
-            swap("max_new_tokens: 1024", "max_new_tokens: 16"),
-            "mvp, mvp_human_object_interactions, mvp_intuitive_physics, mvp_mini, mvp_mini_human_object_interactions, "
-            "… and 5 more: Expected N to rise, because these moved: generation settings.",
-            {"mvp": MVP},
-        ),
-        (
-            "cast_bench/prepare.py",
-            swap('"width": pa.int64()', '"width": pa.int32()'),
-            "cast_bench, cast_bench_open: Expected N to rise, because these moved: data schema.",
-            {"cast_bench": ("_evidence_template_yaml", "_open_template_yaml")},
-        ),
-    ],
-    ids=["scorer", "prompt", "generation", "schema"],
-)
-def test_such_a_change_fails_without_a_new_n_and_passes_with_one(
-    file: str,
-    change: Callable[[str], str],
-    moved: str,
-    templates: dict[str, tuple[str, ...]],
-    pristine: Path,
-    tmp_path: Path,
-) -> None:
-    root = tmp_path / "copy"
-    shutil.copytree(pristine, root)
-    edit(root / "lmms_eval_tasks" / file, change)
-    failed = gate(root, "--check")
-    assert (failed.returncode, failed.stdout) == (1, "")
-    head, told = failed.stderr.strip().splitlines()
-    assert head == "Versions of tasks and what they stand for disagree: 1 problem."
-    assert told.startswith(f"  {moved}") and "make versions" in told
-    for benchmark, names in templates.items():
-        for name in names:
-            edit(root / "lmms_eval_tasks" / benchmark / name, swap("version: 1-A", "version: 2-A"))
-    renewed = gate(root)
-    assert renewed.returncode == 0, renewed.stderr
-    kept = json.loads((root / "digests.json").read_text(encoding="utf-8"))["tasks"]
-    assert {one["version"] for name, one in kept.items() if name.startswith(tuple(templates))} == {"2-A"}
-    assert gate(root, "--check").returncode == 0
+def test_the_command_on_a_changed_package(now: Entries, labels: dict[str, str], tmp_path: Path) -> None:
+    package = tmp_path / "lmms_eval_tasks"
+    leave = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(Path(lmms_eval_tasks.__file__).parent, package, ignore=leave)
+    for name in ("utils", "prompts"):
+        file = importlib.import_module(f"lmms_eval_tasks.{name}").__file__
+        assert file is not None
+        shutil.copytree(Path(file).parent, package / name, ignore=leave, dirs_exist_ok=True)
+    renew(tmp_path / "digests.json", now, labels)
 
-
-@pytest.mark.slow
-def test_a_reader_of_letters_counts_for_those_tasks_that_read_letters(pristine: Path, tmp_path: Path) -> None:
-    root = tmp_path / "copy"
-    shutil.copytree(pristine, root)
-    edit(root / "lmms_eval_tasks/utils/answers/text.py", lambda text: text.replace("return ", "return None or ", 1))
-    assert gate(root, "--equivalent", REASON).returncode == 0
-    kept = read_kept(root / "digests.json")
-    (entry,) = kept["equivalent"]
-    assert set(entry["moved"]) == set(filter(reads_letters, kept["tasks"]))
-    assert {tuple(parts) for parts in entry["moved"].values()} == {("source",)}
-    # This one moves numbers, and says otherwise.
-    edit(root / "lmms_eval_tasks/utils/scoring/groups.py", swap("100.0 * self.items_right", "99.0 * self.items_right"))
-    refused = gate(root, "--equivalent", REASON)
-    assert refused.returncode == 1 and refused.stderr.startswith("Expected no number to move, but the scores of the")
-
-
-def test_what_moves_no_number_does_not_fail(pristine: Path, tmp_path: Path) -> None:
-    root = tmp_path / "copy"
-    shutil.copytree(pristine, root)
-    package = root / "lmms_eval_tasks"
+    # What moves no number is no change, however it is written.
+    metrics = package / "utils/scoring/metrics.py"
+    edit(metrics, swap("    return sum(known) / len(known) if", "    # mean\n    return (sum(known) / len(known)) if"))
     edit(package / "cli/report.py", swap("Scores in percent", "All scores in percent"))
-    edit(package / "sample/build.py", lambda text: f"{text}\n\nMADE_UP = True\n")
-    edit(package / "utils/data/home.py", swap("are missing", "cannot be found"))
-    edit(package / "causalvqa/card.py", swap("evaluation only", "for evaluation only"))
-    # The same definitions written otherwise: comments, docstring, blank lines, hints, order.
-    groups = package / "utils/scoring/groups.py"
-    edit(groups, swap("def total(counts: Iterable[int | None]", "# counts\n\n\ndef total(counts"))
-    edit(groups, swap('"""Sum field by field."""', '"""Field by field."""'))
-    edit(groups, swap("    return sum(values) / len(values) if", "\n    return (sum(values) / len(values)) if"))
-    whole = groups.read_text(encoding="utf-8")
-    start, end = whole.index("def pair_accuracy(credits"), whole.index("def pairs_scored(")
-    groups.write_text(whole[:start] + whole[end:] + "\n\n" + whole[start:end].rstrip() + "\n", encoding="utf-8")
-    passed = gate(root, "--check")
+    passed = gate(tmp_path, "--check")
     assert passed.returncode == 0, passed.stderr
+
+    for file, changed in CHANGES.items():
+        edit(package / file, changed)
+    failed = gate(tmp_path, "--check")
+    assert (failed.returncode, failed.stdout) == (1, "")
+    head, *lines = failed.stderr.strip().splitlines()
+    assert head == f"Versions of tasks do not match what was kept: {len(CHANGED)} problems."
+    for line, expected in zip(lines, CHANGED, strict=False):
+        assert line.strip().startswith(expected), failed.stderr
+
+    for template in ("causalvqa/_paired_template_yaml", "cast_bench/_evidence_template_yaml"):
+        edit(package / template, swap("version: 1-A", "version: 2-A"))
+    for template in ("mvp/_pairs_template_yaml", "cast_bench/_open_template_yaml", "yocausal/yocausal_vlm.yaml"):
+        edit(package / template, swap("version: 1-A", "version: 2-A"))
+    refused = gate(tmp_path)
+    assert "mvp: Expected the version of its tasks, 2-A, but got 1-A." in refused.stderr
+    for group in ("mvp/mvp.yaml", "mvp/mvp_mini.yaml"):
+        edit(package / group, swap("version: 1-A", "version: 2-A"))
+    renewed = gate(tmp_path)
+    assert renewed.returncode == 0, renewed.stderr
+    versions = {name: entry["version"] for name, entry in read_kept(tmp_path / "digests.json").items()}
+    assert {name for name, version in versions.items() if version == "1-A"} == {"yocausal"}

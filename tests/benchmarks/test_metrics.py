@@ -7,13 +7,13 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
+from version_examples import read_examples
 
 from lmms_eval_tasks.utils.benchmark.benchmark import TaskKind
 from lmms_eval_tasks.utils.benchmark.registry import registry
@@ -22,9 +22,6 @@ from lmms_eval_tasks.utils.scoring.metrics import Kind, Metric
 from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, Record
 from lmms_eval_tasks.utils.stats.estimates import estimate
 
-EXAMPLES = json.loads((Path(__file__).parents[1] / "version_examples.json").read_text(encoding="utf-8"))
-ITEM = "ITEM"
-"""Stands in a response for the id of the item that it is about."""
 KINDS = [(name, kind) for name, benchmark in registry().benchmarks.items() for kind in benchmark.kinds]
 EVERY_KIND = pytest.mark.parametrize(("benchmark", "kind"), KINDS)
 FEW = settings(max_examples=25)
@@ -62,14 +59,13 @@ def pool(benchmark: str, name: str) -> tuple[Record, ...]:
     kind = registry().benchmarks[benchmark].kinds[name]
     task = next(task for task in registry().tasks_of(benchmark).values() if task.kind is kind)
     kwargs = task_kwargs(task.name)
-    examples = EXAMPLES[benchmark]
+    rows, examples = read_examples(benchmark)
+    asked = [item for example in examples for item in example.items]
     records = []
     for number in (0.0, 10.0, 7.0, None) if kind.judged else (None,):
         context = Context(kind, kwargs, number)
-        for row in examples["rows"]:
-            for response in (*examples["responses"], NOT_ASKED):
-                text = response.replace(ITEM, row["item_id"])
-                records.append(kind.grade(row, text, context).record)
+        for row, response in (*asked, *((row, NOT_ASKED) for row in rows.values())):
+            records.append(kind.grade(row, response, context).record)
     return tuple(records)
 
 

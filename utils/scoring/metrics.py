@@ -201,4 +201,4 @@ def aggregate_tasks(
     if metric.kind is Kind.MEAN:
         return mean_of_all(values)
     known = [value for value in values if value is not None]
-    return sum(int(value) for value in known) if len(known) == len(values) else None
+    return sum(known) if len(known) == len(values) else None

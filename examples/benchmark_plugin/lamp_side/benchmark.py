@@ -13,8 +13,8 @@ from lmms_eval_tasks.utils.answers import EXTRACTOR
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, Row, TaskContext, TaskKind
 from lmms_eval_tasks.utils.benchmark.card import Card, SplitFacts
 from lmms_eval_tasks.utils.core import json_rows
-from lmms_eval_tasks.utils.core.problems import Faults, InputError
-from lmms_eval_tasks.utils.core.progress import Progress, silent
+from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
+from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 from lmms_eval_tasks.utils.data.building import Origin, building
 from lmms_eval_tasks.utils.data.manifest import SplitManifest, file_sha256
 from lmms_eval_tasks.utils.data.release import LinkedClip
@@ -61,15 +61,15 @@ class Question(json_rows.Row):
 
 def prepare(
     source: Annotated[Path, typer.Option(help="Folder of the release.", show_default=False)],
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> dict[str, SplitManifest]:
     """Prepare the release."""
     file = source / "questions.jsonl"
     if not file.is_file():
         raise InputError(f"{TITLE} cannot be prepared: there is no {file}.")
-    faults = Faults()
-    questions = [question for _, question in json_rows.read_rows(file, Question, faults)]
-    faults.raise_if_any(f"{file} cannot be prepared", "nothing was written")
+    issues = GroupedIssues()
+    questions = [question for _, question in json_rows.read_rows(file, Question, issues)]
+    issues.raise_if_any(f"{file} cannot be prepared", "nothing was written")
     rows = [
         {
             "item_id": question.id,
@@ -137,14 +137,14 @@ class Answer(json_rows.Row):
     answer: Literal["A", "B", ""]
 
 
-def check(path: Path, prepared: Mapping[str, Table], allow_incomplete: bool, faults: Faults) -> Checked:
+def check(path: Path, prepared: Mapping[str, Table], allow_incomplete: bool, issues: GroupedIssues) -> Checked:
     """Validate a submission against its form and the prepared split."""
     table, seen, empty = prepared.get("test"), dict[str, str](), 0
-    for where, row in json_rows.read_rows(path, Answer, faults):
-        note_doubled("id", row.id, where, seen, faults)
+    for where, row in json_rows.read_rows(path, Answer, issues):
+        note_doubled("id", row.id, where, seen, issues)
         empty += not row.answer
     if table and not allow_incomplete:
-        note_missing((row["item_id"] for row in table.rows), seen, "split test", faults)
+        note_missing((row["item_id"] for row in table.rows), seen, "split test", issues)
     return Checked(TITLE, len(seen), empty, against(table) if table else NOT_PREPARED)
 
 

@@ -1,0 +1,110 @@
+"""The recorded rows and responses whose prompts and scores the version gate keeps; docs/versions.md says which."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from version_tasks import Example, Row
+
+EXAMPLES = Path(__file__).resolve().parents[1] / "tests" / "version_examples"
+ITEM = "ITEM"
+"""Stands in a response for the id of the item that it is about."""
+NO_LETTER = "-"
+"""The key where a recorded response states no letter: whatever is read in it is not right."""
+LABEL = 40
+
+
+def read_file(name: str) -> dict[str, Any]:
+    """The file of a benchmark's examples, or of examples that several benchmarks share.
+
+    Raises:
+        OSError: where there is none.
+    """
+    content: dict[str, Any] = json.loads((EXAMPLES / f"{name}.json").read_text(encoding="utf-8"))
+    return content
+
+
+def read_examples(benchmark: str) -> tuple[dict[str, Row], list[Example]]:
+    """A benchmark's example rows by key, and its examples.
+
+    Each of ``runs`` goes once around the rows: in the k-th run the n-th row gets the (k + n)-th response. Each of
+    ``cases`` is a run over one row. Under ``shared`` the benchmark names files of cases and recorded answers that
+    others use too, and which row changes of them suit it.
+
+    Raises:
+        OSError: where the benchmark has no file.
+    """
+    content = read_file(benchmark)
+    rows, runs, reply = content["rows"], content["runs"], content["reply"]
+    examples = []
+    for turn in range(len(runs)):
+        items = [(row, runs[(turn + place) % len(runs)]) for place, row in enumerate(rows)]
+        examples.append(_make_example(f"run {turn}", items, reply))
+    sources = [(content, content["row changes"])]
+    for name, suitable in content["shared"].items():
+        shared = read_file(name)
+        sources.append((shared, {change: shared["row changes"][change] for change in suitable}))
+    for source, changes in sources:
+        for case in source["cases"]:
+            if (change := case.get("row")) is None or change in changes:
+                examples.append(_make_case({**rows[0], **changes.get(change, {})}, case, reply))
+        for (batch, change), answers in _batches(source.get("answers", [])).items():
+            if change in changes:
+                items = _rows_of_answers({**rows[0], **changes[change]}, answers)
+                examples.append(_make_example(f"{batch}, {change}", items, reply))
+    return {make_key(row): row for row in rows}, examples
+
+
+def _make_case(row: Row, case: Mapping[str, Any], reply: str) -> Example:
+    """A run over one row.
+
+    A case has a ``response`` (a text, a list of texts and of ``[text, times]`` to be joined, or no text at all) and its
+    ``source``; where they differ from the usual ones ``row``, a name of changes of the first row, ``answer``, the row's
+    key, ``reply``, what a judge says, and ``environment``.
+    """
+    response = case["response"]
+    if isinstance(response, list):
+        response = "".join(part if isinstance(part, str) else part[0] * part[1] for part in response)
+    label = f"{response[:LABEL]}…" if isinstance(response, str) and len(response) > LABEL else response
+    row = {**row, "answer": case.get("answer", row["answer"])}
+    return _make_example(repr(label), [(row, response)], case.get("reply", reply), case.get("environment", {}))
+
+
+def _batches(answers: Sequence[Any]) -> dict[tuple[str, str], list[tuple[str, str | None]]]:
+    """Recorded responses with the letter read in each, by the name of their batch and that of the changes of a row.
+
+    An answer is ``[name of batch, response, {name of changes: letter or null}]``.
+    """
+    batches: defaultdict[tuple[str, str], list[tuple[str, str | None]]] = defaultdict(list)
+    for name, response, letters in answers:
+        for change, letter in letters.items():
+            batches[name, change].append((response, letter))
+    return batches
+
+
+def _rows_of_answers(row: Row, answers: Sequence[tuple[str, str | None]]) -> list[tuple[Row, str]]:
+    """A row for each recorded response, its key the letter that was read, so that all are right or unparsed."""
+    return [
+        ({**row, "item_id": f"{n // 2}_{n % 2}", "group_id": f"{n // 2}", "answer": letter or NO_LETTER}, response)
+        for n, (response, letter) in enumerate(answers)
+    ]
+
+
+def _make_example(
+    label: str, items: Sequence[tuple[Row, Any]], reply: str, environment: Mapping[str, str] | None = None
+) -> Example:
+    filled = tuple(
+        (row, response.replace(ITEM, row["item_id"]) if isinstance(response, str) else response)
+        for row, response in items
+    )
+    return Example(make_key([filled, reply, environment or {}]), label, filled, reply, environment or {})
+
+
+def make_key(value: object) -> str:
+    """Ten hexadecimal digits of the SHA-256 of a JSON value."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:10]

@@ -1,0 +1,170 @@
+"""How the version gate finds tasks and runs them: the only module of the gate that knows the package's hooks.
+
+A *configuration* is a task's or group's YAML with its templates merged in. An `Example` is scored as a run of its own.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+from unittest.mock import patch
+
+import pyarrow as pa
+from loguru import logger
+
+from lmms_eval_tasks.host.state import SUBMISSION_ROWS, Evaluation, TaskState
+from lmms_eval_tasks.utils.benchmark.registry import find_benchmark, registry
+from lmms_eval_tasks.utils.benchmark.task_files import task_configs
+from lmms_eval_tasks.utils.data.building import make_table
+from lmms_eval_tasks.utils.judge.cache import Reply, ReplyCache
+from lmms_eval_tasks.utils.judge.client import Case, Judge, Limits, Sampling
+from lmms_eval_tasks.utils.scoring.metrics import aggregate_tasks
+
+Configuration = Mapping[str, Any]
+Row = Mapping[str, Any]
+
+SETTINGS = ("output_type", "generation_kwargs", "reasoning_tags", "lmms_eval_specific_kwargs")
+RUN_CHOICES = ("LMMS_EVAL_TASKS_PROMPT", "LMMS_EVAL_TASKS_BOXES", "LMMS_EVAL_TASKS_JUDGE")
+"""Environment variables by which a user changes what a task asks or scores. Examples set their own."""
+GROUP_SCORES = ([10.0, 20.0, 40.0, 50.0], [10.0, None, 40.0, 50.0], [None, None, None, None])
+"""What a group's tasks may score, and below how many items they may have."""
+GROUP_SIZES = [1, 2, 3, 4]
+
+
+@dataclass(frozen=True)
+class Example:
+    """Responses to a few rows, scored together.
+
+    Attributes:
+        key: Digest of the fields below; other examples have other keys.
+        label: What messages call it.
+        items: Rows of a prepared table with the response to each.
+        reply: What a judge says of every response.
+        environment: Choices of the run, such as ``LMMS_EVAL_TASKS_BOXES``.
+    """
+
+    key: str
+    label: str
+    items: tuple[tuple[Row, Any], ...]
+    reply: str
+    environment: Mapping[str, str]
+
+
+def find_configurations() -> dict[str, Mapping[str, Configuration]]:
+    """Benchmark to the configurations of its tasks and groups by name."""
+    return {name: task_configs(benchmark.folder) for name, benchmark in registry().benchmarks.items()}
+
+
+def group_members(configuration: Configuration) -> list[str] | None:
+    """Names of a group's tasks; None for a task."""
+    return list(configuration["task"]) if "group" in configuration else None
+
+
+def group_means(configuration: Configuration) -> dict[str, list[float | None]]:
+    """Score of a group to what it is for each of `GROUP_SCORES`."""
+    kind = registry().tasks[configuration["task"][0]].kind
+    return {
+        name: [aggregate_tasks(kind.metric(name), scores, GROUP_SIZES) for scores in GROUP_SCORES]
+        for name in (entry["metric"] for entry in configuration["aggregate_metric_list"])
+    }
+
+
+def version_of(configuration: Configuration) -> str:
+    """Version N-X of a task or group."""
+    return str(configuration["metadata"]["version"])
+
+
+def scoring_of(configuration: Configuration) -> list[Any]:
+    """What a task's configuration says of how it is scored: tasks of a benchmark with the same score alike."""
+    pointer = registry().tasks[configuration["task"]].pointer
+    return [pointer.get("kind"), configuration["metric_list"], configuration.get("lmms_eval_specific_kwargs")]
+
+
+def generation_settings(configuration: Configuration) -> dict[str, Any]:
+    """What a task's configuration says of how the model is asked."""
+    return {setting: configuration.get(setting) for setting in SETTINGS}
+
+
+def table_schema(benchmark: str) -> list[str]:
+    """Columns and types of a benchmark's prepared table."""
+    columns = find_benchmark(benchmark).schema()
+    return [f"{field.name}: {_type_name(field.type)}" for field in make_table([], columns).schema]
+
+
+def render_prompts(configuration: Configuration, row: Row) -> dict[str, str]:
+    """What a task asks about a row, for every model that has settings of its own."""
+    texts = {}
+    for model, settings in (configuration.get("lmms_eval_specific_kwargs") or {"default": {}}).items():
+        with _run(configuration, {}, "") as (state, _):
+            texts[model] = state.doc_to_text(row, settings)
+    return texts
+
+
+def score_example(configuration: Configuration, example: Example) -> tuple[dict[str, float | None], list[str]]:
+    """Every score of a run over an example, to nine digits, None without items; and what its judge was asked."""
+    settings = (configuration.get("lmms_eval_specific_kwargs") or {}).get("default")
+    with _run(configuration, example.environment, example.reply) as (state, judged):
+        for row, _ in example.items:
+            state.doc_to_text(row, settings)
+        graded = [state.process_results(row, [response]) for row, response in example.items]
+        scores = {}
+        for name in (entry["metric"] for entry in configuration["metric_list"]):
+            if name != SUBMISSION_ROWS:
+                values = [item[name] for item in graded if name in item]
+                score = state.aggregation(name)(values) if values else None
+                scores[name] = None if score is None else round(float(score), 9)
+    return scores, judged
+
+
+def _type_name(kind: pa.DataType) -> str:
+    """A column's type; pyarrow's own name of a list has changed between its versions."""
+    return f"list of {_type_name(kind.value_type)}" if pa.types.is_list(kind) else str(kind)
+
+
+class _NoCache(ReplyCache):
+    def find(self, key: str) -> None:
+        """Nothing is kept."""
+
+    def store(self, key: str, reply: Reply) -> None:
+        """Keep nothing."""
+
+
+class _RecordedJudge(Evaluation):
+    """An evaluation whose judge always gives the same reply and keeps what it was asked."""
+
+    def __init__(self, reply: str) -> None:
+        super().__init__()
+        self.reply = reply
+        self.asked: list[str] = []
+
+    def judge(self, schema: Any) -> Judge[Any]:
+        """A judge for replies of a schema."""
+        return Judge(self._send, Sampling("recorded"), schema, _NoCache(), Limits(requests=1, unreadable=1))
+
+    def _send(self, case: Case) -> Reply:
+        self.asked.append(case.text)
+        return Reply(self.reply, "recorded")
+
+
+@contextmanager
+def _run(
+    configuration: Configuration, environment: Mapping[str, str], reply: str
+) -> Iterator[tuple[TaskState, list[str]]]:
+    """A task's state by itself, with this environment and no other choices, and what a judge is asked in it."""
+    task = registry().tasks[configuration["task"]]
+    evaluation = _RecordedJudge(reply)
+    logger.disable("lmms_eval_tasks")
+    logging.disable(logging.WARNING)
+    try:
+        with patch.dict(os.environ):
+            for name in RUN_CHOICES:
+                os.environ.pop(name, None)
+            os.environ.update(environment)
+            yield TaskState(task.name, task.pointer, task.metrics, evaluation), evaluation.asked
+    finally:
+        logging.disable(logging.NOTSET)
+        logger.enable("lmms_eval_tasks")
