@@ -71,7 +71,7 @@ def test_two_evaluations_in_one_process_give_what_two_processes_give(home: Path,
     prompts = [one["records"]["cast_bench"][0]["fields"]["prompt"].split(":")[0] for one in (first, second)]
     im_viou = [one["scores"]["cast_bench"]["im_viou,none"] for one in (first, second)]
     assert boxes == ["xyxy_px", "yxyx_px"] and prompts == ["cast_bench_evidence", "mcq_letter"]
-    assert im_viou[0] == 100 and im_viou[1] < 100
+    assert im_viou[0] > im_viou[1] > 0
 
 
 def test_settings_are_not_known_before_an_item_was_asked(home: Path, tmp_path: Path) -> None:
