@@ -7,24 +7,23 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
+from version_examples import ITEM, read_file
 
 from lmms_eval_tasks.utils.benchmark.benchmark import TaskKind
+from lmms_eval_tasks.utils.benchmark.card import Card
 from lmms_eval_tasks.utils.benchmark.registry import registry
+from lmms_eval_tasks.utils.benchmark.task_files import task_configs
 from lmms_eval_tasks.utils.judge.client import Case, Verdict
 from lmms_eval_tasks.utils.scoring.metrics import Kind, Metric
 from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, Record
 from lmms_eval_tasks.utils.stats.estimates import estimate
 
-EXAMPLES = json.loads((Path(__file__).parents[1] / "version_examples.json").read_text(encoding="utf-8"))
-ITEM = "ITEM"
-"""Stands in a response for the id of the item that it is about."""
 KINDS = [(name, kind) for name, benchmark in registry().benchmarks.items() for kind in benchmark.kinds]
 EVERY_KIND = pytest.mark.parametrize(("benchmark", "kind"), KINDS)
 FEW = settings(max_examples=25)
@@ -58,27 +57,27 @@ class Context:
 
 @cache
 def pool(benchmark: str, name: str) -> tuple[Record, ...]:
-    """Records of a kind: every example row with every response and with none, by judges of every mind."""
-    kind = registry().benchmarks[benchmark].kinds[name]
+    """Records of a kind: every example row with every response and with none, by several judges, in all strata."""
+    found = registry().benchmarks[benchmark]
+    kind, examples = found.kinds[name], read_file(benchmark)
     task = next(task for task in registry().tasks_of(benchmark).values() if task.kind is kind)
-    kwargs = task_kwargs(task.name)
-    examples = EXAMPLES[benchmark]
+    given = task_configs(found.folder)[task.name].get("lmms_eval_specific_kwargs", {})
     records = []
     for number in (0.0, 10.0, 7.0, None) if kind.judged else (None,):
-        context = Context(kind, kwargs, number)
+        context = Context(kind, given.get("default", given), number)
         for row in examples["rows"]:
-            for response in (*examples["responses"], NOT_ASKED):
-                text = response.replace(ITEM, row["item_id"])
-                records.append(kind.grade(row, text, context).record)
-    return tuple(records)
+            for response in (*examples["runs"], NOT_ASKED):
+                records.append(kind.grade(row, response.replace(ITEM, row["item_id"]), context).record)
+    return (*records, *in_all_strata(found.card, records))
 
 
-def task_kwargs(task: str) -> Mapping[str, Any]:
-    from lmms_eval_tasks.utils.benchmark.task_files import task_configs
-
-    config = task_configs(registry().tasks[task].benchmark.folder)[task]
-    given: Mapping[str, Any] = config.get("lmms_eval_specific_kwargs", {})
-    return dict(given.get("default", given))
+def in_all_strata(card: Card, records: Sequence[Record]) -> Iterator[Record]:
+    """The records again, in each stratum of a card in turn."""
+    strata = sorted({stratum for split in card.splits.values() for stratum in split.strata})
+    for place, record in enumerate(records if strata else ()):
+        named = dict(zip(card.strata_columns, strata[place % len(strata)], strict=True))
+        known_columns = {column: value for column, value in named.items() if column in record.stratum}
+        yield replace(record, stratum={**record.stratum, **known_columns})
 
 
 def metrics_of(benchmark: str, kind: str) -> tuple[Metric, ...]:
