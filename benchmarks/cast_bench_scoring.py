@@ -1,4 +1,4 @@
-"""How long CaST-Bench scoring takes, from raw text to every metric, beside a plain-Python scorer.
+"""How long CaST-Bench scoring takes, from raw text to the scores over all questions, beside a plain-Python scorer.
 
     ORACLES=… python benchmarks/cast_bench_scoring.py [--more N]
 
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from lmms_eval_tasks.cast_bench.grading import Question, score_questions
-from lmms_eval_tasks.cast_bench.metrics import METRICS
+from lmms_eval_tasks.cast_bench.metrics import ANSWERS, GROUNDING
 from lmms_eval_tasks.utils.evidence.reader import read_truth
 
 PUBLIC_SIZE = 2_066
@@ -172,7 +172,7 @@ def plain_run(cases: list[tuple[Row, str]]) -> dict[str, float]:
 def our_run(cases: list[tuple[Row, str]]) -> dict[str, float | None]:
     questions = ((our_question(str(index), row), text) for index, (row, text) in enumerate(cases))
     records = list(score_questions(questions))
-    return {metric.name: metric.score_records(records) for metric in METRICS}
+    return {metric.name: metric.score_records(records) for metric in (*ANSWERS.values(), *GROUNDING.values())}
 
 
 def our_question(item_id: str, row: Row) -> Question:

@@ -87,7 +87,7 @@ def test_runs_that_differ_in_what_matters_are_said_to(command: str, tmp_path: Pa
         "  frames: 16 against 32 against not known (frames)",
         "  limit: none against 8 against not known (run)",
         "Their models differ: name: qwen2_5_vl against internvl3 against not known",
-        "They were made elsewhere: torch: 2.15.0 against 2.14.0 against not known",
+        "Environment differs: torch: 2.15.0 against 2.14.0 against not known",
     ]
 
 

@@ -25,10 +25,10 @@ def print_cards(console: Console, runs: Sequence[Run], whole: bool = False) -> N
 
     from lmms_eval_tasks.utils.runs.run_card import summary
 
-    told = [summary(run.card, run.groups) if run.card else [] for run in runs]
+    texts = [summary(run.card, run.groups) if run.card else [] for run in runs]
     # Every run's lines begin with its model and on what it ran; those of tasks are mostly the same.
-    shared = [line for line in told[0][2:] if len(runs) > 1 and all(line in lines for lines in told)]
-    for number, (run, lines) in enumerate(zip(runs, told, strict=True), start=1):
+    shared = [line for line in texts[0][2:] if len(runs) > 1 and all(line in lines for lines in texts)]
+    for number, (run, lines) in enumerate(zip(runs, texts, strict=True), start=1):
         name = f"run {number}" if len(runs) > 1 else "run card"
         if not run.card:
             console.print(f"{name}: {run.name}: {NO_CARD}", markup=False)
@@ -72,10 +72,10 @@ def print_differences(console: Console, runs: Sequence[Run], tasks: Sequence[str
     cards = [run.card for run in runs]
     if sum(bool(card) for card in cards) < 2:
         return
-    found = differences(cards, tasks)
-    matters = [difference for difference in found if difference.weight is Weight.MATTERS]
-    models = [one for one in found if one.weight is Weight.MODEL and one.field in MODEL]
-    around = [difference for difference in found if difference.weight is Weight.SURROUNDINGS]
+    differing = differences(cards, tasks)
+    matters = [difference for difference in differing if difference.weight is Weight.MATTERS]
+    models = [one for one in differing if one.weight is Weight.MODEL and one.field in MODEL]
+    around = [difference for difference in differing if difference.weight is Weight.ENVIRONMENT]
     if matters:
         console.print("These runs differ in what moves scores, beyond the model:", style="bold red")
         for line in _merged(matters):
@@ -83,16 +83,16 @@ def print_differences(console: Console, runs: Sequence[Run], tasks: Sequence[str
     else:
         console.print("These runs were made in the same way and on the same data, as far as their cards know.")
     if models:
-        told = "; ".join(f"{one.field}: {one.told}" for one in models)
-        console.print(f"Their models differ: {told}", markup=False)
+        texts = "; ".join(f"{one.field}: {one.text}" for one in models)
+        console.print(f"Their models differ: {texts}", markup=False)
     if around:
-        told = "; ".join(f"{one.field}: {one.told}" for one in around)
-        console.print(f"They were made elsewhere: {told}", markup=False, style="dim")
+        texts = "; ".join(f"{one.field}: {one.text}" for one in around)
+        console.print(f"Environment differs: {texts}", markup=False, style="dim")
 
 
 def _merged(found: Sequence[CardDifference]) -> list[str]:
     """One line for the tasks that differ in the same field in the same way."""
     sections: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for difference in found:
-        sections[difference.field, difference.told].append(difference.place)
-    return [f"{field}: {told} ({', '.join(places)})" for (field, told), places in sections.items()]
+        sections[difference.field, difference.text].append(difference.place)
+    return [f"{field}: {texts} ({', '.join(places)})" for (field, texts), places in sections.items()]

@@ -82,8 +82,8 @@ def _rows(benchmark: str) -> list[tuple[str, str, str, str]]:
         if read_prompt(name).fields in fields
     ]
     if official is not None:
-        standing = "yes" if official.prompt_id == OFFICIAL else "not verified"
-        rows.append((OFFICIAL, _names(users.get(OFFICIAL, ())), official.sha256[:SHOWN], standing))
+        status = "yes" if official.prompt_id == OFFICIAL else "not verified"
+        rows.append((OFFICIAL, _names(users.get(OFFICIAL, ())), official.sha256[:SHOWN], status))
     elif source is not None or OFFICIAL in users:
         rows.append((OFFICIAL, _names(users.get(OFFICIAL, ())), "", "not on this machine"))
     for name in imported(benchmark):

@@ -39,7 +39,7 @@ class Evidence:
         end: Last second, inclusive.
         seconds: Second of each box, in the order of the answer. As models write them, some may lie outside the span or
             occur twice.
-        boxes: The boxes, in the convention of whoever wrote them.
+        boxes: The boxes, in the convention in which they were written.
         rationale: Why it is evidence.
     """
 

@@ -52,7 +52,7 @@ class OfficialPrompt:
         """The official text's SHA-256; empty where no source tells it."""
         return read_card(self.benchmark).prompt_sha256.get(self.part, "")
 
-    def standing(self, text: str) -> str:
+    def status(self, text: str) -> str:
         """The id by which records name a text of this prompt: whether it is official, not verified, or another."""
         if not self.published:
             return UNVERIFIED
@@ -65,7 +65,7 @@ class OfficialPrompt:
         Raises:
             ValueError: where none can be made from it.
         """
-        return Prompt(self.standing(text), self.template(text))
+        return Prompt(self.status(text), self.template(text))
 
     def find(self, name: str) -> Prompt:
         """An imported prompt.
@@ -85,7 +85,7 @@ class OfficialPrompt:
                 + (f" {title}'s official prompt is not on this machine. {self._remedy}" if name == OFFICIAL else "")
             )
         text = _kept_text(path, path.stat().st_mtime_ns)
-        if text is None or self.standing(text) not in ((OFFICIAL, UNVERIFIED) if name == OFFICIAL else (name,)):
+        if text is None or self.status(text) not in ((OFFICIAL, UNVERIFIED) if name == OFFICIAL else (name,)):
             raise InputError(f"{path} is not {title}'s prompt {name} any more. {self._remedy}")
         return self.prompt(text)
 

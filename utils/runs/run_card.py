@@ -34,7 +34,7 @@ class Weight(str, Enum):
     """The scores differ in more than the model."""
     MODEL = "model"
     """Another model, which is what runs are compared for."""
-    SURROUNDINGS = "surroundings"
+    ENVIRONMENT = "environment"
     """Software, hardware and how the work was split; it should not move a score, and sometimes does."""
     NEVER = "never"
     """Another time or place."""
@@ -42,8 +42,8 @@ class Weight(str, Enum):
 
 _SECTION_WEIGHTS = {
     "model": Weight.MODEL,
-    "software": Weight.SURROUNDINGS,
-    "hardware": Weight.SURROUNDINGS,
+    "software": Weight.ENVIRONMENT,
+    "hardware": Weight.ENVIRONMENT,
     "run": Weight.NEVER,
     "rescored": Weight.NEVER,
     NOT_KNOWN: Weight.NEVER,
@@ -52,8 +52,8 @@ _FIELD_WEIGHTS = {
     ("run", "limit"): Weight.MATTERS,
     ("run", "offset"): Weight.MATTERS,
     ("run", "reasoning tags"): Weight.MATTERS,
-    ("run", "ranks"): Weight.SURROUNDINGS,
-    ("run", "batch size"): Weight.SURROUNDINGS,
+    ("run", "ranks"): Weight.ENVIRONMENT,
+    ("run", "batch size"): Weight.ENVIRONMENT,
     ("model", "system instruction"): Weight.MATTERS,
     ("model", "chat template"): Weight.MATTERS,
     ("settings", "LMMS_EVAL_TASKS_HOME"): Weight.NEVER,
@@ -83,10 +83,10 @@ class CardDifference:
         return self.section.removeprefix(TASK)
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         """What each run's card says, in the order of the runs; where several say the same, which these are."""
         runs: dict[str, list[str]] = {}
-        for number, text in enumerate(_told_apart(self.values), start=1):
+        for number, text in enumerate(_differing_texts(self.values), start=1):
             runs.setdefault(text, []).append(str(number))
         if len(runs) == len(self.values):
             return " against ".join(map(_shorten, runs))
@@ -132,22 +132,22 @@ def weight_of(section: str, field: str) -> Weight:
 def differences(cards: Sequence[Sections], tasks: Sequence[str] | None = None) -> list[CardDifference]:
     """Fields in which runs differ, those that never matter left out.
 
-    What a card does not know is told, but is no difference by itself: all that is known has to disagree. A task's
-    section counts where two cards or more have it, and runs without a card are left to whoever compares.
+    What a card does not know is shown, but is no difference by itself: all that is known has to disagree. A task's
+    section counts where two cards or more have it, and runs without a card are left out.
 
     Args:
         cards: The cards of the runs.
         tasks: The tasks that are compared; all by default.
 
     Returns:
-        The differences: what matters first, then what is the model's nature, then surroundings; within these in the
+        The differences: what matters first, then what is the model's nature, then the environment; within these in the
         cards' order.
     """
     known = [card for card in cards if card]
     if len(known) < 2:
         return []
     names = dict.fromkeys((section, field) for card in known for section, fields in card.items() for field in fields)
-    found = []
+    differing = []
     for section, field in names:
         if tasks is not None and section.startswith(TASK) and section.removeprefix(TASK) not in tasks:
             continue
@@ -155,9 +155,9 @@ def differences(cards: Sequence[Sections], tasks: Sequence[str] | None = None) -
         values = {card[section].get(field) for card in holders} - {None}
         weight = weight_of(section, field)
         if len(values) > 1 and weight is not Weight.NEVER:
-            told = tuple(card.get(section, {}).get(field) for card in cards)
-            found.append(CardDifference(section, field, told, weight))
-    return sorted(found, key=lambda difference: list(Weight).index(difference.weight))
+            shown = tuple(card.get(section, {}).get(field) for card in cards)
+            differing.append(CardDifference(section, field, shown, weight))
+    return sorted(differing, key=lambda difference: list(Weight).index(difference.weight))
 
 
 def summary(card: Sections, groups: Mapping[str, Sequence[str]] | None = None) -> list[str]:
@@ -167,20 +167,20 @@ def summary(card: Sections, groups: Mapping[str, Sequence[str]] | None = None) -
         card: The card.
         groups: Group to its tasks; where these were all run alike, the group has one line.
     """
-    told = {section.removeprefix(TASK): _task(fields) for section, fields in card.items() if section.startswith(TASK)}
+    lines = {section.removeprefix(TASK): _task(fields) for section, fields in card.items() if section.startswith(TASK)}
     for group, tasks in (groups or {}).items():
-        if len({told.get(task) for task in tasks}) == 1 and tasks[0] in told:
-            line = told[tasks[0]]
-            told = {name: text for name, text in told.items() if name not in tasks} | {f"{group}, each task": line}
-    return [_model(card), _surroundings(card), *(f"{name}: {text}" for name, text in told.items())]
+        if len({lines.get(task) for task in tasks}) == 1 and tasks[0] in lines:
+            line = lines[tasks[0]]
+            lines = {name: text for name, text in lines.items() if name not in tasks} | {f"{group}, each task": line}
+    return [_model(card), _environment(card), *(f"{name}: {text}" for name, text in lines.items())]
 
 
 def _task(fields: Mapping[str, Value]) -> str:
     prompt = f"{fields.get('prompt')}:{_digest(fields.get('prompt sha256'))}" if fields.get("prompt") else "none"
     official = " (official text)" if fields.get("official prompt") == "yes" else ""
     return (
-        f"version {_said(fields.get('version'))}, {_said(fields.get('data'))} {_digest(fields.get('data sha256'))}, "
-        f"prompt {prompt}{official}, {_said(fields.get('extractor'))}"
+        f"version {_text(fields.get('version'))}, {_text(fields.get('data'))} {_digest(fields.get('data sha256'))}, "
+        f"prompt {prompt}{official}, {_text(fields.get('extractor'))}"
     )
 
 
@@ -188,12 +188,12 @@ def _model(card: Sections) -> str:
     model = card.get("model", {})
     named = [str(model[name]) for name in ("name", "checkpoint", "revision") if model.get(name)]
     frames = [f"{name} {value}" for name, value in card.get("frames", {}).items() if value not in (None, "not set")]
-    seeds = ", ".join(_said(value) for value in card.get("seeds", {}).values())
+    seeds = ", ".join(_text(value) for value in card.get("seeds", {}).values())
     parts = [" ".join(named), ", ".join(frames), f"seeds {seeds}" if seeds else ""]
     return "; ".join(part for part in parts if part)
 
 
-def _surroundings(card: Sections) -> str:
+def _environment(card: Sections) -> str:
     software, run, hardware = card.get("software", {}), card.get("run", {}), card.get("hardware", {})
     packages = [name for name in ("lmms-eval-tasks", "lmms-eval", "torch", "transformers") if software.get(name)]
     gpus = hardware.get("GPUs")
@@ -204,29 +204,29 @@ def _surroundings(card: Sections) -> str:
     return ", ".join([*(f"{name} {software[name]}" for name in packages), device, *ranks, *time, *limit])
 
 
-def _told_apart(values: Sequence[Value]) -> list[str]:
+def _differing_texts(values: Sequence[Value]) -> list[str]:
     """What runs say of one field; of settings written as JSON objects, only those that are not the same in all."""
     objects = [_read_object(value) for value in values]
-    known = [found for found in objects if found is not None]
+    known = [one for one in objects if one is not None]
     if len(known) < 2:
-        return [_said(value) for value in values]
-    names = sorted({name for found in known for name in found})
-    moved = [name for name in names if any(found.get(name) != known[0].get(name) for found in known)]
+        return [_text(value) for value in values]
+    names = sorted({name for one in known for name in one})
+    moved = [name for name in names if any(one.get(name) != known[0].get(name) for one in known)]
     return [
-        _said(value) if found is None else ", ".join(f"{name} {json.dumps(found.get(name))}" for name in moved)
-        for value, found in zip(values, objects, strict=True)
+        _text(value) if one is None else ", ".join(f"{name} {json.dumps(one.get(name))}" for name in moved)
+        for value, one in zip(values, objects, strict=True)
     ]
 
 
 def _read_object(value: Value) -> dict[str, Any] | None:
     try:
-        found = json.loads(value) if isinstance(value, str) else None
+        parsed = json.loads(value) if isinstance(value, str) else None
     except ValueError:
         return None
-    return found if isinstance(found, dict) else None
+    return parsed if isinstance(parsed, dict) else None
 
 
-def _said(value: Value) -> str:
+def _text(value: Value) -> str:
     return "not known" if value is None else str(value) or "none"
 
 

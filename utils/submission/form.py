@@ -54,7 +54,7 @@ class Checked:
         form: Which of the benchmark's forms it has, and of which split where that is known.
         rows: Items in it.
         empty: How many of them have no answer.
-        checked: What it was held against.
+        checked: What it was checked against.
         notes: What is no issue but should be known, a sentence each.
     """
 

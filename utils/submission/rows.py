@@ -29,7 +29,7 @@ def examine_choices(
 
 
 def against(table: Table) -> str:
-    """What a file was held against, in words."""
+    """What a file was checked against, in words."""
     return f"the form, and every id, task and answer against {table}"
 
 

@@ -88,10 +88,10 @@ def test_what_is_not_json_is_refused(data: bytes, tmp_path: Path) -> None:
         ("run", "limit", 5, Weight.MATTERS),
         ("run", "date", "e", None),
         ("run", "wall time in s", 2.5, None),
-        ("run", "ranks", 2, Weight.SURROUNDINGS),
+        ("run", "ranks", 2, Weight.ENVIRONMENT),
         ("model", "checkpoint", "org/other", Weight.MODEL),
-        ("software", "torch", "2.1", Weight.SURROUNDINGS),
-        ("hardware", "CPU", "another", Weight.SURROUNDINGS),
+        ("software", "torch", "2.1", Weight.ENVIRONMENT),
+        ("hardware", "CPU", "another", Weight.ENVIRONMENT),
         ("settings", "LMMS_EVAL_TASKS_HOME", "/b", None),
         ("settings", "LMMS_EVAL_TASKS_BOXES", "xyxy_px", Weight.MATTERS),
     ],
@@ -110,18 +110,18 @@ def test_what_is_not_known_is_no_difference_and_is_told_beside_one() -> None:
     unknown = changed("frames", "frames", None)
     assert not differences([CARD, unknown])
     (difference,) = differences([CARD, unknown, changed("frames", "frames", 8)])
-    assert difference.told == "16 against not known against 8"
+    assert difference.text == "16 against not known against 8"
 
 
 def test_runs_that_say_the_same_are_told_together() -> None:
     (difference,) = differences([CARD, CARD, changed("frames", "frames", 8)])
-    assert difference.told == "16 (runs 1, 2) against 8 (run 3)"
+    assert difference.text == "16 (runs 1, 2) against 8 (run 3)"
 
 
 def test_of_settings_only_those_are_told_that_differ() -> None:
     greedy, short = (json.dumps({"do_sample": False, "max_new_tokens": number}) for number in (1024, 16))
     (difference,) = differences([changed(TASK, "generation", text) for text in (greedy, short, greedy)])
-    assert difference.told == "max_new_tokens 1024 (runs 1, 3) against max_new_tokens 16 (run 2)"
+    assert difference.text == "max_new_tokens 1024 (runs 1, 3) against max_new_tokens 16 (run 2)"
 
 
 def test_tasks_that_one_run_has_and_tasks_not_compared_are_left_out() -> None:
@@ -138,7 +138,7 @@ def test_a_field_of_a_later_version_matters() -> None:
 
 def test_what_matters_is_told_first() -> None:
     other = changed("software", "torch", "2.1") | {"seeds": {"random": 1}}
-    assert [one.weight for one in differences([CARD, other])] == [Weight.MATTERS, Weight.SURROUNDINGS]
+    assert [one.weight for one in differences([CARD, other])] == [Weight.MATTERS, Weight.ENVIRONMENT]
 
 
 VALUES = st.one_of(st.none(), st.text(max_size=8), st.integers(), st.floats(allow_nan=False))
