@@ -63,16 +63,21 @@ def read_examples(benchmark: str) -> tuple[dict[str, Row], list[Example]]:
 def _make_case(row: Row, case: Mapping[str, Any], reply: str) -> Example:
     """A run over one row.
 
-    A case has a ``response`` (a text, a list of texts and of ``[text, times]`` to be joined, or no text at all) and its
-    ``source``; where they differ from the usual ones ``row``, a name of changes of the first row, ``answer``, the row's
-    key, ``reply``, what a judge says, and ``environment``.
+    A case has a ``response``, which may be no text at all, and its ``source``; where they differ from the usual ones
+    also ``row``, a name of changes of the first row, ``answer``, the row's key, ``reply``, what a judge says, and
+    ``environment``. Response and reply may be lists of texts and of ``[text, times]``, to be joined.
     """
-    response = case["response"]
-    if isinstance(response, list):
-        response = "".join(part if isinstance(part, str) else part[0] * part[1] for part in response)
+    response, reply = (_join(text) for text in (case["response"], case.get("reply", reply)))
     label = f"{response[:LABEL]}…" if isinstance(response, str) and len(response) > LABEL else response
     row = {**row, "answer": case.get("answer", row["answer"])}
-    return _make_example(repr(label), [(row, response)], case.get("reply", reply), case.get("environment", {}))
+    return _make_example(repr(label), [(row, response)], reply, case.get("environment", {}))
+
+
+def _join(text: Any) -> Any:
+    """A text given in pieces, anything else as it is."""
+    if not isinstance(text, list):
+        return text
+    return "".join(part if isinstance(part, str) else part[0] * part[1] for part in text)
 
 
 def _batches(answers: Sequence[Any]) -> dict[tuple[str, str], list[tuple[str, str | None]]]:

@@ -71,7 +71,7 @@ def test_a_clip_that_has_gone_can_be_skipped_and_asked_once_it_is_back(
     run = run_host(*solve, home=home, out=tmp_path / "out", env={"LMMS_EVAL_TASKS_MISSING": "skip"})
     samples = run.samples("causalvqa_debug_paired")
     unscored = [sample["record"] for sample in samples if sample["record"]["outcome"] == "unscored"]
-    assert unscored and all(record["fields"]["reason"] == "no clip" for record in unscored)
+    assert unscored and all(record["unscored_reason"] == "no clip" for record in unscored)
     assert run.score("causalvqa_debug_paired", "pair_accuracy") == 100
     assert run.score("causalvqa_debug_paired", "pairs_scored") == 20 - len(unscored) // 2
     assert run.score("causalvqa_debug_paired", "unscored_rate") == pytest.approx(100 * len(unscored) / len(samples))

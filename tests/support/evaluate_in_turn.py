@@ -1,4 +1,4 @@
-"""Evaluations one after the other in this process: `python evaluate_in_turn.py OUT NAME…`.
+"""Evaluations one after the other in this process: `python evaluate_in_turn.py PREDICTIONS OUT NAME…`.
 
 It writes what each gave as JSON: scores, records, and what the run card says of its tasks.
 """
@@ -14,7 +14,6 @@ from typing import Any
 from lmms_eval.evaluator import simple_evaluate
 
 from lmms_eval_tasks.host.run_card import gather
-from lmms_eval_tasks.models.base import Request, RequestModel
 
 EVALUATIONS: dict[str, tuple[list[str], dict[str, str]]] = {
     "as written": (["cast_bench", "causalvqa_debug_paired"], {}),
@@ -26,27 +25,12 @@ EVALUATIONS: dict[str, tuple[list[str], dict[str, str]]] = {
 """Name to tasks and environment."""
 
 
-class Repeater(RequestModel):
-    """Answers (B), and with the true evidence where there is some."""
-
-    def answer(self, request: Request) -> str:
-        """The answer to one request."""
-        if request.task != "cast_bench":
-            return "(B)"
-        grouped: dict[str, list[Any]] = {}
-        for entry in json.loads(request.doc["evidence"]):
-            boxes = {f"00:{int(second):02}": box for second, box in entry["bboxes_in_range"].items()}
-            evidence = {**entry, "bboxes_in_time_range": boxes}
-            grouped.setdefault(entry["evidence_instance_id"], []).append(evidence)
-        instances = [{"instance_name": name, "evidences": evidences} for name, evidences in grouped.items()]
-        return json.dumps({"instances": instances, "answer_choice": "B"})
-
-
-def evaluate(name: str) -> dict[str, Any]:
-    """What one evaluation gives."""
+def evaluate(name: str, predictions: str) -> dict[str, Any]:
+    """What one evaluation of saved responses gives."""
     tasks, environment = EVALUATIONS[name]
     os.environ.update(environment)
-    results = simple_evaluate(Repeater(), tasks=tasks, log_samples=True, bootstrap_iters=0)
+    arguments = f"predictions={predictions},missing=unparsed"
+    results = simple_evaluate("replay", model_args=arguments, tasks=tasks, log_samples=True, bootstrap_iters=0)
     for variable in environment:
         del os.environ[variable]
     card = gather(results, results.evaluation)
@@ -58,5 +42,5 @@ def evaluate(name: str) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    given = {name: evaluate(name) for name in sys.argv[2:]}
-    Path(sys.argv[1]).write_text(json.dumps(given, default=str), encoding="utf-8")
+    given = {name: evaluate(name, sys.argv[1]) for name in sys.argv[3:]}
+    Path(sys.argv[2]).write_text(json.dumps(given, default=str), encoding="utf-8")

@@ -114,7 +114,7 @@ class Record:
                 detail = str(value["detail"])
             else:
                 earlier = fields.pop("reason", None) or fields.pop("answer_reason", None)
-                reason, detail = _earlier_reason(earlier, Outcome(value["outcome"]))
+                reason, detail = _earlier_reason(earlier, Outcome(value["outcome"]), bool(fields.get("judge")))
             return cls(
                 item_id=value["item_id"],
                 group_id=value["group_id"],
@@ -156,12 +156,12 @@ class GradedItem:
         return cls(Record.from_json(value["record"]), {name: part for name, part in value.items() if name != "record"})
 
 
-def _earlier_reason(text: object, outcome: Outcome) -> tuple[UnscoredReason | None, str]:
-    """The reason and its detail from the free text of an earlier release."""
+def _earlier_reason(text: object, outcome: Outcome, judged: bool) -> tuple[UnscoredReason | None, str]:
+    """The reason and its detail from the free text of an earlier release; an item that was judged had a judge's."""
     detail = str(text or "")
     if outcome is not Outcome.UNSCORED:
         return None, detail
     try:
         return UnscoredReason(detail), ""
     except ValueError:
-        return UnscoredReason.FAILED, detail
+        return UnscoredReason.JUDGE_FAILED if judged else UnscoredReason.FAILED, detail
