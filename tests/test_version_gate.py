@@ -17,7 +17,7 @@ import add_examples
 import pytest
 import version_gate
 from version_examples import read_examples, read_file
-from version_gate import DIGESTS, PARTS, Entries, check, find_changes, major, measure_all, read_kept, renew
+from version_gate import DIGESTS, PARTS, Entries, find_changes, major, measure_all, read_kept, renew
 
 import lmms_eval_tasks
 from lmms_eval_tasks.utils.benchmark.registry import registry
@@ -42,8 +42,10 @@ def labels(measured: tuple[Entries, dict[str, str]]) -> dict[str, str]:
     return measured[1]
 
 
-def test_kept_digests_are_those_of_this_package(now: Entries, labels: dict[str, str]) -> None:
-    check(now, read_kept(DIGESTS), labels)
+def test_kept_digests_are_those_of_this_package(now: Entries, labels: dict[str, str], tmp_path: Path) -> None:
+    path = Path(shutil.copy(DIGESTS, tmp_path))
+    renew(path, now, labels)
+    assert path.read_bytes() == DIGESTS.read_bytes(), "run `make versions`"
 
 
 def test_every_task_has_one_version_and_digests(now: Entries) -> None:
@@ -89,7 +91,7 @@ def test_examples_differ_and_tell_every_score_apart(now: Entries) -> None:
         keys = [example.key for example in read_examples(benchmark)[1]]
         assert len(keys) == len(set(keys)), benchmark
     for name, entry in now.items():
-        for score in {score for scores in entry.get("scores", {}).values() for score in scores} - {"sample_data"}:
+        for score in {score for scores in entry.get("scores", {}).values() for score in scores}:
             assert len({scores.get(score) for scores in entry["scores"].values()}) > 1, (name, score)
 
 
@@ -141,10 +143,8 @@ def test_a_changed_part_needs_a_new_n(part: str, now: Entries, labels: dict[str,
         assert expected in str(caught.value)
         assert "`make versions`" in str(caught.value) and path.read_bytes() == written
     change(now, "2-A", part)
-    with pytest.raises(InputError, match=rf"Versions were raised, .*\({name}.*\): run `make versions`"):
-        check(now, read_kept(path), labels)
     assert name in renew(path, now, labels)
-    check(now, read_kept(path), labels)
+    assert renew(path, now, labels) == []
     with pytest.raises(InputError, match="Expected N not to be lowered, but got 1-A after 2-A"):
         renew(path, before, labels)
 
@@ -159,8 +159,6 @@ def test_what_is_new_changes_nothing_that_was_kept(now: Entries, labels: dict[st
         scores["one_more"] = 1.0
     now["mvp"]["means"]["one_more"] = "0"
     assert find_changes(now, read_kept(path)) == {}
-    with pytest.raises(InputError, match=r"new tasks, scores or examples \(mvp, yocausal\)"):
-        check(now, read_kept(path), labels)
     assert set(renew(path, now, labels)) == {"mvp", "yocausal"}
     del task["scores"]["one more"], now["mvp"]["means"]["one_more"]
     assert find_changes(now, read_kept(path)) == {"yocausal": {"scores": ["one more"]}, "mvp": {"means": ["one_more"]}}
@@ -197,9 +195,9 @@ def test_digests_with_a_merge_conflict_say_what_to_do(tmp_path: Path) -> None:
         read_kept(path)
 
 
-def gate(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def gate(root: Path) -> subprocess.CompletedProcess[str]:
     """The command, on the package in a folder."""
-    command = [sys.executable, version_gate.__file__, "--digests", str(root / "digests.json"), *arguments]
+    command = [sys.executable, version_gate.__file__, "--digests", str(root / "digests.json")]
     environment = {**os.environ, "PYTHONPATH": str(root)}
     return subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
 
@@ -217,11 +215,15 @@ def swap(old: str, new: str) -> Callable[[str], str]:
 
 CHANGES = {
     "causalvqa/official.py": lambda text: text.replace("\n    return ", "\n    letters = letters[:1]\n    return ", 1),
-    "prompts/clip_direction.txt": swap("played", "shown"),
+    "prompts/clip_direction.txt": swap("turned around", "turned round"),
     "prompts/cast_bench_judge.txt": swap("0", "zero"),
     "mvp/_pairs_template_yaml": swap("max_new_tokens: 1024", "max_new_tokens: 16"),
     "cast_bench/prepare.py": swap('"width": pa.int64()', '"width": pa.int32()'),
 }
+TEMPLATES = (
+    *("causalvqa/_paired_template_yaml", "cast_bench/_evidence_template_yaml", "cast_bench/_open_template_yaml"),
+    *("mvp/_pairs_template_yaml", "mvp/mvp.yaml", "mvp/mvp_mini.yaml", "yocausal/yocausal_vlm.yaml"),
+)
 CHANGED = [
     "cast_bench: Expected N to be raised, because these changed: data schema.",
     "cast_bench_open: Expected N to be raised, because these changed: rendered prompts, data schema.",
@@ -246,26 +248,20 @@ def test_the_command_on_a_changed_package(now: Entries, labels: dict[str, str], 
     metrics = package / "utils/scoring/metrics.py"
     edit(metrics, swap("    return sum(known) / len(known) if", "    # mean\n    return (sum(known) / len(known)) if"))
     edit(package / "cli/report.py", swap("Scores in percent", "All scores in percent"))
-    passed = gate(tmp_path, "--check")
-    assert passed.returncode == 0, passed.stderr
+    passed = gate(tmp_path)
+    assert passed.returncode == 0 and passed.stdout.endswith(": unchanged\n"), passed.stderr
 
     for file, changed in CHANGES.items():
         edit(package / file, changed)
-    failed = gate(tmp_path, "--check")
+    failed = gate(tmp_path)
     assert (failed.returncode, failed.stdout) == (1, "")
     head, *lines = failed.stderr.strip().splitlines()
-    assert head == f"Versions of tasks do not match what was kept: {len(CHANGED)} problems."
+    assert head == f"Versions of tasks do not match what was kept: {len(CHANGED)} problems, nothing was written."
     for line, expected in zip(lines, CHANGED, strict=False):
         assert line.strip().startswith(expected), failed.stderr
 
-    for template in ("causalvqa/_paired_template_yaml", "cast_bench/_evidence_template_yaml"):
+    for template in TEMPLATES:
         edit(package / template, swap("version: 1-A", "version: 2-A"))
-    for template in ("mvp/_pairs_template_yaml", "cast_bench/_open_template_yaml", "yocausal/yocausal_vlm.yaml"):
-        edit(package / template, swap("version: 1-A", "version: 2-A"))
-    refused = gate(tmp_path)
-    assert "mvp: Expected the version of its tasks, 2-A, but got 1-A." in refused.stderr
-    for group in ("mvp/mvp.yaml", "mvp/mvp_mini.yaml"):
-        edit(package / group, swap("version: 1-A", "version: 2-A"))
     renewed = gate(tmp_path)
     assert renewed.returncode == 0, renewed.stderr
     versions = {name: entry["version"] for name, entry in read_kept(tmp_path / "digests.json").items()}

@@ -30,8 +30,8 @@ PARTS = {
 """What is kept of a task or, under ``means``, of a group, to its name in messages."""
 VERSION = re.compile(r"([1-9]\d*)-[A-Z]")
 REMEDY = (
-    "raise N of `metadata: version` in the YAML of these tasks and of their groups, and run `make versions`; or undo "
-    "the change, where no number was to change."
+    "raise N of `metadata: version` in the YAML of these tasks and of their groups, and run `make versions`. Where no "
+    "number should change, undo what changed it."
 )
 
 Entries = dict[str, dict[str, Any]]
@@ -166,8 +166,8 @@ def find_changes(now: Entries, kept: Entries) -> dict[str, dict[str, list[str]]]
             continue
         comparable = freeze(entry, before.get("names", ()))
         parts = {part: _differences(comparable.get(part), before[part]) for part in PARTS if part in before}
-        if found := {part: names for part, names in parts.items() if names}:
-            changes[name] = found
+        if changed := {part: names for part, names in parts.items() if names}:
+            changes[name] = changed
     return changes
 
 
@@ -177,7 +177,7 @@ def _differences(now: Any, before: Any) -> list[str]:
     return [] if now == before else [""]
 
 
-def _refuse(now: Entries, kept: Entries, labels: Mapping[str, str], outcome: str = "") -> None:
+def _refuse_changes(now: Entries, kept: Entries, labels: Mapping[str, str]) -> None:
     problems = find_problems(now, kept)
     alike: dict[str, list[str]] = {}
     for name, parts in find_changes(now, kept).items():
@@ -185,7 +185,7 @@ def _refuse(now: Entries, kept: Entries, labels: Mapping[str, str], outcome: str
         alike.setdefault(f"Expected N to be raised, because these changed: {described}.", []).append(name)
     for number, (described, names) in enumerate(alike.items(), 1):
         problems.add(summarize_names(names), described, REMEDY if number == len(alike) else "")
-    problems.raise_if_any("Versions of tasks do not match what was kept", outcome)
+    problems.raise_if_any("Versions of tasks do not match what was kept", "nothing was written")
 
 
 def _describe(part: str, keys: list[str], labels: Mapping[str, str]) -> str:
@@ -193,32 +193,18 @@ def _describe(part: str, keys: list[str], labels: Mapping[str, str]) -> str:
     return f"{PARTS[part]} ({names})" if names else PARTS[part]
 
 
-def check(now: Entries, kept: Entries, labels: Mapping[str, str]) -> None:
-    """Refuse what was kept where it is not what is there now.
-
-    Raises:
-        InputError: with every task, which of its parts changed, and what to run.
-    """
-    _refuse(now, kept, labels)
-    frozen = {name: freeze(entry) for name, entry in now.items()}
-    if names := sorted(name for name in {*frozen, *kept} if frozen.get(name) != kept.get(name)):
-        raise InputError(
-            f"Versions were raised, or there are new tasks, scores or examples ({summarize_names(names)}): run "
-            "`make versions`."
-        )
-
-
 def renew(path: Path, now: Entries, labels: Mapping[str, str]) -> list[str]:
-    """Write what is to be kept.
+    """Write the digests of what was measured.
 
     Returns:
-        Names of the tasks and groups whose entries are new.
+        Names of the tasks and groups whose entries are new or others than before.
 
     Raises:
-        InputError: where a part changed and N did not, or a version is wrong; the file stays as it is.
+        InputError: where a part changed and N did not, or a version is wrong, with every task, what changed of it and
+            what to do; the file stays as it is.
     """
     kept = read_kept(path)
-    _refuse(now, kept, labels, "nothing was written")
+    _refuse_changes(now, kept, labels)
     frozen = {name: freeze(entry) for name, entry in now.items()}
     write_kept(path, frozen)
     return [name for name, entry in frozen.items() if entry != kept.get(name)]
@@ -227,19 +213,14 @@ def renew(path: Path, now: Entries, labels: Mapping[str, str]) -> list[str]:
 def main(arguments: list[str] | None = None) -> int:
     """The command; its exit status."""
     parser = argparse.ArgumentParser(description="Keep digests of what the versions of tasks stand for.")
-    parser.add_argument("--check", action="store_true", help="only say whether the kept digests are right")
     parser.add_argument("--digests", type=Path, default=DIGESTS, help="the file that keeps them")
-    chosen = parser.parse_args(arguments)
+    path = parser.parse_args(arguments).digests
     try:
-        now, labels = measure_all()
-        if chosen.check:
-            check(now, read_kept(chosen.digests), labels)
-        else:
-            names = renew(chosen.digests, now, labels)
-            sys.stdout.write(f"{chosen.digests}: {summarize_names(names) if names else 'unchanged'}\n")
+        names = renew(path, *measure_all())
     except InputError as error:
         sys.stderr.write(f"{error}\n")
         return 1
+    sys.stdout.write(f"{path}: {summarize_names(names) if names else 'unchanged'}\n")
     return 0
 
 

@@ -16,7 +16,9 @@ from pydantic import BaseModel
 from version_examples import read_examples
 
 from lmms_eval_tasks.utils.benchmark.benchmark import TaskKind
+from lmms_eval_tasks.utils.benchmark.card import Card
 from lmms_eval_tasks.utils.benchmark.registry import registry
+from lmms_eval_tasks.utils.benchmark.task_files import task_configs
 from lmms_eval_tasks.utils.judge.client import Case, Verdict
 from lmms_eval_tasks.utils.scoring.metrics import Kind, Metric
 from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, Record
@@ -55,30 +57,38 @@ class Context:
 
 @cache
 def pool(benchmark: str, name: str) -> tuple[Record, ...]:
-    """Records of a kind: every example row with every response and with none, by judges of every mind."""
-    kind = registry().benchmarks[benchmark].kinds[name]
+    """Records of a kind: every example row with every response and with none, by several judges, in all strata."""
+    found = registry().benchmarks[benchmark]
+    kind, (rows, examples) = found.kinds[name], read_examples(benchmark)
     task = next(task for task in registry().tasks_of(benchmark).values() if task.kind is kind)
-    kwargs = task_kwargs(task.name)
-    rows, examples = read_examples(benchmark)
+    given = task_configs(found.folder)[task.name].get("lmms_eval_specific_kwargs", {})
     asked = [item for example in examples for item in example.items]
     records = []
     for number in (0.0, 10.0, 7.0, None) if kind.judged else (None,):
-        context = Context(kind, kwargs, number)
+        context = Context(kind, given.get("default", given), number)
         for row, response in (*asked, *((row, NOT_ASKED) for row in rows.values())):
             records.append(kind.grade(row, response, context).record)
-    return tuple(records)
+    return (*records, *in_all_strata(found.card, records))
 
 
-def task_kwargs(task: str) -> Mapping[str, Any]:
-    from lmms_eval_tasks.utils.benchmark.task_files import task_configs
-
-    config = task_configs(registry().tasks[task].benchmark.folder)[task]
-    given: Mapping[str, Any] = config.get("lmms_eval_specific_kwargs", {})
-    return dict(given.get("default", given))
+def in_all_strata(card: Card, records: Sequence[Record]) -> Iterator[Record]:
+    """The records again, in each stratum of a card in turn."""
+    strata = sorted({stratum for split in card.splits.values() for stratum in split.strata})
+    for place, record in enumerate(records if strata else ()):
+        named = dict(zip(card.strata_columns, strata[place % len(strata)], strict=True))
+        known_columns = {column: value for column, value in named.items() if column in record.stratum}
+        yield replace(record, stratum={**record.stratum, **known_columns})
 
 
 def metrics_of(benchmark: str, kind: str) -> tuple[Metric, ...]:
     return registry().benchmarks[benchmark].kinds[kind].metrics
+
+
+@cache
+def with_value(benchmark: str, kind: str, metric: str, value: float | None) -> tuple[Record, ...]:
+    """The records with one value in a score, or with none."""
+    (found,) = [one for one in metrics_of(benchmark, kind) if one.name == metric]
+    return tuple(record for record in pool(benchmark, kind) if found.applies(record) and found.value(record) == value)
 
 
 def draw_records(data: st.DataObject, records: Sequence[Record], prefix: str = "") -> list[Record]:
@@ -110,6 +120,7 @@ def test_the_examples_reach_every_kind_of_value(benchmark: str, kind: str) -> No
     values = {main.value(record) for record in records}
     assert None in values and len(values) > 2
     for metric in metrics_of(benchmark, kind):
+        assert any(True for _ in known(metric, records)), metric.name
         if metric.value_bounds:
             low, high = metric.value_bounds
             assert all(low <= (metric.value(record) or low) <= high for record in known(metric, records)), metric.name
@@ -155,8 +166,7 @@ def test_the_best_values_give_the_best_score(benchmark: str, kind: str, data: st
         ):
             continue
         best = metric.value_bounds[metric.higher_is_better]
-        records = [record for record in known(metric, pool(benchmark, kind)) if metric.value(record) == best]
-        if not records:
+        if not (records := with_value(benchmark, kind, metric.name, best)):
             continue
         record = data.draw(st.sampled_from(records))
         size = metric.together or data.draw(st.integers(1, 3))
@@ -208,9 +218,7 @@ def test_an_interval_holds_the_score(benchmark: str, kind: str, data: st.DataObj
 def test_an_item_without_a_value_leaves_a_mean_as_it_is(benchmark: str, kind: str, data: st.DataObject) -> None:
     records = draw_records(data, pool(benchmark, kind))
     for metric in metrics_of(benchmark, kind):
-        without = [
-            record for record in pool(benchmark, kind) if metric.applies(record) and metric.value(record) is None
-        ]
+        without = with_value(benchmark, kind, metric.name, None)
         if metric.together or metric.kind is not Kind.MEAN or not without:
             continue
         more = [replace(data.draw(st.sampled_from(without)), item_id="more", group_id="more")]
