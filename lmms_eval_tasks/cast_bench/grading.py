@@ -178,30 +178,43 @@ def _record(
     )
 
 
-def question_scores(record: Record) -> dict[str, float | None]:
-    """What one question contributes to each score: percent, None where it cannot be said.
+def question_score(name: str, record: Record) -> float | None:
+    """What one question contributes to a score: percent, a count of false positives; None where it cannot be said.
 
     A right answer is faithful where it is supported and spurious where it is not; with the grounding unscored it is
     neither, and so unscored.
+
+    Raises:
+        KeyError: there is no score of that name.
     """
     right = record.correct
     grounding: Mapping[str, Any] | None = record.fields["grounding"]
     form: Mapping[str, Any] = record.fields["format"]
-    both = right is not None and grounding is not None
-    scores: dict[str, float | None] = {
-        "accuracy": None if right is None else 100.0 * right,
-        "faithful": 100.0 * (bool(right) and grounding["supported"]) if both and grounding else None,
-        "spurious": 100.0 * (bool(right) and not grounding["supported"]) if both and grounding else None,
-        "faithful_strict": 100.0 * (bool(right) and grounding["supported_strict"]) if both and grounding else None,
-        "false_positives": float(grounding["false_positives"]) if grounding else None,
-        "json_valid_rate": 100.0 * form["json_valid"] if record.asked else None,
-        "schema_valid_rate": 100.0 * form["schema_valid"] if record.asked else None,
-        "recoverable_rate": 100.0 * form["recoverable"] if record.asked else None,
-        "accuracy_diagnostic": None if right is None else 100.0 * (form["answered"] == record.expected),
-    }
-    for name in GROUNDING_METRICS:
-        scores[name] = 100.0 * grounding[name] if grounding else None
-    return scores
+    if name in GROUNDING_METRICS:
+        return 100.0 * grounding[name] if grounding else None
+    if name == "false_positives":
+        return float(grounding["false_positives"]) if grounding else None
+    if name in _SUPPORT:
+        key, supported = _SUPPORT[name]
+        if right is None or grounding is None:
+            return None
+        return 100.0 * (right and bool(grounding[key]) is supported)
+    if name in _FORMS:
+        return 100.0 * form[_FORMS[name]] if record.asked else None
+    correct = {"accuracy": bool(right), "accuracy_diagnostic": form["answered"] == record.expected}[name]
+    return None if right is None else 100.0 * correct
+
+
+_SUPPORT = {
+    "faithful": ("supported", True),
+    "spurious": ("supported", False),
+    "faithful_strict": ("supported_strict", True),
+}
+_FORMS = {"json_valid_rate": "json_valid", "schema_valid_rate": "schema_valid", "recoverable_rate": "recoverable"}
+QUESTION_SCORES = (
+    "accuracy", *_SUPPORT, "false_positives", *_FORMS, "accuracy_diagnostic", *GROUNDING_METRICS,
+)  # fmt: skip
+"""Every name that `question_score` knows."""
 
 
 def official_overall(

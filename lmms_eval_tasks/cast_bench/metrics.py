@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from lmms_eval_tasks.cast_bench.card import CATEGORIES
-from lmms_eval_tasks.cast_bench.grading import ANSWER_METRICS, GROUNDING_METRICS, question_scores
+from lmms_eval_tasks.cast_bench.grading import ANSWER_METRICS, GROUNDING_METRICS, question_score
 from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS
 from lmms_eval_tasks.cast_bench.open_ended import question_scores as judge_scores
 from lmms_eval_tasks.utils.scoring import rates
@@ -19,16 +19,12 @@ LOWER_IS_BETTER = ("spurious", "false_positives")
 TEN = (0.0, 10.0)
 
 
-def _score(name: str, record: Record) -> float | None:
-    return question_scores(record)[name]
-
-
 def _metric(name: str) -> Metric:
     counted = name == "false_positives"
     return Metric(
         name,
         TITLES.get(name, name.replace("_", " ")),
-        partial(_score, name),
+        partial(question_score, name),
         errors=Errors.CLUSTERED if name == "accuracy" else Errors.PLAIN,
         higher_is_better=name not in LOWER_IS_BETTER,
         unit="" if counted else "%",

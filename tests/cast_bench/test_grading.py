@@ -13,10 +13,11 @@ from lmms_eval_tasks.cast_bench.card import CATEGORIES
 from lmms_eval_tasks.cast_bench.grading import (
     ANSWER_METRICS,
     GROUNDING_METRICS,
+    QUESTION_SCORES,
     Question,
     official_overall,
     official_per_question,
-    question_scores,
+    question_score,
     score_question,
     score_questions,
 )
@@ -29,6 +30,10 @@ from lmms_eval_tasks.utils.scoring.records import Outcome, Record
 FORMAT = ("json_valid_rate", "schema_valid_rate", "recoverable_rate", "accuracy_diagnostic")
 WHOLE = (*ANSWERS, *GROUNDING, *FORMAT)
 """The scores of all questions that a question contributes to, whatever its category."""
+
+
+def question_scores(record: Record) -> dict[str, float | None]:
+    return {name: question_score(name, record) for name in QUESTION_SCORES}
 
 
 def scores_of(*records: Record) -> dict[str, float | int | None]:

@@ -191,7 +191,7 @@ print([verdict.reply.score for verdict in verdicts])
 @pytest.mark.slow
 def test_a_run_killed_half_way_and_resumed_pays_for_no_reply_twice(tmp_path: Path) -> None:
     here = Path(__file__).resolve().parent
-    paths = [str(Path(lmms_eval_tasks.__file__).parents[1]), str(here / "support")]
+    paths = [str(Path(lmms_eval_tasks.__file__).parents[1]), str(here.parent / "support")]
 
     def start(server: JudgeServer) -> subprocess.Popen[str]:
         program = f"import sys\nsys.path[:0] = {paths!r}\n{RUN}"
