@@ -20,17 +20,12 @@ def write_rows(path: Path, rows: Iterable[Mapping[str, str]]) -> int:
     Raises:
         OSError: where the file cannot be written; what was there is left as it was.
     """
-    found = list(rows)
-    write_file(path, as_lines(found))
-    return len(found)
+    written = list(rows)
+    write_file(path, as_lines(written))
+    return len(written)
 
 
 def as_lines(rows: Iterable[Mapping[str, str]]) -> str:
     """Rows as JSON lines; the same rows give the same text, in which a lone surrogate stands as its escape."""
     lines = (json.dumps(dict(row), ensure_ascii=False) + "\n" for row in rows)
     return "".join(lines).encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-def concatenate(parts: Iterable[Path], path: Path) -> None:
-    """Write the texts of several submission files, one after the other, as one file."""
-    write_file(path, "".join(part.read_text(encoding="utf-8") for part in parts))

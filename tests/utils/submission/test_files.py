@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from lmms_eval_tasks.utils.submission.files import concatenate, write_rows
+from lmms_eval_tasks.utils.submission.files import write_rows
 
 
 def test_rows_are_lines_in_order_with_the_same_bytes(tmp_path: Path) -> None:
@@ -20,13 +20,6 @@ def test_a_lone_surrogate_does_not_lose_the_file(tmp_path: Path) -> None:
     row = {"row_id": "a", "model_answer": "\\\ud800 它 \ud83d"}
     write_rows(tmp_path / "1.jsonl", [row])
     assert json.loads((tmp_path / "1.jsonl").read_bytes()) == row
-
-
-def test_parts_are_joined_in_the_order_given(tmp_path: Path) -> None:
-    for name in "ab":
-        write_rows(tmp_path / name, [{"row_id": name}])
-    concatenate([tmp_path / "b", tmp_path / "a"], tmp_path / "joint")
-    assert (tmp_path / "joint").read_text() == '{"row_id": "b"}\n{"row_id": "a"}\n'
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
