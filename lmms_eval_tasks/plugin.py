@@ -17,12 +17,18 @@ def register() -> list[ModelManifest]:
     from lmms_eval.models.registry_v2 import ModelManifest
 
     from lmms_eval_tasks.host.index import hook_task_manager
+    from lmms_eval_tasks.host.model_identity import hook_model_arguments
     from lmms_eval_tasks.host.models import MODELS
     from lmms_eval_tasks.host.ranks import leave_process_group
     from lmms_eval_tasks.host.saving import hook_saving
     from lmms_eval_tasks.utils.benchmark.registry import registry
 
-    for hook, loss in ((hook_task_manager, "has no tasks"), (hook_saving, "writes no run cards")):
+    hooks = (
+        (hook_task_manager, "has no tasks"),
+        (hook_saving, "writes no run cards"),
+        (hook_model_arguments, "keeps no answers"),
+    )
+    for hook, loss in hooks:
         try:
             hook()
         except (ImportError, AttributeError, TypeError) as error:

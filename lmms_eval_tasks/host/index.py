@@ -14,6 +14,7 @@ from typing import Any
 
 from loguru import logger
 
+from lmms_eval_tasks.host.answers import keep_answers
 from lmms_eval_tasks.host.models import CLIPLESS
 from lmms_eval_tasks.host.ranks import stop_if_any
 from lmms_eval_tasks.host.state import Evaluation, TaskState, bind_hooks
@@ -188,7 +189,8 @@ def _hook_evaluate() -> None:
             return evaluate(*arguments, **named)
         evaluation.model = given["lm"]
         evaluation.weights = read_weights(given["lm"])
-        results = evaluate(*arguments, **named)
+        with keep_answers(given["lm"], evaluation, given):
+            results = evaluate(*arguments, **named)
         if not isinstance(results, dict):
             return results
         known = Results(results)

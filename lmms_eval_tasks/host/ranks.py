@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Any, TypeVar
+
+Value = TypeVar("Value")
 
 
 def stop_if_any(message: str | None) -> None:
@@ -20,12 +23,11 @@ def stop_if_any(message: str | None) -> None:
     """
     import torch.distributed as dist
 
-    if not (dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1):
+    messages = gather_objects(message)
+    if len(messages) == 1:
         if message:
             raise SystemExit(f"\n{message}")
         return
-    messages: list[str | None] = [None] * dist.get_world_size()
-    dist.all_gather_object(messages, message)
     reasons = list(dict.fromkeys(text for text in messages if text))
     if not reasons:
         return
@@ -33,6 +35,17 @@ def stop_if_any(message: str | None) -> None:
         os.write(2, "".join(f"\n{text}\n" for text in reasons).encode())
     dist.barrier()
     raise SystemExit(1)
+
+
+def gather_objects(value: Value) -> list[Value]:
+    """What every rank passes, in the order of the ranks; every rank has to call this."""
+    import torch.distributed as dist
+
+    if not (dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1):
+        return [value]
+    values: list[Any] = [None] * dist.get_world_size()
+    dist.all_gather_object(values, value)
+    return values
 
 
 def leave_process_group() -> None:

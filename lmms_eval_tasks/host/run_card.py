@@ -159,6 +159,7 @@ def _fields(source: Source) -> Iterator[Field]:
         ("run", "wall time in s", lambda: round(float(results["total_evaluation_time_seconds"]), 1)),
         ("run", "reasoning tags", lambda: options["reasoning_tags"]),
         ("run", "response cache", lambda: config["use_cache"] or "none"),
+        ("run", "answers kept from before", lambda: _answers_kept(source.evaluation)),
     )
     yield from (("software", package, partial(package_version, package)) for package in PACKAGES)
     yield from (("software", name, find) for name, find in SOFTWARE.items())
@@ -310,6 +311,10 @@ def _pixels(source: Source) -> str:
     if limits is None:
         raise Unknown("the model has no such limits, or so many frames that they depend on the clip")
     return f"{limits.least} to {limits.most}"
+
+
+def _answers_kept(evaluation: Evaluation) -> int | str:
+    return "none are kept" if evaluation.answers_kept is None else evaluation.answers_kept
 
 
 def _ranks() -> int:

@@ -48,6 +48,7 @@ class Evaluation:
         model: The model that runs, once it is known.
         weights: What it says of its weights; lmms-eval throws them away before it scores.
         tasks: The state of each task that was built.
+        answers_kept: How many answers were kept from before, on all ranks; None where none are kept.
         finished: Task to its graded items, of the tasks whose scores have been aggregated; a user's variant of one of
             our tasks has that task's name.
     """
@@ -57,6 +58,7 @@ class Evaluation:
     model: Any = None
     weights: Weights = field(default_factory=Weights)
     tasks: dict[str, TaskState] = field(default_factory=dict)
+    answers_kept: int | None = None
     finished: dict[str, Sequence[GradedItem]] = field(default_factory=dict)
     _tables: dict[tuple[str, str], datasets.Dataset] = field(default_factory=dict)
     _judges: dict[type, Any] = field(default_factory=dict)

@@ -57,6 +57,7 @@ _FIELD_WEIGHTS = {
     ("model", "system instruction"): Weight.MATTERS,
     ("model", "chat template"): Weight.MATTERS,
     ("settings", "LMMS_EVAL_TASKS_HOME"): Weight.NEVER,
+    ("settings", "LMMS_EVAL_TASKS_ANSWERS"): Weight.NEVER,
 }
 _TASK_WEIGHTS = {"data source": Weight.NEVER, "prepared by": Weight.NEVER}
 

@@ -29,6 +29,7 @@ from lmms_eval_tasks.utils.denoising.response import (
     Directed,
     ItemError,
     WindowRecord,
+    cause_of,
     settings_digest,
 )
 
@@ -82,6 +83,7 @@ class Engine:
         }
         self.digest = settings_digest(self.facts)
         self._texts: dict[str, dict[str, torch.Tensor]] = {}
+        self._traced: set[str] = set()
 
     def shown_caption(self, caption: str) -> str:
         """The text that the model reads for a caption: itself, or nothing under ``prompt=null``."""
@@ -118,8 +120,11 @@ class Engine:
             free_memory()
             if is_out_of_memory(error):
                 return self.refuse(pair.item_id, "out_of_memory", self._out_of_memory_advice())
-            logger.exception(f"{pair.item_id} could not be measured")
-            return self.refuse(pair.item_id, "failed", f"{type(error).__name__}: {error}")
+            message = f"{type(error).__name__}: {error}"
+            if (cause := cause_of(message, pair.item_id)) not in self._traced:
+                self._traced.add(cause)
+                logger.exception(f"{pair.item_id} could not be measured")
+            return self.refuse(pair.item_id, "failed", message)
 
     def refuse(self, item_id: str, kind: str, message: str) -> DenoisingResponse:
         """The answer about a pair that has no losses."""

@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmms_eval_tasks import __version__
+from lmms_eval_tasks.host.answer_files import answers_folder, log_kept
 from lmms_eval_tasks.host.environment import installed_version
-from lmms_eval_tasks.host.ranks import stop_if_any
+from lmms_eval_tasks.host.ranks import gather_objects, stop_if_any
 from lmms_eval_tasks.models.base import Request, RequestModel
 from lmms_eval_tasks.models.video_diffusion.families import adapter_class
 from lmms_eval_tasks.models.video_diffusion.settings import DenoisingSettings, check_geometry, read_batch, read_settings
 from lmms_eval_tasks.models.video_diffusion.store import AnswerStore, ClipPair
 from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.data.home import home
+from lmms_eval_tasks.utils.denoising.response import DenoisingResponse, cause_of
 
 if TYPE_CHECKING:
     from lmms_eval_tasks.models.video_diffusion.adapter import Adapter
@@ -23,6 +24,11 @@ if TYPE_CHECKING:
 PACKAGES = ("torch", "diffusers", "transformers")
 """Whose versions an answer names, beside ours."""
 OFFLOAD = {"false": "none", "true": "parts", "layers": "layers"}
+
+OWN_FAILURES = frozenset({"failed", "out_of_memory"})
+"""Kinds of error that are not the clips'."""
+ENOUGH_FAILURES = 3
+"""After so many alike in a row the run ends."""
 
 logger = logging.getLogger(__name__)
 
@@ -35,7 +41,7 @@ class VideoDiffusion(RequestModel):
         batch: How many noisy clips at once: a number, or ``auto``.
         offload: ``false``; ``true`` keeps only the part in use on the device; ``layers`` only the layer.
         compile: Whether the networks are compiled by torch.
-        cache: Folder of the answers; in the data home by default, ``none`` keeps none.
+        cache: Folder of the answers, where they are not to lie with those of other models; ``none`` keeps none.
         batch_size: Passed by lmms-eval, without meaning here.
         device: Passed by lmms-eval, without meaning here.
         **choices: What fixes the losses; by default the family's, or the first value named here.
@@ -73,8 +79,22 @@ class VideoDiffusion(RequestModel):
         except InputError as error:
             message = str(error)
         stop_if_any(message)
-        folder = home() / "cache" / "video_diffusion" if cache is None else Path(str(cache)).expanduser()
-        self.store = AnswerStore(None if str(cache).lower() == "none" else folder, self.engine.digest)
+        self._cache = None if cache is None else str(cache)
+        self._causes: list[str] = []
+        self.answers_kept: int | None = None
+        self.keep_answers_in(answers_folder(None))
+
+    def keep_answers_in(self, folder: Path | None) -> None:
+        """Keep answers in a run's folder, or nowhere, unless the argument `cache` has chosen.
+
+        Args:
+            folder: Where the run keeps the answers of all models.
+        """
+        if self._cache is None:
+            root = folder and folder / "video_diffusion"
+        else:
+            root = None if self._cache.lower() == "none" else Path(self._cache).expanduser()
+        self.store = AnswerStore(root, self.engine.digest)
 
     def _load(self, settings: DenoisingSettings, batch: int | None, offload: str, compiled: bool) -> Engine:
         """Load the model on this rank's device.
@@ -103,9 +123,13 @@ class VideoDiffusion(RequestModel):
 
     def prepare(self, requests: list[Request]) -> None:
         """Encode the captions of all pairs that have no kept answer, so that the text encoders are needed once."""
-        waiting = [pair for pair in map(self._read_pair, requests) if self.store.get(pair) is None]
-        if len(waiting) < len(requests):
-            logger.info(f"{len(requests) - len(waiting)} of {len(requests)} pairs were measured before")
+        pairs = {pair.item_id: pair for pair in map(self._read_pair, requests)}
+        waiting = [pair for pair in pairs.values() if self.store.get(pair) is None]
+        kept = sum(gather_objects(len(pairs) - len(waiting)))
+        if self.store.folder is not None:
+            self.answers_kept = kept
+            if self._rank == 0:
+                log_kept(kept, self.store.folder)
         try:
             self.engine.encode_captions(pair.caption for pair in waiting)
         except Exception as error:
@@ -123,7 +147,31 @@ class VideoDiffusion(RequestModel):
         text = response.to_json()
         if response.error is None:
             self.store.put(pair, text)
+        self._stop_where_all_fail(response)
         return text
+
+    def _stop_where_all_fail(self, response: DenoisingResponse) -> None:
+        """End the run where pairs fail in the same way one after the other, for no reason of their own.
+
+        Raises:
+            SystemExit: with what they share.
+        """
+        error = response.error
+        if error is None:
+            self._causes.clear()
+        if error is None or error.kind not in OWN_FAILURES:
+            return
+        cause = cause_of(error.message, response.item_id)
+        self._causes = [*self._causes, cause] if cause in self._causes else [cause]
+        if len(self._causes) == ENOUGH_FAILURES:
+            settings = self.engine.settings
+            raise SystemExit(
+                f"\n{ENOUGH_FAILURES} pairs in a row failed in the same way, so the others would too:\n"
+                f"  {error.message}\n"
+                f"They share the model and its settings: {settings.family.title} from {settings.pretrained}, "
+                f"{settings.dtype} on {self.device}, {settings.width}x{settings.height}, {settings.frames} frames.\n"
+                "Change what is wrong and run again: what was measured is kept."
+            )
 
     def _read_pair(self, request: Request) -> ClipPair:
         """The pair that a request asks about, with the caption that the model reads."""

@@ -146,6 +146,67 @@ def test_a_cache_that_cannot_be_written_costs_no_answer(
     assert "the answer about long-1 cannot be kept and would be measured again" in caplog.text
 
 
+def test_answers_are_kept_by_default(make: Make, clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "home"))
+    table = rows(clips)[:1]
+    whole = ask(make(cache=None), table)
+    assert len(list((tmp_path / "home" / "answers" / "video_diffusion").rglob("*.json"))) == 1
+    model = make(cache=None)
+    model.keep_answers_in(tmp_path / "out" / "answers")
+    assert ask(model, table) == whole and model.answers_kept == 0
+    assert ask(model, table) == whole and model.answers_kept == 1
+    assert len(list((tmp_path / "out" / "answers" / "video_diffusion").rglob("*.json"))) == 1
+    monkeypatch.setenv("LMMS_EVAL_TASKS_ANSWERS", "none")
+    monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "unused"))
+    for model in (make(cache=None), make(cache="none")):
+        assert ask(model, table) == whole and model.answers_kept is None
+    assert not (tmp_path / "unused").exists()
+
+
+def test_the_argument_cache_goes_before_the_runs_folder(make: Make, clips: Clips, tmp_path: Path) -> None:
+    model = make()
+    model.keep_answers_in(tmp_path / "out" / "answers")
+    ask(model, rows(clips)[:1])
+    assert len(list((tmp_path / "cache").rglob("*.json"))) == 1 and not (tmp_path / "out").exists()
+
+
+def test_a_fault_of_the_set_up_ends_the_run(
+    make: Make, clips: Clips, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    table = [{**row, "item_id": f"{row['item_id']}-{number}"} for number in range(2) for row in rows(clips)]
+    model, measured = make(), []
+    measure_pair = Engine._measure
+
+    def broken(self: Engine, pair: Any) -> Any:
+        measured.append(pair.item_id)
+        if len(measured) in (2, 4, 5, 6):
+            raise RuntimeError(f"Expected 16 channels for {pair.item_id}, but got {len(measured)}.")
+        return measure_pair(self, pair)
+
+    monkeypatch.setattr(Engine, "_measure", broken)
+    with pytest.raises(SystemExit) as stopped:
+        ask(model, table)
+    assert len(measured) == 6, "one pair that was measured in between starts the count anew"
+    told = str(stopped.value)
+    assert "3 pairs in a row failed in the same way, so the others would too:" in told
+    assert "RuntimeError: Expected 16 channels" in told and str(model.engine.settings.pretrained) in told
+    assert sum(record.exc_info is not None for record in caplog.records) == 1
+    measured.clear()
+    monkeypatch.setattr(Engine, "_measure", lambda self, pair: measured.append(pair) or measure_pair(self, pair))
+    assert all(read_denoising(text).error is None for text in ask(make(), table))
+    assert len(measured) == 4
+
+
+def test_faults_that_differ_or_are_the_clips_end_nothing(
+    make: Make, clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unreadable = [{**row, "clip": str(tmp_path / "gone.mp4")} for row in rows(clips)] * 2
+    assert {read_denoising(text).error.kind for text in ask(make(), unreadable)} == {"unreadable_clip"}
+    faults = iter("abcabcabc")
+    monkeypatch.setattr(Engine, "_measure", lambda self, pair: int(next(faults)))
+    assert {read_denoising(text).error.kind for text in ask(make(), rows(clips) * 3)} == {"failed"}
+
+
 def test_new_weights_in_the_same_folder_are_new_settings(make: Make, tmp_path: Path) -> None:
     first = make().engine.digest
     folder = Path(make().engine.settings.pretrained)

@@ -1,0 +1,158 @@
+"""Answers of a model in small files, one each, that runs and ranks may share.
+
+A file appears whole or not at all, and is named by what was asked of which model, so that no lock is needed, also on a
+network file system.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from loguru import logger
+
+from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.core.redaction import hide_secrets
+from lmms_eval_tasks.utils.data.home import home
+from lmms_eval_tasks.utils.data.manifest import file_sha256
+
+ANSWERS = "LMMS_EVAL_TASKS_ANSWERS"
+"""Where answers are kept: a folder, or `none`."""
+FOLDER = "answers"
+MODEL = "model.json"
+FAILED = "[LMMS_EVAL_REQUEST_FAILED"
+"""How lmms-eval's adapters of servers begin what they return in place of an answer."""
+
+
+def answers_folder(output_path: str | None) -> Path | None:
+    """Where a run keeps answers: $LMMS_EVAL_TASKS_ANSWERS, else in its output path, else in the data home.
+
+    Returns:
+        The folder, which need not exist; None where nothing is to be kept.
+    """
+    chosen = os.environ.get(ANSWERS)
+    if chosen:
+        return None if chosen.lower() == "none" else Path(chosen).expanduser().absolute()
+    return (Path(output_path).expanduser().absolute() if output_path else home()) / FOLDER
+
+
+def log_kept(count: int, folder: Path) -> None:
+    """Say how many answers are not asked for again, on all ranks together."""
+    if count:
+        logger.info("{:,} {} kept from before ({}).", count, "answer" if count == 1 else "answers", folder)
+
+
+@dataclass(frozen=True)
+class Question:
+    """One request about an item.
+
+    Attributes:
+        key: Digest of all that is asked but the clips.
+        task: Name of its task.
+        item_id: Its item.
+        repeat: How often the item was asked before in the same run.
+        clips: The clips that are shown.
+    """
+
+    key: str
+    task: str
+    item_id: str
+    repeat: int
+    clips: tuple[Path, ...]
+
+
+class AnswerFiles:
+    """The answers of one model.
+
+    Args:
+        folder: Where answers lie, of any model; it need not exist.
+        identity: What tells the model, and how it is asked, from any other, as JSON values.
+    """
+
+    def __init__(self, folder: Path, identity: Mapping[str, Any]) -> None:
+        self.folder, self._identity = folder / digest(identity)[:16], identity
+        self._clip_digests: dict[tuple[str, int, int], str] = {}
+        self._can_write = True
+
+    def find(self, question: Question) -> Any:
+        """The answer to a question about the same clips, as a model returns it; None where none can be read."""
+        from lmms_eval.api.instance import GenerationResult, TokenCounts
+
+        path = self._path(question)
+        try:
+            value = json.loads(path.read_text(encoding="utf-8"))
+            text, tokens = value["text"], value["tokens"]
+            if not isinstance(text, str) or value["clips"] != self._digest_clips(question):
+                return None
+            return text if tokens is None else GenerationResult(text, TokenCounts(**tokens))
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
+            logger.warning("The answer kept in {} cannot be read and is asked again ({}).", path, error)
+            return None
+
+    def keep(self, question: Question, response: Any) -> None:
+        """Keep an answer; an empty one and a server's failure are not kept, and the next run asks again.
+
+        Where files cannot be written the run goes on, with one warning.
+        """
+        from lmms_eval.api.instance import unwrap_generation_output
+
+        text, counts = unwrap_generation_output(response)
+        if not self._can_write or not isinstance(text, str) or not text.strip() or text.startswith(FAILED):
+            return
+        value = {"task": question.task, "item": question.item_id, "repeat": question.repeat, "text": text}
+        value["tokens"] = None if counts is None else asdict(counts)
+        try:
+            value["clips"] = self._digest_clips(question)
+        except OSError:  # the clip has gone: nobody could say what the answer is about
+            return
+        try:
+            write_file(self._path(question), json.dumps(value))
+        except OSError as error:
+            self._can_write = False
+            logger.warning("Answers cannot be kept: if this run is interrupted, it starts again ({}).", error)
+
+    def write_identity(self) -> None:
+        """Write down, for people, which model the answers are of."""
+        path = self.folder / MODEL
+        try:
+            if not path.is_file():
+                if any(path.parent.parent.glob(f"*/{MODEL}")):
+                    logger.info(
+                        "The answers kept in {} are of other models, arguments or software; each {} says which.",
+                        path.parent.parent,
+                        MODEL,
+                    )
+                text = json.dumps(self._identity, ensure_ascii=False, indent=2, default=str)
+                write_file(path, hide_secrets(text, os.environ).encode("utf-8", "replace"))
+        except OSError as error:
+            logger.debug("{} cannot be written ({}).", path, error)
+
+    def _path(self, question: Question) -> Path:
+        return self.folder / question.key[:2] / f"{question.key}.json"
+
+    def _digest_clips(self, question: Question) -> list[str]:
+        """SHA-256 of each clip's bytes.
+
+        Raises:
+            OSError: where one cannot be read.
+        """
+        digests = []
+        for clip in question.clips:
+            facts = clip.stat()
+            key = str(clip), facts.st_size, facts.st_mtime_ns
+            if key not in self._clip_digests:
+                self._clip_digests[key] = file_sha256(clip)
+            digests.append(self._clip_digests[key])
+        return digests
+
+
+def digest(value: Mapping[str, Any]) -> str:
+    """SHA-256 of JSON values, in hexadecimal."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()

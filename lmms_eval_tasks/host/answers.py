@@ -1,0 +1,245 @@
+"""Interrupted runs go on where they were: answers kept before are taken, and the others are kept as they come.
+
+lmms-eval gives a model all requests at once and sees no answer before the last. As long as an evaluation runs, the
+model's method is wrapped here: the requests that were not answered before are passed on a few at a time.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from loguru import logger
+from tqdm import tqdm
+
+from lmms_eval_tasks.host.answer_files import ANSWERS, AnswerFiles, Question, answers_folder, digest, log_kept
+from lmms_eval_tasks.host.model_identity import find_arguments, model_identity
+from lmms_eval_tasks.host.ranks import gather_objects
+from lmms_eval_tasks.host.state import Evaluation
+from lmms_eval_tasks.host.weights import get_nested_attr
+
+FORMAT = 1
+"""Moves when what is kept changes its meaning."""
+CONCURRENCY = ("num_concurrent", "num_cpus", "num_processes")
+"""How adapters of servers call the number of requests that they send at once."""
+ROUNDS = 4
+"""Such an adapter gets this many times as many requests, because it waits for the slowest of them."""
+IN_STEP = ("FSDP", "DEEPSPEED", "MEGATRON_LM", "TP")
+"""Kinds of distribution, as accelerate names them, in which all ranks have to compute together."""
+ASKED_ONCE = frozenset({"lmms_eval.models.simple.srt_api"})
+"""Modules of adapters that end their server once they have answered what they were given."""
+METRICS_LOG = "lmms_eval.models.model_utils.gen_metrics"
+"""Writes a line to the log whenever an adapter has answered what it was given."""
+
+Ask = Callable[[list[Any]], list[Any]]
+
+
+@contextmanager
+def keep_answers(model: Any, evaluation: Evaluation, settings: Mapping[str, Any]) -> Iterator[None]:
+    """As long as it lasts, the model's answers to our tasks are kept, and what was kept before is not asked again.
+
+    Left alone are models that look at no clip and so answer at once, those that lmms-eval did not build, of whose
+    arguments nothing is known, and those that can be asked only once. A model with a method `keep_answers_in` keeps its
+    answers itself.
+
+    Args:
+        model: The model.
+        evaluation: Our state of the evaluation; it learns how many answers were kept before.
+        settings: What lmms-eval's `evaluate` was called with, by name.
+    """
+    command = settings.get("cli_args")
+    output_path = getattr(command, "output_path", None)
+    folder = answers_folder(output_path)
+    arguments = find_arguments(model)
+    if folder is None or not evaluation.clips_needed:
+        yield
+    elif keep_itself := getattr(model, "keep_answers_in", None):
+        keep_itself(folder)
+        yield
+        evaluation.answers_kept = model.answers_kept
+    elif arguments is None or type(model).__module__ in ASKED_ONCE:
+        yield
+    else:
+        identity = model_identity(model, arguments, evaluation.weights) | {
+            "format": FORMAT,
+            "asked": {name: settings.get(name) for name in ("system_instruction", "fewshot_as_multiturn")},
+        }
+        keeper = AnswerKeeper(
+            model,
+            evaluation,
+            AnswerFiles(folder, identity),
+            seeds=getattr(command, "seed", None),
+            # Without an output path all runs share the folder, and a draw would come back in a run that asks for a new.
+            keep_sampled=bool(output_path or os.environ.get(ANSWERS)),
+        )
+        own = vars(model).get("generate_until")
+        model.generate_until = functools.partial(keeper.generate_until, model.generate_until)
+        try:
+            yield
+        finally:
+            del model.generate_until
+            if own is not None:
+                model.generate_until = own
+
+
+class AnswerKeeper:
+    """Asks one model in one evaluation, and keeps its answers.
+
+    Args:
+        model: The model.
+        evaluation: Our state of the evaluation.
+        files: The model's answers.
+        seeds: The run's seeds, which tell one sampled answer from another.
+        keep_sampled: Whether sampled answers are kept.
+    """
+
+    def __init__(
+        self, model: Any, evaluation: Evaluation, files: AnswerFiles, seeds: Any = None, keep_sampled: bool = True
+    ) -> None:
+        self._model, self._evaluation, self._files = model, evaluation, files
+        self._seeds, self._keep_sampled = seeds, keep_sampled
+
+    def generate_until(self, ask: Ask, requests: list[Any]) -> list[Any]:
+        """Answer requests in order, from what was kept and by the model.
+
+        Args:
+            ask: The model's own method.
+            requests: lmms-eval's requests on this rank.
+        """
+        questions = self._read_questions(requests)
+        answers = [None if question is None else self._files.find(question) for question in questions]
+        count = sum(answer is not None for answer in answers)
+        total = self._evaluation.answers_kept = sum(gather_objects(count))
+        is_first = os.environ.get("RANK", "0") == "0"
+        if is_first:
+            log_kept(total, self._files.folder)
+            self._files.write_identity()
+        with tqdm(total=len(requests), initial=count, desc="Answers", unit="item", disable=not is_first) as bar:
+            for places in self._divide(requests, questions, answers):
+                with _quiet(ask):
+                    responses = ask([requests[place] for place in places])
+                for place, response in zip(places, responses, strict=False):
+                    question = questions[place]
+                    if question is not None and answers[place] is None and len(responses) == len(places):
+                        self._files.keep(question, response)
+                    answers[place] = response
+                bar.update(len(places))
+        return ["" if answer is None else answer for answer in answers]
+
+    def _divide(
+        self, requests: Sequence[Any], questions: Sequence[Question | None], answers: Sequence[Any]
+    ) -> list[list[int]]:
+        """Places of the requests that are asked together, in the order in which they are asked.
+
+        Their bounds do not depend on what was kept, so that a model that batches gets the batches of a whole run.
+        Other people's tasks are asked all at once. Where ranks compute in step, a part of which any rank lacks an
+        answer is asked whole on all of them; elsewhere, what lmms-eval adds to make ranks equal is not asked at all.
+        """
+        size, in_step = _part_size(self._model), _in_step(self._model)
+        parts: dict[int, list[int]] = defaultdict(list)
+        missing: set[int] = set()
+        for place, request in enumerate(requests):
+            padding = _is_padding(request) and self._state(request) is not None
+            if padding and not in_step:
+                continue
+            part = place // size if in_step or questions[place] is not None else -1
+            if answers[place] is None and not padding:
+                missing.add(part)
+            parts[part].append(place)
+        if in_step:
+            return [parts[part] for part in sorted(set().union(*gather_objects(missing)))]
+        return [[place for place in parts[part] if answers[place] is None] for part in sorted(missing)]
+
+    def _state(self, request: Any) -> Any:
+        return self._evaluation.tasks.get(request.args[-2])
+
+    def _read_questions(self, requests: Sequence[Any]) -> list[Question | None]:
+        """What each request asks; None for other people's tasks, for padding, and for what is not to be kept."""
+        before: Counter[int] = Counter()
+        questions: list[Question | None] = []
+        for request in requests:
+            questions.append(None if _is_padding(request) else self._read_question(request, before[id(request)]))
+            before[id(request)] += 1
+        return questions
+
+    def _read_question(self, request: Any, repeat: int) -> Question | None:
+        state = self._state(request)
+        generation = next((value for value in request.args if isinstance(value, dict)), {})
+        sampled = _is_sampled(generation)
+        if state is None or (sampled and not self._keep_sampled):
+            return None
+        doc_id, task, split = request.args[-3:]
+        row = self._model.task_dict[task][split][doc_id]
+        asked = {
+            "task": task,
+            "pointer": dict(state.pointer),
+            "item": row["item_id"],
+            "prompt": request.args[0],
+            "generation": generation,
+            "repeat": repeat,
+            "seeds": self._seeds if sampled else None,
+        }
+        clips = tuple(map(Path, state.doc_to_visual(row)))
+        return Question(digest(asked), task, str(row["item_id"]), repeat, clips)
+
+
+def _is_padding(request: Any) -> bool:
+    return bool((getattr(request, "metadata", None) or {}).get("__padding_only__"))
+
+
+def _is_sampled(generation: Mapping[str, Any]) -> bool:
+    temperature = generation.get("temperature") or 0
+    return bool(generation.get("do_sample")) or (isinstance(temperature, int | float) and temperature > 0)
+
+
+def _part_size(model: Any) -> int:
+    """How many requests an adapter gets at once: a batch, or enough for all that it sends to a server at once."""
+    batch = _whole(get_nested_attr(model, "batch_size")) or _whole(get_nested_attr(model, "batch_size_per_gpu")) or 1
+    at_once = max(_whole(get_nested_attr(model, name)) for name in CONCURRENCY)
+    if get_nested_attr(model, "adaptive_concurrency"):
+        at_once = max(at_once, _whole(get_nested_attr(model, "adaptive_config", "max_concurrency")))
+    return max(batch, ROUNDS * at_once if at_once > 1 else 1)
+
+
+def _whole(value: Any) -> int:
+    """A number from 1; 0 for anything else, such as the batch size `auto`."""
+    try:
+        return max(0, int(value))
+    except (TypeError, ValueError):
+        return 0
+
+
+def _in_step(model: Any) -> bool:
+    """Whether the model's ranks have to compute together, so that each has to be asked as much as the others."""
+    kind = str(get_nested_attr(model, "accelerator", "distributed_type") or "").rpartition(".")[2]
+    return kind in IN_STEP or _whole(get_nested_attr(model, "_tp_world_size")) > 1
+
+
+@contextmanager
+def _quiet(ask: Ask) -> Iterator[None]:
+    """Silence an adapter's progress bar and its line of metrics, of which there would be one for each part."""
+    names = getattr(inspect.unwrap(getattr(ask, "__func__", ask)), "__globals__", {})
+    bar = names.get("tqdm")
+    if isinstance(bar, type) and issubclass(bar, tqdm):
+        names["tqdm"] = _without_output(bar)
+    logger.disable(METRICS_LOG)
+    try:
+        yield
+    finally:
+        logger.enable(METRICS_LOG)
+        if bar is not None:
+            names["tqdm"] = bar
+
+
+def _without_output(bar: type) -> type:
+    class Silent(bar):  # type: ignore[misc]
+        def __init__(self, *arguments: Any, **named: Any) -> None:
+            super().__init__(*arguments, **{**named, "disable": True})
+
+    return Silent

@@ -1,0 +1,81 @@
+"""Runs that are killed and started again: they ask what was not answered, and end as one that was never interrupted."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cpu_ranks import python_path
+from host_run import HostRun, SampleWorld, kill_host, run_host, start_host
+
+from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
+from lmms_eval_tasks.utils.runs.run import read_run
+
+pytestmark = pytest.mark.host
+
+TASKS = ("cast_bench", "causalvqa_debug_paired")
+ITEMS = 24
+FRAMES = "device_map=cpu,attn_implementation=eager,max_num_frames=4,min_pixels=3136,max_pixels=25088"
+
+Options = dict[str, Any]
+State = dict[str, tuple[int, int]]
+
+
+@pytest.fixture(scope="module")
+def qwen(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], dict[str, str]]:
+    """The command's arguments for lmms-eval's own adapter on a tiny model, on any number of ranks, and its settings."""
+    folder = tmp_path_factory.mktemp("tiny")
+    arguments = [
+        "--model", "qwen_on_cpu_ranks", "--model_args", f"pretrained={write_tiny_vlm(folder / 'qwen')},{FRAMES}",
+        "--device", "cpu", "--gen_kwargs", "max_new_tokens=12", "--tasks", ",".join(TASKS), "--limit", str(ITEMS // 2),
+    ]  # fmt: skip
+    return arguments, {"PYTHONPATH": python_path(folder / "plugin"), "LMMS_EVAL_TASKS_BOXES": "xyxy_resized"}
+
+
+def answers(out: Path) -> State:
+    """The file of each kept answer, with what changes when it is written again."""
+    files = (out / "answers").rglob("??/*.json")
+    return {path.name: (path.stat().st_ino, path.stat().st_mtime_ns) for path in files}
+
+
+def kill_after(count: int, *arguments: str, out: Path, **options: Any) -> State:
+    """Start a run, kill it once so many answers are kept, and return those."""
+    run = start_host(*arguments, out=out, **options)
+    try:
+        until = time.monotonic() + 240
+        while run.poll() is None and time.monotonic() < until and len(answers(out)) < count:
+            time.sleep(0.02)
+    finally:
+        kill_host(run)
+    kept = answers(out)
+    assert count <= len(kept) < ITEMS
+    return kept
+
+
+def outcome(run: HostRun) -> dict[str, Any]:
+    """Scores, sample logs and files for leaderboards."""
+    files = {path.name: path.read_text(encoding="utf-8") for path in (run.out / "submissions").iterdir()}
+    samples = {(task, sample["record"]["item_id"]): sample for task in TASKS for sample in run.samples(task)}
+    return {**{task: run.scores(task) for task in TASKS}, "files": files, "samples": samples}
+
+
+def test_a_run_killed_on_two_ranks_and_on_one_ends_as_one_that_was_not(
+    qwen: tuple[list[str], dict[str, str]], sample_world: SampleWorld, tmp_path: Path
+) -> None:
+    arguments, settings = qwen
+    options: Options = {"home": sample_world.home, "env": settings}
+    out = tmp_path / "killed"
+    first = kill_after(6, *arguments, out=out, ranks=2, **options)
+    second = kill_after(len(first) + 5, *arguments, out=out, **options)
+    assert second.items() >= first.items()
+    resumed = run_host(*arguments, out=out, ranks=2, **options)
+    assert answers(out).items() >= second.items(), "no item with a kept answer is asked again"
+    assert len(answers(out)) == ITEMS
+    assert f"{len(second)} answers kept from before" in resumed.output
+    assert resumed.output.count("kept from before") == 1
+    assert read_run(out).card["run"]["answers kept from before"] == len(second)
+    whole = run_host(*arguments, out=tmp_path / "whole", **options)
+    assert outcome(resumed) == outcome(whole)
+    assert "kept from before" not in whole.output and whole.output.count("Model Responding") == 0
