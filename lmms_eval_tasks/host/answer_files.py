@@ -48,7 +48,7 @@ def log_kept(count: int, folder: Path) -> None:
 
 
 @dataclass(frozen=True)
-class Question:
+class ItemRequest:
     """One request about an item.
 
     Attributes:
@@ -79,15 +79,15 @@ class AnswerFiles:
         self._clip_digests: dict[tuple[str, int, int], str] = {}
         self._can_write = True
 
-    def find(self, question: Question) -> Any:
-        """The answer to a question about the same clips, as a model returns it; None where none can be read."""
+    def find(self, item: ItemRequest) -> Any:
+        """The answer to an item with the same clips, as a model returns it; None where none can be read."""
         from lmms_eval.api.instance import GenerationResult, TokenCounts
 
-        path = self._path(question)
+        path = self._path(item)
         try:
             value = json.loads(path.read_text(encoding="utf-8"))
             text, tokens = value["text"], value["tokens"]
-            if not isinstance(text, str) or value["clips"] != self._digest_clips(question):
+            if not isinstance(text, str) or value["clips"] != self._digest_clips(item):
                 return None
             return text if tokens is None else GenerationResult(text, TokenCounts(**tokens))
         except FileNotFoundError:
@@ -96,7 +96,7 @@ class AnswerFiles:
             logger.warning("The answer kept in {} cannot be read and is asked again ({}).", path, error)
             return None
 
-    def keep(self, question: Question, response: Any) -> None:
+    def keep(self, item: ItemRequest, response: Any) -> None:
         """Keep an answer; an empty one and a server's failure are not kept, and the next run asks again.
 
         Where files cannot be written the run goes on, with one warning.
@@ -106,14 +106,14 @@ class AnswerFiles:
         text, counts = unwrap_generation_output(response)
         if not self._can_write or not isinstance(text, str) or not text.strip() or text.startswith(FAILED):
             return
-        value = {"task": question.task, "item": question.item_id, "repeat": question.repeat, "text": text}
+        value = {"task": item.task, "item": item.item_id, "repeat": item.repeat, "text": text}
         value["tokens"] = None if counts is None else asdict(counts)
         try:
-            value["clips"] = self._digest_clips(question)
+            value["clips"] = self._digest_clips(item)
         except OSError:  # the clip has gone: nobody could say what the answer is about
             return
         try:
-            write_file(self._path(question), json.dumps(value))
+            write_file(self._path(item), json.dumps(value))
         except OSError as error:
             self._can_write = False
             logger.warning("Answers cannot be kept: if this run is interrupted, it starts again ({}).", error)
@@ -134,17 +134,17 @@ class AnswerFiles:
         except OSError as error:
             logger.debug("{} cannot be written ({}).", path, error)
 
-    def _path(self, question: Question) -> Path:
-        return self.folder / question.key[:2] / f"{question.key}.json"
+    def _path(self, item: ItemRequest) -> Path:
+        return self.folder / item.key[:2] / f"{item.key}.json"
 
-    def _digest_clips(self, question: Question) -> list[str]:
+    def _digest_clips(self, item: ItemRequest) -> list[str]:
         """SHA-256 of each clip's bytes.
 
         Raises:
             OSError: where one cannot be read.
         """
         digests = []
-        for clip in question.clips:
+        for clip in item.clips:
             facts = clip.stat()
             key = str(clip), facts.st_size, facts.st_mtime_ns
             if key not in self._clip_digests:

@@ -18,7 +18,7 @@ from typing import Any
 from loguru import logger
 from tqdm import tqdm
 
-from lmms_eval_tasks.host.answer_files import ANSWERS, AnswerFiles, Question, answers_folder, digest, log_kept
+from lmms_eval_tasks.host.answer_files import ANSWERS, AnswerFiles, ItemRequest, answers_folder, digest, log_kept
 from lmms_eval_tasks.host.model_identity import find_arguments, model_identity
 from lmms_eval_tasks.host.ranks import gather_objects
 from lmms_eval_tasks.host.state import Evaluation
@@ -112,8 +112,8 @@ class AnswerKeeper:
             ask: The model's own method.
             requests: lmms-eval's requests on this rank.
         """
-        questions = self._read_questions(requests)
-        answers = [None if question is None else self._files.find(question) for question in questions]
+        asked_items = self._read_items(requests)
+        answers = [None if item is None else self._files.find(item) for item in asked_items]
         count = sum(answer is not None for answer in answers)
         total = self._evaluation.answers_kept = sum(gather_objects(count))
         is_first = os.environ.get("RANK", "0") == "0"
@@ -121,19 +121,20 @@ class AnswerKeeper:
             log_kept(total, self._files.folder)
             self._files.write_identity()
         with tqdm(total=len(requests), initial=count, desc="Answers", unit="item", disable=not is_first) as bar:
-            for places in self._divide(requests, questions, answers):
+            for places in self._divide(requests, asked_items, answers):
                 with _quiet(ask):
-                    responses = ask([requests[place] for place in places])
+                    responses = list(ask([requests[place] for place in places]))
                 for place, response in zip(places, responses, strict=False):
-                    question = questions[place]
-                    if question is not None and answers[place] is None and len(responses) == len(places):
-                        self._files.keep(question, response)
+                    if answers[place] is not None:
+                        continue
                     answers[place] = response
+                    if (item := asked_items[place]) and len(responses) == len(places):
+                        self._files.keep(item, response)
                 bar.update(len(places))
         return ["" if answer is None else answer for answer in answers]
 
     def _divide(
-        self, requests: Sequence[Any], questions: Sequence[Question | None], answers: Sequence[Any]
+        self, requests: Sequence[Any], asked_items: Sequence[ItemRequest | None], answers: Sequence[Any]
     ) -> list[list[int]]:
         """Places of the requests that are asked together, in the order in which they are asked.
 
@@ -148,7 +149,7 @@ class AnswerKeeper:
             padding = _is_padding(request) and self._state(request) is not None
             if padding and not in_step:
                 continue
-            part = place // size if in_step or questions[place] is not None else -1
+            part = place // size if in_step or asked_items[place] is not None else -1
             if answers[place] is None and not padding:
                 missing.add(part)
             parts[part].append(place)
@@ -157,18 +158,18 @@ class AnswerKeeper:
         return [[place for place in parts[part] if answers[place] is None] for part in sorted(missing)]
 
     def _state(self, request: Any) -> Any:
-        return self._evaluation.tasks.get(request.args[-2])
+        return self._evaluation.tasks.get(request.task_name)
 
-    def _read_questions(self, requests: Sequence[Any]) -> list[Question | None]:
+    def _read_items(self, requests: Sequence[Any]) -> list[ItemRequest | None]:
         """What each request asks; None for other people's tasks, for padding, and for what is not to be kept."""
         before: Counter[int] = Counter()
-        questions: list[Question | None] = []
+        asked_items: list[ItemRequest | None] = []
         for request in requests:
-            questions.append(None if _is_padding(request) else self._read_question(request, before[id(request)]))
+            asked_items.append(None if _is_padding(request) else self._read_item(request, before[id(request)]))
             before[id(request)] += 1
-        return questions
+        return asked_items
 
-    def _read_question(self, request: Any, repeat: int) -> Question | None:
+    def _read_item(self, request: Any, repeat: int) -> ItemRequest | None:
         state = self._state(request)
         generation = next((value for value in request.args if isinstance(value, dict)), {})
         sampled = _is_sampled(generation)
@@ -186,7 +187,7 @@ class AnswerKeeper:
             "seeds": self._seeds if sampled else None,
         }
         clips = tuple(map(Path, state.doc_to_visual(row)))
-        return Question(digest(asked), task, str(row["item_id"]), repeat, clips)
+        return ItemRequest(digest(asked), task, str(row["item_id"]), repeat, clips)
 
 
 def _is_padding(request: Any) -> bool:

@@ -6,6 +6,7 @@ import functools
 import inspect
 import os
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -15,6 +16,7 @@ import lmms_eval_tasks
 from lmms_eval_tasks.host.environment import installed_version
 from lmms_eval_tasks.host.weights import Weights, get_nested_attr, weights_identity
 from lmms_eval_tasks.utils.core.arguments import parse_arguments
+from lmms_eval_tasks.utils.data.manifest import file_sha256
 
 ARGUMENTS = "_lmms_eval_tasks_arguments"
 """The model's attribute for the arguments that it was built with."""
@@ -72,6 +74,7 @@ def model_identity(model: Any, arguments: Mapping[str, str], weights: Weights) -
     servers = (get_nested_attr(model, *names) for names in (("base_url",), ("client", "base_url")))
     return {
         "class": f"{kind.__module__}.{kind.__qualname__}",
+        "code": _digest_code(kind),
         "arguments": dict(arguments),
         "weights": asdict(weights),
         "files": _identify_files(arguments),
@@ -79,6 +82,13 @@ def model_identity(model: Any, arguments: Mapping[str, str], weights: Weights) -
         "software": {package: installed_version(package) for package in packages},
         "variables": {name: value for name, value in sorted(os.environ.items()) if VARIABLES.fullmatch(name)},
     }
+
+
+def _digest_code(kind: type) -> list[str]:
+    """SHA-256 of the modules in which a model's classes are written: whoever writes a model changes it between runs."""
+    names = dict.fromkeys(parent.__module__ for parent in kind.__mro__)
+    files = [getattr(sys.modules.get(name), "__file__", None) for name in names]
+    return [file_sha256(Path(file)) for file in files if file and Path(file).is_file()]
 
 
 def _identify_files(arguments: Mapping[str, str]) -> dict[str, str | None]:
