@@ -1,0 +1,201 @@
+"""Runs killed many times: no item may be asked twice but those in flight, and the end must be that of a whole run.
+
+    python benchmarks/interrupted_runs.py [--kills 20] [--models qwen,video_diffusion,sample_solver] [--ranks 1,2]
+
+Each run is lmms-eval's own command on the sample data, in processes forked from one that has imported everything, so
+that a run takes seconds. It is killed by SIGKILL as soon as a few more answers are kept, again and again until none is
+missing, and its scores, sample logs and leaderboard files are compared with those of a run that was left alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+SUPPORT = Path(__file__).parents[1] / "tests" / "support"
+FRAMES = "device_map=cpu,attn_implementation=eager,max_num_frames=4,min_pixels=3136,max_pixels=25088"
+FAMILY = "wan2.1-1.3b"
+VLM_TASKS = ("cast_bench", "causalvqa_debug_paired")
+
+Files = dict[str, tuple[int, int]]
+
+
+def write_models(folder: Path) -> dict[str, tuple[list[str], tuple[str, ...]]]:
+    """Kind of model to the command's arguments and the tasks, with tiny weights written below a folder."""
+    from tiny_models import BUILDERS, write_tiny_model
+
+    from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
+
+    sizes = ",".join(f"{name}={value}" for name, value in BUILDERS[FAMILY][1].items())
+    wan = f"family={FAMILY},pretrained={write_tiny_model(FAMILY, folder / 'wan')},dtype=float32,{sizes}"
+    qwen = f"pretrained={write_tiny_vlm(folder / 'qwen')},{FRAMES}"
+    return {
+        "qwen": (
+            ["--model", "qwen_on_cpu_ranks", "--model_args", qwen, "--gen_kwargs", "max_new_tokens=12"],
+            VLM_TASKS,
+        ),
+        "video_diffusion": (["--model", "video_diffusion", "--model_args", wan], ("yocausal",)),
+        "sample_solver": (["--model", "sample_solver"], VLM_TASKS),
+    }
+
+
+def free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return int(taken.getsockname()[1])
+
+
+def start(arguments: list[str], out: Path, ranks: int) -> list[int]:
+    """Fork the ranks of a run; what they print is appended to a file beside its output path."""
+    out.mkdir(parents=True, exist_ok=True)
+    port, children = free_port(), []
+    for rank in range(ranks):
+        child = os.fork()
+        if child:
+            children.append(child)
+            continue
+        status = 1
+        try:
+            if ranks > 1:
+                os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(ranks)}
+                os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+            log = os.open(out.with_suffix(f".{rank}.log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+            os.dup2(log, 1)
+            os.dup2(log, 2)
+            sys.argv = ["lmms-eval", *arguments, "--output_path", str(out), "--log_samples", "--device", "cpu"]
+            from lmms_eval.__main__ import cli_evaluate
+
+            cli_evaluate()
+            status = 0
+        finally:
+            sys.stdout.flush()
+            os._exit(status)
+    return children
+
+
+@contextmanager
+def running(arguments: list[str], out: Path, ranks: int) -> Iterator[list[int]]:
+    """The processes of a run, killed at the end of the block if they live."""
+    children = start(arguments, out, ranks)
+    try:
+        yield children
+    finally:
+        for child in children:
+            os.kill(child, signal.SIGKILL)
+        for child in children:
+            os.waitpid(child, 0)
+
+
+def has_ended(children: list[int]) -> bool:
+    """Whether all processes have ended; they stay to be waited for."""
+    return all(os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None for child in children)
+
+
+def kept(out: Path) -> Files:
+    """The file of each kept answer, with what changes when it is written again."""
+    files = (path for path in (out / "answers").rglob("*.json") if path.name != "model.json")
+    return {path.name: (path.stat().st_ino, path.stat().st_mtime_ns) for path in files}
+
+
+def outcome(out: Path, tasks: tuple[str, ...]) -> dict[str, Any]:
+    """Scores, sample logs and leaderboard files of the one finished run in a folder."""
+    (path,) = (path for path in out.rglob("*_results.json") if path.parent.name != "submissions")
+    scores = json.loads(path.read_text(encoding="utf-8"))["results"]
+    logs = {task: next(out.rglob(f"*_samples_{task}.jsonl")).read_text(encoding="utf-8") for task in tasks}
+    samples = {
+        (task, json.loads(line)["record"]["item_id"]): json.loads(line)
+        for task, log in logs.items()
+        for line in log.splitlines()
+    }
+    files = {path.name: path.read_bytes() for path in (out / "submissions").iterdir()}
+    return {"scores": scores, "samples": samples, "files": files}
+
+
+def finish(arguments: list[str], out: Path, ranks: int) -> None:
+    """Run to the end."""
+    with running(arguments, out, ranks) as children:
+        while not has_ended(children):
+            time.sleep(0.05)
+
+
+def check(arguments: list[str], tasks: tuple[str, ...], folder: Path, ranks: int, kills: int) -> str:
+    """Kill runs so many times, and say how that went.
+
+    Raises:
+        AssertionError: where an item was asked twice, or a run ends otherwise than the whole one.
+    """
+    whole = folder / "whole"
+    finish(arguments, whole, ranks)
+    expected, items = outcome(whole, tasks), len(kept(whole))
+    draw, killed, runs = random.Random(0), 0, 0
+    while killed < kills:
+        runs += 1
+        out = folder / f"killed_{runs}"
+        before: Files = {}
+        while len(before) < items and killed < kills:
+            wanted = len(before) + draw.randint(1, 3)
+            with running(arguments, out, ranks) as children:
+                while len(kept(out)) < min(wanted, items) and not has_ended(children):
+                    time.sleep(0.005)
+                time.sleep(draw.random() * 0.05)
+                killed += not has_ended(children)
+            after = kept(out)
+            assert after.items() >= before.items(), f"asked twice: {before.items() - after.items()}"
+            before = after
+        if not list(out.rglob("*_results.json")):
+            finish(arguments, out, ranks)
+        assert kept(out).items() >= before.items() and len(kept(out)) == items
+        assert outcome(out, tasks) == expected, f"{out} differs from {whole}"
+    return f"{killed} kills in {runs} runs of {items} items: nothing asked twice, all runs end as the whole one"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--models", default="qwen,video_diffusion,sample_solver")
+    parser.add_argument("--ranks", default="1,2")
+    options = parser.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="interrupted"))
+    sys.path[:0] = [str(folder / "plugin"), str(SUPPORT)]
+    os.environ |= {
+        "LMMS_EVAL_TASKS_HOME": str(folder / "home"), "HF_HOME": str(folder / "hf"), "HF_HUB_OFFLINE": "1",
+        "ACCELERATE_USE_CPU": "true", "FORCE_QWENVL_VIDEO_READER": "decord", "OMP_NUM_THREADS": "1",
+        "LMMS_EVAL_TASKS_BOXES": "xyxy_resized",
+    }  # fmt: skip
+    command = Path(sysconfig.get_path("scripts")) / "lmms-eval-tasks"
+    subprocess.run(
+        [str(command), "sample", "--out", str(folder / "sample"), "--prepare"], check=True, capture_output=True
+    )
+    from cpu_ranks import python_path
+
+    python_path(folder / "plugin")
+    import lmms_eval.__main__
+    import lmms_eval.models.simple.qwen2_5_vl  # noqa: F401
+
+    models = write_models(folder / "models")
+    for name in options.models.split(","):
+        arguments, tasks = models[name]
+        arguments = [*arguments, "--tasks", ",".join(tasks), "--limit", "10"]
+        for ranks in map(int, options.ranks.split(",")):
+            started = time.monotonic()
+            said = check(arguments, tasks, folder / f"{name}_{ranks}", ranks, options.kills)
+            print(f"{name}, {ranks} {'rank' if ranks == 1 else 'ranks'}: {said} ({time.monotonic() - started:.0f} s)")
+    shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    main()
