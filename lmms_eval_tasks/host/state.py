@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 from loguru import logger
 
 from lmms_eval_tasks.host.judge import check_judge, open_chosen_judge
-from lmms_eval_tasks.host.submissions import write_submissions
+from lmms_eval_tasks.host.submissions import Finished, write_submissions
 from lmms_eval_tasks.host.weights import Weights
 from lmms_eval_tasks.utils.benchmark.benchmark import Row, TaskKind, TaskSettings
-from lmms_eval_tasks.utils.benchmark.registry import find_benchmark, registry
+from lmms_eval_tasks.utils.benchmark.registry import find_benchmark
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.data.home import load_table, media_path, read_manifest
 from lmms_eval_tasks.utils.prompting.official_prompts import check_choice
@@ -48,8 +48,8 @@ class Evaluation:
         model: The model that runs, once it is known.
         weights: What it says of its weights; lmms-eval throws them away before it scores.
         tasks: The state of each task that was built.
-        finished: Task to its graded items, of the tasks whose scores have been aggregated; a user's variant of one of
-            our tasks has that task's name.
+        finished: The graded items of the tasks whose scores have been aggregated, by what their pointers name: a user's
+            variant of one of our tasks stands for that task.
     """
 
     clips_needed: bool = True
@@ -57,7 +57,7 @@ class Evaluation:
     model: Any = None
     weights: Weights = field(default_factory=Weights)
     tasks: dict[str, TaskState] = field(default_factory=dict)
-    finished: dict[str, Sequence[GradedItem]] = field(default_factory=dict)
+    finished: Finished = field(default_factory=dict)
     _tables: dict[tuple[str, str], datasets.Dataset] = field(default_factory=dict)
     _judges: dict[type, Any] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -261,20 +261,11 @@ class TaskState:
         logged = [GradedItem.from_json(item) for item in items]
         for warning in self.kind.warnings(logged, self) if self.kind.warnings else ():
             logger.warning(warning)
-        own_task = self._own_task()
-        self.evaluation.finished[own_task] = logged
+        self.evaluation.finished[frozenset(self.pointer.items())] = logged
         output_path = getattr(args, "output_path", None)
-        if not output_path:
+        if not output_path or not self.submits:
             return None
-        return write_submissions(
-            self.benchmark.name, own_task, self.pointer["split"], self.evaluation.finished, Path(output_path)
-        )
-
-    def _own_task(self) -> str:
-        """The task's name; for a user's variant, that of the benchmark's task which asks the same items."""
-        tasks = registry().tasks_of(self.benchmark.name)
-        same = [name for name, task in tasks.items() if task.pointer == self.pointer]
-        return self.name if self.name in tasks or not same else same[0]
+        return write_submissions(self.pointer, self.evaluation.finished, Path(output_path))
 
 
 def bind_hooks(config: Mapping[str, Any], state: TaskState) -> dict[str, Any]:

@@ -13,11 +13,12 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.core.json_rows import as_lines
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 from lmms_eval_tasks.utils.data.home import clip_path
 from lmms_eval_tasks.utils.judge.client import Case, Judge, Verdict
 from lmms_eval_tasks.utils.prompting.prompts import Prompt, read_prompt
-from lmms_eval_tasks.utils.submission.files import write_rows
 from lmms_eval_tasks.yocausal.prompt import PROMPT_ID, find_prompt
 
 FRAMES = 8
@@ -158,7 +159,7 @@ def read_frames(path: Path, count: int) -> tuple[tuple[bytes, ...], float]:
 
 def write_labels(labels: Sequence[Label], path: Path) -> None:
     """Write a labels file, as `prepare yocausal --labels` reads it."""
-    write_rows(path, [asdict(label) for label in labels])
+    write_file(path, as_lines(asdict(label) for label in labels))
 
 
 @dataclass(frozen=True)

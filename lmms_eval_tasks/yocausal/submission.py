@@ -17,12 +17,10 @@ from lmms_eval_tasks.utils.core.wording import describe
 from lmms_eval_tasks.utils.denoising.protocol import combine_losses
 from lmms_eval_tasks.utils.denoising.response import DenoisingResponse
 from lmms_eval_tasks.utils.scoring.records import GradedItem
-from lmms_eval_tasks.utils.submission.form import Built, SubmissionForm, Table, TableRow
-from lmms_eval_tasks.utils.submission.rows import INCOMPLETE
+from lmms_eval_tasks.utils.submission.form import INCOMPLETE, Built, SubmissionForm, Table, TableRow
 from lmms_eval_tasks.yocausal.result_file import NO_PARAMETERS, check, official_metrics
 from lmms_eval_tasks.yocausal.rsi import compare_losses, official_dataset
 
-TASK = "yocausal"
 OFFICIAL_WINNERS = ("forward", "backward")
 
 
@@ -180,9 +178,7 @@ def _finite_pair(item: Mapping[str, Any]) -> bool:
 
 FORM = SubmissionForm(
     parts=("results",),
-    tasks=lambda split, part: (TASK,),
     path=lambda split, part: "submissions/yocausal_results.json",
-    select=lambda rows, part: rows,
     examine=examine,
     build=build,
     check=check,

@@ -1,10 +1,11 @@
-"""JSON files that anybody may have made, one object or one per line: every issue noted."""
+"""JSON files that anybody may have made, one object or one per line: every issue noted; and lines as we write them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -43,6 +44,15 @@ class Row(BaseModel):
 
 
 RowType = TypeVar("RowType", bound=Row)
+
+
+def as_lines(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Rows as JSON lines; the same rows give the same text.
+
+    A lone surrogate, which a response may hold and no UTF-8 file can, is written as its JSON escape.
+    """
+    lines = (json.dumps(dict(row), ensure_ascii=False) + "\n" for row in rows)
+    return "".join(lines).encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def read_rows(
