@@ -19,6 +19,7 @@ from lmms_eval_tasks.host.ranks import stop_if_any
 from lmms_eval_tasks.host.state import Evaluation, TaskState, bind_hooks
 from lmms_eval_tasks.host.weights import read_weights
 from lmms_eval_tasks.utils.benchmark.registry import read_pointer, registry
+from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.scoring.metrics import aggregate_tasks
 
 WRAPPED = "_lmms_eval_tasks"
@@ -106,7 +107,11 @@ def _with_our_tasks(manager: Any, index: dict[str, Any]) -> dict[str, Any]:
 
 
 def bind_config(name: str, config: Any, index: Mapping[str, Any], evaluation: Evaluation) -> Any:
-    """A task's or group's configuration with our hooks and scores; other people's as it is."""
+    """A task's or group's configuration with our hooks and scores; other people's as it is.
+
+    Raises:
+        SystemExit: where a task of ours lists a score that its benchmark lacks; lmms-eval would print a traceback.
+    """
     if not isinstance(config, Mapping):
         return config
     if "aggregate_metric_list" in config and "group" in config:
@@ -115,8 +120,10 @@ def bind_config(name: str, config: Any, index: Mapping[str, Any], evaluation: Ev
     pointer = _pointer_of(index.get(name, {}), config)
     if pointer is None:
         return config
-    metrics = [entry["metric"] for entry in config["metric_list"]]
-    state = TaskState(name, pointer, metrics, evaluation)
+    try:
+        state = TaskState(name, pointer, [entry["metric"] for entry in config["metric_list"]], evaluation)
+    except InputError as error:
+        raise SystemExit(f"\n{error}") from None
     evaluation.tasks[name] = state
     return bind_hooks(config, state)
 

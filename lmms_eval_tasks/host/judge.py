@@ -97,30 +97,25 @@ def read_settings(text: str | None = None) -> JudgeSettings | None:
     Raises:
         InputError: where no model is named, or a setting is unknown or out of its range; all are listed.
     """
-    said = (os.environ.get(SETTINGS, "") if text is None else text).strip()
-    if said == NO_JUDGE:
+    choice = (os.environ.get(SETTINGS, "") if text is None else text).strip()
+    if choice == NO_JUDGE:
         return None
+    if choice and "=" not in choice:
+        choice = f"model={choice}"
+    host = {"model": os.environ.get("MODEL_VERSION"), "provider": os.environ.get("API_TYPE", "").lower()}
+    values = {name: value for name, value in host.items() if value} | parse_arguments(choice)
     problems = Problems()
-    values: dict[str, str] = {}
-    if model := os.environ.get("MODEL_VERSION"):
-        values["model"] = model
-    if provider := os.environ.get("API_TYPE"):
-        values["provider"] = provider.lower()
-    if said and "=" not in said:
-        said = f"model={said}"
-    values |= parse_arguments(said)
     if "model" not in values:
-        problems.add(
-            "model",
-            "Expected the name of the judge's model but found none.",
-            f"name it, for instance {EXAMPLE}, or set {SETTINGS}={NO_JUDGE} to run without a judge and judge later.",
+        remedy = (
+            f"name it, for instance {EXAMPLE}, or set {SETTINGS}={NO_JUDGE} to run without a judge and judge later."
         )
+        problems.add("model", "Expected the name of the judge's model but found none.", remedy)
     try:
         settings = JudgeSettings.model_validate({"model": "?", **values})
     except ValidationError as error:
-        for found in error.errors(include_url=False):
-            problems.add(".".join(map(str, found["loc"])), f"{found['msg']}, but got {found['input']!r}.")
-    problems.raise_if_any(f'The judge "{said}" cannot be asked' if said else "The judge cannot be asked")
+        for issue in error.errors(include_url=False):
+            problems.add(".".join(map(str, issue["loc"])), f"{issue['msg']}, but got {issue['input']!r}.")
+    problems.raise_if_any(f'The judge "{choice}" cannot be asked' if choice else "The judge cannot be asked")
     return settings
 
 
@@ -160,18 +155,6 @@ def open_judge(schema: type[R], settings: JudgeSettings, cache: ReplyCache | Non
             raise server_error(error) from error
 
     return Judge(send, settings.sampling, schema, cache or ReplyCache(), settings.limits)
-
-
-def open_chosen_judge(schema: type[R]) -> Judge[R] | None:
-    """The judge of $LMMS_EVAL_TASKS_JUDGE; None where it is ``none``.
-
-    lmms-eval scores items in four threads per rank, so that many requests per rank are under way at most.
-
-    Raises:
-        InputError: as `read_settings` and `open_judge`.
-    """
-    settings = read_settings()
-    return None if settings is None else open_judge(schema, settings)
 
 
 def _connect(settings: JudgeSettings) -> Any:
@@ -245,14 +228,14 @@ def server_error(error: Exception) -> ServerError:
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
     """Seconds that a server asks to wait, from ``Retry-After`` (seconds or a date); None where it does not say."""
-    said = headers.get("retry-after") or headers.get("Retry-After")
-    if not said:
+    text = headers.get("retry-after") or headers.get("Retry-After")
+    if not text:
         return None
     try:
-        seconds = float(said)
+        seconds = float(text)
     except ValueError:
         try:
-            until = parsedate_to_datetime(said)
+            until = parsedate_to_datetime(text)
         except (ValueError, TypeError, OverflowError, IndexError):
             return None
         if until.tzinfo is None:

@@ -10,7 +10,6 @@ from lmms_eval_tasks.host.index import evaluation_of, find_pointers, hook_task_m
 from lmms_eval_tasks.host.state import TaskState
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.data.home import read_manifest
 
 
 class LoadedTasks:
@@ -21,17 +20,11 @@ class LoadedTasks:
 
     Attributes:
         tasks: Task name to the host's task.
-        digests: Task name to the SHA-256 of the prepared table that it opens.
     """
 
     def __init__(self, loaded: dict[Any, Any]) -> None:
         self._loaded = loaded
         self.tasks: dict[str, Any] = {output.task_name: output.task for output in self.outputs()}
-        self.digests = {
-            task: read_manifest(known.benchmark.name).splits[known.split].table_sha256
-            for task in self.tasks
-            if (known := registry().find_task(task))
-        }
 
     def state(self, task: str) -> TaskState:
         """The state of one of the tasks."""
@@ -57,8 +50,8 @@ class LoadedTasks:
         results, versions, *_ = consolidate_group_results(results, versions, self._loaded)
         shown, groups = prepare_print_tasks(self._loaded, results)
         text = json.dumps({"results": shown, "groups": groups, "versions": versions}, default=handle_non_serializable)
-        found: dict[str, dict[str, dict[str, Any]]] = json.loads(text)
-        return found
+        scores: dict[str, dict[str, dict[str, Any]]] = json.loads(text)
+        return scores
 
 
 def load_tasks(names: list[str], model: str) -> LoadedTasks:

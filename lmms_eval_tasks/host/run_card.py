@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import lmms_eval_tasks
 from lmms_eval_tasks.host.environment import HARDWARE, PACKAGES, SOFTWARE, Unknown, package_version
@@ -46,6 +46,7 @@ DENOISING = ("protocol", "steps", "draws", "combine", "target", "prompt", "seed"
 """What a card says of how denoising losses were measured."""
 CHECKPOINTS = ("pretrained", "model_version", "model", "model_name", "model_id", "path")
 
+V = TypeVar("V")
 Find = Callable[[], Any]
 Field = tuple[str, str, Find]
 """Section, name, and what finds the value; it may raise, and `Unknown` says why there is none."""
@@ -162,7 +163,7 @@ def _fields(source: Source) -> Iterator[Field]:
     )
     yield from (("software", package, partial(package_version, package)) for package in PACKAGES)
     yield from (("software", name, find) for name, find in SOFTWARE.items())
-    yield "hardware", "device", partial(_device, source)
+    yield "hardware", "device", lambda: str(_known(get_nested_attr(source.model, "device"), "the model does not say"))
     yield from (("hardware", name, find) for name, find in HARDWARE.items())
     others = sorted(name for name in os.environ if name.startswith(PREFIX) and name not in SETTINGS)
     for name in (*SETTINGS, *others, DECODER_CHOICE):
@@ -177,10 +178,8 @@ def _task_fields(results: Mapping[str, Any], state: TaskState) -> Iterator[Field
         return read_manifest(benchmark).splits[split]
 
     def prompt() -> Prompt:
-        found = state.settings.prompt
-        if found is None:
-            raise Unknown("it shows the model no prompt of ours")
-        return found  # type: ignore[no-any-return]
+        chosen: Prompt | None = state.settings.prompt
+        return _known(chosen, "it shows the model no prompt of ours")
 
     fields: dict[str, Find] = {
         "version": lambda: results["versions"][task],
@@ -202,10 +201,12 @@ def _task_fields(results: Mapping[str, Any], state: TaskState) -> Iterator[Field
         fields[name] = partial(lambda value: value, value)
     if state.kind.judged:
         fields["judge"] = _judge
-    fields["extractor"] = lambda: state.kind.extractor
-    fields["generation"] = lambda: config["generation_kwargs"]
-    fields["repeats"] = lambda: config["repeats"]
-    fields["fewshot examples"] = lambda: config["num_fewshot"]
+    fields |= {
+        "extractor": lambda: state.kind.extractor,
+        "generation": lambda: config["generation_kwargs"],
+        "repeats": lambda: config["repeats"],
+        "fewshot examples": lambda: config["num_fewshot"],
+    }
     yield from ((section, name, find) for name, find in fields.items())
 
 
@@ -257,17 +258,17 @@ def _revision(source: Source) -> str:
             return f"lmms-eval-tasks {lmms_eval_tasks.__version__}"
         raise
     asked = source.arguments.get("revision")
-    identity = weights_identity(checkpoint, asked)
-    if identity is None and asked is None:
-        raise Unknown("neither the loaded model nor the hub's cache says it")
-    is_folder = Path(checkpoint).expanduser().is_dir()
-    return f"a folder whose files are {identity}" if is_folder else str(identity or asked)
+    identity = _known(
+        weights_identity(checkpoint, asked) or asked, "neither the loaded model nor the hub's cache says it"
+    )
+    return f"a folder whose files are {identity}" if Path(checkpoint).expanduser().is_dir() else identity
 
 
-def _precision(source: Source) -> str:
-    if source.evaluation.weights.precision is None:
-        raise Unknown("the model does not say")
-    return source.evaluation.weights.precision
+def _known(value: V | None, why: str) -> V:
+    """A value that is there; raises `Unknown`, which says why, where it is not."""
+    if value is None:
+        raise Unknown(why)
+    return value
 
 
 MODEL: Mapping[str, Callable[[Source], Any]] = {
@@ -276,7 +277,7 @@ MODEL: Mapping[str, Callable[[Source], Any]] = {
     "arguments": lambda source: source.config["model_args"],
     "checkpoint": _checkpoint,
     "revision": _revision,
-    "precision": _precision,
+    "precision": lambda source: _known(source.evaluation.weights.precision, "the model does not say"),
     "system instruction": lambda source: source.results.get("system_instruction") or "none",
     "chat template": lambda source: source.results.get("chat_template_sha") or "the model's own",
 }
@@ -301,15 +302,13 @@ def _frame_fields(source: Source) -> Iterator[Field]:
             return "not set"
         raise Unknown("no argument or attribute of the model names it")
 
+    def pixels() -> str:
+        unlimited = "the model has no such limits, or so many frames that they depend on the clip"
+        limits = _known(qwen_limits(model), unlimited)
+        return f"{limits.least} to {limits.most}"
+
     yield from (("frames", name, partial(find, names)) for name, names in FRAMES.items())
-    yield "frames", "pixels of a frame", partial(_pixels, source)
-
-
-def _pixels(source: Source) -> str:
-    limits = qwen_limits(source.model)
-    if limits is None:
-        raise Unknown("the model has no such limits, or so many frames that they depend on the clip")
-    return f"{limits.least} to {limits.most}"
+    yield "frames", "pixels of a frame", pixels
 
 
 def _ranks() -> int:
@@ -318,10 +317,3 @@ def _ranks() -> int:
     if dist.is_available() and dist.is_initialized():
         return int(dist.get_world_size())
     return int(os.environ.get("WORLD_SIZE", "1"))
-
-
-def _device(source: Source) -> str:
-    device = get_nested_attr(source.model, "device")
-    if device is None:
-        raise Unknown("the model does not say")
-    return str(device)

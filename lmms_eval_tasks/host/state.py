@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from loguru import logger
 
-from lmms_eval_tasks.host.judge import check_judge, open_chosen_judge
+from lmms_eval_tasks.host.judge import check_judge, open_judge, read_settings
 from lmms_eval_tasks.host.submissions import Finished, write_submissions
 from lmms_eval_tasks.host.weights import Weights
 from lmms_eval_tasks.utils.benchmark.benchmark import Row, TaskKind, TaskSettings
@@ -23,7 +23,6 @@ from lmms_eval_tasks.utils.benchmark.registry import find_benchmark
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.data.home import load_table, media_path, read_manifest
 from lmms_eval_tasks.utils.prompting.official_prompts import check_choice
-from lmms_eval_tasks.utils.scoring.metrics import Metric
 from lmms_eval_tasks.utils.scoring.rates import SAMPLE_DATA
 from lmms_eval_tasks.utils.scoring.records import GradedItem
 
@@ -59,7 +58,7 @@ class Evaluation:
     tasks: dict[str, TaskState] = field(default_factory=dict)
     finished: Finished = field(default_factory=dict)
     _tables: dict[tuple[str, str], datasets.Dataset] = field(default_factory=dict)
-    _judges: dict[type, Any] = field(default_factory=dict)
+    _judges: dict[type, Grader | None] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def open_split(self, pointer: Pointer) -> datasets.Dataset:
@@ -93,12 +92,11 @@ class Evaluation:
             InputError: where no judge is named, nor that there is to be none, or its settings cannot be used.
         """
         benchmark = find_benchmark(pointer["benchmark"])
-        if not benchmark.kind_of(pointer).judged or not self.judge_needed:
-            return
-        try:
-            check_judge()
-        except InputError as error:
-            raise InputError(f"{benchmark.card.title}'s free answers need a judge. {error}") from None
+        if benchmark.kind_of(pointer).judged and self.judge_needed:
+            try:
+                check_judge()
+            except InputError as error:
+                raise InputError(f"{benchmark.card.title}'s free answers need a judge. {error}") from None
 
     def problems(self, pointers: Sequence[Pointer]) -> str | None:
         """Why tasks cannot run, each reason once; None where they can."""
@@ -119,9 +117,9 @@ class Evaluation:
         """
         with self._lock:
             if schema not in self._judges:
-                self._judges[schema] = open_chosen_judge(schema)
-            judge: Grader | None = self._judges[schema]
-            return judge
+                settings = read_settings()
+                self._judges[schema] = open_judge(schema, settings) if settings else None
+            return self._judges[schema]
 
 
 class TaskState:
@@ -132,6 +130,9 @@ class TaskState:
         pointer: What of its benchmark it asks.
         metrics: Names of the scores that its YAML lists.
         evaluation: What it shares with the other tasks.
+
+    Raises:
+        InputError: where its benchmark has no score of one of the names.
     """
 
     def __init__(self, name: str, pointer: Pointer, metrics: Sequence[str], evaluation: Evaluation) -> None:
@@ -139,9 +140,12 @@ class TaskState:
         self.pointer = pointer
         self.benchmark = find_benchmark(pointer["benchmark"])
         self.kind: TaskKind = self.benchmark.kind_of(pointer)
-        self.metrics = tuple(self._metric(metric) for metric in metrics if metric != SUBMISSION_ROWS)
+        known = {metric.name: metric for metric in self.kind.metrics}
+        if unknown := [metric for metric in metrics if metric not in (SUBMISSION_ROWS, *known)]:
+            raise InputError(f"The task {name} lists scores that {self.benchmark.name} lacks: {', '.join(unknown)}.")
+        self.metrics = tuple(known[metric] for metric in metrics if metric != SUBMISSION_ROWS)
         self.evaluation = evaluation
-        self.verdicts: Any = None
+        self.verdicts: Grader | None = None
         self.kwargs: Mapping[str, Any] = {}
         self._settings: TaskSettings | None = None
 
@@ -151,14 +155,6 @@ class TaskState:
 
     def __repr__(self) -> str:
         return f"<task {self.name} of {self.benchmark.name}>"
-
-    def _metric(self, name: str) -> Metric:
-        try:
-            return self.kind.metric(name)
-        except KeyError:
-            raise InputError(
-                f"The task {self.name} lists the score {name}, which {self.benchmark.name} has not."
-            ) from None
 
     @property
     def settings(self) -> Any:
@@ -182,10 +178,7 @@ class TaskState:
 
     def judge(self, schema: type[BaseModel]) -> Grader | None:
         """The run's judge for replies of a schema; None where nothing is to be judged."""
-        if not self.evaluation.judge_needed:
-            verdicts: Grader | None = self.verdicts
-            return verdicts
-        return self.evaluation.judge(schema)
+        return self.evaluation.judge(schema) if self.evaluation.judge_needed else self.verdicts
 
     def process_docs(self, dataset: datasets.Dataset) -> datasets.Dataset:
         """Swap the one-row pointer for the prepared table.
@@ -240,14 +233,6 @@ class TaskState:
         """Whether a leaderboard takes this task."""
         return self.benchmark.submission is not None and not self.kind.no_submission
 
-    def aggregation(self, name: str) -> Any:
-        """The function by which lmms-eval aggregates a score, named as in the task's YAML."""
-        return self.finish if name == SUBMISSION_ROWS else self.kind.metric(name).score
-
-    def higher_is_better(self, name: str) -> bool | None:
-        """Whether more of a score is better; None where neither is."""
-        return None if name == SUBMISSION_ROWS else self.kind.metric(name).higher_is_better
-
     def finish(self, items: Sequence[Mapping[str, Any]], args: Any) -> int | None:
         """Once all items of the task are graded: log what is to be known, and write the files for the leaderboard.
 
@@ -270,20 +255,11 @@ class TaskState:
 
 def bind_hooks(config: Mapping[str, Any], state: TaskState) -> dict[str, Any]:
     """A task's configuration with the hooks and scores of its state."""
-    bound = {
-        **config,
-        "process_docs": state.process_docs,
-        "doc_to_visual": state.doc_to_visual,
-        "doc_to_text": state.doc_to_text,
-        "doc_to_target": state.doc_to_target,
-        "process_results": state.process_results,
-    }
-    bound["metric_list"] = [
-        {
-            "metric": entry["metric"],
-            "aggregation": state.aggregation(entry["metric"]),
-            "higher_is_better": state.higher_is_better(entry["metric"]),
-        }
-        for entry in config["metric_list"]
-    ]
-    return bound
+    metrics = {metric.name: metric for metric in state.metrics}
+    scores = []
+    for name in (entry["metric"] for entry in config["metric_list"]):
+        metric = metrics.get(name)
+        aggregation, higher_is_better = (metric.score, metric.higher_is_better) if metric else (state.finish, None)
+        scores.append({"metric": name, "aggregation": aggregation, "higher_is_better": higher_is_better})
+    hooks = ("process_docs", "doc_to_visual", "doc_to_text", "doc_to_target", "process_results")
+    return {**config, **{hook: getattr(state, hook) for hook in hooks}, "metric_list": scores}

@@ -31,3 +31,9 @@ def official_choice(text: str) -> int | None:
     """
     matches = [match.group() for match in islice(_WORD_END.finditer(text.lower()), 2)]
     return "ab".index(matches[-1]) if matches else None
+
+
+def official_letter(text: str) -> str | None:
+    """The letter of the candidate that `official_choice` extracts."""
+    candidate = official_choice(text)
+    return None if candidate is None else "AB"[candidate]

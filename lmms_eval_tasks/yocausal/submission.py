@@ -100,22 +100,19 @@ def mixed_versions(items: Sequence[Mapping[str, Any]]) -> str:
     return "; ".join(f"{name} {', '.join(versions)}" for name, versions in named if len(versions) > 1)
 
 
-def as_text(result: Mapping[str, Any]) -> str:
-    """The file's text; the same result gives the same bytes."""
-    return json.dumps(result, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
-
-
 def build(entries: Sequence[GradedItem], table: Table, part: str) -> Built | None:
     """The file of a run; pairs without losses are not in it. None where no pair has losses."""
     items = [entry.submission for entry in entries if entry.submission]
     if not items:
         return None
-    lost = sum(not _finite_pair(item) for item in items)
-    notes = [f"Pairs with a loss that is not finite: {lost:,}; they are ties in the file."] if lost else []
+    infinite = sum(None in (_finite(item["forward"]), _finite(item["backward"])) for item in items)
+    notes = [f"Pairs with a loss that is not finite: {infinite:,}; they are ties in the file."] if infinite else []
     if mixed := mixed_versions(items):
         notes.append(f"Pairs were measured with several versions: {mixed}; their losses may differ slightly.")
     notes.append(NO_PARAMETERS)
-    return Built(as_text(build_result(items, table.rows)), len(items), 0, tuple(notes))
+    result = build_result(items, table.rows)
+    text = json.dumps(result, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+    return Built(text, len(items), 0, tuple(notes))
 
 
 def examine(
@@ -170,10 +167,6 @@ def _pair(row: Mapping[str, Any], item: Mapping[str, Any]) -> dict[str, Any]:
 
 def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
-
-
-def _finite_pair(item: Mapping[str, Any]) -> bool:
-    return math.isfinite(item["forward"]) and math.isfinite(item["backward"])
 
 
 FORM = SubmissionForm(

@@ -96,7 +96,7 @@ def test_nothing_to_score_is_not_a_score(tmp_path: Path) -> None:
     (doc,) = docs(tmp_path, row(answer=None))
     items = process(doc, [answer("B")])
     assert items["accuracy"] == {"group_id": "sav_000001", "value": None}
-    assert task_state("cast_bench").aggregation("accuracy")([items["accuracy"]]) is None
+    assert task_state("cast_bench").kind.metric("accuracy").score([items["accuracy"]]) is None
     assert (items["unscored_rate"], items["unparsed_rate"], items["im_viou"] is None) == (100, 0, False)
 
 

@@ -140,7 +140,7 @@ def test_what_cannot_be_graded_is_not_a_score(
     assert judge == []
     assert items["record"]["unscored_reason"] == reason
     assert items["judge_score"] == {"group_id": "sav_000001", "value": None}
-    assert task_state(TASK).aggregation("judge_score")([items["judge_score"]]) is None
+    assert task_state(TASK).kind.metric("judge_score").score([items["judge_score"]]) is None
     assert (items["n_scored"], items["n_unscored"], items["unscored_rate"]) == (0, 1, 100)
     assert items["unparsed_rate"] == (None if reason == "no clip" else 0)
     assert items["record"]["answered"] == (None if reason == "no clip" else said)

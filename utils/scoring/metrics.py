@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import partial
 from typing import Any
 
 from lmms_eval_tasks.utils.scoring.records import Record
@@ -162,6 +163,14 @@ class Metric:
     def within(self, suffix: str, applies: Callable[[Record], bool], title: str = "") -> Metric:
         """The same score of some records only, its name with a suffix."""
         return replace(self, name=f"{self.name}_{suffix}", title=title or suffix.replace("_", " "), applies=applies)
+
+    def by(self, column: str, values: Iterable[str]) -> tuple[Metric, ...]:
+        """The same score for each of a stratum column's values."""
+        return tuple(self.within(value, partial(_has, column, value)) for value in values)
+
+
+def _has(column: str, value: str, record: Record) -> bool:
+    return record.stratum[column] == value
 
 
 def _places(metric: Metric, record: Record) -> dict[str, Any]:
