@@ -4,6 +4,7 @@ from lmms_eval_tasks.cast_bench import hooks, open_task, report, restore
 from lmms_eval_tasks.cast_bench.card import CARD
 from lmms_eval_tasks.cast_bench.cli import app
 from lmms_eval_tasks.cast_bench.metrics import METRICS, OPEN_METRICS
+from lmms_eval_tasks.cast_bench.predictions import PREDICTIONS
 from lmms_eval_tasks.cast_bench.prepare import own_columns, prepare
 from lmms_eval_tasks.cast_bench.prompt import OFFICIAL_PROMPT, find_prompt
 from lmms_eval_tasks.cast_bench.settings import read_settings
@@ -53,5 +54,6 @@ BENCHMARK = Benchmark(
     submission=FORM,
     official_prompt=OFFICIAL_PROMPT,
     find_prompt=find_prompt,
+    predictions=PREDICTIONS,
     cli=app,
 )

@@ -16,6 +16,7 @@ from pydantic import ConfigDict, Field
 
 from lmms_eval_tasks.cast_bench.card import CARD
 from lmms_eval_tasks.cast_bench.grading import official_overall
+from lmms_eval_tasks.cast_bench.predictions import read_asked
 from lmms_eval_tasks.utils.core.json_rows import Row, as_lines, read_object, read_rows
 from lmms_eval_tasks.utils.core.problems import GroupedIssues
 from lmms_eval_tasks.utils.core.wording import describe
@@ -132,7 +133,7 @@ def _check_predictions(path: Path, table: Table | None, allow_incomplete: bool, 
     for where, line in read_rows(path, PredictionLine, issues):
         count += 1
         empty += not line.predict.strip()
-        asked = Asked.in_prompt(line.prompt)
+        asked = read_asked(line.prompt)
         if asked is None:
             clause = "Expected Question: and, on a later line, Options: with lines A: …, but got"
             remedy = "Without them the official script joins lines by their position."

@@ -13,16 +13,12 @@ from lmms_eval_tasks.utils.prompting.prompts import literal
 LAYOUT = "Question:{question}\nOption:\n{options}\n"
 
 
-def _template(closing: str) -> str:
-    return LAYOUT + literal(closing)
-
-
 OFFICIAL_PROMPT = OfficialPrompt(
     benchmark="causalvqa",
     part="post_prompt",
     file="tasks/_default_template_yaml",
     read=read_closing,
-    template=_template,
+    template=lambda closing: LAYOUT + literal(closing),
     replaces="mcq_letter",
 )
 

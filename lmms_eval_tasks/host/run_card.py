@@ -59,25 +59,14 @@ class Source:
     Attributes:
         results: What lmms-eval has saved.
         evaluation: Our own state of the run.
+        config: The run's configuration, as lmms-eval saved it.
+        arguments: The model's arguments.
     """
 
     results: Mapping[str, Any]
     evaluation: Evaluation
-
-    @property
-    def config(self) -> Mapping[str, Any]:
-        """The run's configuration, as lmms-eval saved it."""
-        return self.results.get("config") or {}
-
-    @property
-    def options(self) -> Mapping[str, Any]:
-        """The command line's options."""
-        return self.config.get("resolved_cli_args") or {}
-
-    @property
-    def arguments(self) -> dict[str, str]:
-        """The model's arguments."""
-        return parse_arguments(self.config.get("model_args"))
+    config: Mapping[str, Any]
+    arguments: Mapping[str, str]
 
     @property
     def model(self) -> Any:
@@ -100,7 +89,8 @@ def gather(results: Mapping[str, Any], evaluation: Evaluation) -> dict[str, dict
     Returns:
         Section to field to value.
     """
-    source = Source(results, evaluation)
+    config = results.get("config") or {}
+    source = Source(results, evaluation, config, parse_arguments(config.get("model_args")))
     sections: dict[str, dict[str, Value]] = {}
     reasons: dict[str, Value] = {}
     for section, name, find in _fields(source):
@@ -138,7 +128,8 @@ def _plain(value: Any) -> Value:
 
 def _fields(source: Source) -> Iterator[Field]:
     """Every field of a card, in its order."""
-    results, config, options = source.results, source.config, source.options
+    results, config = source.results, source.config
+    options = config.get("resolved_cli_args") or {}
     for name in results.get("configs", {}):
         if state := source.evaluation.tasks.get(name):
             yield from _task_fields(results, state)

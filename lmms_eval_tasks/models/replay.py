@@ -10,6 +10,7 @@ from accelerate.utils import gather_object
 
 from lmms_eval_tasks.host.ranks import stop_if_any
 from lmms_eval_tasks.models.base import Request, RequestModel
+from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.wording import summarize_names
 from lmms_eval_tasks.utils.runs.responses import Asked, SavedResponses, read_responses
@@ -19,9 +20,8 @@ class Replay(RequestModel):
     """Answers every item with the response saved for it.
 
     Args:
-        predictions: A file of ``{"id": item_id, "response": text}`` lines or of CaST-Bench's ``{"prompt": text,
-            "predict": text}`` lines, a sample log of a run of our tasks, or a folder of sample logs (a run's output
-            path, say).
+        predictions: A file of ``{"id": item_id, "response": text}`` lines, a benchmark's official prediction file, a
+            sample log of a run of our tasks, or a folder of sample logs (a run's output path, say).
         missing: ``error`` stops the run where an item has no saved response; ``unparsed`` gives it an empty one.
         **host: ``batch_size`` and ``device``, as lmms-eval passes them.
     """
@@ -36,7 +36,8 @@ class Replay(RequestModel):
             None if missing in ("error", "unparsed") else f"Expected missing to be error or unparsed, not {missing!r}."
         )
         try:
-            self.saved = read_responses(self.source)
+            kinds = [benchmark.predictions for benchmark in registry().benchmarks.values() if benchmark.predictions]
+            self.saved = read_responses(self.source, kinds)
         except InputError as error:
             problem = problem or str(error)
         stop_if_any(problem)

@@ -37,20 +37,11 @@ def prepare(
     split: Annotated[str, typer.Option(help="Split to prepare: mini or full.")] = "mini",
     progress: Progress = no_progress,
 ) -> dict[str, SplitManifest]:
-    """Prepare one split of MVP; the videos are linked, not copied.
+    """Prepare one split of MVP; the videos are linked, not copied. Returns split name to what was prepared.
 
-    Clips that are absent or unreadable do not stop this: few have all nine sources. They are listed in the manifest,
-    and a run refuses them unless told to skip them. Annotations that cannot be scored do, and nothing is written then;
-    what is merely unusual in them is a warning.
-
-    Args:
-        videos: folder that holds one folder per source of videos.
-        source: dataset on the hub, or a folder with a snapshot of it.
-        split: `mini` or `full`.
-        progress: told how far the work is.
-
-    Returns:
-        Split name to what was prepared.
+    Clips that are absent or unreadable are listed in the manifest, for few have all nine sources, and a run refuses
+    them unless it is to skip them. Annotations that cannot be scored stop this, and nothing is written then; what is
+    merely unusual in them is a warning.
 
     Raises:
         InputError: the annotations cannot be loaded or have problems (all are listed), or there is no such folder.
@@ -71,10 +62,8 @@ def prepare(
         rows += read_items(subset, split, released, problems, warnings)
         progress(f"{split}: reading annotations", done, len(SUBSETS))
     problems.raise_if_any(f"MVP, split {split}, cannot be prepared", "nothing was written")
-    clips = {}
-    for row in rows:
-        path = videos.absolute() / row["clip"].removeprefix(f"{split}/")
-        clips[row["clip"]] = LinkedClip(path) if path.is_file() else None
+    paths = {row["clip"]: videos.absolute() / row["clip"].removeprefix(f"{split}/") for row in rows}
+    clips = {clip: LinkedClip(path) if path.is_file() else None for clip, path in paths.items()}
     sample = (root / SAMPLE_MARK).is_file()
     origin = Origin(source, digests, sample, revision, warnings.messages())
     with building(CARD.name) as build:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from lmms_eval_tasks.utils.reporting.panels import Panel, RunRecords
     from lmms_eval_tasks.utils.reporting.references import ReferencedMetric
     from lmms_eval_tasks.utils.reporting.views import AnswerView, ItemView
+    from lmms_eval_tasks.utils.runs.responses import PredictionLines
     from lmms_eval_tasks.utils.scoring.metrics import Metric
     from lmms_eval_tasks.utils.scoring.records import GradedItem, Record
     from lmms_eval_tasks.utils.submission.form import SubmissionForm
@@ -147,6 +148,7 @@ class Benchmark:
         no_submission: Why there is none.
         official_prompt: Where its official prompt can be imported from; None where there is nothing to import.
         find_prompt: The official prompt or an imported one, by name; raises InputError.
+        predictions: The lines of its official prediction files, where these name no items.
         replaces: Tasks of lmms-eval that its own replace.
         cli: Subcommands of its own.
         sample: How its sample data is made; None where a module of `lmms_eval_tasks.sample.writers` says so.
@@ -161,6 +163,7 @@ class Benchmark:
     no_submission: str = ""
     official_prompt: OfficialPrompt | None = None
     find_prompt: Callable[[str], Prompt] | None = None
+    predictions: PredictionLines | None = None
     replaces: frozenset[str] = field(default_factory=frozenset)
     cli: typer.Typer | None = None
     sample: SampleWriter | None = None

@@ -22,9 +22,7 @@ NOT_KNOWN = "not known"
 Value = str | int | float | None
 Sections = Mapping[str, Mapping[str, Value]]
 
-_SHAPE: TypeAdapter[dict[str, dict[str, StrictStr | StrictInt | StrictFloat | None]]] = TypeAdapter(
-    dict[str, dict[str, StrictStr | StrictInt | StrictFloat | None]]
-)
+_Card = dict[str, dict[str, StrictStr | StrictInt | StrictFloat | None]]
 
 
 class Weight(str, Enum):
@@ -111,7 +109,7 @@ def read_run_card(path: Path) -> Sections:
     if not path.is_file():
         return {}
     try:
-        return _SHAPE.validate_json(path.read_bytes(), strict=True)
+        return TypeAdapter(_Card).validate_json(path.read_bytes(), strict=True)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         # A union names each of its members in the place; the section and the field are enough.
