@@ -15,7 +15,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from lmms_eval_tasks.host.environment import package_version
-from lmms_eval_tasks.host.loading import LoadedTasks, load_tasks
+from lmms_eval_tasks.host.index import state_of
+from lmms_eval_tasks.host.loading import aggregate, load_tasks, task_outputs
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
@@ -97,16 +98,16 @@ def rescore(source: Path, folder: Path) -> Rescored:
     names, tasks = _choose(run, notes)
     logs = _read_logs(run, tasks)
     loaded = load_tasks(names, str(old.get("config", {}).get("model")))
-    docs = _find_docs(run, loaded, logs, notes)
+    outputs = task_outputs(loaded)
+    docs = _find_docs(run, outputs, logs, notes)
     items: dict[str, int] = {}
-    outputs = {output.task_name: output for output in loaded.outputs()}
     for task in tasks:
-        loaded.tasks[task].args = SimpleNamespace(output_path=str(folder))
-        state = loaded.state(task)
-        if state.kind.restore:
+        outputs[task].task.args = SimpleNamespace(output_path=str(folder))
+        state = state_of(outputs[task].task)
+        if state and state.kind.restore:
             state.kind.restore(state, docs[task], logs[task])
         logs[task], items[task] = _score(outputs[task], docs[task], logs[task])
-    computed = loaded.aggregate(outputs, int(old.get("config", {}).get("bootstrap_iters") or 0))
+    computed = aggregate(loaded, outputs, int(old.get("config", {}).get("bootstrap_iters") or 0))
     results = _updated(old, computed, [*names, *tasks])
     scores, changes = _compare(old, results)
     return Rescored(run, results, logs, scores, tuple(changes), items, tuple(notes))
@@ -179,12 +180,12 @@ def _read_logs(run: Run, tasks: Sequence[str]) -> Logs:
     return logs
 
 
-def _find_docs(run: Run, loaded: LoadedTasks, logs: Logs, notes: list[str]) -> dict[str, list[dict[str, Any]]]:
+def _find_docs(run: Run, outputs: Mapping[str, Any], logs: Logs, notes: list[str]) -> dict[str, list[dict[str, Any]]]:
     """The prepared row of each logged item, in the log's order, asked where the model was."""
     problems = Problems()
     docs: dict[str, list[dict[str, Any]]] = {}
     for task, lines in logs.items():
-        rows = {row["item_id"]: row for row in loaded.tasks[task].eval_docs}
+        rows = {row["item_id"]: row for row in outputs[task].task.eval_docs}
         missing = [line["record"]["item_id"] for line in lines if line["record"]["item_id"] not in rows]
         sample = any("sample_data" in line for line in lines)
         if lines and sample != any(row["sample"] for row in rows.values()):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +30,6 @@ class Replay(RequestModel):
         self.source = Path(str(predictions)).expanduser()
         self.allow_missing = missing == "unparsed"
         self.saved = SavedResponses()
-        self._places: dict[tuple[str, str], int] = {}
         problem = (
             None if missing in ("error", "unparsed") else f"Expected missing to be error or unparsed, not {missing!r}."
         )
@@ -45,7 +43,13 @@ class Replay(RequestModel):
     def prepare(self, requests: list[Request]) -> None:
         """Stop, on all ranks together, where items have no saved response or responses no item."""
         if self.saved.by_asked:
-            stop_if_any(self._join())
+            tables = {
+                task: dict(zip(table["item_id"], map(Asked.of, table["question"], table["options"]), strict=True))
+                for task, splits in self.task_dict.items()
+                for table in splits.values()
+                if {"item_id", "question", "options"} <= set(table.column_names)
+            }
+            stop_if_any(self.saved.join(tables, self.source))
         lost = sorted((request.task, request.doc["item_id"]) for request in requests if self._find(request) is None)
         if self._world_size > 1:
             lost = sorted(gather_object(lost))
@@ -66,27 +70,4 @@ class Replay(RequestModel):
         return self._find(request) or ""
 
     def _find(self, request: Request) -> str | None:
-        item_id = request.doc["item_id"]
-        own = self.saved.find(request.task, item_id)
-        if own is not None:
-            return own
-        place = self._places.get((request.task, item_id), 0)
-        return self.saved.find_asked(request.doc["question"], request.doc["options"], place)
-
-    def _join(self) -> str | None:
-        """Find each item's place among those that ask the same; a message where lines and items do not match.
-
-        Every item of every task of the run counts, also those that a limit leaves out; the same on all ranks.
-        """
-        tables = []
-        for task, splits in self.task_dict.items():
-            for table in splits.values():
-                if not {"item_id", "question", "options"} <= set(table.column_names):
-                    continue
-                asked = list(map(Asked.of, table["question"], table["options"]))
-                tables.append(asked)
-                before: Counter[Asked] = Counter()
-                for item_id, one in zip(table["item_id"], asked, strict=True):
-                    self._places[task, item_id] = before[one]
-                    before[one] += 1
-        return self.saved.unmatched(tables, self.source)
+        return self.saved.find(request.task, request.doc["item_id"])

@@ -8,7 +8,7 @@ from oracles import unit_oracles
 
 from lmms_eval_tasks.cast_bench.predictions import PREDICTIONS, prompt_question, read_asked
 from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.runs.responses import Asked, read_responses
+from lmms_eval_tasks.utils.runs.responses import Asked, SavedResponses, read_responses
 
 KINDS = [PREDICTIONS]
 
@@ -22,6 +22,13 @@ def write(path: Path, *lines: object) -> Path:
 OFFICIAL = "Watch.\n\nQuestion: {}\n\nOptions:\n{}\n\nReply with JSON."
 
 
+def joined(saved: SavedResponses, *asked: Asked) -> tuple[str | None, list[str | None]]:
+    """The message of joining lines with a task's items, and the response of each item."""
+    items = {f"{place:02}": one for place, one in enumerate(asked)}
+    message = saved.join({"task": items}, Path("p.jsonl"))
+    return message, [saved.find("task", item_id) for item_id in items]
+
+
 def predicted(question: str, options: str, predict: str) -> dict[str, str]:
     return {"prompt": OFFICIAL.format(question, options), "predict": predict, "label": "x"}
 
@@ -29,16 +36,15 @@ def predicted(question: str, options: str, predict: str) -> dict[str, str]:
 def test_official_lines_are_joined_by_question_and_options(tmp_path: Path) -> None:
     lines = [predicted("Why?", "A: a\nB: b", "first"), predicted("Why?", "A: a\nB: c", "second")]
     saved = read_responses(write(tmp_path / "p.jsonl", *lines), KINDS)
-    assert saved.find_asked("Why?", ["a", "b"]) == "first"
-    assert saved.find_asked(" Why?", ["a", "c"]) == "second"
-    assert saved.find_asked("Why?", ["b", "a"]) is None
-    assert saved.find_asked("What?", ["a", "b"]) is None
+    asked = [(" Why?", ["a", "c"]), ("Why?", ["a", "b"]), ("Why?", ["b", "a"]), ("What?", ["a", "b"])]
+    assert joined(saved, *(Asked.of(*one) for one in asked))[1] == ["second", "first", None, None]
 
 
 def test_an_official_line_may_hold_no_prediction(tmp_path: Path) -> None:
     """The official script takes ``null``, which an interface that refused leaves behind, for an empty text."""
     line = {**predicted("Why?", "A: a\nB: b", ""), "predict": None}
-    assert read_responses(write(tmp_path / "p.jsonl", line), KINDS).find_asked("Why?", ["a", "b"]) == ""
+    saved = read_responses(write(tmp_path / "p.jsonl", line), KINDS)
+    assert joined(saved, Asked.of("Why?", ["a", "b"])) == (None, [""])
     del line["predict"]
     with pytest.raises(InputError, match=r"p.jsonl, line 1: Expected an object with .*predict"):
         read_responses(write(tmp_path / "p.jsonl", line), KINDS)
@@ -81,8 +87,8 @@ def test_no_options_where_there_is_no_line_of_the_first(options: str) -> None:
 def test_a_question_answered_twice_is_told(tmp_path: Path) -> None:
     lines = [predicted("Why?", "A: a\nB: b", "A"), predicted("Why?", "A: a\nB: b\nC: ", "B")]
     path = write(tmp_path / "p.jsonl", *lines)
-    assert read_responses(path, KINDS).unmatched([[Asked.of("Why?", ["a", "b"])]], path) == (
-        f"{path} cannot be replayed: 1 problem, no line is joined by its position.\n"
+    assert joined(read_responses(path, KINDS), Asked.of("Why?", ["a", "b"]))[0] == (
+        "p.jsonl cannot be replayed: 1 problem, no line is joined by its position.\n"
         "  p.jsonl, line 2: Expected one response per item, but 'Why?' is also at p.jsonl, line 1."
     )
 
@@ -93,11 +99,10 @@ def test_items_that_ask_the_same_have_their_lines_in_order(tmp_path: Path) -> No
     same = Asked.of("Why?", ["a", "b"])
     path = write(tmp_path / "p.jsonl", lines[0], predicted("What?", "A: a", "other"), lines[1])
     saved = read_responses(path, KINDS)
-    assert saved.unmatched([[same, Asked.of("What?", ["a"]), same]], path) is None
-    assert [saved.find_asked("Why?", ["a", "b"], place) for place in range(3)] == ["first", "second", None]
+    assert joined(saved, same, Asked.of("What?", ["a"]), same) == (None, ["first", "other", "second"])
     for said, number in ((lines[:1], 2), (lines, 3), ([*lines, *lines], 3)):
         path = write(tmp_path / "p.jsonl", *said)
-        told = read_responses(path, KINDS).unmatched([[same] * number], path)
+        told, _ = joined(read_responses(path, KINDS), *[same] * number)
         assert told is not None and told.endswith(
             f"line {len(said)}: Expected {number} lines for the {number} items that ask 'Why?', but got {len(said)}."
         )
@@ -115,10 +120,14 @@ def test_lines_that_match_no_question_are_told(tmp_path: Path) -> None:
         [Asked.of("Why?", ["a", "b"]), Asked.of("Why?", ["a", "c"])],
         [Asked.of("What?", ["a"]), Asked.of("Why?", ["a", "c"])],
     ]
-    assert read_responses(path, KINDS).unmatched(tables, path) is None
+    items = {
+        f"task {number}": {str(place): asked for place, asked in enumerate(table)}
+        for number, table in enumerate(tables)
+    }
+    assert read_responses(path, KINDS).join(items, path) is None
     path = write(tmp_path / "p.jsonl", *lines)
-    assert read_responses(path, KINDS).unmatched([[Asked.of("Why?", ["a", "b"])]], path) == (
-        f"{path} cannot be replayed: 3 problems, no line is joined by its position.\n"
+    assert joined(read_responses(path, KINDS), Asked.of("Why?", ["a", "b"]))[0] == (
+        "p.jsonl cannot be replayed: 3 problems, no line is joined by its position.\n"
         "  p.jsonl, line 2: Expected the prompt to ask 'Why?' with the item's options, but got a, c.\n"
         "  p.jsonl, line 3: Expected the prompt to ask a question of this run's tasks, but got 'What?'.\n"
         "  p.jsonl, line 4: Expected options of 'Why?' as lines A: … after Options:, but found none."
@@ -138,5 +147,5 @@ def test_no_line_takes_another_questions_place(tmp_path: Path) -> None:
     lines = [predicted("Second?", "A: a\nB: b", "A"), predicted("Unknown?", "A: a\nB: b", "B")]
     path = write(tmp_path / "p.jsonl", *lines)
     saved = read_responses(path, KINDS)
-    assert saved.find_asked("Second?", ["a", "b"]) == "A"
-    assert "line 2: " in (saved.unmatched([[Asked.of("First?", ["a", "b"]), known]], path) or "")
+    message, responses = joined(saved, Asked.of("First?", ["a", "b"]), known)
+    assert responses == [None, "A"] and "line 2: " in (message or "")

@@ -62,7 +62,7 @@ class SavedLine:
 
 @dataclass
 class SavedResponses:
-    """Responses by task and item id, or by what was asked.
+    """Responses by task and item id, and those to be joined with items by what was asked.
 
     A response that names no task serves every task that asks for its id.
     """
@@ -75,29 +75,25 @@ class SavedResponses:
         own = self.by_item.get((task, item_id))
         return own if own is not None else self.by_item.get((None, item_id))
 
-    def find_asked(self, question: str, options: Sequence[str], place: int = 0) -> str | None:
-        """The response to a prompt that asked this question with these options; None where there is none.
-
-        Args:
-            question: The question.
-            options: Its options.
-            place: How many items before this one, in their table's order, ask the same.
-        """
-        lines = self.by_asked.get(Asked.of(question, options), []) if self.by_asked else []
-        return lines[place].response if place < len(lines) else None
-
-    def unmatched(self, tables: Iterable[Iterable[Asked]], source: Path) -> str | None:
-        """A message about the lines that are not one for one with the items that ask their question; None without such.
+    def join(self, tables: Mapping[str, Mapping[str, Asked]], source: Path) -> str | None:
+        """Give each item the line that asks its question; a message where these are not one for one, else None.
 
         Nothing in a line tells items apart that ask the same: their lines are theirs in order, and have to be as many.
 
         Args:
-            tables: Every question of each of the run's tables, also those that a limit leaves out.
+            tables: What each item asks, by id in the table's order, by task: all of the run's tasks, and also the items
+                that a limit leaves out.
             source: What was read, as the user knows it.
         """
         items: dict[Asked, set[int]] = {}
-        for table in tables:
-            for asked, number in Counter(table).items():
+        for task, table in tables.items():
+            counts: Counter[Asked] = Counter()
+            for item_id, asked in table.items():
+                lines = self.by_asked.get(asked, [])
+                if counts[asked] < len(lines) and self.find(task, item_id) is None:
+                    self.by_item[task, item_id] = lines[counts[asked]].response
+                counts[asked] += 1
+            for asked, number in counts.items():
                 items.setdefault(asked, set()).add(number)
         questions = {asked.question for asked in items}
         problems = Problems()
