@@ -114,14 +114,9 @@ def rescore(source: Path, folder: Path) -> Rescored:
 
 
 def write_rescored(rescored: Rescored, folder: Path) -> Path:
-    """Write a run that was scored again in the host's form, with its card; the same run gives the same bytes.
+    """Write a run that was scored again, with its card, to a new output folder in the host's form.
 
-    Args:
-        rescored: The run.
-        folder: Its new output folder, see `check_folder`.
-
-    Returns:
-        The results file.
+    The same run gives the same bytes. Returns the results file.
 
     Raises:
         OSError: where a file cannot be written.

@@ -1,4 +1,4 @@
-"""A leaderboard's file from a finished run, without its model; and the check of any such file."""
+"""A leaderboard's file from a finished run, without its model; and the validation of any such file."""
 
 from __future__ import annotations
 
@@ -71,17 +71,18 @@ def submit(
     tasks = tasks_of_part(benchmark, split, part)
     table = read_prepared(benchmark, split).rows_of(tasks.values())
     issues = GroupedIssues()
+    gaps = GroupedIssues() if allow_incomplete else issues
     sample = run.sample or table.sample
     if sample and not allow_sample:
         issues.add("data", "Expected the benchmark's, but got", "sample data", SAMPLE)
     entries = [entry for task in tasks if task in run.records for entry in read_logged(run, task)]
     for task in tasks:
-        if task not in run.records and not allow_incomplete:
-            issues.add("tasks", "Expected every task of the split, but the run lacks", task, INCOMPLETE)
+        if task not in run.records:
+            gaps.add("tasks", "Expected every task of the split, but the run lacks", task, INCOMPLETE)
     rows = {row["item_id"]: row for row in table.rows}
-    complete = _note_ids([entry.record for entry in entries], list(rows), split, allow_incomplete, issues)
-    if run.limited and not complete and not allow_incomplete:
-        issues.add("run", "Expected one of all items, but it was started with", run.limited, INCOMPLETE)
+    complete = _note_ids([entry.record for entry in entries], list(rows), split, issues, gaps)
+    if run.limited and not complete:
+        gaps.add("run", "Expected one of all items, but it was started with", run.limited, INCOMPLETE)
     form.examine(entries, rows, allow_incomplete, issues)
     issues.raise_if_any(f"{run.path} cannot be submitted to {card.title}", "nothing was written")
     built = form.build(entries, table, part)
@@ -133,9 +134,9 @@ def _choose_split(card: Card, run: Run, part: str, split: str) -> str:
 
 
 def _note_ids(
-    records: Sequence[Record], names: Sequence[str], split: str, allow_incomplete: bool, issues: GroupedIssues
+    records: Sequence[Record], names: Sequence[str], split: str, issues: GroupedIssues, gaps: GroupedIssues
 ) -> bool:
-    """Note items that are unknown, doubled, missing, or were not asked; whether none is missing."""
+    """Note items that are unknown or doubled, and the gaps: missing or not asked; whether none is missing."""
     known, seen = set(names), set()
     for record in records:
         name = record.item_id
@@ -145,10 +146,10 @@ def _note_ids(
         elif name in seen:
             issues.add("items", "Expected each once, but got again", describe(name))
         seen.add(name)
-        if not record.asked and not allow_incomplete:
+        if not record.asked:
             clause = "Expected all to be asked, but for want of clips this was not done for"
-            issues.add("items", clause, describe(name), INCOMPLETE)
+            gaps.add("items", clause, describe(name), INCOMPLETE)
     missing = [name for name in names if name not in seen]
-    for name in () if allow_incomplete else missing:
-        issues.add("items", f"Expected all {len(names):,} of the split, but the run lacks", describe(name), INCOMPLETE)
+    for name in missing:
+        gaps.add("items", f"Expected all {len(names):,} of the split, but the run lacks", describe(name), INCOMPLETE)
     return not missing

@@ -66,7 +66,7 @@ class Overall(Row):
     qa_spurious_answer_rate: float = Share
 
 
-class Settled(Row):
+class MetricsSettings(Row):
     """How the metrics were computed; the official file names more."""
 
     model_config = ConfigDict(extra="allow")
@@ -82,7 +82,7 @@ class Metrics(Row):
 
     overall_per_qa: Overall
     missing_pred_files: int = Field(ge=0)
-    config: Settled
+    config: MetricsSettings
 
 
 def build(entries: Sequence[GradedItem], table: Table, part: str) -> Built:
@@ -106,21 +106,18 @@ def build(entries: Sequence[GradedItem], table: Table, part: str) -> Built:
 def examine(
     entries: Sequence[GradedItem], rows: Mapping[str, TableRow], allow_incomplete: bool, issues: GroupedIssues
 ) -> None:
-    """Note items whose log lacks what the files are made of. What a model answered is its own affair here."""
+    """Note items whose log lacks what the files are made of; answers are submitted as they are."""
     for entry in entries:
         if not {"prompt", "predict", "asked", "settings"} <= entry.submission.keys():
-            issues.add(
-                "log", "Expected prompt and response of every question, but there is none for",
-                describe(entry.record.item_id), "Run or replay the task again with this version.",
-            )  # fmt: skip
+            clause = "Expected prompt and response of every question, but there is none for"
+            remedy = "Run or replay the task again with this version."
+            issues.add("log", clause, describe(entry.record.item_id), remedy)
 
 
 def check(path: Path, prepared: Mapping[str, Table], allow_incomplete: bool, issues: GroupedIssues) -> Checked:
-    """Hold predictions, or the metrics where the file is one JSON object of them, against the form and the table."""
-    table = prepared.get(SPLIT)
-    if _is_metrics(path):
-        return _check_metrics(read_object(path, Metrics, issues), table, allow_incomplete, issues)
-    return _check_predictions(path, table, allow_incomplete, issues)
+    """Validate predictions, or metrics where the file is one JSON object of them, against the form and the table."""
+    check_part = _check_metrics if _is_metrics(path) else _check_predictions
+    return check_part(path, prepared.get(SPLIT), allow_incomplete, issues)
 
 
 def _check_predictions(path: Path, table: Table | None, allow_incomplete: bool, issues: GroupedIssues) -> Checked:
@@ -160,9 +157,8 @@ def _is_metrics(path: Path) -> bool:
     return path.stat().st_size <= LARGEST_METRICS and b'"overall_per_qa"' in path.read_bytes()
 
 
-def _check_metrics(
-    metrics: Metrics | None, table: Table | None, allow_incomplete: bool, issues: GroupedIssues
-) -> Checked:
+def _check_metrics(path: Path, table: Table | None, allow_incomplete: bool, issues: GroupedIssues) -> Checked:
+    metrics = read_object(path, Metrics, issues)
     count = metrics.overall_per_qa.n_qas if metrics else 0
     if metrics:
         overall, missing = metrics.overall_per_qa, metrics.missing_pred_files

@@ -1,7 +1,7 @@
 """CausalVQA's official prompt, from a checkout of the official repository.
 
-Source: facebookresearch/CausalVQA@3f65605, tasks/_default_template_yaml and tasks/utils.py. The template's opening is
-loaded there and never asked with, so the closing is all of it that counts.
+Source: facebookresearch/CausalVQA@3f65605, tasks/_default_template_yaml and tasks/utils.py. The official code
+loads the template's opening but never uses it, so only the closing is read.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ def validate(
         bool, typer.Option("--allow-incomplete", help="Do not mind items that are missing.")
     ] = False,
 ) -> None:
-    """Check a submission file: its form, ids and answers; exit with status 1 and every kind of fault if it is wrong."""
+    """Validate a submission file: its form, ids and answers; every kind of issue is listed, with exit status 1."""
     from lmms_eval_tasks.submit import validate as check
 
     found = check(benchmark, file, allow_incomplete)

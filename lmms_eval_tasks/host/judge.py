@@ -133,10 +133,7 @@ def check_judge() -> None:
 def open_judge(schema: type[R], settings: JudgeSettings, cache: ReplyCache | None = None) -> Judge[R]:
     """A judge whose replies are of a schema, asked through lmms-eval; threads may share it.
 
-    Args:
-        schema: What a reply must be.
-        settings: How to reach the judge and how to ask it.
-        cache: Where accepted replies are kept; in the data home by default.
+    Accepted replies are kept in the cache, by default that of the data home.
 
     Raises:
         InputError: where the server's address or key is missing. Nothing is sent to find out.
@@ -244,22 +241,24 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     return max(0.0, seconds) if isfinite(seconds) else None
 
 
-_quiet_lock = threading.Lock()
-_quiet_count = 0
+_under_way: set[object] = set()
+_under_way_lock = threading.Lock()
 
 
 @contextmanager
 def _quiet_provider() -> Iterator[None]:
-    """While our requests are under way, the providers do not log "All 1 attempts failed": it is not the last one."""
-    global _quiet_count
-    with _quiet_lock:
-        _quiet_count += 1
-        if _quiet_count == 1:
-            logger.disable(PROVIDERS)
+    """While our requests are under way, the providers do not log "All 1 attempts failed": it is not the last one.
+
+    loguru switches a module's messages on and off for the whole process, so the requests are counted for all of it.
+    """
+    request = object()
+    with _under_way_lock:
+        _under_way.add(request)
+        logger.disable(PROVIDERS)
     try:
         yield
     finally:
-        with _quiet_lock:
-            _quiet_count -= 1
-            if _quiet_count == 0:
+        with _under_way_lock:
+            _under_way.remove(request)
+            if not _under_way:
                 logger.enable(PROVIDERS)

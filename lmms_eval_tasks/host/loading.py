@@ -23,7 +23,7 @@ def aggregate(loaded: dict[Any, Any], outputs: Mapping[str, Any], draws: int) ->
 
     Args:
         loaded: From `load_tasks`.
-        outputs: From `task_outputs`, with what each item brought to each score.
+        outputs: From `task_outputs`, with what each item contributes to each score.
         draws: Of the host's own bootstrap.
     """
     from lmms_eval.evaluator_utils import consolidate_group_results, consolidate_results, prepare_print_tasks
@@ -53,7 +53,7 @@ def load_tasks(names: list[str], model: str) -> dict[Any, Any]:
     manager = TaskManager(include_path=folders, include_defaults=False, model_name=model)
     evaluation = evaluation_of(manager)
     evaluation.clips_needed = evaluation.judge_needed = False
-    pointers = [pointer for name in names for _, pointer in find_pointers(manager.task_index, name)]
+    pointers = [pointer for name in names for pointer in find_pointers(manager.task_index, name)]
     if message := evaluation.problems(pointers):
         reason = "Questions, options and keys are not in a sample log, but in the prepared data."
         raise InputError(f"{message}\n\n{reason}")

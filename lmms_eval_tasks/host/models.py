@@ -10,4 +10,4 @@ MODELS = {
 """Name to class, in the module of that name in `lmms_eval_tasks.models`."""
 
 CLIPLESS = frozenset({"constant_answer", "random_answer", "replay"})
-"""Those that look at no clip, so that none has to be there."""
+"""Those that look at no clip and so need none."""

@@ -30,7 +30,7 @@ from lmms_eval_tasks.utils.prompting.prompts import OFFICIAL, Prompt
 from lmms_eval_tasks.utils.runs.run_card import NOT_KNOWN, TASK, Value
 
 SETTINGS = ("LMMS_EVAL_TASKS_MISSING", "LMMS_EVAL_TASKS_PROMPT", "LMMS_EVAL_TASKS_BOXES", "LMMS_EVAL_TASKS_JUDGE")
-"""Always in the card, so that unset and unknown are told apart."""
+"""Always in the card, so that unset and unknown differ."""
 DECODER_CHOICE = "FORCE_QWENVL_VIDEO_READER"
 PREFIX = "LMMS_EVAL_TASKS_"
 FRAMES: Mapping[str, tuple[str, ...]] = {
@@ -41,7 +41,7 @@ FRAMES: Mapping[str, tuple[str, ...]] = {
     "height": ("height",),
     "width": ("width",),
 }
-"""What a card says of the frames shown, and what lmms-eval's adapters call it."""
+"""The card's names for how frames are sampled, and the names that lmms-eval's adapters use."""
 DENOISING = ("protocol", "steps", "draws", "combine", "target", "prompt", "seed", "tiling")
 """What a card says of how denoising losses were measured."""
 CHECKPOINTS = ("pretrained", "model_version", "model", "model_name", "model_id", "path")
@@ -80,15 +80,7 @@ class Source:
 
 
 def gather(results: Mapping[str, Any], evaluation: Evaluation) -> dict[str, dict[str, Value]]:
-    """The sections of the card of a run that has just ended in this process.
-
-    Args:
-        results: What lmms-eval has saved of it.
-        evaluation: Our own state of it.
-
-    Returns:
-        Section to field to value.
-    """
+    """The card of a run that has just ended in this process, from lmms-eval's results: section to field to value."""
     config = results.get("config") or {}
     source = Source(results, evaluation, config, parse_arguments(config.get("model_args")))
     sections: dict[str, dict[str, Value]] = {}

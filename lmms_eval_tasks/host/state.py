@@ -42,10 +42,10 @@ class Evaluation:
     """What holds for all tasks of one evaluation.
 
     Attributes:
-        clips_needed: False where the model that runs never looks at a clip, so that none has to be there.
+        clips_needed: False where the model that runs never looks at a clip and so needs none.
         judge_needed: False where saved responses are scored again with the verdicts that were saved with them.
         model: The model that runs, once it is known.
-        weights: What it says of its weights; lmms-eval throws them away before it scores.
+        weights: Its weights' commit and precision; lmms-eval throws the weights away before it scores.
         tasks: The state of each task that was built.
         finished: The graded items of the tasks whose scores have been aggregated, by what their pointers name: a user's
             variant of one of our tasks stands for that task.
@@ -89,7 +89,7 @@ class Evaluation:
         """Refuse a task that a judge grades, where the judge cannot be asked.
 
         Raises:
-            InputError: where no judge is named, nor that there is to be none, or its settings cannot be used.
+            InputError: where no judge is chosen, not even ``none``, or its settings cannot be used.
         """
         benchmark = find_benchmark(pointer["benchmark"])
         if benchmark.kind_of(pointer).judged and self.judge_needed:
@@ -234,14 +234,9 @@ class TaskState:
         return self.benchmark.submission is not None and not self.kind.no_submission
 
     def finish(self, items: Sequence[Mapping[str, Any]], args: Any) -> int | None:
-        """Once all items of the task are graded: log what is to be known, and write the files for the leaderboard.
+        """Once the items of all ranks are graded: log warnings, and write the files for the leaderboard.
 
-        Args:
-            items: Those of all ranks.
-            args: lmms-eval's command line.
-
-        Returns:
-            How many rows the task's file has; None without an output path.
+        Returns how many rows the task's file has; None where lmms-eval's command line names no output path.
         """
         logged = [GradedItem.from_json(item) for item in items]
         for warning in self.kind.warnings(logged, self) if self.kind.warnings else ():

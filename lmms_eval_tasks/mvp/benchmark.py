@@ -3,7 +3,7 @@
 from lmms_eval_tasks.mvp import report
 from lmms_eval_tasks.mvp.card import CARD, SUBSETS
 from lmms_eval_tasks.mvp.metrics import METRICS
-from lmms_eval_tasks.mvp.official import official_letter
+from lmms_eval_tasks.mvp.official import official_choice
 from lmms_eval_tasks.mvp.prepare import own_columns, prepare
 from lmms_eval_tasks.mvp.prompt import find_prompt
 from lmms_eval_tasks.mvp.submission import FORM
@@ -17,7 +17,7 @@ from lmms_eval_tasks.utils.scoring.choice import choice_grader
 PAIRS = TaskKind(
     metrics=METRICS,
     ask=ask_choice,
-    grade=choice_grader(official_letter, stratum=("subset", "source")),
+    grade=choice_grader(official_choice, stratum=("subset", "source")),
     extractor=EXTRACTOR,
     columns=PAIR_COLUMNS,
     references=report.references,

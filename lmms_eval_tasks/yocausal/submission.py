@@ -121,16 +121,13 @@ def examine(
     """Note pairs without losses, and losses measured with several settings."""
     for entry in entries:
         if not entry.submission and entry.record.asked and not allow_incomplete:
-            issues.add(
-                "pairs", "Expected losses of every pair, but there are none for",
-                f"{describe(entry.record.item_id)} ({entry.record.detail or entry.record.why})", INCOMPLETE,
-            )  # fmt: skip
+            clause = "Expected losses of every pair, but there are none for"
+            case = f"{describe(entry.record.item_id)} ({entry.record.detail or entry.record.why})"
+            issues.add("pairs", clause, case, INCOMPLETE)
     digests = sorted({entry.submission["digest"] for entry in entries if entry.submission})
     if len(digests) > 1:
-        issues.add(
-            "settings", "Expected all pairs to be measured alike, but got the settings", ", ".join(digests),
-            "Measure all of them again with one of these.",
-        )  # fmt: skip
+        clause = "Expected all pairs to be measured alike, but got the settings"
+        issues.add("settings", clause, ", ".join(digests), "Measure all of them again with one of these.")
     if not any(entry.submission for entry in entries):
         issues.add("pairs", "Expected losses of at least one, but", "the run has none")
 

@@ -78,7 +78,7 @@ class SavedResponses:
     def join(self, tables: Mapping[str, Mapping[str, Asked]], source: Path) -> str | None:
         """Give each item the line that asks its question; a message where these are not one for one, else None.
 
-        Nothing in a line tells items apart that ask the same: their lines are theirs in order, and have to be as many.
+        Items that ask the same cannot be told from their lines: they take them in order, and have to be as many.
 
         Args:
             tables: What each item asks, by id in the table's order, by task: all of the run's tasks, and also the items
@@ -232,7 +232,7 @@ def was_asked(record: Mapping[str, Any]) -> bool:
 
 
 def scored_responses(line: Mapping[str, Any]) -> list[str] | None:
-    """What the scorer was given of a logged item; None where the line does not hold it.
+    """The responses of a logged item that were scored; None where the line does not hold them.
 
     The host leaves the list out where it has one member, as it has for our tasks, also with ``--repeats``.
     """

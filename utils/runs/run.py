@@ -43,10 +43,7 @@ class Run:
 
 
 def read_run(source: Path) -> Run:
-    """Read the latest run in an output folder, or the run of one results file.
-
-    Args:
-        source: A run's ``--output_path``, or one ``…_results.json`` in it.
+    """Read the latest run in a folder, a run's ``--output_path``, or the run of one ``…_results.json`` in it.
 
     Raises:
         InputError: where there is no run, its results are not JSON, it has no task of ours, or it was run without

@@ -107,20 +107,20 @@ class ChoiceForm:
             for field, clause, case in self._differences(row, own.get(item_id), split or ""):
                 issues.add(field, clause, f"{case} ({where})")
         name = f"split {split}, subset {subset}" if subset else f"split {split}"
-        incomplete = attendance.finish(name if table else "a pair", allow_incomplete)
+        notes = attendance.finish(name if table else "a pair", allow_incomplete)
+        if subset:
+            notes.append(f"One subset of {len(subsets)}: the leaderboard takes their files joined.")
         if table:
-            joined = f"One subset of {len(subsets)}: the leaderboard takes their files joined."
-            notes = [*incomplete, *([joined] if subset else [])]
             checked = f"the form, and every id, task and answer against {table}"
-            return Checked(f"{title}, {name}", len(lines), empty, checked, tuple(notes))
-        if split:
-            return Checked(f"{title}, {name}", len(lines), empty, FORM_ALONE.format(what=f"split {split}"))
-        if prepared:
+        elif split or not prepared:
+            checked = FORM_ALONE.format(what=f"split {split}" if split else "the benchmark")
+        else:
             other = f"no id is one of the prepared split {', '.join(prepared)}, and the other is not prepared"
-            return Checked(title, len(lines), empty, f"the form alone: {other}")
-        sizes = " and ".join(f"{facts.items:,}" for facts in self.card.splits.values())
-        note = f"The published splits have {sizes} items."
-        return Checked(title, len(lines), empty, FORM_ALONE.format(what="the benchmark"), (note,))
+            checked = f"the form alone: {other}"
+        if not prepared and not split:
+            sizes = " and ".join(f"{facts.items:,}" for facts in self.card.splits.values())
+            notes.append(f"The published splits have {sizes} items.")
+        return Checked(f"{title}, {name}" if split else title, len(lines), empty, checked, tuple(notes))
 
     def _id(self, row: Row) -> str:
         return str(getattr(row, self.id_field))

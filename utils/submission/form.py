@@ -151,7 +151,11 @@ def tasks_of_part(benchmark: str, split: str, part: str) -> dict[str, Task]:
         for name, task in registry().tasks_of(benchmark).items()
         if task.split == split and not task.kind.no_submission
     }
-    return {name: task for name, task in tasks.items() if task.pointer.get("subset") == part} or tasks
+
+    def of_subset(subset: str | None) -> dict[str, Task]:
+        return {name: task for name, task in tasks.items() if task.pointer.get("subset") == subset}
+
+    return of_subset(part) or of_subset(None) or tasks
 
 
 def read_prepared(benchmark: str, split: str) -> Table:
