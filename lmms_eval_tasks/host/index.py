@@ -185,12 +185,12 @@ def _hook_evaluate() -> None:
 
     @functools.wraps(evaluate)
     def evaluate_with_state(*arguments: Any, **named: Any) -> Any:
-        bound = signature.bind(*arguments, **named).arguments
-        evaluation = find_evaluation(bound["task_dict"])
+        given = signature.bind(*arguments, **named).arguments
+        evaluation = find_evaluation(given["task_dict"])
         if evaluation is None:
             return evaluate(*arguments, **named)
-        evaluation.model = bound["lm"]
-        evaluation.weights = read_weights(bound["lm"])
+        evaluation.model = given["lm"]
+        evaluation.weights = read_weights(given["lm"])
         results = evaluate(*arguments, **named)
         if not isinstance(results, dict):
             return results

@@ -97,25 +97,30 @@ def read_settings(text: str | None = None) -> JudgeSettings | None:
     Raises:
         InputError: where no model is named, or a setting is unknown or out of its range; all are listed.
     """
-    choice = (os.environ.get(SETTINGS, "") if text is None else text).strip()
-    if choice == NO_JUDGE:
+    said = (os.environ.get(SETTINGS, "") if text is None else text).strip()
+    if said == NO_JUDGE:
         return None
-    if choice and "=" not in choice:
-        choice = f"model={choice}"
-    host = {"model": os.environ.get("MODEL_VERSION"), "provider": os.environ.get("API_TYPE", "").lower()}
-    values = {name: value for name, value in host.items() if value} | parse_arguments(choice)
     problems = Problems()
+    values: dict[str, str] = {}
+    if model := os.environ.get("MODEL_VERSION"):
+        values["model"] = model
+    if provider := os.environ.get("API_TYPE"):
+        values["provider"] = provider.lower()
+    if said and "=" not in said:
+        said = f"model={said}"
+    values |= parse_arguments(said)
     if "model" not in values:
-        remedy = (
-            f"name it, for instance {EXAMPLE}, or set {SETTINGS}={NO_JUDGE} to run without a judge and judge later."
+        problems.add(
+            "model",
+            "Expected the name of the judge's model but found none.",
+            f"name it, for instance {EXAMPLE}, or set {SETTINGS}={NO_JUDGE} to run without a judge and judge later.",
         )
-        problems.add("model", "Expected the name of the judge's model but found none.", remedy)
     try:
         settings = JudgeSettings.model_validate({"model": "?", **values})
     except ValidationError as error:
-        for issue in error.errors(include_url=False):
-            problems.add(".".join(map(str, issue["loc"])), f"{issue['msg']}, but got {issue['input']!r}.")
-    problems.raise_if_any(f'The judge "{choice}" cannot be asked' if choice else "The judge cannot be asked")
+        for found in error.errors(include_url=False):
+            problems.add(".".join(map(str, found["loc"])), f"{found['msg']}, but got {found['input']!r}.")
+    problems.raise_if_any(f'The judge "{said}" cannot be asked' if said else "The judge cannot be asked")
     return settings
 
 

@@ -1,4 +1,4 @@
-"""JSON files that anybody may have made, one object or one per line: every issue noted; and lines as we write them."""
+"""JSON files that anybody may have made, one object or one per line: every issue noted."""
 
 from __future__ import annotations
 
