@@ -15,6 +15,7 @@ from lmms_eval_tasks.report.items import as_json, task_block
 from lmms_eval_tasks.report.runs import entries_of
 from lmms_eval_tasks.report.sections import build_section, tag_of
 from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.reporting.figures import template_environment
 from lmms_eval_tasks.utils.reporting.panels import OUTCOMES
 from lmms_eval_tasks.utils.runs.run import RESULTS, Run
 
@@ -42,8 +43,6 @@ def write_page(runs: Sequence[Run], path: Path, only: str = "", clips: Clips = C
 
 def build_page(runs: Sequence[Run], only: str = "", clips: Clips = Clips.auto) -> str:
     """The page's text; arguments and errors as for `write_page`."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
     entries = entries_of(runs, only)
     holding = {id(run) for held in entries.values() for run, _ in held}
     runs = [run for run in runs if id(run) in holding]
@@ -58,42 +57,38 @@ def build_page(runs: Sequence[Run], only: str = "", clips: Clips = Clips.auto) -
     }
     embed = shelf.embeds(clips)
     script = "\n".join(_read(name) for name in SCRIPTS)
-    folder = ASSETS
-    environment = Environment(
-        loader=FileSystemLoader(folder),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     about = {
         "runs": [[tag_of(place), run.name] for place, run in enumerate(runs)],
         "outcomes": list(OUTCOMES),
         "sections": [[section.name, list(section.tasks)] for section in sections],
     }
-    return environment.get_template(TEMPLATE).render(
-        version=lmms_eval_tasks.__version__,
-        runs=[
-            {
-                "tag": tag_of(place),
-                "name": run.name,
-                "file": run.path.name.removesuffix(RESULTS),
-                "sample": run.sample,
-                "items": sum(map(len, run.records.values())),
-                "card": run.card,
-            }
-            for place, run in enumerate(runs)
-        ],
-        sample=any(run.sample for run in runs),
-        sections=sections,
-        style=Markup("\n".join(_read(name) for name in STYLES)),
-        script=Markup(script),
-        # No other script runs, whatever stands in the page.
-        script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii"),
-        about=Markup(as_json(about)),
-        blocks={task: Markup(as_json(block)) for task, block in blocks.items()},
-        listing=Markup(as_json(shelf.listing(embed))),
-        encoded=list(shelf.encoded()) if embed else [],
+    return (
+        template_environment(ASSETS)
+        .get_template(TEMPLATE)
+        .render(
+            version=lmms_eval_tasks.__version__,
+            runs=[
+                {
+                    "tag": tag_of(place),
+                    "name": run.name,
+                    "file": run.path.name.removesuffix(RESULTS),
+                    "sample": run.sample,
+                    "items": sum(map(len, run.records.values())),
+                    "card": run.card,
+                }
+                for place, run in enumerate(runs)
+            ],
+            sample=any(run.sample for run in runs),
+            sections=sections,
+            style=Markup("\n".join(_read(name) for name in STYLES)),
+            script=Markup(script),
+            # No other script runs, whatever stands in the page.
+            script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii"),
+            about=Markup(as_json(about)),
+            blocks={task: Markup(as_json(block)) for task, block in blocks.items()},
+            listing=Markup(as_json(shelf.listing(embed))),
+            encoded=list(shelf.encoded()) if embed else [],
+        )
     )
 
 

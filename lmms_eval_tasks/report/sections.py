@@ -15,7 +15,7 @@ from lmms_eval_tasks.report.runs import columns_of, references_of
 from lmms_eval_tasks.utils.benchmark.card import Card
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.wording import summarize_names
-from lmms_eval_tasks.utils.reporting.figures import Dot, around_zero, chip, dot_plot, heat_map
+from lmms_eval_tasks.utils.reporting.figures import Dot, around_zero, dot_plot, heat_map, run_heading
 from lmms_eval_tasks.utils.reporting.panels import Panel, RunRecords, answer_panels, consistency_panel, outcome_panel
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, reference_notes
 from lmms_eval_tasks.utils.runs.run import Run
@@ -220,7 +220,7 @@ def _grid_panel(strata: _Strata, reference: ReferencedMetric, heading: str, one:
         }
         caption = f"{reference.metric.title} of {run.name} by {one} and {two}"
         shown = heat_map(caption, list(map(_plain, rows)), list(map(_plain, columns)), cells, reference.metric.bounds)
-        maps += Markup("<div><h4>{}{}</h4>{}</div>").format(chip(run.tag), run.name, shown)
+        maps += Markup("<div>{}{}</div>").format(run_heading(run), shown)
     return Panel(f"{heading} by {one} and {two}", Markup('<div class="maps">{}</div>').format(maps), GROUPS_NOTE)
 
 

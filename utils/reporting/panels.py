@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from lmms_eval_tasks.utils.reporting.columns import by_group
-from lmms_eval_tasks.utils.reporting.figures import Bar, chip, count_table, share_plot
+from lmms_eval_tasks.utils.reporting.figures import Bar, count_table, run_heading, share_plot
 from lmms_eval_tasks.utils.scoring.records import Outcome, Record
 from lmms_eval_tasks.utils.stats.estimates import Records
 
@@ -84,8 +84,7 @@ def answer_panels(runs: Sequence[RunRecords]) -> list[Panel]:
         panels.append(
             Panel(
                 "Letters: expected × answered",
-                Markup("<h4>{}{}</h4>").format(chip(run.tag), run.name)
-                + count_table("Key by answer", "key ↓  answer →", rows, [*letters, NOT_READ]),
+                run_heading(run) + count_table("Key by answer", "key ↓  answer →", rows, [*letters, NOT_READ]),
                 f"Most given: {favourite}, {times:,} of {len(keyed):,} answers; it is the key {keys:,} times. "
                 "A column that is full from top to bottom is position bias.",
             )
