@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from lmms_eval_tasks.utils.runs.run import Run
 from lmms_eval_tasks.utils.scoring.metrics import Counts, Metric, Stratum, mean_of_all
 from lmms_eval_tasks.utils.scoring.records import Record
-from lmms_eval_tasks.utils.stats.bootstrap import DRAWS
 from lmms_eval_tasks.utils.stats.estimates import interval
 
 Records = Sequence[Record]
@@ -100,9 +99,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def compare_records(
-    first: Part, second: Part, metrics: Sequence[Metric], seed: int = 0, draws: int = DRAWS
-) -> Comparison:
+def compare_records(first: Part, second: Part, metrics: Sequence[Metric]) -> Comparison:
     """Compare two runs on the groups that they share.
 
     The interval of a difference is BCa's over groups, each drawn with both runs' results (a paired bootstrap), within
@@ -113,8 +110,6 @@ def compare_records(
         second: The same tasks of the other run.
         metrics: The scores to compare. Where one of them counts members of a group together, a group with another
             number of members is incomplete.
-        seed: Seed of the bootstrap.
-        draws: Number of draws.
 
     Raises:
         ValueError: where the tasks differ.
@@ -127,11 +122,11 @@ def compare_records(
     flat = [pair for part in shared for pair in part]
     whole = Counter((_all_right(one), _all_right(other)) for one, other in flat)
     only_first, only_second = whole[True, False], whole[False, True]
-    compared = [_difference(metric, shared, seed, draws) for metric in metrics] if shared and all(shared) else []
+    compared = [_difference(metric, shared) for metric in metrics] if shared and all(shared) else []
     return Comparison(
         groups=len(flat),
         items=sum(len(one) for one, _ in flat),
-        left_out=dict(left_out),
+        left_out=dict(+left_out),
         differences=tuple(difference for difference in compared if difference),
         only_first=only_first,
         only_second=only_second,
@@ -174,8 +169,6 @@ def _shared_groups(
             left_out[OTHER_ITEMS] += 1
         else:
             shared.append((one, other))
-    for reason in [reason for reason, count in left_out.items() if not count]:
-        del left_out[reason]
     return shared
 
 
@@ -183,9 +176,7 @@ def _all_right(group: Group) -> bool:
     return all(record.correct for record in group.values())
 
 
-def _difference(
-    metric: Metric, shared: Sequence[Sequence[tuple[Group, Group]]], seed: int, draws: int
-) -> ScoreDifference | None:
+def _difference(metric: Metric, shared: Sequence[Sequence[tuple[Group, Group]]]) -> ScoreDifference | None:
     """One score of both runs on the groups that have it in both; None where a task has no such group."""
     scores: tuple[list[float | None], list[float | None]] = ([], [])
     changes: list[dict[Stratum, list[Counts]]] = []
@@ -206,7 +197,7 @@ def _difference(
     if first is None or second is None:
         return None
     span = metric.value_bounds and metric.value_bounds[1] - metric.value_bounds[0]
-    ends = interval(metric, changes, (-span, span) if span else None, seed, draws)
+    ends = interval(metric, changes, (-span, span) if span else None)
     groups = sum(len(values) for part in changes for values in part.values())
     return ScoreDifference(metric, first, second, ends, groups)
 
