@@ -44,12 +44,13 @@ def write_page(runs: Sequence[Run], path: Path, only: str = "", clips: Clips = C
 def build_page(runs: Sequence[Run], only: str = "", clips: Clips = Clips.auto) -> str:
     """The page's text; arguments and errors as for `write_page`."""
     entries = entries_of(runs, only)
-    holding = {id(run) for held in entries.values() for run, _ in held}
+    holding = {id(run) for holders in entries.values() for run, _ in holders}
     runs = [run for run in runs if id(run) in holding]
     places = {id(run): place for place, run in enumerate(runs)}
     shelf = ClipShelf()
     sections = [
-        build_section(name, [(places[id(run)], run, tasks) for run, tasks in held]) for name, held in entries.items()
+        build_section(name, [(places[id(run)], run, tasks) for run, tasks in holders])
+        for name, holders in entries.items()
     ]
     blocks = {
         task: task_block(task, [(place, run) for place, run in enumerate(runs) if task in run.records], shelf)

@@ -21,8 +21,8 @@ def score_tables(runs: Sequence[Run], only: str = "") -> list[Table]:
     """One table per task or group that a run holds: a row per run.
 
     Scores in percent with their 95% bootstrap interval (10,000 draws, seed 0), percent of unparsed and unscored items,
-    and how many are behind the scores; which scores, the benchmark says. A group's scores are the unweighted mean over
-    its tasks.
+    and how many are behind the scores; the benchmark declares its columns. A group's scores are the unweighted mean
+    over its tasks.
 
     Args:
         runs: The runs, in the order of the rows.
@@ -117,11 +117,11 @@ def stratum_tables(run: Run, columns: Sequence[str], only: str = "") -> list[Tab
         strata: defaultdict[tuple[str, ...], list[Record]] = defaultdict(list)
         for record in records:
             strata[tuple(record.stratum[column] for column in columns)].append(record)
-        shown = columns_of(task)
-        table = _new_table(task, [run], " × ".join(columns), shown)
+        scores = columns_of(task)
+        table = _new_table(task, [run], " × ".join(columns), scores)
         for values in sorted(strata):
-            table.add_row(" ".join(values).replace("_", " "), *(column.cell([strata[values]]) for column in shown))
-        table.add_row("all", *(column.cell([records]) for column in shown))
+            table.add_row(" ".join(values).replace("_", " "), *(column.cell([strata[values]]) for column in scores))
+        table.add_row("all", *(column.cell([records]) for column in scores))
         tables.append(table)
     return tables
 

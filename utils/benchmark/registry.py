@@ -115,10 +115,10 @@ def build_registry(own: Iterable[Benchmark], announced: Iterable[EntryPoint]) ->
         add(benchmark)
     for entry in sorted(announced, key=lambda entry: (entry.name, entry.value)):
         try:
-            found = entry.load()
-            if not isinstance(found, Benchmark):
-                raise TypeError(f"{entry.value} is a {type(found).__name__}, not a Benchmark")
-            add(found)
+            benchmark = entry.load()
+            if not isinstance(benchmark, Benchmark):
+                raise TypeError(f"{entry.value} is a {type(benchmark).__name__}, not a Benchmark")
+            add(benchmark)
         except Exception as error:  # whatever somebody else's package raises
             package = entry.dist.name if entry.dist else entry.value
             faults.append(

@@ -95,16 +95,16 @@ def frame_at(path: Path, second: float) -> tuple[NDArray[np.uint8], float] | Non
         with av.open(str(path)) as container:
             stream = container.streams.video[0]
             container.seek(max(0, int(second * 1_000_000)))
-            shown = None
+            last = None
             for frame in container.decode(stream):
-                if shown is not None and (frame.time is None or frame.time > second + 1e-3):
+                if last is not None and (frame.time is None or frame.time > second + 1e-3):
                     break
-                shown = frame
-            if shown is None:
+                last = frame
+            if last is None:
                 return None
-            # A container that states no length is taken to end with the picture shown.
-            length = container.duration / 1_000_000 if container.duration else float(shown.time or 0.0)
-            picture = np.rot90(shown.to_ndarray(format="rgb24"), round(shown.rotation / 90))
+            # A container that states no length is taken to end with its last picture.
+            length = container.duration / 1_000_000 if container.duration else float(last.time or 0.0)
+            picture = np.rot90(last.to_ndarray(format="rgb24"), round(last.rotation / 90))
             return np.ascontiguousarray(picture), length
     except (av.FFmpegError, OSError, ValueError, IndexError):
         return None

@@ -143,10 +143,10 @@ def _shares(shared: Sequence[Sequence[tuple[Group, Group]]]) -> tuple[float, flo
 
 
 def _groups(records: Records) -> dict[str, Group]:
-    found: defaultdict[str, Group] = defaultdict(dict)
+    groups: defaultdict[str, Group] = defaultdict(dict)
     for record in records:
-        found[record.group_id][record.item_id] = record
-    return dict(found)
+        groups[record.group_id][record.item_id] = record
+    return dict(groups)
 
 
 def _shared_groups(
@@ -188,10 +188,10 @@ def _difference(metric: Metric, shared: Sequence[Sequence[tuple[Group, Group]]])
                 for old, new in zip(before[stratum], after[stratum], strict=False):
                     if old[1] == new[1]:
                         change = (new[0] - old[0], new[1])
-                        for held, value in zip(counts, (old, new, change), strict=True):
-                            held.setdefault(stratum, []).append(value)
-        for run, held in zip(scores, counts, strict=False):
-            run.append(metric.combine(dict(sorted(held.items()))))
+                        for strata, value in zip(counts, (old, new, change), strict=True):
+                            strata.setdefault(stratum, []).append(value)
+        for run, strata in zip(scores, counts, strict=False):
+            run.append(metric.combine(dict(sorted(strata.items()))))
         changes.append(dict(sorted(counts[2].items())))
     first, second = map(mean_of_all, scores)
     if first is None or second is None:
@@ -204,18 +204,17 @@ def _difference(metric: Metric, shared: Sequence[Sequence[tuple[Group, Group]]])
 
 def run_parts(run: Run) -> dict[str, Part]:
     """What of a run can be compared: each of its groups with its tasks, and each of its tasks alone."""
-    found: dict[str, Part] = {task: {task: records} for task, records in run.records.items()}
-    for group, tasks in run.groups.items():
-        found[group] = {task: run.records[task] for task in sorted(tasks)}
-    return found
+    alone = {task: {task: records} for task, records in run.records.items()}
+    grouped = {group: {task: run.records[task] for task in sorted(tasks)} for group, tasks in run.groups.items()}
+    return {**alone, **grouped}
 
 
 def run_differences(first: Run, second: Run, name: str) -> list[str]:
     """What makes two runs of a task or group differ in more than the model, as sentences."""
     sentences = []
-    versions = first.versions.get(name), second.versions.get(name)
-    if versions[0] != versions[1]:
-        sentences.append(f"task version {versions[0] or 'unknown'} against {versions[1] or 'unknown'}")
+    one, other = first.versions.get(name), second.versions.get(name)
+    if one != other:
+        sentences.append(f"task version {one or 'unknown'} against {other or 'unknown'}")
     if first.sample != second.sample:
         sentences.append("one is of sample data, the other of the benchmark")
     return sentences

@@ -8,7 +8,6 @@ from html.parser import HTMLParser
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lmms_eval_tasks.utils.reporting.columns import Estimate
 from lmms_eval_tasks.utils.reporting.figures import (
     Bar,
     Dot,
@@ -19,6 +18,7 @@ from lmms_eval_tasks.utils.reporting.figures import (
     scatter_plot,
     share_plot,
 )
+from lmms_eval_tasks.utils.stats.estimates import Estimate
 
 NASTY = "<script>alert(1)</script>\"'&"
 
