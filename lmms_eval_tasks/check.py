@@ -48,13 +48,7 @@ class SplitCheck:
 
 
 def check_split(benchmark: str, split: str, decode: bool, progress: Progress) -> SplitCheck:
-    """Check a prepared split: its table, its counts, and every clip.
-
-    Args:
-        benchmark: name of the benchmark.
-        split: name of the split.
-        decode: also decode the first frame of every clip.
-        progress: called for each clip opened.
+    """Check a prepared split: its table, its counts, and every clip; `decode` also decodes each clip's first frame.
 
     Raises:
         InputError: the split is not prepared or its table is not the one that was prepared.

@@ -57,12 +57,9 @@ def _print_whole(console: Console, run: Run, title: str) -> None:
 
 
 def print_differences(console: Console, runs: Sequence[Run], tasks: Sequence[str] | None = None) -> None:
-    """Say in what several runs differ, what matters apart from what should not.
+    """Print how runs with a card differ in the tasks that are compared (all by default).
 
-    Args:
-        console: Where to.
-        runs: The runs; of those without a card nothing is known.
-        tasks: The tasks that are compared; all by default.
+    What moves scores is printed apart from what should not.
     """
     cards = [run.card for run in runs]
     if sum(bool(card) for card in cards) < 2:

@@ -79,15 +79,9 @@ class TaskRows:
 
 
 def task_block(task: str, runs: Sequence[tuple[int, Run]], shelf: ClipShelf) -> dict[str, Any]:
-    """What the browser knows of a task: its items, in the order of the first run that has them.
+    """What the browser knows of a task, as JSON values: its items, in the order of the first run that has them.
 
-    Args:
-        task: Name of the task.
-        runs: The runs that hold it, each with its place on the page.
-        shelf: Where the clips of the items are noted.
-
-    Returns:
-        JSON values; an item is an `ItemRow`.
+    An item is an `ItemRow`. The runs come with their places on the page; the items' clips are added to the shelf.
     """
     holders = [run for _, run in runs]
     prepared = _open_rows(task, holders[0].sample)

@@ -28,14 +28,8 @@ SCRIPTS = ("store.js", "clips.js", "detail.js", "browser.js")
 def write_page(runs: Sequence[Run], path: Path, only: str = "", clips: Clips = Clips.auto) -> None:
     """Write the report of runs as one HTML page; the same runs and data give the same bytes.
 
-    Args:
-        runs: The runs, in their order.
-        path: The file.
-        only: The one task or group to show; all of them if empty.
-        clips: Whether the clips stand in the page or are linked as files.
-
     Raises:
-        InputError: where no run holds `only`.
+        InputError: where no run holds `only`, the one task or group to show; all of them if it is empty.
         OSError: where the file cannot be written.
     """
     write_file(path, build_page(runs, only, clips))

@@ -19,12 +19,9 @@ def columns_of(task: str) -> tuple[Column, ...]:
 
 
 def references_of(name: str, task: str, items: int) -> tuple[ReferencedMetric, ...]:
-    """The scores that a benchmark sets beside published figures; the leading one first.
+    """The scores of a task or group that its benchmark sets beside published figures; the leading one first.
 
-    Args:
-        name: The task or group.
-        task: One of its tasks.
-        items: How many items a run of it has, by which a benchmark can distinguish parts of a release.
+    `task` is one of its tasks; a benchmark can distinguish parts of a release by how many items a run has.
     """
     known = registry().find_task(task)
     return known.kind.references(name, items) if known else pair_references()
@@ -46,12 +43,8 @@ def parts_of(run: Run) -> Iterator[tuple[str, Sequence[str]]]:
 def entries_of(runs: Sequence[Run], only: str = "") -> dict[str, list[tuple[Run, Sequence[str]]]]:
     """For each task or group that runs hold: the runs that hold it, each with its tasks.
 
-    Args:
-        runs: The runs, in their order.
-        only: The one task or group wanted; all of them if empty.
-
     Raises:
-        InputError: where no run holds `only`.
+        InputError: where no run holds `only`, the one task or group wanted; all of them if it is empty.
     """
     entries: defaultdict[str, list[tuple[Run, Sequence[str]]]] = defaultdict(list)
     for run in runs:

@@ -66,12 +66,7 @@ def tag_of(place: int) -> str:
 
 
 def build_section(name: str, entries: Sequence[tuple[int, Run, Sequence[str]]]) -> Section:
-    """The section of a task or group.
-
-    Args:
-        name: Task or group.
-        entries: The runs that hold it, each with its place on the page and its tasks.
-    """
+    """The section of a task or group, from the runs that hold it, each with its place on the page and its tasks."""
     tasks = tuple(entries[0][2])
     runs = [RunRecords(tag_of(place), run.name, [run.records[task] for task in of]) for place, run, of in entries]
     columns = columns_of(tasks[0])

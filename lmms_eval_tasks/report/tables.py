@@ -24,12 +24,8 @@ def score_tables(runs: Sequence[Run], only: str = "") -> list[Table]:
     and how many are behind the scores; the benchmark declares its columns. A group's scores are the unweighted mean
     over its tasks.
 
-    Args:
-        runs: The runs, in the order of the rows.
-        only: The one task or group to show; all of them if empty.
-
     Raises:
-        InputError: where no run holds `only`.
+        InputError: where no run holds `only`, the one task or group to show; all of them if it is empty.
     """
     tables = []
     for name, entries in entries_of(runs, only).items():
@@ -48,12 +44,8 @@ def reference_tables(runs: Sequence[Run], only: str = "") -> list[Table]:
     A row per score with a reference, and run. Beside a reference stands whether the score's 95% interval lies ``above``
     or ``below`` it, or contains it (``open``). Below the table stands where each reference comes from, and its caveat.
 
-    Args:
-        runs: The runs, in the order of the rows.
-        only: The one task or group to show; all of them if empty.
-
     Raises:
-        InputError: where no run holds `only`.
+        InputError: where no run holds `only`; see `score_tables`.
     """
     tables = []
     for name, entries in entries_of(runs, only).items():
@@ -96,14 +88,9 @@ def _compared(score: Estimate | None, reference: float | None) -> str:
 def stratum_tables(run: Run, columns: Sequence[str], only: str = "") -> list[Table]:
     """One table per task: a row per combination of the named stratum columns, in their alphabetical order.
 
-    Args:
-        run: The run.
-        columns: Names in the records' strata.
-        only: The one task to show; all of them if empty.
-
     Raises:
-        InputError: where a task's records have no such column, or the run no task `only`; the message lists those
-            there are.
+        InputError: where a task's records have no such column, or the run has no task `only` (all of them if it is
+            empty); the message lists those there are.
     """
     if only and only not in run.records:
         raise InputError(f"Expected a task of this run, any of {', '.join(run.records)}, but got {only}.")

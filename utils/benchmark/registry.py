@@ -156,12 +156,7 @@ def _read_tasks(benchmark: Benchmark) -> tuple[dict[str, Task], dict[str, tuple[
 
 
 def read_pointer(folder: Path, config: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The pointer that a task's configuration names; None where its data is no pointer of ours.
-
-    Args:
-        folder: What relative paths are relative to.
-        config: The task's configuration.
-    """
+    """The pointer that a task's configuration in a folder names; None where its data is no pointer of ours."""
     files = ((config.get("dataset_kwargs") or {}).get("data_files") or {}) if isinstance(config, Mapping) else {}
     for file in files.values() if isinstance(files, Mapping) else ():
         try:

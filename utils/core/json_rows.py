@@ -52,14 +52,8 @@ def read_rows(
 
     Time is linear in the file's size and one line is in memory at a time. Noted as issues: bytes that are not UTF-8, a
     byte order mark, line ends other than a line feed, empty lines, what `read_json` refuses, and fields that are
-    missing, too many, or of another type.
-
-    Args:
-        path: The file.
-        row_type: The form of its rows.
-        issues: Takes what is wrong.
-        exact: False for a file that no other program will read: then a byte order mark, carriage returns and empty
-            lines are no issues.
+    missing, too many, or of another type. A file that no other program will read need not be `exact`: then a byte order
+    mark, carriage returns and empty lines are no issues.
 
     Raises:
         OSError: the file cannot be read.

@@ -135,12 +135,7 @@ class Verdict(Generic[R]):
 
     def to_json(self) -> dict[str, Any]:
         """The verdict as JSON values, for the record."""
-        return {
-            "reply": None if self.reply is None else self.reply.model_dump(mode="json"),
-            "reason": self.reason,
-            "model": self.model,
-            "prompt": self.prompt,
-        }
+        return {**vars(self), "reply": self.reply and self.reply.model_dump(mode="json")}
 
 
 Send = Callable[[Case], Reply]

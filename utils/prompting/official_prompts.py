@@ -68,10 +68,7 @@ class OfficialPrompt:
         return Prompt(self.status(text), self.template(text))
 
     def find(self, name: str) -> Prompt:
-        """An imported prompt.
-
-        Args:
-            name: ``official``, or the name of another text that was imported.
+        """An imported prompt, by the name ``official`` or that of another text.
 
         Raises:
             InputError: where it was not imported, or is no longer what was imported.
@@ -97,14 +94,10 @@ class OfficialPrompt:
         )
 
     def import_from(self, checkout: Path, accept_other: bool = False) -> Prompt:
-        """Take the prompt from a checkout into the data home.
+        """Take the prompt from a checkout of the official repository into the data home.
 
-        Args:
-            checkout: Folder of a checkout of the official repository.
-            accept_other: Whether a text that is not the official one is kept, under a name of its own.
-
-        Returns:
-            The prompt; by its id it is official, not verified or another.
+        The prompt's id states whether it is official, not verified or another text, which is only accepted with
+        `accept_other`, under a name of its own.
 
         Raises:
             InputError: where the checkout lacks the file, the file the prompt, or it is another text.

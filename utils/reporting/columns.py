@@ -28,9 +28,8 @@ class Column:
 def interval_column(metric: Metric, stacked: bool = False) -> Column:
     """A score with its 95% bootstrap interval over groups (10,000 draws, seed 0), as ``12.3 [10.0, 15.0]``.
 
-    Args:
-        metric: The score. Over several parts it is their unweighted mean, ``N/A`` where a part has none.
-        stacked: Whether the interval stands below the score, for tables of many scores.
+    Over several parts it is their unweighted mean, ``N/A`` where a part has none. For tables of many scores the
+    interval is `stacked` below the score.
     """
 
     def cell(parts: Sequence[Records]) -> str:

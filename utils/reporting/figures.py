@@ -1,7 +1,8 @@
 """Figures of a report page, as HTML and SVG without colours of their own: the page's style sheet gives them.
 
 Numbers stand in tables that a screen reader can read, with bars and dots beside them placed in percent of the axis, so
-that figures fit any width. Every text is escaped. `assets/figures.html` has the markup, a macro per figure.
+that figures fit any width. Every text is escaped. Every figure has a caption, for those who do not see it.
+`assets/figures.html` has the markup, a macro per figure.
 """
 
 from __future__ import annotations
@@ -77,13 +78,9 @@ def run_heading(run: RunRecords) -> Markup:
 
 
 def dot_plot(caption: str, dots: Sequence[Dot], bounds: Bounds, rule: float | None = None) -> Markup:
-    """Dots with their intervals on one axis, a line each.
+    """Dots with their intervals on one axis, a line each from top to bottom.
 
-    Args:
-        caption: What is plotted, for those who do not see it.
-        dots: The lines, from top to bottom.
-        bounds: Ends of the axis.
-        rule: Where a thin line crosses all of them, such as chance.
+    `bounds` are the axis's ends; a thin line crosses all dots' lines at `rule`, such as chance.
     """
     return _draw("dot_plot", caption, dots, bounds, rule)
 
@@ -95,26 +92,17 @@ def heat_map(
     cells: Mapping[tuple[str, str], Estimate | None],
     bounds: Bounds,
 ) -> Markup:
-    """A score by two strata; a cell says how many groups it stands on, and one that has none is empty.
+    """A score by two strata; a cell shows how many groups it stands on, and one that has none is empty.
 
-    Args:
-        caption: What is shown, for those who do not see it.
-        rows: Names of the rows.
-        columns: Names of the columns.
-        cells: The score of a row and column.
-        bounds: The values of the faintest and the fullest colour.
+    `cells` holds the score of each row and column; `bounds` are the values of the faintest and the fullest colour.
     """
     return _draw("heat_map", caption, rows, columns, cells, bounds)
 
 
 def count_table(caption: str, corner: str, rows: Mapping[str, Mapping[str, int]], columns: Sequence[str]) -> Markup:
-    """Counts by two names, each cell coloured by its share of its row; the diagonal is framed.
+    """Counts by row and column, each cell coloured by its share of its row; the diagonal is framed.
 
-    Args:
-        caption: What is shown, for those who do not see it.
-        corner: What rows and columns are.
-        rows: Row to column to count.
-        columns: The columns, in their order.
+    `corner` is what rows and columns are.
     """
     return _draw("count_table", caption, corner, rows, columns)
 
@@ -122,10 +110,7 @@ def count_table(caption: str, corner: str, rows: Mapping[str, Mapping[str, int]]
 def share_plot(caption: str, bars: Sequence[Bar], parts: Sequence[str]) -> Markup:
     """Shares of a whole as stacked bars, with their counts.
 
-    Args:
-        caption: What is plotted, for those who do not see it.
-        bars: The lines, from top to bottom.
-        parts: Names of the parts in the bar's order, each also the part's class in the style sheet.
+    `parts` are the names of a bar's parts in their order, each also the part's class in the style sheet.
     """
     counts = [[(part, count) for part in parts if (count := bar.counts.get(part, 0))] for bar in bars]
     return _draw("share_plot", caption, list(zip(bars, counts, strict=True)), parts)
@@ -134,14 +119,9 @@ def share_plot(caption: str, bars: Sequence[Bar], parts: Sequence[str]) -> Marku
 def scatter_plot(
     caption: str, points: Sequence[Point], x: tuple[str, Bounds], y: tuple[str, Bounds], rules: tuple[float, float]
 ) -> Markup:
-    """Points on two axes.
+    """Points on two axes, `x` and `y`, each with its name and ends; names show where the pointer rests on a point.
 
-    Args:
-        caption: What is plotted, for those who do not see it.
-        points: The points; published ones are named where the pointer rests on them.
-        x: Name and ends of the horizontal axis.
-        y: Name and ends of the vertical axis.
-        rules: Where a thin line crosses the horizontal and the vertical axis, such as chance.
+    Thin lines cross the horizontal and the vertical axis at `rules`, such as chance.
     """
     # Runs are drawn last, over published models.
     return _draw("scatter_plot", caption, sorted(points, key=lambda point: point.kind != "published"), x, y, rules)

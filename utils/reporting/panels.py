@@ -91,12 +91,7 @@ def answer_panels(runs: Sequence[RunRecords]) -> list[Panel]:
 
 
 def consistency_panel(runs: Sequence[RunRecords], member: str) -> Panel:
-    """Of complete, scored pairs: both members right, one, or none.
-
-    Args:
-        runs: The runs.
-        member: What the members of a pair are called.
-    """
+    """Of complete, scored pairs: both members right, one, or none; `member` is what they are called in the plural."""
     names = ("both right", "one right", "none right")
     bars = []
     for run in runs:

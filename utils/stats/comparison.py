@@ -105,11 +105,7 @@ def compare_records(first: Part, second: Part, metrics: Sequence[Metric]) -> Com
     The interval of a difference is BCa's over groups, each drawn with both runs' results (a paired bootstrap), within
     each task and stratum.
 
-    Args:
-        first: Task to records, of the tasks that count equally.
-        second: The same tasks of the other run.
-        metrics: The scores to compare. Where one of them counts members of a group together, a group with another
-            number of members is incomplete.
+    Where one of the metrics counts members of a group together, a group with another number of members is incomplete.
 
     Raises:
         ValueError: where the tasks differ.

@@ -25,14 +25,9 @@ class Estimate:
 
 
 def estimate(metric: Metric, parts: Sequence[Records]) -> Estimate | None:
-    """A score with its interval; groups are drawn with replacement within each part and stratum.
+    """A score with its interval: the unweighted mean over a run's parts (the tasks of a group, or one task).
 
-    Args:
-        metric: The score.
-        parts: The records of each of a run's parts (the tasks of a group, or one task).
-
-    Returns:
-        The unweighted mean over the parts; None where one has no score.
+    Groups are drawn with replacement within each part and stratum. None where a part has no score.
     """
     score = mean_of_all(metric.score_records(part) for part in parts)
     if score is None:
@@ -47,12 +42,9 @@ def interval(
     parts: Sequence[Mapping[Stratum, Sequence[Counts]]],
     value_bounds: tuple[float, float] | None,
 ) -> tuple[float, float]:
-    """The 95% interval of a metric's score from what groups contribute.
+    """The 95% interval of a score from the groups' contributions to each stratum of each part.
 
-    Args:
-        metric: The score.
-        parts: Of each part, stratum to the contributions of its groups.
-        value_bounds: Least and greatest value of an item; None where there is no limit.
+    `value_bounds` are the least and the greatest value of an item; None where there is no limit.
     """
     known = [{stratum: counts for stratum, counts in part.items() if counts} for part in parts]
     scaled = [
