@@ -72,8 +72,8 @@ def _shared_names(runs: Sequence[Run], parts: Sequence[Mapping[str, Part]], task
     names = dict.fromkeys(name for part in parts for name in part)
     shared = [name for name in names if sum(name in part for part in parts) > 1]
     if not shared:
-        held = "; ".join(", ".join(part) for part in parts)
-        raise InputError(f"Expected runs that share a task, but they hold {held}.")
+        tasks = "; ".join(", ".join(part) for part in parts)
+        raise InputError(f"Expected runs that share a task, but they hold {tasks}.")
     if task and task not in shared:
         raise InputError(f"Expected a task or group of two of these runs, any of {', '.join(shared)}, but got {task}.")
     grouped = {name for run in runs for group, tasks in run.groups.items() if group in shared for name in tasks}
@@ -129,7 +129,7 @@ def _p(value: float) -> str:
 
 
 def _detectable(compared: dict[Pair, Comparison], references: Sequence[ReferencedMetric]) -> Table:
-    """What could be told apart at this size: with these runs' pairing, without it, and from chance."""
+    """The smallest differences that show at this size: with these runs' pairing, without it, and from chance."""
     # Of proportions alone: the formulas know nothing of a mean over strata.
     chance = {
         one.metric: one.chance

@@ -38,23 +38,21 @@ class Section:
 
     Attributes:
         name: Task or group.
-        title: The benchmark's title; empty for a task of none of ours.
-        paper: Address of the benchmark's paper.
+        card: The benchmark's card; None for a task of no benchmark.
         tasks: Its tasks.
         headings: Of the score table.
         scores: Its rows: letter, model and cells.
-        signatures: Letter, model and what the scores stand on.
+        signatures: Letter and what the scores stand on.
         panels: Its panels.
         notes: Where the facts come from.
     """
 
     name: str
-    title: str
-    paper: str
+    card: Card | None
     tasks: tuple[str, ...]
     headings: tuple[str, ...]
     scores: tuple[tuple[str, str, tuple[str, ...]], ...]
-    signatures: tuple[tuple[str, str, str], ...]
+    signatures: tuple[tuple[str, str], ...]
     panels: tuple[Panel, ...]
     notes: tuple[str, ...]
 
@@ -83,14 +81,12 @@ def build_section(name: str, entries: Sequence[tuple[int, Run, Sequence[str]]]) 
     in_figures = {panel.note for panel in figures}
     return Section(
         name=name,
-        title=card.title if card else "",
-        paper=card.paper if card else "",
+        card=card,
         tasks=tasks,
         headings=tuple(column.heading for column in columns),
         scores=tuple((run.tag, run.name, tuple(column.cell(run.parts) for column in columns)) for run in runs),
         signatures=tuple(
-            (one.tag, one.name, _signature(name, run, one.records))
-            for one, (_, run, _) in zip(runs, entries, strict=True)
+            (one.tag, _signature(name, run, one.records)) for one, (_, run, _) in zip(runs, entries, strict=True)
         ),
         panels=figures,
         notes=tuple(note for note in reference_notes(references) if note not in in_figures),

@@ -1,4 +1,4 @@
-"""Opening clips: is a file a video that a model can be shown, and the black video that stands in for a missing one."""
+"""Opening clips: whether a file is a video that can be read, and the black video that replaces a missing one."""
 
 from __future__ import annotations
 

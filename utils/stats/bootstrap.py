@@ -46,11 +46,7 @@ class Strata:
 
     @classmethod
     def of(cls, parts: Iterable[Iterable[Counts]]) -> Strata:
-        """From the contributions of the groups of each stratum, in any order.
-
-        Raises:
-            ValueError: where contributions differ in how many counts they hold.
-        """
+        """From the contributions of the groups of each stratum, in any order; errors as for `weighted`."""
         return cls.weighted(Counter(part) for part in parts)
 
     @classmethod

@@ -1,4 +1,4 @@
-"""What a benchmark of a given size can tell apart: minimal detectable effects, in shares 0-1.
+"""Which differences a benchmark of a given size can show: minimal detectable effects, in shares 0-1.
 
 Two-sided tests at 5% that find the effect in 80% of the cases, by the normal approximation; docs/statistics.md has the
 formulas.
@@ -48,7 +48,7 @@ def effect_above_chance(units: int, chance: float) -> float:
         chance: Chance level c, within 0-1.
 
     Returns:
-        The effect; 1 less chance where even a perfect score could not be told from chance.
+        The effect; 1 less chance where even a perfect score could not be distinguished from chance.
     """
     from scipy.optimize import brentq
 

@@ -60,14 +60,12 @@ class QuestionSummary:
         versions: Version to the answers to it; options differ between versions, so that consensus is per version.
         percent_right: Credit of all responses, 0-100.
         difficulty: From `percent_right`, by the paper's bounds.
-        responses: Number of responses, each by another annotator.
     """
 
     item: str
     versions: Mapping[str, Consensus]
     percent_right: float
     difficulty: str
-    responses: int
 
 
 @dataclass(frozen=True)
@@ -98,7 +96,6 @@ def _summary(item: str, responses: Sequence[Response]) -> QuestionSummary:
         versions={version: _consensus(choices[version]) for version in sorted(choices)},
         percent_right=percent,
         difficulty=difficulty(percent),
-        responses=len(responses),
     )
 
 
@@ -142,16 +139,14 @@ def human_scores(responses: Sequence[Response], strata: Mapping[str, tuple[str, 
     for response in responses:
         if response.item in strata:
             credits[response.item].append(response.credit)
+    if not credits:
+        return []
     names = sorted({strata[item] for item in credits})
     weights: list[defaultdict[tuple[float, float], float]] = [defaultdict(float) for _ in names]
-    questions = [0] * len(names)
+    questions = Counter(strata[item] for item in credits)
     for item in sorted(credits):
-        place = names.index(strata[item])
-        questions[place] += 1
-        for credit, count in sorted(Counter(credits[item]).items()):
-            weights[place][100.0 * credit, 1.0] += count / len(credits[item])
-    if not names:
-        return []
+        for credit, count in Counter(credits[item]).items():
+            weights[names.index(strata[item])][100.0 * credit, 1.0] += count / len(credits[item])
     members = {" ".join(name): [place] for place, name in enumerate(names)}
     for column in range(len(names[0])):
         for value in sorted({name[column] for name in names}):
@@ -161,6 +156,6 @@ def human_scores(responses: Sequence[Response], strata: Mapping[str, tuple[str, 
     percents = statistic(sampled.sums())
     ends = intervals(sampled, statistic)
     return [
-        HumanScore(name, sum(questions[place] for place in places), float(percent), (float(low), float(high)))
+        HumanScore(name, sum(questions[names[place]] for place in places), float(percent), (float(low), float(high)))
         for (name, places), percent, (low, high) in zip(members.items(), percents, ends, strict=True)
     ]

@@ -16,7 +16,7 @@ from lmms_eval_tasks.utils.core.wording import quote
 COLUMNS = ("item", "version", "annotator", "choice")
 UNKNOWN = "UNKNOWN"
 UNKNOWN_CREDIT = 0.5
-"""YoCausal paper: what its human study gives an annotator who cannot tell."""
+"""YoCausal paper: credit of an annotator who does not know, in its human study."""
 NOT_STRATA = ("item", "item_id", "group_id", "version", "answer", "question", "options", "clip", "clip_present")
 
 Key = tuple[str, str]
