@@ -15,8 +15,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from lmms_eval_tasks.utils.benchmark.benchmark import Grader
 from lmms_eval_tasks.utils.judge.client import Case
-from lmms_eval_tasks.utils.judge.grader import Grader
 from lmms_eval_tasks.utils.prompting.prompts import read_prompt
 from lmms_eval_tasks.utils.scoring.records import Outcome, Record, UnscoredReason
 

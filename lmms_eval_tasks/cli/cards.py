@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lmms_eval_tasks.utils.core.console import text_table
+from lmms_eval_tasks.utils.runs.run import Run
+from lmms_eval_tasks.utils.runs.run_card import CardDifference, Weight, differences, summary
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from lmms_eval_tasks.utils.runs.run import Run
-    from lmms_eval_tasks.utils.runs.run_card import CardDifference
 
 NO_CARD = "no run card, so nothing is known of how it was made"
 MODEL = ("name", "arguments", "checkpoint", "revision", "precision")
@@ -22,8 +21,6 @@ def print_cards(console: Console, runs: Sequence[Run], whole: bool = False) -> N
     """Print what each run was made with: in a few lines, or whole as tables."""
     from rich.padding import Padding
     from rich.text import Text
-
-    from lmms_eval_tasks.utils.runs.run_card import summary
 
     texts = [summary(run.card, run.groups) if run.card else [] for run in runs]
     # Every run's lines begin with its model and on what it ran; those of tasks are mostly the same.
@@ -60,15 +57,10 @@ def _print_whole(console: Console, run: Run, title: str) -> None:
 
 
 def print_differences(console: Console, runs: Sequence[Run], tasks: Sequence[str] | None = None) -> None:
-    """Say in what several runs differ, what matters apart from what should not.
+    """Print how runs with a card differ in the tasks that are compared (all by default).
 
-    Args:
-        console: Where to.
-        runs: The runs; of those without a card nothing is known.
-        tasks: The tasks that are compared; all by default.
+    What moves scores is printed apart from what should not.
     """
-    from lmms_eval_tasks.utils.runs.run_card import Weight, differences
-
     cards = [run.card for run in runs]
     if sum(bool(card) for card in cards) < 2:
         return
@@ -90,9 +82,9 @@ def print_differences(console: Console, runs: Sequence[Run], tasks: Sequence[str
         console.print(f"Environment differs: {texts}", markup=False, style="dim")
 
 
-def _merged(found: Sequence[CardDifference]) -> list[str]:
+def _merged(differing: Sequence[CardDifference]) -> list[str]:
     """One line for the tasks that differ in the same field in the same way."""
     sections: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
-    for difference in found:
+    for difference in differing:
         sections[difference.field, difference.text].append(difference.place)
     return [f"{field}: {texts} ({', '.join(places)})" for (field, texts), places in sections.items()]

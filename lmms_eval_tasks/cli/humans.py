@@ -7,14 +7,24 @@ import io
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from lmms_eval_tasks.utils.core.console import make_console, text_table
-
-if TYPE_CHECKING:
-    from lmms_eval_tasks.utils.stats.human_baseline import QuestionSummary
+from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.wording import summarize_names
+from lmms_eval_tasks.utils.data.home import table_path
+from lmms_eval_tasks.utils.stats.human_baseline import (
+    DIFFICULTIES,
+    DROPPED,
+    QuestionSummary,
+    human_scores,
+    question_strata,
+    summarise,
+)
+from lmms_eval_tasks.utils.stats.human_responses import read_human_responses, read_items
 
 ITEMS_HELP = (
     "The items: a prepared table (.parquet), CSV (item, version, answer, strata), or a prepared split as "
@@ -31,20 +41,9 @@ def humans(
     out: Annotated[Path | None, typer.Option(help="Where to write each question's summary, as CSV.")] = None,
 ) -> None:
     """Show a human baseline from annotators' responses: accuracy by stratum, and the questions' difficulty."""
-    from lmms_eval_tasks.utils.core.problems import InputError
-    from lmms_eval_tasks.utils.core.wording import summarize_names
-    from lmms_eval_tasks.utils.stats.human_baseline import (
-        DIFFICULTIES,
-        DROPPED,
-        human_scores,
-        question_strata,
-        summarise,
-    )
-    from lmms_eval_tasks.utils.stats.human_responses import read_human_responses, read_items
-
     asked = read_items(_items_path(items)) if items else None
-    found = read_human_responses(responses, asked)
-    summaries = summarise(found)
+    answers = read_human_responses(responses, asked)
+    summaries = summarise(answers)
     known = {name for one in (asked or {}).values() for name in one.strata}
     columns = by.split(",") if by else [name for name in ("type", "difficulty") if name in known] or ["difficulty"]
     possible = sorted(known | {"difficulty"})
@@ -52,21 +51,21 @@ def humans(
         raise InputError(f"Expected stratum columns, any of {', '.join(possible)}, but got {', '.join(unknown)}.")
     strata = question_strata(summaries, asked, columns)
     console = make_console()
-    annotators = len({response.annotator for response in found})
-    console.print(f"{len(found):,} responses of {annotators:,} annotators to {len(summaries):,} questions")
+    annotators = len({response.annotator for response in answers})
+    console.print(f"{len(answers):,} responses of {annotators:,} annotators to {len(summaries):,} questions")
     if asked is not None and (silent := sorted({item for item, _ in asked} - {one.item for one in summaries})):
         console.print(f"without a response: {len(silent):,} questions ({summarize_names(silent)})", markup=False)
     table = text_table(None, "questions", "number", "right", "95% interval")
-    for score in human_scores(found, strata):
+    for score in human_scores(answers, strata):
         low, high = score.interval
         table.add_row(score.name, f"{score.questions:,}", f"{score.percent:.2f}", f"[{low:.1f}, {high:.1f}]")
     console.print(table)
     counts = Counter(one.difficulty for one in summaries)
-    told = ", ".join(f"{counts[name]:,} {name}" for name in (*DIFFICULTIES, DROPPED))
-    console.print(f"difficulty by these responses: {told}")
+    levels = ", ".join(f"{counts[name]:,} {name}" for name in (*DIFFICULTIES, DROPPED))
+    console.print(f"difficulty by these responses: {levels}")
     if "difficulty" in known and asked is not None:
-        given = {item: one.strata["difficulty"] for (item, _), one in asked.items()}
-        other = [one.item for one in summaries if given[one.item] != one.difficulty]
+        listed = {item: one.strata["difficulty"] for (item, _), one in asked.items()}
+        other = [one.item for one in summaries if listed[one.item] != one.difficulty]
         console.print(
             f"other than in the table: {len(other):,}" + (f" ({summarize_names(other)})" if other else ""), markup=False
         )
@@ -81,9 +80,6 @@ def humans(
 
 def _items_path(items: str) -> Path:
     """The file that `--items` names."""
-    from lmms_eval_tasks.utils.core.problems import InputError
-    from lmms_eval_tasks.utils.data.home import table_path
-
     benchmark, colon, split = items.partition(":")
     path = table_path(benchmark, split) if colon and not Path(items).exists() else Path(items)
     if not path.is_file():
@@ -92,14 +88,12 @@ def _items_path(items: str) -> Path:
 
 
 def _write(out: Path, summaries: Sequence[QuestionSummary]) -> None:
-    from lmms_eval_tasks.utils.core.files import write_file
-
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["item", "version", "modal", "agreement", "responses", "percent_right", "difficulty"])
     for one in summaries:
-        for version, said in one.versions.items():
-            modal = "|".join(said.modal)
-            cells = [f"{said.agreement:.2f}", said.responses, f"{one.percent_right:.2f}", one.difficulty]
+        for version, answers in one.versions.items():
+            modal = "|".join(answers.modal)
+            cells = [f"{answers.agreement:.2f}", answers.responses, f"{one.percent_right:.2f}", one.difficulty]
             writer.writerow([one.item, version, modal, *cells])
     write_file(out, text.getvalue())

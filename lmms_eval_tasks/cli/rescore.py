@@ -72,13 +72,13 @@ def _show(rescored: Rescored) -> None:
     if not rescored.changes:
         console.print(f"all {rescored.scores} scores equal")
         return
-    told = [change for change in rescored.changes if "_stderr" not in change.score]
+    scores = [change for change in rescored.changes if "_stderr" not in change.score]
     table = text_table("scores that differ", "task", "score", "old", "new")
-    for change in told:
+    for change in scores:
         table.add_row(change.name, change.score, _number(change.old), _number(change.new))
-    if told:
+    if scores:
         console.print(table)
-    errors = len(rescored.changes) - len(told)
+    errors = len(rescored.changes) - len(scores)
     console.print(
         f"{len(rescored.changes)} of {rescored.scores} scores differ"
         + (f", {errors} of them standard errors, which are not listed" if errors else "")

@@ -52,10 +52,10 @@ def validate(
     """Validate a submission file: its form, ids and answers; every kind of issue is listed, with exit status 1."""
     from lmms_eval_tasks.submit import validate as check
 
-    found = check(benchmark, file, allow_incomplete)
+    checked = check(benchmark, file, allow_incomplete)
     console = make_console()
     console.print(f"{file}: valid", markup=False, soft_wrap=True)
-    console.print(f"{found.form}: {found.rows:,} rows, {found.empty:,} without an answer", markup=False)
-    console.print(f"checked: {found.checked}", markup=False)
-    for note in found.notes:
+    console.print(f"{checked.form}: {checked.rows:,} rows, {checked.empty:,} without an answer", markup=False)
+    console.print(f"checked: {checked.checked}", markup=False)
+    for note in checked.notes:
         console.print(f"note: {note}", markup=False)

@@ -18,7 +18,7 @@ from loguru import logger
 from lmms_eval_tasks.host.judge import check_judge, open_judge, read_settings
 from lmms_eval_tasks.host.submissions import Finished, write_submissions
 from lmms_eval_tasks.host.weights import Weights
-from lmms_eval_tasks.utils.benchmark.benchmark import Row, TaskKind, TaskSettings
+from lmms_eval_tasks.utils.benchmark.benchmark import Grader, Row, TaskKind, TaskSettings
 from lmms_eval_tasks.utils.benchmark.registry import find_benchmark
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.data.home import load_table, media_path, read_manifest
@@ -29,8 +29,6 @@ from lmms_eval_tasks.utils.scoring.records import GradedItem
 if TYPE_CHECKING:
     import datasets
     from pydantic import BaseModel
-
-    from lmms_eval_tasks.utils.judge.grader import Grader
 
 SUBMISSION_ROWS = "submission_rows"
 """The score of a task that is how many rows its submission file has; the file is written when it is aggregated."""

@@ -23,10 +23,6 @@ def hide_secrets(text: str, environment: Mapping[str, str]) -> str:
 
     Hidden are the values of names that end in api_key, token, secret, password or the like, keys of well-known shapes,
     user and password of an address, and every value that a variable of the environment with such a name has.
-
-    Args:
-        text: The text.
-        environment: The environment's variables.
     """
     known = {value for name, value in environment.items() if _SECRET_VARIABLE.search(name) and len(value) >= LEAST}
     for value in sorted(known, key=len, reverse=True):
