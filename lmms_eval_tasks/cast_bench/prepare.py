@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,6 +18,7 @@ from lmms_eval_tasks.utils.data.building import Origin, building
 from lmms_eval_tasks.utils.data.clips import frame_sizes
 from lmms_eval_tasks.utils.data.manifest import SplitManifest
 from lmms_eval_tasks.utils.data.release import SAMPLE_MARK, LinkedClip, download_dataset
+from lmms_eval_tasks.utils.evidence.boxes import Frame
 
 SPLIT = "test"
 CLIP_FOLDERS = ("", "videos")
@@ -103,6 +105,11 @@ def _find(source: str, videos: Path | None) -> _Source:
 
 def _clip(name: str, folders: tuple[Path, ...]) -> Path | None:
     return next((folder / name for folder in folders if (folder / name).is_file()), None)
+
+
+def frame_of(row: Mapping[str, Any]) -> Frame | None:
+    """Width and height of a prepared row's clip in pixels, None where unknown."""
+    return (row["width"], row["height"]) if row["width"] and row["height"] else None
 
 
 def own_columns() -> dict[str, Any]:

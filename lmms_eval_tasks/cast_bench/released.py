@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from string import ascii_uppercase
 from typing import Any
 
-from lmms_eval_tasks.cast_bench.card import CATEGORIES, OTHER
+from lmms_eval_tasks.cast_bench.card import CATEGORIES, OPTION_KINDS, OTHER
 from lmms_eval_tasks.cast_bench.released_evidence import read_evidence
 from lmms_eval_tasks.utils.core.problems import Problems, Warnings
 from lmms_eval_tasks.utils.core.wording import quote, summarize_names
@@ -21,8 +21,6 @@ FILE = "castbench_hf.jsonl"
 FEWEST_OPTIONS = 2
 USUAL_OPTIONS = range(4, 7)
 """How many options the paper says that a question has."""
-KINDS = ("text-based", "video-based", "near-miss")
-"""Kinds of wrong options, in the words of the paper's supplement."""
 
 
 @cache
@@ -153,9 +151,9 @@ def _read_kinds(value: object, options: list[str], where: str, problems: Problem
         problems.add(where, f"Expected distractor_types as an object from letter to kind, but got {quote(value)}.")
         return None
     kinds = {letter: _dashed(kind) for letter, kind in value.items() if kind}
-    unknown = [kind for letter, kind in kinds.items() if kind not in KINDS or letter not in letters]
+    unknown = [kind for letter, kind in kinds.items() if kind not in OPTION_KINDS or letter not in letters]
     if options and unknown:
-        problems.add(where, f"Expected distractor_types among {', '.join(KINDS)}, but got {quote(value)}.")
+        problems.add(where, f"Expected distractor_types among {', '.join(OPTION_KINDS)}, but got {quote(value)}.")
     return [kinds.get(letter) for letter in letters]
 
 

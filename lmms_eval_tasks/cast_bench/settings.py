@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from lmms_eval_tasks.utils.core.arguments import parse_arguments
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.evidence.boxes import Convention, Frame
 from lmms_eval_tasks.utils.evidence.grounding import DEFAULTS, Settings
-from lmms_eval_tasks.utils.evidence.shown_frames import PixelLimits, shown_frame
+from lmms_eval_tasks.utils.evidence.shown_frames import PixelLimits, qwen_limits, shown_frame
 from lmms_eval_tasks.utils.prompting.prompts import Prompt, choose_prompt, read_prompt
 
 BOXES = "LMMS_EVAL_TASKS_BOXES"
@@ -28,23 +28,27 @@ class EvidenceSettings(TaskSettings):
         convention: How the model writes boxes.
         limits: Size of the frames that the model was shown, where it was given; else the model is asked.
         hits: How evidence is matched, and what counts as a hit.
+        logged_sizes: Of a finished run, a clip's width and height to those of its frames as they were shown.
     """
 
     prompt: Prompt
     convention: Convention = Convention.XYXY_PX
     limits: PixelLimits | None = None
     hits: Settings = DEFAULTS
+    logged_sizes: Mapping[Frame, Frame] | None = None
 
     def facts(self) -> Mapping[str, Any]:
         """How boxes are read, and what counts as a hit."""
         return {"boxes": self.convention.value, "hits": vars(self.hits)}
 
-    def seen(self, frame: Frame | None, model_limits: Callable[[], PixelLimits | None]) -> Frame | None:
-        """Size of the frame that the model was shown of a clip, None where it is not known or does not matter."""
+    def seen(self, frame: Frame | None, model: object) -> Frame | None:
+        """Size of the frame that a model was shown of a clip, None where it is not known or does not matter."""
         if self.convention is not Convention.XYXY_RESIZED or frame is None:
             return None
-        limits = self.limits or model_limits()
-        return None if limits is None else shown_frame(frame, limits)
+        if self.logged_sizes is not None:
+            return self.logged_sizes.get(frame)
+        limits = self.limits or qwen_limits(model)
+        return shown_frame(frame, limits) if limits else None
 
 
 def read_settings(kwargs: Mapping[str, Any] | None, environment: Mapping[str, str]) -> EvidenceSettings:

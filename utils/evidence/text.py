@@ -49,7 +49,7 @@ _warnings_lock = threading.Lock()
 
 
 @dataclass(frozen=True)
-class Found:
+class AnswerObject:
     """An answer object in a response.
 
     Attributes:
@@ -63,7 +63,7 @@ class Found:
     last: bool
 
 
-def first_answer(text: str) -> Found | None:
+def first_answer(text: str) -> AnswerObject | None:
     """The object that the official evaluator takes: the first one with ``instances`` or ``answer_choice``, or None.
 
     After the first ``</think>``, braces are balanced without regard to strings; each balanced part is read as JSON,
@@ -83,11 +83,11 @@ def first_answer(text: str) -> Found | None:
             value, strict = _read_literal(part), False
         if value is not None and _is_answer(value):
             last = body.find("{", end) < 0 and _THINKING_END not in body
-            return Found(value, strict and _is_standard(part), last)
+            return AnswerObject(value, strict and _is_standard(part), last)
     return None
 
 
-def last_answer(text: str) -> Found | None:
+def last_answer(text: str) -> AnswerObject | None:
     """The answer object that a careful reader takes: the last one, mended where it is broken, or None.
 
     Looks after the last ``</think>``, else in the whole text; a brace inside a string does not count as one. A text
@@ -103,12 +103,12 @@ def last_answer(text: str) -> Found | None:
         for candidate in (part, inner):
             value = read_json(candidate)
             if value is not None and _is_answer(value):
-                return Found(value, _is_standard(candidate), last=True)
+                return AnswerObject(value, _is_standard(candidate), last=True)
         value = _close(inner) or _read_literal(part)
         if value is None and not repaired:
             value, repaired = _repair(inner), True
         if value is not None and _is_answer(value):
-            return Found(value, strict=False, last=True)
+            return AnswerObject(value, strict=False, last=True)
     return None
 
 
