@@ -15,6 +15,7 @@ from lmms_eval_tasks.utils.evidence.reader import Instance
 MIN_BOXES = 20
 """With fewer boxes nothing is suspected."""
 MOST = 0.5
+"""With a larger share of boxes outside their frames, the declared convention is suspect."""
 OUTSIDE_MARGIN = 0.05
 """Share of the frame's size by which a box may leave it; models overshoot edges a little."""
 SHARP_FACTOR = 1.5
@@ -30,7 +31,6 @@ class ConventionDiagnosis:
 
     Attributes:
         declared: The convention in which they were scored.
-        boxes: Boxes with a true box in the same second of the same question.
         outside_share: Share, 0-1, of all boxes that leave the frame under `declared`; None where no frame is known.
         mean_iou: For each convention that can be tried, the mean over boxes of the best IoU with a true box of the same
             second, 0-1; None where there is no such box.
@@ -40,7 +40,6 @@ class ConventionDiagnosis:
     """
 
     declared: Convention
-    boxes: int
     outside_share: float | None
     mean_iou: Mapping[Convention, float | None]
     suspected: Convention | None
@@ -49,7 +48,7 @@ class ConventionDiagnosis:
 
     @property
     def suspicious(self) -> bool:
-        """Whether a user should be told."""
+        """Whether to warn the user."""
         return self.mostly_outside or self.suspected is not None
 
 
@@ -93,7 +92,6 @@ def diagnose_convention(
     share = sum(outside) / len(outside) if outside else None
     return ConventionDiagnosis(
         declared=declared,
-        boxes=int((~np.isnan(reference)).sum()),
         outside_share=share,
         mean_iou={name: float(np.nanmean(iou)) if not np.isnan(iou).all() else None for name, iou in ious.items()},
         suspected=suspected,
@@ -124,9 +122,8 @@ def _best_iou(box: Box | None, true: Sequence[Box]) -> float:
 
 def _is_outside(box: Box, frame: Frame) -> bool:
     """Whether a box leaves the frame by more than the margin."""
-    margins = [OUTSIDE_MARGIN * side for side in frame]
-    low = any(edge < -margin for edge, margin in zip(box[:2], margins, strict=True))
-    return low or any(edge > side + margin for edge, side, margin in zip(box[2:], frame, margins, strict=True))
+    x, y = (OUTSIDE_MARGIN * side for side in frame)
+    return box[0] < -x or box[1] < -y or box[2] > frame[0] + x or box[3] > frame[1] + y
 
 
 def convention_warning(diagnosis: ConventionDiagnosis) -> str:

@@ -18,7 +18,8 @@ from lmms_eval_tasks.utils.reporting.views import InstanceTrack
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-SUFFIXES = (".png", ".pdf", ".svg")
+# Suffix to the metadata that is left out, so that the same item always gives the same bytes.
+SUFFIXES = {".png": "Software", ".pdf": "CreationDate", ".svg": "Date"}
 # Okabe and Ito's colours, which people with any colour vision tell apart; the light yellow is left out.
 COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _SPURIOUS = "#555555"
@@ -50,8 +51,6 @@ class _Row:
 def draw_item(item: AnsweredItem, path: Path) -> None:
     """Draw an item; true boxes and spans are solid, predicted ones dashed, matched ones share colour and number.
 
-    The same item gives the same bytes.
-
     Args:
         item: What to draw.
         path: Where to; its suffix is one of `SUFFIXES`.
@@ -63,7 +62,8 @@ def draw_item(item: AnsweredItem, path: Path) -> None:
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    if path.suffix.lower() not in SUFFIXES:
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
         raise InputError(f"Expected a picture that ends in {', '.join(SUFFIXES)}, but got {path.name}.")
     rows = list(_rows(item))
     with rc_context({"svg.hashsalt": item.record.item_id, "font.size": 10}):
@@ -84,11 +84,8 @@ def draw_item(item: AnsweredItem, path: Path) -> None:
         _draw_frame(frame, item, rows)
         _draw_answer(figure.add_axes((0.62, 1 - (top + middle) / total, 0.36, middle / total)), item, options)
         _draw_timeline(figure.add_axes((0.27, 0.55 / total, 0.55, bottom / total)), item, rows)
-        metadata = {"Software": None} if path.suffix.lower() == ".png" else {"Date": None}
-        if path.suffix.lower() == ".pdf":
-            metadata = {"CreationDate": None}
         with replacing(path) as beside:
-            figure.savefig(beside, format=path.suffix[1:].lower(), dpi=100, metadata=metadata)
+            figure.savefig(beside, format=suffix[1:], dpi=100, metadata={SUFFIXES[suffix]: None})
 
 
 def _heading(item: AnsweredItem) -> str:

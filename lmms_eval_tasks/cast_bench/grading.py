@@ -78,7 +78,7 @@ def score_question(
 
     Args:
         question: What was asked, with the truth.
-        response: What the model returned; anything but text says nothing.
+        response: What the model returned; anything but text is read as an empty text.
         settings: How instances are matched.
         convention: How the model writes boxes.
 

@@ -82,10 +82,6 @@ def _chose(kind: str, record: Record) -> float:
     return 100.0 * bool(record.fields["chosen_kind"] == kind)
 
 
-def _names_kind(record: Record) -> bool:
-    return "chosen_kind" in record.fields
-
-
 METRICS = (
     *ANSWERS.values(),
     *GROUNDING.values(),
@@ -96,7 +92,7 @@ METRICS = (
             f"errors_{kind.replace('-', '_')}",
             f"errors, {kind}",
             partial(_chose, kind),
-            applies=_names_kind,
+            applies=lambda record: "chosen_kind" in record.fields,
             errors=Errors.PLAIN,
             higher_is_better=None,
         )

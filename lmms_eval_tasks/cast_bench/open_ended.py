@@ -31,7 +31,7 @@ DIMENSIONS = ("answer_correctness", "causal_reasoning", "temporal_grounding", "e
 CORRECT_ABOVE = 5.0
 """An answer is right where its correctness is above this: more than partly right, in the words of the prompt.
 
-Ours: it gives the record an outcome, and no metric here is made from it.
+Ours: it gives the record an outcome, and no metric uses it.
 """
 
 Score = Annotated[float, Field(ge=0.0, le=10.0, allow_inf_nan=False)]

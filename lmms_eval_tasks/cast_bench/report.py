@@ -153,7 +153,7 @@ def answer_view(record: Record, row: Row, response: str) -> AnswerView:
 
 
 def open_answer_view(record: Record, row: Row, response: str) -> AnswerView:
-    """What the judge said."""
+    """The judge's scores and its explanation."""
     scores = record.fields.get("scores") or {}
     facts = {name.replace("_", " "): f"{value:g} of 10" for name, value in scores.items()}
     if explanation := record.fields.get("explanation"):

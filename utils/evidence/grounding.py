@@ -166,8 +166,8 @@ def ground(predicted: Sequence[Timeline], true: Sequence[Timeline], settings: Se
         settings: Thresholds.
     """
     candidates: list[tuple[float, int, Pair]] = []
-    for row, answered in enumerate(predicted):
-        for column, wanted in enumerate(true):
+    for predicted_place, answered in enumerate(predicted):
+        for true_place, wanted in enumerate(true):
             shared, tiou = temporal_iou(answered, wanted)
             if shared < max(settings.eps_overlap, 1):
                 continue
@@ -177,7 +177,7 @@ def ground(predicted: Sequence[Timeline], true: Sequence[Timeline], settings: Se
             viou = tiou * siou
             score = viou if settings.coverage_aware else siou
             if score > 0:
-                candidates.append((score, shared, Pair(row, column, tiou, viou)))
+                candidates.append((score, shared, Pair(predicted_place, true_place, tiou, viou)))
     candidates.sort(key=lambda candidate: (-candidate[0], -candidate[1]))
     pairs: list[Pair] = []
     free_predicted, free_true = set(range(len(predicted))), set(range(len(true)))
@@ -188,14 +188,14 @@ def ground(predicted: Sequence[Timeline], true: Sequence[Timeline], settings: Se
             free_true.remove(pair.true)
     tiou_sum, viou_sum = _sum(pair.tiou for pair in pairs), _sum(pair.viou for pair in pairs)
     hits = sum(pair.viou >= settings.tau_st for pair in pairs)
-    matched, wanted_count = max(len(pairs), 1), max(len(true), 1)
+    pair_count, true_count = max(len(pairs), 1), max(len(true), 1)
     return Grounding(
-        temporal_recall=sum(pair.tiou >= settings.tau_t for pair in pairs) / wanted_count,
-        tiou_tp_only=tiou_sum / matched,
-        im_tiou=tiou_sum / wanted_count,
-        st_recall=hits / wanted_count,
-        viou_tp_only=viou_sum / matched,
-        im_viou=viou_sum / wanted_count,
+        temporal_recall=sum(pair.tiou >= settings.tau_t for pair in pairs) / true_count,
+        tiou_tp_only=tiou_sum / pair_count,
+        im_tiou=tiou_sum / true_count,
+        st_recall=hits / true_count,
+        viou_tp_only=viou_sum / pair_count,
+        im_viou=viou_sum / true_count,
         supported=hits > 0,
         supported_strict=bool(predicted) and viou_sum / len(predicted) >= settings.tau_st,
         predicted=len(predicted),

@@ -188,12 +188,12 @@ def _is_evidence(entry: dict[Any, Any], official: Evidence) -> bool:
     )
 
 
-def _official_prediction(found: AnswerObject | None) -> Prediction:
-    if found is None:
+def _official_prediction(answer_object: AnswerObject | None) -> Prediction:
+    if answer_object is None:
         return Prediction(None, ())
-    answer = found.value.get("answer_choice")
+    answer = answer_object.value.get("answer_choice")
     letter = answer.strip().upper() if isinstance(answer, str) else ""
-    instances = found.value.get("instances")
+    instances = answer_object.value.get("instances")
     return Prediction(
         letter if len(letter) == 1 and "A" <= letter <= "Z" else None,
         tuple(_official_instance(entry) for entry in instances if isinstance(entry, dict))
@@ -225,13 +225,14 @@ def _evidence(start: int, end: int, keyed: dict[Key, Any]) -> Evidence:
     return Evidence(start, end, tuple(second for second, _ in boxes), tuple(box for _, box in boxes))
 
 
-def _diagnose(found: AnswerObject | None, official: Prediction, text: str, letters: str) -> Diagnosis:
-    if found is None:
-        return Diagnosis(_read_letter(text, letters), False, False)
-    if found.strict and _follows_schema(found.value, official, letters):
+def _diagnose(answer_object: AnswerObject | None, official: Prediction, text: str, letters: str) -> Diagnosis:
+    if answer_object is None:
+        return Diagnosis(_read_letter(text, letters), json_valid=False, schema_valid=False)
+    value, strict = answer_object.value, answer_object.strict
+    if strict and _follows_schema(value, official, letters):
         return Diagnosis(official.answer, json_valid=True, schema_valid=True)
-    choices = (found.value[key] for key in _ANSWER_KEYS if found.value.get(key) is not None)
-    return Diagnosis(_read_letter(next(choices, None), letters), found.strict, False)
+    choices = (value[key] for key in _ANSWER_KEYS if value.get(key) is not None)
+    return Diagnosis(_read_letter(next(choices, None), letters), json_valid=strict, schema_valid=False)
 
 
 def _read_letter(value: object, letters: str) -> str | None:

@@ -10,7 +10,7 @@ import json
 import re
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,7 +33,6 @@ _PARTS_TRIED = 8
 
 _THINKING_END = "</think>"
 _NESTING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
-_IN_OBJECT = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[{}]', re.DOTALL)
 _KEYED_OBJECT = re.compile(r"\{\s*[\"']?(?:instances|answer_choice)\b")
 # A key may also be spelt with escapes or as two adjacent Python strings, with a comment between them.
 _HIDDEN_KEY = re.compile(r"""\\|\#|["']\s*[rRbBuUfF]{0,2}["']""")
@@ -76,7 +75,7 @@ def first_answer(text: str) -> AnswerObject | None:
     body = text.split(_THINKING_END, 1)[-1]
     for start, end in _balanced(body):
         part = body[start:end]
-        if "instances" not in part and "answer_choice" not in part and not _HIDDEN_KEY.search(part):
+        if not _is_answer(part) and not _HIDDEN_KEY.search(part):
             continue
         value, strict = read_json(part), True
         if value is None:
@@ -97,9 +96,10 @@ def last_answer(text: str) -> AnswerObject | None:
     if len(body) > MAX_MENDED:
         return None
     repaired = False
-    keyed = [part for part in _objects(body) if "instances" in part or "answer_choice" in part]
+    keyed = [part for part in _objects(body) if _is_answer(part)]
     for part in reversed(keyed[-_PARTS_TRIED:]):
-        inner = _from_key(part)
+        # From the last brace that opens an answer object.
+        inner = part[max((match.start() for match in _KEYED_OBJECT.finditer(part)), default=0) :]
         for candidate in (part, inner):
             value = read_json(candidate)
             if value is not None and _is_answer(value):
@@ -112,7 +112,8 @@ def last_answer(text: str) -> AnswerObject | None:
     return None
 
 
-def _is_answer(value: dict[Any, Any]) -> bool:
+def _is_answer(value: Container[Any]) -> bool:
+    """Whether an object, or its text, has a key of an answer."""
     return "instances" in value or "answer_choice" in value
 
 
@@ -149,7 +150,7 @@ def _objects(text: str) -> Iterator[str]:
     while position >= 0:
         depth = 0
         end = len(text)
-        for token in _IN_OBJECT.finditer(text, position):
+        for token in _NESTING.finditer(text, position):
             if token[0] == "{":
                 depth += 1
             elif token[0] == "}":
@@ -159,12 +160,6 @@ def _objects(text: str) -> Iterator[str]:
                     break
         yield text[position:end]
         position = text.find("{", end)
-
-
-def _from_key(part: str) -> str:
-    """A part from the last brace that opens an answer object, the part itself where no brace does."""
-    starts = [match.start() for match in _KEYED_OBJECT.finditer(part)]
-    return part[starts[-1] :] if starts else part
 
 
 def _is_deeper(text: str, limit: int) -> bool:
