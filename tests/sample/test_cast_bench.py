@@ -15,7 +15,7 @@ import pytest
 from metric_scores import score_all
 
 from lmms_eval_tasks.cast_bench.card import CATEGORIES
-from lmms_eval_tasks.cast_bench.grading import Question, score_questions
+from lmms_eval_tasks.cast_bench.grading import Question, score_question
 from lmms_eval_tasks.cast_bench.metrics import METRICS
 from lmms_eval_tasks.cast_bench.released import question_types, read_items
 from lmms_eval_tasks.sample.scenes.chains import (
@@ -66,7 +66,7 @@ def score(rows: list[Row], responses: list[str]) -> dict[str, float | None]:
         Question(str(number), row["video"], "other", row["answer"], read_truth(row["evidence"]))
         for number, row in enumerate(rows)
     ]
-    return score_all(METRICS, score_questions(zip(questions, responses, strict=True)))
+    return score_all(METRICS, map(score_question, questions, responses))
 
 
 def test_the_release_is_one_that_prepare_takes_without_a_warning(rows: list[Row], sample: Path) -> None:
