@@ -12,9 +12,10 @@ from lmms_eval_tasks.utils.scoring import pairs, rates
 from lmms_eval_tasks.utils.scoring.metrics import Errors, Metric
 from lmms_eval_tasks.utils.scoring.rates import percent
 from lmms_eval_tasks.utils.scoring.records import Outcome, Record
-from lmms_eval_tasks.yocausal.card import SUBSETS
-from lmms_eval_tasks.yocausal.rsi import HUMAN_CCI, Winner
+from lmms_eval_tasks.yocausal.card import CARD, SUBSETS
+from lmms_eval_tasks.yocausal.rsi import Winner
 
+HUMAN_CCI = next(human.percent for human in CARD.human if human.metric == "cci")
 SHARE = (0.0, 1.0)
 
 
