@@ -75,8 +75,9 @@ def build_engine(arguments: argparse.Namespace, batch: int | None) -> Any:
     import torch
     from tiny_models import BUILDERS, write_tiny_model
 
+    from lmms_eval_tasks.models.video_diffusion.adapters import ADAPTERS
     from lmms_eval_tasks.models.video_diffusion.engine import Engine
-    from lmms_eval_tasks.models.video_diffusion.families import adapter_class, read_family
+    from lmms_eval_tasks.models.video_diffusion.families import read_family
     from lmms_eval_tasks.models.video_diffusion.model import load_adapter
     from lmms_eval_tasks.models.video_diffusion.placement import Placement
     from lmms_eval_tasks.models.video_diffusion.settings import read_settings
@@ -86,8 +87,8 @@ def build_engine(arguments: argparse.Namespace, batch: int | None) -> Any:
     choices: dict[str, Any] = {"protocol": "official_example"}
     if arguments.cuda:
         settings = read_settings(family, choices)
-        adapter = adapter_class(settings.family)(wan_1_3b(device), read_family(family), settings.fps)
-        for module in (adapter.vae, *adapter.denoisers.values(), *adapter.text_encoders):
+        adapter = ADAPTERS[settings.family.adapter](wan_1_3b(device), read_family(family), settings.fps)
+        for module in (adapter.pipe.vae, *adapter.denoisers.values(), *adapter.text_encoders):
             module.eval().requires_grad_(False)
     else:
         folder = write_tiny_model(family, Path(arguments.folder) / "model")

@@ -10,16 +10,12 @@ from typing import Any
 
 from lmms_eval_tasks.utils.core.problems import InputError, Problems, Warnings
 from lmms_eval_tasks.utils.data.building import Origin
-from lmms_eval_tasks.utils.data.release import SAMPLE_MARK, Clip, LinkedClip, download_dataset, is_safe, open_release
+from lmms_eval_tasks.utils.data.release import SAMPLE_MARK, LinkedClip, download_dataset, is_safe, open_release
 from lmms_eval_tasks.yocausal.card import CARD, SUBSETS
-from lmms_eval_tasks.yocausal.table import SPLIT, PairRow
+from lmms_eval_tasks.yocausal.table import SPLIT, Clips, PairRow
 
 LABELS = ("vlm_causality", "human_discriminable")
 PATHS = {"fwd": "video_path_forward", "bwd": "video_path_backward"}
-
-
-Clips = dict[str, Clip | None]
-"""Name in the data home to the clip; None where the release lacks it."""
 
 
 def read_release(source: str) -> tuple[list[PairRow], Clips, Origin]:

@@ -147,31 +147,20 @@ def plan_windows(frames: int, window: int, compression: int, layout: str = "fill
     fitting = frames - (frames - 1) % compression
     if frames < window:
         return Plan(fitting, (Window(0, fitting),))
-    if layout == "tail":
-        return Plan(fitting, _tail_windows(fitting, window, compression))
-    context = 0 if layout == "filled" else 1 + compression * math.ceil((CONTEXT - 1) / compression)
-    stride = window if layout == "filled" else window - window % compression
+    context = 1 + compression * math.ceil((CONTEXT - 1) / compression)
+    stride = window - window % compression if layout == "context" else window
     windows = [Window(0, window)]
     used = window
     while True:
-        own = min(stride, frames - used)
-        if own < stride:
+        own = min(stride, (fitting if layout == "tail" else frames) - used)
+        if own < stride and layout != "tail":
             own -= own % compression
         if own == 0:
             return Plan(used, tuple(windows))
         borrowed = context if layout == "context" else window - own
-        skipped = 1 + (borrowed - 1) // compression if borrowed else 0
+        skipped = borrowed // compression if layout == "tail" else math.ceil(borrowed / compression)
         windows.append(Window(used - borrowed, used + own, borrowed, skipped))
         used += own
-
-
-def _tail_windows(frames: int, window: int, compression: int) -> tuple[Window, ...]:
-    windows = []
-    for start in range(0, frames, window):
-        stop = min(start + window, frames)
-        borrowed = window - (stop - start)
-        windows.append(Window(start - borrowed, stop, borrowed, borrowed // compression))
-    return tuple(windows)
 
 
 def available_frames(frames: int, step: float) -> int:

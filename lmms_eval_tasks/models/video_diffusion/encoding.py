@@ -83,7 +83,7 @@ def encode_pair(
     for name, file in files.items():
         positions = centred_positions(file.frames, steps[name], plan.used) if centred else leading[name]
         pictures = file.read(positions[: plan.used], height, width)
-        placement.bring(adapter.vae)
+        placement.bring(adapter.pipe.vae)
         latents[name] = [
             adapter.encode_frames(to_pixels(pictures[window.start : window.stop], placement.device))
             for window in plan.windows

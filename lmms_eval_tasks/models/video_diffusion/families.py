@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from lmms_eval_tasks.utils.core.problems import InputError
-
-if TYPE_CHECKING:
-    from lmms_eval_tasks.models.video_diffusion.adapter import Adapter
 
 BUCKETS = ((480, 832), (832, 480), (480, 720), (720, 480), (544, 960), (960, 544), (720, 1280), (1280, 720))
 """Sizes (height, width) of most YoCausal Wan scripts, in their order."""
@@ -35,7 +31,7 @@ class Family(BaseModel):
     Attributes:
         name: What ``family=`` takes.
         title: The paper's name of the model.
-        adapter: Module of this package that reads it.
+        adapter: Which of `adapters.ADAPTERS` reads it.
         pretrained: Hub id of a checkpoint in diffusers' layout.
         single_file: Address of the denoiser's and VAE's weights where they are one file of their own.
         height: Of a frame, in pixels.
@@ -86,10 +82,3 @@ def read_family(name: str) -> Family:
     if name not in families:
         raise InputError(f"Expected family to be one of {', '.join(families)}, but got {name!r}.")
     return families[name]
-
-
-def adapter_class(family: Family) -> type[Adapter]:
-    """The adapter of a family; imports its module and with it torch and diffusers."""
-    module = importlib.import_module(f"{__package__}.{family.adapter}")
-    adapter: type[Adapter] = module.ADAPTER
-    return adapter

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from lmms_eval_tasks.host.weights import weights_identity
@@ -13,32 +13,26 @@ from lmms_eval_tasks.utils.denoising.protocol import PROTOCOLS, Protocol, neares
 
 ENGINE = 1
 """Moves when the same settings would give other losses, so that no answer cached before is used."""
-CHOICES = (
-    "pretrained", "revision", "protocol", "target", "prompt", "dtype", "seed", "height", "width", "frames", "fps",
-    "tiling",
-)  # fmt: skip
-"""What `read_settings` takes besides the family."""
-DTYPES = ("bfloat16", "float32", "float16")
 
 
 @dataclass(frozen=True)
 class DenoisingSettings:
-    """A run's choices.
+    """A run's choices; by default the family's, or the first value named here.
 
     Attributes:
         family: Row of the table.
-        pretrained: Hub id or folder of the weights.
+        pretrained: Hub id of the weights, or their folder in diffusers' layout.
         revision: Branch, tag or commit of a hub id.
-        protocol: The named protocol.
+        protocol: ``paper``, ``official_example`` or ``wan_scripts``.
         target: ``training``: loss against what the network was trained to predict; ``noise``: against the noise.
         prompt: ``forward``: the forward clip's caption for both directions; ``null``: an empty one.
-        dtype: Precision of denoiser and text encoders.
-        seed: Seed of all noise.
+        dtype: Precision of denoiser and text encoders: ``bfloat16``, ``float32`` or ``float16``.
+        seed: Seed of all noise, 0 by default.
         height: Of the frames shown.
         width: Of the frames shown.
         frames: Frames per window.
         fps: Frames per second.
-        tiling: Whether the VAE works tile by tile, which changes latents a little.
+        tiling: Whether the VAE works tile by tile, which changes latents a little; no by default.
         buckets: Sizes to choose from by a clip's shape; empty where the size is fixed.
     """
 
@@ -102,6 +96,10 @@ class DenoisingSettings:
         }
 
 
+CHOICES = tuple(field.name for field in fields(DenoisingSettings) if field.name not in ("family", "buckets"))
+"""What `read_settings` takes besides the family."""
+
+
 def read_settings(family: str, arguments: Mapping[str, Any]) -> DenoisingSettings:
     """Check a user's choices.
 
@@ -114,12 +112,12 @@ def read_settings(family: str, arguments: Mapping[str, Any]) -> DenoisingSetting
     """
     row = read_family(family)
     problems = Problems()
-    given = {name: value for name, value in arguments.items() if value is not None}
-    for name in sorted(given.keys() - CHOICES):
+    chosen = {name: value for name, value in arguments.items() if value is not None}
+    for name in sorted(chosen.keys() - set(CHOICES)):
         problems.add(name, f"Expected one of the arguments {', '.join(CHOICES)}, but got this one.")
 
     def choose(name: str, default: Any, allowed: Callable[[Any], bool], expected: str) -> Any:
-        value = given.get(name, default)
+        value = chosen.get(name, default)
         if not allowed(value):
             problems.add(name, f"Expected {expected}, but got {value!r}.")
             return default
@@ -133,7 +131,7 @@ def read_settings(family: str, arguments: Mapping[str, Any]) -> DenoisingSetting
 
     protocol = PROTOCOLS[one_of("protocol", *PROTOCOLS)]
     target, prompt = one_of("target", "training", "noise"), one_of("prompt", "forward", "null")
-    dtype = one_of("dtype", *DTYPES)
+    dtype = one_of("dtype", "bfloat16", "float32", "float16")
     scripts = row.wan_scripts if protocol.name == "wan_scripts" else None
     frames, fps = (scripts.frames, scripts.fps) if scripts else (row.frames, row.fps)
     height, width = positive("height", row.height), positive("width", row.width)
@@ -141,11 +139,11 @@ def read_settings(family: str, arguments: Mapping[str, Any]) -> DenoisingSetting
     seed = choose("seed", 0, lambda value: type(value) is int and value >= 0, "a whole number from 0")
     tiling = choose("tiling", False, lambda value: isinstance(value, bool), "true or false")
     problems.raise_if_any(f"{row.title} cannot be run as asked")
-    sized = "height" in given or "width" in given
+    sized = not chosen.keys().isdisjoint(("height", "width"))
     return DenoisingSettings(
         family=row,
-        pretrained=str(given.get("pretrained", row.pretrained)),
-        revision=str(given["revision"]) if "revision" in given else None,
+        pretrained=str(chosen.get("pretrained", row.pretrained)),
+        revision=str(chosen["revision"]) if "revision" in chosen else None,
         protocol=protocol,
         target=target,
         prompt=prompt,
