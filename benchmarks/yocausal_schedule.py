@@ -77,10 +77,9 @@ def build_engine(arguments: argparse.Namespace, batch: int | None) -> Any:
 
     from lmms_eval_tasks.models.video_diffusion.adapters import ADAPTERS
     from lmms_eval_tasks.models.video_diffusion.engine import Engine
-    from lmms_eval_tasks.models.video_diffusion.families import read_family
     from lmms_eval_tasks.models.video_diffusion.model import load_adapter
     from lmms_eval_tasks.models.video_diffusion.placement import Placement
-    from lmms_eval_tasks.models.video_diffusion.settings import read_settings
+    from lmms_eval_tasks.models.video_diffusion.settings import read_family, read_settings
 
     device = torch.device("cuda" if arguments.cuda else "cpu")
     family = "wan2.1-1.3b" if arguments.cuda else arguments.family

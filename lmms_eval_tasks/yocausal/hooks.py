@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from lmms_eval_tasks.utils.benchmark.benchmark import Row, TaskContext, TaskSettings
 from lmms_eval_tasks.utils.core.wording import summarize_names
@@ -23,11 +22,6 @@ NAMED = 5
 def ask(row: Row, settings: TaskSettings) -> str:
     """The forward clip's caption; empty where it has none."""
     return (row["caption"] or "") if row["asked"] else NO_CLIP
-
-
-def read_settings(kwargs: Mapping[str, Any], environment: Mapping[str, str]) -> TaskSettings:
-    """Nothing of this task can be chosen: the model itself prompts with the caption."""
-    return TaskSettings()
 
 
 def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
@@ -68,8 +62,8 @@ def _error(answer: DenoisingResponse) -> tuple[UnscoredReason, str]:
     """Why an answer has no losses."""
     if answer.error is None:
         return UnscoredReason.FAILED, "The answer holds no losses."
-    known = {reason.value: reason for reason in UnscoredReason}
-    return known.get(answer.error.kind.replace("_", " "), UnscoredReason.FAILED), answer.error.message
+    reasons = {reason.value: reason for reason in UnscoredReason}
+    return reasons.get(answer.error.kind.replace("_", " "), UnscoredReason.FAILED), answer.error.message
 
 
 def stratum(row: Row) -> dict[str, str]:
@@ -89,27 +83,28 @@ def stratum(row: Row) -> dict[str, str]:
 
 def warnings(items: Sequence[GradedItem], context: TaskContext) -> list[str]:
     """Name the pairs without losses and why, those with losses that are not finite, and mixed software versions."""
-    lines = []
-    lost: dict[str, list[str]] = {}
+    messages = []
+    unscored: dict[str, list[str]] = {}
     for item in items:
         if item.record.answered is None:
-            lost.setdefault(item.record.detail or item.record.why, []).append(item.record.item_id)
-    if lost:
-        number = sum(map(len, lost.values()))
-        text = [f"yocausal: {number} of {len(items)} pairs have no losses and leave every score:"]
-        for reason, names in sorted(lost.items(), key=lambda entry: (-len(entry[1]), entry[0]))[:NAMED]:
-            text.append(f"  {summarize_names(names, NAMED)}: {reason}")
-        if len(lost) > NAMED:
-            text.append(f"  … and {len(lost) - NAMED} more reasons; the sample log has them all")
-        lines.append("\n".join(text))
-    if broken := [item.record.item_id for item in items if item.record.answered == Winner.NON_FINITE.value]:
-        lines.append(
-            f"yocausal: {len(broken)} of {len(items)} pairs have a loss that is NaN or infinite, which is no win and "
-            f"stays in the denominator: {summarize_names(broken, NAMED)}. If it is most of them, try dtype=float32."
+            unscored.setdefault(item.record.detail or item.record.why, []).append(item.record.item_id)
+    if unscored:
+        number = sum(map(len, unscored.values()))
+        lines = [f"yocausal: {number} of {len(items)} pairs have no losses and leave every score:"]
+        for reason, names in sorted(unscored.items(), key=lambda entry: (-len(entry[1]), entry[0]))[:NAMED]:
+            lines.append(f"  {summarize_names(names, NAMED)}: {reason}")
+        if len(unscored) > NAMED:
+            lines.append(f"  … and {len(unscored) - NAMED} more reasons; the sample log has them all")
+        messages.append("\n".join(lines))
+    if non_finite := [item.record.item_id for item in items if item.record.answered == Winner.NON_FINITE.value]:
+        messages.append(
+            f"yocausal: {len(non_finite)} of {len(items)} pairs have a loss that is NaN or infinite, which is no win "
+            f"and stays in the denominator: {summarize_names(non_finite, NAMED)}. If it is most of them, try "
+            "dtype=float32."
         )
     if mixed := mixed_versions([item.submission for item in items if item.submission]):
-        lines.append(
+        messages.append(
             f"yocausal: pairs were measured with several versions ({mixed}), and their losses may differ slightly. To "
             "measure all with those of today, give --model_args an empty folder as cache."
         )
-    return lines
+    return messages

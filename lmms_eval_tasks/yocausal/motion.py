@@ -92,8 +92,8 @@ def symmetry(curve: Sequence[float]) -> float | None:
 
 def most_symmetric(symmetries: Mapping[str, float | None], share: float = SHARE) -> set[str]:
     """The clips with the highest symmetry, `share` of those that have one, rounded up; equal ones by their id."""
-    known = sorted((-value, name) for name, value in symmetries.items() if value is not None)
-    return {name for _, name in known[: math.ceil(share * len(known))]}
+    ordered = sorted((-value, name) for name, value in symmetries.items() if value is not None)
+    return {name for _, name in ordered[: math.ceil(share * len(ordered))]}
 
 
 def measure_all(

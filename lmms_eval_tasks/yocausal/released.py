@@ -91,8 +91,8 @@ def _read_subset(
             if not isinstance(entry.get(name), bool | None):
                 warnings.add(f"{file}: {name} that are neither true nor false and count as none", f"id {released_id}")
         names = {side: f"{SPLIT}/{subset}/{side}/{path.name}" for side, path in files.items()}
-        if taken := [name for name in names.values() if name in clips]:
-            problems.add(where, f"Expected clips of its own, but another pair has {', '.join(taken)}.")
+        if shared := [name for name in names.values() if name in clips]:
+            problems.add(where, f"Expected clips of its own, but another pair has {', '.join(shared)}.")
         clips |= {names[side]: LinkedClip(path) if path.is_file() else None for side, path in files.items()}
         pairs.append(_pair(subset, entry, names, files["fwd"] if files["fwd"].is_file() else None))
     return pairs, clips
@@ -119,9 +119,9 @@ def _find(root: Path, subset: str, side: str, name: PurePosixPath) -> Path:
     """A clip's file by the path that the metadata gives, which may begin in a folder that was never released."""
     folder = root / "subset" / subset
     tails = [PurePosixPath(*name.parts[first:]) for first in range(len(name.parts) - 1)]
-    tried = [root / name, *(base / tail for tail in tails for base in (root / "subset", folder))]
-    tried += [folder / side / name.name, folder / name.name]
-    return next((path for path in tried if path.is_file()), folder / side / name.name)
+    candidates = [root / name, *(base / tail for tail in tails for base in (root / "subset", folder))]
+    candidates += [folder / side / name.name, folder / name.name]
+    return next((path for path in candidates if path.is_file()), folder / side / name.name)
 
 
 def _pair(subset: str, entry: Mapping[str, Any], names: Mapping[str, str], path: Path | None) -> PairRow:

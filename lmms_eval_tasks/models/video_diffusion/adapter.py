@@ -8,9 +8,8 @@ from typing import Any
 import torch
 from diffusers import DiffusionPipeline
 
-from lmms_eval_tasks.models.video_diffusion.families import Family
 from lmms_eval_tasks.models.video_diffusion.noising import Flow, Noising, scheduler_noising
-from lmms_eval_tasks.models.video_diffusion.settings import DenoisingSettings
+from lmms_eval_tasks.models.video_diffusion.settings import DenoisingSettings, Family
 from lmms_eval_tasks.utils.denoising.protocol import TRAIN_STEPS
 
 Text = Mapping[str, torch.Tensor]

@@ -104,8 +104,8 @@ class VideoDiffusion(RequestModel):
         pair = self._read_pair(request)
         if not request.doc.get("asked", True):
             return self.engine.refuse(pair.item_id, "no_clip", "The prepared data has no clip for it.").to_json()
-        if kept := self.store.get(pair):
-            return kept
+        if stored := self.store.get(pair):
+            return stored
         response = self.engine.measure(pair)
         text = response.to_json()
         if response.error is None:

@@ -1,18 +1,92 @@
-"""What a user may choose about a run: checked before anything is loaded, and part of every answer."""
+"""The table of known checkpoints, and what a user may choose about a run: checked before anything is loaded."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
+from functools import cache
+from importlib import resources
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
 from lmms_eval_tasks.host.weights import weights_identity
-from lmms_eval_tasks.models.video_diffusion.families import Family, read_family
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.denoising.protocol import PROTOCOLS, Protocol, nearest_bucket
 
+BUCKETS = ((480, 832), (832, 480), (480, 720), (720, 480), (544, 960), (960, 544), (720, 1280), (1280, 720))
+"""Sizes (height, width) of most YoCausal Wan scripts, in their order."""
 ENGINE = 1
 """Moves when the same settings would give other losses, so that no answer cached before is used."""
+
+
+class WanScripts(BaseModel):
+    """What the YoCausal Wan scripts use in place of the checkpoint's own numbers."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    frames: int
+    fps: float
+    buckets: tuple[tuple[int, int], ...] = BUCKETS
+
+
+class Family(BaseModel):
+    """One row of the table.
+
+    Attributes:
+        name: What ``family=`` takes.
+        title: The paper's name of the model.
+        adapter: Which of `adapters.ADAPTERS` reads it.
+        pretrained: Hub id of a checkpoint in diffusers' layout.
+        single_file: Address of the denoiser's and VAE's weights where they are one file of their own.
+        height: Of a frame, in pixels.
+        width: Of a frame, in pixels.
+        frames: Frames per window.
+        fps: Frames per second that the model makes.
+        text_tokens: Length of the caption in tokens; longer ones are cut, as the model's own pipeline does.
+        vae_dtype: Precision of the VAE where it is not the run's.
+        train_shift: Shift of the training timesteps, for ``protocol=wan_scripts``.
+        wan_scripts: What the YoCausal Wan scripts use instead, for ``protocol=wan_scripts``.
+        options: What only this adapter reads.
+        source: Where the row's numbers come from.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    title: str
+    adapter: str
+    pretrained: str
+    single_file: str | None = None
+    height: int
+    width: int
+    frames: int
+    fps: float
+    text_tokens: int
+    vae_dtype: str | None = None
+    train_shift: float = 1.0
+    wan_scripts: WanScripts | None = None
+    options: Mapping[str, Any] = Field(default_factory=dict)
+    source: str
+
+
+@cache
+def known_families() -> dict[str, Family]:
+    """All rows of the table by name, in its order."""
+    text = (resources.files(__package__) / "families.json").read_text(encoding="utf-8")
+    return {family.name: family for family in TypeAdapter(list[Family]).validate_json(text)}
+
+
+def read_family(name: str) -> Family:
+    """The row of a family.
+
+    Raises:
+        InputError: there is none of that name; the message lists all families.
+    """
+    families = known_families()
+    if name not in families:
+        raise InputError(f"Expected family to be one of {', '.join(families)}, but got {name!r}.")
+    return families[name]
 
 
 @dataclass(frozen=True)
@@ -130,32 +204,26 @@ def read_settings(family: str, arguments: Mapping[str, Any]) -> DenoisingSetting
         return float(choose(name, default, lambda value: _is_number(value) and value > 0, "a number above 0"))
 
     protocol = PROTOCOLS[one_of("protocol", *PROTOCOLS)]
-    target, prompt = one_of("target", "training", "noise"), one_of("prompt", "forward", "null")
-    dtype = one_of("dtype", "bfloat16", "float32", "float16")
     scripts = row.wan_scripts if protocol.name == "wan_scripts" else None
-    frames, fps = (scripts.frames, scripts.fps) if scripts else (row.frames, row.fps)
-    height, width = positive("height", row.height), positive("width", row.width)
-    frames, fps = int(positive("frames", frames)), positive("fps", fps)
-    seed = choose("seed", 0, lambda value: type(value) is int and value >= 0, "a whole number from 0")
-    tiling = choose("tiling", False, lambda value: isinstance(value, bool), "true or false")
-    problems.raise_if_any(f"{row.title} cannot be run as asked")
-    sized = not chosen.keys().isdisjoint(("height", "width"))
-    return DenoisingSettings(
+    default = scripts or row
+    settings = DenoisingSettings(
         family=row,
         pretrained=str(chosen.get("pretrained", row.pretrained)),
         revision=str(chosen["revision"]) if "revision" in chosen else None,
         protocol=protocol,
-        target=target,
-        prompt=prompt,
-        dtype=dtype,
-        seed=seed,
-        height=int(height),
-        width=int(width),
-        frames=frames,
-        fps=fps,
-        tiling=tiling,
-        buckets=scripts.buckets if protocol.buckets and scripts and not sized else (),
+        target=one_of("target", "training", "noise"),
+        prompt=one_of("prompt", "forward", "null"),
+        dtype=one_of("dtype", "bfloat16", "float32", "float16"),
+        height=int(positive("height", row.height)),
+        width=int(positive("width", row.width)),
+        frames=int(positive("frames", default.frames)),
+        fps=positive("fps", default.fps),
+        seed=choose("seed", 0, lambda value: type(value) is int and value >= 0, "a whole number from 0"),
+        tiling=choose("tiling", False, lambda value: isinstance(value, bool), "true or false"),
+        buckets=scripts.buckets if scripts and chosen.keys().isdisjoint(("height", "width")) else (),
     )
+    problems.raise_if_any(f"{row.title} cannot be run as asked")
+    return settings
 
 
 def check_geometry(settings: DenoisingSettings, temporal_compression: int, size_multiple: int) -> DenoisingSettings:

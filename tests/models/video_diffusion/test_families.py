@@ -20,10 +20,9 @@ from tiny_models import BUILDERS
 from tiny_runs import tiny_engine
 
 from lmms_eval_tasks.models.video_diffusion.adapters import ADAPTERS
+from lmms_eval_tasks.models.video_diffusion.encoding import ClipFile, to_pixels
 from lmms_eval_tasks.models.video_diffusion.engine import ClipPair, Engine
-from lmms_eval_tasks.models.video_diffusion.families import known_families, read_family
-from lmms_eval_tasks.models.video_diffusion.frames import ClipFile, to_pixels
-from lmms_eval_tasks.models.video_diffusion.settings import check_geometry, read_settings
+from lmms_eval_tasks.models.video_diffusion.settings import check_geometry, known_families, read_family, read_settings
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.denoising.protocol import centred_positions
 
