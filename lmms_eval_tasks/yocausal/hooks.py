@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from lmms_eval_tasks.utils.benchmark.benchmark import Row, TaskContext, TaskSettings
 from lmms_eval_tasks.utils.core.wording import summarize_names
-from lmms_eval_tasks.utils.denoising.response import DenoisingResponse, read_denoising
+from lmms_eval_tasks.utils.denoising.response import read_denoising
 from lmms_eval_tasks.utils.prompting.questions import NO_CLIP
 from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, GradedItem, Outcome, Record, UnscoredReason
 from lmms_eval_tasks.yocausal.rsi import Winner, compare_losses
@@ -34,11 +34,13 @@ def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
         outcome, detail = Outcome.UNPARSED, NO_LOSSES
     elif answer.item_id != row["item_id"]:
         reason, detail = UnscoredReason.OTHER_ITEM, f"The response is about {answer.item_id}, not about this pair."
-    elif answer.loss is None:
-        reason, detail = _error(answer)
-    else:
+    elif answer.loss is not None:
         winner = compare_losses(answer.loss.forward, answer.loss.backward).value
         outcome = Outcome.CORRECT if winner == "forward" else Outcome.WRONG
+    elif answer.error is not None:
+        reasons = {reason.value: reason for reason in UnscoredReason}
+        reason = reasons.get(answer.error.kind.replace("_", " "), UnscoredReason.FAILED)
+        detail = answer.error.message
     record = Record(
         item_id=row["item_id"],
         group_id=row["group_id"],
@@ -56,14 +58,6 @@ def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
         },
     )
     return GradedItem(record, submission_item(answer) if answer is not None and winner is not None else {})
-
-
-def _error(answer: DenoisingResponse) -> tuple[UnscoredReason, str]:
-    """Why an answer has no losses."""
-    if answer.error is None:
-        return UnscoredReason.FAILED, "The answer holds no losses."
-    reasons = {reason.value: reason for reason in UnscoredReason}
-    return reasons.get(answer.error.kind.replace("_", " "), UnscoredReason.FAILED), answer.error.message
 
 
 def stratum(row: Row) -> dict[str, str]:
