@@ -99,8 +99,8 @@ def label_clips(
     model = judge.sampling.model
     cases = {row["item_id"]: partial(_find_case, row, frames, prompt, model) for row in rows if row["clip_present"]}
     verdicts = dict(zip(cases, judge.judge_all(list(cases.values()), progress), strict=True))
-    absent = Verdict[Any](None, "no clip", model, prompt.signature)
-    return [_label(row["item_id"], verdicts.get(row["item_id"], absent)) for row in rows]
+    no_clip = Verdict[Any](None, "no clip", model, prompt.signature)
+    return [_label(row["item_id"], verdicts.get(row["item_id"], no_clip)) for row in rows]
 
 
 def _label(item_id: str, verdict: Verdict[Any]) -> Label:
@@ -123,7 +123,7 @@ def _find_case(row: Mapping[str, Any], frames: int, prompt: Prompt, model: str) 
 
 
 def read_frames(path: Path, count: int) -> tuple[tuple[bytes, ...], float]:
-    """Frames of a clip as JPEG files, evenly spread with the first and the last among them, and its seconds.
+    """Frames of a clip as JPEG files, evenly spread from the first to the last, and its length in seconds.
 
     Raises:
         av.FFmpegError, OSError, ValueError, IndexError: where it cannot be decoded to its end or holds no frame.

@@ -54,7 +54,7 @@ def read_videos(folder: Path, captions: Path | None, seconds: float | None) -> t
     caption_of = read_captions(captions, folder, files, problems) if captions else {}
     pairs: list[PairRow] = []
     clips: Clips = {}
-    names: dict[str, str] = {}
+    file_of: dict[str, str] = {}
     for path in files:
         name = path.relative_to(folder).as_posix()
         try:
@@ -63,10 +63,10 @@ def read_videos(folder: Path, captions: Path | None, seconds: float | None) -> t
             problems.add(name, str(error))
             continue
         pair = _pair(name, video, caption_of.get(name))
-        if pair.item_id in names:
-            problems.add(name, f"Expected another name than {names[pair.item_id]}, apart from the suffix.")
+        if pair.item_id in file_of:
+            problems.add(name, f"Expected another name than {file_of[pair.item_id]}, apart from the suffix.")
             continue
-        names[pair.item_id] = name
+        file_of[pair.item_id] = name
         pairs.append(pair)
         clips |= {pair.clip: DirectedClip(video, False), pair.clip_backward: DirectedClip(video, True)}
     problems.raise_if_any(f"YoCausal cannot be prepared from {folder.name}", "nothing was written")

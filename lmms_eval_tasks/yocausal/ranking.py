@@ -111,10 +111,10 @@ def _names(runs: Sequence[Run]) -> list[str]:
     for run in runs:
         models = {str(model) for record in run.records.get(TASK, ()) if (model := record.fields.get("model"))}
         names.append(models.pop() if len(models) == 1 else run.name)
-    often = Counter(names)
+    counts = Counter(names)
     unique = [
         name
-        if often[name] == 1
+        if counts[name] == 1
         else f"{name} ({run.path.parent.parent.name or run.path.parent.name}, {run.path.name[:15]})"
         for name, run in zip(names, runs, strict=True)
     ]

@@ -53,9 +53,9 @@ def test_cohens_d(first: list[float], second: list[float], expected: float | Non
 def test_cohens_d_has_units_of_spread() -> None:
     rng = np.random.default_rng(0)
     first, second = list(rng.normal(0.5, 1, 4000)), list(rng.normal(0, 1, 4000))
-    found = cohens_d(first, second)
-    assert found == pytest.approx(0.5, abs=0.06)
-    assert found == pytest.approx(
+    effect = cohens_d(first, second)
+    assert effect == pytest.approx(0.5, abs=0.06)
+    assert effect == pytest.approx(
         (statistics.fmean(first) - statistics.fmean(second)) / statistics.stdev(first), abs=0.03
     )
 

@@ -50,8 +50,8 @@ pair_lists = st.lists(
 
 @pytest.fixture(scope="module")
 def oracle() -> dict[str, Any]:
-    found: dict[str, Any] = read_oracle("yocausal_metrics.json")
-    return found
+    metrics: dict[str, Any] = read_oracle("yocausal_metrics.json")
+    return metrics
 
 
 def labels(value: dict[str, dict[str, Any]] | None) -> dict[str, dict[int, Any]] | None:
@@ -242,7 +242,7 @@ def test_only_a_forward_win_is_one_and_every_winner_counts(records: list[Record]
     for record in records:
         if record.answered is not None:
             winners[record.stratum["subset"]].append(record.answered)
-    shares = [100 * found.count("forward") / len(found) for found in winners.values() if found]
+    shares = [100 * part.count("forward") / len(part) for part in winners.values() if part]
     assert RSI.score_records(records) == (pytest.approx(sum(shares) / len(shares)) if shares else None)
     assert PAIRS.score_records(records) == sum(map(len, winners.values()))
 
@@ -250,12 +250,12 @@ def test_only_a_forward_win_is_one_and_every_winner_counts(records: list[Record]
 @given(pair_lists)
 def test_exchanging_the_directions_mirrors_the_human_protocol(records: list[Record]) -> None:
     other = {"forward": "backward", "backward": "forward"}
-    kept = [record for record in records if record.answered not in ("non_finite", None)]
-    here = HUMAN_PROTOCOL.score_records(with_human_credit(str(record.answered), record) for record in kept)
+    finite = [record for record in records if record.answered not in ("non_finite", None)]
+    here = HUMAN_PROTOCOL.score_records(with_human_credit(str(record.answered), record) for record in finite)
     there = HUMAN_PROTOCOL.score_records(
-        with_human_credit(other.get(str(record.answered), "tie"), record) for record in kept
+        with_human_credit(other.get(str(record.answered), "tie"), record) for record in finite
     )
-    rsi = RSI.score_records(kept)
+    rsi = RSI.score_records(finite)
     if here is not None and rsi is not None:
         assert there == pytest.approx(100 - here)
         assert rsi <= here + 1e-9

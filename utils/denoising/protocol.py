@@ -174,8 +174,8 @@ def leading_positions(frames: int, step: float) -> list[float]:
     Each frame moves to the nearest tick of the new rate; a tick shows the last frame that came by then.
     """
     ticks = np.floor(np.arange(frames) / step + 0.5)
-    wanted = np.arange(math.floor(frames / step + 0.5))
-    return [float(position) for position in np.searchsorted(ticks, wanted, side="right") - 1]
+    shown_ticks = np.arange(math.floor(frames / step + 0.5))
+    return [float(position) for position in np.searchsorted(ticks, shown_ticks, side="right") - 1]
 
 
 def choose_timesteps(
