@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -19,13 +19,7 @@ from lmms_eval_tasks.utils.core.problems import GroupedIssues
 from lmms_eval_tasks.utils.core.wording import describe, printable
 from lmms_eval_tasks.utils.submission.form import Attendance, Checked, Table
 from lmms_eval_tasks.yocausal.card import CARD
-from lmms_eval_tasks.yocausal.rsi import (
-    Winner,
-    compare_losses,
-    official_dataset,
-    official_overall,
-    official_per_dataset,
-)
+from lmms_eval_tasks.yocausal.rsi import Winner, compare_losses, official_dataset, official_metrics
 from lmms_eval_tasks.yocausal.table import SPLIT
 
 TOLERANCE = 1e-6
@@ -98,27 +92,6 @@ class ResultFile(OpenRow):
     per_dataset_metrics: dict[str, dict[str, Number]]
     overall_metrics: dict[str, Number]
     per_video_results: list[PairEntry]
-
-
-def official_metrics(pairs: Iterable[tuple[str, str, object, object]]) -> dict[str, dict[str, Any]]:
-    """The file's ``per_dataset_metrics`` and ``overall_metrics``, as the official functions give them.
-
-    Args:
-        pairs: Each pair's official dataset, winner, causality label and human label.
-    """
-    winners: dict[str, list[dict[str, Any]]] = {}
-    causal: dict[str, dict[Any, object]] = {}
-    discriminable: dict[str, dict[Any, object]] = {}
-    for number, (dataset, winner, causality, human) in enumerate(pairs):
-        # The number stands for the id, as two pairs of one id must not share their labels.
-        winners.setdefault(dataset, []).append({"id": number, "winner": winner})
-        for labels, label in ((causal, causality), (discriminable, human)):
-            if label is not None:
-                labels.setdefault(dataset, {})[number] = label
-    return {
-        "per_dataset_metrics": official_per_dataset(winners, causal, discriminable),
-        "overall_metrics": official_overall(winners, causal, discriminable),
-    }
 
 
 def check(path: Path, prepared: Mapping[str, Table], allow_incomplete: bool, issues: GroupedIssues) -> Checked:

@@ -18,8 +18,8 @@ from lmms_eval_tasks.utils.denoising.protocol import combine_losses
 from lmms_eval_tasks.utils.denoising.response import DenoisingResponse
 from lmms_eval_tasks.utils.scoring.records import GradedItem
 from lmms_eval_tasks.utils.submission.form import INCOMPLETE, Built, SubmissionForm, Table, TableRow
-from lmms_eval_tasks.yocausal.result_file import NO_PARAMETERS, check, official_metrics
-from lmms_eval_tasks.yocausal.rsi import compare_losses, official_dataset
+from lmms_eval_tasks.yocausal.result_file import NO_PARAMETERS, check
+from lmms_eval_tasks.yocausal.rsi import compare_losses, official_dataset, official_metrics
 
 OFFICIAL_WINNERS = ("forward", "backward")
 
