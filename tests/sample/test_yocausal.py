@@ -6,7 +6,7 @@ import pytest
 from yocausal_world import read_metadata, write_release
 
 from lmms_eval_tasks.sample.scenes.reversible import CAUSAL, NOT_CAUSAL, SceneFamily
-from lmms_eval_tasks.sample.world.render import film
+from lmms_eval_tasks.sample.world.render import render
 from lmms_eval_tasks.sample.writers.yocausal import SUBSETS, draw_subset
 from lmms_eval_tasks.yocausal.motion import measure_motion
 
@@ -53,4 +53,4 @@ def test_in_other_scenes_speed_is_the_same_either_way(family: SceneFamily) -> No
         steps = np.sqrt((np.diff(places, axis=0) ** 2).sum(-1)).sum(axis=1)
         assert not drawn.causal
         assert steps[:18].sum() == pytest.approx(steps[-18:].sum(), rel=0.35)
-        assert film(drawn.scene).shape == (36, 144, 192, 3)
+        assert render(drawn.scene)[0].shape == (36, 144, 192, 3)

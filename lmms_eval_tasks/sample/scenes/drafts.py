@@ -5,6 +5,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from lmms_eval_tasks.sample.world.bodies import SHAPES
 from lmms_eval_tasks.sample.world.scene import COLOURS, Scene
 
 OPTIONS = 5
@@ -31,23 +32,21 @@ def draw_options(rng: random.Random, draft: Draft, version: int, position: int) 
     others = list(draft.others)
     if version == 1:
         rng.shuffle(others)
-    wrong = [*draft.lures, *others][: OPTIONS - 1]
-    rng.shuffle(wrong)
-    wrong.insert(position, draft.answer)
-    return [draft.word(answer, version) for answer in wrong]
+    answers = [*draft.lures, *others][: OPTIONS - 1]
+    rng.shuffle(answers)
+    answers.insert(position, draft.answer)
+    return [draft.word(answer, version) for answer in answers]
 
 
-def absent_objects(scene: Scene) -> list[str]:
-    """Names of objects that are not in the scene."""
+def other_objects(rng: random.Random, scene: Scene, exclude: Sequence[str], options: int = OPTIONS) -> tuple[str, ...]:
+    """Names of the scene's objects in random order, without `exclude`, then of others that are not in the scene.
+
+    They are enough for a question with that many options, and at least two are not in the scene.
+    """
     present = [scene.called(name) for name in scene.skins]
-    names = [f"{colour} {shape}" for colour in COLOURS for shape in ("ball", "block")]
-    return [name for name in names if name not in present]
-
-
-def other_objects(rng: random.Random, scene: Scene, exclude: Sequence[str]) -> tuple[str, ...]:
-    """Names of the scene's objects in random order, then at least two that are not in the scene, without `exclude`."""
-    present = [name for name in map(scene.called, scene.skins) if name not in exclude]
-    absent = [name for name in absent_objects(scene) if name not in exclude]
-    rng.shuffle(present)
+    wrong = [name for name in present if name not in exclude]
+    names = [f"{colour} {shape}" for colour in COLOURS for shape in SHAPES]
+    absent = [name for name in names if name not in present]
+    rng.shuffle(wrong)
     rng.shuffle(absent)
-    return (*present, *absent[: max(2, OPTIONS - 1 - len(present))])
+    return (*wrong, *absent[: max(2, options - 1 - len(wrong))])

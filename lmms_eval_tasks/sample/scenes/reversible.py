@@ -1,19 +1,19 @@
 """Clips with a cause in them and clips without, to be shown forwards and backwards."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from lmms_eval_tasks.sample.scenes.pairs import draw_colours, side_world
+from lmms_eval_tasks.sample.scenes.pairs import side_world
 from lmms_eval_tasks.sample.scenes.table import rims
-from lmms_eval_tasks.sample.world.bodies import Body, Laws, Waypoint, World
+from lmms_eval_tasks.sample.world.bodies import SHAPES, SIDE_VIEW_ROUGH, Body, Laws, Wall, World, scripted
 from lmms_eval_tasks.sample.world.physics import FPS
 from lmms_eval_tasks.sample.world.scene import (
     HEIGHT,
     WIDTH,
     Scene,
-    bar,
     draw_look,
+    draw_skins,
     mirrored,
     require,
     required,
@@ -51,7 +51,7 @@ def a_fall(rng: random.Random) -> CaptionedScene:
     """A ball rolls off a ledge, falls, and bounces until it lies still."""
     top, edge, size = rng.uniform(40, 60), rng.uniform(60, 90), rng.uniform(8, 11)
     ball = Body("ball", "ball", size, (rng.uniform(15, 35), top - 2.0 - size), (rng.uniform(55, 80), 0.0))
-    scene = _scene(rng, side_world((ball,), (bar("ledge", (-4.0, top), (edge, top)),), rough=True))
+    scene = _scene(rng, side_world((ball,), (Wall("ledge", (-4.0, top), (edge, top)),), SIDE_VIEW_ROUGH))
     require(0.8 < required(scene.simulate().first_contact("ball", ("floor",))).time < 1.9)
     return CaptionedScene(scene, f"The {scene.called('ball')} rolls off a ledge, falls and bounces on the floor.", True)
 
@@ -65,7 +65,7 @@ def a_break(rng: random.Random) -> CaptionedScene:
         for number, (across, down) in enumerate(places)
     )
     ball = Body("ball", "ball", rng.uniform(9, 11), (22.0, y + rng.uniform(-4, 4)), (rng.uniform(160, 200), 0.0))
-    scene = _scene(rng, World(_BRAKING, (ball, *heap), rims()), alike=tuple(body.name for body in heap))
+    scene = _scene(rng, World(_BRAKING, (ball, *heap), rims()), alike=[body.name for body in heap])
     return CaptionedScene(scene, f"The {scene.called('ball')} hits a heap of blocks, and the heap breaks apart.", True)
 
 
@@ -77,9 +77,8 @@ def a_pendulum(rng: random.Random) -> CaptionedScene:
     path = []
     for number, (cosine, _) in enumerate(_circle(round(DURATION * FPS * 4), turns, start)):
         across = swing * cosine
-        path.append(Waypoint(number / (FPS * 4), pivot[0] + across, pivot[1] + (length**2 - across**2) ** 0.5))
-    ball = Body("ball", "ball", rng.uniform(8, 11), (path[0].x, path[0].y), path=tuple(path), kinematic=True)
-    scene = _scene(rng, World(_BRAKING, (ball,), ()))
+        path.append((number / (FPS * 4), pivot[0] + across, pivot[1] + (length**2 - across**2) ** 0.5))
+    scene = _scene(rng, World(_BRAKING, (scripted("ball", "ball", rng.uniform(8, 11), path),)))
     return CaptionedScene(scene, f"The {scene.called('ball')} swings to and fro like a pendulum.", False)
 
 
@@ -90,13 +89,12 @@ def a_rotation(rng: random.Random) -> CaptionedScene:
     circle = _circle(round(DURATION * FPS * 4), turns, start)
     bodies = []
     for name, sign in (("first", 1.0), ("second", -1.0)):
-        path = tuple(
-            Waypoint(number / (FPS * 4), centre[0] + sign * radius * cosine, centre[1] + sign * radius * sine)
+        path = [
+            (number / (FPS * 4), centre[0] + sign * radius * cosine, centre[1] + sign * radius * sine)
             for number, (cosine, sine) in enumerate(circle)
-        )
-        at = (path[0].x, path[0].y)
-        bodies.append(Body(name, rng.choice(("ball", "block")), rng.uniform(8, 11), at, path=path, kinematic=True))
-    scene = _scene(rng, World(_BRAKING, tuple(bodies), ()))
+        ]
+        bodies.append(scripted(name, rng.choice(SHAPES), rng.uniform(8, 11), path))
+    scene = _scene(rng, World(_BRAKING, tuple(bodies)))
     return CaptionedScene(scene, f"A {scene.called('first')} and a {scene.called('second')} circle each other.", False)
 
 
@@ -117,13 +115,14 @@ def _circle(steps: int, turns: float, start: int) -> list[tuple[float, float]]:
     return circle
 
 
-def _scene(rng: random.Random, world: World, alike: tuple[str, ...] = ()) -> Scene:
-    names = tuple(body.name for body in world.bodies if body.name not in alike)
-    skins = draw_colours(rng, (*names, "heap") if alike else names)
-    if alike:
-        heap = skins.pop("heap")
-        skins |= dict.fromkeys(alike, heap)
-    return Scene(mirrored(world) if rng.random() < 0.5 else world, draw_look(rng), skins, DURATION)
+def _scene(rng: random.Random, world: World, alike: Sequence[str] = ()) -> Scene:
+    names = [body.name for body in world.bodies if body.name not in alike]
+    skins = draw_skins(rng, [*names, *alike[:1]])
+    for name in alike:
+        skins[name] = skins[alike[0]]
+    mirror = rng.random() < 0.5
+    scene = Scene(world, draw_look(rng), skins, DURATION)
+    return mirrored(scene) if mirror else scene
 
 
 SceneFamily = Callable[[random.Random], CaptionedScene]

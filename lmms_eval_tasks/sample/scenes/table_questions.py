@@ -3,7 +3,6 @@
 import math
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 from lmms_eval_tasks.sample.scenes.drafts import Draft, other_objects
 from lmms_eval_tasks.sample.scenes.table import (
@@ -19,12 +18,11 @@ from lmms_eval_tasks.sample.scenes.table import (
     nudged,
     paint,
     pushed_by_hand,
-    set_off,
     sure_touch,
     turned,
 )
 from lmms_eval_tasks.sample.scenes.wording import DIRECTIONS, word_direction, word_object
-from lmms_eval_tasks.sample.world.bodies import Vec, World
+from lmms_eval_tasks.sample.world.bodies import SHAPES, Vec, World
 from lmms_eval_tasks.sample.world.physics import Trajectory, simulate
 from lmms_eval_tasks.sample.world.scene import require, required, until_accepted
 
@@ -37,7 +35,7 @@ _TURNS = {1: "a quarter turn clockwise from its real direction", 2: "in the oppo
 
 
 def _objects(rng: random.Random, count: int) -> list[Piece]:
-    return [Piece(f"object {i}", rng.choice(["ball", "block"])) for i in range(count)]
+    return [Piece(f"object {i}", rng.choice(SHAPES)) for i in range(count)]
 
 
 def _velocity(rng: random.Random, *speeds: float) -> Vec:
@@ -82,7 +80,7 @@ def anticipation(rng: random.Random, level: str) -> Draft:
     world = lay_out(rng, [Piece(MOVER, "ball"), *_objects(rng, _OBJECTS[level])])
     aim = _velocity(rng, *_SPEEDS)
     touched = required(first_touch(world, MOVER, aim))
-    moving = set_off(world, MOVER, aim)
+    moving = world.changing(MOVER, velocity=aim)
     trajectory = simulate(moving, DURATION, stop_at_contact_of=MOVER)
     _require_rim(trajectory, touched, level)
     time = required(trajectory.first_contact(MOVER, {touched})).time
@@ -103,7 +101,7 @@ def counterfactual(rng: random.Random, level: str) -> Draft:
     start, aim = draw_place(rng), _velocity(rng, *_SPEEDS)
     blocker = _ahead(rng, start, aim, 42, 58, 9)
     require(20 < blocker[0] < 172 and 20 < blocker[1] < 124)
-    pieces = [Piece(MOVER, "ball", start, aim), Piece(BLOCKER, rng.choice(["ball", "block"]), blocker)]
+    pieces = [Piece(MOVER, "ball", start, aim), Piece(BLOCKER, rng.choice(SHAPES), blocker)]
     world = lay_out(rng, [*pieces, *_objects(rng, _OBJECTS[level] - 1)])
     require(first_touch(world, MOVER, aim) == BLOCKER)
     free = world.without(BLOCKER)
@@ -127,7 +125,7 @@ def descriptive(rng: random.Random, level: str) -> Draft:
     for name in chain[1:]:
         place = _ahead(rng, place, aim, 34, 46, 3)
         require(24 < place[0] < 168 and 24 < place[1] < 120)
-        pieces.append(Piece(name, rng.choice(["ball", "block"]), place))
+        pieces.append(Piece(name, rng.choice(SHAPES), place))
     if level == "hard":
         pieces.append(Piece("passer-by", "ball", None, _velocity(rng, 50, 80)))
     world = lay_out(rng, [*pieces, *_objects(rng, 6 - len(pieces))], apart=8.0)
@@ -158,10 +156,10 @@ def hypothetical(rng: random.Random, level: str) -> Draft:
     quarter_turns = 2 if level == "easy" else 1
     other_way = turned(aim, quarter_turns)
     would = required(sure_touch(world, MOVER, other_way))
-    _require_rim(simulate(set_off(world, MOVER, other_way), 4.0, stop_at_contact_of=MOVER), would, level)
+    _require_rim(simulate(world.changing(MOVER, velocity=other_way), 4.0, stop_at_contact_of=MOVER), would, level)
     happened = first_touch(world, MOVER, aim)
     require(happened != would)
-    moving = set_off(world, MOVER, aim)
+    moving = world.changing(MOVER, velocity=aim)
     _require_clear(simulate(moving, DURATION))
     scene = paint(rng, moving)
     mover, answer = scene.called(MOVER), scene.called(would)
@@ -186,9 +184,9 @@ def _plan(rng: random.Random, level: str, wanted: tuple[int, int]) -> Draft:
     rest = simulate(pushed_by_hand(alone, MOVER, heading, stroke), 4.0).place(MOVER)
     goal = _ahead(rng, rest, wanted, 30, 48, 0)
     require(18 < goal[0] < 174 and 18 < goal[1] < 126)
-    target = Piece(TARGET, rng.choice(["ball", "block"]), goal)
+    target = Piece(TARGET, rng.choice(SHAPES), goal)
     laid = lay_out(rng, [mover, target, *_objects(rng, _OBJECTS_BESIDE_A_TARGET[level])])
-    world = laid.replacing(alone.body(MOVER))
+    world = laid.changing(MOVER, size=alone.body(MOVER).size)
     push = _scaled(wanted, PUSHED)
     require(first_touch(world, MOVER, push, rest) == TARGET)
     pushed = pushed_by_hand(world, MOVER, heading, stroke)
@@ -197,7 +195,7 @@ def _plan(rng: random.Random, level: str, wanted: tuple[int, int]) -> Draft:
     require(comes_to_rest(trajectory, MOVER) and gaps_to(pushed, trajectory, MOVER, -1)[HAND] >= 15)
     require(_is_the_only_way(world, wanted, trajectory.place(MOVER)))
     require(first_touch(world, MOVER, push, start) != TARGET)
-    scene = replace(paint(rng, pushed, 4.0), arms={HAND: (-heading[0], -heading[1])})
+    scene = paint(rng, pushed, 4.0)
     question = (
         f"The {scene.called(MOVER)} is to hit the {scene.called(TARGET)} first. In which direction must the arm "
         "push it from where it lies at the end of the clip?"

@@ -51,8 +51,6 @@ def read_object(text: str) -> str | None:
 
 
 def read_direction(text: str) -> tuple[int, int] | None:
-    """The direction that an option names."""
-    for direction, wordings in DIRECTIONS.items():
-        if text.strip().rstrip(".") in wordings:
-            return direction
-    return None
+    """The direction that an option names; None when it names none."""
+    read = {wording: direction for direction, wordings in DIRECTIONS.items() for wording in wordings}
+    return read.get(text.strip().rstrip("."))

@@ -6,21 +6,19 @@ import numpy as np
 
 from lmms_eval_tasks.sample.scenes.wording import read_objects
 from lmms_eval_tasks.sample.solve.measure import (
+    Rules,
     first_move,
-    floor_of,
     follow,
     gap_at,
     lies_still,
     place_at,
-    require,
+    runs,
     shift,
-    shown,
     the_option,
     track_of,
-    uprights,
 )
-from lmms_eval_tasks.sample.solve.rule import choice_rule
 from lmms_eval_tasks.sample.world.bodies import SIDE_VIEW
+from lmms_eval_tasks.sample.world.scene import require, required
 from lmms_eval_tasks.sample.world.vision import Observation, Track
 
 _FAR = 20.0
@@ -31,31 +29,32 @@ def _containing(options: Sequence[str], word: str) -> int:
     return the_option(options, lambda option: word in option.lower(), True)
 
 
-def in_or_out(seen: Observation, question: str, options: Sequence[str]) -> int:
+def in_or_out(seen: Observation, named: Sequence[Track], options: Sequence[str]) -> int:
     """Whether the ball ends in the box or began there."""
-    (name,) = read_objects(question)
-    track, ground = track_of(seen, name), floor_of(seen.structures)
-    sides = uprights(seen.structures, ground - 16, ground - 3)
+    (ball,) = named
+    level = runs(seen.structures.mean(axis=1) > 0.8)
+    require(bool(level) and len(seen.structures) - level[-1][1] < 10)
+    ground = level[-1][0]
+    sides = runs(seen.structures[ground - 16 : ground - 3].mean(axis=0) > 0.8)
     require(len(sides) == 2)
-    inside = [sides[0][1] < place_at(track, frame)[0] < sides[1][0] for frame in (0, -1)]
+    inside = [sides[0][1] < place_at(ball, frame)[0] < sides[1][0] for frame in (0, -1)]
     require(inside[0] != inside[1])
     return _containing(options, "into the box" if inside[1] else "out of the box")
 
 
-def push_direction(seen: Observation, question: str, options: Sequence[str]) -> int:
+def push_direction(seen: Observation, named: Sequence[Track], options: Sequence[str]) -> int:
     """Which way the ball went."""
-    (name,) = read_objects(question)
-    dx, _ = shift(track_of(seen, name), 0, -1)
+    (ball,) = named
+    dx, _ = shift(ball, 0, -1)
     require(abs(dx) > _FAR / 2)
     return _containing(options, "left to right" if dx > 0 else "right to left")
 
 
-def fall_or_stay(seen: Observation, question: str, options: Sequence[str]) -> int:
+def fall_or_stay(seen: Observation, named: Sequence[Track], options: Sequence[str]) -> int:
     """Whether the ball ends below the place from which a hand pushed it."""
-    (name,) = read_objects(question)
-    track = track_of(seen, name)
+    (track,) = named
     require(lies_still(track, range(3)))
-    require(_arm_near(seen, track, shown(first_move(track))))
+    require(_arm_near(seen, track, required(first_move(track))))
     last = int(np.flatnonzero(track.seen)[-1])
     drop = shift(track, 0, last)[1]
     require(drop > _FAR or abs(drop) < 3)
@@ -72,9 +71,9 @@ def _arm_near(seen: Observation, track: Track, frame: int) -> bool:
     return False
 
 
-def which_goal(seen: Observation, question: str, options: Sequence[str]) -> int:
+def which_goal(seen: Observation, named: Sequence[Track], options: Sequence[str]) -> int:
     """The object next to which the pushed one ends, when it began away from it."""
-    thing = track_of(seen, read_objects(question)[0])
+    (thing,) = named
     reached = []
     for number, option in enumerate(options):
         (name,) = read_objects(option)
@@ -86,18 +85,17 @@ def which_goal(seen: Observation, question: str, options: Sequence[str]) -> int:
     return reached[0]
 
 
-def closer_or_farther(seen: Observation, question: str, options: Sequence[str]) -> int:
+def closer_or_farther(seen: Observation, named: Sequence[Track], options: Sequence[str]) -> int:
     """Whether the gap between two objects shrinks or grows."""
-    thing, goal = (track_of(seen, name) for name in read_objects(question))
+    thing, goal = named
     change = gap_at(thing, goal, -1) - gap_at(thing, goal, 0)
     require(abs(change) > 6)
     return _containing(options, "closer" if change < 0 else "farther")
 
 
-def possible(seen: Observation, question: str, options: Sequence[str]) -> int:
+def possible(seen: Observation, named: Sequence[Track], options: Sequence[str]) -> int:
     """Whether the ball neither appears nor vanishes, nor passes through things, hovers, or rises by itself."""
-    (name,) = read_objects(question)
-    track = track_of(seen, name)
+    (track,) = named
     broken = _comes_or_goes(seen, track) or _passes_through(seen, track) or _hovers(seen, track) or _rises(seen, track)
     return _containing(options, "no," if broken else "yes,")
 
@@ -151,34 +149,34 @@ def _rises(seen: Observation, track: Track) -> bool:
     return climb > start.speed**2 / (2 * SIDE_VIEW.gravity) + 8
 
 
-def falls_first(seen: Observation, question: str, options: Sequence[str]) -> int:
+def falls_first(seen: Observation, named: Sequence[Track], options: Sequence[str]) -> int:
     """The ball that leaves its place first, when both begin at rest and end lower."""
     for option in options:
         (name,) = read_objects(option)
         track = track_of(seen, name)
         require(lies_still(track, range(3)) and shift(track, 0, -1)[1] > _FAR)
-    return moves_first(seen, question, options)
+    return moves_first(seen, named, options)
 
 
-def moves_first(seen: Observation, question: str, options: Sequence[str]) -> int:
+def moves_first(seen: Observation, named: Sequence[Track], options: Sequence[str]) -> int:
     """The option whose first-named object starts to move before that of the other option."""
     moments = []
     for option in options:
         names = read_objects(option)
         require(bool(names))
-        moments.append(shown(first_move(track_of(seen, names[0]))))
+        moments.append(required(first_move(track_of(seen, names[0]))))
     require(len(set(moments)) == len(moments))
     return moments.index(min(moments))
 
 
-RULES = (
-    choice_rule(r"^What does the hand do with", in_or_out),
-    choice_rule(r"^In which direction does the hand push", push_direction),
-    choice_rule(r"fall off the shelf, or does it stay", fall_or_stay),
-    choice_rule(r"^Towards which object does the robot arm", which_goal),
-    choice_rule(r"^Does the robot arm push .* closer", closer_or_farther),
-    choice_rule(r"really move as it does in this clip", possible),
-    choice_rule(r"^Which ball sets the other one in motion", moves_first),
-    choice_rule(r"^Which ball falls first", falls_first),
-    choice_rule(r"^In which order does the arm push", moves_first),
-)
+RULES: Rules = {
+    r"^What does the hand do with": in_or_out,
+    r"^In which direction does the hand push": push_direction,
+    r"fall off the shelf, or does it stay": fall_or_stay,
+    r"^Towards which object does the robot arm": which_goal,
+    r"^Does the robot arm push .* closer": closer_or_farther,
+    r"really move as it does in this clip": possible,
+    r"^Which ball sets the other one in motion": moves_first,
+    r"^Which ball falls first": falls_first,
+    r"^In which order does the arm push": moves_first,
+}

@@ -3,7 +3,6 @@
 import csv
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
@@ -23,17 +22,14 @@ _FIRST_QID = {"debug": 1, "test": 1001}
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
-@dataclass(frozen=True)
-class CausalvqaSplit:
-    """Rows of a split with every column, and the scene of each clip by the clip's name."""
+def draw_split(
+    seed: int, name: str, levels: Sequence[str], per_stratum: int
+) -> tuple[list[dict[str, str]], dict[str, Scene]]:
+    """Draw `per_stratum` questions for each type and level.
 
-    name: str
-    rows: Sequence[Mapping[str, str]]
-    scenes: Mapping[str, Scene]
-
-
-def draw_split(seed: int, name: str, levels: Sequence[str], per_stratum: int) -> CausalvqaSplit:
-    """Draw `per_stratum` questions for each type and level."""
+    Returns:
+        Rows with every column, and the scene of each clip by the clip's name.
+    """
     drafts = [
         (kind, level, draw(random.Random(f"{seed}/causalvqa/{name}/{kind}/{level}/{number}"), level))
         for kind, draw in TABLE_QUESTIONS.items()
@@ -54,21 +50,24 @@ def draw_split(seed: int, name: str, levels: Sequence[str], per_stratum: int) ->
             row[f"choices{version + 1}"] = "|".join(f"{place}. {text}" for place, text in enumerate(options, 1))
             row[f"correct{version + 1}"] = str(position + 1)
         rows.append({**row, "difficulty": level, "renamed_video": video})
-    return CausalvqaSplit(name, rows, scenes)
+    return rows, scenes
 
 
 def write(folder: Path, seed: int, sizes: Mapping[str, int], progress: Progress) -> None:
     """Write the release as a folder and as an archive, and the test split's answers."""
     release = folder / RELEASE
-    # The debug split has easy questions only, as in the release.
-    debug = draw_split(seed, "debug", LEVELS[:1], sizes["debug_per_type"])
-    test = draw_split(seed, "test", LEVELS, sizes["test_per_stratum"])
     clips: dict[Path, Scene] = {}
-    for split, withheld in ((debug, ()), (test, WITHHELD)):
+    # The debug split has easy questions only, as in the release.
+    for name, levels, size, withheld in (
+        ("debug", LEVELS[:1], sizes["debug_per_type"], ()),
+        ("test", LEVELS, sizes["test_per_stratum"], WITHHELD),
+    ):
+        rows, scenes = draw_split(seed, name, levels, size)
         columns = [column for column in COLUMNS if column not in withheld]
-        _write_csv(release / split.name / f"{split.name}_metadata.csv", columns, split.rows)
-        clips |= {release / split.name / "videos" / name: scene for name, scene in split.scenes.items()}
-    _write_csv(folder / TRUTH, ["qid", *WITHHELD], test.rows)
+        _write_csv(release / name / f"{name}_metadata.csv", columns, rows)
+        if withheld:
+            _write_csv(folder / TRUTH, ["qid", *withheld], rows)
+        clips |= {release / name / "videos" / video: scene for video, scene in scenes.items()}
     film_scenes(clips, progress)
     _write_archive(release, folder / ARCHIVE)
 

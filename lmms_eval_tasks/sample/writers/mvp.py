@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow
@@ -42,22 +41,22 @@ FAMILIES: Mapping[str, tuple[tuple[str, PairFamily], ...]] = {
 }
 
 
-@dataclass(frozen=True)
-class MvpSubset:
-    """Rows of each split of one configuration, and the scene of each clip by its path below the videos' folder."""
-
-    name: str
-    rows: Mapping[str, Sequence[Mapping[str, str]]]
-    scenes: Mapping[str, Scene]
+Row = Mapping[str, str]
 
 
-def draw_subset(seed: int, name: str, mini_pairs: int, full_pairs: int) -> MvpSubset:
-    """Draw `full_pairs` pairs of a configuration, of which the first `mini_pairs` are the mini split."""
+def draw_subset(
+    seed: int, name: str, mini_pairs: int, full_pairs: int
+) -> tuple[dict[str, list[Row]], dict[str, Scene]]:
+    """Draw `full_pairs` pairs of a configuration, of which the first `mini_pairs` are the mini split.
+
+    Returns:
+        Rows of each split, and the scene of each clip by its path below the videos' folder.
+    """
     rng = random.Random(f"{seed}/mvp/{name}")
     numbers = rng.sample(range(1, 10_000), full_pairs)
     swap = [number % 2 == 1 for number in range(full_pairs)]
     rng.shuffle(swap)
-    pairs: list[list[Mapping[str, str]]] = []
+    pairs: list[list[Row]] = []
     scenes: dict[str, Scene] = {}
     for index, number in enumerate(numbers):
         source, family = FAMILIES[name][index % len(FAMILIES[name])]
@@ -66,24 +65,25 @@ def draw_subset(seed: int, name: str, mini_pairs: int, full_pairs: int) -> MvpSu
         candidates = list(reversed(draft.answers)) if swap[index] else list(draft.answers)
         members = [0, 1]
         rng.shuffle(members)
-        pair: list[Mapping[str, str]] = []
+        pair: list[Row] = []
         for place, member in enumerate(members, 1):
             path = f"{source}/{stem}_{place}.mp4"
             scenes[path] = draft.scenes[member]
             row = (f"{stem}_{place}", path, draft.question, draft.answers[member], str(candidates), source)
             pair.append(dict(zip(COLUMNS, row, strict=True)))
         pairs.append(pair)
-    rows = {"mini": _scattered(rng, pairs[:mini_pairs]), "full": _scattered(rng, pairs)}
-    return MvpSubset(name, rows, scenes)
+    return {"mini": _scattered(rng, pairs[:mini_pairs]), "full": _scattered(rng, pairs)}, scenes
 
 
 def write(folder: Path, seed: int, sizes: Mapping[str, int], progress: Progress) -> None:
     """Write the annotations as a snapshot of the hub dataset, and the clips."""
-    subsets = [draw_subset(seed, name, sizes["mini_pairs"], sizes["full_pairs"]) for name in FAMILIES]
-    _write_snapshot(subsets, folder / SNAPSHOT)
-    film_scenes(
-        {folder / VIDEOS / path: scene for subset in subsets for path, scene in subset.scenes.items()}, progress
-    )
+    rows: dict[str, Mapping[str, Sequence[Row]]] = {}
+    scenes: dict[str, Scene] = {}
+    for name in FAMILIES:
+        rows[name], drawn = draw_subset(seed, name, sizes["mini_pairs"], sizes["full_pairs"])
+        scenes |= drawn
+    _write_snapshot(rows, folder / SNAPSHOT)
+    film_scenes({folder / VIDEOS / path: scene for path, scene in scenes.items()}, progress)
 
 
 WRITER = SampleWriter(
@@ -99,22 +99,22 @@ WRITER = SampleWriter(
 )
 
 
-def _write_snapshot(subsets: Sequence[MvpSubset], folder: Path) -> None:
+def _write_snapshot(subsets: Mapping[str, Mapping[str, Sequence[Row]]], folder: Path) -> None:
     """Write one parquet file per configuration and split, and the card by which `datasets` finds them."""
     card = ["---", "configs:"]
-    for subset in subsets:
-        card += [f"- config_name: {subset.name}", "  data_files:"]
-        for split, rows in subset.rows.items():
-            path = folder / subset.name / f"{split}-00000-of-00001.parquet"
+    for name, splits in subsets.items():
+        card += [f"- config_name: {name}", "  data_files:"]
+        for split, rows in splits.items():
+            path = folder / name / f"{split}-00000-of-00001.parquet"
             path.parent.mkdir(parents=True, exist_ok=True)
             schema = pyarrow.schema([(column, pyarrow.string()) for column in COLUMNS])
             pyarrow.parquet.write_table(pyarrow.Table.from_pylist(list(rows), schema=schema), path)
-            card += [f"  - split: {split}", f"    path: {subset.name}/{split}-*.parquet"]
+            card += [f"  - split: {split}", f"    path: {name}/{split}-*.parquet"]
     card += ["---", "", "Simulated sample data in the form of `facebook/minimal_video_pairs`; not the benchmark.", ""]
     (folder / "README.md").write_text("\n".join(card), encoding="utf-8")
 
 
-def _scattered(rng: random.Random, pairs: Sequence[Sequence[Mapping[str, str]]]) -> list[Mapping[str, str]]:
+def _scattered(rng: random.Random, pairs: Sequence[Sequence[Row]]) -> list[Row]:
     """The rows of all pairs in random order with no pair's members side by side (given two pairs or more)."""
     order = list(range(len(pairs)))
     rng.shuffle(order)

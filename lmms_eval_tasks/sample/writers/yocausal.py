@@ -19,7 +19,7 @@ from lmms_eval_tasks.sample.scenes.reversible import (
     a_rotation,
 )
 from lmms_eval_tasks.sample.world.physics import FPS
-from lmms_eval_tasks.sample.world.render import film
+from lmms_eval_tasks.sample.world.render import render
 from lmms_eval_tasks.sample.world.scene import HEIGHT, WIDTH
 from lmms_eval_tasks.sample.world.video import write_clip
 from lmms_eval_tasks.utils.benchmark.sample_writer import SampleWriter
@@ -59,10 +59,10 @@ def draw_subset(seed: int, name: str, pairs: int) -> dict[str, tuple[Mapping[str
 
 def write_pair(frames: NDArray[np.uint8], folder: Path, file: str) -> None:
     """Write a clip and its reversal below a subset's folder; frames are (T, H, W, 3) uint8 RGB."""
-    for side, shown in (("fwd", frames), ("bwd", frames[::-1])):
+    for side, frames_in_order in (("fwd", frames), ("bwd", frames[::-1])):
         path = folder / side / file
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_clip(path, shown)
+        write_clip(path, frames_in_order)
 
 
 def write(folder: Path, seed: int, sizes: Mapping[str, int], progress: Progress) -> None:
@@ -71,7 +71,7 @@ def write(folder: Path, seed: int, sizes: Mapping[str, int], progress: Progress)
         subset = folder / "subset" / name
         clips = draw_subset(seed, name, sizes["pairs"])
         for done, (file, (_, drawn)) in enumerate(clips.items(), 1):
-            write_pair(film(drawn.scene), subset, file)
+            write_pair(render(drawn.scene)[0], subset, file)
             progress("filming clips and their reversals", number * len(clips) + done, len(SUBSETS) * len(clips))
         text = json.dumps([entry for entry, _ in clips.values()], indent=1) + "\n"
         (subset / "dataset_metadata.json").write_text(text, encoding="utf-8")
