@@ -28,7 +28,7 @@ from lmms_eval_tasks.sample.scenes.chains import (
     draw_why,
     draw_without,
 )
-from lmms_eval_tasks.sample.scenes.wording import read_objects
+from lmms_eval_tasks.sample.scenes.options import read_objects
 from lmms_eval_tasks.sample.solve.solver import CANNOT_TELL, solve
 from lmms_eval_tasks.sample.world.bodies import gap_between
 from lmms_eval_tasks.sample.world.physics import simulate

@@ -81,7 +81,6 @@ def paint(rng: random.Random, world: World, duration: float = DURATION) -> Scene
     skins: dict[str, Skin] = {}
     free = list(COLOURS)
     rng.shuffle(free)
-    twins = {body.name: body.shape for body in world.bodies}
     for body in world.bodies:
         if body.kinematic:
             continue
@@ -91,7 +90,7 @@ def paint(rng: random.Random, world: World, duration: float = DURATION) -> Scene
         partners = [
             name
             for name, skin in skins.items()
-            if twins[name] != body.shape
+            if world.body(name).shape != body.shape
             and name.startswith("object")
             and sum(s.colour == skin.colour for s in skins.values()) == 1
         ]

@@ -2,9 +2,9 @@
 
 import math
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
-from lmms_eval_tasks.sample.scenes.drafts import Draft, other_objects
+from lmms_eval_tasks.sample.scenes.options import DIRECTIONS, Draft, other_objects, word_direction, word_object
 from lmms_eval_tasks.sample.scenes.table import (
     DURATION,
     HAND,
@@ -21,10 +21,9 @@ from lmms_eval_tasks.sample.scenes.table import (
     sure_touch,
     turned,
 )
-from lmms_eval_tasks.sample.scenes.wording import DIRECTIONS, word_direction, word_object
 from lmms_eval_tasks.sample.world.bodies import SHAPES, Vec, World
 from lmms_eval_tasks.sample.world.physics import Trajectory, simulate
-from lmms_eval_tasks.sample.world.scene import require, required, until_accepted
+from lmms_eval_tasks.sample.world.scene import Scene, require, required, until_accepted
 
 MOVER, LINK, TARGET, BLOCKER = "mover", "link", "target", "blocker"
 LEVELS = ("easy", "med", "hard")
@@ -74,6 +73,16 @@ def _require_clear(trajectory: Trajectory) -> None:
     require(comes_to_rest(trajectory, MOVER) and (contact is None or contact.time > 0.33))
 
 
+def _ask(
+    rng: random.Random, scene: Scene, question: str, named: Sequence[str], answer: str, lures: Sequence[str] = ()
+) -> Draft:
+    """A question whose options are objects; bodies are given by name, those named stand for `{}` in the question."""
+    objects, alluring = ([scene.called(name) for name in names] for names in (named, lures))
+    right = scene.called(answer)
+    others = other_objects(rng, scene, (*objects, right, *alluring))
+    return Draft(question.format(*objects), scene, right, tuple(alluring), others, word_object)
+
+
 @until_accepted
 def anticipation(rng: random.Random, level: str) -> Draft:
     """The clip stops early: what will the moving ball touch first?"""
@@ -89,10 +98,8 @@ def anticipation(rng: random.Random, level: str) -> Draft:
     require(0.7 < stop < DURATION and (bounce is None or not bounce - 0.1 < stop < bounce + 0.45))
     require(sure_touch(world, MOVER, aim) == touched)
     require(all(first_touch(world, MOVER, back) != touched for back in nudged((-aim[0], -aim[1]))))
-    scene = paint(rng, moving, stop)
-    mover, answer = scene.called(MOVER), scene.called(touched)
-    question = f"The clip stops early. Which object will the {mover} touch first?"
-    return Draft(question, scene, answer, (), other_objects(rng, scene, (mover, answer)), word_object)
+    question = "The clip stops early. Which object will the {} touch first?"
+    return _ask(rng, paint(rng, moving, stop), question, [MOVER], touched)
 
 
 @until_accepted
@@ -110,10 +117,8 @@ def counterfactual(rng: random.Random, level: str) -> Draft:
     trajectory = simulate(world, DURATION)
     require(trajectory.first_contact(MOVER, {would}) is None)
     _require_clear(trajectory)
-    scene = paint(rng, world)
-    mover, removed, answer = scene.called(MOVER), scene.called(BLOCKER), scene.called(would)
-    question = f"If the {removed} had not been on the table, which object would the {mover} have touched first?"
-    return Draft(question, scene, answer, (), other_objects(rng, scene, (mover, removed, answer)), word_object)
+    question = "If the {} had not been on the table, which object would the {} have touched first?"
+    return _ask(rng, paint(rng, world), question, [BLOCKER, MOVER], would)
 
 
 @until_accepted
@@ -137,15 +142,12 @@ def descriptive(rng: random.Random, level: str) -> Draft:
     path = trajectory.path(TARGET)
     require(math.dist(path[frame], path[min(frame + 6, len(path) - 1)]) >= 9)
     require(trajectory.speed(TARGET)[frame] >= 25 and comes_to_rest(trajectory, TARGET))
-    for shown in range(frame - 3, frame + 2):
-        gaps = gaps_to(world, trajectory, TARGET, shown)
+    for near in range(frame - 3, frame + 2):
+        gaps = gaps_to(world, trajectory, TARGET, near)
         require(min(gap for other, gap in gaps.items() if other != cause) >= 14)
     require(min(gaps_to(world, trajectory, TARGET, -1).values()) >= 16)
-    scene = paint(rng, world)
-    target, answer = scene.called(TARGET), scene.called(cause)
-    lures = (scene.called(MOVER),) if cause != MOVER else ()
-    others = other_objects(rng, scene, (target, answer, *lures))
-    return Draft(f"Which object sets the {target} in motion?", scene, answer, lures, others, word_object)
+    lures = [MOVER] if cause != MOVER else []
+    return _ask(rng, paint(rng, world), "Which object sets the {} in motion?", [TARGET], cause, lures)
 
 
 @until_accepted
@@ -161,14 +163,9 @@ def hypothetical(rng: random.Random, level: str) -> Draft:
     require(happened != would)
     moving = world.changing(MOVER, velocity=aim)
     _require_clear(simulate(moving, DURATION))
-    scene = paint(rng, moving)
-    mover, answer = scene.called(MOVER), scene.called(would)
-    lures = (scene.called(happened),) if happened else ()
-    question = (
-        f"If the {mover} had started with the same speed, but {_TURNS[quarter_turns]}, "
-        "which object would it have touched first?"
-    )
-    return Draft(question, scene, answer, lures, other_objects(rng, scene, (mover, answer, *lures)), word_object)
+    turn = _TURNS[quarter_turns]
+    question = f"If the {{}} had started with the same speed, but {turn}, which object would it have touched first?"
+    return _ask(rng, paint(rng, moving), question, [MOVER], would, [happened] if happened else [])
 
 
 def planning(rng: random.Random, level: str) -> Draft:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from string import ascii_uppercase
 
 from lmms_eval_tasks.sample.scenes.chains import SLOW_TABLE, EvidenceSpan, clock
-from lmms_eval_tasks.sample.scenes.wording import read_object
+from lmms_eval_tasks.sample.scenes.options import read_object
 from lmms_eval_tasks.sample.solve.measure import (
     Rules,
     first_move,
@@ -134,7 +134,12 @@ def _last(seen: Observation) -> int:
 
 def _instance(seen: Observation, span: EvidenceSpan) -> dict[str, object]:
     track = track_of(seen, span.name)
-    boxes = {second: _box(track, round(second * seen.fps)) for second in range(span.start, span.end + 1)}
+    size = track.size
+    boxes = {}
+    for second in range(span.start, span.end + 1):
+        # The centre and the size are known better than the edges of what is seen.
+        x, y = place_at(track, round(second * seen.fps))
+        boxes[clock(second)] = [round(edge) for edge in (x - size, y - size, x + size, y + size)]
     return {
         "instance_name": span.name,
         "evidences": [
@@ -142,16 +147,10 @@ def _instance(seen: Observation, span: EvidenceSpan) -> dict[str, object]:
                 "evidence_start_time": clock(span.start),
                 "evidence_end_time": clock(span.end),
                 "evidence_rationale": span.rationale,
-                "bboxes_in_time_range": {clock(second): box for second, box in boxes.items()},
+                "bboxes_in_time_range": boxes,
             }
         ],
     }
-
-
-def _box(track: Track, frame: int) -> list[int]:
-    """The object's box in whole pixels: its centre and size are known better than the edges of what is seen."""
-    x, y = place_at(track, frame)
-    return [round(edge) for edge in (x - track.size, y - track.size, x + track.size, y + track.size)]
 
 
 RULES: Rules = {

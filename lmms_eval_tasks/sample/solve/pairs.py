@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lmms_eval_tasks.sample.scenes.wording import read_objects
+from lmms_eval_tasks.sample.scenes.options import read_objects
 from lmms_eval_tasks.sample.solve.measure import (
     Rules,
     first_move,
@@ -74,15 +74,14 @@ def _arm_near(seen: Observation, track: Track, frame: int) -> bool:
 def which_goal(seen: Observation, named: Sequence[Track], options: Sequence[str]) -> int:
     """The object next to which the pushed one ends, when it began away from it."""
     (thing,) = named
-    reached = []
-    for number, option in enumerate(options):
+
+    def reached(option: str) -> bool:
         (name,) = read_objects(option)
         goal = track_of(seen, name)
         before, after = gap_at(thing, goal, 0), gap_at(thing, goal, -1)
-        if after < 9 and before > after + 5:
-            reached.append(number)
-    require(len(reached) == 1)
-    return reached[0]
+        return after < 9 and before > after + 5
+
+    return the_option(options, reached, True)
 
 
 def closer_or_farther(seen: Observation, named: Sequence[Track], options: Sequence[str]) -> int:
@@ -101,26 +100,19 @@ def possible(seen: Observation, named: Sequence[Track], options: Sequence[str]) 
 
 
 def _comes_or_goes(seen: Observation, track: Track) -> bool:
-    width = seen.structures.shape[1]
-    for unseen, edge in ((not track.seen[0], 0), (not track.seen[-1], -1)):
-        if unseen:
-            frame = int(np.flatnonzero(track.seen)[edge])
-            x = place_at(track, frame)[0]
-            if 2 * track.size < x < width - 2 * track.size:
-                return True
-    return False
+    """Whether the ball is first or last seen in mid-picture while the clip goes on."""
+    frames, margin = np.flatnonzero(track.seen), 2 * track.size
+    inside = (margin < track.centres[:, 0]) & (track.centres[:, 0] < seen.structures.shape[1] - margin)
+    return bool((frames[0] > 0 and inside[frames[0]]) or (frames[-1] < seen.frames - 1 and inside[frames[-1]]))
 
 
 def _passes_through(seen: Observation, track: Track) -> bool:
+    """Whether the ball's centre is inside a structure, in a frame or on the way to the next."""
+    steps = np.diff(track.centres, axis=0)
+    places = np.concatenate([track.centres[:-1] + part * steps for part in (0.0, 0.25, 0.5, 0.75)])
     height, width = seen.structures.shape
-    for before, after in zip(track.centres[:-1], track.centres[1:], strict=True):
-        if np.isnan(before).any() or np.isnan(after).any():
-            continue
-        for part in (0.0, 0.25, 0.5, 0.75):
-            x, y = before + part * (after - before)
-            if seen.structures[min(height - 1, int(y)), min(width - 1, int(x))]:
-                return True
-    return False
+    x, y = np.minimum(places[~np.isnan(places).any(axis=1)].astype(int), (width - 1, height - 1)).T
+    return bool(seen.structures[y, x].any())
 
 
 def _hovers(seen: Observation, track: Track) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from string import ascii_uppercase
 
-from lmms_eval_tasks.sample.scenes.wording import read_objects
+from lmms_eval_tasks.sample.scenes.options import read_objects
 from lmms_eval_tasks.sample.solve import chains, pairs, table
 from lmms_eval_tasks.sample.solve.measure import track_of
 from lmms_eval_tasks.sample.world.scene import Rejected

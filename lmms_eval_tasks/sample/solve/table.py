@@ -7,8 +7,8 @@ from functools import partial
 import numpy as np
 
 from lmms_eval_tasks.sample.scenes.chains import LONGEST, SLOW_TABLE
+from lmms_eval_tasks.sample.scenes.options import read_direction, read_object
 from lmms_eval_tasks.sample.scenes.table import PUSHED, first_touch, rims, turned
-from lmms_eval_tasks.sample.scenes.wording import read_direction, read_object
 from lmms_eval_tasks.sample.solve.measure import (
     Rules,
     body_at,

@@ -5,7 +5,7 @@ machine with IEEE arithmetic.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Container
 from dataclasses import dataclass
 from itertools import combinations, pairwise, product
 
@@ -65,12 +65,11 @@ class Trajectory:
         speed: NDArray[np.float64] = np.sqrt((velocity**2).sum(axis=-1))
         return speed
 
-    def first_contact(self, name: str, among: Iterable[str] | None = None) -> Contact | None:
+    def first_contact(self, name: str, among: Container[str] | None = None) -> Contact | None:
         """The first time that `name` touches anything, or anything of `among`."""
-        wanted = None if among is None else set(among)
         for contact in self.contacts:
             partner = contact.partner(name)
-            if partner is not None and (wanted is None or partner in wanted):
+            if partner is not None and (among is None or partner in among):
                 return contact
         return None
 

@@ -1,11 +1,11 @@
 """A scene: a world, how it looks and how long it is watched; and the tools with which the families draw scenes."""
 
 import random
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import wraps
-from typing import Literal, ParamSpec, TypeVar
+from typing import Literal, NoReturn, TypeVar
+
+from tenacity import RetryCallState, retry, retry_if_exception_type, stop_after_attempt
 
 from lmms_eval_tasks.sample.world.bodies import Vec, World
 from lmms_eval_tasks.sample.world.physics import Trajectory, simulate
@@ -120,7 +120,6 @@ def mirrored(scene: Scene) -> Scene:
     return replace(scene, world=World(scene.world.laws, bodies, walls), screens=screens)
 
 
-Arguments = ParamSpec("Arguments")
 Value = TypeVar("Value")
 
 
@@ -141,14 +140,12 @@ def required(value: Value | None) -> Value:
     return value
 
 
-def until_accepted(attempt: Callable[Arguments, Value], limit: int = 20_000) -> Callable[Arguments, Value]:
-    """Call `attempt` until it does not raise Rejected; RuntimeError after `limit` calls."""
+def _give_up(state: RetryCallState) -> NoReturn:
+    drawing = getattr(state.fn, "__name__", "A family")
+    raise RuntimeError(f"{drawing} rejected {state.attempt_number} scenes: its conditions are too narrow.")
 
-    @wraps(attempt)
-    def draw(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Value:
-        for _ in range(limit):
-            with suppress(Rejected):
-                return attempt(*args, **kwargs)
-        raise RuntimeError(f"{attempt.__name__} rejected {limit} scenes: its conditions are too narrow.")
 
-    return draw
+until_accepted = retry(
+    retry=retry_if_exception_type(Rejected), stop=stop_after_attempt(20_000), retry_error_callback=_give_up
+)
+"""Decorates what draws a scene: it is called until it does not raise Rejected; RuntimeError when it never succeeds."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lmms_eval_tasks.sample.scenes.chains import CHAINS, ChainQuestion, EvidenceSpan, clock
-from lmms_eval_tasks.sample.scenes.drafts import other_objects
+from lmms_eval_tasks.sample.scenes.options import other_objects
 from lmms_eval_tasks.sample.world.physics import FPS
 from lmms_eval_tasks.sample.world.render import boxes, render
 from lmms_eval_tasks.sample.world.scene import Scene

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
-from lmms_eval_tasks.sample.scenes.drafts import OPTIONS, draw_options
+from lmms_eval_tasks.sample.scenes.options import OPTIONS, draw_options
 from lmms_eval_tasks.sample.scenes.table_questions import LEVELS, TABLE_QUESTIONS
 from lmms_eval_tasks.sample.world.scene import Scene
 from lmms_eval_tasks.sample.world.video import film_scenes

@@ -7,36 +7,34 @@ from pathlib import Path
 import pyarrow
 import pyarrow.parquet
 
-from lmms_eval_tasks.sample.scenes import event_pairs, handling_pairs
-from lmms_eval_tasks.sample.scenes.pairs import PairFamily
+from lmms_eval_tasks.sample.scenes import pairs
 from lmms_eval_tasks.sample.world.scene import Scene
 from lmms_eval_tasks.sample.world.video import film_scenes
 from lmms_eval_tasks.utils.benchmark.sample_writer import SampleWriter
 from lmms_eval_tasks.utils.core.progress import Progress
 
 SNAPSHOT, VIDEOS = "snapshot", "videos"
-COLUMNS = ("video_id", "video_path", "question", "answer", "candidates", "source")
 
 # Subset to the families that take turns in it, each with the official source in whose place it stands.
-FAMILIES: Mapping[str, tuple[tuple[str, PairFamily], ...]] = {
+FAMILIES: Mapping[str, tuple[tuple[str, pairs.PairFamily], ...]] = {
     "human_object_interactions": (
-        ("pt", handling_pairs.in_or_out),
-        ("ssv2", handling_pairs.push_left_or_right),
-        ("ssv2", handling_pairs.fall_or_stay),
+        ("pt", pairs.in_or_out),
+        ("ssv2", pairs.push_left_or_right),
+        ("ssv2", pairs.fall_or_stay),
     ),
     "robot_object_interactions": (
-        ("language_table", handling_pairs.which_goal),
-        ("language_table", handling_pairs.closer_or_farther),
+        ("language_table", pairs.which_goal),
+        ("language_table", pairs.closer_or_farther),
     ),
     "intuitive_physics": (
-        ("intphys", event_pairs.vanishes_or_not),
-        ("inflevel", event_pairs.solid_or_not),
-        ("grasp", event_pairs.falls_or_hovers),
-        ("clevrer", event_pairs.who_hits_whom),
+        ("intphys", pairs.vanishes_or_not),
+        ("inflevel", pairs.solid_or_not),
+        ("grasp", pairs.falls_or_hovers),
+        ("clevrer", pairs.who_hits_whom),
     ),
     "temporal_reasoning": (
-        ("star", event_pairs.which_falls_first),
-        ("vinoground", event_pairs.which_is_pushed_first),
+        ("star", pairs.which_falls_first),
+        ("vinoground", pairs.which_is_pushed_first),
     ),
 }
 
@@ -56,7 +54,7 @@ def draw_subset(
     numbers = rng.sample(range(1, 10_000), full_pairs)
     swap = [number % 2 == 1 for number in range(full_pairs)]
     rng.shuffle(swap)
-    pairs: list[list[Row]] = []
+    drawn: list[list[Row]] = []
     scenes: dict[str, Scene] = {}
     for index, number in enumerate(numbers):
         source, family = FAMILIES[name][index % len(FAMILIES[name])]
@@ -69,10 +67,18 @@ def draw_subset(
         for place, member in enumerate(members, 1):
             path = f"{source}/{stem}_{place}.mp4"
             scenes[path] = draft.scenes[member]
-            row = (f"{stem}_{place}", path, draft.question, draft.answers[member], str(candidates), source)
-            pair.append(dict(zip(COLUMNS, row, strict=True)))
-        pairs.append(pair)
-    return {"mini": _scattered(rng, pairs[:mini_pairs]), "full": _scattered(rng, pairs)}, scenes
+            pair.append(
+                {
+                    "video_id": f"{stem}_{place}",
+                    "video_path": path,
+                    "question": draft.question,
+                    "answer": draft.answers[member],
+                    "candidates": str(candidates),
+                    "source": source,
+                }
+            )
+        drawn.append(pair)
+    return {"mini": _scattered(rng, drawn[:mini_pairs]), "full": _scattered(rng, drawn)}, scenes
 
 
 def write(folder: Path, seed: int, sizes: Mapping[str, int], progress: Progress) -> None:
@@ -107,8 +113,7 @@ def _write_snapshot(subsets: Mapping[str, Mapping[str, Sequence[Row]]], folder: 
         for split, rows in splits.items():
             path = folder / name / f"{split}-00000-of-00001.parquet"
             path.parent.mkdir(parents=True, exist_ok=True)
-            schema = pyarrow.schema([(column, pyarrow.string()) for column in COLUMNS])
-            pyarrow.parquet.write_table(pyarrow.Table.from_pylist(list(rows), schema=schema), path)
+            pyarrow.parquet.write_table(pyarrow.Table.from_pylist(list(rows)), path)
             card += [f"  - split: {split}", f"    path: {name}/{split}-*.parquet"]
     card += ["---", "", "Simulated sample data in the form of `facebook/minimal_video_pairs`; not the benchmark.", ""]
     (folder / "README.md").write_text("\n".join(card), encoding="utf-8")
