@@ -45,9 +45,7 @@ class Replay(RequestModel):
         if self.saved.by_asked:
             stop_if_any(self._join())
         unsaved = [(request.task, request.doc["item_id"]) for request in requests if self._find(request) is None]
-        if self._world_size > 1:
-            unsaved = gather_object(unsaved)
-        unsaved = sorted(set(unsaved))
+        unsaved = sorted(set(gather_object(unsaved)))
         if not unsaved or self.allow_missing:
             return
         tasks = ", ".join(dict.fromkeys(task for task, _ in unsaved))

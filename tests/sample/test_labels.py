@@ -13,7 +13,6 @@ from lmms_eval_tasks.sample.scenes.options import (
     read_direction,
     read_object,
     read_objects,
-    word_direction,
     word_object,
 )
 from lmms_eval_tasks.sample.scenes.table_questions import LEVELS, TABLE_QUESTIONS
@@ -98,7 +97,7 @@ def test_options_hold_the_answer_once_at_its_place_in_both_versions(kind):
 
 def test_options_are_read_as_they_are_worded():
     for version in (0, 1):
-        assert [read_direction(word_direction(way, version)) for way in DIRECTIONS] == list(DIRECTIONS)
+        assert [read_direction(DIRECTIONS[way][version]) for way in DIRECTIONS] == list(DIRECTIONS)
         assert read_object(word_object("pink block", version)) == "pink block"
     assert read_objects("The red ball, the square blue one") == ["red ball", "blue block"]
     assert read_object("The red ball, the square blue one") is read_object("Neither") is None

@@ -55,10 +55,7 @@ class ChainQuestion:
 
 @dataclass(frozen=True)
 class Chain:
-    """A scene as it unfolds, the time of the first contact of each two bodies that touch, and the questions about it.
-
-    The questions stand one after the other.
-    """
+    """A scene as it unfolds, when each two bodies that touch do so first, and the questions about it, in order."""
 
     scene: Scene
     trajectory: Trajectory

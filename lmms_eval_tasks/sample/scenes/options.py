@@ -25,6 +25,7 @@ DIRECTIONS: Mapping[tuple[int, int], tuple[str, str]] = {
     (-1, 0): ("Straight to the left", "Towards the left edge"),
     (-1, -1): ("Up and to the left", "Towards the top left"),
 }
+"""Steps in the picture (x to the right, y downwards) to their two wordings."""
 
 _OBJECT = re.compile(rf"({'|'.join(COLOURS)}) (ball|block)", re.IGNORECASE)
 _REWORDED_OBJECT = re.compile(rf"(round|square) ({'|'.join(COLOURS)}) one", re.IGNORECASE)
@@ -71,15 +72,10 @@ def other_objects(rng: random.Random, scene: Scene, exclude: Sequence[str], opti
     return (*wrong, *absent[: max(2, options - 1 - len(wrong))])
 
 
-def word_object(name: str, version: int = 0) -> str:
+def word_object(name: str, version: int) -> str:
     """An option that names an object such as `red ball`."""
     colour, shape = name.split()
     return f"The {name}" if version == 0 else f"The {_SHAPES[shape]} {colour} one"
-
-
-def word_direction(direction: tuple[int, int], version: int = 0) -> str:
-    """An option that names one of eight directions in the picture (x to the right, y downwards)."""
-    return DIRECTIONS[direction][version]
 
 
 def read_objects(text: str) -> list[str]:

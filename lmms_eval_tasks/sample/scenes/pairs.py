@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lmms_eval_tasks.sample.scenes.table import HAND, comes_to_rest, gaps_to, pushed_by_hand, rims
+from lmms_eval_tasks.sample.scenes.table import HAND, comes_to_rest, gaps_to, pushed_by_hand, rims, turned
 from lmms_eval_tasks.sample.world.bodies import (
     SHAPES,
     SIDE_VIEW,
@@ -17,7 +17,6 @@ from lmms_eval_tasks.sample.world.bodies import (
     TOP_VIEW,
     Body,
     Laws,
-    Vec,
     Wall,
     World,
     scripted,
@@ -39,7 +38,6 @@ from lmms_eval_tasks.sample.world.scene import (
 
 BALL, ONE, OTHER = "ball", "one", "other"
 THING, GOAL, OTHER_GOAL = "thing", "goal", "other goal"
-_AXES: tuple[Vec, ...] = ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))
 FLOOR = 135.0
 
 
@@ -131,7 +129,7 @@ def fall_or_stay(rng: random.Random) -> PairDraft:
 def which_goal(rng: random.Random) -> PairDraft:
     """A robot arm pushes a block up to one of two objects."""
     start, side = (rng.uniform(80, 112), rng.uniform(62, 82)), rng.randrange(4)
-    ways = _AXES[side], _AXES[(side + rng.choice([1, 3])) % 4]
+    ways = turned((1.0, 0.0), side), turned((1.0, 0.0), side + rng.choice([1, 3]))
     thing = Body(THING, "block", rng.uniform(6, 7.5), start)
     table = World(TOP_VIEW, (thing,), rims())
     speeds = rng.uniform(20, 24), rng.uniform(20, 24)

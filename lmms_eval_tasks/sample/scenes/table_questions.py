@@ -4,7 +4,7 @@ import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 
-from lmms_eval_tasks.sample.scenes.options import DIRECTIONS, Draft, other_objects, word_direction, word_object
+from lmms_eval_tasks.sample.scenes.options import DIRECTIONS, Draft, other_objects, word_object
 from lmms_eval_tasks.sample.scenes.table import (
     DURATION,
     HAND,
@@ -30,7 +30,6 @@ LEVELS = ("easy", "med", "hard")
 _OBJECTS = {"easy": 5, "med": 6, "hard": 6}
 _OBJECTS_BESIDE_A_TARGET = {"easy": 3, "med": 4, "hard": 5}
 _SPEEDS = (72.0, 98.0)
-_TURNS = {1: "a quarter turn clockwise from its real direction", 2: "in the opposite direction"}
 
 
 def _objects(rng: random.Random, count: int) -> list[Piece]:
@@ -155,7 +154,9 @@ def hypothetical(rng: random.Random, level: str) -> Draft:
     """Started in another direction, what would the ball have touched first?"""
     world = lay_out(rng, [Piece(MOVER, "ball"), *_objects(rng, _OBJECTS[level])])
     aim = _velocity(rng, *_SPEEDS)
-    quarter_turns = 2 if level == "easy" else 1
+    easy = level == "easy"
+    quarter_turns = 2 if easy else 1
+    turn = "in the opposite direction" if easy else "a quarter turn clockwise from its real direction"
     other_way = turned(aim, quarter_turns)
     would = required(sure_touch(world, MOVER, other_way))
     _require_rim(simulate(world.changing(MOVER, velocity=other_way), 4.0, stop_at_contact_of=MOVER), would, level)
@@ -163,7 +164,6 @@ def hypothetical(rng: random.Random, level: str) -> Draft:
     require(happened != would)
     moving = world.changing(MOVER, velocity=aim)
     _require_clear(simulate(moving, DURATION))
-    turn = _TURNS[quarter_turns]
     question = f"If the {{}} had started with the same speed, but {turn}, which object would it have touched first?"
     return _ask(rng, paint(rng, moving), question, [MOVER], would, [happened] if happened else [])
 
@@ -199,7 +199,7 @@ def _plan(rng: random.Random, level: str, wanted: tuple[int, int]) -> Draft:
     )
     wrong = [direction for direction in DIRECTIONS if direction != wanted]
     rng.shuffle(wrong)
-    return Draft(question, scene, wanted, (), tuple(wrong), word_direction)
+    return Draft(question, scene, wanted, (), tuple(wrong), lambda way, version: DIRECTIONS[way][version])
 
 
 def _is_the_only_way(world: World, wanted: tuple[int, int], at: Vec) -> bool:

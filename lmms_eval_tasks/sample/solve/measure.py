@@ -30,11 +30,6 @@ class TrackMotion:
     place: Vec
     velocity: Vec
 
-    @property
-    def speed(self) -> float:
-        """Speed in px/s."""
-        return float(np.hypot(*self.velocity))
-
 
 def track_of(seen: Observation, name: str) -> Track:
     """The object of that name; Rejected when there is none."""

@@ -1,5 +1,6 @@
 """Answers about minimal pairs, from what a clip shows."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -119,12 +120,11 @@ def _hovers(seen: Observation, track: Track) -> bool:
     """Whether for some frames on end the ball neither rests on anything nor speeds up downwards."""
     full = SIDE_VIEW.gravity / seen.fps**2
     free = [bool(track.seen[frame]) and not _supported(seen, track, frame) for frame in range(seen.frames)]
-    for start in range(seen.frames - _HOVER + 1):
-        if all(free[start : start + _HOVER]):
-            bend = np.diff(track.centres[start : start + _HOVER, 1], 2).mean()
-            if abs(bend) < full / 3:
-                return True
-    return False
+    bends = np.diff(track.centres[:, 1], 2)
+    return any(
+        all(free[start : start + _HOVER]) and abs(bends[start : start + _HOVER - 2].mean()) < full / 3
+        for start in range(seen.frames - _HOVER + 1)
+    )
 
 
 def _supported(seen: Observation, track: Track, frame: int) -> bool:
@@ -135,10 +135,10 @@ def _supported(seen: Observation, track: Track, frame: int) -> bool:
 
 
 def _rises(seen: Observation, track: Track) -> bool:
-    """Whether the ball climbs higher than the speed with which it comes into seen could take it."""
+    """Whether the ball climbs higher than the speed with which it comes into view could take it."""
     start = follow(track, seen.fps, np.flatnonzero(track.seen)[:6].tolist())
     climb = place_at(track, int(np.flatnonzero(track.seen)[0]))[1] - float(np.nanmin(track.centres[:, 1]))
-    return climb > start.speed**2 / (2 * SIDE_VIEW.gravity) + 8
+    return climb > math.hypot(*start.velocity) ** 2 / (2 * SIDE_VIEW.gravity) + 8
 
 
 def falls_first(seen: Observation, named: Sequence[Track], options: Sequence[str]) -> int:

@@ -1,5 +1,6 @@
 """Answers about balls and blocks on a table, from what a clip shows."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -67,7 +68,7 @@ def touched_by(
     """
     frames = range(seen.frames)[::-1] if at_end else range(seen.frames)
     motion = follow(mover, seen.fps, frames, laws.table_friction)
-    require(motion.speed > _SLOWEST[laws])
+    require(math.hypot(*motion.velocity) > _SLOWEST[laws])
     table = replace(see_table(seen, frames[0]), laws=laws).without(*without)
     return first_touch(table, mover.name, turned(motion.velocity, quarter_turns), motion.place, LONGEST)
 

@@ -67,11 +67,8 @@ class Trajectory:
 
     def first_contact(self, name: str, among: Container[str] | None = None) -> Contact | None:
         """The first time that `name` touches anything, or anything of `among`."""
-        for contact in self.contacts:
-            partner = contact.partner(name)
-            if partner is not None and (among is None or partner in among):
-                return contact
-        return None
+        touching = (contact for contact in self.contacts if name in (contact.first, contact.second))
+        return next((contact for contact in touching if among is None or contact.partner(name) in among), None)
 
 
 @dataclass

@@ -12,7 +12,7 @@ from lmms_eval_tasks.sample.world.physics import FPS
 from lmms_eval_tasks.sample.world.scene import HEIGHT, WIDTH, Rgb, Scene, Skin
 
 Picture = NDArray[np.float32]
-Coverage = NDArray[np.float32]
+"""(h, w, 3) of red, green and blue in 0..255, or (h, w) of one number each, such as the covered part of a pixel."""
 Window = tuple[slice, slice]
 
 NOTHING = -1
@@ -31,11 +31,10 @@ def render(scene: Scene) -> tuple[NDArray[np.uint8], NDArray[np.int8]]:
         picture = stage.copy()
         label = np.full((HEIGHT, WIDTH), NOTHING, dtype=np.int8)
         for i, (body, at) in enumerate(zip(bodies, positions, strict=True)):
-            if body.name in scene.skins and frame / FPS < body.vanishes_at:
-                _paint_object(picture, label, i, body, at, scene.skins[body.name])
-        for body, at in zip(bodies, positions, strict=True):
             if body.arm:
                 _paint_arm(picture, label, body, at, body.arm, scene.look.arm)
+            elif frame / FPS < body.vanishes_at:
+                _paint_object(picture, label, i, body, at, scene.skins[body.name])
         for left, top, right, bottom in scene.screens:
             window = (slice(round(top), round(bottom)), slice(round(left), round(right)))
             picture[window] = stage[window] = scene.look.structure
@@ -78,23 +77,23 @@ def _window(at: Vec, reach: Vec) -> Window:
     return span(at[1], reach[1], HEIGHT), span(at[0], reach[0], WIDTH)
 
 
-def _grid(window: Window) -> tuple[Coverage, Coverage]:
+def _grid(window: Window) -> tuple[Picture, Picture]:
     y, x = np.mgrid[window].astype(np.float32) + 0.5
     return x, y
 
 
-def _blend(picture: Picture, window: Window, coverage: Coverage, colour: Rgb | Picture) -> None:
+def _blend(picture: Picture, window: Window, coverage: Picture, colour: Rgb | Picture) -> None:
     alpha = coverage[..., None]
     picture[window] = picture[window] * (1 - alpha) + np.asarray(colour, dtype=np.float32) * alpha
 
 
-def _capsule(window: Window, start: Vec, end: Vec, half_width: float) -> Coverage:
+def _capsule(window: Window, start: Vec, end: Vec, half_width: float) -> Picture:
     x, y = _grid(window)
     along = (end[0] - start[0], end[1] - start[1])
     length = along[0] ** 2 + along[1] ** 2
     part = np.clip(((x - start[0]) * along[0] + (y - start[1]) * along[1]) / max(length, 1e-9), 0, 1)
     distance = np.sqrt((x - start[0] - part * along[0]) ** 2 + (y - start[1] - part * along[1]) ** 2)
-    coverage: Coverage = np.clip(half_width - distance + 0.5, 0, 1).astype(np.float32)
+    coverage: Picture = np.clip(half_width - distance + 0.5, 0, 1).astype(np.float32)
     return coverage
 
 
@@ -110,7 +109,7 @@ def _paint_object(picture: Picture, label: NDArray[np.int8], index: int, body: B
     label[window][coverage > 0.5] = index
 
 
-def _pattern(skin: Skin, size: float, dx: Coverage, dy: Coverage, distance: Coverage) -> Coverage:
+def _pattern(skin: Skin, size: float, dx: Picture, dy: Picture, distance: Picture) -> Picture:
     if skin.texture == "stripes":
         dark = np.floor((dx + dy) / max(3.0, size / 2)) % 2 == 0
     elif skin.texture == "dots":
@@ -119,7 +118,7 @@ def _pattern(skin: Skin, size: float, dx: Coverage, dy: Coverage, distance: Cove
         dark = np.abs(distance - size * 0.55) < 1.2
     else:
         dark = np.zeros(dx.shape, dtype=bool)
-    pattern: Coverage = dark.astype(np.float32)
+    pattern: Picture = dark.astype(np.float32)
     return pattern
 
 

@@ -3,7 +3,7 @@
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, NoReturn, TypeVar
+from typing import NoReturn, TypeVar
 
 from tenacity import RetryCallState, retry, retry_if_exception_type, stop_after_attempt
 
@@ -15,8 +15,7 @@ WIDTH, HEIGHT = 192, 144
 HUES: Mapping[str, float] = {"red": 0.0, "yellow": 52.0, "green": 120.0, "cyan": 182.0, "blue": 228.0, "pink": 312.0}
 COLOURS = tuple(HUES)
 
-Texture = Literal["plain", "stripes", "dots", "ring"]
-TEXTURES: tuple[Texture, ...] = ("plain", "stripes", "dots", "ring")
+TEXTURES = ("plain", "stripes", "dots", "ring")
 Rgb = tuple[float, float, float]
 Rect = tuple[float, float, float, float]
 
@@ -29,7 +28,7 @@ class Skin:
     hue: float
     saturation: float
     value: float
-    texture: Texture
+    texture: str
 
 
 @dataclass(frozen=True)
@@ -47,8 +46,8 @@ class Look:
 class Scene:
     """A world with its looks, watched for `duration` seconds.
 
-    `skins` paints bodies by name, all but those with an arm. `screens` are boards in front of everything, which
-    collide with nothing.
+    Bodies are painted in their order, by the `skins` of their names where they have no arm. `screens` are boards in
+    front of everything, which collide with nothing.
     """
 
     world: World

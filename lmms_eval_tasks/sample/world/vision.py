@@ -147,8 +147,8 @@ def _tracks(colour: str, masks: Mask) -> list[Track]:
             if frame not in line and k in unlinked and distance <= _FARTHEST * (frame - max(line)):
                 line[frame] = unlinked.pop(k)
         lines += [{frame: blob} for blob in unlinked.values()]
-    lines = [line for line in lines if len(line) >= 3]
-    return [_as_track(colour, line, len(masks)) for line in sorted(lines, key=len, reverse=True)]
+    longest_first = sorted(lines, key=len, reverse=True)
+    return [_as_track(colour, line, len(masks)) for line in longest_first if len(line) >= 3]
 
 
 def _as_track(colour: str, line: Mapping[int, _Blob], frames: int) -> Track:

@@ -4,7 +4,7 @@ import csv
 import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from zipfile import ZIP_STORED, ZipFile, ZipInfo
+from zipfile import ZipFile, ZipInfo
 
 from lmms_eval_tasks.sample.scenes.options import OPTIONS, draw_options
 from lmms_eval_tasks.sample.scenes.table_questions import LEVELS, TABLE_QUESTIONS
@@ -19,7 +19,6 @@ COLUMNS = (
 )  # fmt: skip
 WITHHELD = ("correct1", "correct2")
 _FIRST_QID = {"debug": 1, "test": 1001}
-_EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 def draw_split(
@@ -38,7 +37,10 @@ def draw_split(
     ]
     rng = random.Random(f"{seed}/causalvqa/{name}")
     rng.shuffle(drafts)
-    positions = [_balanced(rng, len(drafts)) for _ in range(2)]
+    # The right option is at each place as often as at the others.
+    positions = [[number % OPTIONS for number in range(len(drafts))] for _ in range(2)]
+    for places in positions:
+        rng.shuffle(places)
     rows, scenes = [], {}
     for number, (kind, level, draft) in enumerate(drafts):
         video = f"{name}_{number:04d}.mp4"
@@ -86,17 +88,9 @@ def _write_archive(folder: Path, path: Path) -> None:
     with ZipFile(path, "w") as archive:
         for file in sorted(folder.rglob("*")):
             if file.is_file():
-                info = ZipInfo(f"{folder.name}/{file.relative_to(folder).as_posix()}", _EPOCH)
-                info.compress_type = ZIP_STORED
+                info = ZipInfo(f"{folder.name}/{file.relative_to(folder).as_posix()}")
                 info.external_attr = 0o644 << 16
                 archive.writestr(info, file.read_bytes())
-
-
-def _balanced(rng: random.Random, count: int) -> list[int]:
-    """Positions of the right option, each as often as the others, in random order."""
-    positions = [number % OPTIONS for number in range(count)]
-    rng.shuffle(positions)
-    return positions
 
 
 def _write_csv(path: Path, columns: Sequence[str], rows: Sequence[Mapping[str, str]]) -> None:

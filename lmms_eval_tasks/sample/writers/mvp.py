@@ -14,6 +14,7 @@ from lmms_eval_tasks.utils.benchmark.sample_writer import SampleWriter
 from lmms_eval_tasks.utils.core.progress import Progress
 
 SNAPSHOT, VIDEOS = "snapshot", "videos"
+COLUMNS = ("video_id", "video_path", "question", "answer", "candidates", "source")
 
 # Subset to the families that take turns in it, each with the official source in whose place it stands.
 FAMILIES: Mapping[str, tuple[tuple[str, pairs.PairFamily], ...]] = {
@@ -67,29 +68,18 @@ def draw_subset(
         for place, member in enumerate(members, 1):
             path = f"{source}/{stem}_{place}.mp4"
             scenes[path] = draft.scenes[member]
-            pair.append(
-                {
-                    "video_id": f"{stem}_{place}",
-                    "video_path": path,
-                    "question": draft.question,
-                    "answer": draft.answers[member],
-                    "candidates": str(candidates),
-                    "source": source,
-                }
-            )
+            row = (f"{stem}_{place}", path, draft.question, draft.answers[member], str(candidates), source)
+            pair.append(dict(zip(COLUMNS, row, strict=True)))
         drawn.append(pair)
     return {"mini": _scattered(rng, drawn[:mini_pairs]), "full": _scattered(rng, drawn)}, scenes
 
 
 def write(folder: Path, seed: int, sizes: Mapping[str, int], progress: Progress) -> None:
     """Write the annotations as a snapshot of the hub dataset, and the clips."""
-    rows: dict[str, Mapping[str, Sequence[Row]]] = {}
-    scenes: dict[str, Scene] = {}
-    for name in FAMILIES:
-        rows[name], drawn = draw_subset(seed, name, sizes["mini_pairs"], sizes["full_pairs"])
-        scenes |= drawn
-    _write_snapshot(rows, folder / SNAPSHOT)
-    film_scenes({folder / VIDEOS / path: scene for path, scene in scenes.items()}, progress)
+    drawn = {name: draw_subset(seed, name, sizes["mini_pairs"], sizes["full_pairs"]) for name in FAMILIES}
+    _write_snapshot({name: rows for name, (rows, _) in drawn.items()}, folder / SNAPSHOT)
+    scenes = {folder / VIDEOS / path: scene for _, scenes in drawn.values() for path, scene in scenes.items()}
+    film_scenes(scenes, progress)
 
 
 WRITER = SampleWriter(
