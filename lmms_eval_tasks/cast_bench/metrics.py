@@ -68,14 +68,9 @@ ACCURACY, FAITHFUL = ANSWERS["accuracy"], ANSWERS["faithful"]
 IM_TIOU, IM_VIOU = GROUNDING["im_tiou"], GROUNDING["im_viou"]
 
 
-def _is(column: str, value: str, record: Record) -> bool:
-    return record.stratum[column] == value
-
-
 def _broken_down(metric: Metric) -> list[Metric]:
     plain = replace(metric, errors=Errors.PLAIN)
-    parts = [("category", category) for category in CATEGORIES] + [("size", size) for size in ("small", "large")]
-    return [plain.within(value, partial(_is, column, value)) for column, value in parts]
+    return [*plain.by("category", CATEGORIES), *plain.by("size", ("small", "large"))]
 
 
 def _chose(kind: str, record: Record) -> float:
@@ -130,10 +125,7 @@ JUDGE_DIMENSIONS = tuple(_judge_metric(name, name.replace("_", " "), (name,)) fo
 OPEN_METRICS = (
     JUDGE_SCORE,
     *JUDGE_DIMENSIONS,
-    *(
-        replace(JUDGE_SCORE, errors=Errors.PLAIN).within(category, partial(_is, "category", category))
-        for category in CATEGORIES
-    ),
+    *replace(JUDGE_SCORE, errors=Errors.PLAIN).by("category", CATEGORIES),
     *(
         Metric(
             name,

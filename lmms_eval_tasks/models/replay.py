@@ -12,7 +12,7 @@ from lmms_eval_tasks.models.base import Request, RequestModel
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.wording import summarize_names
-from lmms_eval_tasks.utils.runs.responses import Asked, SavedResponses, read_responses
+from lmms_eval_tasks.utils.runs.responses import Asked, read_responses
 
 
 class Replay(RequestModel):
@@ -29,15 +29,14 @@ class Replay(RequestModel):
         super().__init__(**host)
         self.source = Path(str(predictions)).expanduser()
         self.allow_missing = missing == "unparsed"
-        self.saved = SavedResponses()
-        problem = (
-            None if missing in ("error", "unparsed") else f"Expected missing to be error or unparsed, not {missing!r}."
-        )
+        problem = None
         try:
+            if missing not in ("error", "unparsed"):
+                raise InputError(f"Expected missing to be error or unparsed, not {missing!r}.")
             kinds = [benchmark.predictions for benchmark in registry().benchmarks.values() if benchmark.predictions]
             self.saved = read_responses(self.source, kinds)
         except InputError as error:
-            problem = problem or str(error)
+            problem = str(error)
         stop_if_any(problem)
 
     def prepare(self, requests: list[Request]) -> None:
@@ -50,17 +49,15 @@ class Replay(RequestModel):
                 if {"item_id", "question", "options"} <= set(table.column_names)
             }
             stop_if_any(self.saved.join(tables, self.source))
-        lost = sorted((request.task, request.doc["item_id"]) for request in requests if self._find(request) is None)
-        if self._world_size > 1:
-            lost = sorted(gather_object(lost))
-        lost = list(dict.fromkeys(lost))
-        if not lost or self.allow_missing:
+        unsaved = [(request.task, request.doc["item_id"]) for request in requests if self._find(request) is None]
+        unsaved = sorted(set(gather_object(unsaved)))
+        if not unsaved or self.allow_missing:
             return
-        tasks = ", ".join(dict.fromkeys(task for task, _ in lost))
-        items = "item has" if len(lost) == 1 else "items have"
+        tasks = ", ".join(dict.fromkeys(task for task, _ in unsaved))
+        items = "item has" if len(unsaved) == 1 else "items have"
         stop_if_any(
-            f"{self.source} cannot be replayed: {len(lost)} {items} no saved response (of {tasks}).\n"
-            f"  {summarize_names(item_id for _, item_id in lost)}\n"
+            f"{self.source} cannot be replayed: {len(unsaved)} {items} no saved response (of {tasks}).\n"
+            f"  {summarize_names(item_id for _, item_id in unsaved)}\n"
             "Give the responses of the same task and split, or count these as unparsed:  "
             "--model_args predictions=…,missing=unparsed"
         )
