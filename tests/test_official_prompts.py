@@ -18,7 +18,7 @@ from lmms_eval_tasks.cli import app
 from lmms_eval_tasks.host.state import Evaluation
 from lmms_eval_tasks.utils.benchmark.registry import find_benchmark, read_card, registry
 from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.prompting.official_prompts import official_prompt, sha256
+from lmms_eval_tasks.utils.prompting.official_prompts import sha256
 from lmms_eval_tasks.utils.prompting.prompts import CHOICE, Prompt, literal, prompt_ids
 from lmms_eval_tasks.yocausal.labelling import Causality, OfficialCausality, labelling_prompt
 
@@ -61,7 +61,7 @@ def checkout(tmp_path: Path) -> Path:
 
 def know(benchmark: str, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     """Let the card know the text's digest as the official one's."""
-    source = official_prompt(benchmark)
+    source = find_benchmark(benchmark).official_prompt
     assert source is not None
     card = dataclasses.replace(read_card(benchmark), prompt_sha256={source.part: sha256(text)})
     known: Any = registry().benchmarks
@@ -134,7 +134,7 @@ def test_another_text_is_refused_or_kept_under_its_own_name(
     benchmark: str, checkout: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name, text = FILES[benchmark]
-    card, source = read_card(benchmark), official_prompt(benchmark)
+    card, source = read_card(benchmark), find_benchmark(benchmark).official_prompt
     assert source is not None
     other = f"{benchmark}-other-{sha256(text)[:8]}"
     assert run("import", benchmark, "--from", checkout) == (
@@ -169,7 +169,7 @@ def test_a_text_without_a_known_digest_is_said_to_be_unverified(checkout: Path, 
         labelling_prompt("official")
     status, out, _ = run("import", "yocausal", "--from", checkout)
     assert status == 0
-    assert out.startswith("Imported VLM_labeling/prompt.txt as official: NOT VERIFIED: no source tells the official")
+    assert out.startswith("Imported VLM_labeling/prompt.txt as official: NOT VERIFIED: no source states the official")
     assert out.endswith("To ask with it: yocausal label --prompt official\n")
     prompt, reply = labelling_prompt("official")
     assert prompt.signature.startswith("official-unverified:")

@@ -115,7 +115,7 @@ def score_example(configuration: Configuration, example: Example) -> tuple[dict[
         for name in (entry["metric"] for entry in configuration["metric_list"]):
             if name != SUBMISSION_ROWS:
                 values = [item[name] for item in graded if name in item]
-                score = state.aggregation(name)(values) if values else None
+                score = state.kind.metric(name).score(values) if values else None
                 scores[name] = None if score is None else round(float(score), 9)
     return scores, judged
 

@@ -10,6 +10,8 @@ CATEGORIES = (
 )
 OTHER = "other"
 """Category of a question whose type `question_types.json` does not know."""
+OPTION_KINDS = ("text-based", "video-based", "near-miss")
+"""Kinds of wrong options, in the words of the paper's supplement."""
 
 CARD = Card(
     name="cast_bench",

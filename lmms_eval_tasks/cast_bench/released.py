@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from string import ascii_uppercase
 from typing import Any
 
-from lmms_eval_tasks.cast_bench.card import CATEGORIES, OTHER
+from lmms_eval_tasks.cast_bench.card import CATEGORIES, OPTION_KINDS, OTHER
 from lmms_eval_tasks.cast_bench.released_evidence import read_evidence
 from lmms_eval_tasks.utils.core.problems import Problems, Warnings
 from lmms_eval_tasks.utils.core.wording import quote, summarize_names
@@ -21,8 +21,6 @@ FILE = "castbench_hf.jsonl"
 FEWEST_OPTIONS = 2
 USUAL_OPTIONS = range(4, 7)
 """How many options the paper says that a question has."""
-KINDS = ("text-based", "video-based", "near-miss")
-"""Kinds of wrong options, in the words of the paper's supplement."""
 
 
 @cache
@@ -125,14 +123,14 @@ def _read_options(value: object, where: str, problems: Problems) -> list[str]:
     if not isinstance(value, dict):
         problems.add(where, f"Expected options as an object from letter to text, but got {quote(value)}.")
         return []
-    given = {letter: text for letter, text in value.items() if text is not None and text != ""}
-    letters = list(ascii_uppercase[: len(given)])
-    if sorted(given) != letters or not all(isinstance(text, str) and text.strip() for text in given.values()):
+    texts = {letter: text for letter, text in value.items() if text is not None and text != ""}
+    letters = list(ascii_uppercase[: len(texts)])
+    if sorted(texts) != letters or not all(isinstance(text, str) and text.strip() for text in texts.values()):
         problems.add(where, f"Expected a text for each option from A on, but got {quote(value)}.")
         return []
-    if len(given) < FEWEST_OPTIONS:
-        problems.add(where, f"Expected {FEWEST_OPTIONS} options or more, but got {len(given)}.")
-    return [given[letter].strip() for letter in letters]
+    if len(texts) < FEWEST_OPTIONS:
+        problems.add(where, f"Expected {FEWEST_OPTIONS} options or more, but got {len(texts)}.")
+    return [texts[letter].strip() for letter in letters]
 
 
 def _read_answer(value: object, options: list[str], where: str, problems: Problems) -> str | None:
@@ -153,9 +151,9 @@ def _read_kinds(value: object, options: list[str], where: str, problems: Problem
         problems.add(where, f"Expected distractor_types as an object from letter to kind, but got {quote(value)}.")
         return None
     kinds = {letter: _dashed(kind) for letter, kind in value.items() if kind}
-    unknown = [kind for letter, kind in kinds.items() if kind not in KINDS or letter not in letters]
+    unknown = [kind for letter, kind in kinds.items() if kind not in OPTION_KINDS or letter not in letters]
     if options and unknown:
-        problems.add(where, f"Expected distractor_types among {', '.join(KINDS)}, but got {quote(value)}.")
+        problems.add(where, f"Expected distractor_types among {', '.join(OPTION_KINDS)}, but got {quote(value)}.")
     return [kinds.get(letter) for letter in letters]
 
 
@@ -165,24 +163,24 @@ def _dashed(kind: object) -> str:
 
 
 def _warnings(items: list[dict[str, Any]]) -> list[str]:
-    found = []
+    messages = []
     unknown = Counter(item["question_type"] for item in items if item["category"] == OTHER)
     if unknown:
         names = summarize_names(f"{quote(kind)} {number}" for kind, number in unknown.most_common())
-        found.append(
+        messages.append(
             f"Questions of a type that belongs to no known category: {unknown.total()} ({names}). They count "
             "overall and in no category."
         )
     repeated = [question for question, number in Counter(item["question"] for item in items).items() if number > 1]
     if repeated:
-        found.append(
+        messages.append(
             f"Questions asked more than once: {len(repeated)}, such as {quote(repeated[0])}. They are scored one "
             "by one here; the official script joins by the question alone and keeps the last."
         )
     alike = [item["item_id"] for item in items if len(set(item["options"])) < len(item["options"])]
     if alike:
-        found.append(f"Questions with two options of the same text: {len(alike)}, such as {alike[0]}.")
-    return found
+        messages.append(f"Questions with two options of the same text: {len(alike)}, such as {alike[0]}.")
+    return messages
 
 
 def _plain(text: str) -> str:

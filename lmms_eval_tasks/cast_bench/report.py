@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from lmms_eval_tasks.cast_bench import metrics
 from lmms_eval_tasks.cast_bench.card import CARD
 from lmms_eval_tasks.cast_bench.item import predicted_tracks, tracks_of
+from lmms_eval_tasks.cast_bench.prepare import frame_of
 from lmms_eval_tasks.utils.evidence.reader import read_truth
 from lmms_eval_tasks.utils.reporting.columns import OUTCOME_COLUMNS, interval_column, items_column, score_column
 from lmms_eval_tasks.utils.reporting.figures import Bar, Point, scatter_plot, share_plot
@@ -126,14 +128,12 @@ def _grounded(record: Record) -> str:
 
 def item_view(record: Record, row: Row) -> ItemView:
     """The clip and the true evidence."""
-    frame = (row["width"], row["height"]) if row["width"] and row["height"] else None
-    return ItemView((ShownClip(row["clip"]),), frame, tracks_of(read_truth(row["evidence"])))
+    return ItemView((ShownClip(row["clip"]),), frame_of(row), tracks_of(read_truth(row["evidence"])))
 
 
 def open_item_view(record: Record, row: Row) -> ItemView:
     """The same, with the question without its options."""
-    shown = item_view(record, row)
-    return ItemView(shown.clips, shown.frame, shown.tracks, row["question"])
+    return replace(item_view(record, row), text=row["question"])
 
 
 def answer_view(record: Record, row: Row, response: str) -> AnswerView:
@@ -153,7 +153,7 @@ def answer_view(record: Record, row: Row, response: str) -> AnswerView:
 
 
 def open_answer_view(record: Record, row: Row, response: str) -> AnswerView:
-    """What the judge said."""
+    """The judge's scores and its explanation."""
     scores = record.fields.get("scores") or {}
     facts = {name.replace("_", " "): f"{value:g} of 10" for name, value in scores.items()}
     if explanation := record.fields.get("explanation"):

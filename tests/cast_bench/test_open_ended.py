@@ -1,7 +1,8 @@
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -9,36 +10,54 @@ from hypothesis import strategies as st
 from judge_server import MODEL, Fail, JudgeServer, Say, in_turn
 from metric_scores import score_all
 from pydantic import ValidationError
+from task_states import task_state
 
 from lmms_eval_tasks.cast_bench.card import CATEGORIES
-from lmms_eval_tasks.cast_bench.metrics import OPEN_METRICS
-from lmms_eval_tasks.cast_bench.open_ended import (
-    DIMENSIONS,
-    METRICS,
-    OpenEndedScores,
-    OpenQuestion,
-    ReferenceEvidence,
-    grade_answer,
-    judge_case,
-    question_scores,
-)
+from lmms_eval_tasks.cast_bench.metrics import JUDGE_DIMENSIONS, JUDGE_SCORE, OPEN_METRICS
+from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS, OpenEndedScores, grade, judge_case
 from lmms_eval_tasks.host.judge import JudgeSettings, open_judge
+from lmms_eval_tasks.host.state import Evaluation
 from lmms_eval_tasks.utils.judge.cache import Reply, ReplyCache
 from lmms_eval_tasks.utils.judge.client import Case, Judge, Limits, Sampling, ServerError
+from lmms_eval_tasks.utils.judge.grader import Grader
 from lmms_eval_tasks.utils.prompting.prompts import read_prompt
 from lmms_eval_tasks.utils.scoring.records import Outcome, Record, UnscoredReason
 
-QUESTION = OpenQuestion(
-    item_id="q1",
-    group_id="clip",
-    question="Why does the ball {stop}?",
-    answer="Because it hits the wall.",
-    evidence=(
-        ReferenceEvidence("00:01", "00:02", "ball_a", 'It rolls towards the "wall".'),
-        ReferenceEvidence("00:03", "00:03", "wall_b", "Il est là."),
-    ),
-    stratum={"category": "explanation"},
-)
+EVIDENCE = [
+    {
+        "evidence_start_time": "00:01",
+        "evidence_end_time": "00:02",
+        "evidence_instance_id": "ball_a",
+        "evidence_rationale": 'It rolls towards the "wall".',
+    },
+    {
+        "evidence_start_time": "00:03",
+        "evidence_end_time": "00:03",
+        "evidence_instance_id": "wall_b",
+        "evidence_rationale": "Il est là.",
+    },
+]
+QUESTION: dict[str, Any] = {
+    "item_id": "q1",
+    "clip": "test/clip.mp4",
+    "question": "Why does the ball {stop}?",
+    "options": ["Because it hits the wall.", "Because it is caught."],
+    "answer": "A",
+    "evidence": json.dumps(EVIDENCE),
+    "category": "explanation",
+    "asked": True,
+}
+SCORES_OF_ITEMS = (JUDGE_SCORE, *JUDGE_DIMENSIONS)
+
+
+def grade_answer(row: Mapping[str, Any], response: object, judge: Grader | None) -> Record:
+    state = task_state("cast_bench_open", Evaluation(clips_needed=False, judge_needed=False))
+    state.verdicts = judge
+    return grade(row, response, state).record
+
+
+def scores_of(record: Record) -> list[float | None]:
+    return [metric.value(record) for metric in SCORES_OF_ITEMS]
 
 
 def reply(*scores: float, **changes: object) -> str:
@@ -120,9 +139,10 @@ def test_a_graded_record_holds_the_scores_and_who_gave_them(tmp_path: Path) -> N
             },
             "explanation": "Agreed.",
             "judge": {"model": "served", "prompt": read_prompt("cast_bench_judge").signature},
+            "prompt": read_prompt("cast_bench_open").signature,
         },
     }
-    assert question_scores(graded)["judge_score"] == 16.5 / 4
+    assert JUDGE_SCORE.value(graded) == 16.5 / 4
     assert Record.from_json(json.loads(json.dumps(graded.to_json()))) == graded
 
 
@@ -136,7 +156,7 @@ def test_a_response_without_text_is_unparsed_gets_0_and_costs_nothing(tmp_path: 
     graded = grade_answer(QUESTION, response, judge_with(forbidden, tmp_path))
     assert (graded.outcome, graded.unscored_reason, graded.detail) == (Outcome.UNPARSED, None, "no text")
     assert graded.answered is None
-    assert question_scores(graded) == dict.fromkeys(METRICS, 0.0)
+    assert scores_of(graded) == [0.0] * len(SCORES_OF_ITEMS)
 
 
 @pytest.mark.parametrize(
@@ -146,11 +166,10 @@ def test_a_response_without_text_is_unparsed_gets_0_and_costs_nothing(tmp_path: 
 def test_what_cannot_be_graded_is_unscored_and_costs_nothing(
     tmp_path: Path, change: dict[str, object], reason: str
 ) -> None:
-    question = OpenQuestion(**{**vars(QUESTION), **change})  # type: ignore[arg-type]
     for response in ("It hits the wall.", ""):
-        graded = grade_answer(question, response, judge_with(forbidden, tmp_path))
+        graded = grade_answer({**QUESTION, **change}, response, judge_with(forbidden, tmp_path))
         assert (graded.outcome, graded.why) == (Outcome.UNSCORED, reason)
-        assert question_scores(graded) == dict.fromkeys(METRICS)
+        assert scores_of(graded) == [None] * len(SCORES_OF_ITEMS)
 
 
 @pytest.mark.parametrize("response", ["It hits the wall.", ""])
@@ -228,7 +247,8 @@ def test_means_are_over_scored_questions_and_unparsed_ones_count() -> None:
 
 def test_nothing_scored_has_no_mean() -> None:
     for records in ([], [record(None)]):
-        assert [score_all(OPEN_METRICS, records)[name] for name in METRICS] == [None] * len(METRICS)
+        scores = score_all(OPEN_METRICS, records)
+        assert {scores[metric.name] for metric in SCORES_OF_ITEMS} == {None}
 
 
 SCORES = st.none() | st.tuples(*[st.integers(0, 20).map(lambda half: half / 2)] * len(DIMENSIONS))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,16 +11,10 @@ import yaml
 from cast_bench import ROW, row, write_release
 from task_states import docs_of, new_state, task_state
 
-from lmms_eval_tasks.cast_bench import open_task
+from lmms_eval_tasks.cast_bench import open_ended
 from lmms_eval_tasks.cast_bench.card import CATEGORIES
 from lmms_eval_tasks.cast_bench.metrics import OPEN_METRICS
-from lmms_eval_tasks.cast_bench.open_ended import (
-    DIMENSIONS,
-    OpenEndedScores,
-    OpenQuestion,
-    ReferenceEvidence,
-    judge_case,
-)
+from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS, OpenEndedScores
 from lmms_eval_tasks.cast_bench.prepare import prepare
 from lmms_eval_tasks.host.state import Evaluation, TaskState
 from lmms_eval_tasks.utils.judge.client import Case, Verdict
@@ -27,7 +22,7 @@ from lmms_eval_tasks.utils.prompting.prompts import read_prompt
 from lmms_eval_tasks.utils.scoring.records import NOT_ASKED
 
 TASK = "cast_bench_open"
-FOLDER = Path(open_task.__file__).parent
+FOLDER = Path(open_ended.__file__).parent
 SIGNATURE = read_prompt("cast_bench_open").signature
 
 
@@ -93,18 +88,19 @@ def test_the_judge_is_shown_the_right_option_and_the_evidence_as_released(tmp_pa
     later = {"evidence_start_time": "00:07", "evidence_end_time": "00:09", "evidence_instance_id": "hand_2"}
     (doc,) = docs(tmp_path, row({**later, "evidence_rationale": None}, {}))
     items = process(doc, ["It was thrown."])
-    question = OpenQuestion(
-        item_id=doc["item_id"],
-        group_id="sav_000001",
-        question="Why does the ball roll?",
-        answer="It was thrown.",
-        evidence=(
-            ReferenceEvidence("00:07", "00:09", "hand_2", ""),
-            ReferenceEvidence("00:00", "00:02", "ball_1", "It rolls."),
-        ),
-        stratum={"category": "causal_explanation"},
-    )
-    assert judge == [judge_case(question, "It was thrown.")]
+    (asked,) = judge
+    material = json.loads(asked.text[asked.text.index('{\n "question"') :].partition("\n}")[0] + "}")
+    assert material == {
+        "question": "Why does the ball roll?",
+        "right_answer": "It was thrown.",
+        "evidence": [
+            {"start": "00:07", "end": "00:09", "instance": "hand_2", "rationale": ""},
+            {"start": "00:00", "end": "00:02", "instance": "ball_1", "rationale": "It rolls."},
+        ],
+        "answer_to_grade": "It was thrown.",
+    }
+    assert items["record"]["group_id"] == "sav_000001"
+    assert items["record"]["stratum"] == {"category": "causal_explanation"}
     assert items["record"]["fields"]["prompt"] == SIGNATURE
     assert items["record"]["fields"]["judge"] == {
         "model": "served",
@@ -140,7 +136,7 @@ def test_what_cannot_be_graded_is_not_a_score(
     assert judge == []
     assert items["record"]["unscored_reason"] == reason
     assert items["judge_score"] == {"group_id": "sav_000001", "value": None}
-    assert task_state(TASK).aggregation("judge_score")([items["judge_score"]]) is None
+    assert task_state(TASK).kind.metric("judge_score").score([items["judge_score"]]) is None
     assert (items["n_scored"], items["n_unscored"], items["unscored_rate"]) == (0, 1, 100)
     assert items["unparsed_rate"] == (None if reason == "no clip" else 0)
     assert items["record"]["answered"] == (None if reason == "no clip" else said)

@@ -34,8 +34,8 @@ def printable_lines(text: str) -> str:
     return "\n".join(map(printable, text.split("\n")))
 
 
-def summarize_names(names: Iterable[object], shown: int = 5, separator: str = ", ") -> str:
-    """The first `shown` names, and how many more there are; empty where there is none."""
+def summarize_names(names: Iterable[object], limit: int = 5, separator: str = ", ") -> str:
+    """The first `limit` names, and how many more there are; empty where there is none."""
     every = [str(name) for name in names]
-    more = [f"… and {len(every) - shown} more"] if len(every) > shown else []
-    return separator.join([*every[:shown], *more])
+    more = [f"… and {len(every) - limit} more"] if len(every) > limit else []
+    return separator.join([*every[:limit], *more])
