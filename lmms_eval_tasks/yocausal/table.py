@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -118,20 +118,19 @@ def table_rows(
     return rows
 
 
-def with_labels(pairs: Sequence[PairRow], file: Path) -> list[PairRow]:
-    """The pairs with the causality labels of a file in place of their own; a pair that it leaves out keeps its own.
+def read_labels(file: Path, known: Container[str]) -> dict[str, bool | None]:
+    """Causality labels by item id.
 
     Args:
-        pairs: The pairs.
         file: Lines of ``{"id": …, "vlm_causality": true | false | null}``, as `lmms-eval-tasks yocausal label` writes
             them; further keys are ignored.
+        known: The ids that there are.
 
     Raises:
         InputError: where the file is not such a file, an id is unknown or labelled twice; every problem is listed.
     """
     if not file.is_file():
         raise InputError(f"The labels cannot be used: there is no file {file}.")
-    known = {pair.item_id for pair in pairs}
     issues, labels = GroupedIssues(), dict[str, bool | None]()
     for where, row in read_rows(file, LabelRow, issues, exact=False):
         if row.id not in known:
@@ -142,4 +141,14 @@ def with_labels(pairs: Sequence[PairRow], file: Path) -> list[PairRow]:
             labels[row.id] = row.vlm_causality
     problems = issues.as_problems(f"{file.name}, ")
     problems.raise_if_any(f"The labels in {file.name} cannot be used", "nothing was written")
+    return labels
+
+
+def with_labels(pairs: Sequence[PairRow], file: Path) -> list[PairRow]:
+    """The pairs with the causality labels of a file in place of their own; a pair that it leaves out keeps its own.
+
+    Raises:
+        InputError: as `read_labels`.
+    """
+    labels = read_labels(file, {pair.item_id for pair in pairs})
     return [replace(pair, vlm_causality=labels.get(pair.item_id, pair.vlm_causality)) for pair in pairs]
