@@ -19,6 +19,7 @@ from lmms_eval_tasks.cli.rescore import rescore
 from lmms_eval_tasks.cli.submit import submit, validate
 from lmms_eval_tasks.cli.tiny_vlm import tiny_vlm
 from lmms_eval_tasks.utils.benchmark.registry import registry
+from lmms_eval_tasks.utils.core.wording import printable_lines
 
 
 class _Commands(TyperGroup):
@@ -31,10 +32,10 @@ class _Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except InputError as error:
-            typer.echo(str(error), err=True)
+            typer.echo(printable_lines(str(error)), err=True)
             raise typer.Exit(1) from error
         except OSError as error:
-            typer.echo(f"Cannot read or write: {error}", err=True)
+            typer.echo(printable_lines(f"Cannot read or write: {error}"), err=True)
             raise typer.Exit(1) from error
 
 

@@ -16,6 +16,7 @@ from lmms_eval_tasks.utils.core.console import make_console, text_table
 if TYPE_CHECKING:
     from lmms_eval_tasks.utils.stats.human_baseline import QuestionSummary
 
+LEVEL = 0.05
 ITEMS_HELP = (
     "The items: a prepared table (.parquet), CSV (item, version, answer, strata), or a prepared split as "
     "BENCHMARK:SPLIT. Without it, responses need a column correct."
@@ -28,6 +29,9 @@ def humans(
     by: Annotated[
         str, typer.Option(help="Stratum columns; a difficulty that the items lack comes from the responses.")
     ] = "",
+    drop_disputed: Annotated[
+        bool, typer.Option("--drop-disputed", help="Leave out questions whose most frequent answer is not the key.")
+    ] = False,
     out: Annotated[Path | None, typer.Option(help="Where to write each question's summary, as CSV.")] = None,
 ) -> None:
     """Show a human baseline from annotators' responses: accuracy by stratum, and the questions' difficulty."""
@@ -41,6 +45,7 @@ def humans(
         summarise,
     )
     from lmms_eval_tasks.utils.stats.human_responses import read_human_responses, read_items
+    from lmms_eval_tasks.utils.stats.key_checks import compare_versions, disputed_questions
 
     asked = read_items(_items_path(items)) if items else None
     found = read_human_responses(responses, asked)
@@ -56,6 +61,27 @@ def humans(
     console.print(f"{len(found):,} responses of {annotators:,} annotators to {len(summaries):,} questions")
     if asked is not None and (silent := sorted({item for item, _ in asked} - {one.item for one in summaries})):
         console.print(f"without a response: {len(silent):,} questions ({summarize_names(silent)})", markup=False)
+    disputed = disputed_questions(found)
+    percent = f" ({100 * len(disputed) / len(summaries):.1f}%)"
+    console.print(
+        f"most frequent answer is not the key: {len(disputed):,} questions{percent}"
+        + (f": {summarize_names(disputed)}{', left out below' if drop_disputed else ''}" if disputed else ""),
+        markup=False,
+    )
+    if tests := compare_versions(found):
+        differing = [test for test in tests if test.adjusted < LEVEL]
+        named = [
+            f"{test.item} {test.right[0]}/{test.responses[0]} and {test.right[1]}/{test.responses[1]}"
+            for test in differing
+        ]
+        console.print(
+            f"versions not equally hard: {len(differing):,} of {len(tests):,} questions"
+            + (f": {summarize_names(named)}" if named else "")
+            + f" (Fisher's exact test, Holm, p < {LEVEL})",
+            markup=False,
+        )
+    if drop_disputed:
+        strata = {item: stratum for item, stratum in strata.items() if item not in disputed}
     table = text_table(None, "questions", "number", "right", "95% interval")
     for score in human_scores(found, strata):
         low, high = score.interval
@@ -75,7 +101,7 @@ def humans(
         "compared with pair accuracy."
     )
     if out is not None:
-        _write(out, summaries)
+        _write(out, summaries, disputed)
         console.print(f"Written: {out}", markup=False, soft_wrap=True)
 
 
@@ -91,15 +117,21 @@ def _items_path(items: str) -> Path:
     return path
 
 
-def _write(out: Path, summaries: Sequence[QuestionSummary]) -> None:
+def _write(out: Path, summaries: Sequence[QuestionSummary], disputed: Sequence[str]) -> None:
     from lmms_eval_tasks.utils.core.files import write_file
 
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["item", "version", "modal", "agreement", "responses", "percent_right", "difficulty"])
+    writer.writerow(["item", "version", "modal", "agreement", "responses", "percent_right", "difficulty", "disputed"])
     for one in summaries:
         for version, said in one.versions.items():
             modal = "|".join(said.modal)
-            cells = [f"{said.agreement:.2f}", said.responses, f"{one.percent_right:.2f}", one.difficulty]
+            cells = [
+                f"{said.agreement:.2f}",
+                said.responses,
+                f"{one.percent_right:.2f}",
+                one.difficulty,
+                int(one.item in disputed),
+            ]
             writer.writerow([one.item, version, modal, *cells])
     write_file(out, text.getvalue())

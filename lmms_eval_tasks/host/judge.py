@@ -10,7 +10,8 @@ from __future__ import annotations
 import base64
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import contextmanager
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
@@ -22,6 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from lmms_eval_tasks.utils.core.arguments import parse_arguments
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
+from lmms_eval_tasks.utils.core.redaction import hide_known_secrets, hide_secrets
 from lmms_eval_tasks.utils.judge.cache import Reply, ReplyCache
 from lmms_eval_tasks.utils.judge.client import Case, Judge, Limits, Sampling, ServerError
 
@@ -32,8 +34,11 @@ NEEDED = {"openai": ("OPENAI_API_KEY",), "azure": ("AZURE_API_KEY", "AZURE_ENDPO
 ADDRESSES = {"openai": "OPENAI_API_URL", "azure": "AZURE_ENDPOINT", "local": "LLM_JUDGE_URL"}
 EXAMPLE = f"{SETTINGS}=model=NAME,url=http://localhost:8000/v1,max_tokens=4096"
 SHOWN = 200
+READ_OF_ERROR = 10_000
+"""Characters of a server's error text that are looked at: it may be of any length."""
 
 R = TypeVar("R", bound=BaseModel)
+T = TypeVar("T")
 
 
 class JudgeSettings(BaseModel):
@@ -44,7 +49,7 @@ class JudgeSettings(BaseModel):
         provider: Which of lmms-eval's providers asks; ``local`` sends no key.
         url: Address of the server up to and with ``/v1``; None leaves it to the provider's own variable
             (OPENAI_API_URL, AZURE_ENDPOINT, LLM_JUDGE_URL).
-        timeout: Seconds without a byte from the server after which a request is given up.
+        timeout: Seconds after which a request is given up, also where the server still sends.
 
     The others are those of `Sampling` and `Limits`.
     """
@@ -118,9 +123,11 @@ def read_settings(text: str | None = None) -> JudgeSettings | None:
     try:
         settings = JudgeSettings.model_validate({"model": "?", **values})
     except ValidationError as error:
-        for found in error.errors(include_url=False):
-            problems.add(".".join(map(str, found["loc"])), f"{found['msg']}, but got {found['input']!r}.")
-    problems.raise_if_any(f'The judge "{said}" cannot be asked' if said else "The judge cannot be asked")
+        for fault in error.errors(include_url=False):
+            # The value of a setting that does not exist may be a key.
+            got = "" if fault["type"] == "extra_forbidden" else f", but got {fault['input']!r}"
+            problems.add(".".join(map(str, fault["loc"])), hide_secrets(f"{fault['msg']}{got}.", os.environ))
+    problems.raise_if_any("The judge cannot be asked")
     return settings
 
 
@@ -154,10 +161,12 @@ def open_judge(schema: type[R], settings: JudgeSettings, cache: ReplyCache | Non
         request = Request(messages=[{"role": "user", "content": _content(case)}])
         try:
             with _quiet_provider():
-                response = server.evaluate(request)
-            return Reply(str(response.content), str(response.model_used or settings.model))
+                response = _within(settings.timeout, lambda: server.evaluate(request))
+            texts = (str(response.content), str(response.model_used or settings.model))
+            return Reply(*(hide_known_secrets(text, os.environ) for text in texts))
         except Exception as error:
-            raise server_error(error) from error
+            # Not `from error`: its text and its request hold the key.
+            raise server_error(error) from None
 
     return Judge(send, settings.sampling, schema, cache or ReplyCache(), settings.limits)
 
@@ -206,6 +215,26 @@ def _connect(settings: JudgeSettings) -> Any:
     return server
 
 
+def _within(seconds: float, call: Callable[[], T]) -> T:
+    """What a call returns or raises, unless it takes longer; it then goes on in a thread that nothing waits for.
+
+    A client's own timeout starts anew with each byte, so that a server which sends slowly is never given up.
+
+    Raises:
+        TimeoutError: where it takes longer.
+    """
+    result: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            result.set_result(call())
+        except BaseException as error:
+            result.set_exception(error)
+
+    threading.Thread(target=run, daemon=True, name="judge request").start()
+    return result.result(seconds)
+
+
 def _content(case: Case) -> str | list[dict[str, Any]]:
     """A case as a message of OpenAI's protocol."""
     text = case.text.encode("utf-8", "replace").decode("utf-8")
@@ -219,7 +248,8 @@ def server_error(error: Exception) -> ServerError:
     """What an exception of a provider says about asking again.
 
     Too many requests, timeouts, lost connections, errors of the server and replies without content may pass; a request
-    that the server refuses, and a used-up quota, will not.
+    that the server refuses, and a used-up quota, will not. This is the one place where a server's text enters ours, so
+    keys and passwords in it are hidden here.
     """
     response = getattr(error, "response", None)
     status = getattr(response, "status_code", None)
@@ -229,7 +259,7 @@ def server_error(error: Exception) -> ServerError:
             # The provider looked for the text where OpenAI's protocol has it.
             return ServerError("reply without text", again=True)
         reason = "timed out" if "timeout" in kind.lower() else f"no reply ({kind}: {error})"
-        return ServerError(" ".join(reason.split())[:SHOWN], again=True)
+        return ServerError(_one_line(reason), again=True)
     headers: Mapping[str, str] = getattr(response, "headers", None) or {}
     if status == 429:
         if getattr(error, "code", None) == "insufficient_quota":
@@ -240,7 +270,12 @@ def server_error(error: Exception) -> ServerError:
     if status in (401, 403):
         # Servers quote the key in their message, and the reason goes into logs.
         return ServerError(f"key refused ({status})", again=False)
-    return ServerError(" ".join(f"request refused ({status}): {error}".split())[:SHOWN], again=False)
+    return ServerError(_one_line(f"request refused ({status}): {error}"), again=False)
+
+
+def _one_line(text: str) -> str:
+    """The beginning of a text as one line without secrets."""
+    return " ".join(hide_secrets(text[:READ_OF_ERROR], os.environ).split())[:SHOWN]
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

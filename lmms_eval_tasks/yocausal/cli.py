@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.table import Table
 
 from lmms_eval_tasks.utils.core.console import make_console, show_progress, text_table
 from lmms_eval_tasks.utils.core.wording import summarize_names
+
+if TYPE_CHECKING:
+    from lmms_eval_tasks.yocausal.cross_analysis import Correlation
+    from lmms_eval_tasks.yocausal.ranking import Ranking
 
 app = typer.Typer(no_args_is_help=True, help="Commands of YoCausal alone.")
 
@@ -16,25 +22,73 @@ app = typer.Typer(no_args_is_help=True, help="Commands of YoCausal alone.")
 @app.command()
 def rank(
     runs: Annotated[list[Path], typer.Argument(help="Output folders of runs of yocausal; of each its latest run.")],
+    labels: Annotated[
+        list[Path] | None,
+        typer.Option(help="Rank by these labels, too; may be repeated.", show_default=False),
+    ] = None,
+    against: Annotated[
+        Path | None,
+        typer.Option(help="CSV of other scores, release dates or parameters by model.", show_default=False),
+    ] = None,
 ) -> None:
-    """Order runs of yocausal by RSI rank plus CCI rank, ties by RSI."""
-    from lmms_eval_tasks.utils.runs.run import read_run
-    from lmms_eval_tasks.yocausal.ranking import rank_runs
+    """Order runs of yocausal by RSI rank plus CCI rank, ties by RSI.
 
-    ranking = rank_runs([read_run(run) for run in runs])
+    With --labels, also by the labels of other judges, with the agreement of the rankings. With --against, how the order
+    goes together with other scores. Runs of one model with both prompts are compared.
+    """
+    from lmms_eval_tasks.utils.runs.run import read_run
+    from lmms_eval_tasks.yocausal.cross_analysis import compare_prompts, correlate_scores, rank_by_labels
+
+    finished = [read_run(run) for run in runs]
+    judges = rank_by_labels(finished, labels or [])
     console = make_console()
-    if ranking.sample:
-        console.print("SAMPLE DATA, not the benchmark", style="bold red")
-    table = text_table(None, "model", "rank", "RSI", "rank", "CCI", "rank", "pairs", "unscored")
-    for run in ranking.runs:
-        place = run.place
-        rsi, cci = f"{run.rsi:.2f}", f"{run.cci:.2f}"
-        cells = (place.rank, rsi, place.rsi_rank, cci, place.cci_rank, run.pairs, run.unscored)
-        table.add_row(place.model, *map(str, cells))
-    console.print(table)
-    for warning in ranking.warnings:
+    for name, ranking in judges.rankings.items():
+        if ranking.sample:
+            console.print("SAMPLE DATA, not the benchmark", style="bold red")
+        console.print(_ranking_table(ranking, f"labels: {name}" if labels else None))
+    prepared = next(iter(judges.rankings.values()))
+    for warning in (*prepared.warnings, *judges.warnings):
         console.print(f"warning: {warning}", markup=False, style="yellow")
     console.print("Ranked by RSI rank + CCI rank, ties by RSI rank. RSI in percent, CCI in percentage points.")
+    if judges.agreement:
+        console.print(_correlation_table("agreement of the rankings", judges.agreement))
+    if against:
+        console.print(_correlation_table("rank against other values", correlate_scores(prepared, against)))
+        console.print("A positive value: the better rank goes with the greater value or the later date.")
+    if prompts := compare_prompts(finished):
+        table = text_table("forward and null prompt", "model", "score", "forward", "null", "change [95%]", "pairs")
+        for model, differences in prompts.items():
+            for score in differences:
+                low, high = score.interval
+                change = f"{score.change:+.2f} [{low:+.2f}, {high:+.2f}]"
+                cells = (score.metric.title, f"{score.first:.2f}", f"{score.second:.2f}", change, str(score.groups))
+                table.add_row(model, *cells)
+        console.print(table)
+
+
+def _ranking_table(ranking: Ranking, title: str | None) -> Table:
+    table = text_table(title, "model", "rank", "RSI", "rank", "CCI", "rank", "pairs", "unscored")
+    for run in ranking.runs:
+        place = run.place
+        cells = (
+            place.rank,
+            f"{run.rsi:.2f}",
+            place.rsi_rank,
+            f"{run.cci:.2f}",
+            place.cci_rank,
+            run.pairs,
+            run.unscored,
+        )
+        table.add_row(place.model, *map(str, cells))
+    return table
+
+
+def _correlation_table(title: str, correlations: Sequence[Correlation]) -> Table:
+    table = text_table(title, "", "", "models", "Kendall tau", "p", "Pearson r", "p")
+    for one in correlations:
+        values = (one.tau, one.tau_p, one.pearson, one.pearson_p)
+        table.add_row(*one.names, str(one.models), *(_number(value, 4) for value in values))
+    return table
 
 
 @app.command()

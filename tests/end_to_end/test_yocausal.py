@@ -18,6 +18,8 @@ from tiny_models import BUILDERS, write_tiny_model
 from yocausal_world import read_metadata, write_metadata, write_release
 
 from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
+from lmms_eval_tasks.utils.runs.run import read_run
+from lmms_eval_tasks.yocausal.ranking import rank_runs
 
 pytestmark = pytest.mark.host
 
@@ -121,11 +123,20 @@ def test_a_run_goes_on_where_another_stopped(whole: HostRun, home: Path, checkpo
     assert len(list(cache.rglob("*.json"))) == 8
 
 
-def test_report_and_rank_of_a_run(whole: HostRun, home: Path) -> None:
+def test_report_and_rank_of_a_run(whole: HostRun, home: Path, tmp_path: Path) -> None:
     shown = own_command(home, "report", whole.out)
     assert shown.returncode == 0, shown.stderr
     assert "vs 50" in shown.stdout and "SAMPLE DATA" in shown.stdout
-    ranked = own_command(home, "yocausal", "rank", whole.out, whole.out)
+    ids = [sample["record"]["item_id"] for sample in whole.samples("yocausal")]
+    labels, values = tmp_path / "other_judge.jsonl", tmp_path / "models.csv"
+    lines = [json.dumps({"id": item_id, "vlm_causality": n % 2 == 0}) + "\n" for n, item_id in enumerate(sorted(ids))]
+    labels.write_text("".join(lines), encoding="utf-8")
+    names = [run.place.model for run in rank_runs([read_run(whole.out)] * 2).runs]
+    rows = [f'"{name}",{number}' for number, name in enumerate(names)]
+    values.write_text("\n".join(["model,parameters", *rows, ""]), encoding="utf-8")
+    options = ("--labels", labels, "--against", values)
+    ranked = own_command(home, "yocausal", "rank", whole.out, whole.out, *options)
+    assert "labels: other_judge" in ranked.stdout and "rank against other values" in ranked.stdout
     assert ranked.returncode == 0, ranked.stderr
     for output in (shown.stdout, ranked.stdout):
         assert max(map(len, output.splitlines())) <= 100

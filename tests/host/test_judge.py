@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from judge_server import MODEL, Action, Drop, Fail, Hold, JudgeServer, Raw, Say, in_turn, nobody
+from judge_server import MODEL, Action, Drip, Drop, Fail, Hold, JudgeServer, Raw, Say, in_turn, nobody
 from pydantic import BaseModel, Field
 
 import lmms_eval_tasks
@@ -57,6 +57,7 @@ def connect(url: str | None, folder: Path, **options: object) -> Judge[Grade]:
         (Say("I would say seven."), "unreadable reply: no JSON from character 1 on"),
         (Say('{"score": 70}'), "unreadable reply: score: Input should be less than or equal to 10"),
         (Say('{"score": 7}', delay=30.0), "timed out"),
+        (Drip(), "timed out"),
         (Fail(429, {"Retry-After": "0.05"}), "too many requests (429)"),
         (Fail(429), "too many requests (429)"),
         (Fail(500), "server error (500)"),
@@ -71,6 +72,7 @@ def connect(url: str | None, folder: Path, **options: object) -> Judge[Grade]:
         "prose",
         "out_of_range",
         "slow",
+        "dripping",
         "429_wait",
         "429",
         "500",
@@ -256,14 +258,14 @@ def test_every_wrong_setting_is_told_at_once() -> None:
     with pytest.raises(InputError) as caught:
         read_settings("provider=mail,temperature=-1,colour=red,loud")
     assert str(caught.value) == (
-        'The judge "provider=mail,temperature=-1,colour=red,loud" cannot be asked: 5 problems.\n'
+        "The judge cannot be asked: 5 problems.\n"
         "  model: Expected the name of the judge's model but found none. Remedy: name it, for instance "
         "LMMS_EVAL_TASKS_JUDGE=model=NAME,url=http://localhost:8000/v1,max_tokens=4096, or set "
         "LMMS_EVAL_TASKS_JUDGE=none to run without a judge and judge later.\n"
         "  provider: Input should be 'openai', 'azure' or 'local', but got 'mail'.\n"
         "  temperature: Input should be greater than or equal to 0, but got '-1'.\n"
-        "  colour: Extra inputs are not permitted, but got 'red'.\n"
-        "  loud: Extra inputs are not permitted, but got ''."
+        "  colour: Extra inputs are not permitted.\n"
+        "  loud: Extra inputs are not permitted."
     )
 
 
@@ -329,3 +331,55 @@ def test_a_reason_never_quotes_a_refused_key() -> None:
             status_code = 401
 
     assert server_error(Refused("Incorrect API key provided: secret")).reason == "key refused (401)"
+
+
+KEY = "plain-key-0123"
+
+
+@pytest.mark.parametrize("provider", ["openai", "local"])
+@pytest.mark.parametrize("status", [400, 404, 422])
+@pytest.mark.parametrize(
+    "message",
+    [
+        f"no model for {KEY}",
+        "got header Authorization: Bearer other-key-4567",
+        "see http://user:other-key-4567@host/v1?api_key=other-key-4567",
+        "x" * 9_990 + KEY,
+    ],
+    ids=["the_own_key", "a_header", "an_address", "far_back"],
+)
+def test_no_key_of_an_error_text_reaches_the_reason_or_the_log(
+    provider: str,
+    status: int,
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with JudgeServer(in_turn([Fail(status, message=message)])) as server:
+        verdict = connect(server.url, tmp_path, provider=provider).judge(case())
+    assert str(verdict.reason).startswith(f"request refused ({status}): ")
+    for text in (str(verdict.reason), caplog.text):
+        assert "key-0123" not in text and "key-4567" not in text
+
+
+def test_no_key_of_an_address_reaches_the_reason(tmp_path: Path) -> None:
+    address = f"http://user:{KEY}@127.0.0.1:0/v1?api_key={KEY}"
+    for provider in ("openai", "local"):
+        verdict = connect(address, tmp_path, provider=provider).judge(case())
+        assert verdict.reply is None and KEY not in str(verdict.reason)
+
+
+def test_a_key_that_a_reply_repeats_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with JudgeServer(in_turn([Say(f'{{"score": 7, "echo": "{KEY}"}}'), GOOD])) as server:
+        assert connect(server.url, tmp_path).judge(case()).reply == Grade(score=7)
+    files = [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
+    assert files and not any(KEY in path.read_text() for path in files)
+
+
+def test_a_wrong_setting_shows_no_key() -> None:
+    with pytest.raises(InputError) as caught:
+        read_settings(f"model=m,api_key={KEY},temperature=sk-{'a' * 20},url=http://u:{KEY}@h/v1,apikeyy={KEY}")
+    assert KEY not in str(caught.value) and "sk-a" not in str(caught.value)

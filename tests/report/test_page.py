@@ -57,7 +57,8 @@ def test_a_page_asks_for_nothing_from_elsewhere(sample_runs: tuple[Path, Path]) 
         "http://www.w3.org/2000/svg"
     }
     assert "@import" not in page and "url(" not in page
-    assert "default-src 'none'" in page
+    for rule in ("default-src", "base-uri", "form-action"):
+        assert f"{rule} 'none'" in page
 
 
 def test_sample_data_is_marked(sample_runs: tuple[Path, Path], tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ class Fail:
     status: int
     headers: Mapping[str, str] = field(default_factory=dict)
     code: str | None = None
+    message: str = "scripted"
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,11 @@ class Raw:
     """Reply with a body that is not OpenAI's protocol."""
 
     body: str
+
+
+@dataclass(frozen=True)
+class Drip:
+    """Send white space, a byte every tenth of a second, until the server stops."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +56,7 @@ class Hold:
     """Keep the connection open, without a reply, until the server stops."""
 
 
-Action = Say | Fail | Raw | Drop | Hold
+Action = Say | Fail | Raw | Drip | Drop | Hold
 Script = Callable[[str, int], Action]
 """What to do about a prompt, given how many times the same prompt was asked before."""
 
@@ -151,10 +157,15 @@ class JudgeServer:
                     self._write(200, json.dumps({**whole, "choices": [{**choice, "message": message}]}), {})
                     return True
                 if isinstance(action, Fail):
-                    error = {"message": "scripted", "type": "scripted", "code": action.code}
+                    error = {"message": action.message, "type": "scripted", "code": action.code}
                     self._write(action.status, json.dumps({"error": error}), action.headers)
                 elif isinstance(action, Raw):
                     self._write(200, action.body, {})
+                elif isinstance(action, Drip):
+                    self.send_response(200)
+                    self.end_headers()
+                    while not server._stopping.wait(0.1):
+                        self.wfile.write(b" ")
                 else:
                     self.close_connection = True
                 return False

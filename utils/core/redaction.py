@@ -1,37 +1,66 @@
-"""Keeping keys out of what is written down."""
+"""Keeping keys and passwords out of what is printed, logged or saved."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
+from urllib.parse import quote
 
 HIDDEN = "[hidden]"
 LEAST = 6
 """A value of fewer characters is no key, and hiding it everywhere would hide words."""
 
-_NAME = r"(?:\w*(?:api[_-]?key|access[_-]?key|token|secret|password|passwd|credential)|key)"
-_PLAIN = r"(?!(?:true|false|none|null)\b)"
-_NAMED = re.compile(rf"(?i)(?<![\w-])(?P<name>{_NAME}\"?\s*[=:]\s*\"?|(?:--?){_NAME}(?:=|\s+)){_PLAIN}[^\s,;\"'}}]+")
-_SHAPED = re.compile(r"\b(?:hf_[A-Za-z0-9]{16,}|sk-[A-Za-z0-9_-]{16,}|AIza[A-Za-z0-9_-]{20,}|AKIA[A-Z0-9]{12,})")
-_IN_ADDRESS = re.compile(r"(?<=://)[^/\s@]+(?=@)")
+_PARTS = r"api[_-]?key|access[_-]?key|secret[_-]?key|private[_-]?key|subscription[_-]?key|token|secret|passphrase"
+_WORDS = r"key|pass|pwd|auth|sig|signature|cookie"
+_NAME = rf"(?:[\w-]*(?:{_PARTS}|password|passwd|credentials?|authorization)|(?:[\w-]*[_-])?(?:{_WORDS}))"
+_NOT_A_NAME = r"(?:cluster|sort|primary|foreign|public|group|partition)[_-]key\b"
+_NO_SECRET = r"(?!(?:true|false|none|null)\b)"
+_VALUE = r"(?:\"(?:[^\"\\]|\\.)*\"?|'(?:[^'\\]|\\.)*'?|(?:(?:basic|bearer|digest|token)\s+)?[^\s,;\"'}]+)"
+_NAMED = re.compile(
+    rf"(?i)(?<![\w-])(?!{_NOT_A_NAME})(?P<name>{_NAME}[\"']?\s*[=:]\s*|--?{_NAME}(?:=|\s+)){_NO_SECRET}{_VALUE}"
+)
+_SHAPED = re.compile(
+    r"(?<![A-Za-z0-9])(?:hf_[A-Za-z0-9]{16,}|sk-[A-Za-z0-9_-]{16,}|AIza[A-Za-z0-9_-]{20,}|A[KS]IA[A-Z0-9]{12,}"
+    r"|gh[pousr]_[A-Za-z0-9]{16,}|github_pat_\w{16,}|glpat-[\w-]{16,}|xox[a-z]-[A-Za-z0-9-]{10,}|gsk_[A-Za-z0-9]{16,}"
+    r"|nvapi-[\w-]{16,}|r8_[A-Za-z0-9]{16,}|eyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?)"
+)
+_IN_ADDRESS = re.compile(r"(?<=://)[^/\s]*(?=@)")
 _BEARER = re.compile(r"(?i)(?<=bearer )\S+")
-_SECRET_VARIABLE = re.compile(r"(?i)(?:key|token|secret|password|passwd|credentials?)$")
+_SECRET_VARIABLE = re.compile(
+    r"(?i)(?:key|token|secret|password|passwd|passphrase|credential)s?$|authorization$|(?:^|_)(?:pass|auth)$|_pwd$"
+)
 
 
 def hide_secrets(text: str, environment: Mapping[str, str]) -> str:
-    """A text without keys.
+    """A text without keys and passwords.
 
     Hidden are the values of names that end in api_key, token, secret, password or the like, keys of well-known shapes,
-    user and password of an address, and every value that a variable of the environment with such a name has.
+    user and password of an address, and what `hide_known_secrets` hides.
 
     Args:
         text: The text.
         environment: The environment's variables.
     """
-    known = {value for name, value in environment.items() if _SECRET_VARIABLE.search(name) and len(value) >= LEAST}
-    for value in sorted(known, key=len, reverse=True):
-        text = text.replace(value, HIDDEN)
-    text = _NAMED.sub(rf"\g<name>{HIDDEN}", text)
+    text = hide_known_secrets(text, environment)
     for pattern in (_SHAPED, _IN_ADDRESS, _BEARER):
         text = pattern.sub(HIDDEN, text)
+    return _NAMED.sub(rf"\g<name>{HIDDEN}", text)
+
+
+def hide_known_secrets(text: str, environment: Mapping[str, str]) -> str:
+    """A text without the values of the environment's variables whose names end in KEY, TOKEN, PASSWORD or the like.
+
+    A variable may hold several keys, separated by commas, semicolons or spaces. A value is also hidden where it is
+    written as part of an address or of JSON.
+    """
+    values = {value for name, value in environment.items() if _SECRET_VARIABLE.search(name)}
+    values |= {part for value in values for part in re.split(r"[,;\s]+", value)}
+    written = {form for value in values for form in (value, quote(value, safe="", errors="replace"), _in_json(value))}
+    for form in sorted((form for form in written if len(form) >= LEAST), key=len, reverse=True):
+        text = text.replace(form, HIDDEN)
     return text
+
+
+def _in_json(value: str) -> str:
+    return json.dumps(value, ensure_ascii=False)[1:-1]

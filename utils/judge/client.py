@@ -12,7 +12,6 @@ import hashlib
 import json
 import logging
 import random
-import re
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -31,7 +30,7 @@ from lmms_eval_tasks.utils.prompting.prompts import Prompt
 
 SHOWN = 200
 
-_FENCE = re.compile(r"```[ \t]*(?:json)?(.*)```", re.DOTALL | re.IGNORECASE)
+FENCE = "```"
 
 logger = logging.getLogger(__name__)
 
@@ -174,8 +173,9 @@ def read_reply(text: str, schema: type[R]) -> R:
     said = _trim(text)
     if not said.startswith(("{", "```")):
         said = _trim(said.rpartition("</think>")[2])
-    if fenced := _FENCE.fullmatch(said):
-        said = _trim(fenced[1])
+    if said.startswith(FENCE) and said.endswith(FENCE) and len(said) >= 2 * len(FENCE):
+        fenced = said[len(FENCE) : -len(FENCE)].lstrip(" \t")
+        said = _trim(fenced[4:] if fenced[:4].lower() == "json" else fenced)
     try:
         read_json(said)
         return schema.model_validate_json(said, strict=True)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from string import ascii_uppercase
 from typing import Any
 
+from lmms_eval_tasks.utils.core.csv_rows import read_csv
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.core.wording import quote
 
@@ -60,7 +59,7 @@ def read_items(source: Path) -> dict[Key, AskedQuestion]:
         InputError: where the file cannot be read, lacks a column, or lists an item twice.
     """
     is_table = source.suffix == ".parquet"
-    rows = _parquet_rows(source) if is_table else _csv_rows(source, ("item", "version", "answer"))
+    rows = _parquet_rows(source) if is_table else read_csv(source, ("item", "version", "answer"))
     problems = Problems()
     found: dict[Key, AskedQuestion] = {}
     strata_of: dict[str, Mapping[str, str]] = {}
@@ -95,7 +94,7 @@ def read_human_responses(source: Path, asked: Mapping[Key, AskedQuestion] | None
     problems = Problems()
     responses: list[Response] = []
     first_seen: dict[tuple[str, str], tuple[str, str]] = {}
-    for where, row in _csv_rows(source, COLUMNS):
+    for where, row in read_csv(source, COLUMNS):
         item, version, annotator, choice = (str(row[name] or "").strip() for name in COLUMNS)
         if empty := [
             name for name, value in (("item", item), ("annotator", annotator), ("choice", choice)) if not value
@@ -163,23 +162,3 @@ def _parquet_rows(source: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
         raise InputError(f"{source.name} cannot be used: Expected the columns {', '.join(missing)}, but it lacks them.")
     for number, row in enumerate(table.to_pylist(), start=1):
         yield f"{source.name}, row {number}", {"version": "", **row, "item": row["group_id"]}
-
-
-def _csv_rows(source: Path, columns: Sequence[str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    try:
-        text = source.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"{source.name} cannot be used: Expected UTF-8 text, but byte {error.start} is not."
-        ) from error
-    reader = csv.DictReader(io.StringIO(text, newline=""))
-    names = [str(name).strip() for name in reader.fieldnames or ()]
-    if missing := [name for name in columns if name not in names]:
-        raise InputError(
-            f"{source.name} cannot be used: Expected the columns {', '.join(columns)}, but got "
-            f"{', '.join(names) or 'none'}: {', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing."
-        )
-    reader.fieldnames = names
-    for row in reader:
-        fields = {name: value for name, value in row.items() if name is not None}
-        yield f"{source.name}, line {reader.line_num}", fields

@@ -105,6 +105,7 @@ def test_a_reply_is_one_object_of_the_schema(text: str) -> None:
         ("```", "no JSON"),
         ('```yaml\n{"score": 7}\n```', "no JSON"),
         ('{"score": 7}\n```', "text after the value"),
+        ("`````", "no JSON"),
     ],
 )
 def test_anything_else_is_unreadable_and_says_why(text: str, why: str) -> None:
