@@ -233,13 +233,18 @@ def _score(
 
 
 def _differs(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-    """Whether two records disagree; a field that only one of them has says nothing of the other."""
+    """Whether two records disagree; a field or stratum that only one of them has says nothing of the other."""
     before, after = Record.from_json(old), Record.from_json(new)
     if "unscored_reason" not in old:  # an earlier release's reasons were free text
         before = replace(before, unscored_reason=after.unscored_reason, detail=after.detail)
-    shared = before.fields.keys() & after.fields.keys()
-    same = {name: before.fields[name] for name in shared}, {name: after.fields[name] for name in shared}
-    return replace(before, fields=same[0]) != replace(after, fields=same[1])
+    for part in ("fields", "stratum"):
+        values = [getattr(record, part) for record in (before, after)]
+        shared = values[0].keys() & values[1].keys()
+        before, after = (
+            replace(record, **{part: {name: of_record[name] for name in shared}})
+            for record, of_record in zip((before, after), values, strict=True)
+        )
+    return before != after
 
 
 def _updated(old: Mapping[str, Any], computed: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
