@@ -237,14 +237,14 @@ def _differs(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
     before, after = Record.from_json(old), Record.from_json(new)
     if "unscored_reason" not in old:  # an earlier release's reasons were free text
         before = replace(before, unscored_reason=after.unscored_reason, detail=after.detail)
-    for part in ("fields", "stratum"):
-        values = [getattr(record, part) for record in (before, after)]
-        shared = values[0].keys() & values[1].keys()
-        before, after = (
-            replace(record, **{part: {name: of_record[name] for name in shared}})
-            for record, of_record in zip((before, after), values, strict=True)
-        )
-    return before != after
+    return _shared(before, after) != _shared(after, before)
+
+
+def _shared(record: Record, other: Record) -> Record:
+    """A record with the fields and strata that another has, too."""
+    fields = {name: value for name, value in record.fields.items() if name in other.fields}
+    stratum = {name: value for name, value in record.stratum.items() if name in other.stratum}
+    return replace(record, fields=fields, stratum=stratum)
 
 
 def _updated(old: Mapping[str, Any], computed: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:

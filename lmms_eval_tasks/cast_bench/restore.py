@@ -72,10 +72,12 @@ def restore_verdicts(context: RestoredContext, rows: Sequence[Row], lines: Seque
             (agreement_case(row, text), AgreementScores, "prompt"),
             (consistency_case(row, text), ConsistencyScore, "consistency_prompt"),
         ):
-            reply, reason = None, detail or OTHER_DIMENSIONS
+            signed = asked_judge["model"], asked_judge.get(prompt, "")
             if set(scores) == set(DIMENSIONS):
-                reply, reason = schema.model_validate({name: scores[name] for name in schema.model_fields}), None
-            verdicts[case.text].append(Verdict(reply, reason, asked_judge["model"], asked_judge.get(prompt, "")))
+                reply = schema.model_validate({name: scores[name] for name in schema.model_fields})
+                verdicts[case.text].append(Verdict(reply, None, *signed))
+            else:
+                verdicts[case.text].append(Verdict(None, detail or OTHER_DIMENSIONS, *signed))
     context.verdicts = LoggedVerdicts(verdicts) if verdicts else None
 
 

@@ -50,7 +50,8 @@ def _known_types() -> tuple[Mapping[frozenset[str], QuestionType], Mapping[str, 
     text = (resources.files("lmms_eval_tasks.cast_bench") / "question_types.json").read_text(encoding="utf-8")
     content = json.loads(text)
     fillers = tuple(content["fillers"])
-    by_words, by_number = {}, {}
+    by_words: dict[frozenset[str], QuestionType] = {}
+    by_number: dict[str, QuestionType] = {}
     for subtype, entry in content["subtypes"].items():
         if entry["category"] not in CATEGORIES:
             raise ValueError(f"Expected categories {', '.join(CATEGORIES)} in question_types.json.")
