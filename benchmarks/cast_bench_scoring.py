@@ -179,6 +179,7 @@ def our_question(item_id: str, row: Row) -> Question:
         item_id=item_id,
         clip=row["video"],
         category=row["question_type"],
+        subtype=row["question_type"],
         answer=row["answer"],
         truth=read_truth(row["evidence"]),
         letters="".join(sorted(row["options"])),

@@ -222,12 +222,18 @@ def _score(
 
 
 def _differs(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-    """Whether two records disagree; a field that only one of them has does not count."""
+    """Whether two records disagree; a field or stratum that only one of them has does not count."""
     before, after = Record.from_json(old), Record.from_json(new)
     if "unscored_reason" not in old:  # an earlier release's reasons were free text
         before = replace(before, unscored_reason=after.unscored_reason, detail=after.detail)
-    shared = {name: after.fields[name] for name in before.fields if name in after.fields}
-    return before.fields != {**before.fields, **shared} or replace(before, fields=after.fields) != after
+    return _shared(before, after) != _shared(after, before)
+
+
+def _shared(record: Record, other: Record) -> Record:
+    """A record with the fields and strata that another has, too."""
+    fields = {name: value for name, value in record.fields.items() if name in other.fields}
+    stratum = {name: value for name, value in record.stratum.items() if name in other.stratum}
+    return replace(record, fields=fields, stratum=stratum)
 
 
 def _updated(old: Mapping[str, Any], computed: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:

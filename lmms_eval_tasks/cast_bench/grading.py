@@ -46,6 +46,7 @@ class Question:
         item_id: Stable id.
         clip: Group of the questions about one clip.
         category: Category of the taxonomy.
+        subtype: Its subtype.
         answer: Upper-case letter, None where it is withheld.
         truth: True instances, boxes in pixels.
         letters: Letters of its options.
@@ -57,6 +58,7 @@ class Question:
     item_id: str
     clip: str
     category: str
+    subtype: str
     answer: str | None
     truth: tuple[Instance, ...]
     letters: str = LETTERS
@@ -112,6 +114,7 @@ def score_question(
         group_id=question.clip,
         stratum={
             "category": question.category,
+            "subtype": question.subtype,
             "size": "small" if mean_box_area(question.truth) < SMALL_BOX_AREA else "large",
         },
         expected=question.answer,

@@ -65,6 +65,7 @@ def read_question(row: Row, settings: EvidenceSettings, model: Any) -> Question:
         item_id=row["item_id"],
         clip=PurePosixPath(row["clip"]).stem,
         category=row["category"],
+        subtype=row["subtype"],
         answer=row["answer"],
         truth=read_truth(row["evidence"]),
         letters=ascii_uppercase[: len(row["options"])],

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from lmms_eval_tasks.cast_bench.card import CATEGORIES, OPTION_KINDS
+from lmms_eval_tasks.cast_bench.card import CATEGORIES, NEAR_MISS, OPTION_KINDS
 from lmms_eval_tasks.cast_bench.grading import GROUNDING_METRICS
 from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS
 from lmms_eval_tasks.utils.scoring import rates
@@ -74,7 +74,9 @@ def _broken_down(metric: Metric) -> list[Metric]:
 
 
 def _chose(kind: str, record: Record) -> float:
-    return 100.0 * bool(record.fields["chosen_kind"] == kind)
+    """Whether an option of a kind was chosen; a near-miss of anything is a near-miss."""
+    chosen = record.fields["chosen_kind"]
+    return 100.0 * (chosen == kind or (kind == NEAR_MISS and str(chosen).startswith(NEAR_MISS)))
 
 
 METRICS = (
@@ -105,9 +107,9 @@ METRICS = (
 
 
 def _judged(dimensions: Sequence[str], record: Record) -> float | None:
-    """Mean over some dimensions, 0-10."""
-    scores = record.fields["scores"]
-    return None if scores is None else sum(scores[name] for name in dimensions) / len(dimensions)
+    """Mean over some dimensions, 0-10; None where it was not graded in them, as by an earlier version of the task."""
+    scores = record.fields["scores"] or {}
+    return sum(scores[name] for name in dimensions) / len(dimensions) if set(dimensions) <= set(scores) else None
 
 
 def _judge_metric(name: str, title: str, dimensions: Sequence[str], errors: Errors = Errors.PLAIN) -> Metric:
@@ -115,7 +117,7 @@ def _judge_metric(name: str, title: str, dimensions: Sequence[str], errors: Erro
 
 
 def _count(scored: bool, record: Record) -> int:
-    return int((record.fields["scores"] is not None) is scored)
+    return int((_judged(DIMENSIONS, record) is not None) is scored)
 
 
 JUDGE_SCORE = _judge_metric("judge_score", "judge 0-10", DIMENSIONS, Errors.CLUSTERED)

@@ -1,17 +1,18 @@
 """Open-ended CaST-Bench: a free answer with its reasoning, graded by a judge in four dimensions from 0 to 10.
 
-Source: CaST-Bench (arXiv 2605.23216), supplement, Prompt 8, which asks a judge for four scores from 0 to 10. No code of
-it is released, and the names of its four dimensions could not be found in public text outside the paper itself, so the
-four below and the wording of the prompt are ours: they follow what the benchmark grades (the answer, the causal chain,
-its times, its evidence), and their scores are comparable between runs of this package only.
+Source: CaST-Bench (arXiv 2605.23216), supplement, Prompt 8: the four dimensions, what each looks at, and the bands of
+the scale. The wording is ours. The consistency of the causal chain is to be graded without the true answer, so it is
+asked in a request of its own that does not hold it.
 """
 
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Mapping
 from pathlib import PurePosixPath
 from string import ascii_uppercase
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -24,12 +25,10 @@ from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, GradedItem, Outcome
 
 PROMPT = "cast_bench_open"
 JUDGE_PROMPT = "cast_bench_judge"
+CONSISTENCY_PROMPT = "cast_bench_judge_consistency"
 
-DIMENSIONS = ("answer_correctness", "causal_reasoning", "temporal_grounding", "evidence_faithfulness")
-"""What is graded, each from 0 to 10."""
-
-CORRECT_ABOVE = 5.0
-"""An answer is right where its correctness is above this: more than partly right, in the words of the prompt.
+RIGHT_FROM = 7.0
+"""An answer is right where its correctness is at least this: small deviations that do no harm, in the scale's words.
 
 Ours: it gives the record an outcome, and no metric uses it.
 """
@@ -37,16 +36,33 @@ Ours: it gives the record an outcome, and no metric uses it.
 Score = Annotated[float, Field(ge=0.0, le=10.0, allow_inf_nan=False)]
 
 
-class OpenEndedScores(BaseModel):
-    """A judge's reply about one answer."""
+class AgreementScores(BaseModel):
+    """A judge's reply about an answer beside the true one."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    explanation: str
-    answer_correctness: Score
-    causal_reasoning: Score
-    temporal_grounding: Score
-    evidence_faithfulness: Score
+    answer_conclusion_correctness: Score
+    evidence_coverage_completeness: Score
+    evidence_conclusion_overall_justification: Score
+
+
+class ConsistencyScore(BaseModel):
+    """A judge's reply about an answer by itself."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    causal_chain_logical_consistency: Score
+
+
+DIMENSIONS = (
+    "answer_conclusion_correctness",
+    "causal_chain_logical_consistency",
+    "evidence_coverage_completeness",
+    "evidence_conclusion_overall_justification",
+)
+"""What is graded, each from 0 to 10, in the paper's order."""
+
+_LABEL = re.compile(r"^[\s*_#>-]*(answer|reasoning)[\s*_]*:[\s*_]*", re.IGNORECASE | re.MULTILINE)
 
 
 def ask(row: Row, settings: TaskSettings) -> str:
@@ -61,40 +77,47 @@ read_settings = prompt_reader(fields=frozenset({"question"}), default=PROMPT)
 def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
     """Have the judge grade a free answer; raises nothing, and threads may call it at the same time.
 
-    The record's fields: ``scores`` (dimension to 0-10, None where unscored), ``explanation`` (the judge's), ``judge``
-    (``model`` and ``prompt``, None where no judge was asked) and ``prompt``. A response without text is *unparsed*,
-    gets 0 in every dimension and is not sent to the judge.
+    The record's fields: ``scores`` (dimension to 0-10, None where unscored), ``judge`` (``model`` and the signatures of
+    both prompts, None where no judge was asked) and ``prompt``. A response without text is *unparsed*, gets 0 in every
+    dimension and is not sent to the judge.
     """
     asked = row["asked"] and response != NOT_ASKED
     # A lone surrogate, which no file and no request can hold, becomes a question mark.
     text = response.encode("utf-8", "replace").decode("utf-8").strip() if asked and isinstance(response, str) else ""
-    judge = context.judge(OpenEndedScores)
+    judges = [context.judge(schema) for schema in (AgreementScores, ConsistencyScore)]
     scores: dict[str, float] | None = None
-    explanation: str | None = None
     asked_judge: dict[str, str] | None = None
     outcome, reason, detail = Outcome.UNSCORED, None, ""
     if not asked:
         reason = UnscoredReason.NO_CLIP
     elif not row["answer"]:
         reason = UnscoredReason.NO_KEY
-    elif judge is None:
+    elif None in judges:
         reason = UnscoredReason.NO_JUDGE
     elif not text:
         outcome, detail = Outcome.UNPARSED, "no text"
         scores = dict.fromkeys(DIMENSIONS, 0.0)
     else:
-        verdict = judge.judge(judge_case(row, text))
-        asked_judge = {"model": verdict.model, "prompt": verdict.prompt}
-        if verdict.reply is None:
-            reason, detail = UnscoredReason.JUDGE_FAILED, verdict.reason or ""
+        cases = agreement_case(row, text), consistency_case(row, text)
+        agreement, consistency = verdicts = [
+            judge.judge(case) for judge, case in zip(judges, cases, strict=True) if judge is not None
+        ]
+        asked_judge = {
+            "model": agreement.model,
+            "prompt": agreement.prompt,
+            "consistency_prompt": consistency.prompt,
+        }
+        if agreement.reply is None or consistency.reply is None:
+            reason, detail = UnscoredReason.JUDGE_FAILED, next(one.reason for one in verdicts if one.reason)
         else:
-            scores = {name: float(getattr(verdict.reply, name)) for name in DIMENSIONS}
-            explanation = verdict.reply.explanation
-            outcome = Outcome.CORRECT if scores["answer_correctness"] > CORRECT_ABOVE else Outcome.WRONG
+            replies = {**agreement.reply.model_dump(), **consistency.reply.model_dump()}
+            scores = {name: float(replies[name]) for name in DIMENSIONS}
+            right = scores["answer_conclusion_correctness"] >= RIGHT_FROM
+            outcome = Outcome.CORRECT if right else Outcome.WRONG
     record = Record(
         item_id=row["item_id"],
         group_id=PurePosixPath(row["clip"]).stem,
-        stratum={"category": row["category"]},
+        stratum={name: row[name] for name in ("category", "subtype")},
         expected=right_option(row),
         answered=text or None,
         outcome=outcome,
@@ -102,7 +125,6 @@ def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
         detail=detail,
         fields={
             "scores": scores,
-            "explanation": explanation,
             "judge": asked_judge,
             "prompt": context.settings.signature,
         },
@@ -110,13 +132,11 @@ def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
     return GradedItem(record)
 
 
-def judge_case(row: Row, text: str) -> Case:
-    """What the judge is asked about an answer: all texts as JSON strings, so that none can end its own quotation."""
-    prompt = read_prompt(JUDGE_PROMPT)
-    material = {
-        "question": row["question"],
-        "right_answer": right_option(row),
-        "evidence": [
+def agreement_case(row: Row, text: str) -> Case:
+    """What the judge is asked about an answer beside the true one."""
+    truth = {
+        "true_answer": right_option(row),
+        "true_reasoning": [
             {
                 "start": _clock(entry.get("evidence_start_time")),
                 "end": _clock(entry.get("evidence_end_time")),
@@ -125,9 +145,34 @@ def judge_case(row: Row, text: str) -> Case:
             }
             for entry in json.loads(row["evidence"])
         ],
-        "answer_to_grade": text,
     }
+    return _case(JUDGE_PROMPT, {"question": row["question"], **truth, **given_parts(text)})
+
+
+def consistency_case(row: Row, text: str) -> Case:
+    """What the judge is asked about an answer by itself: nothing of the truth is in it."""
+    return _case(CONSISTENCY_PROMPT, {"question": row["question"], **given_parts(text)})
+
+
+def _case(prompt_id: str, material: Mapping[str, Any]) -> Case:
+    """A case whose texts are JSON strings, so that none can end its own quotation."""
+    prompt = read_prompt(prompt_id)
     return Case(prompt.render(case=json.dumps(material, ensure_ascii=False, indent=1)), prompt)
+
+
+def given_parts(text: str) -> dict[str, str]:
+    """An answer and its reasoning, by the labels that our prompt asks for, in either order.
+
+    Without both labels, or with nothing behind the first, the whole text is the answer, and the reasoning is empty.
+    """
+    labels = list(_LABEL.finditer(text))
+    first = {label[1].lower(): number for number, label in reversed(list(enumerate(labels)))}
+    if len(first) == 2:
+        ends = [label.start() for label in labels[1:]] + [len(text)]
+        parts = {name: text[labels[number].end() : ends[number]].strip() for name, number in first.items()}
+        if parts["answer"]:
+            return {"given_answer": parts["answer"], "given_reasoning": parts["reasoning"]}
+    return {"given_answer": text, "given_reasoning": ""}
 
 
 def right_option(row: Row) -> str | None:

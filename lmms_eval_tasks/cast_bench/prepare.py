@@ -118,6 +118,7 @@ def own_columns() -> dict[str, Any]:
     return {
         "question_type": pa.string(),
         "category": pa.string(),
+        "subtype": pa.string(),
         "scene_category": pa.string(),
         "evidence": pa.string(),
         "width": pa.int64(),

@@ -8,7 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS, OpenEndedScores, judge_case
+from lmms_eval_tasks.cast_bench.open_ended import (
+    DIMENSIONS,
+    AgreementScores,
+    ConsistencyScore,
+    agreement_case,
+    consistency_case,
+)
 from lmms_eval_tasks.cast_bench.settings import BOXES, read_settings
 from lmms_eval_tasks.utils.benchmark.benchmark import RestoredContext, Row
 from lmms_eval_tasks.utils.evidence.boxes import Convention
@@ -16,6 +22,7 @@ from lmms_eval_tasks.utils.judge.client import Case, Verdict
 from lmms_eval_tasks.utils.scoring.records import Record
 
 NOT_JUDGED = "not judged in the run whose responses these are"
+OTHER_DIMENSIONS = "graded in other dimensions by an earlier version of the task"
 
 
 def restore_settings(context: RestoredContext, rows: Sequence[Row], lines: Sequence[Mapping[str, Any]]) -> None:
@@ -49,20 +56,28 @@ def restore_settings(context: RestoredContext, rows: Sequence[Row], lines: Seque
 
 
 def restore_verdicts(context: RestoredContext, rows: Sequence[Row], lines: Sequence[Mapping[str, Any]]) -> None:
-    """Take the verdicts in the log of a finished run, if there are any; arguments as for `restore_settings`."""
-    verdicts: defaultdict[str, list[Verdict[OpenEndedScores]]] = defaultdict(list)
+    """Take the verdicts in the log of a finished run, if there are any; arguments as for `restore_settings`.
+
+    What an earlier version of the task had graded in other dimensions is unscored.
+    """
+    verdicts: defaultdict[str, list[Verdict[Any]]] = defaultdict(list)
     for row, line in zip(rows, lines, strict=True):
         record = Record.from_json(line["record"])
-        asked_judge, scores = record.fields.get("judge"), record.fields.get("scores")
+        asked_judge, scores = record.fields.get("judge"), record.fields.get("scores") or {}
         if not asked_judge:
             continue
-        reply = None
-        if scores:
-            named = {name: scores[name] for name in DIMENSIONS}
-            reply = OpenEndedScores(explanation=record.fields.get("explanation") or "", **named)
         # What was judged is what the record has as the answer: the response as its grading left it.
-        text = judge_case(row, record.answered or "").text
-        verdicts[text].append(Verdict(reply, record.detail or None, asked_judge["model"], asked_judge["prompt"]))
+        text, detail = record.answered or "", record.detail
+        for case, schema, prompt in (
+            (agreement_case(row, text), AgreementScores, "prompt"),
+            (consistency_case(row, text), ConsistencyScore, "consistency_prompt"),
+        ):
+            signed = asked_judge["model"], asked_judge.get(prompt, "")
+            if set(scores) == set(DIMENSIONS):
+                reply = schema.model_validate({name: scores[name] for name in schema.model_fields})
+                verdicts[case.text].append(Verdict(reply, None, *signed))
+            else:
+                verdicts[case.text].append(Verdict(None, detail or OTHER_DIMENSIONS, *signed))
     context.verdicts = LoggedVerdicts(verdicts) if verdicts else None
 
 
@@ -73,10 +88,10 @@ class LoggedVerdicts:
         verdicts: Text of each case to the verdicts on it, in the order of the log.
     """
 
-    def __init__(self, verdicts: Mapping[str, Sequence[Verdict[OpenEndedScores]]]) -> None:
+    def __init__(self, verdicts: Mapping[str, Sequence[Verdict[Any]]]) -> None:
         self._waiting = {text: list(of_case) for text, of_case in verdicts.items()}
 
-    def judge(self, case: Case) -> Verdict[OpenEndedScores]:
+    def judge(self, case: Case) -> Verdict[Any]:
         """The verdict on a case; without one it is unscored."""
         waiting = self._waiting.get(case.text, [])
         if not waiting:

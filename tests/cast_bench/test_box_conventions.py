@@ -30,7 +30,7 @@ def things(box: Box, seconds: int = MIN_BOXES) -> list[Instance]:
 
 
 def question(frame: Frame | None = FRAME, seen: Frame | None = SEEN) -> Question:
-    return Question("q", "clip", "other", "A", tuple(things(TRUE)), frame=frame, seen=seen)
+    return Question("q", "clip", "other", "other", "A", tuple(things(TRUE)), frame=frame, seen=seen)
 
 
 def diagnose(

@@ -55,14 +55,14 @@ def response(answer: str = "A", box: object = (0, 0, 200, 200), things: int = 1)
 
 
 def question(**changes: Any) -> Question:
-    facts = {"item_id": "q", "clip": "sav_1", "category": "why", "answer": "A", "truth": truth()}
+    facts = {"item_id": "q", "clip": "sav_1", "category": "why", "subtype": "why", "answer": "A", "truth": truth()}
     return Question(**{**facts, **changes})
 
 
 def test_a_perfect_response() -> None:
     record = score_question(question(), response())
     assert record.outcome is Outcome.CORRECT
-    assert record.stratum == {"category": "why", "size": "large"}
+    assert record.stratum == {"category": "why", "subtype": "why", "size": "large"}
     scores = question_scores(record)
     assert set(scores) <= {metric.name for metric in METRICS}
     assert {name: value for name, value in scores.items() if value != 100} == {"spurious": 0, "false_positives": 0}

@@ -69,14 +69,18 @@ def test_every_score_of_a_question_is_one_of_the_task_and_the_other_way_round(tm
 
 
 def test_the_kind_of_a_wrong_answer(tmp_path: Path) -> None:
-    kinds = {"A": "text-based", "C": "near-miss", "D": "video-based"}
+    kinds = {"A": "text-based", "C": "near-miss", "D": "near-miss of the video-based distractor"}
     (doc,) = docs(tmp_path, row(distractor_types=kinds))
-    wrong = process(doc, [answer("C")])
-    assert {name: value for name, value in wrong.items() if name.startswith("errors_")} == {
-        "errors_text_based": 0,
-        "errors_video_based": 0,
-        "errors_near_miss": 100,
-    }
+    for letter, chosen in (
+        ("A", {"text_based"}),
+        ("C", {"near_miss"}),
+        ("D", {"near_miss", "near_miss_of_video_based"}),
+    ):
+        wrong = process(doc, [answer(letter)])
+        errors = {name: value for name, value in wrong.items() if name.startswith("errors_")}
+        assert len(errors) == 6
+        assert {name for name, value in errors.items() if value == 100} == {f"errors_{kind}" for kind in chosen}
+        assert set(errors.values()) == {0, 100}
     for right in (answer("B"), "no idea"):
         assert not [name for name in process(doc, [right]) if name.startswith("errors_")]
 

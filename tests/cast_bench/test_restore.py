@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from open_judge import score_reply
+from pydantic import BaseModel
 from task_states import task_state
 
-from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS, OpenEndedScores, grade
-from lmms_eval_tasks.cast_bench.restore import NOT_JUDGED
+from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS, grade
+from lmms_eval_tasks.cast_bench.restore import NOT_JUDGED, OTHER_DIMENSIONS
 from lmms_eval_tasks.cast_bench.settings import BOXES, EvidenceSettings
 from lmms_eval_tasks.host.state import Evaluation, TaskState
 from lmms_eval_tasks.utils.core.problems import InputError
@@ -74,23 +76,23 @@ def test_the_environment_wins(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Scores:
-    """A judge whose scores fall from case to case, and who cannot read the third."""
+    """A judge whose scores fall from case to case, and that fails on the fifth: the first form of the third."""
 
     def __init__(self) -> None:
         self.asked = 0
 
-    def judge(self, case: Case) -> Verdict[OpenEndedScores]:
+    def judge(self, case: Case) -> Verdict[BaseModel]:
         self.asked += 1
-        if self.asked == 3:
+        if self.asked == 5:
             return Verdict(None, "unreadable reply: no", "served", case.prompt.signature)
-        given = dict.fromkeys(DIMENSIONS, 10.0 / self.asked)
-        return Verdict(OpenEndedScores(explanation=f"No. {self.asked}.", **given), None, "served", "an older prompt:0")
+        scores = [10.0 / self.asked] * len(DIMENSIONS)
+        return Verdict(score_reply(case.text, scores), None, "served", f"an older prompt:{self.asked % 2}")
 
 
 def question(index: int) -> dict[str, Any]:
     return {
         "item_id": str(index), "clip": "videos/a.mp4", "question": "Why?", "options": ["It fell.", "It rose."],
-        "answer": "A", "evidence": "[]", "category": "causal_explanation", "asked": True,
+        "answer": "A", "evidence": "[]", "category": "causal_explanation", "subtype": "why", "asked": True,
     }  # fmt: skip
 
 
@@ -110,7 +112,7 @@ def test_every_answer_gets_its_own_verdict_again() -> None:
     assert state.kind.restore is not None
     state.kind.restore(state, asked, [{"record": record.to_json()} for record in records])
     assert [grade(row, text, state).record for row, text in zip(asked, responses, strict=True)] == records
-    assert judge.asked == 4
+    assert judge.asked == 8
     new = grade(asked[0], "Something else.", state).record
     assert (new.outcome.value, new.unscored_reason, new.detail) == ("unscored", UnscoredReason.JUDGE_FAILED, NOT_JUDGED)
 
@@ -121,3 +123,17 @@ def test_where_nothing_was_judged_there_is_no_judge() -> None:
     assert state.kind.restore is not None
     state.kind.restore(state, [question(0)], [{"record": record.to_json()}])
     assert state.verdicts is None
+
+
+def test_scores_in_the_dimensions_of_an_earlier_version_are_not_read_as_these() -> None:
+    state = open_state()
+    judge = {"model": "served", "prompt": "cast_bench_judge:0"}
+    record = {
+        "item_id": "0", "group_id": "a", "stratum": {"category": "causal_explanation"}, "expected": "It fell.",
+        "answered": "It fell.", "outcome": "correct",
+        "fields": {"scores": {"answer_correctness": 9.0, "causal_reasoning": 5.0}, "judge": judge},
+    }  # fmt: skip
+    assert state.kind.restore is not None
+    state.kind.restore(state, [question(0)], [{"record": record}])
+    again = grade(question(0), "It fell.", state).record
+    assert (again.unscored_reason, again.detail) == (UnscoredReason.JUDGE_FAILED, OTHER_DIMENSIONS)
