@@ -21,15 +21,11 @@ def score_tables(runs: Sequence[Run], only: str = "") -> list[Table]:
     """One table per task or group that a run holds: a row per run.
 
     Scores in percent with their 95% bootstrap interval (10,000 draws, seed 0), percent of unparsed and unscored items,
-    and how many are behind the scores; which scores, the benchmark says. A group's scores are the unweighted mean over
-    its tasks.
-
-    Args:
-        runs: The runs, in the order of the rows.
-        only: The one task or group to show; all of them if empty.
+    and how many are behind the scores; the benchmark declares its columns. A group's scores are the unweighted mean
+    over its tasks.
 
     Raises:
-        InputError: where no run holds `only`.
+        InputError: where no run holds `only`, the one task or group to show; all of them if it is empty.
     """
     tables = []
     for name, entries in entries_of(runs, only).items():
@@ -48,12 +44,8 @@ def reference_tables(runs: Sequence[Run], only: str = "") -> list[Table]:
     A row per score with a reference, and run. Beside a reference stands whether the score's 95% interval lies ``above``
     or ``below`` it, or contains it (``open``). Below the table stands where each reference comes from, and its caveat.
 
-    Args:
-        runs: The runs, in the order of the rows.
-        only: The one task or group to show; all of them if empty.
-
     Raises:
-        InputError: where no run holds `only`.
+        InputError: where no run holds `only`; see `score_tables`.
     """
     tables = []
     for name, entries in entries_of(runs, only).items():
@@ -96,14 +88,9 @@ def _compared(score: Estimate | None, reference: float | None) -> str:
 def stratum_tables(run: Run, columns: Sequence[str], only: str = "") -> list[Table]:
     """One table per task: a row per combination of the named stratum columns, in their alphabetical order.
 
-    Args:
-        run: The run.
-        columns: Names in the records' strata.
-        only: The one task to show; all of them if empty.
-
     Raises:
-        InputError: where a task's records have no such column, or the run no task `only`; the message lists those
-            there are.
+        InputError: where a task's records have no such column, or the run has no task `only` (all of them if it is
+            empty); the message lists those there are.
     """
     if only and only not in run.records:
         raise InputError(f"Expected a task of this run, any of {', '.join(run.records)}, but got {only}.")
@@ -117,11 +104,11 @@ def stratum_tables(run: Run, columns: Sequence[str], only: str = "") -> list[Tab
         strata: defaultdict[tuple[str, ...], list[Record]] = defaultdict(list)
         for record in records:
             strata[tuple(record.stratum[column] for column in columns)].append(record)
-        shown = columns_of(task)
-        table = _new_table(task, [run], " × ".join(columns), shown)
+        scores = columns_of(task)
+        table = _new_table(task, [run], " × ".join(columns), scores)
         for values in sorted(strata):
-            table.add_row(" ".join(values).replace("_", " "), *(column.cell([strata[values]]) for column in shown))
-        table.add_row("all", *(column.cell([records]) for column in shown))
+            table.add_row(" ".join(values).replace("_", " "), *(column.cell([strata[values]]) for column in scores))
+        table.add_row("all", *(column.cell([records]) for column in scores))
         tables.append(table)
     return tables
 

@@ -56,16 +56,16 @@ def measure_motion(path: Path, seconds: float | None = None) -> ClipMotion | Non
             limit = None if seconds is None else max(1, round(seconds * fps))
             stride = max(1, round(fps / RATE))
             curve: list[float] = []
-            before: NDArray[np.uint8] | None = None
+            previous: NDArray[np.uint8] | None = None
             frames = 0
             for frame in container.decode(stream):
                 if frames == limit:
                     break
                 if frames % stride == 0:
                     picture = _grey(frame)
-                    if before is not None:
-                        curve.append(_flow(before, picture) * fps / stride)
-                    before = picture
+                    if previous is not None:
+                        curve.append(_flow(previous, picture) * fps / stride)
+                    previous = picture
                 frames += 1
     except (av.FFmpegError, OSError, ValueError, IndexError):
         return None
@@ -86,14 +86,14 @@ def symmetry(curve: Sequence[float]) -> float | None:
     total = math.fsum(curve) * 2
     if total == 0:
         return 1.0
-    apart = math.fsum(abs(here - there) for here, there in zip(curve, mirrored, strict=True))
-    return round(1.0 - apart / total, DIGITS)
+    difference = math.fsum(abs(value - mirror) for value, mirror in zip(curve, mirrored, strict=True))
+    return round(1.0 - difference / total, DIGITS)
 
 
 def most_symmetric(symmetries: Mapping[str, float | None], share: float = SHARE) -> set[str]:
     """The clips with the highest symmetry, `share` of those that have one, rounded up; equal ones by their id."""
-    known = sorted((-value, name) for name, value in symmetries.items() if value is not None)
-    return {name for _, name in known[: math.ceil(share * len(known))]}
+    ordered = sorted((-value, name) for name, value in symmetries.items() if value is not None)
+    return {name for _, name in ordered[: math.ceil(share * len(ordered))]}
 
 
 def measure_all(

@@ -12,7 +12,7 @@ from lmms_eval_tasks.utils.core.json_rows import Row, read_rows
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError, Problems
 from lmms_eval_tasks.utils.core.wording import describe
 from lmms_eval_tasks.yocausal.reversal import SUFFIXES, DirectedClip, Video, open_video
-from lmms_eval_tasks.yocausal.table import SPLIT, PairRow
+from lmms_eval_tasks.yocausal.table import SPLIT, Clips, PairRow
 
 NO_CATEGORY = "general"
 
@@ -26,9 +26,7 @@ class CaptionRow(Row):
     caption: str
 
 
-def read_videos(
-    folder: Path, captions: Path | None = None, seconds: float | None = None
-) -> tuple[list[PairRow], dict[str, DirectedClip]]:
+def read_videos(folder: Path, captions: Path | None, seconds: float | None) -> tuple[list[PairRow], Clips]:
     """The pairs that a folder of videos makes, in alphabetical order.
 
     Args:
@@ -55,8 +53,8 @@ def read_videos(
     problems = Problems()
     caption_of = read_captions(captions, folder, files, problems) if captions else {}
     pairs: list[PairRow] = []
-    clips: dict[str, DirectedClip] = {}
-    names: dict[str, str] = {}
+    clips: Clips = {}
+    file_of: dict[str, str] = {}
     for path in files:
         name = path.relative_to(folder).as_posix()
         try:
@@ -65,10 +63,10 @@ def read_videos(
             problems.add(name, str(error))
             continue
         pair = _pair(name, video, caption_of.get(name))
-        if pair.item_id in names:
-            problems.add(name, f"Expected another name than {names[pair.item_id]}, apart from the suffix.")
+        if pair.item_id in file_of:
+            problems.add(name, f"Expected another name than {file_of[pair.item_id]}, apart from the suffix.")
             continue
-        names[pair.item_id] = name
+        file_of[pair.item_id] = name
         pairs.append(pair)
         clips |= {pair.clip: DirectedClip(video, False), pair.clip_backward: DirectedClip(video, True)}
     problems.raise_if_any(f"YoCausal cannot be prepared from {folder.name}", "nothing was written")

@@ -6,9 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from lmms_eval_tasks.utils.core.wording import printable_lines
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     from lmms_eval_tasks.utils.core.progress import Progress
 
@@ -27,10 +30,14 @@ def text_table(title: str | None, *columns: str) -> Table:
 
 
 def make_console() -> Console:
-    """Standard output, at most 100 columns wide."""
+    """Standard output, at most 100 columns wide; no text of a release or of a model can give it orders."""
     from rich.console import Console
 
-    console = Console(highlight=False)
+    class SafeConsole(Console):
+        def render_str(self, text: str, **options: Any) -> Text:
+            return super().render_str(printable_lines(text), **options)
+
+    console = SafeConsole(highlight=False, markup=False, emoji=False)
     # A file or a pipe has no width of its own, and rich would take 80 columns for it.
     console.width = min(console.width, WIDEST) if console.is_terminal else WIDEST
     return console

@@ -1,9 +1,8 @@
-"""Errors that a user can act on: every problem of an input collected, told in one message."""
+"""Errors that a user can act on: every problem of an input collected in one message."""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 
 from lmms_eval_tasks.utils.core.wording import summarize_names
 
@@ -15,27 +14,14 @@ class InputError(Exception):
     """What the user gave cannot be used; the exception's text is one complete message for them."""
 
 
-@dataclass(frozen=True)
-class Problem:
-    """One thing wrong with an input: where it is, what was expected and found, how to mend it."""
-
-    where: str
-    what: str
-    remedy: str = ""
-
-    def __str__(self) -> str:
-        remedy = f" Remedy: {self.remedy}" if self.remedy else ""
-        return f"{self.where}: {self.what}{remedy}"
-
-
 class Problems:
     """Collects problems in the order in which they are found."""
 
     def __init__(self) -> None:
-        self._found: list[Problem] = []
+        self._lines: list[str] = []
 
     def __len__(self) -> int:
-        return len(self._found)
+        return len(self._lines)
 
     def add(self, where: str, what: str, remedy: str = "") -> None:
         """Add one problem.
@@ -45,11 +31,11 @@ class Problems:
             what: a sentence in the form "Expected … but got …."
             remedy: what to do about it; empty when the sentence already says so.
         """
-        self._found.append(Problem(where, what, remedy))
+        self._lines.append(f"{where}: {what}{f' Remedy: {remedy}' if remedy else ''}")
 
     def extend(self, others: Problems) -> None:
         """Add the problems of another collection."""
-        self._found += others._found
+        self._lines += others._lines
 
     def raise_if_any(self, title: str, outcome: str = "") -> None:
         """Raise one InputError that lists the problems, the first 20 in full and the rest as a number.
@@ -58,11 +44,11 @@ class Problems:
             title: what could not be done, without a full stop ("CausalVQA.zip cannot be prepared").
             outcome: what became of the data, without a full stop ("nothing was written").
         """
-        if not self._found:
+        if not self._lines:
             return
-        count = f"{len(self._found)} problem{'s' if len(self._found) > 1 else ''}"
+        count = f"{len(self._lines)} problem{'s' if len(self._lines) > 1 else ''}"
         head = f"{title}: {count}{', ' + outcome if outcome else ''}."
-        raise InputError(summarize_names([head, *self._found], SHOWN + 1, separator="\n  "))
+        raise InputError(summarize_names([head, *self._lines], SHOWN + 1, separator="\n  "))
 
 
 class GroupedIssues:
@@ -72,11 +58,11 @@ class GroupedIssues:
     """
 
     def __init__(self) -> None:
-        self._found: dict[tuple[str, str, str], list[str]] = {}
+        self._cases: dict[tuple[str, str, str], list[str]] = {}
         self._counts: Counter[tuple[str, str, str]] = Counter()
 
     def __len__(self) -> int:
-        return len(self._found)
+        return len(self._cases)
 
     def add(self, where: str, expected: str, case: str, remedy: str = "") -> None:
         """Add one case.
@@ -89,7 +75,7 @@ class GroupedIssues:
         """
         kind = (where, expected, remedy)
         self._counts[kind] += 1
-        named = self._found.setdefault(kind, [])
+        named = self._cases.setdefault(kind, [])
         if len(named) < NAMED:
             named.append(case)
 
@@ -100,7 +86,7 @@ class GroupedIssues:
     def as_problems(self, prefix: str = "") -> Problems:
         """One problem per kind, in the order in which they were found, with a prefix before the part that is wrong."""
         problems = Problems()
-        for (where, expected, remedy), named in self._found.items():
+        for (where, expected, remedy), named in self._cases.items():
             more = self._counts[where, expected, remedy] - len(named)
             cases = ", ".join([*named, *([f"… and {more:,} more"] if more else [])])
             problems.add(f"{prefix}{where}", f"{expected} {cases}.", remedy)
@@ -111,7 +97,7 @@ class Warnings:
     """Non-fatal warnings, grouped by kind."""
 
     def __init__(self) -> None:
-        self._found: dict[str, list[str]] = {}
+        self._cases: dict[str, list[str]] = {}
 
     def add(self, kind: str, name: str) -> None:
         """Add one case.
@@ -120,8 +106,8 @@ class Warnings:
             kind: what is unusual and where, in the plural ("debug.csv: questions with two equal options").
             name: the row, question or pair, as the user knows it.
         """
-        self._found.setdefault(kind, []).append(name)
+        self._cases.setdefault(kind, []).append(name)
 
     def messages(self) -> tuple[str, ...]:
         """One line per kind, in the order in which they were found first: how many cases, and the first five."""
-        return tuple(f"{kind}: {len(names)} ({summarize_names(names)})." for kind, names in self._found.items())
+        return tuple(f"{kind}: {len(names)} ({summarize_names(names)})." for kind, names in self._cases.items())

@@ -7,9 +7,12 @@ from collections.abc import Iterable
 
 
 def quote(value: object, longest: int = 60) -> str:
-    """A text in backquotes, without the white space around it, or any other value as JSON; cut after `longest`."""
+    """A text in backquotes, without the white space around it, or any other value as JSON; cut after `longest`.
+
+    Characters that a terminal would not show, or would obey, are escaped.
+    """
     text = value.strip() if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    return f"`{text[:longest]}…`" if len(text) > longest else f"`{text}`"
+    return f"`{printable(text[:longest])}…`" if len(text) > longest else f"`{printable(text)}`"
 
 
 def describe(value: object, longest: int = 60) -> str:
@@ -26,8 +29,13 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
-def summarize_names(names: Iterable[object], shown: int = 5, separator: str = ", ") -> str:
-    """The first `shown` names, and how many more there are; empty where there is none."""
+def printable_lines(text: str) -> str:
+    """The same for a text of several lines, whose line feeds stay."""
+    return "\n".join(map(printable, text.split("\n")))
+
+
+def summarize_names(names: Iterable[object], limit: int = 5, separator: str = ", ") -> str:
+    """The first `limit` names, and how many more there are; empty where there is none."""
     every = [str(name) for name in names]
-    more = [f"… and {len(every) - shown} more"] if len(every) > shown else []
-    return separator.join([*every[:shown], *more])
+    more = [f"… and {len(every) - limit} more"] if len(every) > limit else []
+    return separator.join([*every[:limit], *more])

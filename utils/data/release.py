@@ -19,7 +19,7 @@ from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.core.wording import summarize_names
 
 SAMPLE_MARK = "SAMPLE.json"
-"""The file that tells simulated data from a real release."""
+"""The file that marks simulated data, which a real release does not have."""
 
 
 class Clip(Protocol):
@@ -41,16 +41,6 @@ class UnreadableClip(Exception):
     """A clip that the release holds cannot be read from it."""
 
 
-class Release(Protocol):
-    """A raw release; names are POSIX paths below its root."""
-
-    def read(self, name: str) -> bytes | None:
-        """Content of a small file; None when it is not there."""
-
-    def clip(self, name: str) -> Clip | None:
-        """The clip of that name; None when it is not there."""
-
-
 def is_safe(name: str) -> bool:
     """Whether a name taken from a release stays inside the folder that it is joined to."""
     path = PurePosixPath(name)
@@ -68,11 +58,7 @@ class LinkedClip:
     """A clip that lies on the user's disk: linked, copied only where the file system has no links."""
 
     path: Path
-
-    @property
-    def size(self) -> int:
-        """Links take no space worth counting."""
-        return 0
+    size = 0
 
     def place(self, target: Path, earlier: Path) -> None:
         """Link `target` to the clip."""
@@ -116,39 +102,41 @@ class ZippedClip:
 
 @dataclass(frozen=True)
 class FolderRelease:
-    """A release that has been unpacked."""
+    """A release that has been unpacked; names are POSIX paths below its root."""
 
     root: Path
 
     def read(self, name: str) -> bytes | None:
-        """Content of a file below the root; None when it is not there."""
+        """Content of a small file; None when it is not there."""
         path = self.root / name
         return path.read_bytes() if path.is_file() else None
 
     def clip(self, name: str) -> Clip | None:
-        """The clip below the root; None when it is not there."""
+        """The clip of that name; None when it is not there."""
         path = self.root / name
         return LinkedClip(path.absolute()) if path.is_file() else None
 
 
 @dataclass(frozen=True)
 class ZipRelease:
-    """A release in an open archive whose members have been checked."""
+    """A release in an open archive whose members have been checked; names as for `FolderRelease`."""
 
     archive: zipfile.ZipFile
     members: Mapping[str, zipfile.ZipInfo]
 
     def read(self, name: str) -> bytes | None:
-        """Content of a member; None when it is not there."""
+        """Content of a small file; None when it is not there."""
         return self.archive.read(self.members[name]) if name in self.members else None
 
     def clip(self, name: str) -> Clip | None:
-        """The member as a clip; None when it is not there."""
+        """The clip of that name; None when it is not there."""
         return ZippedClip(self.archive, self.members[name]) if name in self.members else None
 
 
 @contextmanager
-def open_release(source: Path, title: str, markers: Iterable[str], roots: Iterable[str]) -> Iterator[Release]:
+def open_release(
+    source: Path, title: str, markers: Iterable[str], roots: Iterable[str]
+) -> Iterator[FolderRelease | ZipRelease]:
     """Open a raw release given as a folder or as a zip archive.
 
     Args:
@@ -239,10 +227,10 @@ def _checked_members(archive: zipfile.ZipFile, name: str) -> dict[str, zipfile.Z
     return members
 
 
-def _not_the_release(source: Path, title: str, markers: tuple[str, ...], found: list[str]) -> str:
+def _not_the_release(source: Path, title: str, markers: tuple[str, ...], names: list[str]) -> str:
     return (
         f"{source.name} is not the {title} release: Expected {' or '.join(markers)} inside, but found "
-        f"{summarize_names(found) or 'nothing'}. Nothing was written."
+        f"{summarize_names(names) or 'nothing'}. Nothing was written."
     )
 
 
