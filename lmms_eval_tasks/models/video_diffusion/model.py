@@ -157,7 +157,7 @@ class VideoDiffusion(RequestModel):
                 f"  {error.message}\n"
                 f"They share the model and its settings: {settings.family.title} from {settings.pretrained}, "
                 f"{settings.dtype} on {self.device}, {settings.width}x{settings.height}, {settings.frames} frames.\n"
-                "Change what is wrong and run again: what was measured is kept."
+                f"Change what is wrong and run again{': what was measured is kept' if self.store.folder else ''}."
             )
 
     def _read_pair(self, request: Request) -> ClipPair:
