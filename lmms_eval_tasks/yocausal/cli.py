@@ -120,13 +120,16 @@ def label(
     rows = [dict(row) for row in load_table("yocausal", SPLIT)][:limit]
     with show_progress() as progress:
         labels = label_clips(rows, open_judge(reply, settings), template, frames, progress)
+    unlabelled = [f"{label.id} ({label.reason})" for label in labels if label.vlm_causality is None]
+    if len(unlabelled) == len(labels):
+        raise InputError(f"No clip could be labelled, and {out} was not written: {summarize_names(unlabelled, 3)}.")
     write_file(out, as_lines(asdict(label) for label in labels))
     console = make_console()
     causal = [label.vlm_causality for label in labels]
     console.print(
         f"{len(labels)} clips: {causal.count(True)} causal, {causal.count(False)} not, {causal.count(None)} unlabelled"
     )
-    if unlabelled := [f"{label.id} ({label.reason})" for label in labels if label.vlm_causality is None]:
+    if unlabelled:
         console.print(f"warning: unlabelled: {summarize_names(unlabelled, 3)}", style="yellow")
     table = text_table(None, "agreement", "")
     for line in agreement(rows, labels).items():

@@ -127,7 +127,8 @@ def read_labels(file: Path, known: Container[str]) -> dict[str, bool | None]:
         known: The ids that there are.
 
     Raises:
-        InputError: where the file is not such a file, an id is unknown or labelled twice; every problem is listed.
+        InputError: where the file is not such a file, an id is unknown or labelled twice, or it labels nothing; every
+            problem is listed.
     """
     if not file.is_file():
         raise InputError(f"The labels cannot be used: there is no file {file}.")
@@ -139,6 +140,8 @@ def read_labels(file: Path, known: Container[str]) -> dict[str, bool | None]:
             issues.add("id", "Expected one label per pair, but got again", f"{describe(row.id)} ({where})")
         else:
             labels[row.id] = row.vlm_causality
+    if not issues and all(label is None for label in labels.values()):
+        issues.add("vlm_causality", "Expected true or false for at least one pair, but", "no pair has a label")
     problems = issues.as_problems(f"{file.name}, ")
     problems.raise_if_any(f"The labels in {file.name} cannot be used", "nothing was written")
     return labels

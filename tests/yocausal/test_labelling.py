@@ -138,6 +138,14 @@ def test_a_judge_has_to_be_named(prepared: None, tmp_path: Path) -> None:
     assert (result.exit_code, result.stderr) == (1, "Expected --judge to name a model, but got none.\n")
 
 
+def test_a_judge_that_labels_nothing_leaves_no_file(prepared: None, tmp_path: Path) -> None:
+    out = tmp_path / "labels.jsonl"
+    with JudgeServer(lambda *_: Fail(400)) as server:
+        result = label(server.url, out, "--limit", "2")
+    assert result.exit_code == 1 and not out.exists()
+    assert result.stderr.startswith(f"No clip could be labelled, and {out} was not written: animal_1 (request refused")
+
+
 def test_a_clip_that_cannot_be_decoded_is_one_without_a_label(prepared: None, home: Path, tmp_path: Path) -> None:
     clip = home / "yocausal" / "videos" / "test" / "human" / "fwd" / "human_0001.mp4"
     clip.unlink()

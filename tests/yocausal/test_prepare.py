@@ -200,6 +200,10 @@ def test_labels_of_a_file_replace_the_releases(release: Path, tmp_path: Path) ->
         "  labels.jsonl, lines: Expected one JSON object in each, but got no JSON from character 1 on (line 3)."
     )
     assert [row["vlm_causality"] for row in table()[:4]] == [False, None, True, False]
+    labels.write_text('{"id": "animal_1", "vlm_causality": null}\n', encoding="utf-8")
+    with pytest.raises(InputError, match="Expected true or false for at least one pair, but no pair has a label"):
+        prepare(str(release), labels=labels)
+    assert [row["vlm_causality"] for row in table()[:4]] == [False, None, True, False]
     with pytest.raises(InputError, match="there is no file"):
         prepare(str(release), labels=tmp_path / "none.jsonl")
 

@@ -91,8 +91,8 @@ class OfficialPrompt:
     def import_from(self, checkout: Path, accept_other: bool = False) -> Prompt:
         """Take the prompt from a checkout of the official repository into the data home.
 
-        The prompt's id states whether it is official or another text, which is only accepted with `accept_other`, under a
-        name of its own.
+        The prompt's id states whether it is official or another text. Another text is only accepted with
+        `accept_other`, under a name of its own.
 
         Raises:
             InputError: where the checkout lacks the file, the file the prompt, or it is another text.
