@@ -14,6 +14,7 @@ from typing import Any
 from lmms_eval_tasks.cast_bench.card import CATEGORIES, OTHER
 from lmms_eval_tasks.cast_bench.released_evidence import read_evidence
 from lmms_eval_tasks.utils.core.problems import Problems, Warnings
+from lmms_eval_tasks.utils.core.strict_json import read_released_json
 from lmms_eval_tasks.utils.core.wording import quote, summarize_names
 from lmms_eval_tasks.utils.data.release import is_safe
 
@@ -90,8 +91,8 @@ def read_items(content: bytes) -> tuple[list[dict[str, Any]], Problems, list[str
 
 def _read_line(text: bytes, line: int, problems: Problems) -> dict[str, Any] | None:
     try:
-        row = json.loads(text.decode("utf-8-sig"))
-    except (ValueError, RecursionError) as error:
+        row = read_released_json(text)
+    except ValueError as error:
         problems.add(f"{FILE}, line {line}", f"Expected a JSON object in UTF-8, but got: {error}.")
         return None
     if not isinstance(row, dict):

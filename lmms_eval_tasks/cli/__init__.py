@@ -27,14 +27,15 @@ class _Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         """Run the chosen command."""
         from lmms_eval_tasks.utils.core.problems import InputError
+        from lmms_eval_tasks.utils.core.wording import printable
 
         try:
             return super().invoke(ctx)
         except InputError as error:
-            typer.echo(str(error), err=True)
+            typer.echo(printable(str(error), "\n"), err=True)
             raise typer.Exit(1) from error
         except OSError as error:
-            typer.echo(f"Cannot read or write: {error}", err=True)
+            typer.echo(printable(f"Cannot read or write: {error}"), err=True)
             raise typer.Exit(1) from error
 
 

@@ -9,6 +9,7 @@ from rich import box
 from rich.table import Table
 
 from lmms_eval_tasks.report.runs import columns_of, entries_of, references_of
+from lmms_eval_tasks.utils.core.console import SafeTable
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.reporting.columns import Column
 from lmms_eval_tasks.utils.reporting.references import compare_to_reference, reference_notes
@@ -31,7 +32,7 @@ def score_tables(runs: Sequence[Run], only: str = "") -> list[Table]:
     Raises:
         InputError: where no run holds `only`.
     """
-    tables = []
+    tables: list[Table] = []
     for name, entries in entries_of(runs, only).items():
         columns = columns_of(entries[0][1][0])
         table = _new_table(name, [run for run, _ in entries], "model", columns)
@@ -55,14 +56,16 @@ def reference_tables(runs: Sequence[Run], only: str = "") -> list[Table]:
     Raises:
         InputError: where no run holds `only`.
     """
-    tables = []
+    tables: list[Table] = []
     for name, entries in entries_of(runs, only).items():
         items = len([record for task in entries[0][1] for record in entries[0][0].records[task]])
         references = [one for one in references_of(name, entries[0][1][0], items) if one.has_references]
         if not references:
             continue
         sample = "; SAMPLE DATA, the references are of the benchmark" if any(run.sample for run, _ in entries) else ""
-        table = Table(title=f"{name}: beside references{sample}", title_justify="left", box=box.SIMPLE_HEAD, padding=0)
+        table = SafeTable(
+            title=f"{name}: beside references{sample}", title_justify="left", box=box.SIMPLE_HEAD, padding=0
+        )
         table.add_column("score", no_wrap=True)
         table.add_column("model", overflow="fold")
         for heading in ("value", "chance", "people"):
@@ -107,7 +110,7 @@ def stratum_tables(run: Run, columns: Sequence[str], only: str = "") -> list[Tab
     """
     if only and only not in run.records:
         raise InputError(f"Expected a task of this run, any of {', '.join(run.records)}, but got {only}.")
-    tables = []
+    tables: list[Table] = []
     for task, records in run.records.items():
         if only and task != only:
             continue
@@ -130,7 +133,7 @@ def _new_table(name: str, runs: Sequence[Run], first: str, columns: Sequence[Col
     versions = sorted({run.versions.get(name, "?") for run in runs})
     sample = "; SAMPLE DATA, not the benchmark" if any(run.sample for run in runs) else ""
     title = f"{name} (version {', '.join(versions)}{sample})"
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=0)
+    table = SafeTable(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=0)
     table.add_column(first, overflow="fold")
     for column in columns:
         table.add_column(column.heading, justify="right", no_wrap=True)

@@ -123,7 +123,7 @@ def _build(
     origin = replace(origin, source_sha256=digests, warnings=(*origin.warnings, *uncaptioned(pairs)))
     rows = table_rows(pairs, seconds, progress)
     with building(CARD.name) as build:
-        build.add_split(SPLIT, rows, own_columns(), clips, origin, progress)
+        build.add_split(SPLIT, rows, own_columns(), clips, origin, progress, whole=True)
     return {SPLIT: build.splits[SPLIT]}
 
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 
 def quote(value: object, longest: int = 60) -> str:
     """A text in backquotes, without the white space around it, or any other value as JSON; cut after `longest`."""
-    text = value.strip() if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    return f"`{text[:longest]}…`" if len(text) > longest else f"`{text}`"
+    text = value.strip() if isinstance(value, str) else _as_json(value)
+    return f"`{printable(text[:longest])}…`" if len(text) > longest else f"`{printable(text)}`"
 
 
 def describe(value: object, longest: int = 60) -> str:
@@ -21,9 +21,32 @@ def describe(value: object, longest: int = 60) -> str:
     return quote(value)
 
 
-def printable(text: str) -> str:
-    """A text with the characters escaped that a terminal would not show, or would obey."""
-    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+def printable(text: str, but: str = "") -> str:
+    """A text with the characters escaped that a terminal would not show, or would obey; those of `but` stay."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() or char in but else ascii(char)[1:-1] for char in text)
+
+
+def is_utf8(text: str) -> bool:
+    """Whether a text can be written as UTF-8: it has no lone surrogate, as Python reads other bytes of file names."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def first_line(error: Exception) -> str:
+    """The first line of an error's text, its type where it has none."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
+def _as_json(value: object) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False, default=str)
+    except (TypeError, RecursionError):
+        return str(type(value).__name__)
 
 
 def summarize_names(names: Iterable[object], shown: int = 5, separator: str = ", ") -> str:
