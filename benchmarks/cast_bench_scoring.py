@@ -20,7 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from lmms_eval_tasks.cast_bench.grading import Question, score_questions
+from lmms_eval_tasks.cast_bench.grading import Question, score_question
 from lmms_eval_tasks.cast_bench.metrics import ANSWERS, GROUNDING
 from lmms_eval_tasks.utils.evidence.reader import read_truth
 
@@ -170,8 +170,7 @@ def plain_run(cases: list[tuple[Row, str]]) -> dict[str, float]:
 
 
 def our_run(cases: list[tuple[Row, str]]) -> dict[str, float | None]:
-    questions = ((our_question(str(index), row), text) for index, (row, text) in enumerate(cases))
-    records = list(score_questions(questions))
+    records = [score_question(our_question(str(index), row), text) for index, (row, text) in enumerate(cases)]
     return {metric.name: metric.score_records(records) for metric in (*ANSWERS.values(), *GROUNDING.values())}
 
 
@@ -180,6 +179,7 @@ def our_question(item_id: str, row: Row) -> Question:
         item_id=item_id,
         clip=row["video"],
         category=row["question_type"],
+        subtype=row["question_type"],
         answer=row["answer"],
         truth=read_truth(row["evidence"]),
         letters="".join(sorted(row["options"])),

@@ -75,19 +75,19 @@ def build_engine(arguments: argparse.Namespace, batch: int | None) -> Any:
     import torch
     from tiny_models import BUILDERS, write_tiny_model
 
+    from lmms_eval_tasks.models.video_diffusion.adapters import ADAPTERS
     from lmms_eval_tasks.models.video_diffusion.engine import Engine
-    from lmms_eval_tasks.models.video_diffusion.families import adapter_class, read_family
     from lmms_eval_tasks.models.video_diffusion.model import load_adapter
     from lmms_eval_tasks.models.video_diffusion.placement import Placement
-    from lmms_eval_tasks.models.video_diffusion.settings import read_settings
+    from lmms_eval_tasks.models.video_diffusion.settings import read_family, read_settings
 
     device = torch.device("cuda" if arguments.cuda else "cpu")
     family = "wan2.1-1.3b" if arguments.cuda else arguments.family
     choices: dict[str, Any] = {"protocol": "official_example"}
     if arguments.cuda:
         settings = read_settings(family, choices)
-        adapter = adapter_class(settings.family)(wan_1_3b(device), read_family(family), settings.fps)
-        for module in (adapter.vae, *adapter.denoisers.values(), *adapter.text_encoders):
+        adapter = ADAPTERS[settings.family.adapter](wan_1_3b(device), read_family(family), settings.fps)
+        for module in (adapter.pipe.vae, *adapter.denoisers.values(), *adapter.text_encoders):
             module.eval().requires_grad_(False)
     else:
         folder = write_tiny_model(family, Path(arguments.folder) / "model")
@@ -108,12 +108,12 @@ def measured(engine: Any, pair: Any) -> Any:
 
 def official_loss(engine: Any, pair: Any) -> tuple[float, float]:
     """Losses of a pair by the official schedule: one timestep after the other, everything read and encoded anew."""
-    timesteps, found = engine.timesteps, []
+    timesteps, losses = engine.timesteps, []
     for timestep in timesteps:
         engine.timesteps = (timestep,)
-        found.append(measured(engine, pair))
+        losses.append(measured(engine, pair))
     engine.timesteps = timesteps
-    return float(np.mean([loss.forward for loss in found])), float(np.mean([loss.backward for loss in found]))
+    return float(np.mean([loss.forward for loss in losses])), float(np.mean([loss.backward for loss in losses]))
 
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -159,18 +159,18 @@ def main() -> None:
     if arguments.schedule:
         print(json.dumps(run(arguments)))
         return
-    found = {}
+    results = {}
     with tempfile.TemporaryDirectory() as folder:
         size, fps = ((360, 640), 30) if arguments.cuda else ((96, 96), 8)
         write_clips(Path(folder), arguments.pairs, size, fps)
         for schedule in SCHEDULES:
             command = [sys.executable, __file__, *sys.argv[1:], "--schedule", schedule, "--folder", folder]
             done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-            found[schedule] = json.loads(done.stdout.splitlines()[-1])
-    theirs, ours = found["official"], found["ours"]
+            results[schedule] = json.loads(done.stdout.splitlines()[-1])
+    theirs, ours = results["official"], results["ours"]
     off = np.max(np.abs(np.array(ours["losses"]) / np.array(theirs["losses"]) - 1))
     memory = "GPU memory" if arguments.cuda else "process memory"
-    for name, result in found.items():
+    for name, result in results.items():
         print(
             f"{name:9} {result['seconds']:8.3f} s per pair, {3600 / result['seconds']:9,.0f} pairs per hour, "
             f"peak {memory} {result['peak_gib']:.2f} GiB, batch {result['batch']}"

@@ -1,25 +1,17 @@
-"""What is prepared and installed here, and what of it would stop a run."""
+"""What is prepared here, and which of its clips cannot be shown."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from importlib import metadata
 from typing import TYPE_CHECKING
 
 from lmms_eval_tasks.utils.benchmark.registry import read_card
-from lmms_eval_tasks.utils.core.progress import Progress, no_progress
+from lmms_eval_tasks.utils.core.progress import Progress
 from lmms_eval_tasks.utils.data.clips import unreadable
 from lmms_eval_tasks.utils.data.counts import Count, counts
-from lmms_eval_tasks.utils.data.home import (
-    absent_clips,
-    clip_path,
-    clip_sources,
-    clips_of_rows,
-    read_table,
-    skip_missing,
-)
+from lmms_eval_tasks.utils.data.home import absent_clips, clip_path, clip_sources, clips_of_rows, read_table
 from lmms_eval_tasks.utils.data.manifest import SplitManifest
 
 if TYPE_CHECKING:
@@ -41,7 +33,6 @@ class SplitCheck:
     """One prepared split as it is now.
 
     Attributes:
-        split: name of the split.
         facts: what was prepared.
         counts: the table's numbers beside the card's.
         clips: clips per part of the release.
@@ -49,27 +40,15 @@ class SplitCheck:
         broken: clips that are there and were readable when prepared, and are not readable now.
     """
 
-    split: str
     facts: SplitManifest
-    counts: tuple[Count, ...]
-    clips: tuple[ClipCount, ...]
-    missing: tuple[str, ...]
-    broken: tuple[str, ...]
-
-    @property
-    def stops_run(self) -> bool:
-        """Whether a run that needs clips would refuse this split or break on it."""
-        return bool(self.broken) or (bool(self.missing) and not skip_missing())
+    counts: Sequence[Count]
+    clips: Sequence[ClipCount]
+    missing: Sequence[str]
+    broken: Sequence[str]
 
 
-def check_split(benchmark: str, split: str, decode: bool = False, progress: Progress = no_progress) -> SplitCheck:
-    """Check a prepared split: its table, its counts, and every clip.
-
-    Args:
-        benchmark: name of the benchmark.
-        split: name of the split.
-        decode: also decode the first frame of every clip.
-        progress: told about clips opened.
+def check_split(benchmark: str, split: str, decode: bool, progress: Progress) -> SplitCheck:
+    """Check a prepared split: its table, its counts, and every clip; `decode` also decodes each clip's first frame.
 
     Raises:
         InputError: the split is not prepared or its table is not the one that was prepared.
@@ -82,12 +61,11 @@ def check_split(benchmark: str, split: str, decode: bool = False, progress: Prog
     broken = [paths[path] for path in unreadable(paths, decode, progress, what)]
     known = {entry.clip for entry in facts.missing if entry.reason == "unreadable"}
     return SplitCheck(
-        split,
         facts,
-        tuple(counts(read_card(benchmark), split, table)),
-        tuple(count_clips(benchmark, split, table, missing.keys() - known, {*known, *broken})),
-        tuple(missing),
-        tuple(broken),
+        counts(read_card(benchmark), split, table),
+        count_clips(benchmark, split, table, missing.keys() - known, {*known, *broken}),
+        list(missing),
+        broken,
     )
 
 
@@ -113,8 +91,3 @@ def count_clips(
     lost = Counter(source for clip, source in source_of.items() if clip in absent)
     bad = Counter(source for clip, source in source_of.items() if clip in unreadable)
     return [ClipCount(source, total[source], lost[source], bad[source]) for source in sorted(total)]
-
-
-def is_plugged_in() -> bool:
-    """Whether lmms-eval will find our entry point, so that our tasks need no flag."""
-    return bool(metadata.entry_points(group="lmms_eval.models", name="lmms_eval_tasks"))

@@ -36,6 +36,6 @@ def register() -> list[ModelManifest]:
         logger.warning("{}", fault)
     atexit.register(leave_process_group)
     return [
-        ModelManifest(model_id=name, simple_class_path=f"lmms_eval_tasks.models.{name}.{cls}")
-        for name, cls in MODELS.items()
+        ModelManifest(model_id=name, simple_class_path=f"lmms_eval_tasks.models.{path}")
+        for name, path in MODELS.items()
     ]

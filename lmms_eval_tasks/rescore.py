@@ -15,12 +15,13 @@ from types import SimpleNamespace
 from typing import Any
 
 from lmms_eval_tasks.host.environment import package_version
-from lmms_eval_tasks.host.loading import LoadedTasks, load_tasks
+from lmms_eval_tasks.host.index import state_of
+from lmms_eval_tasks.host.loading import aggregate, load_tasks, task_outputs
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.core.wording import summarize_names
-from lmms_eval_tasks.utils.data.home import HOME
+from lmms_eval_tasks.utils.data.home import HOME, read_manifest
 from lmms_eval_tasks.utils.data.manifest import file_sha256
 from lmms_eval_tasks.utils.runs.responses import scored_responses, was_asked
 from lmms_eval_tasks.utils.runs.run import RESULTS, SUBMISSIONS, Run, card_path, log_lines, read_run, sample_log
@@ -97,32 +98,25 @@ def rescore(source: Path, folder: Path) -> Rescored:
     names, tasks = _choose(run, notes)
     logs = _read_logs(run, tasks)
     loaded = load_tasks(names, str(old.get("config", {}).get("model")))
-    docs = _find_docs(run, loaded, logs, notes)
-    arguments = SimpleNamespace(output_path=str(folder))
+    outputs = task_outputs(loaded)
+    docs = _find_docs(run, outputs, logs, notes)
     items: dict[str, int] = {}
     for task in tasks:
-        loaded.tasks[task].args = arguments
-    outputs = {output.task_name: output for output in loaded.outputs()}
-    for task in tasks:
-        state = loaded.state(task)
-        if state.kind.restore:
+        outputs[task].task.args = SimpleNamespace(output_path=str(folder))
+        state = state_of(outputs[task].task)
+        if state and state.kind.restore:
             state.kind.restore(state, docs[task], logs[task])
         logs[task], items[task] = _score(outputs[task], docs[task], logs[task])
-    computed = loaded.aggregate(outputs, int(old.get("config", {}).get("bootstrap_iters") or 0))
+    computed = aggregate(loaded, outputs, int(old.get("config", {}).get("bootstrap_iters") or 0))
     results = _updated(old, computed, [*names, *tasks])
     scores, changes = _compare(old, results)
     return Rescored(run, results, logs, scores, tuple(changes), items, tuple(notes))
 
 
 def write_rescored(rescored: Rescored, folder: Path) -> Path:
-    """Write a run that was scored again in the host's form, with its card; the same run gives the same bytes.
+    """Write a run that was scored again, with its card, to a new output folder in the host's form.
 
-    Args:
-        rescored: The run.
-        folder: Its new output folder, see `check_folder`.
-
-    Returns:
-        The results file.
+    The same run gives the same bytes. Returns the results file.
 
     Raises:
         OSError: where a file cannot be written.
@@ -155,11 +149,8 @@ def _choose(run: Run, notes: list[str]) -> tuple[list[str], list[str]]:
         theirs, ours = run.versions.get(name, "unknown"), versions[name]
         match = _VERSION.fullmatch(theirs)
         if not match or int(match[1]) > int(ours.partition("-")[0]):
-            problems.add(
-                name,
-                f"Expected a version up to {ours}, but got {theirs}.",
-                "Rescore with the lmms-eval-tasks that made the run, or a later one.",
-            )
+            remedy = "Rescore with the lmms-eval-tasks that made the run, or a later one."
+            problems.add(name, f"Expected a version up to {ours}, but got {theirs}.", remedy)
         elif theirs != ours:
             notes.append(f"{name} was run as version {theirs} and is scored as version {ours}")
     if not tasks:
@@ -184,31 +175,29 @@ def _read_logs(run: Run, tasks: Sequence[str]) -> Logs:
     return logs
 
 
-def _find_docs(run: Run, loaded: LoadedTasks, logs: Logs, notes: list[str]) -> dict[str, list[dict[str, Any]]]:
+def _find_docs(run: Run, outputs: Mapping[str, Any], logs: Logs, notes: list[str]) -> dict[str, list[dict[str, Any]]]:
     """The prepared row of each logged item, in the log's order, asked where the model was."""
     problems = Problems()
-    found: dict[str, list[dict[str, Any]]] = {}
+    docs: dict[str, list[dict[str, Any]]] = {}
     for task, lines in logs.items():
-        rows = {row["item_id"]: row for row in loaded.tasks[task].eval_docs}
-        lost = [line["record"]["item_id"] for line in lines if line["record"]["item_id"] not in rows]
+        rows = {row["item_id"]: row for row in outputs[task].task.eval_docs}
+        missing = [line["record"]["item_id"] for line in lines if line["record"]["item_id"] not in rows]
         sample = any("sample_data" in line for line in lines)
         if lines and sample != any(row["sample"] for row in rows.values()):
             kind = "sample data" if sample else "released data"
             problems.add(task, f"Expected the {kind} that it was run on, but other data is prepared.", OTHER_DATA)
-        elif lost:
-            problems.add(
-                task,
-                f"Expected every item in the prepared data, but {len(lost)} of {len(lines)} are not in it "
-                f"({summarize_names(lost)}).",
-                OTHER_DATA,
-            )
+        elif missing:
+            names = f"{len(missing)} of {len(lines)} are not in it ({summarize_names(missing)})"
+            problems.add(task, f"Expected every item in the prepared data, but {names}.", OTHER_DATA)
         else:
-            found[task] = [{**rows[line["record"]["item_id"]], "asked": was_asked(line["record"])} for line in lines]
-        digest, now = run.card.get(f"{TASK}{task}", {}).get("data sha256"), loaded.digests[task]
+            docs[task] = [{**rows[line["record"]["item_id"]], "asked": was_asked(line["record"])} for line in lines]
+        known = registry().tasks[task]
+        digest = run.card.get(f"{TASK}{task}", {}).get("data sha256")
+        now = read_manifest(known.benchmark.name).splits[known.split].table_sha256
         if digest and digest != now:
             notes.append(f"{task}: the data prepared here is not the run's ({str(digest)[:8]}, here {now[:8]})")
     problems.raise_if_any(f"{run.path} cannot be scored again")
-    return found
+    return docs
 
 
 def _score(
@@ -218,39 +207,43 @@ def _score(
     scored, changed = [], 0
     for doc, line in zip(docs, lines, strict=True):
         responses = scored_responses(line) or []
-        brought = output.task.process_results(doc, responses)
-        fields, logged = brought["record"]["fields"], line["record"]
+        contributions = output.task.process_results(doc, responses)
+        fields, logged = contributions["record"]["fields"], line["record"]
         # Only the run knows with which prompt it asked; earlier versions did not all say.
         if "prompt" in fields:
             fields["prompt"] = logged["fields"].get("prompt")
-        for metric, value in brought.items():
+        for metric, value in contributions.items():
             output.sample_metrics[metric, FILTER].append(value)
         host = {name: value for name, value in line.items() if name in HOST_FIELDS}
-        said = {"input": line["input"]} if "input" in line else {}
-        scored.append({**host, **json.loads(json.dumps(brought)), **said})
+        last = {"input": line["input"]} if "input" in line else {}
+        scored.append({**host, **json.loads(json.dumps(contributions)), **last})
         changed += _differs(logged, scored[-1]["record"])
     return scored, changed
 
 
 def _differs(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-    """Whether two records disagree; a field that only one of them has says nothing of the other."""
+    """Whether two records disagree; a field or stratum that only one of them has does not count."""
     before, after = Record.from_json(old), Record.from_json(new)
     if "unscored_reason" not in old:  # an earlier release's reasons were free text
         before = replace(before, unscored_reason=after.unscored_reason, detail=after.detail)
-    shared = before.fields.keys() & after.fields.keys()
-    same = {name: before.fields[name] for name in shared}, {name: after.fields[name] for name in shared}
-    return replace(before, fields=same[0]) != replace(after, fields=same[1])
+    return _shared(before, after) != _shared(after, before)
+
+
+def _shared(record: Record, other: Record) -> Record:
+    """A record with the fields and strata that another has, too."""
+    fields = {name: value for name, value in record.fields.items() if name in other.fields}
+    stratum = {name: value for name, value in record.stratum.items() if name in other.stratum}
+    return replace(record, fields=fields, stratum=stratum)
 
 
 def _updated(old: Mapping[str, Any], computed: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
     """The saved results with new scores, in the old order; other people's tasks are left out."""
-    kept = set(names)
-    new: dict[str, Any] = {}
-    for section, value in old.items():
-        if section in PER_TASK and isinstance(value, Mapping):
-            new[section] = {name: entry for name, entry in value.items() if name in kept}
-        else:
-            new[section] = value
+    new = {
+        section: {name: entry for name, entry in value.items() if name in names}
+        if section in PER_TASK and isinstance(value, Mapping)
+        else value
+        for section, value in old.items()
+    }
     for section in ("results", "groups"):
         for name, before in new.get(section, {}).items():
             scores = computed[section][name]
@@ -268,13 +261,10 @@ def _compare(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[int, list[
         for key in dict.fromkeys((*before, *scores)):
             then, now = before.get(key), scores.get(key)
             count += any(value is None or isinstance(value, (int, float)) for value in (then, now))
-            if key != "alias" and not _equal(then, now):
+            both_nan = then != then and now != now
+            if key != "alias" and then != now and not both_nan:
                 changes.append(Change(name, key.removesuffix(f",{FILTER}"), then, now))
     return count, changes
-
-
-def _equal(one: Any, other: Any) -> bool:
-    return bool(one == other) or (one != one and other != other)  # the second: both are no numbers
 
 
 def _card(rescored: Rescored) -> dict[str, dict[str, Value]]:

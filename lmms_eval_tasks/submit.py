@@ -1,4 +1,4 @@
-"""A leaderboard's file from a finished run, without its model; and the check of any such file."""
+"""A leaderboard's file from a finished run, without its model; and the validation of any such file."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from lmms_eval_tasks.utils.benchmark.registry import read_card, registry
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
 from lmms_eval_tasks.utils.core.wording import describe
-from lmms_eval_tasks.utils.data.home import benchmark_dir, read_manifest, read_table
+from lmms_eval_tasks.utils.data.home import benchmark_dir, read_manifest
 from lmms_eval_tasks.utils.runs.run import Run, read_logged, read_run
 from lmms_eval_tasks.utils.scoring.records import Record
-from lmms_eval_tasks.utils.submission.form import Built, Checked, SubmissionForm, Table, find_form, read_prepared
-from lmms_eval_tasks.utils.submission.rows import INCOMPLETE
+from lmms_eval_tasks.utils.submission.form import INCOMPLETE, Built, Checked, find_form, read_prepared, tasks_of_part
 
 SAMPLE = "--allow-sample writes the file nevertheless; no leaderboard should be sent it."
 
@@ -68,21 +67,22 @@ def submit(
     if part not in form.parts:
         raise InputError(f"Expected --part to be one of {', '.join(form.parts)}, but got {part!r}.")
     run = read_run(source)
-    split = _choose_split(form, card, run, part, split)
-    table = read_prepared(benchmark, split, part)
+    split = _choose_split(card, run, part, split)
+    tasks = tasks_of_part(benchmark, split, part)
+    table = read_prepared(benchmark, split).rows_of(tasks.values())
     issues = GroupedIssues()
+    gaps = GroupedIssues() if allow_incomplete else issues
     sample = run.sample or table.sample
     if sample and not allow_sample:
         issues.add("data", "Expected the benchmark's, but got", "sample data", SAMPLE)
-    tasks = form.tasks(split, part)
     entries = [entry for task in tasks if task in run.records for entry in read_logged(run, task)]
     for task in tasks:
-        if task not in run.records and not allow_incomplete:
-            issues.add("tasks", "Expected every task of the split, but the run lacks", task, INCOMPLETE)
+        if task not in run.records:
+            gaps.add("tasks", "Expected every task of the split, but the run lacks", task, INCOMPLETE)
     rows = {row["item_id"]: row for row in table.rows}
-    complete = _note_ids([entry.record for entry in entries], list(rows), split, allow_incomplete, issues)
-    if run.limited and not complete and not allow_incomplete:
-        issues.add("run", "Expected one of all items, but it was started with", run.limited, INCOMPLETE)
+    complete = _note_ids([entry.record for entry in entries], list(rows), split, issues, gaps)
+    if run.limited and not complete:
+        gaps.add("run", "Expected one of all items, but it was started with", run.limited, INCOMPLETE)
     form.examine(entries, rows, allow_incomplete, issues)
     issues.raise_if_any(f"{run.path} cannot be submitted to {card.title}", "nothing was written")
     built = form.build(entries, table, part)
@@ -101,69 +101,55 @@ def validate(benchmark: str, path: Path, allow_incomplete: bool = False) -> Chec
     """
     form, card = find_form(benchmark), read_card(benchmark)
     issues = GroupedIssues()
-    checked = form.check(path, _prepared(benchmark), allow_incomplete, issues)
+    prepared = {}
+    if (benchmark_dir(benchmark) / "manifest.json").is_file():
+        prepared = {split: read_prepared(benchmark, split) for split in read_manifest(benchmark).splits}
+    checked = form.check(path, prepared, allow_incomplete, issues)
     issues.raise_if_any(f"{path} is no valid submission to {card.title}", f"rows read: {checked.rows:,}")
     return checked
 
 
-def _prepared(benchmark: str) -> dict[str, Table]:
-    """The prepared tables by split; none where nothing is prepared."""
-    if not (benchmark_dir(benchmark) / "manifest.json").is_file():
-        return {}
-    tables = {}
-    for split in read_manifest(benchmark).splits:
-        arrow, facts = read_table(benchmark, split)
-        tables[split] = Table(split, arrow.to_pylist(), facts.sample)
-    return tables
-
-
-def _choose_split(form: SubmissionForm, card: Card, run: Run, part: str, split: str) -> str:
+def _choose_split(card: Card, run: Run, part: str, split: str) -> str:
     if split and split not in card.splits:
         raise InputError(f"Expected --split to be one of {', '.join(card.splits)}, but got {split!r}.")
-    there = [name for name in card.splits if any(task in run.records for task in form.tasks(name, part))]
-    if split in there:
+    tasks = {name: tasks_of_part(card.name, name, part) for name in card.splits}
+    present = [name for name in card.splits if tasks[name].keys() & run.records.keys()]
+    if split in present:
         return split
-    known = {name: task for name in run.records if (task := registry().find_task(name))}
-    unofficial = [
-        f"{name} has no official submission: {task.kind.no_submission}"
-        for name, task in known.items()
-        if task.kind.no_submission and task.benchmark.card is card
-    ]
-    if not there or split:
-        wanted = ", ".join(task for name in ([split] if split else card.splits) for task in form.tasks(name, part))
-        lines = [f"{run.path} cannot be submitted to {card.title}: Expected a task of it, {wanted}, but the run has "]
-        lines[0] += f"{', '.join(run.records)}."
-        raise InputError("\n".join([*lines, *unofficial]))
-    withheld = [name for name in there if card.splits[name].answers_withheld]
-    chosen = there if len(there) == 1 else withheld
+    if not present or split:
+        wanted = ", ".join(task for name in ([split] if split else card.splits) for task in tasks[name])
+        lines = [
+            f"{run.path} cannot be submitted to {card.title}: Expected a task of it, {wanted}, but the run has "
+            f"{', '.join(run.records)}."
+        ]
+        for name, task in registry().tasks_of(card.name).items():
+            if name in run.records and task.kind.no_submission:
+                lines.append(f"{name} has no official submission: {task.kind.no_submission}")
+        raise InputError("\n".join(lines))
+    withheld = [name for name in present if card.splits[name].answers_withheld]
+    chosen = present if len(present) == 1 else withheld
     if len(chosen) != 1:
-        raise InputError(f"{run.path} holds the splits {', '.join(there)}: say which to submit by --split.")
+        raise InputError(f"{run.path} holds the splits {', '.join(present)}: say which to submit by --split.")
     return chosen[0]
 
 
 def _note_ids(
-    records: Sequence[Record], names: Sequence[str], split: str, allow_incomplete: bool, issues: GroupedIssues
+    records: Sequence[Record], names: Sequence[str], split: str, issues: GroupedIssues, gaps: GroupedIssues
 ) -> bool:
-    """Note items that are unknown, doubled, missing, or were not asked; whether none is missing."""
+    """Note items that are unknown or doubled, and the gaps: missing or not asked; whether none is missing."""
     known, seen = set(names), set()
     for record in records:
         name = record.item_id
         if name not in known:
-            issues.add(
-                "items", f"Expected those of the prepared split {split}, but got", describe(name),
-                "Prepare the release that the run was of.",
-            )  # fmt: skip
+            clause = f"Expected those of the prepared split {split}, but got"
+            issues.add("items", clause, describe(name), "Prepare the release that the run was of.")
         elif name in seen:
             issues.add("items", "Expected each once, but got again", describe(name))
         seen.add(name)
-        if not record.asked and not allow_incomplete:
-            issues.add(
-                "items",
-                "Expected all to be asked, but for want of clips this was not done for",
-                describe(name),
-                INCOMPLETE,
-            )
-    lost = [name for name in names if name not in seen]
-    for name in () if allow_incomplete else lost:
-        issues.add("items", f"Expected all {len(names):,} of the split, but the run lacks", describe(name), INCOMPLETE)
-    return not lost
+        if not record.asked:
+            clause = "Expected all to be asked, but for want of clips this was not done for"
+            gaps.add("items", clause, describe(name), INCOMPLETE)
+    missing = [name for name in names if name not in seen]
+    for name in missing:
+        gaps.add("items", f"Expected all {len(names):,} of the split, but the run lacks", describe(name), INCOMPLETE)
+    return not missing

@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -19,9 +20,8 @@ from lmms_eval_tasks.mvp.card import SUBSETS
 
 
 @pytest.fixture(autouse=True)
-def wide_and_plugged_in(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def wide(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.setattr("lmms_eval_tasks.check.is_plugged_in", lambda: True)
 
 
 def run(*arguments: str | Path) -> tuple[int, str, str]:
@@ -168,7 +168,12 @@ def test_check_finds_what_would_stop_a_run(tmp_path: Path, home: Path, monkeypat
 
 def test_check_finds_a_missing_entry_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run("prepare", "causalvqa", "--source", sample_release(tmp_path))
-    monkeypatch.setattr("lmms_eval_tasks.check.is_plugged_in", lambda: False)
+    installed = metadata.entry_points
+    monkeypatch.setattr(
+        metadata,
+        "entry_points",
+        lambda **wanted: [] if wanted.get("group") == "lmms_eval.models" else installed(**wanted),
+    )
     assert run("check")[::2] == (
         1,
         "\nlmms-eval does not see our entry point, because lmms-eval-tasks is not installed here: install it.\n",

@@ -33,6 +33,8 @@ FILES = {
     "submissions/yocausal_results.json": ("yocausal", {}),
 }
 """What `submit` is asked for each file of the run."""
+REGRADED = "cast_bench_open"
+"""Its judge grades in other dimensions since version 2, so the run's scores are none of today's."""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -94,11 +96,11 @@ def test_its_records_give_its_scores(run: Path) -> None:
         known = registry().tasks[task]
         saved = RUN["results"]["results"][task]
         for name in known.metrics:
-            if name not in ("submission_rows", "sample_data"):
+            if name not in ("submission_rows", "sample_data") and task != REGRADED:
                 score = known.kind.metric(name).score_records(records)
                 assert score == saved.get(f"{name},none"), (task, name)
                 compared += score is not None
-    assert compared > 110
+    assert compared > 90
 
 
 def test_its_tables_are_printed(run: Path) -> None:
@@ -122,8 +124,9 @@ def test_its_files_are_written_again(name: str, run: Path, tmp_path: Path) -> No
 
 def test_it_is_scored_as_it_was(run: Path, tmp_path: Path) -> None:
     rescored = rescore(run, tmp_path / "again")
-    assert not [change for change in rescored.changes if (change.old, change.new) != (None, "N/A")]
-    assert rescored.scores > 200
-    assert not any(rescored.items.values())
+    kept = [change for change in rescored.changes if change.name != REGRADED]
+    assert not [change for change in kept if (change.old, change.new) != (None, "N/A")]
+    assert rescored.scores > 180
+    assert not any(number for task, number in rescored.items.items() if task != REGRADED)
     for name, text in RUN["files"].items():
         assert (tmp_path / "again" / name).read_text(encoding="utf-8") == text, name

@@ -31,8 +31,8 @@ def test_the_worked_example(tmp_path: Path) -> None:
     assert "difficulty by these responses: 2 easy, 1 medium, 2 hard, 1 dropped" in printed.splitlines()
     assert max(map(len, printed.splitlines()[:-1])) <= 100
     lines = out.read_text(encoding="utf-8").splitlines()
-    assert lines[0] == "item,version,modal,agreement,responses,percent_right,difficulty"
-    assert lines[9:11] == ["q5,0,B|C|E,33.33,3,50.00,hard", "q5,1,A,66.67,3,50.00,hard"]
+    assert lines[0] == "item,version,modal,agreement,responses,percent_right,difficulty,disputed"
+    assert lines[9:11] == ["q5,0,B|C|E,33.33,3,50.00,hard,0", "q5,1,A,66.67,3,50.00,hard,0"]
     assert run(*arguments)[1] in printed
 
 
@@ -46,6 +46,26 @@ def test_a_table_with_difficulties_is_compared(tmp_path: Path) -> None:
     assert "other than in the table: 1 (q2)" in out.splitlines()
     # Two questions of the table's easy ones, however few got them right.
     assert ["easy", "2", "50.00"] in [line.split()[:3] for line in out.splitlines()]
+
+
+def test_disputed_questions_are_named_and_left_out_when_asked(tmp_path: Path) -> None:
+    items, responses = tmp_path / "items.csv", tmp_path / "responses.csv"
+    items.write_text("item,version,answer,difficulty\nq1,0,A,easy\nq1,1,B,easy\nq2,0,A,easy\n", encoding="utf-8")
+    rows = [("q1", 0, f"a{n}", "A") for n in range(9)] + [("q1", 1, f"b{n}", "C") for n in range(9)]
+    rows += [("q2", 0, "a1", "A")]
+    lines = ["item,version,annotator,choice", *(",".join(map(str, row)) for row in rows), ""]
+    responses.write_text("\n".join(lines), encoding="utf-8")
+    status, out, _ = run(responses, "--items", items)
+    assert status == 0
+    assert "most frequent answer is not the key: 1 questions (50.0%): q1" in out.splitlines()
+    assert (
+        "versions not equally hard: 1 of 1 questions: q1 9/9 and 0/9 (Fisher's exact test, Holm, p < 0.05)"
+        in out.splitlines()
+    )
+    assert ["all", "2", "75.00"] in [line.split()[:3] for line in out.splitlines()]
+    status, out, _ = run(responses, "--items", items, "--drop-disputed")
+    assert "most frequent answer is not the key: 1 questions (50.0%): q1, left out below" in out.splitlines()
+    assert ["all", "1", "100.00"] in [line.split()[:3] for line in out.splitlines()]
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from lmms_eval_tasks.cli import app
 from lmms_eval_tasks.host.state import Evaluation
 from lmms_eval_tasks.utils.benchmark.registry import find_benchmark, read_card, registry
 from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.prompting.official_prompts import official_prompt, sha256
+from lmms_eval_tasks.utils.prompting.official_prompts import sha256
 from lmms_eval_tasks.utils.prompting.prompts import CHOICE, Prompt, literal, prompt_ids
 from lmms_eval_tasks.yocausal.labelling import Causality, OfficialCausality, labelling_prompt
 
@@ -33,8 +33,8 @@ FILES = {
 DOC: dict[str, Any] = {
     "question": "What fell?", "options": ["The cup.", "The ball.", "It."], "asked": True, "item_id": "q_0",
     "group_id": "q", "answer": "A", "type": "planning", "difficulty": "easy", "version": 0, "split": "debug",
-    "sample": False, "clip": "debug/c.mp4", "category": "causal_explanation", "evidence": "[]", "width": None,
-    "height": None, "option_kinds": None,
+    "sample": False, "clip": "debug/c.mp4", "category": "causal_explanation", "subtype": "why", "evidence": "[]",
+    "width": None, "height": None, "option_kinds": None,
 }  # fmt: skip
 
 
@@ -61,7 +61,7 @@ def checkout(tmp_path: Path) -> Path:
 
 def know(benchmark: str, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     """Let the card know the text's digest as the official one's."""
-    source = official_prompt(benchmark)
+    source = find_benchmark(benchmark).official_prompt
     assert source is not None
     card = dataclasses.replace(read_card(benchmark), prompt_sha256={source.part: sha256(text)})
     known: Any = registry().benchmarks
@@ -134,7 +134,7 @@ def test_another_text_is_refused_or_kept_under_its_own_name(
     benchmark: str, checkout: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name, text = FILES[benchmark]
-    card, source = read_card(benchmark), official_prompt(benchmark)
+    card, source = read_card(benchmark), find_benchmark(benchmark).official_prompt
     assert source is not None
     other = f"{benchmark}-other-{sha256(text)[:8]}"
     assert run("import", benchmark, "--from", checkout) == (
@@ -169,7 +169,7 @@ def test_a_text_without_a_known_digest_is_said_to_be_unverified(checkout: Path, 
         labelling_prompt("official")
     status, out, _ = run("import", "yocausal", "--from", checkout)
     assert status == 0
-    assert out.startswith("Imported VLM_labeling/prompt.txt as official: NOT VERIFIED: no source tells the official")
+    assert out.startswith("Imported VLM_labeling/prompt.txt as official: NOT VERIFIED: no source states the official")
     assert out.endswith("To ask with it: yocausal label --prompt official\n")
     prompt, reply = labelling_prompt("official")
     assert prompt.signature.startswith("official-unverified:")
@@ -212,7 +212,9 @@ def test_the_list_fits_a_hundred_columns_and_names_defaults(checkout: Path) -> N
     assert max(map(len, lines)) <= 100
     assert listed("cast_bench", "cast_bench_open")[1:2] == ["cast_bench_open"]
     assert listed("yocausal", "yocausal_causality")[1] == "yocausal label"
-    assert set(prompt_ids()) - {line.split()[0] for line in lines if line.strip()} == {"cast_bench_judge"}
+    assert set(prompt_ids()) - {line.split()[0] for line in lines if line.strip()} == {
+        "cast_bench_judge", "cast_bench_judge_consistency",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from lmms_eval_tasks.cast_bench.draw import SPURIOUS_SHOWN, draw_item
 from lmms_eval_tasks.cast_bench.grading import score_question
 from lmms_eval_tasks.cast_bench.hooks import read_question
-from lmms_eval_tasks.cast_bench.item import Match, ShownItem, read_item
+from lmms_eval_tasks.cast_bench.item import AnsweredItem, read_item
 from lmms_eval_tasks.cast_bench.prepare import prepare
 from lmms_eval_tasks.cast_bench.settings import read_settings
 from lmms_eval_tasks.cli import app
@@ -94,10 +94,10 @@ def test_an_item_holds_the_truth_and_the_answer(prepared: Path) -> None:
     item = read_item(ITEM, run)
     boxes = {0: (0, 0, 20, 20), 2: (2, 0, 22, 20)}
     assert item.true == item.predicted == (InstanceTrack("ball_1", ((0, 2),), boxes),)
-    assert item.matches == (Match(0, 0, 1.0, pytest.approx(2 / 3)),)
-    assert (item.key, item.chosen, item.run) == ("B", "B", "some_model")
-    assert (item.im_tiou, item.im_viou) == (100, pytest.approx(200 / 3))
-    assert (item.note, item.sample, item.length) == (None, False, pytest.approx(3.0, abs=0.05))
+    grounding = item.record.fields["grounding"]
+    assert grounding["pairs"] == [{"predicted": 0, "true": 0, "tiou": 1.0, "viou": pytest.approx(2 / 3)}]
+    assert (item.record.expected, item.record.answered, item.run) == ("B", "B", "some_model")
+    assert (item.sample, item.length) == (False, pytest.approx(3.0, abs=0.05))
     # Two seconds have two boxes each; the later one is the middle of them.
     assert item.second == 2 and item.picture.shape == (64, 64, 3)
     earlier = read_item(ITEM, run, second=1)
@@ -116,7 +116,7 @@ def test_boxes_are_read_as_they_were_scored(prepared: Path) -> None:
 def test_an_answer_that_says_nothing_is_drawn_too(prepared: Path) -> None:
     run = write_run(prepared / "run", "I do not know.")
     item = read_item(ITEM, run)
-    assert (item.chosen, item.predicted, item.im_viou) == (None, (), 0)
+    assert (item.record.answered, item.predicted, item.record.fields["grounding"]["im_viou"]) == (None, (), 0)
     assert show(ITEM, "--run", run, "--out", prepared / "x.png")[0] == 0
 
 
@@ -130,12 +130,13 @@ def test_what_a_model_writes_never_breaks_the_picture(prepared: Path) -> None:
         ),
     )
     many = (InstanceTrack("shadow", ((0, 1),), {}),) * 200
-    strange = replace(
-        item, question="Why $_^ " * 90, options=("$" * 300, "b", "c", "d"), predicted=(*odd, *many),
-        matches=(Match(2, 0, 0.1, 0.0),), im_tiou=None, im_viou=None, note="boxes unread", chosen="Z",
-    )  # fmt: skip
-    draw_item(strange, prepared / "odd.svg")
+    row = {**item.row, "question": "Why $_^ " * 90, "options": ["$" * 300, "b", "c", "d"]}
+    matched = {**item.record.fields["grounding"], "pairs": [{"predicted": 2, "true": 0, "tiou": 0.1, "viou": 0.0}]}
+    record = replace(item.record, answered="Z").with_fields(grounding=matched)
+    strange = replace(item, row=row, record=record, predicted=(*odd, *many))
     draw_item(strange, prepared / "odd.png")
+    unscored = record.with_fields(grounding=None, grounding_reason="boxes unread $_^ " * 9)
+    draw_item(replace(strange, record=unscored), prepared / "odd.svg")
     with av.open(str(prepared / "odd.png")) as picture:
         height = picture.streams.video[0].codec_context.height
     assert height < 2500
@@ -193,7 +194,7 @@ def test_the_item_of_a_sample_says_so(prepared: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(prepared / "sample home"))
     (prepared / "release" / "SAMPLE.json").write_text("{}")
     prepare(str(prepared / "release"))
-    item: ShownItem = read_item(ITEM, write_run(prepared / "run", answer_with_truth(ROW)))
+    item: AnsweredItem = read_item(ITEM, write_run(prepared / "run", answer_with_truth(ROW)))
     assert item.sample is True
     with pytest.raises(InputError):
         draw_item(item, prepared / "picture")

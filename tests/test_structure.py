@@ -36,7 +36,7 @@ ABOVE = (
     ("plugin",),
 )
 """What stands above; a module of a line may import lower lines, and its own package."""
-SAMPLE = (("declared",), ("world",), ("scenes",), ("writers", "solve"), ("build", "tiny_vlm"))
+SAMPLE = (("world",), ("scenes",), ("writers", "solve"), ("build", "tiny_vlm"))
 """Packages and modules of the sample, in the same way."""
 SAME_LINE = {("sample", "models"), ("utils", "prompts")}
 MODULES = sorted(path for path in PACKAGE.rglob("*.py"))

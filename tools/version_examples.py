@@ -60,14 +60,18 @@ def read_examples(benchmark: str) -> tuple[dict[str, Row], list[Example]]:
     return {make_key(row): row for row in rows}, examples
 
 
-def _make_case(row: Row, case: Mapping[str, Any], reply: str) -> Example:
+def _make_case(row: Row, case: Mapping[str, Any], reply: Mapping[str, str]) -> Example:
     """A run over one row.
 
     A case has a ``response``, which may be no text at all, and its ``source``; where they differ from the usual ones
-    also ``row``, a name of changes of the first row, ``answer``, the row's key, ``reply``, what a judge says, and
-    ``environment``. Response and reply may be lists of texts and of ``[text, times]``, to be joined.
+    also ``row``, a name of changes of the first row, ``answer``, the row's key, ``reply``, what a judge says to its
+    first prompt or, by prompt, to any, and ``environment``. Response and reply may be lists of texts and of
+    ``[text, times]``, to be joined.
     """
-    response, reply = (_join(text) for text in (case["response"], case.get("reply", reply)))
+    response, own_reply = _join(case["response"]), _join(case.get("reply", {}))
+    if not isinstance(own_reply, dict):
+        own_reply = {next(iter(reply), ""): own_reply}
+    reply = {**reply, **own_reply}
     label = f"{response[:LABEL]}…" if isinstance(response, str) and len(response) > LABEL else response
     row = {**row, "answer": case.get("answer", row["answer"])}
     return _make_example(repr(label), [(row, response)], reply, case.get("environment", {}))
@@ -101,13 +105,13 @@ def _rows_of_answers(row: Row, answers: Sequence[tuple[str, str | None]]) -> lis
 
 
 def _make_example(
-    label: str, items: Sequence[tuple[Row, Any]], reply: str, environment: Mapping[str, str] | None = None
+    label: str, items: Sequence[tuple[Row, Any]], reply: Mapping[str, str], environment: Mapping[str, str] | None = None
 ) -> Example:
     filled = tuple(
         (row, response.replace(ITEM, row["item_id"]) if isinstance(response, str) else response)
         for row, response in items
     )
-    return Example(make_key([filled, reply, environment or {}]), label, filled, reply, environment or {})
+    return Example(make_key([filled, dict(reply) or "", environment or {}]), label, filled, reply, environment or {})
 
 
 def make_key(value: object) -> str:

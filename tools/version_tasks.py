@@ -43,14 +43,14 @@ class Example:
         key: Digest of the fields below; other examples have other keys.
         label: What messages call it.
         items: Rows of a prepared table with the response to each.
-        reply: What a judge says of every response.
+        reply: What a judge says of every response, by the id of the prompt.
         environment: Choices of the run, such as ``LMMS_EVAL_TASKS_BOXES``.
     """
 
     key: str
     label: str
     items: tuple[tuple[Row, Any], ...]
-    reply: str
+    reply: Mapping[str, str]
     environment: Mapping[str, str]
 
 
@@ -99,7 +99,7 @@ def render_prompts(configuration: Configuration, row: Row) -> dict[str, str]:
     """What a task asks about a row, for every model that has settings of its own."""
     texts = {}
     for model, settings in (configuration.get("lmms_eval_specific_kwargs") or {"default": {}}).items():
-        with _run(configuration, {}, "") as (state, _):
+        with _run(configuration, {}, {}) as (state, _):
             texts[model] = state.doc_to_text(row, settings)
     return texts
 
@@ -115,7 +115,7 @@ def score_example(configuration: Configuration, example: Example) -> tuple[dict[
         for name in (entry["metric"] for entry in configuration["metric_list"]):
             if name != SUBMISSION_ROWS:
                 values = [item[name] for item in graded if name in item]
-                score = state.aggregation(name)(values) if values else None
+                score = state.kind.metric(name).score(values) if values else None
                 scores[name] = None if score is None else round(float(score), 9)
     return scores, judged
 
@@ -134,9 +134,9 @@ class _NoCache(ReplyCache):
 
 
 class _RecordedJudge(Evaluation):
-    """An evaluation whose judge always gives the same reply and keeps what it was asked."""
+    """An evaluation whose judge gives the same reply to each prompt and keeps what it was asked."""
 
-    def __init__(self, reply: str) -> None:
+    def __init__(self, reply: Mapping[str, str]) -> None:
         super().__init__()
         self.reply = reply
         self.asked: list[str] = []
@@ -147,12 +147,12 @@ class _RecordedJudge(Evaluation):
 
     def _send(self, case: Case) -> Reply:
         self.asked.append(case.text)
-        return Reply(self.reply, "recorded")
+        return Reply(self.reply.get(case.prompt.prompt_id, ""), "recorded")
 
 
 @contextmanager
 def _run(
-    configuration: Configuration, environment: Mapping[str, str], reply: str
+    configuration: Configuration, environment: Mapping[str, str], reply: Mapping[str, str]
 ) -> Iterator[tuple[TaskState, list[str]]]:
     """A task's state by itself, with this environment and no other choices, and what a judge is asked in it."""
     task = registry().tasks[configuration["task"]]

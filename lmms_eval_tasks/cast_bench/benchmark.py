@@ -1,9 +1,10 @@
 """CaST-Bench: the evidence with the answer."""
 
-from lmms_eval_tasks.cast_bench import hooks, open_task, report, restore
+from lmms_eval_tasks.cast_bench import hooks, open_ended, report, restore
 from lmms_eval_tasks.cast_bench.card import CARD
 from lmms_eval_tasks.cast_bench.cli import app
 from lmms_eval_tasks.cast_bench.metrics import METRICS, OPEN_METRICS
+from lmms_eval_tasks.cast_bench.predictions import PREDICTIONS
 from lmms_eval_tasks.cast_bench.prepare import own_columns, prepare
 from lmms_eval_tasks.cast_bench.prompt import OFFICIAL_PROMPT, find_prompt
 from lmms_eval_tasks.cast_bench.settings import read_settings
@@ -28,16 +29,16 @@ EVIDENCE = TaskKind(
 
 OPEN = TaskKind(
     metrics=OPEN_METRICS,
-    ask=open_task.ask,
-    grade=open_task.grade,
+    ask=open_ended.ask,
+    grade=open_ended.grade,
     extractor="a judge",
     columns=report.OPEN_COLUMNS,
     references=report.open_references,
     panels=report.open_panels,
     item_view=report.open_item_view,
     answer_view=report.open_answer_view,
-    read_settings=open_task.read_settings,
-    target=lambda row: open_task.right_option(row) or "",
+    read_settings=open_ended.read_settings,
+    target=lambda row: open_ended.right_option(row) or "",
     judged=True,
     no_submission="its free answers are graded by a judge of your choice, and no leaderboard takes them. What can be "
     "submitted is a run of cast_bench.",
@@ -53,5 +54,6 @@ BENCHMARK = Benchmark(
     submission=FORM,
     official_prompt=OFFICIAL_PROMPT,
     find_prompt=find_prompt,
+    predictions=PREDICTIONS,
     cli=app,
 )

@@ -2,48 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from lmms_eval_tasks.cast_bench.grading import Question
 from lmms_eval_tasks.cast_bench.settings import BOXES
-from lmms_eval_tasks.utils.evidence.boxes import Convention, Floats, Frame, box_iou, has_area, is_finite, to_pixels
+from lmms_eval_tasks.utils.evidence.boxes import Box, Convention, Frame, box_iou, has_area, is_finite, to_pixels
 from lmms_eval_tasks.utils.evidence.reader import Instance
-
-Ints = NDArray[np.intp]
 
 MIN_BOXES = 20
 """With fewer boxes nothing is suspected."""
 MOST = 0.5
+"""With a larger share of boxes outside their frames, the declared convention is suspect."""
 OUTSIDE_MARGIN = 0.05
 """Share of the frame's size by which a box may leave it; models overshoot edges a little."""
 SHARP_FACTOR = 1.5
 SHARP_STEP = 0.1
 """Mean IoU rises sharply where it grows by this factor and by this much."""
-ASSUMED_FRAME = (1920.0, 1080.0)
+ASSUMED_FRAME = (1920, 1080)
 """What the official script takes for a clip of unknown size. Here conventions are tried on it and nothing is scored."""
-
-
-_UNKNOWN = (np.nan, np.nan)
-
-
-@dataclass(frozen=True)
-class BoxCase:
-    """One question.
-
-    Attributes:
-        predicted: Predicted instances, boxes as written.
-        true: True instances, boxes in pixels.
-        frame: Width and height of the clip, None where unknown.
-        seen: Width and height of the frame that the model was shown, None where unknown.
-    """
-
-    predicted: Sequence[Instance]
-    true: Sequence[Instance]
-    frame: Frame | None
-    seen: Frame | None = None
 
 
 @dataclass(frozen=True)
@@ -52,7 +31,6 @@ class ConventionDiagnosis:
 
     Attributes:
         declared: The convention in which they were scored.
-        boxes: Boxes with a true box in the same second of the same question.
         outside_share: Share, 0-1, of all boxes that leave the frame under `declared`; None where no frame is known.
         mean_iou: For each convention that can be tried, the mean over boxes of the best IoU with a true box of the same
             second, 0-1; None where there is no such box.
@@ -62,7 +40,6 @@ class ConventionDiagnosis:
     """
 
     declared: Convention
-    boxes: int
     outside_share: float | None
     mean_iou: Mapping[Convention, float | None]
     suspected: Convention | None
@@ -71,13 +48,12 @@ class ConventionDiagnosis:
 
     @property
     def suspicious(self) -> bool:
-        """Whether a user should be told."""
+        """Whether to warn the user."""
         return self.mostly_outside or self.suspected is not None
 
 
 def diagnose_convention(
-    cases: Iterable[BoxCase],
-    declared: Convention,
+    answers: Iterable[tuple[Question, Sequence[Instance]]], declared: Convention
 ) -> ConventionDiagnosis:
     """Compare a run's boxes with the frames, and with the true boxes under every convention that can be tried.
 
@@ -85,83 +61,69 @@ def diagnose_convention(
     that the model was shown are tried only where that is known.
 
     Args:
-        cases: The questions.
+        answers: The questions, each with its predicted instances, boxes as written.
         declared: The convention in which the run is scored.
     """
-    boxes, frames, seen, true, box_of = _gather(cases)
-    tried = np.where(np.isnan(frames), ASSUMED_FRAME, frames)
-    ious = {convention: _best_iou(to_pixels(boxes, convention, tried, seen), true, box_of) for convention in Convention}
+    best_ious: dict[Convention, list[float]] = {convention: [] for convention in Convention}
+    outside: list[bool] = []
+    frames_assumed = False
+    for question, instances in answers:
+        frames_assumed |= question.frame is None and any(_boxes(instances))
+        true: dict[int, list[Box]] = {}
+        for second, box in _boxes(question.truth):
+            true.setdefault(second, []).append(box)
+        for second, box in _boxes(instances):
+            for convention, best in best_ious.items():
+                pixels = _convert(box, convention, question.frame or ASSUMED_FRAME, question.seen)
+                best.append(_best_iou(pixels, true.get(second, ())))
+            pixels = _convert(box, declared, question.frame, question.seen)
+            if question.frame and pixels:
+                outside.append(_is_outside(pixels, question.frame))
+    ious = {convention: np.array(best) for convention, best in best_ious.items()}
     reference = ious[declared]
-    suspected, best = None, 0.0
+    suspected, most = None, 0.0
     for convention, iou in ious.items():
         both = ~np.isnan(iou) & ~np.isnan(reference)
         if convention is declared or both.sum() < MIN_BOXES:
             continue
         here, there = float(reference[both].mean()), float(iou[both].mean())
-        if there >= max(SHARP_FACTOR * here, here + SHARP_STEP) and there - here > best:
-            suspected, best = convention, there - here
-    outside = _outside(to_pixels(boxes, declared, frames, seen), frames)
-    share = float(outside.mean()) if len(outside) else None
+        if there >= max(SHARP_FACTOR * here, here + SHARP_STEP) and there - here > most:
+            suspected, most = convention, there - here
+    share = sum(outside) / len(outside) if outside else None
     return ConventionDiagnosis(
         declared=declared,
-        boxes=int((~np.isnan(reference)).sum()),
         outside_share=share,
         mean_iou={name: float(np.nanmean(iou)) if not np.isnan(iou).all() else None for name, iou in ious.items()},
         suspected=suspected,
         mostly_outside=share is not None and share > MOST and len(outside) >= MIN_BOXES,
-        frames_assumed=bool(np.isnan(frames).any()),
+        frames_assumed=frames_assumed,
     )
 
 
-def _gather(cases: Iterable[BoxCase]) -> tuple[Floats, Floats, Floats, Floats, Ints]:
-    """Predicted boxes with what they are compared with.
-
-    Returns:
-        Predicted boxes (K, 4); the sizes (K, 2) of their clips and of the frames that the model was shown, NaN where
-        unknown; true boxes (M, 4), and for each the index (M,) of a predicted box of the same second and question.
-    """
-    boxes: list[Sequence[float]] = []
-    frames: list[Sequence[float]] = []
-    seen: list[Sequence[float]] = []
-    true: list[Sequence[float]] = []
-    box_of: list[int] = []
-    for case in cases:
-        at: dict[int, list[Sequence[float]]] = {}
-        for evidence in (evidence for instance in case.true for evidence in instance.evidences):
-            for second, box in zip(evidence.seconds, evidence.boxes, strict=True):
-                at.setdefault(second, []).append(box)
-        for evidence in (evidence for instance in case.predicted for evidence in instance.evidences):
+def _boxes(instances: Iterable[Instance]) -> Iterator[tuple[int, Box]]:
+    """Each finite box with its second."""
+    for instance in instances:
+        for evidence in instance.evidences:
             for second, box in zip(evidence.seconds, evidence.boxes, strict=True):
                 if is_finite(box):
-                    matches = at.get(second, [])
-                    true += matches
-                    box_of += [len(boxes)] * len(matches)
-                    boxes.append(box)
-                    frames.append(case.frame or _UNKNOWN)
-                    seen.append(case.seen or _UNKNOWN)
-    return _array(boxes, 4), _array(frames, 2), _array(seen, 2), _array(true, 4), np.array(box_of, dtype=np.intp)
+                    yield second, box
 
 
-def _array(rows: list[Sequence[float]], width: int) -> Floats:
-    return np.array(rows, dtype=np.float64).reshape(-1, width)
+def _convert(box: Box, convention: Convention, frame: Frame | None, seen: Frame | None) -> Box | None:
+    return to_pixels(box, convention, frame, seen) if convention.can_convert(frame, seen) else None
 
 
-def _best_iou(boxes: Floats, true: Floats, box_of: Ints) -> Floats:
-    """(K,) best IoU of each box with a true one of its second, NaN without one or where it cannot be converted."""
-    best = np.full(len(boxes), np.nan)
-    iou = np.where(has_area(boxes[box_of]), box_iou(boxes[box_of], true), 0.0)
-    np.fmax.at(best, box_of, iou)
-    best[np.isnan(boxes).any(axis=1)] = np.nan
-    return best
+def _best_iou(box: Box | None, true: Sequence[Box]) -> float:
+    """The best IoU of a box with the true ones of its second, NaN without one or where it cannot be converted."""
+    if box is None or not true:
+        return float("nan")
+    return max(box_iou(box, one) for one in true) if has_area(box) else 0.0
 
 
-def _outside(boxes: Floats, frames: Floats) -> Floats:
-    """For each box whose frame is known, 1 where it leaves the frame by more than the margin, else 0."""
-    known = ~np.isnan(frames).any(axis=1) & ~np.isnan(boxes).any(axis=1)
-    margin = OUTSIDE_MARGIN * frames[known]
-    low, high = boxes[known, :2] < -margin, boxes[known, 2:] > frames[known] + margin
-    outside: Floats = np.any(low | high, axis=1).astype(np.float64)
-    return outside
+def _is_outside(box: Box, frame: Frame) -> bool:
+    """Whether a box leaves the frame by more than the margin."""
+    x, y = (OUTSIDE_MARGIN * side for side in frame)
+    return box[0] < -x or box[1] < -y or box[2] > frame[0] + x or box[3] > frame[1] + y
 
 
 def convention_warning(diagnosis: ConventionDiagnosis) -> str:

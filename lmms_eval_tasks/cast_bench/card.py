@@ -10,6 +10,16 @@ CATEGORIES = (
 )
 OTHER = "other"
 """Category of a question whose type `question_types.json` does not know."""
+NEAR_MISS = "near-miss"
+OPTION_KINDS = (
+    "text-based",
+    "video-based",
+    NEAR_MISS,
+    f"{NEAR_MISS}-of-answer",
+    f"{NEAR_MISS}-of-text-based",
+    f"{NEAR_MISS}-of-video-based",
+)
+"""Kinds of wrong options, after the paper's supplement; `NEAR_MISS` alone where a release does not say of what."""
 
 CARD = Card(
     name="cast_bench",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from string import ascii_uppercase
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from lmms_eval_tasks.cast_bench.item import Match, ShownItem
+from lmms_eval_tasks.cast_bench.item import AnsweredItem
 from lmms_eval_tasks.utils.core.files import replacing
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.reporting.views import InstanceTrack
@@ -18,7 +18,8 @@ from lmms_eval_tasks.utils.reporting.views import InstanceTrack
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-SUFFIXES = (".png", ".pdf", ".svg")
+# Suffix to the metadata that is left out, so that the same item always gives the same bytes.
+SUFFIXES = {".png": "Software", ".pdf": "CreationDate", ".svg": "Date"}
 # Okabe and Ito's colours, which people with any colour vision tell apart; the light yellow is left out.
 COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _SPURIOUS = "#555555"
@@ -39,7 +40,7 @@ class _Row:
     number: str
     colour: str
     predicted: bool
-    match: Match | None
+    match: Mapping[str, Any] | None
 
     @property
     def spans(self) -> list[tuple[int, int]]:
@@ -47,10 +48,8 @@ class _Row:
         return [(start, end) for start, end in self.track.spans if start <= end]
 
 
-def draw_item(item: ShownItem, path: Path) -> None:
+def draw_item(item: AnsweredItem, path: Path) -> None:
     """Draw an item; true boxes and spans are solid, predicted ones dashed, matched ones share colour and number.
-
-    The same item gives the same bytes.
 
     Args:
         item: What to draw.
@@ -63,11 +62,12 @@ def draw_item(item: ShownItem, path: Path) -> None:
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    if path.suffix.lower() not in SUFFIXES:
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
         raise InputError(f"Expected a picture that ends in {', '.join(SUFFIXES)}, but got {path.name}.")
     rows = list(_rows(item))
-    with rc_context({"svg.hashsalt": item.item_id, "font.size": 10}):
-        question = textwrap.wrap(item.question, _QUESTION)
+    with rc_context({"svg.hashsalt": item.record.item_id, "font.size": 10}):
+        question = textwrap.wrap(item.row["question"], _QUESTION)
         options = list(_option_lines(item))
         height, width = item.picture.shape[:2]
         top = 0.75 + 0.24 * len(question)
@@ -84,39 +84,42 @@ def draw_item(item: ShownItem, path: Path) -> None:
         _draw_frame(frame, item, rows)
         _draw_answer(figure.add_axes((0.62, 1 - (top + middle) / total, 0.36, middle / total)), item, options)
         _draw_timeline(figure.add_axes((0.27, 0.55 / total, 0.55, bottom / total)), item, rows)
-        metadata = {"Software": None} if path.suffix.lower() == ".png" else {"Date": None}
-        if path.suffix.lower() == ".pdf":
-            metadata = {"CreationDate": None}
         with replacing(path) as beside:
-            figure.savefig(beside, format=path.suffix[1:].lower(), dpi=100, metadata=metadata)
+            figure.savefig(beside, format=suffix[1:], dpi=100, metadata={SUFFIXES[suffix]: None})
 
 
-def _heading(item: ShownItem) -> str:
+def _heading(item: AnsweredItem) -> str:
     data = "sample data, " if item.sample else ""
-    return f"CaST-Bench, {data}{item.item_id}: {item.run}"
+    return f"CaST-Bench, {data}{item.record.item_id}: {item.run}"
 
 
-def _rows(item: ShownItem) -> Iterator[_Row]:
+def _rows(item: AnsweredItem) -> Iterator[_Row]:
     """Each true instance with the predicted one that it was matched with below it, then what matches nothing."""
-    by_true = {match.true: match for match in item.matches}
+    by_true = {match["true"]: match for match in _matches(item)}
     for place, track in enumerate(item.true):
         colour, match = COLOURS[place % len(COLOURS)], by_true.get(place)
         yield _Row(track, str(place + 1), colour, False, match)
         if match is not None:
-            yield _Row(item.predicted[match.predicted], str(place + 1), colour, True, match)
+            yield _Row(item.predicted[match["predicted"]], str(place + 1), colour, True, match)
     for track in _unmatched(item)[:SPURIOUS_SHOWN]:
         yield _Row(track, "?", _SPURIOUS, True, None)
 
 
-def _unmatched(item: ShownItem) -> list[InstanceTrack]:
-    matched = {match.predicted for match in item.matches}
+def _matches(item: AnsweredItem) -> Sequence[Mapping[str, Any]]:
+    """The matched pairs of its grounding, as `Pair` has them."""
+    grounding = item.record.fields["grounding"]
+    return grounding["pairs"] if grounding else ()
+
+
+def _unmatched(item: AnsweredItem) -> list[InstanceTrack]:
+    matched = {match["predicted"] for match in _matches(item)}
     return [track for place, track in enumerate(item.predicted) if place not in matched]
 
 
-def _option_lines(item: ShownItem) -> Iterator[tuple[str, str, str]]:
+def _option_lines(item: AnsweredItem) -> Iterator[tuple[str, str, str]]:
     """Lines of the list of options: text, colour, weight."""
-    for letter, option in zip(ascii_uppercase, item.options, strict=False):
-        is_key, is_chosen = letter == item.key, letter == item.chosen
+    for letter, option in zip(ascii_uppercase, item.row["options"], strict=False):
+        is_key, is_chosen = letter == item.record.expected, letter == item.record.answered
         colour = "#00704F" if is_key else "#B3261E" if is_chosen else "#333333"
         marks = [mark for mark, holds in (("key", is_key), ("chosen", is_chosen)) if holds]
         text = f"{letter}: {option}" + (f"  ← {', '.join(marks)}" if marks else "")
@@ -124,7 +127,7 @@ def _option_lines(item: ShownItem) -> Iterator[tuple[str, str, str]]:
             yield line, colour, "bold" if marks else "normal"
 
 
-def _draw_frame(axes: Axes, item: ShownItem, rows: list[_Row]) -> None:
+def _draw_frame(axes: Axes, item: AnsweredItem, rows: list[_Row]) -> None:
     from matplotlib.patches import Rectangle
 
     height, width = item.picture.shape[:2]
@@ -156,7 +159,7 @@ def _draw_frame(axes: Axes, item: ShownItem, rows: list[_Row]) -> None:
     axes.set_xlabel(f"second {item.second}", loc="left", labelpad=4)
 
 
-def _draw_answer(axes: Axes, item: ShownItem, options: list[tuple[str, str, str]]) -> None:
+def _draw_answer(axes: Axes, item: AnsweredItem, options: list[tuple[str, str, str]]) -> None:
     from matplotlib.lines import Line2D
 
     axes.axis("off")
@@ -165,8 +168,9 @@ def _draw_answer(axes: Axes, item: ShownItem, options: list[tuple[str, str, str]
     for text, colour, weight in options:
         axes.text(0, place, text, color=colour, weight=weight, va="top", transform=axes.transAxes, parse_math=False)
         place -= step
-    told = _told(item)
-    axes.text(0, place - 0.7 * step, "\n".join(told), va="top", transform=axes.transAxes, parse_math=False)
+    axes.text(
+        0, place - 0.7 * step, "\n".join(_result_lines(item)), va="top", transform=axes.transAxes, parse_math=False
+    )
     handles = [
         Line2D([], [], color="#333333", linewidth=2, linestyle="-", label="true"),
         Line2D([], [], color="#333333", linewidth=2, linestyle=_DASHES, label="predicted"),
@@ -174,21 +178,22 @@ def _draw_answer(axes: Axes, item: ShownItem, options: list[tuple[str, str, str]
     axes.legend(handles=handles, loc="lower left", ncols=2, frameon=False, borderaxespad=0, handlelength=3)
 
 
-def _told(item: ShownItem) -> list[str]:
-    if item.chosen is None:
+def _result_lines(item: AnsweredItem) -> list[str]:
+    record, grounding = item.record, item.record.fields["grounding"]
+    if record.answered is None:
         answer = "No answer could be read."
-    elif item.key is None:
-        answer = f"Answered {item.chosen}; the key is withheld."
+    elif record.expected is None:
+        answer = f"Answered {record.answered}; the key is withheld."
     else:
-        answer = f"Answered {item.chosen}: {'right' if item.chosen == item.key else 'wrong'}."
-    if item.im_tiou is None or item.im_viou is None:
-        return [answer, *textwrap.wrap(f"Grounding unscored: {item.note}.", _OPTION)]
-    told = [answer, f"IM-tIoU {item.im_tiou:.1f}, IM-vIoU {item.im_viou:.1f}"]
+        answer = f"Answered {record.answered}: {'right' if record.answered == record.expected else 'wrong'}."
+    if grounding is None:
+        return [answer, *textwrap.wrap(f"Grounding unscored: {record.fields['grounding_reason']}.", _OPTION)]
+    lines = [answer, f"IM-tIoU {100 * grounding['im_tiou']:.1f}, IM-vIoU {100 * grounding['im_viou']:.1f}"]
     more = len(_unmatched(item)) - SPURIOUS_SHOWN
-    return [*told, f"{more} more instances match nothing."] if more > 0 else told
+    return [*lines, f"{more} more instances match nothing."] if more > 0 else lines
 
 
-def _draw_timeline(axes: Axes, item: ShownItem, rows: list[_Row]) -> None:
+def _draw_timeline(axes: Axes, item: AnsweredItem, rows: list[_Row]) -> None:
     last = max([math.ceil(item.length) - 1, *(end for track in item.true for _, end in track.spans)])
     left, right = -0.6, last + 0.6
     for place, row in enumerate(rows):
@@ -222,8 +227,8 @@ def _draw_timeline(axes: Axes, item: ShownItem, rows: list[_Row]) -> None:
 
 def _name(row: _Row) -> str:
     # No font has a lone surrogate, which a model's JSON may spell.
-    said = row.track.name.encode("utf-8", "replace").decode("utf-8")
-    name = textwrap.shorten(said, _NAME, placeholder="…") or "no name"
+    printable = row.track.name.encode("utf-8", "replace").decode("utf-8")
+    name = textwrap.shorten(printable, _NAME, placeholder="…") or "no name"
     return f"{name}, {'predicted' if row.predicted else 'true'}  {row.number}"
 
 
@@ -232,4 +237,4 @@ def _matched(row: _Row) -> str:
         return "no span of time"
     if row.match is None:
         return "matches nothing" if row.predicted else "not found"
-    return f"tIoU {row.match.tiou:.2f}  vIoU {row.match.viou:.2f}" if row.predicted else ""
+    return f"tIoU {row.match['tiou']:.2f}  vIoU {row.match['viou']:.2f}" if row.predicted else ""

@@ -8,14 +8,14 @@ from pathlib import PurePosixPath
 from string import ascii_uppercase
 from typing import Any
 
-from lmms_eval_tasks.cast_bench.box_conventions import BoxCase, convention_warning, diagnose_convention
+from lmms_eval_tasks.cast_bench.box_conventions import convention_warning, diagnose_convention
 from lmms_eval_tasks.cast_bench.card import CARD
 from lmms_eval_tasks.cast_bench.grading import Question, score_question
+from lmms_eval_tasks.cast_bench.prepare import frame_of
 from lmms_eval_tasks.cast_bench.settings import EvidenceSettings
 from lmms_eval_tasks.utils.benchmark.benchmark import Row, TaskContext
 from lmms_eval_tasks.utils.data.home import load_table
 from lmms_eval_tasks.utils.evidence.reader import read_official, read_truth
-from lmms_eval_tasks.utils.evidence.shown_frames import qwen_limits
 from lmms_eval_tasks.utils.prompting.questions import without_clip
 from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, GradedItem, Outcome, Record
 
@@ -60,16 +60,17 @@ def _chosen_kind(row: Row, record: Record) -> dict[str, str | None]:
 
 def read_question(row: Row, settings: EvidenceSettings, model: Any) -> Question:
     """A row of the prepared table as scoring needs it."""
-    frame = (row["width"], row["height"]) if row["width"] and row["height"] else None
+    frame = frame_of(row)
     return Question(
         item_id=row["item_id"],
         clip=PurePosixPath(row["clip"]).stem,
         category=row["category"],
+        subtype=row["subtype"],
         answer=row["answer"],
         truth=read_truth(row["evidence"]),
         letters=ascii_uppercase[: len(row["options"])],
         frame=frame,
-        seen=settings.seen(frame, lambda: qwen_limits(model)),
+        seen=settings.seen(frame, model),
         asked=row.get("asked", True),
     )
 
@@ -83,7 +84,6 @@ def warnings(items: Sequence[GradedItem], context: TaskContext) -> list[str]:
     for row in table:
         if row["item_id"] in responses:
             question = read_question(row, settings, context.model)
-            instances = read_official(responses[question.item_id]).instances
-            cases.append(BoxCase(instances, question.truth, question.frame, question.seen))
+            cases.append((question, read_official(responses[question.item_id]).instances))
     diagnosis = diagnose_convention(cases, settings.convention)
     return [convention_warning(diagnosis)] if diagnosis.suspicious else []

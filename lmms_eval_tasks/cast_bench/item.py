@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lmms_eval_tasks.cast_bench.card import CARD
-from lmms_eval_tasks.cast_bench.prepare import SPLIT
+from lmms_eval_tasks.cast_bench.prepare import SPLIT, frame_of
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.data.clips import frame_at
 from lmms_eval_tasks.utils.data.home import clip_path, read_manifest, read_table
-from lmms_eval_tasks.utils.evidence.boxes import Box, Convention, Frame
-from lmms_eval_tasks.utils.evidence.grounding import build_timelines
+from lmms_eval_tasks.utils.evidence.boxes import Convention, Frame
+from lmms_eval_tasks.utils.evidence.grounding import build_timeline
 from lmms_eval_tasks.utils.evidence.reader import Instance, read_official, read_truth
 from lmms_eval_tasks.utils.reporting.views import InstanceTrack
 from lmms_eval_tasks.utils.runs.responses import read_responses
@@ -28,57 +28,33 @@ TASK = "cast_bench"
 
 
 @dataclass(frozen=True)
-class Match:
-    """A predicted and a true track, by their places, that were matched; tIoU and vIoU in 0-1."""
-
-    predicted: int
-    true: int
-    tiou: float
-    viou: float
-
-
-@dataclass(frozen=True)
-class ShownItem:
+class AnsweredItem:
     """A question of CaST-Bench, the answer and the truth.
 
     Attributes:
-        item_id: Stable id.
         run: Name of the run's model.
-        question: Its text.
-        options: Their texts, from A on.
-        key: Right letter, None where withheld.
-        chosen: Letter of the answer, None where none could be read.
+        row: Its row of the prepared table.
+        record: Its record in the run.
         true: What is true.
         predicted: What was answered; boxes that cannot be turned into pixels are left out.
-        matches: Which tracks were matched.
-        im_tiou: Percent; None where the grounding is unscored.
-        im_viou: Percent; None where the grounding is unscored.
-        note: Why the grounding is unscored, None where it is scored.
         sample: Whether the data is simulated.
-        second: The second shown.
+        second: The second to show.
         length: Length of the clip in seconds.
         picture: (H, W, 3) uint8 RGB, the frame at that second.
     """
 
-    item_id: str
     run: str
-    question: str
-    options: tuple[str, ...]
-    key: str | None
-    chosen: str | None
+    row: Mapping[str, Any]
+    record: Record
     true: tuple[InstanceTrack, ...]
     predicted: tuple[InstanceTrack, ...]
-    matches: tuple[Match, ...]
-    im_tiou: float | None
-    im_viou: float | None
-    note: str | None
     sample: bool
     second: int
     length: float
     picture: NDArray[np.uint8]
 
 
-def read_item(item_id: str, source: Path, second: int | None = None) -> ShownItem:
+def read_item(item_id: str, source: Path, second: int | None = None) -> AnsweredItem:
     """Read one item of the latest run in a folder, with its truth from the prepared table and a frame of its clip.
 
     Args:
@@ -97,30 +73,22 @@ def read_item(item_id: str, source: Path, second: int | None = None) -> ShownIte
     true, predicted = tracks_of(read_truth(row["evidence"])), predicted_tracks(response, record, row)
     at = _busiest_second(true, predicted) if second is None else second
     path = clip_path(CARD.name, row["clip"])
-    shown = frame_at(path, at) if path.is_file() and at >= 0 else None
-    if shown is None and at >= 0:
+    clip = frame_at(path, at) if path.is_file() and at >= 0 else None
+    if clip is None and at >= 0:
         raise InputError(f"{item_id} cannot be shown: its clip {path} is missing or cannot be decoded.")
-    if shown is None or at > shown[1]:
-        length = f", {shown[1]:.1f} s long" if shown else ""
+    if clip is None or at > clip[1]:
+        length = f", {clip[1]:.1f} s long" if clip else ""
         raise InputError(f"{item_id} cannot be shown: Expected a second of its clip{length}, but got {at}.")
-    grounding: Mapping[str, Any] | None = record.fields["grounding"]
-    return ShownItem(
-        item_id=item_id,
+    return AnsweredItem(
         run=run.name,
-        question=row["question"],
-        options=tuple(row["options"]),
-        key=record.expected,
-        chosen=record.answered,
+        row=row,
+        record=record,
         true=true,
         predicted=predicted,
-        matches=tuple(Match(**pair) for pair in grounding["pairs"]) if grounding else (),
-        im_tiou=100.0 * grounding["im_tiou"] if grounding else None,
-        im_viou=100.0 * grounding["im_viou"] if grounding else None,
-        note=record.fields["grounding_reason"],
         sample=read_manifest(CARD.name).splits[SPLIT].sample,
         second=at,
-        length=shown[1],
-        picture=shown[0],
+        length=clip[1],
+        picture=clip[0],
     )
 
 
@@ -157,9 +125,8 @@ def predicted_tracks(response: str, record: Record, row: Mapping[str, Any]) -> t
     """Tracks of what was answered, read and turned into pixels as they were when they were scored."""
     boxes = record.fields.get("boxes") or {}
     convention = Convention(boxes.get("convention", Convention.XYXY_PX.value))
-    frame = (row["width"], row["height"]) if row["width"] and row["height"] else None
     seen = (boxes["seen"][0], boxes["seen"][1]) if boxes.get("seen") else None
-    return tracks_of(read_official(response).instances, convention, frame, seen)
+    return tracks_of(read_official(response).instances, convention, frame_of(row), seen)
 
 
 def tracks_of(
@@ -169,15 +136,14 @@ def tracks_of(
     seen: Frame | None = None,
 ) -> tuple[InstanceTrack, ...]:
     """Instances over time, each evidence a span; boxes that cannot be turned into pixels are left out."""
-    found: list[dict[int, Box]] = [{} for _ in instances]
-    if convention.can_convert(frame, seen):
-        lines = build_timelines([instances], convention, [frame or (1, 1)], [seen or (1, 1)])
-        for owner, second, box in zip(lines.owner.tolist(), lines.seconds.tolist(), lines.boxes.tolist(), strict=True):
-            x1, y1, x2, y2 = box
-            found[owner][second] = (x1, y1, x2, y2)
+    convertible = convention.can_convert(frame, seen)
     return tuple(
-        InstanceTrack(instance.name, tuple((one.start, one.end) for one in instance.evidences), boxes)
-        for instance, boxes in zip(instances, found, strict=True)
+        InstanceTrack(
+            instance.name,
+            tuple((evidence.start, evidence.end) for evidence in instance.evidences),
+            build_timeline(instance, convention, frame, seen).boxes if convertible else {},
+        )
+        for instance in instances
     )
 
 

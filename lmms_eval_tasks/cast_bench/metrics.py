@@ -2,71 +2,94 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from lmms_eval_tasks.cast_bench.card import CATEGORIES
-from lmms_eval_tasks.cast_bench.grading import ANSWER_METRICS, GROUNDING_METRICS, question_score
+from lmms_eval_tasks.cast_bench.card import CATEGORIES, NEAR_MISS, OPTION_KINDS
+from lmms_eval_tasks.cast_bench.grading import GROUNDING_METRICS
 from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS
-from lmms_eval_tasks.cast_bench.open_ended import question_scores as judge_scores
 from lmms_eval_tasks.utils.scoring import rates
 from lmms_eval_tasks.utils.scoring.metrics import Errors, Kind, Metric
 from lmms_eval_tasks.utils.scoring.records import Record
 
-OPTION_KINDS = ("text-based", "video-based", "near-miss")
 TITLES = {"im_tiou": "IM-tIoU", "im_viou": "IM-vIoU"}
 LOWER_IS_BETTER = ("spurious", "false_positives")
 TEN = (0.0, 10.0)
 
 
-def _metric(name: str) -> Metric:
-    counted = name == "false_positives"
-    return Metric(
-        name,
-        TITLES.get(name, name.replace("_", " ")),
-        partial(question_score, name),
-        errors=Errors.CLUSTERED if name == "accuracy" else Errors.PLAIN,
-        higher_is_better=name not in LOWER_IS_BETTER,
-        unit="" if counted else "%",
-        value_bounds=None if counted else (0.0, 100.0),
-    )
+def _accuracy(record: Record) -> float | None:
+    return None if record.correct is None else 100.0 * record.correct
 
 
-ANSWERS = {name: _metric(name) for name in (*ANSWER_METRICS, "faithful_strict")}
-GROUNDING = {name: _metric(name) for name in (*GROUNDING_METRICS, "false_positives")}
+def _diagnostic_accuracy(record: Record) -> float | None:
+    return None if record.correct is None else 100.0 * (record.fields["format"]["answered"] == record.expected)
+
+
+def _supported(measure: str, wanted: bool, record: Record) -> float | None:
+    """Whether the answer is right, and its evidence supports it or does not; unscored where either is."""
+    grounding = record.fields["grounding"]
+    if record.correct is None or grounding is None:
+        return None
+    return 100.0 * (record.correct and grounding[measure] is wanted)
+
+
+def _grounded(measure: str, factor: float, record: Record) -> float | None:
+    grounding = record.fields["grounding"]
+    return factor * grounding[measure] if grounding else None
+
+
+def _formed(rule: str, record: Record) -> float | None:
+    return 100.0 * record.fields["format"][rule] if record.asked else None
+
+
+def _metric(name: str, value: Callable[[Record], float | None]) -> Metric:
+    title = TITLES.get(name, name.replace("_", " "))
+    return Metric(name, title, value, errors=Errors.PLAIN, higher_is_better=name not in LOWER_IS_BETTER)
+
+
+ANSWERS = {
+    "accuracy": replace(_metric("accuracy", _accuracy), errors=Errors.CLUSTERED),
+    "faithful": _metric("faithful", partial(_supported, "supported", True)),
+    "spurious": _metric("spurious", partial(_supported, "supported", False)),
+    "faithful_strict": _metric("faithful_strict", partial(_supported, "supported_strict", True)),
+}
+GROUNDING = {
+    **{name: _metric(name, partial(_grounded, name, 100.0)) for name in GROUNDING_METRICS},
+    "false_positives": replace(
+        _metric("false_positives", partial(_grounded, "false_positives", 1.0)), unit="", value_bounds=None
+    ),
+}
+FORMAT = (
+    *(_metric(f"{rule}_rate", partial(_formed, rule)) for rule in ("json_valid", "schema_valid", "recoverable")),
+    _metric("accuracy_diagnostic", _diagnostic_accuracy),
+)
 ACCURACY, FAITHFUL = ANSWERS["accuracy"], ANSWERS["faithful"]
 IM_TIOU, IM_VIOU = GROUNDING["im_tiou"], GROUNDING["im_viou"]
 
 
-def _is(column: str, value: str, record: Record) -> bool:
-    return record.stratum[column] == value
-
-
 def _broken_down(metric: Metric) -> list[Metric]:
     plain = replace(metric, errors=Errors.PLAIN)
-    parts = [("category", category) for category in CATEGORIES] + [("size", size) for size in ("small", "large")]
-    return [plain.within(value, partial(_is, column, value)) for column, value in parts]
+    return [*plain.by("category", CATEGORIES), *plain.by("size", ("small", "large"))]
 
 
 def _chose(kind: str, record: Record) -> float:
-    return 100.0 * bool(record.fields["chosen_kind"] == kind)
-
-
-def _names_kind(record: Record) -> bool:
-    return "chosen_kind" in record.fields
+    """Whether an option of a kind was chosen; a near-miss of anything is a near-miss."""
+    chosen = record.fields["chosen_kind"]
+    return 100.0 * (chosen == kind or (kind == NEAR_MISS and str(chosen).startswith(NEAR_MISS)))
 
 
 METRICS = (
     *ANSWERS.values(),
     *GROUNDING.values(),
     *(part for metric in (*ANSWERS.values(), *GROUNDING.values()) for part in _broken_down(metric)),
-    *(_metric(name) for name in ("json_valid_rate", "schema_valid_rate", "recoverable_rate", "accuracy_diagnostic")),
+    *FORMAT,
     *(
         Metric(
             f"errors_{kind.replace('-', '_')}",
             f"errors, {kind}",
             partial(_chose, kind),
-            applies=_names_kind,
+            applies=lambda record: "chosen_kind" in record.fields,
             errors=Errors.PLAIN,
             higher_is_better=None,
         )
@@ -83,29 +106,28 @@ METRICS = (
 )
 
 
-def _judged(name: str, record: Record) -> float | None:
-    return judge_scores(record)[name]
+def _judged(dimensions: Sequence[str], record: Record) -> float | None:
+    """Mean over some dimensions, 0-10; None where it was not graded in them, as by an earlier version of the task."""
+    scores = record.fields["scores"] or {}
+    return sum(scores[name] for name in dimensions) / len(dimensions) if set(dimensions) <= set(scores) else None
 
 
-def _judge_metric(name: str, title: str, errors: Errors = Errors.PLAIN) -> Metric:
-    return Metric(name, title, partial(_judged, name), unit="", bounds=TEN, value_bounds=TEN, errors=errors)
+def _judge_metric(name: str, title: str, dimensions: Sequence[str], errors: Errors = Errors.PLAIN) -> Metric:
+    return Metric(name, title, partial(_judged, dimensions), unit="", bounds=TEN, value_bounds=TEN, errors=errors)
 
 
 def _count(scored: bool, record: Record) -> int:
-    return int((judge_scores(record)["judge_score"] is not None) is scored)
+    return int((_judged(DIMENSIONS, record) is not None) is scored)
 
 
-JUDGE_SCORE = _judge_metric("judge_score", "judge 0-10", Errors.CLUSTERED)
+JUDGE_SCORE = _judge_metric("judge_score", "judge 0-10", DIMENSIONS, Errors.CLUSTERED)
 """Mean over the dimensions, from 0 to 10."""
-JUDGE_DIMENSIONS = tuple(_judge_metric(name, name.replace("_", " ")) for name in DIMENSIONS)
+JUDGE_DIMENSIONS = tuple(_judge_metric(name, name.replace("_", " "), (name,)) for name in DIMENSIONS)
 
 OPEN_METRICS = (
     JUDGE_SCORE,
     *JUDGE_DIMENSIONS,
-    *(
-        replace(JUDGE_SCORE, errors=Errors.PLAIN).within(category, partial(_is, "category", category))
-        for category in CATEGORIES
-    ),
+    *replace(JUDGE_SCORE, errors=Errors.PLAIN).by("category", CATEGORIES),
     *(
         Metric(
             name,

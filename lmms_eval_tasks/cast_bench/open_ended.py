@@ -1,169 +1,186 @@
 """Open-ended CaST-Bench: a free answer with its reasoning, graded by a judge in four dimensions from 0 to 10.
 
-Source: CaST-Bench (arXiv 2605.23216), supplement, Prompt 8, which asks a judge for four scores from 0 to 10. No code of
-it is released, and the names of its four dimensions could not be found in public text outside the paper itself, so the
-four below and the wording of the prompt are ours: they follow what the benchmark grades (the answer, the causal chain,
-its times, its evidence), and their scores are comparable between runs of this package only.
+Source: CaST-Bench (arXiv 2605.23216), supplement, Prompt 8: the four dimensions, what each looks at, and the bands of
+the scale. The wording is ours. The consistency of the causal chain is to be graded without the true answer, so it is
+asked in a request of its own that does not hold it.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Annotated
+from pathlib import PurePosixPath
+from string import ascii_uppercase
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from lmms_eval_tasks.utils.benchmark.benchmark import Row, TaskContext, TaskSettings
+from lmms_eval_tasks.utils.evidence.timestamps import official_seconds
 from lmms_eval_tasks.utils.judge.client import Case
-from lmms_eval_tasks.utils.judge.grader import Grader
 from lmms_eval_tasks.utils.prompting.prompts import read_prompt
-from lmms_eval_tasks.utils.scoring.records import Outcome, Record, UnscoredReason
+from lmms_eval_tasks.utils.prompting.questions import prompt_reader, without_clip
+from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, GradedItem, Outcome, Record, UnscoredReason
 
-PROMPT_ID = "cast_bench_judge"
+PROMPT = "cast_bench_open"
+JUDGE_PROMPT = "cast_bench_judge"
+CONSISTENCY_PROMPT = "cast_bench_judge_consistency"
 
-DIMENSIONS = ("answer_correctness", "causal_reasoning", "temporal_grounding", "evidence_faithfulness")
-"""What is graded, each from 0 to 10."""
+RIGHT_FROM = 7.0
+"""An answer is right where its correctness is at least this: small deviations that do no harm, in the scale's words.
 
-METRICS = ("judge_score", *DIMENSIONS)
-"""Every metric of `question_scores`, from 0 to 10: the mean over the four dimensions, then each of them."""
-
-CORRECT_ABOVE = 5.0
-"""An answer is right where its correctness is above this: more than partly right, in the words of the prompt.
-
-Ours: it gives the record an outcome, and no metric here is made from it.
+Ours: it gives the record an outcome, and no metric uses it.
 """
 
 Score = Annotated[float, Field(ge=0.0, le=10.0, allow_inf_nan=False)]
 
 
-class OpenEndedScores(BaseModel):
-    """A judge's reply about one answer."""
+class AgreementScores(BaseModel):
+    """A judge's reply about an answer beside the true one."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    explanation: str
-    answer_correctness: Score
-    causal_reasoning: Score
-    temporal_grounding: Score
-    evidence_faithfulness: Score
+    answer_conclusion_correctness: Score
+    evidence_coverage_completeness: Score
+    evidence_conclusion_overall_justification: Score
 
 
-@dataclass(frozen=True)
-class ReferenceEvidence:
-    """One piece of the reference evidence.
+class ConsistencyScore(BaseModel):
+    """A judge's reply about an answer by itself."""
 
-    Attributes:
-        start: Beginning, ``mm:ss``.
-        end: End, ``mm:ss``.
-        instance: Id of the person or thing.
-        rationale: What it shows.
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    causal_chain_logical_consistency: Score
+
+
+DIMENSIONS = (
+    "answer_conclusion_correctness",
+    "causal_chain_logical_consistency",
+    "evidence_coverage_completeness",
+    "evidence_conclusion_overall_justification",
+)
+"""What is graded, each from 0 to 10, in the paper's order."""
+
+_LABEL = re.compile(r"^[\s*_#>-]*(answer|reasoning)[\s*_]*:[\s*_]*", re.IGNORECASE | re.MULTILINE)
+
+
+def ask(row: Row, settings: TaskSettings) -> str:
+    """The prompt: the question without its options, and what an answer has to hold."""
+    assert settings.prompt is not None
+    return without_clip(settings.prompt.render(question=row["question"]), row["asked"])
+
+
+read_settings = prompt_reader(fields=frozenset({"question"}), default=PROMPT)
+
+
+def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
+    """Have the judge grade a free answer; raises nothing, and threads may call it at the same time.
+
+    The record's fields: ``scores`` (dimension to 0-10, None where unscored), ``judge`` (``model`` and the signatures of
+    both prompts, None where no judge was asked) and ``prompt``. A response without text is *unparsed*, gets 0 in every
+    dimension and is not sent to the judge.
     """
-
-    start: str
-    end: str
-    instance: str
-    rationale: str
-
-
-@dataclass(frozen=True)
-class OpenQuestion:
-    """One question, as the judge needs it.
-
-    Attributes:
-        item_id: Stable id.
-        group_id: Clip that the question is about.
-        question: Text of the question.
-        answer: Text of the right option; None where the key is withheld.
-        evidence: Reference evidence, in the release's order.
-        stratum: Values by which scores are broken down.
-        asked: Whether the model was shown the clip.
-    """
-
-    item_id: str
-    group_id: str
-    question: str
-    answer: str | None
-    evidence: tuple[ReferenceEvidence, ...]
-    stratum: Mapping[str, str] = field(default_factory=dict)
-    asked: bool = True
-
-
-def judge_case(question: OpenQuestion, response: str) -> Case:
-    """What the judge is asked about a response: all texts as JSON strings, so that none can end its own quotation."""
-    prompt = read_prompt(PROMPT_ID)
-    material = {
-        "question": question.question,
-        "right_answer": question.answer,
-        "evidence": [asdict(piece) for piece in question.evidence],
-        "answer_to_grade": response,
-    }
-    return Case(prompt.render(case=json.dumps(material, ensure_ascii=False, indent=1)), prompt)
-
-
-def grade_answer(question: OpenQuestion, response: object, judge: Grader | None) -> Record:
-    """Grade one response; raises nothing, and threads may call it at the same time.
-
-    It asks the judge, so it is to be called where an item is scored (lmms-eval's ``process_results``), and not in an
-    aggregation: the sample log then holds what the judge said.
-
-    Args:
-        question: What was asked, with the reference.
-        response: What the model returned: its answer and reasoning, as they came.
-        judge: Who grades; None leaves the item unscored.
-
-    Returns:
-        The record. Its fields: ``scores`` (dimension to 0-10, None where unscored), ``explanation`` (the judge's) and
-        ``judge`` (``model`` and ``prompt``, None where no judge was asked). A response without text is *unparsed*, gets
-        0 in every dimension and is not sent to the judge.
-    """
+    asked = row["asked"] and response != NOT_ASKED
     # A lone surrogate, which no file and no request can hold, becomes a question mark.
-    said = response.encode("utf-8", "replace").decode("utf-8").strip() if isinstance(response, str) else ""
+    text = response.encode("utf-8", "replace").decode("utf-8").strip() if asked and isinstance(response, str) else ""
+    judges = [context.judge(schema) for schema in (AgreementScores, ConsistencyScore)]
     scores: dict[str, float] | None = None
-    explanation: str | None = None
     asked_judge: dict[str, str] | None = None
-    outcome, detail = Outcome.UNSCORED, ""
-    reason = _not_gradable(question, judge)
-    if reason is None and not said:
+    outcome, reason, detail = Outcome.UNSCORED, None, ""
+    if not asked:
+        reason = UnscoredReason.NO_CLIP
+    elif not row["answer"]:
+        reason = UnscoredReason.NO_KEY
+    elif None in judges:
+        reason = UnscoredReason.NO_JUDGE
+    elif not text:
         outcome, detail = Outcome.UNPARSED, "no text"
         scores = dict.fromkeys(DIMENSIONS, 0.0)
-    elif reason is None and judge is not None:
-        verdict = judge.judge(judge_case(question, said))
-        if verdict.reply is None:
-            reason, detail = UnscoredReason.JUDGE_FAILED, verdict.reason or ""
-        asked_judge = {"model": verdict.model, "prompt": verdict.prompt}
-        if verdict.reply is not None:
-            scores = {name: float(getattr(verdict.reply, name)) for name in DIMENSIONS}
-            explanation = verdict.reply.explanation
-            right = scores["answer_correctness"] > CORRECT_ABOVE
+    else:
+        cases = agreement_case(row, text), consistency_case(row, text)
+        agreement, consistency = verdicts = [
+            judge.judge(case) for judge, case in zip(judges, cases, strict=True) if judge is not None
+        ]
+        asked_judge = {
+            "model": agreement.model,
+            "prompt": agreement.prompt,
+            "consistency_prompt": consistency.prompt,
+        }
+        if agreement.reply is None or consistency.reply is None:
+            reason, detail = UnscoredReason.JUDGE_FAILED, next(one.reason for one in verdicts if one.reason)
+        else:
+            replies = {**agreement.reply.model_dump(), **consistency.reply.model_dump()}
+            scores = {name: float(replies[name]) for name in DIMENSIONS}
+            right = scores["answer_conclusion_correctness"] >= RIGHT_FROM
             outcome = Outcome.CORRECT if right else Outcome.WRONG
-    return Record(
-        item_id=question.item_id,
-        group_id=question.group_id,
-        stratum=dict(question.stratum),
-        expected=question.answer,
-        answered=said or None,
+    record = Record(
+        item_id=row["item_id"],
+        group_id=PurePosixPath(row["clip"]).stem,
+        stratum={name: row[name] for name in ("category", "subtype")},
+        expected=right_option(row),
+        answered=text or None,
         outcome=outcome,
         unscored_reason=reason,
         detail=detail,
-        fields={"scores": scores, "explanation": explanation, "judge": asked_judge},
+        fields={
+            "scores": scores,
+            "judge": asked_judge,
+            "prompt": context.settings.signature,
+        },
     )
+    return GradedItem(record)
 
 
-def _not_gradable(question: OpenQuestion, judge: Grader | None) -> UnscoredReason | None:
-    if not question.asked:
-        return UnscoredReason.NO_CLIP
-    if not question.answer:
-        return UnscoredReason.NO_KEY
-    return UnscoredReason.NO_JUDGE if judge is None else None
-
-
-def question_scores(record: Record) -> dict[str, float | None]:
-    """What one question contributes to each of `METRICS`, from 0 to 10; None where it is unscored."""
-    scores: Mapping[str, float] | None = record.fields["scores"]
-    if scores is None:
-        return dict.fromkeys(METRICS)
-    return {
-        "judge_score": sum(scores[name] for name in DIMENSIONS) / len(DIMENSIONS),
-        **{name: scores[name] for name in DIMENSIONS},
+def agreement_case(row: Row, text: str) -> Case:
+    """What the judge is asked about an answer beside the true one."""
+    truth = {
+        "true_answer": right_option(row),
+        "true_reasoning": [
+            {
+                "start": _clock(entry.get("evidence_start_time")),
+                "end": _clock(entry.get("evidence_end_time")),
+                "instance": str(entry.get("evidence_instance_id") or entry.get("instance_id") or ""),
+                "rationale": str(entry.get("evidence_rationale") or ""),
+            }
+            for entry in json.loads(row["evidence"])
+        ],
     }
+    return _case(JUDGE_PROMPT, {"question": row["question"], **truth, **given_parts(text)})
+
+
+def consistency_case(row: Row, text: str) -> Case:
+    """What the judge is asked about an answer by itself: nothing of the truth is in it."""
+    return _case(CONSISTENCY_PROMPT, {"question": row["question"], **given_parts(text)})
+
+
+def _case(prompt_id: str, material: Mapping[str, Any]) -> Case:
+    """A case whose texts are JSON strings, so that none can end its own quotation."""
+    prompt = read_prompt(prompt_id)
+    return Case(prompt.render(case=json.dumps(material, ensure_ascii=False, indent=1)), prompt)
+
+
+def given_parts(text: str) -> dict[str, str]:
+    """An answer and its reasoning, by the labels that our prompt asks for, in either order.
+
+    Without both labels, or with nothing behind the first, the whole text is the answer, and the reasoning is empty.
+    """
+    labels = list(_LABEL.finditer(text))
+    first = {label[1].lower(): number for number, label in reversed(list(enumerate(labels)))}
+    if len(first) == 2:
+        ends = [label.start() for label in labels[1:]] + [len(text)]
+        parts = {name: text[labels[number].end() : ends[number]].strip() for name, number in first.items()}
+        if parts["answer"]:
+            return {"given_answer": parts["answer"], "given_reasoning": parts["reasoning"]}
+    return {"given_answer": text, "given_reasoning": ""}
+
+
+def right_option(row: Row) -> str | None:
+    """Text of the right option, None where the key is withheld."""
+    return row["options"][ascii_uppercase.index(row["answer"])] if row["answer"] else None
+
+
+def _clock(time: object) -> str:
+    """A released time as the judge sees it: a text as it is, anything else as the official code reads it."""
+    seconds = official_seconds(time)
+    return time if isinstance(time, str) else f"{seconds // 60:02d}:{seconds % 60:02d}"

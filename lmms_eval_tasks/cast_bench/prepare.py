@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,6 +18,7 @@ from lmms_eval_tasks.utils.data.building import Origin, building
 from lmms_eval_tasks.utils.data.clips import frame_sizes
 from lmms_eval_tasks.utils.data.manifest import SplitManifest
 from lmms_eval_tasks.utils.data.release import SAMPLE_MARK, LinkedClip, download_dataset, read_metadata
+from lmms_eval_tasks.utils.evidence.boxes import Frame
 
 SPLIT = "test"
 CLIP_FOLDERS = ("", "videos")
@@ -49,7 +51,7 @@ def prepare(
     Args:
         source: `castbench_hf.jsonl`, a folder that holds it and perhaps the clips, or a dataset on the hub.
         videos: folder with the clips; by default they are looked for in the source's folder and in `videos` there.
-        progress: told how far the work is.
+        progress: receives how far the work is.
 
     Returns:
         Split name to what was prepared.
@@ -59,50 +61,54 @@ def prepare(
     """
     if videos is not None and not videos.is_dir():
         raise InputError(f"{CARD.title} cannot be prepared: there is no folder {videos} to take the videos from.")
-    found = _find(source, videos)
-    content = read_metadata(found.questions)
+    release = _find(source, videos)
+    content = read_metadata(release.questions)
     rows, problems, warnings = read_items(content)
-    problems.raise_if_any(f"{found.questions.name} cannot be prepared", "nothing was written")
-    paths = {row["clip"]: _clip(row["clip"].removeprefix(f"{SPLIT}/"), found.clip_folders) for row in rows}
+    problems.raise_if_any(f"{release.questions.name} cannot be prepared", "nothing was written")
+    paths = {row["clip"]: _clip(row["clip"].removeprefix(f"{SPLIT}/"), release.clip_folders) for row in rows}
     sizes = frame_sizes([path for path in paths.values() if path], progress, f"{SPLIT}: reading the size of frames")
     for row in rows:
         path = paths[row["clip"]]
         row["width"], row["height"] = (sizes[path] if path else None) or (None, None)
     clips = {clip: LinkedClip(path) if path else None for clip, path in paths.items()}
-    sample = (found.questions.parent / SAMPLE_MARK).is_file()
+    sample = (release.questions.parent / SAMPLE_MARK).is_file()
     digests = {FILE: hashlib.sha256(content).hexdigest()}
     with building(CARD.name) as build:
-        origin = Origin(str(source), digests, sample, found.revision, tuple(warnings))
+        origin = Origin(str(source), digests, sample, release.revision, tuple(warnings))
         build.add_split(SPLIT, rows, own_columns(), clips, origin, progress)
     return {SPLIT: build.splits[SPLIT]}
 
 
 def _find(source: str, videos: Path | None) -> _Source:
     path = Path(source).expanduser()
-    given = () if videos is None else (videos.absolute(),)
-    if path.is_file():
-        return _Source(path, given or tuple(path.parent.absolute() / name for name in CLIP_FOLDERS))
-    if path.is_dir():
-        if not (path / FILE).is_file():
-            held = ", ".join(sorted(entry.name for entry in path.iterdir())[:5]) or "nothing"
+    folders: tuple[Path, ...] = () if videos is None else (videos.absolute(),)
+    if path.is_file() or path.is_dir():
+        questions = path / FILE if path.is_dir() else path
+        if not questions.is_file():
+            names = ", ".join(sorted(entry.name for entry in path.iterdir())[:5]) or "nothing"
             raise InputError(
-                f"{path.name} is not the {CARD.title} release: Expected {FILE} inside, but found {held}. Nothing was "
+                f"{path.name} is not the {CARD.title} release: Expected {FILE} inside, but found {names}. Nothing was "
                 "written."
             )
-        return _Source(path / FILE, given or tuple(path.absolute() / name for name in CLIP_FOLDERS))
+        return _Source(questions, folders or tuple(questions.parent.absolute() / name for name in CLIP_FOLDERS))
     if source.count("/") != 1 or path.suffix or source[0] in "./~":
         raise InputError(f"{path.name} cannot be prepared: there is no file or folder {path}.")
-    wanted = (FILE, f"*/{FILE}", *(("*.mp4",) if videos is None else ()))
-    snapshot, revision = download_dataset(source, CARD.title, wanted, f"the file {FILE} or a folder that holds it")
-    inside = next(iter(sorted(snapshot.rglob(FILE))), None)
-    if inside is None:
+    patterns = (FILE, f"*/{FILE}", *(("*.mp4",) if videos is None else ()))
+    snapshot, revision = download_dataset(source, CARD.title, patterns, f"the file {FILE} or a folder that holds it")
+    files = sorted(snapshot.rglob(FILE))
+    if not files:
         raise InputError(f"{CARD.title} cannot be prepared: the dataset {source} on the hub holds no {FILE}.")
-    folders = given or tuple({clip.parent.absolute(): None for clip in sorted(snapshot.rglob("*.mp4"))})
-    return _Source(inside, folders, revision)
+    folders = folders or tuple({clip.parent.absolute(): None for clip in sorted(snapshot.rglob("*.mp4"))})
+    return _Source(files[0], folders, revision)
 
 
 def _clip(name: str, folders: tuple[Path, ...]) -> Path | None:
     return next((folder / name for folder in folders if (folder / name).is_file()), None)
+
+
+def frame_of(row: Mapping[str, Any]) -> Frame | None:
+    """Width and height of a prepared row's clip in pixels, None where unknown."""
+    return (row["width"], row["height"]) if row["width"] and row["height"] else None
 
 
 def own_columns() -> dict[str, Any]:
@@ -112,6 +118,7 @@ def own_columns() -> dict[str, Any]:
     return {
         "question_type": pa.string(),
         "category": pa.string(),
+        "subtype": pa.string(),
         "scene_category": pa.string(),
         "evidence": pa.string(),
         "width": pa.int64(),

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping
-from functools import cache
-from importlib import resources
 from pathlib import PurePosixPath
 from string import ascii_uppercase
 from typing import Any
 
-from lmms_eval_tasks.cast_bench.card import CATEGORIES, OTHER
+from lmms_eval_tasks.cast_bench.card import OPTION_KINDS, OTHER
 from lmms_eval_tasks.cast_bench.released_evidence import read_evidence
+from lmms_eval_tasks.cast_bench.taxonomy import read_option_kind, read_type
 from lmms_eval_tasks.utils.core.problems import Problems, Warnings
 from lmms_eval_tasks.utils.core.strict_json import read_released_json
 from lmms_eval_tasks.utils.core.wording import quote, summarize_names
@@ -22,21 +20,6 @@ FILE = "castbench_hf.jsonl"
 FEWEST_OPTIONS = 2
 USUAL_OPTIONS = range(4, 7)
 """How many options the paper says that a question has."""
-KINDS = ("text-based", "video-based", "near-miss")
-"""Kinds of wrong options, in the words of the paper's supplement."""
-
-
-@cache
-def question_types() -> Mapping[str, str]:
-    """Category of each known question type; types are compared in lower case with single spaces.
-
-    Source: `question_types.json`, which says where it is from.
-    """
-    text = (resources.files("lmms_eval_tasks.cast_bench") / "question_types.json").read_text(encoding="utf-8")
-    known = {_plain(kind): category for kind, category in json.loads(text)["types"].items()}
-    if not set(known.values()) <= set(CATEGORIES):
-        raise ValueError(f"Expected categories {', '.join(CATEGORIES)} in question_types.json.")
-    return known
 
 
 def read_items(content: bytes) -> tuple[list[dict[str, Any]], Problems, list[str]]:
@@ -108,14 +91,16 @@ def _read_row(row: Mapping[str, Any], where: str, problems: Problems) -> dict[st
     if not (isinstance(question, str) and question.strip()):
         problems.add(where, f"Expected a question, but got {quote(question)}.")
     options = _read_options(row.get("options"), where, problems)
-    kind = row.get("question_type") or ""
+    released_type = str(row.get("question_type") or "")
+    question_type = read_type(released_type)
     return {
         "question": str(question).strip(),
         "options": options,
         "answer": _read_answer(row.get("answer"), options, where, problems),
         "clip": f"test/{PurePosixPath(str(video))}",
-        "question_type": str(kind),
-        "category": question_types().get(_plain(str(kind)), OTHER),
+        "question_type": released_type,
+        "category": question_type.category,
+        "subtype": question_type.subtype,
         "scene_category": str(row.get("scene_category") or ""),
         "option_kinds": _read_kinds(row.get("distractor_types"), options, where, problems),
     }
@@ -126,14 +111,14 @@ def _read_options(value: object, where: str, problems: Problems) -> list[str]:
     if not isinstance(value, dict):
         problems.add(where, f"Expected options as an object from letter to text, but got {quote(value)}.")
         return []
-    given = {letter: text for letter, text in value.items() if text is not None and text != ""}
-    letters = list(ascii_uppercase[: len(given)])
-    if sorted(given) != letters or not all(isinstance(text, str) and text.strip() for text in given.values()):
+    texts = {letter: text for letter, text in value.items() if text is not None and text != ""}
+    letters = list(ascii_uppercase[: len(texts)])
+    if sorted(texts) != letters or not all(isinstance(text, str) and text.strip() for text in texts.values()):
         problems.add(where, f"Expected a text for each option from A on, but got {quote(value)}.")
         return []
-    if len(given) < FEWEST_OPTIONS:
-        problems.add(where, f"Expected {FEWEST_OPTIONS} options or more, but got {len(given)}.")
-    return [given[letter].strip() for letter in letters]
+    if len(texts) < FEWEST_OPTIONS:
+        problems.add(where, f"Expected {FEWEST_OPTIONS} options or more, but got {len(texts)}.")
+    return [texts[letter].strip() for letter in letters]
 
 
 def _read_answer(value: object, options: list[str], where: str, problems: Problems) -> str | None:
@@ -153,38 +138,28 @@ def _read_kinds(value: object, options: list[str], where: str, problems: Problem
     if not isinstance(value, dict):
         problems.add(where, f"Expected distractor_types as an object from letter to kind, but got {quote(value)}.")
         return None
-    kinds = {letter: _dashed(kind) for letter, kind in value.items() if kind}
-    unknown = [kind for letter, kind in kinds.items() if kind not in KINDS or letter not in letters]
-    if options and unknown:
-        problems.add(where, f"Expected distractor_types among {', '.join(KINDS)}, but got {quote(value)}.")
+    kinds = {letter: read_option_kind(str(kind)) for letter, kind in value.items() if kind}
+    if options and not all(kind and letter in letters for letter, kind in kinds.items()):
+        problems.add(where, f"Expected distractor_types among {', '.join(OPTION_KINDS)}, but got {quote(value)}.")
     return [kinds.get(letter) for letter in letters]
 
 
-def _dashed(kind: object) -> str:
-    """A kind's name in lower case with hyphens between its words."""
-    return "-".join(str(kind).lower().replace("_", " ").replace("-", " ").split())
-
-
 def _warnings(items: list[dict[str, Any]]) -> list[str]:
-    found = []
+    messages = []
     unknown = Counter(item["question_type"] for item in items if item["category"] == OTHER)
     if unknown:
         names = summarize_names(f"{quote(kind)} {number}" for kind, number in unknown.most_common())
-        found.append(
+        messages.append(
             f"Questions of a type that belongs to no known category: {unknown.total()} ({names}). They count "
             "overall and in no category."
         )
     repeated = [question for question, number in Counter(item["question"] for item in items).items() if number > 1]
     if repeated:
-        found.append(
+        messages.append(
             f"Questions asked more than once: {len(repeated)}, such as {quote(repeated[0])}. They are scored one "
             "by one here; the official script joins by the question alone and keeps the last."
         )
     alike = [item["item_id"] for item in items if len(set(item["options"])) < len(item["options"])]
     if alike:
-        found.append(f"Questions with two options of the same text: {len(alike)}, such as {alike[0]}.")
-    return found
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.lower().split())
+        messages.append(f"Questions with two options of the same text: {len(alike)}, such as {alike[0]}.")
+    return messages

@@ -11,7 +11,7 @@ from lmms_eval_tasks.utils.core.strict_json import read_released_json
 from lmms_eval_tasks.utils.core.wording import quote
 from lmms_eval_tasks.utils.evidence.boxes import official_box
 from lmms_eval_tasks.utils.evidence.reader import read_truth
-from lmms_eval_tasks.utils.evidence.timestamps import LAST_SECOND, is_clock, official_seconds, read_seconds
+from lmms_eval_tasks.utils.evidence.timestamps import LAST_SECOND, is_clock, is_time, official_seconds
 
 NO_EVIDENCE = "Questions without evidence, whose right answers can only be spurious"
 ODD_TIMES = "Evidence times that are not mm:ss, read as the official code does"
@@ -83,14 +83,14 @@ def _warnings_of(entry: Mapping[str, Any]) -> list[str]:
     """What is unusual about one evidence that can be scored."""
     start, end = _times(entry)
     boxes = _boxes(entry)
-    found = {
-        ODD_TIMES: not all(isinstance(time, str) and is_clock(time.strip()) for time in (start, end)),
+    unusual = {
+        ODD_TIMES: not all(isinstance(time, str) and is_clock(time) for time in (start, end)),
         REVERSED: official_seconds(end) < official_seconds(start),
         UNNAMED: not (isinstance(entry.get("evidence_instance_id"), str) and entry["evidence_instance_id"].strip()),
-        ODD_SECONDS: any(read_seconds(second) is None for second in boxes),
+        ODD_SECONDS: not all(map(is_time, boxes)),
         ODD_BOXES: any(official_box(box) is None and not _is_numbers(box) for box in boxes.values()),
     }
-    return [kind for kind, holds in found.items() if holds]
+    return [kind for kind, holds in unusual.items() if holds]
 
 
 def _name(entry: Mapping[str, Any]) -> Any:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from lmms_eval_tasks.cast_bench import metrics
-from lmms_eval_tasks.cast_bench.card import CARD
+from lmms_eval_tasks.cast_bench.card import CARD, OPTION_KINDS
 from lmms_eval_tasks.cast_bench.item import predicted_tracks, tracks_of
+from lmms_eval_tasks.cast_bench.prepare import frame_of
 from lmms_eval_tasks.utils.evidence.reader import read_truth
 from lmms_eval_tasks.utils.reporting.columns import OUTCOME_COLUMNS, interval_column, items_column, score_column
 from lmms_eval_tasks.utils.reporting.figures import Bar, Point, scatter_plot, share_plot
@@ -26,7 +28,7 @@ PUBLISHED = {
     metrics.IM_VIOU: "IM-vIoU",
 }
 """The scores that stand beside published ones, and their names there."""
-DIMENSION_HEADINGS = ("answer", "reasoning", "times", "evidence")
+DIMENSION_HEADINGS = ("answer", "causal chain", "coverage", "overall")
 GROUNDED = ("right, supported", "right, not supported", "wrong, supported", "wrong, not supported", "not graded")
 
 # Intervals are over clips, as questions about one clip are not independent.
@@ -74,7 +76,7 @@ def open_references(task: str, items: int) -> tuple[ReferencedMetric, ...]:
 
 def panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
     """Accuracy against grounding, outcomes, and letters."""
-    return [*_grounding_panels(task, runs), outcome_panel(runs), *answer_panels(runs)]
+    return [*_grounding_panels(task, runs), *_distractor_panels(runs), outcome_panel(runs), *answer_panels(runs)]
 
 
 def open_panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
@@ -117,6 +119,25 @@ def _grounding_panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
     ]
 
 
+def _distractor_panels(runs: Sequence[RunRecords]) -> list[Panel]:
+    """Which kinds of wrong options were chosen; nothing where the release does not name kinds."""
+    counts = [Counter(record.fields.get("chosen_kind") for record in run.records) for run in runs]
+    bars = [
+        Bar(run.name, {kind: of_run[kind] for kind in OPTION_KINDS}, run.tag)
+        for run, of_run in zip(runs, counts, strict=True)
+    ]
+    if not any(sum(bar.counts.values()) for bar in bars):
+        return []
+    return [
+        Panel(
+            "Which wrong options were chosen",
+            share_plot("Wrong answers of each run by the kind of option", bars, OPTION_KINDS),
+            "Text-based options follow from the question alone, video-based ones from another moment of the clip; a "
+            "near-miss differs from the answer, or from one of these two, in a detail.",
+        )
+    ]
+
+
 def _grounded(record: Record) -> str:
     grounding = record.fields.get("grounding")
     if record.correct is None or grounding is None:
@@ -126,14 +147,12 @@ def _grounded(record: Record) -> str:
 
 def item_view(record: Record, row: Row) -> ItemView:
     """The clip and the true evidence."""
-    frame = (row["width"], row["height"]) if row["width"] and row["height"] else None
-    return ItemView((ShownClip(row["clip"]),), frame, tracks_of(read_truth(row["evidence"])))
+    return ItemView((ShownClip(row["clip"]),), frame_of(row), tracks_of(read_truth(row["evidence"])))
 
 
 def open_item_view(record: Record, row: Row) -> ItemView:
     """The same, with the question without its options."""
-    shown = item_view(record, row)
-    return ItemView(shown.clips, shown.frame, shown.tracks, row["question"])
+    return replace(item_view(record, row), text=row["question"])
 
 
 def answer_view(record: Record, row: Row, response: str) -> AnswerView:
@@ -153,9 +172,6 @@ def answer_view(record: Record, row: Row, response: str) -> AnswerView:
 
 
 def open_answer_view(record: Record, row: Row, response: str) -> AnswerView:
-    """What the judge said."""
+    """The judge's scores and its explanation."""
     scores = record.fields.get("scores") or {}
-    facts = {name.replace("_", " "): f"{value:g} of 10" for name, value in scores.items()}
-    if explanation := record.fields.get("explanation"):
-        facts["judge"] = str(explanation)
-    return AnswerView(facts)
+    return AnswerView({name.replace("_", " "): f"{value:g} of 10" for name, value in scores.items()})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +12,10 @@ from lmms_eval_tasks.utils.core.arguments import parse_arguments
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.evidence.boxes import Convention, Frame
 from lmms_eval_tasks.utils.evidence.grounding import DEFAULTS, Settings
-from lmms_eval_tasks.utils.evidence.shown_frames import PixelLimits, shown_frame
+from lmms_eval_tasks.utils.evidence.shown_frames import PixelLimits, qwen_limits, shown_frame
 from lmms_eval_tasks.utils.prompting.prompts import Prompt, choose_prompt, read_prompt
 
+KWARGS = "lmms_eval_specific_kwargs"
 BOXES = "LMMS_EVAL_TASKS_BOXES"
 EXAMPLE = f"{BOXES}=xyxy_resized,min_pixels=3136,max_pixels=602112"
 
@@ -28,55 +29,57 @@ class EvidenceSettings(TaskSettings):
         convention: How the model writes boxes.
         limits: Size of the frames that the model was shown, where it was given; else the model is asked.
         hits: How evidence is matched, and what counts as a hit.
+        logged_sizes: Of a finished run, a clip's width and height to those of its frames as they were shown.
     """
 
     prompt: Prompt
     convention: Convention = Convention.XYXY_PX
     limits: PixelLimits | None = None
     hits: Settings = DEFAULTS
+    logged_sizes: Mapping[Frame, Frame] | None = None
 
     def facts(self) -> Mapping[str, Any]:
         """How boxes are read, and what counts as a hit."""
         return {"boxes": self.convention.value, "hits": vars(self.hits)}
 
-    def seen(self, frame: Frame | None, model_limits: Callable[[], PixelLimits | None]) -> Frame | None:
-        """Size of the frame that the model was shown of a clip, None where it is not known or does not matter."""
+    def seen(self, frame: Frame | None, model: object) -> Frame | None:
+        """Size of the frame that a model was shown of a clip, None where it is not known or does not matter."""
         if self.convention is not Convention.XYXY_RESIZED or frame is None:
             return None
-        limits = self.limits or model_limits()
-        return None if limits is None else shown_frame(frame, limits)
+        if self.logged_sizes is not None:
+            return self.logged_sizes.get(frame)
+        limits = self.limits or qwen_limits(model)
+        return shown_frame(frame, limits) if limits else None
 
 
-def read_settings(kwargs: Mapping[str, Any] | None, environment: Mapping[str, str]) -> EvidenceSettings:
+def read_settings(kwargs: Mapping[str, Any], environment: Mapping[str, str]) -> EvidenceSettings:
     """Read a task's ``lmms_eval_specific_kwargs``, and what the environment overrides of it for one run.
 
     Args:
         kwargs: ``prompt``; ``boxes``, a `Convention`, and for ``xyxy_resized`` perhaps ``min_pixels`` and
             ``max_pixels``; ``eps_overlap``, ``tau_t``, ``tau_st`` and ``coverage_aware`` as in `Settings`. What is
-            missing has its default; keys of other models are no concern of this one.
+            missing has its default; other keys are ignored.
         environment: ``LMMS_EVAL_TASKS_BOXES`` as in `EXAMPLE`, and what `choose_prompt` reads.
 
     Raises:
         InputError: where a value cannot be used; all such are listed.
     """
-    given = dict(kwargs or {})
     problems = Problems()
-    where = "lmms_eval_specific_kwargs"
     overridden = environment.get(BOXES)
-    boxes, where_boxes = (_split(overridden, problems), BOXES) if overridden else (given, where)
-    convention = _read_convention(boxes.get("boxes", Convention.XYXY_PX.value), where_boxes, problems)
-    limits = _read_limits(boxes, where_boxes, problems)
-    coverage_aware: object = given.get("coverage_aware", DEFAULTS.coverage_aware)
+    boxes, where = (_read_variable(overridden, problems), BOXES) if overridden else (kwargs, KWARGS)
+    convention = _read_convention(boxes.get("boxes", Convention.XYXY_PX.value), where, problems)
+    limits = _read_limits(boxes, where, problems)
+    coverage_aware: object = kwargs.get("coverage_aware", DEFAULTS.coverage_aware)
     if not isinstance(coverage_aware, bool):
-        problems.add(where, f"Expected coverage_aware to be true or false, but got {coverage_aware!r}.")
+        problems.add(KWARGS, f"Expected coverage_aware to be true or false, but got {coverage_aware!r}.")
     hits = Settings(
-        eps_overlap=_read_number(given, "eps_overlap", DEFAULTS.eps_overlap, 0, None, where, problems),
-        tau_t=_read_number(given, "tau_t", DEFAULTS.tau_t, 0, 1, where, problems),
-        tau_st=_read_number(given, "tau_st", DEFAULTS.tau_st, 0, 1, where, problems),
+        eps_overlap=_read_number(kwargs, "eps_overlap", DEFAULTS.eps_overlap, problems),
+        tau_t=_read_number(kwargs, "tau_t", DEFAULTS.tau_t, problems),
+        tau_st=_read_number(kwargs, "tau_st", DEFAULTS.tau_st, problems),
         coverage_aware=bool(coverage_aware),
     )
     try:
-        prompt = choose_prompt({"prompt": PROMPT, **given}, find_prompt, environment=environment)
+        prompt = choose_prompt({"prompt": PROMPT, **kwargs}, find_prompt, environment=environment)
     except InputError as error:
         problems.add("prompt", str(error))
         prompt = read_prompt(PROMPT)
@@ -84,16 +87,17 @@ def read_settings(kwargs: Mapping[str, Any] | None, environment: Mapping[str, st
     return EvidenceSettings(prompt, convention, limits, hits)
 
 
-def _split(text: str, problems: Problems) -> dict[str, Any]:
-    given = parse_arguments(f"boxes={text}")
-    found: dict[str, Any] = {"boxes": given.pop("boxes")}
-    for name, value in given.items():
-        if name not in ("min_pixels", "max_pixels") or not value.isdecimal():
+def _read_variable(text: str, problems: Problems) -> dict[str, Any]:
+    """What the variable `BOXES` says, under the names that a configuration uses."""
+    arguments = parse_arguments(f"boxes={text}")
+    boxes: dict[str, Any] = {"boxes": arguments.pop("boxes")}
+    for name, value in arguments.items():
+        if name in ("min_pixels", "max_pixels") and value.isdecimal():
+            boxes[name] = int(value)
+        else:
             part = f"{name}={value}"
             problems.add(BOXES, f"Expected min_pixels or max_pixels as a number, but got {part!r}.", EXAMPLE)
-        else:
-            found[name] = int(value)
-    return found
+    return boxes
 
 
 def _read_convention(name: object, where: str, problems: Problems) -> Convention:
@@ -115,15 +119,13 @@ def _read_limits(boxes: Mapping[str, Any], where: str, problems: Problems) -> Pi
     return None
 
 
-def _read_number(
-    given: Mapping[str, Any], name: str, default: Any, low: float, high: float | None, where: str, problems: Problems
-) -> Any:
-    value = given.get(name, default)
+def _read_number(kwargs: Mapping[str, Any], name: str, default: Any, problems: Problems) -> Any:
+    """A number of the type of its default: a whole number from 0 on, any other from 0 to 1."""
+    value = kwargs.get(name, default)
     whole = isinstance(default, int)
     fits = isinstance(value, int if whole else (int, float)) and not isinstance(value, bool)
-    if fits and low <= value and (high is None or value <= high):
+    if fits and value >= 0 and (whole or value <= 1):
         return value
-    kind = "a whole number" if whole else "a number"
-    span = f"from {low} on" if high is None else f"from {low} to {high}"
-    problems.add(where, f"Expected {name} to be {kind} {span}, but got {value!r}.")
+    kind = "a whole number from 0 on" if whole else "a number from 0 to 1"
+    problems.add(KWARGS, f"Expected {name} to be {kind}, but got {value!r}.")
     return default

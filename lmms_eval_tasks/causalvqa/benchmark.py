@@ -2,8 +2,8 @@
 
 from lmms_eval_tasks.causalvqa import report
 from lmms_eval_tasks.causalvqa.card import CARD
-from lmms_eval_tasks.causalvqa.hooks import grade
 from lmms_eval_tasks.causalvqa.metrics import METRICS
+from lmms_eval_tasks.causalvqa.official import official_choice
 from lmms_eval_tasks.causalvqa.prepare import own_columns, prepare
 from lmms_eval_tasks.causalvqa.prompt import OFFICIAL_PROMPT, find_prompt
 from lmms_eval_tasks.causalvqa.submission import FORM
@@ -12,11 +12,12 @@ from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind
 from lmms_eval_tasks.utils.prompting.questions import ask_choice, prompt_reader
 from lmms_eval_tasks.utils.reporting.columns import PAIR_COLUMNS
 from lmms_eval_tasks.utils.reporting.views import clip_view, official_reading
+from lmms_eval_tasks.utils.scoring.choice import choice_grader
 
 PAIRED = TaskKind(
     metrics=METRICS,
     ask=ask_choice,
-    grade=grade,
+    grade=choice_grader(official_choice, stratum=CARD.strata_columns, fields=("version",)),
     extractor=EXTRACTOR,
     columns=PAIR_COLUMNS,
     references=report.references,

@@ -28,13 +28,9 @@ def metadata_name(split: str) -> str:
 
 
 def read_choices(text: str) -> dict[str, str]:
-    """The options of one question by their number, in the order in which they stand.
+    """The options of one question, written as `N. text|N. text`: number to text, in their order.
 
-    Args:
-        text: options separated by `|`, each as `N. text`; a number may have any number of digits.
-
-    Returns:
-        Number, as decimal digits without leading zeros, to the option's text; two texts may be equal.
+    A number may have any number of digits, and loses its leading zeros. Two texts may be equal.
 
     Raises:
         ValueError: with a sentence on what is wrong with the options.
@@ -60,12 +56,8 @@ def read_items(split: str, content: bytes) -> tuple[list[dict[str, Any]], Proble
     not there, empty or hold what a table's writer puts for nothing, they are None. Rows in problems are numbered as a
     spreadsheet does, the header being row 1.
 
-    Args:
-        split: `debug` or `test`.
-        content: bytes of `<split>_metadata.csv`.
-
     Returns:
-        Rows of the prepared table without `clip_present`; the problems found, with which the rows are incomplete; and
+        Rows of the prepared table without `clip_present`; problems, with which the rows are incomplete; and warnings of
         what is unusual but can be scored.
     """
     file = metadata_name(split)
@@ -102,12 +94,9 @@ def read_items(split: str, content: bytes) -> tuple[list[dict[str, Any]], Proble
                 }
             )
     if len(answered) == 2 and not problems:
-        problems.add(
-            file,
-            f"Expected answers to all questions or to none, but row {answered[True]} has one and row "
-            f"{answered[False]} lacks one.",
-            "use the file as it was released.",
-        )
+        rows = f"row {answered[True]} has one and row {answered[False]} lacks one"
+        what = f"Expected answers to all questions or to none, but {rows}."
+        problems.add(file, what, "use the file as it was released.")
     return items, problems, warnings
 
 
@@ -142,9 +131,8 @@ def _read_common(split: str, row: dict[str, str], where: str, problems: Problems
     if kind not in TYPES:
         problems.add(where, f"Expected type to be one of {', '.join(TYPES)}, but got {quote(row['type'])}.")
     if difficulty not in DIFFICULTIES:
-        problems.add(
-            where, f"Expected difficulty to be one of easy, med, medium, hard, but got {quote(row['difficulty'])}."
-        )
+        got = quote(row["difficulty"])
+        problems.add(where, f"Expected difficulty to be one of easy, med, medium, hard, but got {got}.")
     if not question:
         problems.add(where, "Expected a question, but got none.")
     if not is_safe(video):
@@ -162,8 +150,8 @@ def _read_answer(
     numbers = list(options)
     if match is None or _plain(match[1]) not in options:
         counted = numbers == [str(number) for number in range(1, len(numbers) + 1)]
-        shown = f"1-{len(numbers)}" if counted else ", ".join(numbers)
-        problems.add(where, f"Expected {column} to be one of the options {shown}, but got {quote(text)}.")
+        options_text = f"1-{len(numbers)}" if counted else ", ".join(numbers)
+        problems.add(where, f"Expected {column} to be one of the options {options_text}, but got {quote(text)}.")
         return None
     return ascii_uppercase[numbers.index(_plain(match[1]))]
 

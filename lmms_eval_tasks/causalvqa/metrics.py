@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
 from lmms_eval_tasks.causalvqa.card import DIFFICULTIES, TYPES
 from lmms_eval_tasks.utils.scoring import pairs, rates
 from lmms_eval_tasks.utils.scoring.metrics import Metric
 from lmms_eval_tasks.utils.scoring.records import Record
-
-
-def _has(column: str, value: str, record: Record) -> bool:
-    return record.stratum[column] == value
 
 
 def _reasons(record: Record) -> bool:
@@ -26,8 +21,8 @@ def _stratum(record: Record) -> str:
 def _broken_down(metric: Metric) -> list[Metric]:
     return [
         metric.within("reasoning", _reasons),
-        *(metric.within(kind, partial(_has, "type", kind)) for kind in TYPES),
-        *(metric.within(difficulty, partial(_has, "difficulty", difficulty)) for difficulty in DIFFICULTIES),
+        *metric.by("type", TYPES),
+        *metric.by("difficulty", DIFFICULTIES),
     ]
 
 

@@ -24,18 +24,11 @@ def prepare(
     source: Annotated[Path, typer.Option(help="CausalVQA.zip, or the folder unpacked from it.", show_default=False)],
     progress: Progress = no_progress,
 ) -> dict[str, SplitManifest]:
-    """Prepare CausalVQA, every split that the release holds.
+    """Prepare CausalVQA, every split that the release holds; returns split name to what was prepared.
 
-    Clips that are absent or unreadable do not stop this: they are listed in the manifest, and a run refuses them
-    unless told to skip them. Metadata that cannot be scored does, and nothing is written then; what is merely unusual
-    is a warning.
-
-    Args:
-        source: `CausalVQA.zip`, the folder unpacked from it or its parent, or the official repository's `data`.
-        progress: told how far the work is.
-
-    Returns:
-        Split name to what was prepared.
+    The source may also be the unpacked folder's parent, or the official repository's `data`. Clips that are absent or
+    unreadable are listed in the manifest, and a run refuses them unless it is to skip them. Metadata that cannot be
+    scored stops this, and nothing is written then; what is merely unusual is a warning.
 
     Raises:
         InputError: the source is not a CausalVQA release, or its metadata has problems; all are listed.
@@ -47,33 +40,27 @@ def prepare(
         warnings: dict[str, Warnings] = {}
         problems = Problems()
         for split, content in contents.items():
-            items[split], found, warnings[split] = read_items(split, content)
-            problems.extend(found)
+            items[split], split_problems, warnings[split] = read_items(split, content)
+            problems.extend(split_problems)
         problems.raise_if_any(f"{source.name} cannot be prepared", "nothing was written")
         sample = release.read(SAMPLE_MARK) is not None
-        digests, other_archive = _archive(source, sample, progress)
+        digests, messages = {}, []
+        if not source.is_dir():
+            digest, published = file_sha256(source, progress), CARD.archive_sha256["CausalVQA.zip"]
+            digests[source.name] = digest
+            if not sample and digest != published:
+                expected = f"Expected SHA-256 {published}, but got {digest}"
+                messages.append(f"{source.name} is not the published archive: {expected}.")
         with building(CARD.name) as build:
             for split, rows in items.items():
                 clips = {
                     row["clip"]: release.clip(f"{split}/videos/{row['clip'].removeprefix(f'{split}/')}") for row in rows
                 }
                 metadata = {files[split]: hashlib.sha256(contents[split]).hexdigest()}
-                messages = (*other_archive, *warnings[split].messages())
-                origin = Origin(str(source), {**digests, **metadata}, sample, warnings=messages)
+                split_messages = (*messages, *warnings[split].messages())
+                origin = Origin(str(source), {**digests, **metadata}, sample, warnings=split_messages)
                 build.add_split(split, rows, own_columns(), clips, origin, progress)
     return {split: build.splits[split] for split in items}
-
-
-def _archive(source: Path, sample: bool, progress: Progress) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Digest of the archive, and a warning where it is not the published one."""
-    if source.is_dir():
-        return {}, ()
-    digest = file_sha256(source, progress)
-    published = CARD.archive_sha256["CausalVQA.zip"]
-    if sample or digest == published:
-        return {source.name: digest}, ()
-    warning = f"{source.name} is not the published archive: Expected SHA-256 {published}, but got {digest}."
-    return {source.name: digest}, (warning,)
 
 
 def own_columns() -> dict[str, Any]:

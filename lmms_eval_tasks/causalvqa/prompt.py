@@ -1,7 +1,7 @@
 """CausalVQA's official prompt, from a checkout of the official repository.
 
-Source: facebookresearch/CausalVQA@3f65605, tasks/_default_template_yaml and tasks/utils.py. The template's opening is
-loaded there and never asked with, so the closing is all of it that counts.
+Source: facebookresearch/CausalVQA@3f65605, tasks/_default_template_yaml and tasks/utils.py. The official code
+loads the template's opening but never uses it, so only the closing is read.
 """
 
 from __future__ import annotations
@@ -13,16 +13,12 @@ from lmms_eval_tasks.utils.prompting.prompts import literal
 LAYOUT = "Question:{question}\nOption:\n{options}\n"
 
 
-def _template(closing: str) -> str:
-    return LAYOUT + literal(closing)
-
-
 OFFICIAL_PROMPT = OfficialPrompt(
     benchmark="causalvqa",
     part="post_prompt",
     file="tasks/_default_template_yaml",
     read=read_closing,
-    template=_template,
+    template=lambda closing: LAYOUT + literal(closing),
     replaces="mcq_letter",
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from lmms_eval_tasks.causalvqa.card import CARD
@@ -18,31 +19,20 @@ def references(task: str, items: int) -> tuple[ReferencedMetric, ...]:
 
     People answered one version of each question, so their score stands beside single accuracy alone.
     """
-    chance = CARD.chance
+    pair, single = ({"chance": CARD.chance[metric]} for metric in ("pair_accuracy", "single_accuracy"))
     if task.startswith("causalvqa_debug"):
-        note = {"note": OTHER_QUESTIONS}
-        return pair_references(
-            {"chance": chance["pair_accuracy"], **note}, {"chance": chance["single_accuracy"], **note}
-        )
-
-    def models(table: str, metric: str) -> dict[str, object]:
-        source = f"CausalVQA paper {table}"
-        return {
-            "published": published_models(
-                FOLDER, source=source, without=("Human",), metric=metric, category="all", difficulty="all"
-            )
-        }
-
+        return pair_references({**pair, "note": OTHER_QUESTIONS}, {**single, "note": OTHER_QUESTIONS})
+    models = partial(published_models, FOLDER, without=("Human",), category="all", difficulty="all")
     return pair_references(
         {
-            "chance": chance["pair_accuracy"],
+            **pair,
             "note": "No paired score of people is published: nobody answered both versions of a question.",
-            **models("Table 6", "paired_accuracy"),
+            "published": models(source="CausalVQA paper Table 6", metric="paired_accuracy"),
         },
         {
-            "chance": chance["single_accuracy"],
-            "people": tuple(human for human in CARD.human if human.metric == "single_accuracy"),
-            **models("Table 12", "unpaired_accuracy"),
+            **single,
+            "people": CARD.human,
+            "published": models(source="CausalVQA paper Table 12", metric="unpaired_accuracy"),
         },
     )
 

@@ -19,6 +19,8 @@ from lmms_eval_tasks.cli.rescore import rescore
 from lmms_eval_tasks.cli.submit import submit, validate
 from lmms_eval_tasks.cli.tiny_vlm import tiny_vlm
 from lmms_eval_tasks.utils.benchmark.registry import registry
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.wording import printable_lines
 
 
 class _Commands(TyperGroup):
@@ -26,16 +28,11 @@ class _Commands(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the chosen command."""
-        from lmms_eval_tasks.utils.core.problems import InputError
-        from lmms_eval_tasks.utils.core.wording import printable
-
         try:
             return super().invoke(ctx)
-        except InputError as error:
-            typer.echo(printable(str(error), "\n"), err=True)
-            raise typer.Exit(1) from error
-        except OSError as error:
-            typer.echo(printable(f"Cannot read or write: {error}"), err=True)
+        except (InputError, OSError) as error:
+            text = str(error) if isinstance(error, InputError) else f"Cannot read or write: {error}"
+            typer.echo(printable_lines(text), err=True)
             raise typer.Exit(1) from error
 
 

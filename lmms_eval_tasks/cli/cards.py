@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lmms_eval_tasks.utils.core.console import text_table
+from lmms_eval_tasks.utils.runs.run import Run
+from lmms_eval_tasks.utils.runs.run_card import CardDifference, Weight, differences, summary
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from lmms_eval_tasks.utils.runs.run import Run
-    from lmms_eval_tasks.utils.runs.run_card import CardDifference
 
 NO_CARD = "no run card, so nothing is known of how it was made"
 MODEL = ("name", "arguments", "checkpoint", "revision", "precision")
@@ -21,9 +20,6 @@ MODEL = ("name", "arguments", "checkpoint", "revision", "precision")
 def print_cards(console: Console, runs: Sequence[Run], whole: bool = False) -> None:
     """Print what each run was made with: in a few lines, or whole as tables."""
     from rich.padding import Padding
-    from rich.text import Text
-
-    from lmms_eval_tasks.utils.runs.run_card import summary
 
     texts = [summary(run.card, run.groups) if run.card else [] for run in runs]
     # Every run's lines begin with its model and on what it ran; those of tasks are mostly the same.
@@ -31,44 +27,37 @@ def print_cards(console: Console, runs: Sequence[Run], whole: bool = False) -> N
     for number, (run, lines) in enumerate(zip(runs, texts, strict=True), start=1):
         name = f"run {number}" if len(runs) > 1 else "run card"
         if not run.card:
-            console.print(f"{name}: {run.name}: {NO_CARD}", markup=False)
+            console.print(f"{name}: {run.name}: {NO_CARD}")
         elif whole:
             _print_whole(console, run, f"{name}: {run.path}")
         else:
             first, *others = lines
-            console.print(Text(f"{name}: {first}"), style="dim")
+            console.print(f"{name}: {first}", style="dim")
             for line in others:
                 if line not in shared:
-                    console.print(Padding(Text(line), (0, 0, 0, 2)), style="dim")
+                    console.print(Padding(line, (0, 0, 0, 2)), style="dim")
     if shared and not whole:
         console.print("all runs:", style="dim")
         for line in shared:
-            console.print(Padding(Text(line), (0, 0, 0, 2)), style="dim")
+            console.print(Padding(line, (0, 0, 0, 2)), style="dim")
 
 
 def _print_whole(console: Console, run: Run, title: str) -> None:
-    from rich.text import Text
-
-    console.print(f"\n{title}", markup=False, style="bold", soft_wrap=True)
+    console.print(f"\n{title}", style="bold", soft_wrap=True)
     table = text_table("", "field", "value")
     table.title, table.show_header, table.padding = None, False, (0, 1, 0, 0)
     for section, fields in run.card.items():
-        table.add_row(Text(section, style="bold"), "")
+        table.add_row(section, "", style="bold")
         for field, value in fields.items():
-            table.add_row(Text(f"  {field}"), Text("not known" if value is None else str(value)))
+            table.add_row(f"  {field}", "not known" if value is None else str(value))
     console.print(table)
 
 
 def print_differences(console: Console, runs: Sequence[Run], tasks: Sequence[str] | None = None) -> None:
-    """Say in what several runs differ, what matters apart from what should not.
+    """Print how runs with a card differ in the tasks that are compared (all by default).
 
-    Args:
-        console: Where to.
-        runs: The runs; of those without a card nothing is known.
-        tasks: The tasks that are compared; all by default.
+    What moves scores is printed apart from what should not.
     """
-    from lmms_eval_tasks.utils.runs.run_card import Weight, differences
-
     cards = [run.card for run in runs]
     if sum(bool(card) for card in cards) < 2:
         return
@@ -79,20 +68,20 @@ def print_differences(console: Console, runs: Sequence[Run], tasks: Sequence[str
     if matters:
         console.print("These runs differ in what moves scores, beyond the model:", style="bold red")
         for line in _merged(matters):
-            console.print(f"  {line}", markup=False, style="red")
+            console.print(f"  {line}", style="red")
     else:
         console.print("These runs were made in the same way and on the same data, as far as their cards know.")
     if models:
         texts = "; ".join(f"{one.field}: {one.text}" for one in models)
-        console.print(f"Their models differ: {texts}", markup=False)
+        console.print(f"Their models differ: {texts}")
     if around:
         texts = "; ".join(f"{one.field}: {one.text}" for one in around)
-        console.print(f"Environment differs: {texts}", markup=False, style="dim")
+        console.print(f"Environment differs: {texts}", style="dim")
 
 
-def _merged(found: Sequence[CardDifference]) -> list[str]:
+def _merged(differing: Sequence[CardDifference]) -> list[str]:
     """One line for the tasks that differ in the same field in the same way."""
     sections: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
-    for difference in found:
+    for difference in differing:
         sections[difference.field, difference.text].append(difference.place)
     return [f"{field}: {texts} ({', '.join(places)})" for (field, texts), places in sections.items()]

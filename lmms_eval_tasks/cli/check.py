@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from importlib import metadata
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lmms_eval_tasks.check import check_split
 from lmms_eval_tasks.cli.prepared import counts_table, print_card, print_split, print_warnings
+from lmms_eval_tasks.utils.benchmark.registry import read_card, registry
 from lmms_eval_tasks.utils.core.console import make_console, show_progress, text_table
+from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.wording import summarize_names
+from lmms_eval_tasks.utils.data.home import MISSING, benchmark_dir, home, read_manifest, skip_missing
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,13 +26,9 @@ def check(
     decode: Annotated[bool, typer.Option(help="Also decode the first frame of every clip.")] = False,
 ) -> None:
     """Show what is prepared and installed; exit with status 1 if something would stop a run."""
-    from lmms_eval_tasks.utils.benchmark.registry import read_card, registry
-    from lmms_eval_tasks.utils.core.problems import InputError
-    from lmms_eval_tasks.utils.data.home import benchmark_dir, home, read_manifest, skip_missing
-
     skip_missing()
     console = make_console()
-    console.print(f"Data home: {home()}", markup=False, soft_wrap=True)
+    console.print(f"Data home: {home()}", soft_wrap=True)
     stops = []
     named = list(dict.fromkeys(benchmark or ()))
     for name in named:
@@ -36,9 +37,9 @@ def check(
     for name in named or prepared or registry().benchmarks:
         print_card(console, read_card(name))
         try:
-            told: set[str] = set()
+            printed: set[str] = set()
             for split in read_manifest(name).splits:
-                stops += _check_split(console, name, split, decode, told)
+                stops += _check_split(console, name, split, decode, printed)
         except InputError as error:
             stops.append(str(error))
     stops += _check_installation(console)
@@ -49,39 +50,32 @@ def check(
     console.print("Nothing here would stop a run.")
 
 
-def _check_split(console: Console, benchmark: str, split: str, decode: bool, told: set[str]) -> list[str]:
-    """Print one split, with the warnings of `prepare` that are not in `told`; what would stop a run on it."""
-    from lmms_eval_tasks.check import check_split
-    from lmms_eval_tasks.utils.data.home import MISSING
-
+def _check_split(console: Console, benchmark: str, split: str, decode: bool, printed: set[str]) -> list[str]:
+    """Print one split, with the warnings of `prepare` that are not `printed` yet; what would stop a run on it."""
     with show_progress() as progress:
-        found = check_split(benchmark, split, decode, progress)
-    print_split(console, benchmark, split, found.facts, found.clips)
-    if not found.facts.sample:
-        console.print(counts_table(found.counts))
-    # The table of counts says what such warnings say.
-    print_warnings(console, found.facts, told | set(map(str, found.counts)))
-    told.update(found.facts.warnings)
-    if not found.stops_run:
-        return []
+        checked = check_split(benchmark, split, decode, progress)
+    facts, broken, missing = checked.facts, checked.broken, checked.missing
+    print_split(console, benchmark, split, facts, checked.clips)
+    if not facts.sample:
+        console.print(counts_table(checked.counts))
+    in_table = set(map(str, checked.counts))
+    print_warnings(console, [warning for warning in facts.warnings if warning not in in_table], printed)
     stops = []
-    if found.broken:
+    if broken:
         stops.append(
-            f"{benchmark}, {split}: {len(found.broken)} of {found.facts.clips} clips cannot be "
-            f"{'decoded' if decode else 'opened'}: "
-            f"{summarize_names(found.broken, 3)}. Get them anew and prepare again."
+            f"{benchmark}, {split}: {len(broken)} of {facts.clips} clips cannot be "
+            f"{'decoded' if decode else 'opened'}: {summarize_names(broken, 3)}. Get them anew and prepare again."
         )
-    if found.missing:
+    if missing and (broken or not skip_missing()):
         stops.append(
-            f"{benchmark}, {split}: {len(found.missing)} of {found.facts.clips} clips are missing: "
-            f"{summarize_names(found.missing, 3)}. Get them and prepare again, or run with {MISSING}=skip."
+            f"{benchmark}, {split}: {len(missing)} of {facts.clips} clips are missing: "
+            f"{summarize_names(missing, 3)}. Get them and prepare again, or run with {MISSING}=skip."
         )
     return stops
 
 
 def _check_installation(console: Console) -> list[str]:
-    """Print versions; what of the installation would stop a run."""
-    from lmms_eval_tasks.check import is_plugged_in
+    """Print versions, and return what of the installation would stop a run."""
     from lmms_eval_tasks.host.environment import PACKAGES, installed_version
 
     table = text_table("Installed", "package", "version")
@@ -91,7 +85,7 @@ def _check_installation(console: Console) -> list[str]:
     stops = []
     if installed_version("lmms-eval") is None:
         stops.append("lmms-eval is not installed.")
-    if not is_plugged_in():
+    if not metadata.entry_points(group="lmms_eval.models", name="lmms_eval_tasks"):
         stops.append(
             "lmms-eval does not see our entry point, because lmms-eval-tasks is not installed here: install it."
         )

@@ -10,15 +10,25 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lmms_eval_tasks.cli.cards import print_differences
+from lmms_eval_tasks.report.runs import references_of
 from lmms_eval_tasks.utils.core.console import make_console, text_table
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.reporting.references import ReferencedMetric
+from lmms_eval_tasks.utils.runs.run import Run, read_run
+from lmms_eval_tasks.utils.stats.comparison import (
+    Comparison,
+    Part,
+    ScoreDifference,
+    compare_records,
+    holm,
+    run_differences,
+    run_parts,
+)
+from lmms_eval_tasks.utils.stats.detectable import effect_above_chance, paired_effect, unpaired_effect
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
-
-    from lmms_eval_tasks.utils.reporting.references import ReferencedMetric
-    from lmms_eval_tasks.utils.runs.run import Run
-    from lmms_eval_tasks.utils.stats.comparison import Comparison, Part, ScoreDifference
 
 Pair = tuple[int, int]
 
@@ -28,34 +38,28 @@ def compare(
     task: Annotated[str, typer.Option(help="Only this task or group.")] = "",
 ) -> None:
     """Show whether one run beats another on the groups of items that both answered."""
-    from lmms_eval_tasks.report.runs import references_of
-    from lmms_eval_tasks.utils.core.problems import InputError
-    from lmms_eval_tasks.utils.runs.run import read_run
-    from lmms_eval_tasks.utils.stats.comparison import compare_records, run_differences, run_parts
-
     if len(runs) < 2:
         raise InputError(f"Expected two runs or more to compare, but got {len(runs)}.")
-    found = [read_run(run) for run in runs]
-    parts = [run_parts(run) for run in found]
-    shared = _shared_names(found, parts, task)
+    read = [read_run(run) for run in runs]
+    parts = [run_parts(run) for run in read]
+    shared = _shared_names(read, parts, task)
     console = make_console()
-    for number, (run, source) in enumerate(zip(found, runs, strict=True), start=1):
-        console.print(f"run {number}: {run.name}, {source}", markup=False, soft_wrap=True)
+    for number, (run, source) in enumerate(zip(read, runs, strict=True), start=1):
+        console.print(f"run {number}: {run.name}, {source}", soft_wrap=True)
     for name in shared:
         holders = [index for index, part in enumerate(parts) if name in part]
         pairs = [pair for pair in combinations(holders, 2) if set(parts[pair[0]][name]) == set(parts[pair[1]][name])]
-        held = parts[holders[0]][name]
-        items = sum(map(len, held.values()))
-        references = references_of(name, next(iter(held)), items)
+        records = parts[holders[0]][name]
+        references = references_of(name, next(iter(records)), sum(map(len, records.values())))
         metrics = [one.metric for one in references]
         compared = {(one, two): compare_records(parts[one][name], parts[two][name], metrics) for one, two in pairs}
-        _show(console, name, found, compared, references)
+        _show(console, name, read, compared, references)
         for one, two in pairs:
-            for difference in run_differences(found[one], found[two], name):
-                console.print(f"runs {one + 1} and {two + 1} differ: {difference}", markup=False, style="bold red")
-        if missing := [str(index + 1) for index in range(len(found)) if index not in holders]:
-            console.print(f"not in run {', '.join(missing)}", markup=False)
-    print_differences(console, found, [held for part in parts for name in shared for held in part.get(name, ())])
+            for difference in run_differences(read[one], read[two], name):
+                console.print(f"runs {one + 1} and {two + 1} differ: {difference}", style="bold red")
+        if missing := [str(index + 1) for index in range(len(read)) if index not in holders]:
+            console.print(f"not in run {', '.join(missing)}")
+    print_differences(console, read, [one for part in parts for name in shared for one in part.get(name, ())])
     console.print(
         "Scores on the shared groups, differences with 95% intervals (paired bootstrap over "
         "groups); 1st only, 2nd only: groups that one run alone gets wholly right, p the exact McNemar test of them, "
@@ -65,13 +69,11 @@ def compare(
 
 def _shared_names(runs: Sequence[Run], parts: Sequence[Mapping[str, Part]], task: str) -> list[str]:
     """Tasks and groups that at least two runs hold; a task of such a group only where it is asked for."""
-    from lmms_eval_tasks.utils.core.problems import InputError
-
     names = dict.fromkeys(name for part in parts for name in part)
     shared = [name for name in names if sum(name in part for part in parts) > 1]
     if not shared:
-        held = "; ".join(", ".join(part) for part in parts)
-        raise InputError(f"Expected runs that share a task, but they hold {held}.")
+        tasks = "; ".join(", ".join(part) for part in parts)
+        raise InputError(f"Expected runs that share a task, but they hold {tasks}.")
     if task and task not in shared:
         raise InputError(f"Expected a task or group of two of these runs, any of {', '.join(shared)}, but got {task}.")
     grouped = {name for run in runs for group, tasks in run.groups.items() if group in shared for name in tasks}
@@ -85,10 +87,8 @@ def _show(
     compared: dict[Pair, Comparison],
     references: Sequence[ReferencedMetric],
 ) -> None:
-    from lmms_eval_tasks.utils.stats.comparison import holm
-
     sample = "; SAMPLE DATA, not the benchmark" if any(run.sample for run in runs) else ""
-    console.print(f"\n{name}{sample}", markup=False, style="bold")
+    console.print(f"\n{name}{sample}", style="bold")
     table = text_table(None, "runs", "score", "1st", "2nd", "2nd - 1st", "1st only", "2nd only", "p", "Holm")
     table.padding = (0, 1, 0, 0)
     adjusted = holm([comparison.p_value for comparison in compared.values()])
@@ -110,8 +110,7 @@ def _show(
     for (one, two), comparison in compared.items():
         left = "; left out: " + ", ".join(f"{count} {why}" for why, count in comparison.left_out.items())
         console.print(
-            f"runs {one + 1} and {two + 1} share {comparison.groups:,} groups{left if comparison.left_out else ''}",
-            markup=False,
+            f"runs {one + 1} and {two + 1} share {comparison.groups:,} groups{left if comparison.left_out else ''}"
         )
     effects = _detectable(compared, references)
     if effects.row_count:
@@ -129,9 +128,7 @@ def _p(value: float) -> str:
 
 
 def _detectable(compared: dict[Pair, Comparison], references: Sequence[ReferencedMetric]) -> Table:
-    """What could be told apart at this size: with these runs' pairing, without it, and from chance."""
-    from lmms_eval_tasks.utils.stats.detectable import effect_above_chance, paired_effect, unpaired_effect
-
+    """The smallest differences that show at this size: with these runs' pairing, without it, and from chance."""
     # Of proportions alone: the formulas know nothing of a mean over strata.
     chance = {
         one.metric: one.chance

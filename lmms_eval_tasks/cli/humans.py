@@ -7,15 +7,27 @@ import io
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from lmms_eval_tasks.utils.core.console import make_console, text_table
+from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.wording import summarize_names
+from lmms_eval_tasks.utils.data.home import table_path
+from lmms_eval_tasks.utils.stats.human_baseline import (
+    DIFFICULTIES,
+    DROPPED,
+    QuestionSummary,
+    human_scores,
+    question_strata,
+    summarise,
+)
+from lmms_eval_tasks.utils.stats.human_responses import read_human_responses, read_items
+from lmms_eval_tasks.utils.stats.key_checks import compare_versions, disputed_questions
 
-if TYPE_CHECKING:
-    from lmms_eval_tasks.utils.stats.human_baseline import QuestionSummary
-
+LEVEL = 0.05
 ITEMS_HELP = (
     "The items: a prepared table (.parquet), CSV (item, version, answer, strata), or a prepared split as "
     "BENCHMARK:SPLIT. Without it, responses need a column correct."
@@ -28,23 +40,15 @@ def humans(
     by: Annotated[
         str, typer.Option(help="Stratum columns; a difficulty that the items lack comes from the responses.")
     ] = "",
+    drop_disputed: Annotated[
+        bool, typer.Option("--drop-disputed", help="Leave out questions whose most frequent answer is not the key.")
+    ] = False,
     out: Annotated[Path | None, typer.Option(help="Where to write each question's summary, as CSV.")] = None,
 ) -> None:
     """Show a human baseline from annotators' responses: accuracy by stratum, and the questions' difficulty."""
-    from lmms_eval_tasks.utils.core.problems import InputError
-    from lmms_eval_tasks.utils.core.wording import summarize_names
-    from lmms_eval_tasks.utils.stats.human_baseline import (
-        DIFFICULTIES,
-        DROPPED,
-        human_scores,
-        question_strata,
-        summarise,
-    )
-    from lmms_eval_tasks.utils.stats.human_responses import read_human_responses, read_items
-
     asked = read_items(_items_path(items)) if items else None
-    found = read_human_responses(responses, asked)
-    summaries = summarise(found)
+    answers = read_human_responses(responses, asked)
+    summaries = summarise(answers)
     known = {name for one in (asked or {}).values() for name in one.strata}
     columns = by.split(",") if by else [name for name in ("type", "difficulty") if name in known] or ["difficulty"]
     possible = sorted(known | {"difficulty"})
@@ -52,38 +56,52 @@ def humans(
         raise InputError(f"Expected stratum columns, any of {', '.join(possible)}, but got {', '.join(unknown)}.")
     strata = question_strata(summaries, asked, columns)
     console = make_console()
-    annotators = len({response.annotator for response in found})
-    console.print(f"{len(found):,} responses of {annotators:,} annotators to {len(summaries):,} questions")
+    annotators = len({response.annotator for response in answers})
+    console.print(f"{len(answers):,} responses of {annotators:,} annotators to {len(summaries):,} questions")
     if asked is not None and (silent := sorted({item for item, _ in asked} - {one.item for one in summaries})):
-        console.print(f"without a response: {len(silent):,} questions ({summarize_names(silent)})", markup=False)
+        console.print(f"without a response: {len(silent):,} questions ({summarize_names(silent)})")
+    disputed = disputed_questions(answers)
+    percent = f" ({100 * len(disputed) / len(summaries):.1f}%)"
+    console.print(
+        f"most frequent answer is not the key: {len(disputed):,} questions{percent}"
+        + (f": {summarize_names(disputed)}{', left out below' if drop_disputed else ''}" if disputed else "")
+    )
+    if tests := compare_versions(answers):
+        differing = [test for test in tests if test.adjusted < LEVEL]
+        named = [
+            f"{test.item} {test.right[0]}/{test.responses[0]} and {test.right[1]}/{test.responses[1]}"
+            for test in differing
+        ]
+        console.print(
+            f"versions not equally hard: {len(differing):,} of {len(tests):,} questions"
+            + (f": {summarize_names(named)}" if named else "")
+            + f" (Fisher's exact test, Holm, p < {LEVEL})"
+        )
+    if drop_disputed:
+        strata = {item: stratum for item, stratum in strata.items() if item not in disputed}
     table = text_table(None, "questions", "number", "right", "95% interval")
-    for score in human_scores(found, strata):
+    for score in human_scores(answers, strata):
         low, high = score.interval
         table.add_row(score.name, f"{score.questions:,}", f"{score.percent:.2f}", f"[{low:.1f}, {high:.1f}]")
     console.print(table)
     counts = Counter(one.difficulty for one in summaries)
-    told = ", ".join(f"{counts[name]:,} {name}" for name in (*DIFFICULTIES, DROPPED))
-    console.print(f"difficulty by these responses: {told}")
+    levels = ", ".join(f"{counts[name]:,} {name}" for name in (*DIFFICULTIES, DROPPED))
+    console.print(f"difficulty by these responses: {levels}")
     if "difficulty" in known and asked is not None:
-        given = {item: one.strata["difficulty"] for (item, _), one in asked.items()}
-        other = [one.item for one in summaries if given[one.item] != one.difficulty]
-        console.print(
-            f"other than in the table: {len(other):,}" + (f" ({summarize_names(other)})" if other else ""), markup=False
-        )
+        listed = {item: one.strata["difficulty"] for (item, _), one in asked.items()}
+        other = [one.item for one in summaries if listed[one.item] != one.difficulty]
+        console.print(f"other than in the table: {len(other):,}" + (f" ({summarize_names(other)})" if other else ""))
     console.print(
         "Each question counts once; an interval is for one response per question. A single-version score: not to be "
         "compared with pair accuracy."
     )
     if out is not None:
-        _write(out, summaries)
-        console.print(f"Written: {out}", markup=False, soft_wrap=True)
+        _write(out, summaries, disputed)
+        console.print(f"Written: {out}", soft_wrap=True)
 
 
 def _items_path(items: str) -> Path:
     """The file that `--items` names."""
-    from lmms_eval_tasks.utils.core.problems import InputError
-    from lmms_eval_tasks.utils.data.home import table_path
-
     benchmark, colon, split = items.partition(":")
     path = table_path(benchmark, split) if colon and not Path(items).exists() else Path(items)
     if not path.is_file():
@@ -91,15 +109,14 @@ def _items_path(items: str) -> Path:
     return path
 
 
-def _write(out: Path, summaries: Sequence[QuestionSummary]) -> None:
-    from lmms_eval_tasks.utils.core.files import write_file
-
+def _write(out: Path, summaries: Sequence[QuestionSummary], disputed: Sequence[str]) -> None:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["item", "version", "modal", "agreement", "responses", "percent_right", "difficulty"])
+    writer.writerow(["item", "version", "modal", "agreement", "responses", "percent_right", "difficulty", "disputed"])
     for one in summaries:
-        for version, said in one.versions.items():
-            modal = "|".join(said.modal)
-            cells = [f"{said.agreement:.2f}", said.responses, f"{one.percent_right:.2f}", one.difficulty]
+        for version, answers in one.versions.items():
+            modal = "|".join(answers.modal)
+            question = [f"{one.percent_right:.2f}", one.difficulty, int(one.item in disputed)]
+            cells = [f"{answers.agreement:.2f}", answers.responses, *question]
             writer.writerow([one.item, version, modal, *cells])
     write_file(out, text.getvalue())

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from lmms_eval_tasks.utils.benchmark.registry import find_benchmark, registry
+from lmms_eval_tasks.utils.benchmark.task_files import task_configs
 from lmms_eval_tasks.utils.core.console import make_console, text_table
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.wording import summarize_names
+from lmms_eval_tasks.utils.prompting.official_prompts import UNVERIFIED, imported, installed_official
+from lmms_eval_tasks.utils.prompting.prompts import OFFICIAL, prompt_ids, read_prompt
 
 prompts_app = typer.Typer(no_args_is_help=True, help="Show the prompts there are, and import official ones.")
 SHOWN = 16
@@ -23,32 +28,26 @@ def import_prompt(
     ] = False,
 ) -> None:
     """Take the official prompt from a checkout into the data home, so that runs can choose it."""
-    from lmms_eval_tasks.utils.core.problems import InputError
-    from lmms_eval_tasks.utils.prompting.official_prompts import UNVERIFIED, official_prompt
-    from lmms_eval_tasks.utils.prompting.prompts import OFFICIAL
-
-    source = official_prompt(benchmark)
+    source = find_benchmark(benchmark).official_prompt
     if source is None:
         raise InputError(
             f"{benchmark} has no official prompt to import; `lmms-eval-tasks prompts list` shows those there are."
         )
     prompt = source.import_from(checkout, accept_other)
-    said = {
+    status = {
         OFFICIAL: "the official text: its SHA-256 is the card's",
-        UNVERIFIED: "NOT VERIFIED: no source tells the official text's SHA-256, and records say so",
+        UNVERIFIED: "NOT VERIFIED: no source states the official text's SHA-256, and records say so",
     }.get(prompt.prompt_id, "NOT the official text, and never called so")
     name = OFFICIAL if prompt.prompt_id == UNVERIFIED else prompt.prompt_id
     use = f"LMMS_EVAL_TASKS_PROMPT={name}" if source.for_items else f"{benchmark} label --prompt {name}"
     console = make_console()
-    console.print(f"Imported {source.file} as {name}: {said}.", markup=False, soft_wrap=True)
-    console.print(f"In records: {prompt.signature}. To ask with it: {use}", markup=False, soft_wrap=True)
+    console.print(f"Imported {source.file} as {name}: {status}.", soft_wrap=True)
+    console.print(f"In records: {prompt.signature}. To ask with it: {use}", soft_wrap=True)
 
 
 @prompts_app.command("list")
 def list_prompts() -> None:
     """Show each benchmark's prompts: which its tasks ask with by default, their digests, and which are official."""
-    from lmms_eval_tasks.utils.benchmark.registry import registry
-
     console = make_console()
     for benchmark in registry().benchmarks:
         table = text_table(benchmark, "prompt", "default of", "SHA-256", "official")
@@ -60,32 +59,27 @@ def list_prompts() -> None:
 
 def _rows(benchmark: str) -> list[tuple[str, str, str, str]]:
     """A row per prompt that a benchmark's tasks or its labelling can ask with."""
-    from lmms_eval_tasks.utils.benchmark.registry import find_benchmark
-    from lmms_eval_tasks.utils.benchmark.task_files import task_configs
-    from lmms_eval_tasks.utils.core.problems import InputError
-    from lmms_eval_tasks.utils.prompting.official_prompts import imported, installed_official, official_prompt
-    from lmms_eval_tasks.utils.prompting.prompts import OFFICIAL, prompt_ids, read_prompt
-
     users: dict[str, list[str]] = {}
     for task, config in task_configs(find_benchmark(benchmark).folder).items():
         if name := config.get("lmms_eval_specific_kwargs", {}).get("default", {}).get("prompt"):
             users.setdefault(name, []).append(task)
-    source = official_prompt(benchmark)
+    source = find_benchmark(benchmark).official_prompt
     if source is not None and source.replaces not in users:
         users[source.replaces] = [f"{benchmark} label"]
     official = installed_official(benchmark)
     asked = [official if name == OFFICIAL else read_prompt(name) for name in users]
     fields = {prompt.fields for prompt in asked if prompt is not None}
+    tasks = {name: summarize_names(of_name, 2) for name, of_name in users.items()}
     rows = [
-        (name, _names(users.get(name, ())), read_prompt(name).sha256[:SHOWN], "no, ours")
+        (name, tasks.get(name, ""), read_prompt(name).sha256[:SHOWN], "no, ours")
         for name in prompt_ids()
         if read_prompt(name).fields in fields
     ]
     if official is not None:
         status = "yes" if official.prompt_id == OFFICIAL else "not verified"
-        rows.append((OFFICIAL, _names(users.get(OFFICIAL, ())), official.sha256[:SHOWN], status))
+        rows.append((OFFICIAL, tasks.get(OFFICIAL, ""), official.sha256[:SHOWN], status))
     elif source is not None or OFFICIAL in users:
-        rows.append((OFFICIAL, _names(users.get(OFFICIAL, ())), "", "not on this machine"))
+        rows.append((OFFICIAL, tasks.get(OFFICIAL, ""), "", "not on this machine"))
     for name in imported(benchmark):
         if source is not None and name != OFFICIAL:
             try:
@@ -93,9 +87,3 @@ def _rows(benchmark: str) -> list[tuple[str, str, str, str]]:
             except InputError:
                 rows.append((name, "", "", "altered since"))
     return rows
-
-
-def _names(tasks: Sequence[str]) -> str:
-    from lmms_eval_tasks.utils.core.wording import summarize_names
-
-    return summarize_names(tasks, 2)

@@ -10,6 +10,7 @@ import typer
 from lmms_eval_tasks.cli.cards import print_cards, print_differences
 from lmms_eval_tasks.report.clips import Clips
 from lmms_eval_tasks.utils.core.console import make_console
+from lmms_eval_tasks.utils.runs.run import read_run
 
 
 def report(
@@ -28,24 +29,23 @@ def report(
 ) -> None:
     """Show what runs scored, with 95% intervals and how many are behind each score."""
     from lmms_eval_tasks.report.tables import reference_tables, score_tables, stratum_tables
-    from lmms_eval_tasks.utils.runs.run import read_run
 
     console = make_console()
-    found = [read_run(run) for run in runs]
-    for run in found:
+    read = [read_run(run) for run in runs]
+    for run in read:
         for table in stratum_tables(run, by.split(","), task) if by else ():
             console.print(table)
-    for table in () if by else (*score_tables(found, task), *reference_tables(found, task)):
+    for table in () if by else (*score_tables(read, task), *reference_tables(read, task)):
         console.print(table)
     console.print(
         "Scores in percent, with 95% intervals over pairs, or over clips where no items are paired. above/below: the "
         "95% interval excludes the reference; open: it contains it."
     )
-    print_cards(console, found, whole=card)
-    tasks = [name for run in found for name in run.groups.get(task, [task])] if task else None
-    print_differences(console, found, tasks)
+    print_cards(console, read, whole=card)
+    tasks = [name for run in read for name in run.groups.get(task, [task])] if task else None
+    print_differences(console, read, tasks)
     if html:
         from lmms_eval_tasks.report.page import write_page
 
-        write_page(found, html, task, clips)
+        write_page(read, html, task, clips)
         console.print(f"Page: {html.absolute()}")

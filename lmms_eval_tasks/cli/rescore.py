@@ -39,7 +39,7 @@ def rescore(
         written = write_rescored(rescored, out) if out is not None else None
     _show(rescored)
     if written:
-        make_console().print(f"Written: {written}", markup=False, soft_wrap=True)
+        make_console().print(f"Written: {written}", soft_wrap=True)
     if rescored.changes:
         raise typer.Exit(DIFFERENT)
 
@@ -65,20 +65,20 @@ def _quiet(files_kept: bool) -> Iterator[None]:
 def _show(rescored: Rescored) -> None:
     console = make_console()
     for note in rescored.notes:
-        console.print(f"Note: {note}.", markup=False)
+        console.print(f"Note: {note}.")
     for task, changed in rescored.items.items():
         if changed:
             console.print(f"{task}: {changed} of {len(rescored.logs[task])} items are read or graded otherwise.")
     if not rescored.changes:
         console.print(f"all {rescored.scores} scores equal")
         return
-    told = [change for change in rescored.changes if "_stderr" not in change.score]
+    scores = [change for change in rescored.changes if "_stderr" not in change.score]
     table = text_table("scores that differ", "task", "score", "old", "new")
-    for change in told:
+    for change in scores:
         table.add_row(change.name, change.score, _number(change.old), _number(change.new))
-    if told:
+    if scores:
         console.print(table)
-    errors = len(rescored.changes) - len(told)
+    errors = len(rescored.changes) - len(scores)
     console.print(
         f"{len(rescored.changes)} of {rescored.scores} scores differ"
         + (f", {errors} of them standard errors, which are not listed" if errors else "")

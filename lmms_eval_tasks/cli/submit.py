@@ -34,12 +34,12 @@ def submit(
     if done.sample:
         console.print("SAMPLE DATA, not the benchmark: no leaderboard should be sent this.", style="bold red")
     counts = f"{done.built.rows:,} of {done.items:,} items, {done.built.empty:,} without an answer"
-    console.print(f"{benchmark}, split {done.split}, {done.part}: {counts}", markup=False)
+    console.print(f"{benchmark}, split {done.split}, {done.part}: {counts}")
     if done.built.rows < done.items:
         console.print("warning: It is incomplete: a leaderboard should refuse it.", style="yellow")
     for note in done.built.notes:
-        console.print(f"note: {note}", markup=False)
-    console.print(f"Written: {out}", markup=False, soft_wrap=True)
+        console.print(f"note: {note}")
+    console.print(f"Written: {out}", soft_wrap=True)
 
 
 def validate(
@@ -49,13 +49,13 @@ def validate(
         bool, typer.Option("--allow-incomplete", help="Do not mind items that are missing.")
     ] = False,
 ) -> None:
-    """Check a submission file: its form, ids and answers; exit with status 1 and every kind of fault if it is wrong."""
+    """Validate a submission file: its form, ids and answers; every kind of issue is listed, with exit status 1."""
     from lmms_eval_tasks.submit import validate as check
 
-    found = check(benchmark, file, allow_incomplete)
+    checked = check(benchmark, file, allow_incomplete)
     console = make_console()
-    console.print(f"{file}: valid", markup=False, soft_wrap=True)
-    console.print(f"{found.form}: {found.rows:,} rows, {found.empty:,} without an answer", markup=False)
-    console.print(f"checked: {found.checked}", markup=False)
-    for note in found.notes:
-        console.print(f"note: {note}", markup=False)
+    console.print(f"{file}: valid", soft_wrap=True)
+    console.print(f"{checked.form}: {checked.rows:,} rows, {checked.empty:,} without an answer")
+    console.print(f"checked: {checked.checked}")
+    for note in checked.notes:
+        console.print(f"note: {note}")

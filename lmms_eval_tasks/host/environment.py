@@ -60,13 +60,13 @@ def _gpus() -> str:
 
 
 def _driver() -> str:
-    """The NVIDIA driver as the kernel tells it; asking a tool could hang."""
+    """The NVIDIA driver by the kernel's own file; asking a tool could hang."""
     try:
         line = Path("/proc/driver/nvidia/version").read_text(encoding="utf-8").splitlines()[0]
     except (OSError, IndexError):
         if _gpus() == "none":
             return "none"
-        raise Unknown("the kernel does not tell it") from None
+        raise Unknown("the kernel does not say") from None
     return " ".join(line.partition(":")[2].split())
 
 

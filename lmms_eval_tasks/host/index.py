@@ -19,6 +19,7 @@ from lmms_eval_tasks.host.ranks import stop_if_any
 from lmms_eval_tasks.host.state import Evaluation, TaskState, bind_hooks
 from lmms_eval_tasks.host.weights import read_weights
 from lmms_eval_tasks.utils.benchmark.registry import read_pointer, registry
+from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.scoring.metrics import aggregate_tasks
 
 WRAPPED = "_lmms_eval_tasks"
@@ -39,15 +40,12 @@ def hook_task_manager() -> None:
     """Wrap the methods of `TaskManager` that make its index and read configurations.
 
     Raises:
-        ImportError, AttributeError, TypeError: where they are not there, or do not take what they are given here.
+        ImportError, AttributeError, TypeError: where they are not there, or do not take the arguments used here.
     """
     from lmms_eval.tasks import TaskManager
 
-    index_tasks, match_tasks, get_config = (
-        TaskManager.initialize_tasks,
-        TaskManager.match_tasks,
-        TaskManager._get_config,
-    )
+    index_tasks, match_tasks = TaskManager.initialize_tasks, TaskManager.match_tasks
+    get_config = TaskManager._get_config
     if getattr(index_tasks, WRAPPED, False):
         return
     inspect.signature(index_tasks).bind(None, include_path=None, include_defaults=True)
@@ -65,9 +63,8 @@ def hook_task_manager() -> None:
     def match_and_check(self: Any, task_list: list[str]) -> list[str]:
         names: list[str] = match_tasks(self, task_list)
         # Before the model loads: lmms-eval loads tasks after it.
-        asked = [pointer for name in names for _, pointer in find_pointers(self.task_index, name)]
-        if asked:
-            stop_if_any(evaluation_of(self).problems(asked))
+        if pointers := [pointer for name in names for pointer in find_pointers(self.task_index, name)]:
+            stop_if_any(evaluation_of(self).problems(pointers))
         return names
 
     @functools.wraps(get_config)
@@ -106,17 +103,23 @@ def _with_our_tasks(manager: Any, index: dict[str, Any]) -> dict[str, Any]:
 
 
 def bind_config(name: str, config: Any, index: Mapping[str, Any], evaluation: Evaluation) -> Any:
-    """A task's or group's configuration with our hooks and scores; other people's as it is."""
+    """A task's or group's configuration with our hooks and scores; other people's as it is.
+
+    Raises:
+        SystemExit: where a task of ours lists a score that its benchmark lacks; lmms-eval would print a traceback.
+    """
     if not isinstance(config, Mapping):
         return config
     if "aggregate_metric_list" in config and "group" in config:
-        members = list(find_pointers(index, name))
-        return _bind_group(config, members[0][1]) if members else config
+        pointer = next(find_pointers(index, name), None)
+        return _bind_group(config, pointer) if pointer else config
     pointer = _pointer_of(index.get(name, {}), config)
     if pointer is None:
         return config
-    metrics = [entry["metric"] for entry in config["metric_list"]]
-    state = TaskState(name, pointer, metrics, evaluation)
+    try:
+        state = TaskState(name, pointer, [entry["metric"] for entry in config["metric_list"]], evaluation)
+    except InputError as error:
+        raise SystemExit(f"\n{error}") from None
     evaluation.tasks[name] = state
     return bind_hooks(config, state)
 
@@ -131,8 +134,8 @@ def _bind_group(config: Mapping[str, Any], pointer: Mapping[str, Any]) -> dict[s
     return {**config, "aggregate_metric_list": entries}
 
 
-def find_pointers(index: Mapping[str, Any], name: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Name and pointer of one of our tasks, or of those of a group or tag; nothing for other people's tasks."""
+def find_pointers(index: Mapping[str, Any], name: str) -> Iterator[dict[str, Any]]:
+    """The pointer of one of our tasks, or those of a group's or tag's; nothing for other people's tasks."""
     from lmms_eval.utils import load_yaml_config
 
     entry = index.get(name, {})
@@ -149,7 +152,7 @@ def find_pointers(index: Mapping[str, Any], name: str) -> Iterator[tuple[str, di
             if isinstance(task, str) and task != name:
                 yield from find_pointers(index, task)
     elif pointer := _pointer_of(entry, config):
-        yield name, pointer
+        yield pointer
 
 
 def _pointer_of(entry: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -145,10 +145,7 @@ def check_judge() -> None:
 def open_judge(schema: type[R], settings: JudgeSettings, cache: ReplyCache | None = None) -> Judge[R]:
     """A judge whose replies are of a schema, asked through lmms-eval; threads may share it.
 
-    Args:
-        schema: What a reply must be.
-        settings: How to reach the judge and how to ask it.
-        cache: Where accepted replies are kept; in the data home by default.
+    Accepted replies are kept in the cache, by default that of the data home.
 
     Raises:
         InputError: where the server's address or key is missing. Nothing is sent to find out.
@@ -169,18 +166,6 @@ def open_judge(schema: type[R], settings: JudgeSettings, cache: ReplyCache | Non
             raise server_error(error) from None
 
     return Judge(send, settings.sampling, schema, cache or ReplyCache(), settings.limits)
-
-
-def open_chosen_judge(schema: type[R]) -> Judge[R] | None:
-    """The judge of $LMMS_EVAL_TASKS_JUDGE; None where it is ``none``.
-
-    lmms-eval scores items in four threads per rank, so that many requests per rank are under way at most.
-
-    Raises:
-        InputError: as `read_settings` and `open_judge`.
-    """
-    settings = read_settings()
-    return None if settings is None else open_judge(schema, settings)
 
 
 def _connect(settings: JudgeSettings) -> Any:
@@ -280,14 +265,14 @@ def _one_line(text: str) -> str:
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
     """Seconds that a server asks to wait, from ``Retry-After`` (seconds or a date); None where it does not say."""
-    said = headers.get("retry-after") or headers.get("Retry-After")
-    if not said:
+    text = headers.get("retry-after") or headers.get("Retry-After")
+    if not text:
         return None
     try:
-        seconds = float(said)
+        seconds = float(text)
     except ValueError:
         try:
-            until = parsedate_to_datetime(said)
+            until = parsedate_to_datetime(text)
         except (ValueError, TypeError, OverflowError, IndexError):
             return None
         if until.tzinfo is None:
@@ -296,22 +281,24 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     return max(0.0, seconds) if isfinite(seconds) else None
 
 
-_quiet_lock = threading.Lock()
-_quiet_count = 0
+_under_way: set[object] = set()
+_under_way_lock = threading.Lock()
 
 
 @contextmanager
 def _quiet_provider() -> Iterator[None]:
-    """While our requests are under way, the providers do not log "All 1 attempts failed": it is not the last one."""
-    global _quiet_count
-    with _quiet_lock:
-        _quiet_count += 1
-        if _quiet_count == 1:
-            logger.disable(PROVIDERS)
+    """While our requests are under way, the providers do not log "All 1 attempts failed": it is not the last one.
+
+    loguru switches a module's messages on and off for the whole process, so the requests are counted for all of it.
+    """
+    request = object()
+    with _under_way_lock:
+        _under_way.add(request)
+        logger.disable(PROVIDERS)
     try:
         yield
     finally:
-        with _quiet_lock:
-            _quiet_count -= 1
-            if _quiet_count == 0:
+        with _under_way_lock:
+            _under_way.remove(request)
+            if not _under_way:
                 logger.enable(PROVIDERS)

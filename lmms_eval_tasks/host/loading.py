@@ -6,63 +6,42 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from lmms_eval_tasks.host.index import evaluation_of, find_pointers, hook_task_manager, state_of
-from lmms_eval_tasks.host.state import TaskState
+from lmms_eval_tasks.host.index import evaluation_of, find_pointers, hook_task_manager
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.data.home import read_manifest
 
 
-class LoadedTasks:
-    """Our tasks as the host loads them, and its aggregation.
+def task_outputs(loaded: dict[Any, Any]) -> dict[str, Any]:
+    """Task name to the host's holder of the task, its items and its scores."""
+    from lmms_eval.evaluator_utils import get_task_list
+
+    return {output.task_name: output for output in get_task_list(loaded)}
+
+
+def aggregate(loaded: dict[Any, Any], outputs: Mapping[str, Any], draws: int) -> dict[str, dict[str, dict[str, Any]]]:
+    """The host's ``results``, ``groups`` and ``versions``, as JSON values.
 
     Args:
-        loaded: What the host has loaded: groups with their tasks, and tasks.
-
-    Attributes:
-        tasks: Task name to the host's task.
-        digests: Task name to the SHA-256 of the prepared table that it opens.
+        loaded: From `load_tasks`.
+        outputs: From `task_outputs`, with what each item contributes to each score.
+        draws: Of the host's own bootstrap.
     """
+    from lmms_eval.evaluator_utils import consolidate_group_results, consolidate_results, prepare_print_tasks
+    from lmms_eval.utils import handle_non_serializable
 
-    def __init__(self, loaded: dict[Any, Any]) -> None:
-        self._loaded = loaded
-        self.tasks: dict[str, Any] = {output.task_name: output.task for output in self.outputs()}
-        self.digests = {
-            task: read_manifest(known.benchmark.name).splits[known.split].table_sha256
-            for task in self.tasks
-            if (known := registry().find_task(task))
-        }
-
-    def state(self, task: str) -> TaskState:
-        """The state of one of the tasks."""
-        state = state_of(self.tasks[task])
-        assert state is not None
-        return state
-
-    def outputs(self) -> list[Any]:
-        """The host's holder of each task's items and scores."""
-        from lmms_eval.evaluator_utils import get_task_list
-
-        return list(get_task_list(self._loaded))
-
-    def aggregate(self, outputs: Mapping[str, Any], draws: int) -> dict[str, dict[str, dict[str, Any]]]:
-        """The host's ``results`` and ``groups``, as JSON values."""
-        from lmms_eval.evaluator_utils import consolidate_group_results, consolidate_results, prepare_print_tasks
-        from lmms_eval.utils import handle_non_serializable
-
-        for output in outputs.values():
-            output.calculate_aggregate_metric(bootstrap_iters=draws)
-            output.calculate_clt_aggregate_metric()
-        results, _, _, versions, *_ = consolidate_results(list(outputs.values()))
-        results, versions, *_ = consolidate_group_results(results, versions, self._loaded)
-        shown, groups = prepare_print_tasks(self._loaded, results)
-        text = json.dumps({"results": shown, "groups": groups, "versions": versions}, default=handle_non_serializable)
-        found: dict[str, dict[str, dict[str, Any]]] = json.loads(text)
-        return found
+    for output in outputs.values():
+        output.calculate_aggregate_metric(bootstrap_iters=draws)
+        output.calculate_clt_aggregate_metric()
+    results, _, _, versions, *_ = consolidate_results(list(outputs.values()))
+    results, versions, *_ = consolidate_group_results(results, versions, loaded)
+    tasks, groups = prepare_print_tasks(loaded, results)
+    text = json.dumps({"results": tasks, "groups": groups, "versions": versions}, default=handle_non_serializable)
+    scores: dict[str, dict[str, dict[str, Any]]] = json.loads(text)
+    return scores
 
 
-def load_tasks(names: list[str], model: str) -> LoadedTasks:
-    """Load tasks and groups over the prepared data.
+def load_tasks(names: list[str], model: str) -> dict[Any, Any]:
+    """Tasks and groups over the prepared data as the host loads them: groups with their tasks, and single tasks.
 
     Raises:
         InputError: where data is not prepared.
@@ -74,8 +53,9 @@ def load_tasks(names: list[str], model: str) -> LoadedTasks:
     manager = TaskManager(include_path=folders, include_defaults=False, model_name=model)
     evaluation = evaluation_of(manager)
     evaluation.clips_needed = evaluation.judge_needed = False
-    pointers = [pointer for name in names for _, pointer in find_pointers(manager.task_index, name)]
+    pointers = [pointer for name in names for pointer in find_pointers(manager.task_index, name)]
     if message := evaluation.problems(pointers):
         reason = "Questions, options and keys are not in a sample log, but in the prepared data."
         raise InputError(f"{message}\n\n{reason}")
-    return LoadedTasks(get_task_dict(names, manager, "simple"))
+    loaded: dict[Any, Any] = get_task_dict(names, manager, "simple")
+    return loaded

@@ -1,13 +1,13 @@
 """The models that this package adds to lmms-eval."""
 
 MODELS = {
-    "constant_answer": "ConstantAnswer",
-    "random_answer": "RandomAnswer",
-    "replay": "Replay",
-    "sample_solver": "SampleSolver",
-    "video_diffusion": "VideoDiffusion",
+    "constant_answer": "floors.ConstantAnswer",
+    "random_answer": "floors.RandomAnswer",
+    "replay": "replay.Replay",
+    "sample_solver": "sample_solver.SampleSolver",
+    "video_diffusion": "video_diffusion.VideoDiffusion",
 }
-"""Name to class, in the module of that name in `lmms_eval_tasks.models`."""
+"""Name to class, with its module in `lmms_eval_tasks.models`."""
 
 CLIPLESS = frozenset({"constant_answer", "random_answer", "replay"})
-"""Those that look at no clip, so that none has to be there."""
+"""Those that look at no clip and so need none."""

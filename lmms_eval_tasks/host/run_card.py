@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import lmms_eval_tasks
 from lmms_eval_tasks.host.environment import HARDWARE, PACKAGES, SOFTWARE, Unknown, package_version
@@ -30,7 +30,7 @@ from lmms_eval_tasks.utils.prompting.prompts import OFFICIAL, Prompt
 from lmms_eval_tasks.utils.runs.run_card import NOT_KNOWN, TASK, Value
 
 SETTINGS = ("LMMS_EVAL_TASKS_MISSING", "LMMS_EVAL_TASKS_PROMPT", "LMMS_EVAL_TASKS_BOXES", "LMMS_EVAL_TASKS_JUDGE")
-"""Always in the card, so that unset and unknown are told apart."""
+"""Always in the card, so that unset and unknown differ."""
 DECODER_CHOICE = "FORCE_QWENVL_VIDEO_READER"
 PREFIX = "LMMS_EVAL_TASKS_"
 FRAMES: Mapping[str, tuple[str, ...]] = {
@@ -41,11 +41,12 @@ FRAMES: Mapping[str, tuple[str, ...]] = {
     "height": ("height",),
     "width": ("width",),
 }
-"""What a card says of the frames shown, and what lmms-eval's adapters call it."""
+"""The card's names for how frames are sampled, and the names that lmms-eval's adapters use."""
 DENOISING = ("protocol", "steps", "draws", "combine", "target", "prompt", "seed", "tiling")
 """What a card says of how denoising losses were measured."""
 CHECKPOINTS = ("pretrained", "model_version", "model", "model_name", "model_id", "path")
 
+V = TypeVar("V")
 Find = Callable[[], Any]
 Field = tuple[str, str, Find]
 """Section, name, and what finds the value; it may raise, and `Unknown` says why there is none."""
@@ -58,25 +59,14 @@ class Source:
     Attributes:
         results: What lmms-eval has saved.
         evaluation: Our own state of the run.
+        config: The run's configuration, as lmms-eval saved it.
+        arguments: The model's arguments.
     """
 
     results: Mapping[str, Any]
     evaluation: Evaluation
-
-    @property
-    def config(self) -> Mapping[str, Any]:
-        """The run's configuration, as lmms-eval saved it."""
-        return self.results.get("config") or {}
-
-    @property
-    def options(self) -> Mapping[str, Any]:
-        """The command line's options."""
-        return self.config.get("resolved_cli_args") or {}
-
-    @property
-    def arguments(self) -> dict[str, str]:
-        """The model's arguments."""
-        return parse_arguments(self.config.get("model_args"))
+    config: Mapping[str, Any]
+    arguments: Mapping[str, str]
 
     @property
     def model(self) -> Any:
@@ -90,16 +80,9 @@ class Source:
 
 
 def gather(results: Mapping[str, Any], evaluation: Evaluation) -> dict[str, dict[str, Value]]:
-    """The sections of the card of a run that has just ended in this process.
-
-    Args:
-        results: What lmms-eval has saved of it.
-        evaluation: Our own state of it.
-
-    Returns:
-        Section to field to value.
-    """
-    source = Source(results, evaluation)
+    """The card of a run that has just ended in this process, from lmms-eval's results: section to field to value."""
+    config = results.get("config") or {}
+    source = Source(results, evaluation, config, parse_arguments(config.get("model_args")))
     sections: dict[str, dict[str, Value]] = {}
     reasons: dict[str, Value] = {}
     for section, name, find in _fields(source):
@@ -137,7 +120,8 @@ def _plain(value: Any) -> Value:
 
 def _fields(source: Source) -> Iterator[Field]:
     """Every field of a card, in its order."""
-    results, config, options = source.results, source.config, source.options
+    results, config = source.results, source.config
+    options = config.get("resolved_cli_args") or {}
     for name in results.get("configs", {}):
         if state := source.evaluation.tasks.get(name):
             yield from _task_fields(results, state)
@@ -162,7 +146,7 @@ def _fields(source: Source) -> Iterator[Field]:
     )
     yield from (("software", package, partial(package_version, package)) for package in PACKAGES)
     yield from (("software", name, find) for name, find in SOFTWARE.items())
-    yield "hardware", "device", partial(_device, source)
+    yield "hardware", "device", lambda: str(_known(get_nested_attr(source.model, "device"), "the model does not say"))
     yield from (("hardware", name, find) for name, find in HARDWARE.items())
     others = sorted(name for name in os.environ if name.startswith(PREFIX) and name not in SETTINGS)
     for name in (*SETTINGS, *others, DECODER_CHOICE):
@@ -177,10 +161,8 @@ def _task_fields(results: Mapping[str, Any], state: TaskState) -> Iterator[Field
         return read_manifest(benchmark).splits[split]
 
     def prompt() -> Prompt:
-        found = state.settings.prompt
-        if found is None:
-            raise Unknown("it shows the model no prompt of ours")
-        return found  # type: ignore[no-any-return]
+        chosen: Prompt | None = state.settings.prompt
+        return _known(chosen, "it shows the model no prompt of ours")
 
     fields: dict[str, Find] = {
         "version": lambda: results["versions"][task],
@@ -202,10 +184,12 @@ def _task_fields(results: Mapping[str, Any], state: TaskState) -> Iterator[Field
         fields[name] = partial(lambda value: value, value)
     if state.kind.judged:
         fields["judge"] = _judge
-    fields["extractor"] = lambda: state.kind.extractor
-    fields["generation"] = lambda: config["generation_kwargs"]
-    fields["repeats"] = lambda: config["repeats"]
-    fields["fewshot examples"] = lambda: config["num_fewshot"]
+    fields |= {
+        "extractor": lambda: state.kind.extractor,
+        "generation": lambda: config["generation_kwargs"],
+        "repeats": lambda: config["repeats"],
+        "fewshot examples": lambda: config["num_fewshot"],
+    }
     yield from ((section, name, find) for name, find in fields.items())
 
 
@@ -257,17 +241,17 @@ def _revision(source: Source) -> str:
             return f"lmms-eval-tasks {lmms_eval_tasks.__version__}"
         raise
     asked = source.arguments.get("revision")
-    identity = weights_identity(checkpoint, asked)
-    if identity is None and asked is None:
-        raise Unknown("neither the loaded model nor the hub's cache says it")
-    is_folder = Path(checkpoint).expanduser().is_dir()
-    return f"a folder whose files are {identity}" if is_folder else str(identity or asked)
+    identity = _known(
+        weights_identity(checkpoint, asked) or asked, "neither the loaded model nor the hub's cache says it"
+    )
+    return f"a folder whose files are {identity}" if Path(checkpoint).expanduser().is_dir() else identity
 
 
-def _precision(source: Source) -> str:
-    if source.evaluation.weights.precision is None:
-        raise Unknown("the model does not say")
-    return source.evaluation.weights.precision
+def _known(value: V | None, why: str) -> V:
+    """A value that is there; raises `Unknown`, which says why, where it is not."""
+    if value is None:
+        raise Unknown(why)
+    return value
 
 
 MODEL: Mapping[str, Callable[[Source], Any]] = {
@@ -276,7 +260,7 @@ MODEL: Mapping[str, Callable[[Source], Any]] = {
     "arguments": lambda source: source.config["model_args"],
     "checkpoint": _checkpoint,
     "revision": _revision,
-    "precision": _precision,
+    "precision": lambda source: _known(source.evaluation.weights.precision, "the model does not say"),
     "system instruction": lambda source: source.results.get("system_instruction") or "none",
     "chat template": lambda source: source.results.get("chat_template_sha") or "the model's own",
 }
@@ -301,15 +285,13 @@ def _frame_fields(source: Source) -> Iterator[Field]:
             return "not set"
         raise Unknown("no argument or attribute of the model names it")
 
+    def pixels() -> str:
+        unlimited = "the model has no such limits, or so many frames that they depend on the clip"
+        limits = _known(qwen_limits(model), unlimited)
+        return f"{limits.least} to {limits.most}"
+
     yield from (("frames", name, partial(find, names)) for name, names in FRAMES.items())
-    yield "frames", "pixels of a frame", partial(_pixels, source)
-
-
-def _pixels(source: Source) -> str:
-    limits = qwen_limits(source.model)
-    if limits is None:
-        raise Unknown("the model has no such limits, or so many frames that they depend on the clip")
-    return f"{limits.least} to {limits.most}"
+    yield "frames", "pixels of a frame", pixels
 
 
 def _ranks() -> int:
@@ -318,10 +300,3 @@ def _ranks() -> int:
     if dist.is_available() and dist.is_initialized():
         return int(dist.get_world_size())
     return int(os.environ.get("WORLD_SIZE", "1"))
-
-
-def _device(source: Source) -> str:
-    device = get_nested_attr(source.model, "device")
-    if device is None:
-        raise Unknown("the model does not say")
-    return str(device)

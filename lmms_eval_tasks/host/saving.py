@@ -21,7 +21,7 @@ def hook_saving() -> None:
     """Wrap the method by which lmms-eval saves its results, so that a run card lies beside them.
 
     Raises:
-        ImportError, AttributeError, TypeError: where it is not there, or does not take what it is given here.
+        ImportError, AttributeError, TypeError: where it is not there, or does not take the arguments used here.
     """
     from lmms_eval.loggers.evaluation_tracker import EvaluationTracker
 
@@ -45,13 +45,7 @@ def hook_saving() -> None:
 
 
 def write_card(tracker: Any, results: Mapping[str, Any]) -> Path | None:
-    """Write the card of a run that lmms-eval has just saved, beside its results.
-
-    Only the first rank saves results, and so only it gets here.
-
-    Args:
-        tracker: lmms-eval's tracker, after it has saved.
-        results: What it saved.
+    """Write the card of a run beside the results that lmms-eval's tracker has just saved, on the first rank alone.
 
     Returns:
         The card; None where the run has no task of ours, or no output path.

@@ -15,23 +15,20 @@ from typing import TYPE_CHECKING, Any
 
 from loguru import logger
 
-from lmms_eval_tasks.host.judge import check_judge, open_chosen_judge
-from lmms_eval_tasks.host.submissions import write_submissions
+from lmms_eval_tasks.host.judge import check_judge, open_judge, read_settings
+from lmms_eval_tasks.host.submissions import Finished, write_submissions
 from lmms_eval_tasks.host.weights import Weights
-from lmms_eval_tasks.utils.benchmark.benchmark import Row, TaskKind, TaskSettings
-from lmms_eval_tasks.utils.benchmark.registry import find_benchmark, registry
+from lmms_eval_tasks.utils.benchmark.benchmark import Grader, Row, TaskKind, TaskSettings
+from lmms_eval_tasks.utils.benchmark.registry import find_benchmark
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.data.home import load_table, media_path, read_manifest
 from lmms_eval_tasks.utils.prompting.official_prompts import check_choice
-from lmms_eval_tasks.utils.scoring.metrics import Metric
 from lmms_eval_tasks.utils.scoring.rates import SAMPLE_DATA
 from lmms_eval_tasks.utils.scoring.records import GradedItem
 
 if TYPE_CHECKING:
     import datasets
     from pydantic import BaseModel
-
-    from lmms_eval_tasks.utils.judge.grader import Grader
 
 SUBMISSION_ROWS = "submission_rows"
 """The score of a task that is how many rows its submission file has; the file is written when it is aggregated."""
@@ -43,13 +40,13 @@ class Evaluation:
     """What holds for all tasks of one evaluation.
 
     Attributes:
-        clips_needed: False where the model that runs never looks at a clip, so that none has to be there.
+        clips_needed: False where the model that runs never looks at a clip and so needs none.
         judge_needed: False where saved responses are scored again with the verdicts that were saved with them.
         model: The model that runs, once it is known.
-        weights: What it says of its weights; lmms-eval throws them away before it scores.
+        weights: Its weights' commit and precision; lmms-eval throws the weights away before it scores.
         tasks: The state of each task that was built.
-        finished: Task to its graded items, of the tasks whose scores have been aggregated; a user's variant of one of
-            our tasks has that task's name.
+        finished: The graded items of the tasks whose scores have been aggregated, by what their pointers name: a user's
+            variant of one of our tasks stands for that task.
     """
 
     clips_needed: bool = True
@@ -57,9 +54,9 @@ class Evaluation:
     model: Any = None
     weights: Weights = field(default_factory=Weights)
     tasks: dict[str, TaskState] = field(default_factory=dict)
-    finished: dict[str, Sequence[GradedItem]] = field(default_factory=dict)
+    finished: Finished = field(default_factory=dict)
     _tables: dict[tuple[str, str], datasets.Dataset] = field(default_factory=dict)
-    _judges: dict[type, Any] = field(default_factory=dict)
+    _judges: dict[type, Grader | None] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def open_split(self, pointer: Pointer) -> datasets.Dataset:
@@ -90,15 +87,14 @@ class Evaluation:
         """Refuse a task that a judge grades, where the judge cannot be asked.
 
         Raises:
-            InputError: where no judge is named, nor that there is to be none, or its settings cannot be used.
+            InputError: where no judge is chosen, not even ``none``, or its settings cannot be used.
         """
         benchmark = find_benchmark(pointer["benchmark"])
-        if not benchmark.kind_of(pointer).judged or not self.judge_needed:
-            return
-        try:
-            check_judge()
-        except InputError as error:
-            raise InputError(f"{benchmark.card.title}'s free answers need a judge. {error}") from None
+        if benchmark.kind_of(pointer).judged and self.judge_needed:
+            try:
+                check_judge()
+            except InputError as error:
+                raise InputError(f"{benchmark.card.title}'s free answers need a judge. {error}") from None
 
     def problems(self, pointers: Sequence[Pointer]) -> str | None:
         """Why tasks cannot run, each reason once; None where they can."""
@@ -119,9 +115,9 @@ class Evaluation:
         """
         with self._lock:
             if schema not in self._judges:
-                self._judges[schema] = open_chosen_judge(schema)
-            judge: Grader | None = self._judges[schema]
-            return judge
+                settings = read_settings()
+                self._judges[schema] = open_judge(schema, settings) if settings else None
+            return self._judges[schema]
 
 
 class TaskState:
@@ -132,6 +128,9 @@ class TaskState:
         pointer: What of its benchmark it asks.
         metrics: Names of the scores that its YAML lists.
         evaluation: What it shares with the other tasks.
+
+    Raises:
+        InputError: where its benchmark has no score of one of the names.
     """
 
     def __init__(self, name: str, pointer: Pointer, metrics: Sequence[str], evaluation: Evaluation) -> None:
@@ -139,9 +138,12 @@ class TaskState:
         self.pointer = pointer
         self.benchmark = find_benchmark(pointer["benchmark"])
         self.kind: TaskKind = self.benchmark.kind_of(pointer)
-        self.metrics = tuple(self._metric(metric) for metric in metrics if metric != SUBMISSION_ROWS)
+        known = {metric.name: metric for metric in self.kind.metrics}
+        if unknown := [metric for metric in metrics if metric not in (SUBMISSION_ROWS, *known)]:
+            raise InputError(f"The task {name} lists scores that {self.benchmark.name} lacks: {', '.join(unknown)}.")
+        self.metrics = tuple(known[metric] for metric in metrics if metric != SUBMISSION_ROWS)
         self.evaluation = evaluation
-        self.verdicts: Any = None
+        self.verdicts: Grader | None = None
         self.kwargs: Mapping[str, Any] = {}
         self._settings: TaskSettings | None = None
 
@@ -151,14 +153,6 @@ class TaskState:
 
     def __repr__(self) -> str:
         return f"<task {self.name} of {self.benchmark.name}>"
-
-    def _metric(self, name: str) -> Metric:
-        try:
-            return self.kind.metric(name)
-        except KeyError:
-            raise InputError(
-                f"The task {self.name} lists the score {name}, which {self.benchmark.name} has not."
-            ) from None
 
     @property
     def settings(self) -> Any:
@@ -182,10 +176,7 @@ class TaskState:
 
     def judge(self, schema: type[BaseModel]) -> Grader | None:
         """The run's judge for replies of a schema; None where nothing is to be judged."""
-        if not self.evaluation.judge_needed:
-            verdicts: Grader | None = self.verdicts
-            return verdicts
-        return self.evaluation.judge(schema)
+        return self.evaluation.judge(schema) if self.evaluation.judge_needed else self.verdicts
 
     def process_docs(self, dataset: datasets.Dataset) -> datasets.Dataset:
         """Swap the one-row pointer for the prepared table.
@@ -240,59 +231,28 @@ class TaskState:
         """Whether a leaderboard takes this task."""
         return self.benchmark.submission is not None and not self.kind.no_submission
 
-    def aggregation(self, name: str) -> Any:
-        """The function by which lmms-eval aggregates a score, named as in the task's YAML."""
-        return self.finish if name == SUBMISSION_ROWS else self.kind.metric(name).score
-
-    def higher_is_better(self, name: str) -> bool | None:
-        """Whether more of a score is better; None where neither is."""
-        return None if name == SUBMISSION_ROWS else self.kind.metric(name).higher_is_better
-
     def finish(self, items: Sequence[Mapping[str, Any]], args: Any) -> int | None:
-        """Once all items of the task are graded: log what is to be known, and write the files for the leaderboard.
+        """Once the items of all ranks are graded: log warnings, and write the files for the leaderboard.
 
-        Args:
-            items: Those of all ranks.
-            args: lmms-eval's command line.
-
-        Returns:
-            How many rows the task's file has; None without an output path.
+        Returns how many rows the task's file has; None where lmms-eval's command line names no output path.
         """
         logged = [GradedItem.from_json(item) for item in items]
         for warning in self.kind.warnings(logged, self) if self.kind.warnings else ():
             logger.warning(warning)
-        own_task = self._own_task()
-        self.evaluation.finished[own_task] = logged
+        self.evaluation.finished[frozenset(self.pointer.items())] = logged
         output_path = getattr(args, "output_path", None)
-        if not output_path:
+        if not output_path or not self.submits:
             return None
-        return write_submissions(
-            self.benchmark.name, own_task, self.pointer["split"], self.evaluation.finished, Path(output_path)
-        )
-
-    def _own_task(self) -> str:
-        """The task's name; for a user's variant, that of the benchmark's task which asks the same items."""
-        tasks = registry().tasks_of(self.benchmark.name)
-        same = [name for name, task in tasks.items() if task.pointer == self.pointer]
-        return self.name if self.name in tasks or not same else same[0]
+        return write_submissions(self.pointer, self.evaluation.finished, Path(output_path))
 
 
 def bind_hooks(config: Mapping[str, Any], state: TaskState) -> dict[str, Any]:
     """A task's configuration with the hooks and scores of its state."""
-    bound = {
-        **config,
-        "process_docs": state.process_docs,
-        "doc_to_visual": state.doc_to_visual,
-        "doc_to_text": state.doc_to_text,
-        "doc_to_target": state.doc_to_target,
-        "process_results": state.process_results,
-    }
-    bound["metric_list"] = [
-        {
-            "metric": entry["metric"],
-            "aggregation": state.aggregation(entry["metric"]),
-            "higher_is_better": state.higher_is_better(entry["metric"]),
-        }
-        for entry in config["metric_list"]
-    ]
-    return bound
+    metrics = {metric.name: metric for metric in state.metrics}
+    scores = []
+    for name in (entry["metric"] for entry in config["metric_list"]):
+        metric = metrics.get(name)
+        aggregation, higher_is_better = (metric.score, metric.higher_is_better) if metric else (state.finish, None)
+        scores.append({"metric": name, "aggregation": aggregation, "higher_is_better": higher_is_better})
+    hooks = ("process_docs", "doc_to_visual", "doc_to_text", "doc_to_target", "process_results")
+    return {**config, **{hook: getattr(state, hook) for hook in hooks}, "metric_list": scores}

@@ -4,43 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from loguru import logger
 
-from lmms_eval_tasks.utils.benchmark.registry import find_benchmark
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.scoring.records import GradedItem
-from lmms_eval_tasks.utils.submission.form import Built, read_prepared
+from lmms_eval_tasks.utils.submission.form import Built, find_form, read_prepared, tasks_of_part
+
+Finished = dict[frozenset[tuple[str, Any]], Sequence[GradedItem]]
+"""What a task's pointer names, to the task's graded items."""
 
 
-def write_submissions(
-    benchmark: str, task: str, split: str, finished: Mapping[str, Sequence[GradedItem]], output_path: Path
-) -> int | None:
+def write_submissions(pointer: Mapping[str, Any], finished: Finished, output_path: Path) -> int | None:
     """Write every file of a benchmark's form that a task completes.
 
     A file of several tasks is written once all of them have finished in this evaluation, and only if none lacks an
     item.
 
     Args:
-        benchmark: Name of the benchmark.
-        task: The task that has just finished.
-        split: Its split.
-        finished: Task to its items, of all tasks that have finished, this one among them.
+        pointer: That of the task which has just finished.
+        finished: The items of all tasks that have finished, this one among them.
         output_path: The run's output path.
 
     Returns:
         Rows of the task's own file; None where it has none.
     """
-    form = find_benchmark(benchmark).submission
-    assert form is not None
-    written = None
+    benchmark, split = pointer["benchmark"], pointer["split"]
+    form, prepared, written = find_form(benchmark), read_prepared(benchmark, split), None
     for part in form.parts:
-        tasks = form.tasks(split, part)
-        if task not in tasks or not finished.keys() >= set(tasks):
+        tasks = tasks_of_part(benchmark, split, part).values()
+        keys = [frozenset(task.pointer.items()) for task in tasks]
+        if frozenset(pointer.items()) not in keys or not finished.keys() >= set(keys):
             continue
-        table = read_prepared(benchmark, split, part)
-        items = [item for name in tasks for item in finished[name]]
-        built = form.build(items, table, part)
+        table = prepared.rows_of(tasks)
+        built = form.build([item for key in keys for item in finished[key]], table, part)
         if built is None or (len(tasks) > 1 and built.rows < len(table.rows)):
             continue
         path = output_path / form.path(split, part)

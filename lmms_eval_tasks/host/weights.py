@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Weights:
-    """What a model tells of its weights.
+    """Which weights a model has.
 
     Attributes:
         commit: Commit of the hub's repository that they come from; None where the model does not say.
@@ -22,9 +22,9 @@ class Weights:
 
 
 def read_weights(model: Any) -> Weights:
-    """What a host's adapter that has just been loaded tells of its weights; raises nothing.
+    """The weights of a host's adapter that has just been loaded; raises nothing.
 
-    The host throws weights away before it scores, so a run card cannot be told of them any more when a run ends.
+    The host throws weights away before it scores, so they have to be read before the run.
     """
     commits = (
         get_nested_attr(model, *holder, "_commit_hash")
@@ -35,12 +35,12 @@ def read_weights(model: Any) -> Weights:
     )
     return Weights(
         commit=next((str(commit) for commit in commits if commit), None),
-        precision=next((str(found).removeprefix("torch.") for found in precisions if found is not None), None),
+        precision=next((str(dtype).removeprefix("torch.") for dtype in precisions if dtype is not None), None),
     )
 
 
 def weights_identity(pretrained: str, revision: str | None = None) -> str | None:
-    """What tells two states of some weights apart.
+    """An identity of weights, which changes when they change.
 
     For a folder, a digest of its files' names, sizes and times; for a hub id, the commit that was loaded, or None where
     it is not in the hub's cache.
@@ -60,7 +60,7 @@ def weights_identity(pretrained: str, revision: str | None = None) -> str | None
 
 
 def get_nested_attr(holder: Any, *names: str) -> Any:
-    """An attribute of an attribute …; None where there is none or asking fails, as properties of adapters can."""
+    """An attribute of an attribute …; None where one is missing or raises, as properties of adapters can."""
     for name in names:
         try:
             holder = getattr(holder, name, None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -10,18 +9,18 @@ from accelerate.utils import gather_object
 
 from lmms_eval_tasks.host.ranks import stop_if_any
 from lmms_eval_tasks.models.base import Request, RequestModel
+from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.wording import summarize_names
-from lmms_eval_tasks.utils.runs.responses import Asked, SavedResponses, read_responses
+from lmms_eval_tasks.utils.runs.responses import Asked, read_responses
 
 
 class Replay(RequestModel):
     """Answers every item with the response saved for it.
 
     Args:
-        predictions: A file of ``{"id": item_id, "response": text}`` lines or of CaST-Bench's ``{"prompt": text,
-            "predict": text}`` lines, a sample log of a run of our tasks, or a folder of sample logs (a run's output
-            path, say).
+        predictions: A file of ``{"id": item_id, "response": text}`` lines, a benchmark's official prediction file, a
+            sample log of a run of our tasks, or a folder of sample logs (a run's output path, say).
         missing: ``error`` stops the run where an item has no saved response; ``unparsed`` gives it an empty one.
         **host: ``batch_size`` and ``device``, as lmms-eval passes them.
     """
@@ -30,32 +29,35 @@ class Replay(RequestModel):
         super().__init__(**host)
         self.source = Path(str(predictions)).expanduser()
         self.allow_missing = missing == "unparsed"
-        self.saved = SavedResponses()
-        self._places: dict[tuple[str, str], int] = {}
-        problem = (
-            None if missing in ("error", "unparsed") else f"Expected missing to be error or unparsed, not {missing!r}."
-        )
+        problem = None
         try:
-            self.saved = read_responses(self.source)
+            if missing not in ("error", "unparsed"):
+                raise InputError(f"Expected missing to be error or unparsed, not {missing!r}.")
+            kinds = [benchmark.predictions for benchmark in registry().benchmarks.values() if benchmark.predictions]
+            self.saved = read_responses(self.source, kinds)
         except InputError as error:
-            problem = problem or str(error)
+            problem = str(error)
         stop_if_any(problem)
 
     def prepare(self, requests: list[Request]) -> None:
         """Stop, on all ranks together, where items have no saved response or responses no item."""
         if self.saved.by_asked:
-            stop_if_any(self._join())
-        lost = sorted((request.task, request.doc["item_id"]) for request in requests if self._find(request) is None)
-        if self._world_size > 1:
-            lost = sorted(gather_object(lost))
-        lost = list(dict.fromkeys(lost))
-        if not lost or self.allow_missing:
+            tables = {
+                task: dict(zip(table["item_id"], map(Asked.of, table["question"], table["options"]), strict=True))
+                for task, splits in self.task_dict.items()
+                for table in splits.values()
+                if {"item_id", "question", "options"} <= set(table.column_names)
+            }
+            stop_if_any(self.saved.join(tables, self.source))
+        unsaved = [(request.task, request.doc["item_id"]) for request in requests if self._find(request) is None]
+        unsaved = sorted(set(gather_object(unsaved)))
+        if not unsaved or self.allow_missing:
             return
-        tasks = ", ".join(dict.fromkeys(task for task, _ in lost))
-        items = "item has" if len(lost) == 1 else "items have"
+        tasks = ", ".join(dict.fromkeys(task for task, _ in unsaved))
+        items = "item has" if len(unsaved) == 1 else "items have"
         stop_if_any(
-            f"{self.source} cannot be replayed: {len(lost)} {items} no saved response (of {tasks}).\n"
-            f"  {summarize_names(item_id for _, item_id in lost)}\n"
+            f"{self.source} cannot be replayed: {len(unsaved)} {items} no saved response (of {tasks}).\n"
+            f"  {summarize_names(item_id for _, item_id in unsaved)}\n"
             "Give the responses of the same task and split, or count these as unparsed:  "
             "--model_args predictions=…,missing=unparsed"
         )
@@ -65,27 +67,4 @@ class Replay(RequestModel):
         return self._find(request) or ""
 
     def _find(self, request: Request) -> str | None:
-        item_id = request.doc["item_id"]
-        own = self.saved.find(request.task, item_id)
-        if own is not None:
-            return own
-        place = self._places.get((request.task, item_id), 0)
-        return self.saved.find_asked(request.doc["question"], request.doc["options"], place)
-
-    def _join(self) -> str | None:
-        """Find each item's place among those that ask the same; a message where lines and items do not match.
-
-        Every item of every task of the run counts, also those that a limit leaves out; the same on all ranks.
-        """
-        tables = []
-        for task, splits in self.task_dict.items():
-            for table in splits.values():
-                if not {"item_id", "question", "options"} <= set(table.column_names):
-                    continue
-                asked = list(map(Asked.of, table["question"], table["options"]))
-                tables.append(asked)
-                before: Counter[Asked] = Counter()
-                for item_id, one in zip(table["item_id"], asked, strict=True):
-                    self._places[task, item_id] = before[one]
-                    before[one] += 1
-        return self.saved.unmatched(tables, self.source)
+        return self.saved.find(request.task, request.doc["item_id"])

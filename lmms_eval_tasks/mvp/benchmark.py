@@ -2,8 +2,8 @@
 
 from lmms_eval_tasks.mvp import report
 from lmms_eval_tasks.mvp.card import CARD, SUBSETS
-from lmms_eval_tasks.mvp.hooks import grade
 from lmms_eval_tasks.mvp.metrics import METRICS
+from lmms_eval_tasks.mvp.official import official_choice
 from lmms_eval_tasks.mvp.prepare import own_columns, prepare
 from lmms_eval_tasks.mvp.prompt import find_prompt
 from lmms_eval_tasks.mvp.submission import FORM
@@ -12,11 +12,12 @@ from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind
 from lmms_eval_tasks.utils.prompting.questions import ask_choice, prompt_reader
 from lmms_eval_tasks.utils.reporting.columns import PAIR_COLUMNS
 from lmms_eval_tasks.utils.reporting.views import clip_view, official_reading
+from lmms_eval_tasks.utils.scoring.choice import choice_grader
 
 PAIRS = TaskKind(
     metrics=METRICS,
     ask=ask_choice,
-    grade=grade,
+    grade=choice_grader(official_choice, stratum=("subset", "source")),
     extractor=EXTRACTOR,
     columns=PAIR_COLUMNS,
     references=report.references,

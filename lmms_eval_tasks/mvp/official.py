@@ -8,7 +8,7 @@ from itertools import islice
 _WORD_END = re.compile(r"[ab]\b")
 
 
-def official_choice(text: str) -> int | None:
+def official_choice(text: str) -> str | None:
     """Extract a candidate the way the official `extract_pred` does, so that scores compare with published tables.
 
     What it does, quirks included:
@@ -24,10 +24,10 @@ def official_choice(text: str) -> int | None:
         text: The model's response; any string.
 
     Returns:
-        0 for the first candidate, 1 for the second, None where the official function returns False (scored as wrong
+        A for the first candidate, B for the second, None where the official function returns False (scored as wrong
         there, but written to the leaderboard file as the first candidate).
 
     Source: facebookresearch/minimal_video_pairs@149e336, tasks/mvp/utils.py, `extract_pred`.
     """
     matches = [match.group() for match in islice(_WORD_END.finditer(text.lower()), 2)]
-    return "ab".index(matches[-1]) if matches else None
+    return matches[-1].upper() if matches else None

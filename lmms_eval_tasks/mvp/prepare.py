@@ -37,20 +37,11 @@ def prepare(
     split: Annotated[str, typer.Option(help="Split to prepare: mini or full.")] = "mini",
     progress: Progress = no_progress,
 ) -> dict[str, SplitManifest]:
-    """Prepare one split of MVP; the videos are linked, not copied.
+    """Prepare one split of MVP; the videos are linked, not copied. Returns split name to what was prepared.
 
-    Clips that are absent or unreadable do not stop this: few have all nine sources. They are listed in the manifest,
-    and a run refuses them unless told to skip them. Annotations that cannot be scored do, and nothing is written then;
-    what is merely unusual in them is a warning.
-
-    Args:
-        videos: folder that holds one folder per source of videos.
-        source: dataset on the hub, or a folder with a snapshot of it.
-        split: `mini` or `full`.
-        progress: told how far the work is.
-
-    Returns:
-        Split name to what was prepared.
+    Clips that are absent or unreadable are listed in the manifest, for few have all nine sources, and a run refuses
+    them unless it is to skip them. Annotations that cannot be scored stop this, and nothing is written then; what is
+    merely unusual in them is a warning.
 
     Raises:
         InputError: the annotations cannot be loaded or have problems (all are listed), or there is no such folder.
@@ -73,10 +64,8 @@ def prepare(
         rows += read_items(subset, split, released, problems, warnings)
         progress(f"{split}: reading annotations", done, len(SUBSETS))
     problems.raise_if_any(f"MVP, split {split}, cannot be prepared", "nothing was written")
-    clips = {}
-    for row in rows:
-        path = videos.absolute() / row["clip"].removeprefix(f"{split}/")
-        clips[row["clip"]] = LinkedClip(path) if path.is_file() else None
+    paths = {row["clip"]: videos.absolute() / row["clip"].removeprefix(f"{split}/") for row in rows}
+    clips = {clip: LinkedClip(path) if path.is_file() else None for clip, path in paths.items()}
     sample = (root / SAMPLE_MARK).is_file()
     origin = Origin(source, digests, sample, revision, warnings.messages())
     with building(CARD.name) as build:
@@ -115,22 +104,14 @@ def read_items(
 ) -> list[dict[str, Any]]:
     """The items of a subset, members of a pair adjacent, pairs in the order in which their first member was released.
 
-    Args:
-        subset: name of the configuration.
-        split: `mini` or `full`.
-        released: rows as released; their numbers in problems start at 1.
-        problems: takes what is wrong with them.
-        warnings: takes what is unusual about them but can be scored.
-
-    Returns:
-        Rows of the prepared table without `clip_present`.
+    Returns rows of the prepared table without `clip_present`. Problems, in which released rows are counted from 1, and
+    warnings, of what is unusual but can be scored, are added to the given ones.
     """
     file = f"{subset}/{split}"
     if not released:
         problems.add(file, "Expected rows, but got none.")
         return []
-    lacking = [name for name in COLUMNS if name not in released[0]]
-    if lacking:
+    if lacking := [name for name in COLUMNS if name not in released[0]]:
         problems.add(file, f"Expected the columns {', '.join(COLUMNS)}, but {', '.join(lacking)} is missing.")
         return []
     pairs: dict[str, list[dict[str, Any]]] = {}
@@ -138,8 +119,7 @@ def read_items(
     broken: set[str] = set()
     for number, row in enumerate(released, 1):
         where = f"{file}, row {number} (video_id {row['video_id'] or 'missing'})"
-        empty = [name for name in COLUMNS if name != "candidates" and not _is_text(row[name])]
-        if empty:
+        if empty := [name for name in COLUMNS if name != "candidates" and not _is_text(row[name])]:
             problems.add(where, f"Expected a text as {', '.join(empty)}, but got none.")
             broken.add(_stem(row["video_id"]))
             continue
@@ -149,9 +129,8 @@ def read_items(
         item = _read_row(subset, split, row, where, problems)
         if item["source"] == UNKNOWN:
             warnings.add(f"{file}: rows without a source, which are counted under {UNKNOWN}", item["item_id"])
-        if not item["group_id"]:
-            continue
-        pairs.setdefault(item["group_id"], []).append(item)
+        if item["group_id"]:
+            pairs.setdefault(item["group_id"], []).append(item)
     for stem, members in pairs.items():
         where = f"{file}, pair {stem}"
         if stem in broken:

@@ -1,4 +1,4 @@
-"""MVP's official prompt, rebuilt from a text that the machine already has: lmms-eval carries it."""
+"""MVP's official prompt, rebuilt from the text in lmms-eval."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def find_prompt(name: str) -> Prompt:
 
 @cache
 def installed_official_prompt() -> Prompt:
-    """The official prompt from lmms-eval's own `mvp` template; ours, with a warning, where that has it no more."""
+    """The official prompt from lmms-eval's own `mvp` template; ours, with a warning, where it is no longer there."""
     host = find_spec("lmms_eval")
     try:
         if host is None or host.origin is None:
@@ -41,10 +41,7 @@ def installed_official_prompt() -> Prompt:
 
 
 def official_prompt(template: Path) -> Prompt:
-    """The official prompt: question and options as the official task lays them out, then its closing instruction.
-
-    Args:
-        template: A file as `read_closing` reads it.
+    """The official prompt: question and options as the official task lays them out, then its template's instruction.
 
     Raises:
         OSError, LookupError, TypeError, ValueError: where there is no instruction, or its SHA-256 is not the official

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from lmms_eval_tasks.mvp.card import CARD, SUBSETS
@@ -17,22 +18,14 @@ def references(task: str, items: int) -> tuple[ReferencedMetric, ...]:
     """Its scores beside what is known of them: paper, Table 4; of a subset's task that subset's."""
     split = "mini" if task.startswith("mvp_mini") else "full"
     category = next((name for name in SUBSETS if task.endswith(f"_{name}")), "macro_avg")
-    people = published_models(FOLDER, source="MVP paper Table 4", split="human subset", category=category)
+    table = partial(published_models, FOLDER, source="MVP paper Table 4", category=category)
+    people = tuple(
+        Human("pair_accuracy", split, human.value, human.source, CARD.human[0].caveat)
+        for human in table(split="human subset")
+    )
+    models = table(metric="pair_accuracy", split=split, setting="video")
     return pair_references(
-        {
-            "chance": CARD.chance["pair_accuracy"],
-            "people": tuple(
-                Human("pair_accuracy", split, human.value, human.source, CARD.human[0].caveat) for human in people
-            ),
-            "published": published_models(
-                FOLDER,
-                source="MVP paper Table 4",
-                metric="pair_accuracy",
-                split=split,
-                category=category,
-                setting="video",
-            ),
-        },
+        {"chance": CARD.chance["pair_accuracy"], "people": people, "published": models},
         {"chance": CARD.chance["single_accuracy"]},
     )
 

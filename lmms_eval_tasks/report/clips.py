@@ -11,7 +11,7 @@ from typing import Any
 from lmms_eval_tasks.utils.data.home import benchmark_dir, clip_path
 
 EMBEDDED_AT_MOST = 30_000_000
-"""Bytes of clips that a page holds unless told otherwise; base64 makes a third more of them."""
+"""Bytes of clips that a page holds by default; base64 makes a third more of them."""
 
 
 class Clips(str, Enum):

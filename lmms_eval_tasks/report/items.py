@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from lmms_eval_tasks.report.clips import ClipShelf
@@ -20,18 +20,13 @@ from lmms_eval_tasks.utils.runs.run import Run, log_lines, sample_log
 from lmms_eval_tasks.utils.scoring.records import Record
 
 LONGEST_RESPONSE = 6_000
-"""Characters of a response that a page holds; how many more there are is said."""
+"""Characters of a response that a page holds; it states how many more there are."""
+Strings = dict[str, int]
+"""Texts of a block, each once, with its place in their list."""
 
 
-@dataclass
-class Strings:
-    """Texts of a block, each held once."""
-
-    places: dict[str, int] = field(default_factory=dict)
-
-    def place(self, text: str) -> int:
-        """A text's place."""
-        return self.places.setdefault(text, len(self.places))
+def _place(strings: Strings, text: str) -> int:
+    return strings.setdefault(text, len(strings))
 
 
 class ItemRow(NamedTuple):
@@ -84,20 +79,14 @@ class TaskRows:
 
 
 def task_block(task: str, runs: Sequence[tuple[int, Run]], shelf: ClipShelf) -> dict[str, Any]:
-    """What the browser knows of a task: its items, in the order of the first run that has them.
+    """What the browser knows of a task, as JSON values: its items, in the order of the first run that has them.
 
-    Args:
-        task: Name of the task.
-        runs: The runs that hold it, each with its place on the page.
-        shelf: Where the clips of the items are noted.
-
-    Returns:
-        JSON values; an item is an `ItemRow`.
+    An item is an `ItemRow`. The runs come with their places on the page; the items' clips are added to the shelf.
     """
-    held = [run for _, run in runs]
-    prepared = _open_rows(task, held[0].sample)
-    records = [{record.item_id: record for record in run.records[task]} for run in held]
-    responses = [_responses(run, task) for run in held]
+    holders = [run for _, run in runs]
+    prepared = _open_rows(task, holders[0].sample)
+    records = [{record.item_id: record for record in run.records[task]} for run in holders]
+    responses = [_responses(run, task) for run in holders]
     first = {item_id: record for one in reversed(records) for item_id, record in one.items()}
     ordered = list(dict.fromkeys(item_id for one in records for item_id in one))
     absent = [item_id for item_id in ordered if prepared.rows and prepared.row(item_id) is None]
@@ -105,9 +94,11 @@ def task_block(task: str, runs: Sequence[tuple[int, Run]], shelf: ClipShelf) -> 
         prepared.note = (
             f"Questions and clips of {len(absent):,} items are not in the prepared data: {summarize_names(absent)}."
         )
-    prompts = _prompts(held, task) if prepared.note else {}
-    strata = {name: Strings() for item_id in ordered for name in first[item_id].stratum}
-    strings, groups = Strings(), Strings()
+    prompts = _prompts(holders, task) if prepared.note else {}
+    strata: dict[str, Strings] = {name: {} for item_id in ordered for name in first[item_id].stratum}
+    strings: Strings = {}
+    groups: Strings = {}
+    benchmark = prepared.task.benchmark.name if prepared.task else ""
     items = []
     for item_id in ordered:
         record = first[item_id]
@@ -117,15 +108,14 @@ def task_block(task: str, runs: Sequence[tuple[int, Run]], shelf: ClipShelf) -> 
             _answer(one.get(item_id), saved.find(task, item_id) if saved else None, prepared, strings)
             for one, saved in zip(records, responses, strict=True)
         ]
-        benchmark = prepared.task.benchmark.name if prepared.task else ""
         items.append(
             ItemRow(
                 item_id=item_id,
-                group=groups.place(record.group_id),
-                stratum=[values.place(record.stratum.get(name, "")) for name, values in strata.items()],
+                group=_place(groups, record.group_id),
+                stratum=[_place(values, record.stratum.get(name, "")) for name, values in strata.items()],
                 expected=record.expected,
-                question=strings.place(question),
-                options=[strings.place(option) for option in options],
+                question=_place(strings, question),
+                options=[_place(strings, option) for option in options],
                 clips=[(shelf.place(benchmark, clip.clip), clip.label, int(clip.asked)) for clip in view.clips],
                 frame=list(view.frame) if view.frame else 0,
                 tracks=_tracks(view.tracks) if view.clips else 0,
@@ -136,8 +126,8 @@ def task_block(task: str, runs: Sequence[tuple[int, Run]], shelf: ClipShelf) -> 
         "task": task,
         "runs": [place for place, _ in runs],
         "note": prepared.note,
-        "strata": [[name, list(values.places)] for name, values in strata.items()],
-        "strings": list(strings.places),
+        "strata": [[name, list(values)] for name, values in strata.items()],
+        "strings": list(strings),
         "items": items,
     }
 
@@ -154,18 +144,14 @@ def _open_rows(name: str, sample: bool) -> TaskRows:
     task = registry().find_task(name)
     if task is None:
         return TaskRows(None, {}, "No prepared data belongs to this task: what is shown comes from the sample log.")
+    missing = "Questions and clips are not at hand"
     try:
         table, manifest = read_table(task.benchmark.name, task.split)
     except InputError as error:
-        return TaskRows(
-            task, {}, f"Questions and clips are not at hand, what is shown comes from the sample log. {error}"
-        )
+        return TaskRows(task, {}, f"{missing}, what is shown comes from the sample log. {error}")
     if manifest.sample != sample:
         kinds = ("the benchmark's own data", "sample data")
-        note = (
-            f"Questions and clips are not at hand: the run is of {kinds[sample]}, {kinds[manifest.sample]} is prepared."
-        )
-        return TaskRows(task, {}, note)
+        return TaskRows(task, {}, f"{missing}: the run is of {kinds[sample]}, {kinds[manifest.sample]} is prepared.")
     return TaskRows(task, {row["item_id"]: row for row in table.to_pylist()})
 
 
@@ -199,7 +185,7 @@ def _answer(record: Record | None, response: str | None, prepared: TaskRows, str
     return AnswerRow(
         outcome=OUTCOMES.index(record.outcome.value),
         answered=record.answered,
-        response=-1 if text is None else strings.place(text),
+        response=-1 if text is None else _place(strings, text),
         facts=facts or 0,
         tracks=_tracks(view.tracks),
         matches=[list(match) for match in view.matches],
@@ -222,7 +208,7 @@ def _tracks(tracks: Sequence[InstanceTrack]) -> list[Any]:
 
 
 def as_json(value: Mapping[str, Any]) -> str:
-    """JSON that can stand in an HTML script element, whatever a model said: no `<`, `>`, `&` and no line separator."""
+    """JSON that can stand in an HTML script element, whatever a model wrote: no `<`, `>`, `&` and no line separator."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")

@@ -15,6 +15,7 @@ from lmms_eval_tasks.report.items import as_json, task_block
 from lmms_eval_tasks.report.runs import entries_of
 from lmms_eval_tasks.report.sections import build_section, tag_of
 from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.reporting.figures import template_environment
 from lmms_eval_tasks.utils.reporting.panels import OUTCOMES
 from lmms_eval_tasks.utils.runs.run import RESULTS, Run
 
@@ -27,14 +28,8 @@ SCRIPTS = ("store.js", "clips.js", "detail.js", "browser.js")
 def write_page(runs: Sequence[Run], path: Path, only: str = "", clips: Clips = Clips.auto) -> None:
     """Write the report of runs as one HTML page; the same runs and data give the same bytes.
 
-    Args:
-        runs: The runs, in their order.
-        path: The file.
-        only: The one task or group to show; all of them if empty.
-        clips: Whether the clips stand in the page or are linked as files.
-
     Raises:
-        InputError: where no run holds `only`.
+        InputError: where no run holds `only`, the one task or group to show; all of them if it is empty.
         OSError: where the file cannot be written.
     """
     write_file(path, build_page(runs, only, clips))
@@ -42,15 +37,14 @@ def write_page(runs: Sequence[Run], path: Path, only: str = "", clips: Clips = C
 
 def build_page(runs: Sequence[Run], only: str = "", clips: Clips = Clips.auto) -> str:
     """The page's text; arguments and errors as for `write_page`."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
     entries = entries_of(runs, only)
-    holding = {id(run) for held in entries.values() for run, _ in held}
+    holding = {id(run) for holders in entries.values() for run, _ in holders}
     runs = [run for run in runs if id(run) in holding]
     places = {id(run): place for place, run in enumerate(runs)}
     shelf = ClipShelf()
     sections = [
-        build_section(name, [(places[id(run)], run, tasks) for run, tasks in held]) for name, held in entries.items()
+        build_section(name, [(places[id(run)], run, tasks) for run, tasks in holders])
+        for name, holders in entries.items()
     ]
     blocks = {
         task: task_block(task, [(place, run) for place, run in enumerate(runs) if task in run.records], shelf)
@@ -58,42 +52,38 @@ def build_page(runs: Sequence[Run], only: str = "", clips: Clips = Clips.auto) -
     }
     embed = shelf.embeds(clips)
     script = "\n".join(_read(name) for name in SCRIPTS)
-    folder = ASSETS
-    environment = Environment(
-        loader=FileSystemLoader(folder),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     about = {
         "runs": [[tag_of(place), run.name] for place, run in enumerate(runs)],
         "outcomes": list(OUTCOMES),
         "sections": [[section.name, list(section.tasks)] for section in sections],
     }
-    return environment.get_template(TEMPLATE).render(
-        version=lmms_eval_tasks.__version__,
-        runs=[
-            {
-                "tag": tag_of(place),
-                "name": run.name,
-                "file": run.path.name.removesuffix(RESULTS),
-                "sample": run.sample,
-                "items": sum(map(len, run.records.values())),
-                "card": run.card,
-            }
-            for place, run in enumerate(runs)
-        ],
-        sample=any(run.sample for run in runs),
-        sections=sections,
-        style=Markup("\n".join(_read(name) for name in STYLES)),
-        script=Markup(script),
-        # No other script runs, whatever stands in the page.
-        script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii"),
-        about=Markup(as_json(about)),
-        blocks={task: Markup(as_json(block)) for task, block in blocks.items()},
-        listing=Markup(as_json(shelf.listing(embed))),
-        encoded=list(shelf.encoded()) if embed else [],
+    return (
+        template_environment(ASSETS)
+        .get_template(TEMPLATE)
+        .render(
+            version=lmms_eval_tasks.__version__,
+            runs=[
+                {
+                    "tag": tag_of(place),
+                    "name": run.name,
+                    "file": run.path.name.removesuffix(RESULTS),
+                    "sample": run.sample,
+                    "items": sum(map(len, run.records.values())),
+                    "card": run.card,
+                }
+                for place, run in enumerate(runs)
+            ],
+            sample=any(run.sample for run in runs),
+            sections=sections,
+            style=Markup("\n".join(_read(name) for name in STYLES)),
+            script=Markup(script),
+            # No other script runs, whatever stands in the page.
+            script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii"),
+            about=Markup(as_json(about)),
+            blocks={task: Markup(as_json(block)) for task, block in blocks.items()},
+            listing=Markup(as_json(shelf.listing(embed))),
+            encoded=list(shelf.encoded()) if embed else [],
+        )
     )
 
 

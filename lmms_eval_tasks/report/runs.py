@@ -12,28 +12,19 @@ from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, pair_re
 from lmms_eval_tasks.utils.runs.run import Run
 
 
-def benchmark_of(task: str) -> str:
-    """The benchmark of a task or group; empty for a task of none."""
-    found = registry().find_task(task)
-    return found.benchmark.name if found else ""
-
-
 def columns_of(task: str) -> tuple[Column, ...]:
     """The columns of a task or group; those of pairs for a task of no benchmark."""
-    found = registry().find_task(task)
-    return found.kind.columns if found else PAIR_COLUMNS
+    known = registry().find_task(task)
+    return known.kind.columns if known else PAIR_COLUMNS
 
 
 def references_of(name: str, task: str, items: int) -> tuple[ReferencedMetric, ...]:
-    """The scores that a benchmark sets beside published figures; the leading one first.
+    """The scores of a task or group that its benchmark sets beside published figures; the leading one first.
 
-    Args:
-        name: The task or group.
-        task: One of its tasks.
-        items: How many items a run of it has, by which a benchmark can tell parts of a release apart.
+    `task` is one of its tasks; a benchmark can distinguish parts of a release by how many items a run has.
     """
-    found = registry().find_task(task)
-    return found.kind.references(name, items) if found else pair_references()
+    known = registry().find_task(task)
+    return known.kind.references(name, items) if known else pair_references()
 
 
 def parts_of(run: Run) -> Iterator[tuple[str, Sequence[str]]]:
@@ -41,7 +32,9 @@ def parts_of(run: Run) -> Iterator[tuple[str, Sequence[str]]]:
 
     A group of tasks of several benchmarks has no columns in common: its tasks are shown one by one.
     """
-    groups = {group: tasks for group, tasks in run.groups.items() if len(set(map(benchmark_of, tasks))) == 1}
+    find = registry().find_task
+    benchmarks = {task: known.benchmark.name for task in run.records if (known := find(task))}
+    groups = {group: tasks for group, tasks in run.groups.items() if len(set(map(benchmarks.get, tasks))) == 1}
     yield from groups.items()
     grouped = {task for tasks in groups.values() for task in tasks}
     yield from ((task, [task]) for task in run.records if task not in grouped)
@@ -50,12 +43,8 @@ def parts_of(run: Run) -> Iterator[tuple[str, Sequence[str]]]:
 def entries_of(runs: Sequence[Run], only: str = "") -> dict[str, list[tuple[Run, Sequence[str]]]]:
     """For each task or group that runs hold: the runs that hold it, each with its tasks.
 
-    Args:
-        runs: The runs, in their order.
-        only: The one task or group wanted; all of them if empty.
-
     Raises:
-        InputError: where no run holds `only`.
+        InputError: where no run holds `only`, the one task or group wanted; all of them if it is empty.
     """
     entries: defaultdict[str, list[tuple[Run, Sequence[str]]]] = defaultdict(list)
     for run in runs:

@@ -1,4 +1,4 @@
-"""A page's sections: what it shows of each task or group, from records and facts."""
+"""A page's sections: scores, figures and notes of each task or group, from records and facts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lmms_eval_tasks.report.runs import columns_of, references_of
 from lmms_eval_tasks.utils.benchmark.card import Card
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.wording import summarize_names
-from lmms_eval_tasks.utils.reporting.figures import Dot, around_zero, chip, dot_plot, heat_map
+from lmms_eval_tasks.utils.reporting.figures import Dot, around_zero, dot_plot, heat_map, run_heading
 from lmms_eval_tasks.utils.reporting.panels import Panel, RunRecords, answer_panels, consistency_panel, outcome_panel
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, reference_notes
 from lmms_eval_tasks.utils.runs.run import Run
@@ -23,7 +23,7 @@ from lmms_eval_tasks.utils.scoring.records import Record
 from lmms_eval_tasks.utils.stats.estimates import Records
 
 SIGNED = ("prompt", "boxes", "judge", "settings_digest")
-"""Fields of a record that say how its item was asked and read."""
+"""Fields of a record about how its item was asked and read."""
 MOST_VALUES = 24
 """A stratum column with more values than this is left to the item browser."""
 FULL_GRID = 0.6
@@ -38,23 +38,21 @@ class Section:
 
     Attributes:
         name: Task or group.
-        title: The benchmark's title; empty for a task of none of ours.
-        paper: Address of the benchmark's paper.
+        card: The benchmark's card; None for a task of no benchmark.
         tasks: Its tasks.
         headings: Of the score table.
         scores: Its rows: letter, model and cells.
-        signatures: Letter, model and what the scores stand on.
+        signatures: Letter and what the scores stand on.
         panels: Its panels.
         notes: Where the facts come from.
     """
 
     name: str
-    title: str
-    paper: str
+    card: Card | None
     tasks: tuple[str, ...]
     headings: tuple[str, ...]
     scores: tuple[tuple[str, str, tuple[str, ...]], ...]
-    signatures: tuple[tuple[str, str, str], ...]
+    signatures: tuple[tuple[str, str], ...]
     panels: tuple[Panel, ...]
     notes: tuple[str, ...]
 
@@ -66,39 +64,32 @@ def tag_of(place: int) -> str:
 
 
 def build_section(name: str, entries: Sequence[tuple[int, Run, Sequence[str]]]) -> Section:
-    """The section of a task or group.
-
-    Args:
-        name: Task or group.
-        entries: The runs that hold it, each with its place on the page and its tasks.
-    """
+    """The section of a task or group, from the runs that hold it, each with its place on the page and its tasks."""
     tasks = tuple(entries[0][2])
-    shown = [RunRecords(tag_of(place), run.name, [run.records[task] for task in held]) for place, run, held in entries]
+    runs = [RunRecords(tag_of(place), run.name, [run.records[task] for task in of]) for place, run, of in entries]
     columns = columns_of(tasks[0])
-    references = references_of(name, tasks[0], max(len(run.records) for run in shown))
+    references = references_of(name, tasks[0], max(len(run.records) for run in runs))
     task = registry().find_task(tasks[0])
     own = (
-        task.kind.panels(name, shown)
+        task.kind.panels(name, runs)
         if task
-        else [consistency_panel(shown, "members"), outcome_panel(shown), *answer_panels(shown)]
+        else [consistency_panel(runs, "members"), outcome_panel(runs), *answer_panels(runs)]
     )
     card = task.benchmark.card if task else None
-    strata = _Strata(shown, _stated_order(card) if card else {})
-    figures = (*_reference_panels(shown, references), *_stratum_panels(strata, references[0]), *own)
-    said = {panel.note for panel in figures}
+    strata = _Strata(runs, _stated_order(card) if card else {})
+    figures = (*_reference_panels(runs, references), *_stratum_panels(strata, references[0]), *own)
+    in_figures = {panel.note for panel in figures}
     return Section(
         name=name,
-        title=card.title if card else "",
-        paper=card.paper if card else "",
+        card=card,
         tasks=tasks,
         headings=tuple(column.heading for column in columns),
-        scores=tuple((run.tag, run.name, tuple(column.cell(run.parts) for column in columns)) for run in shown),
+        scores=tuple((run.tag, run.name, tuple(column.cell(run.parts) for column in columns)) for run in runs),
         signatures=tuple(
-            (one.tag, one.name, _signature(name, run, one.records))
-            for one, (_, run, _) in zip(shown, entries, strict=True)
+            (one.tag, _signature(name, run, one.records)) for one, (_, run, _) in zip(runs, entries, strict=True)
         ),
         panels=figures,
-        notes=tuple(note for note in reference_notes(references) if note not in said),
+        notes=tuple(note for note in reference_notes(references) if note not in in_figures),
     )
 
 
@@ -122,11 +113,11 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-def _reference_panels(shown: Sequence[RunRecords], references: Sequence[ReferencedMetric]) -> list[Panel]:
+def _reference_panels(runs: Sequence[RunRecords], references: Sequence[ReferencedMetric]) -> list[Panel]:
     """Each score beside chance, people and published models, best first."""
     panels = []
     for reference in references:
-        dots = [Dot.of(run.name, reference.estimate(run.parts), run.tag) for run in shown]
+        dots = [Dot.of(run.name, reference.estimate(run.parts), run.tag) for run in runs]
         bounds = _axis(reference, dots)
         facts = [Dot("people", human.percent, kind="people") for human in reference.people]
         facts += [Dot(model.model, model.value, kind="published") for model in reference.published]
@@ -139,7 +130,7 @@ def _reference_panels(shown: Sequence[RunRecords], references: Sequence[Referenc
         caption = f"{reference.metric.title} of the runs beside chance, people and published models"
         panels.append(
             Panel(
-                f"{reference.metric.title[0].upper()}{reference.metric.title[1:]}{unit}",
+                f"{_heading(reference)}{unit}",
                 dot_plot(caption, ordered, bounds, reference.chance),
                 "; ".join(human.caveat for human in reference.people) or reference.note,
             )
@@ -176,16 +167,16 @@ class _Strata:
     def values(self, column: str) -> list[str]:
         """The values of a column, those that the card does not state last."""
         stated = list(self.order.get(column, ()))
-        found = {record.stratum[column] for record in self.records}
-        return [value for value in stated if value in found] + sorted(found - set(stated))
+        present = {record.stratum[column] for record in self.records}
+        return [value for value in stated if value in present] + sorted(present - set(stated))
 
     @cached_property
     def grid(self) -> tuple[str, str] | None:
         """The two columns of which the most combinations have items, the first among equals; None where few have."""
         best, most = None, FULL_GRID
         for one, two in combinations(self.columns, 2):
-            found = {(record.stratum[one], record.stratum[two]) for record in self.records}
-            share = len(found) / (len(self.values(one)) * len(self.values(two)))
+            present = {(record.stratum[one], record.stratum[two]) for record in self.records}
+            share = len(present) / (len(self.values(one)) * len(self.values(two)))
             if share > most or (best is None and share == most):
                 best, most = (one, two), share
         return best
@@ -201,14 +192,15 @@ def _stratum_panels(strata: _Strata, reference: ReferencedMetric) -> list[Panel]
     scored = any(reference.estimate(run.parts) for run in strata.runs)
     if not scored or not strata.columns:
         return []
-    heading = f"{reference.metric.title[0].upper()}{reference.metric.title[1:]}"
-    first = (
-        _grid_panel(strata, reference, heading, *strata.grid) if strata.grid else _run_panel(strata, reference, heading)
-    )
-    return [first, *(_dots_panel(strata, reference, heading, column) for column in strata.columns)]
+    first = _grid_panel(strata, reference, *strata.grid) if strata.grid else _run_panel(strata, reference)
+    return [first, *(_dots_panel(strata, reference, column) for column in strata.columns)]
 
 
-def _grid_panel(strata: _Strata, reference: ReferencedMetric, heading: str, one: str, two: str) -> Panel:
+def _heading(reference: ReferencedMetric) -> str:
+    return f"{reference.metric.title[0].upper()}{reference.metric.title[1:]}"
+
+
+def _grid_panel(strata: _Strata, reference: ReferencedMetric, one: str, two: str) -> Panel:
     """A heat map of two columns for each run."""
     rows, columns = strata.values(one), strata.values(two)
     maps = Markup("")
@@ -219,12 +211,14 @@ def _grid_panel(strata: _Strata, reference: ReferencedMetric, heading: str, one:
             for column in columns
         }
         caption = f"{reference.metric.title} of {run.name} by {one} and {two}"
-        shown = heat_map(caption, list(map(_plain, rows)), list(map(_plain, columns)), cells, reference.metric.bounds)
-        maps += Markup("<div><h4>{}{}</h4>{}</div>").format(chip(run.tag), run.name, shown)
-    return Panel(f"{heading} by {one} and {two}", Markup('<div class="maps">{}</div>').format(maps), GROUPS_NOTE)
+        figure = heat_map(caption, list(map(_plain, rows)), list(map(_plain, columns)), cells, reference.metric.bounds)
+        maps += Markup("<div>{}{}</div>").format(run_heading(run), figure)
+    return Panel(
+        f"{_heading(reference)} by {one} and {two}", Markup('<div class="maps">{}</div>').format(maps), GROUPS_NOTE
+    )
 
 
-def _run_panel(strata: _Strata, reference: ReferencedMetric, heading: str) -> Panel:
+def _run_panel(strata: _Strata, reference: ReferencedMetric) -> Panel:
     """A heat map of the column that divides most, by run."""
     column = max(strata.columns, key=lambda name: len(strata.values(name)))
     values = strata.values(column)
@@ -234,27 +228,27 @@ def _run_panel(strata: _Strata, reference: ReferencedMetric, heading: str) -> Pa
         for run in strata.runs
     }
     caption, tags = f"{reference.metric.title} by {column} and run", [run.tag for run in strata.runs]
-    shown = heat_map(caption, list(map(_plain, values)), tags, cells, reference.metric.bounds)
-    return Panel(f"{heading} by {column} and run", shown, GROUPS_NOTE)
+    figure = heat_map(caption, list(map(_plain, values)), tags, cells, reference.metric.bounds)
+    return Panel(f"{_heading(reference)} by {column} and run", figure, GROUPS_NOTE)
 
 
-def _dots_panel(strata: _Strata, reference: ReferencedMetric, heading: str, column: str) -> Panel:
-    dots: list[Dot] = []
-    for value in strata.values(column):
-        for run in strata.runs:
-            label = _plain(value) if run is strata.runs[0] else ""
-            dots.append(Dot.of(label, reference.estimate(_within(run.parts, {column: value})), run.tag))
+def _dots_panel(strata: _Strata, reference: ReferencedMetric, column: str) -> Panel:
+    dots = [
+        Dot.of("" if place else _plain(value), reference.estimate(_within(run.parts, {column: value})), run.tag)
+        for value in strata.values(column)
+        for place, run in enumerate(strata.runs)
+    ]
     plot = dot_plot(f"{reference.metric.title} by {column}", dots, _axis(reference, dots), reference.chance)
-    return Panel(f"{heading} by {column}", plot)
+    return Panel(f"{_heading(reference)} by {column}", plot)
 
 
 def _within(parts: Sequence[Records], stratum: dict[str, str]) -> list[Records]:
     """The records of a stratum, part by part; parts without any are left out."""
-    kept = [
+    within = [
         [record for record in part if all(record.stratum.get(name) == value for name, value in stratum.items())]
         for part in parts
     ]
-    return [part for part in kept if part]
+    return [part for part in within if part]
 
 
 def _plain(value: str) -> str:

@@ -9,7 +9,6 @@ from rich import box
 from rich.table import Table
 
 from lmms_eval_tasks.report.runs import columns_of, entries_of, references_of
-from lmms_eval_tasks.utils.core.console import SafeTable
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.reporting.columns import Column
 from lmms_eval_tasks.utils.reporting.references import compare_to_reference, reference_notes
@@ -22,17 +21,13 @@ def score_tables(runs: Sequence[Run], only: str = "") -> list[Table]:
     """One table per task or group that a run holds: a row per run.
 
     Scores in percent with their 95% bootstrap interval (10,000 draws, seed 0), percent of unparsed and unscored items,
-    and how many are behind the scores; which scores, the benchmark says. A group's scores are the unweighted mean over
-    its tasks.
-
-    Args:
-        runs: The runs, in the order of the rows.
-        only: The one task or group to show; all of them if empty.
+    and how many are behind the scores; the benchmark declares its columns. A group's scores are the unweighted mean
+    over its tasks.
 
     Raises:
-        InputError: where no run holds `only`.
+        InputError: where no run holds `only`, the one task or group to show; all of them if it is empty.
     """
-    tables: list[Table] = []
+    tables = []
     for name, entries in entries_of(runs, only).items():
         columns = columns_of(entries[0][1][0])
         table = _new_table(name, [run for run, _ in entries], "model", columns)
@@ -49,23 +44,17 @@ def reference_tables(runs: Sequence[Run], only: str = "") -> list[Table]:
     A row per score with a reference, and run. Beside a reference stands whether the score's 95% interval lies ``above``
     or ``below`` it, or contains it (``open``). Below the table stands where each reference comes from, and its caveat.
 
-    Args:
-        runs: The runs, in the order of the rows.
-        only: The one task or group to show; all of them if empty.
-
     Raises:
-        InputError: where no run holds `only`.
+        InputError: where no run holds `only`; see `score_tables`.
     """
-    tables: list[Table] = []
+    tables = []
     for name, entries in entries_of(runs, only).items():
         items = len([record for task in entries[0][1] for record in entries[0][0].records[task]])
         references = [one for one in references_of(name, entries[0][1][0], items) if one.has_references]
         if not references:
             continue
         sample = "; SAMPLE DATA, the references are of the benchmark" if any(run.sample for run, _ in entries) else ""
-        table = SafeTable(
-            title=f"{name}: beside references{sample}", title_justify="left", box=box.SIMPLE_HEAD, padding=0
-        )
+        table = Table(title=f"{name}: beside references{sample}", title_justify="left", box=box.SIMPLE_HEAD, padding=0)
         table.add_column("score", no_wrap=True)
         table.add_column("model", overflow="fold")
         for heading in ("value", "chance", "people"):
@@ -99,18 +88,13 @@ def _compared(score: Estimate | None, reference: float | None) -> str:
 def stratum_tables(run: Run, columns: Sequence[str], only: str = "") -> list[Table]:
     """One table per task: a row per combination of the named stratum columns, in their alphabetical order.
 
-    Args:
-        run: The run.
-        columns: Names in the records' strata.
-        only: The one task to show; all of them if empty.
-
     Raises:
-        InputError: where a task's records have no such column, or the run no task `only`; the message lists those
-            there are.
+        InputError: where a task's records have no such column, or the run has no task `only` (all of them if it is
+            empty); the message lists those there are.
     """
     if only and only not in run.records:
         raise InputError(f"Expected a task of this run, any of {', '.join(run.records)}, but got {only}.")
-    tables: list[Table] = []
+    tables = []
     for task, records in run.records.items():
         if only and task != only:
             continue
@@ -120,11 +104,11 @@ def stratum_tables(run: Run, columns: Sequence[str], only: str = "") -> list[Tab
         strata: defaultdict[tuple[str, ...], list[Record]] = defaultdict(list)
         for record in records:
             strata[tuple(record.stratum[column] for column in columns)].append(record)
-        shown = columns_of(task)
-        table = _new_table(task, [run], " × ".join(columns), shown)
+        scores = columns_of(task)
+        table = _new_table(task, [run], " × ".join(columns), scores)
         for values in sorted(strata):
-            table.add_row(" ".join(values).replace("_", " "), *(column.cell([strata[values]]) for column in shown))
-        table.add_row("all", *(column.cell([records]) for column in shown))
+            table.add_row(" ".join(values).replace("_", " "), *(column.cell([strata[values]]) for column in scores))
+        table.add_row("all", *(column.cell([records]) for column in scores))
         tables.append(table)
     return tables
 
@@ -133,7 +117,7 @@ def _new_table(name: str, runs: Sequence[Run], first: str, columns: Sequence[Col
     versions = sorted({run.versions.get(name, "?") for run in runs})
     sample = "; SAMPLE DATA, not the benchmark" if any(run.sample for run in runs) else ""
     title = f"{name} (version {', '.join(versions)}{sample})"
-    table = SafeTable(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=0)
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=0)
     table.add_column(first, overflow="fold")
     for column in columns:
         table.add_column(column.heading, justify="right", no_wrap=True)

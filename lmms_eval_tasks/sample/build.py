@@ -1,13 +1,14 @@
 """Writing the whole sample: built beside its place, then moved there in one step."""
 
 import json
+import pkgutil
 import shutil
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 
 import lmms_eval_tasks
 from lmms_eval_tasks.sample import writers
-from lmms_eval_tasks.sample.declared import declared
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.benchmark.sample_writer import SampleWriter
 from lmms_eval_tasks.utils.core.problems import InputError
@@ -26,9 +27,18 @@ Seed {seed}, lmms-eval-tasks {version}. The same seed and version give the same 
 
 
 def sample_writers() -> dict[str, SampleWriter]:
-    """Benchmark to its writer, ours first, in alphabetical order."""
-    announced = {name: benchmark.sample for name, benchmark in registry().benchmarks.items() if benchmark.sample}
-    return {**declared(writers, "WRITER", SampleWriter), **announced}
+    """Benchmark to its writer, ours first, in alphabetical order.
+
+    Raises:
+        TypeError: a module of `writers` declares no `SampleWriter`.
+    """
+    own = {}
+    for name in sorted(module.name for module in pkgutil.iter_modules(writers.__path__)):
+        own[name] = import_module(f"{writers.__name__}.{name}").WRITER
+        if not isinstance(own[name], SampleWriter):
+            got = type(own[name]).__name__
+            raise TypeError(f"Expected {writers.__name__}.{name}.WRITER to be a SampleWriter but got {got}.")
+    return own | {name: benchmark.sample for name, benchmark in registry().benchmarks.items() if benchmark.sample}
 
 
 def prepare_commands(sample: Path) -> list[list[str]]:

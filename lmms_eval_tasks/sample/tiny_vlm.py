@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 WORDS = 2000
@@ -17,22 +16,8 @@ CHAT_TEMPLATE = (
     "{% endif %}{% endfor %}{% endif %}<|im_end|>\n"
     "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
-SPECIAL = (
-    "<|endoftext|>",
-    "<|im_start|>",
-    "<|im_end|>",
-    "<|vision_start|>",
-    "<|vision_end|>",
-    "<|vision_pad|>",
-    "<|image_pad|>",
-    "<|video_pad|>",
-)
-
-
-def _corpus() -> Iterator[str]:
-    """Text enough for a tokenizer to meet letters, digits and a few words."""
-    for number in range(WORDS):
-        yield f"Question {number}: which option is right, (A) the ball, (B) the box, (C) the ramp, (D) the arm or (E)?"
+_NAMES = ("endoftext", "im_start", "im_end", "vision_start", "vision_end", "vision_pad", "image_pad", "video_pad")
+SPECIAL = tuple(f"<|{name}|>" for name in _NAMES)
 
 
 def write_tiny_vlm(out: Path, seed: int = 0) -> Path:
@@ -62,8 +47,9 @@ def write_tiny_vlm(out: Path, seed: int = 0) -> Path:
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     alphabet = pre_tokenizers.ByteLevel.alphabet()
+    text = "which option is right, (A) the ball, (B) the box, (C) the ramp, (D) the arm or (E)?"
     tokenizer.train_from_iterator(
-        _corpus(),
+        (f"Question {number}: {text}" for number in range(WORDS)),
         trainers.BpeTrainer(
             vocab_size=400, special_tokens=list(SPECIAL), initial_alphabet=alphabet, show_progress=False
         ),

@@ -1,7 +1,7 @@
 """YoCausal: whether a video diffusion model expects time to run forward."""
 
 from lmms_eval_tasks.utils import answers
-from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind
+from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind, TaskSettings
 from lmms_eval_tasks.utils.denoising.response import EXTRACTOR
 from lmms_eval_tasks.utils.prompting.questions import ask_choice, prompt_reader
 from lmms_eval_tasks.yocausal import hooks, report, vlm
@@ -23,7 +23,8 @@ DENOISING = TaskKind(
     panels=report.panels,
     item_view=report.item_view,
     answer_view=report.answer_view,
-    read_settings=hooks.read_settings,
+    # Nothing can be chosen: the model itself prompts with the caption.
+    read_settings=lambda kwargs, environment: TaskSettings(),
     target=lambda row: "forward",
     visuals=("clip", "clip_backward"),
     warnings=hooks.warnings,

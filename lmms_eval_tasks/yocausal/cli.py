@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -48,7 +49,7 @@ def rank(
         console.print(_ranking_table(ranking, f"labels: {name}" if labels else None))
     prepared = next(iter(judges.rankings.values()))
     for warning in (*prepared.warnings, *judges.warnings):
-        console.print(f"warning: {warning}", markup=False, style="yellow")
+        console.print(f"warning: {warning}", style="yellow")
     console.print("Ranked by RSI rank + CCI rank, ties by RSI rank. RSI in percent, CCI in percentage points.")
     if judges.agreement:
         console.print(_correlation_table("agreement of the rankings", judges.agreement))
@@ -87,7 +88,7 @@ def _correlation_table(title: str, correlations: Sequence[Correlation]) -> Table
     table = text_table(title, "", "", "models", "Kendall tau", "p", "Pearson r", "p")
     for one in correlations:
         values = (one.tau, one.tau_p, one.pearson, one.pearson_p)
-        table.add_row(*one.names, str(one.models), *(_number(value, 4) for value in values))
+        table.add_row(*one.names, str(one.models), *("N/A" if value is None else f"{value:.4f}" for value in values))
     return table
 
 
@@ -105,9 +106,11 @@ def label(
 ) -> None:
     """Label the prepared clips as causal or not by a judge, and compare with the labels that they have."""
     from lmms_eval_tasks.host.judge import open_judge, read_settings
+    from lmms_eval_tasks.utils.core.files import write_file
+    from lmms_eval_tasks.utils.core.json_rows import as_lines
     from lmms_eval_tasks.utils.core.problems import InputError
     from lmms_eval_tasks.utils.data.home import load_table
-    from lmms_eval_tasks.yocausal.labelling import agreement, label_clips, labelling_prompt, write_labels
+    from lmms_eval_tasks.yocausal.labelling import agreement, label_clips, labelling_prompt
     from lmms_eval_tasks.yocausal.table import SPLIT
 
     settings = read_settings(judge)
@@ -116,25 +119,17 @@ def label(
     template, reply = labelling_prompt(prompt)
     rows = [dict(row) for row in load_table("yocausal", SPLIT)][:limit]
     with show_progress() as progress:
-        labels = label_clips(rows, open_judge(reply, settings), frames, progress, template)
-    write_labels(labels, out)
+        labels = label_clips(rows, open_judge(reply, settings), template, frames, progress)
+    write_file(out, as_lines(asdict(label) for label in labels))
     console = make_console()
     causal = [label.vlm_causality for label in labels]
     console.print(
         f"{len(labels)} clips: {causal.count(True)} causal, {causal.count(False)} not, {causal.count(None)} unlabelled"
     )
     if unlabelled := [f"{label.id} ({label.reason})" for label in labels if label.vlm_causality is None]:
-        console.print(f"warning: unlabelled: {summarize_names(unlabelled, 3)}", markup=False, style="yellow")
-    agreed = agreement(rows, labels)
+        console.print(f"warning: unlabelled: {summarize_names(unlabelled, 3)}", style="yellow")
     table = text_table(None, "agreement", "")
-    table.add_row("clips with both labels", str(agreed.pairs))
-    table.add_row("F1 of causal (percent)", _number(agreed.f1, 1))
-    table.add_row("Kendall tau-b", _number(agreed.kendall_tau, 3))
-    table.add_row("Cohen's d of optical flow, these labels", _number(agreed.cohens_d, 2))
-    table.add_row("Cohen's d of optical flow, existing labels", _number(agreed.cohens_d_before, 2))
+    for line in agreement(rows, labels).items():
+        table.add_row(*line)
     console.print(table)
     console.print(f"Written to {out}; use it:  lmms-eval-tasks prepare yocausal --labels {out}", soft_wrap=True)
-
-
-def _number(value: float | None, digits: int) -> str:
-    return "N/A" if value is None else f"{value:.{digits}f}"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from lmms_eval_tasks.utils.benchmark.benchmark import Row, TaskContext, TaskSettings
 from lmms_eval_tasks.utils.core.wording import summarize_names
-from lmms_eval_tasks.utils.denoising.response import DenoisingResponse, read_denoising
+from lmms_eval_tasks.utils.denoising.response import read_denoising
 from lmms_eval_tasks.utils.prompting.questions import NO_CLIP
 from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, GradedItem, Outcome, Record, UnscoredReason
 from lmms_eval_tasks.yocausal.rsi import Winner, compare_losses
@@ -25,11 +24,6 @@ def ask(row: Row, settings: TaskSettings) -> str:
     return (row["caption"] or "") if row["asked"] else NO_CLIP
 
 
-def read_settings(kwargs: Mapping[str, Any], environment: Mapping[str, str]) -> TaskSettings:
-    """Nothing of this task can be chosen: the model itself prompts with the caption."""
-    return TaskSettings()
-
-
 def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
     """Grade one pair; without losses it is unparsed or unscored, and its record says why."""
     answer = read_denoising(response)
@@ -40,11 +34,13 @@ def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
         outcome, detail = Outcome.UNPARSED, NO_LOSSES
     elif answer.item_id != row["item_id"]:
         reason, detail = UnscoredReason.OTHER_ITEM, f"The response is about {answer.item_id}, not about this pair."
-    elif answer.loss is None:
-        reason, detail = _error(answer)
-    else:
+    elif answer.loss is not None:
         winner = compare_losses(answer.loss.forward, answer.loss.backward).value
         outcome = Outcome.CORRECT if winner == "forward" else Outcome.WRONG
+    elif answer.error is not None:
+        reasons = {reason.value: reason for reason in UnscoredReason}
+        reason = reasons.get(answer.error.kind.replace("_", " "), UnscoredReason.FAILED)
+        detail = answer.error.message
     record = Record(
         item_id=row["item_id"],
         group_id=row["group_id"],
@@ -64,14 +60,6 @@ def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
     return GradedItem(record, submission_item(answer) if answer is not None and winner is not None else {})
 
 
-def _error(answer: DenoisingResponse) -> tuple[UnscoredReason, str]:
-    """Why an answer has no losses."""
-    if answer.error is None:
-        return UnscoredReason.FAILED, "The answer holds no losses."
-    known = {reason.value: reason for reason in UnscoredReason}
-    return known.get(answer.error.kind.replace("_", " "), UnscoredReason.FAILED), answer.error.message
-
-
 def stratum(row: Row) -> dict[str, str]:
     """What scores of a pair are broken down by."""
 
@@ -89,27 +77,28 @@ def stratum(row: Row) -> dict[str, str]:
 
 def warnings(items: Sequence[GradedItem], context: TaskContext) -> list[str]:
     """Name the pairs without losses and why, those with losses that are not finite, and mixed software versions."""
-    lines = []
-    lost: dict[str, list[str]] = {}
+    messages = []
+    unscored: dict[str, list[str]] = {}
     for item in items:
         if item.record.answered is None:
-            lost.setdefault(item.record.detail or item.record.why, []).append(item.record.item_id)
-    if lost:
-        number = sum(map(len, lost.values()))
-        text = [f"yocausal: {number} of {len(items)} pairs have no losses and leave every score:"]
-        for reason, names in sorted(lost.items(), key=lambda entry: (-len(entry[1]), entry[0]))[:NAMED]:
-            text.append(f"  {summarize_names(names, NAMED)}: {reason}")
-        if len(lost) > NAMED:
-            text.append(f"  … and {len(lost) - NAMED} more reasons; the sample log has them all")
-        lines.append("\n".join(text))
-    if broken := [item.record.item_id for item in items if item.record.answered == Winner.NON_FINITE.value]:
-        lines.append(
-            f"yocausal: {len(broken)} of {len(items)} pairs have a loss that is NaN or infinite, which is no win and "
-            f"stays in the denominator: {summarize_names(broken, NAMED)}. If it is most of them, try dtype=float32."
+            unscored.setdefault(item.record.detail or item.record.why, []).append(item.record.item_id)
+    if unscored:
+        number = sum(map(len, unscored.values()))
+        lines = [f"yocausal: {number} of {len(items)} pairs have no losses and leave every score:"]
+        for reason, names in sorted(unscored.items(), key=lambda entry: (-len(entry[1]), entry[0]))[:NAMED]:
+            lines.append(f"  {summarize_names(names, NAMED)}: {reason}")
+        if len(unscored) > NAMED:
+            lines.append(f"  … and {len(unscored) - NAMED} more reasons; the sample log has them all")
+        messages.append("\n".join(lines))
+    if non_finite := [item.record.item_id for item in items if item.record.answered == Winner.NON_FINITE.value]:
+        messages.append(
+            f"yocausal: {len(non_finite)} of {len(items)} pairs have a loss that is NaN or infinite, which is no win "
+            f"and stays in the denominator: {summarize_names(non_finite, NAMED)}. If it is most of them, try "
+            "dtype=float32."
         )
     if mixed := mixed_versions([item.submission for item in items if item.submission]):
-        lines.append(
+        messages.append(
             f"yocausal: pairs were measured with several versions ({mixed}), and their losses may differ slightly. To "
             "measure all with those of today, give --model_args an empty folder as cache."
         )
-    return lines
+    return messages

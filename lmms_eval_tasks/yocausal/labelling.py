@@ -6,7 +6,7 @@ import json
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -17,10 +17,8 @@ from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 from lmms_eval_tasks.utils.data.home import clip_path
 from lmms_eval_tasks.utils.judge.client import Case, Judge, Verdict
 from lmms_eval_tasks.utils.prompting.prompts import Prompt, read_prompt
-from lmms_eval_tasks.utils.submission.files import write_rows
 from lmms_eval_tasks.yocausal.prompt import PROMPT_ID, find_prompt
 
-FRAMES = 8
 LONGEST_SIDE = 512
 
 
@@ -82,11 +80,7 @@ class Label:
 
 
 def label_clips(
-    rows: Sequence[Mapping[str, Any]],
-    judge: Judge[Any],
-    frames: int = FRAMES,
-    progress: Progress = no_progress,
-    prompt: Prompt | None = None,
+    rows: Sequence[Mapping[str, Any]], judge: Judge[Any], prompt: Prompt, frames: int, progress: Progress = no_progress
 ) -> list[Label]:
     """Ask a judge about the forward clip of every row.
 
@@ -95,19 +89,18 @@ def label_clips(
     Args:
         rows: Rows of the prepared table.
         judge: The judge; its replies are as `labelling_prompt` says.
-        frames: How many frames it sees, evenly spread.
+        prompt: The prompt of every clip.
+        frames: How many frames the judge sees, evenly spread.
         progress: Called after each clip.
-        prompt: The prompt of every clip; ours by default.
 
     Returns:
         One label per row, in their order.
     """
-    prompt = prompt or read_prompt(PROMPT_ID)
     model = judge.sampling.model
     cases = {row["item_id"]: partial(_find_case, row, frames, prompt, model) for row in rows if row["clip_present"]}
     verdicts = dict(zip(cases, judge.judge_all(list(cases.values()), progress), strict=True))
-    absent = Verdict[Any](None, "no clip", model, prompt.signature)
-    return [_label(row["item_id"], verdicts.get(row["item_id"], absent)) for row in rows]
+    no_clip = Verdict[Any](None, "no clip", model, prompt.signature)
+    return [_label(row["item_id"], verdicts.get(row["item_id"], no_clip)) for row in rows]
 
 
 def _label(item_id: str, verdict: Verdict[Any]) -> Label:
@@ -130,7 +123,7 @@ def _find_case(row: Mapping[str, Any], frames: int, prompt: Prompt, model: str) 
 
 
 def read_frames(path: Path, count: int) -> tuple[tuple[bytes, ...], float]:
-    """Frames of a clip as JPEG files, evenly spread with the first and the last among them, and its seconds.
+    """Frames of a clip as JPEG files, evenly spread from the first to the last, and its length in seconds.
 
     Raises:
         av.FFmpegError, OSError, ValueError, IndexError: where it cannot be decoded to its end or holds no frame.
@@ -147,8 +140,7 @@ def read_frames(path: Path, count: int) -> tuple[tuple[bytes, ...], float]:
     last = len(pictures) - 1
     chosen = sorted({round(number * last / max(1, count - 1)) for number in range(count)})
     images = []
-    for number in chosen:
-        picture = pictures[number]
+    for picture in (pictures[number] for number in chosen):
         scale = min(1.0, LONGEST_SIDE / max(picture.shape[:2]))
         if scale < 1.0:
             picture = cv2.resize(picture, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
@@ -156,50 +148,31 @@ def read_frames(path: Path, count: int) -> tuple[tuple[bytes, ...], float]:
     return tuple(images), seconds
 
 
-def write_labels(labels: Sequence[Label], path: Path) -> None:
-    """Write a labels file, as `prepare yocausal --labels` reads it."""
-    write_rows(path, [asdict(label) for label in labels])
-
-
-@dataclass(frozen=True)
-class Agreement:
-    """How new labels agree with the existing ones.
-
-    Attributes:
-        pairs: Clips with both labels.
-        f1: F1 of *causal*, 0-100; None where no clip has that label.
-        kendall_tau: Kendall's tau-b, -1 to 1; None where either is constant.
-        cohens_d: Of the optical-flow magnitude, new causal clips against new other ones; None with fewer than two of
-            either or no spread.
-        cohens_d_before: The same by the existing labels.
-    """
-
-    pairs: int
-    f1: float | None
-    kendall_tau: float | None
-    cohens_d: float | None
-    cohens_d_before: float | None
-
-
-def agreement(rows: Sequence[Mapping[str, Any]], labels: Sequence[Label]) -> Agreement:
-    """Compare new labels with the table's own, over the clips that have both.
+def agreement(rows: Sequence[Mapping[str, Any]], labels: Sequence[Label]) -> dict[str, str]:
+    """How new labels agree with the table's own, over the clips that have both, as lines of a printed table.
 
     The paper reports F1 and Kendall's tau of a VLM against people and Cohen's d between the halves (Figure 6).
     """
+    existing = {row["item_id"]: row["vlm_causality"] for row in rows}
     new = {label.id: label.vlm_causality for label in labels}
-    both = [
-        (bool(row["vlm_causality"]), bool(new[row["item_id"]]))
-        for row in rows
-        if row["vlm_causality"] is not None and new.get(row["item_id"]) is not None
-    ]
-    moving = [row for row in rows if row["motion"] is not None]
-    return Agreement(
-        pairs=len(both),
-        f1=f1_score(both),
-        kendall_tau=kendall_tau(both),
-        cohens_d=_halves(moving, new),
-        cohens_d_before=_halves(moving, {row["item_id"]: row["vlm_causality"] for row in moving}),
-    )
+    pairs = ((causal, new.get(item_id)) for item_id, causal in existing.items())
+    both = [(bool(before), bool(now)) for before, now in pairs if before is not None and now is not None]
+
+    def effect(causal: Mapping[str, bool | None]) -> float | None:
+        moving = [(causal.get(row["item_id"]), row["motion"]) for row in rows if row["motion"] is not None]
+        return cohens_d(*([motion for label, motion in moving if label is half] for half in (True, False)))
+
+    return {
+        "clips with both labels": str(len(both)),
+        "F1 of causal (percent)": _number(f1_score(both), 1),
+        "Kendall tau-b": _number(kendall_tau(both), 3),
+        "Cohen's d of optical flow, these labels": _number(effect(new), 2),
+        "Cohen's d of optical flow, existing labels": _number(effect(existing), 2),
+    }
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "N/A" if value is None else f"{value:.{digits}f}"
 
 
 def f1_score(pairs: Sequence[tuple[bool, bool]]) -> float | None:
@@ -226,8 +199,3 @@ def cohens_d(first: Sequence[float], second: Sequence[float]) -> float | None:
     pooled = (len(first) - 1) * statistics.variance(first) + (len(second) - 1) * statistics.variance(second)
     spread = math.sqrt(pooled / freedom)
     return (statistics.fmean(first) - statistics.fmean(second)) / spread if spread else None
-
-
-def _halves(rows: Sequence[Mapping[str, Any]], causal: Mapping[str, bool | None]) -> float | None:
-    halves = {half: [row["motion"] for row in rows if causal.get(row["item_id"]) is half] for half in (True, False)}
-    return cohens_d(halves[True], halves[False])

@@ -12,18 +12,15 @@ from lmms_eval_tasks.utils.scoring import pairs, rates
 from lmms_eval_tasks.utils.scoring.metrics import Errors, Metric
 from lmms_eval_tasks.utils.scoring.rates import percent
 from lmms_eval_tasks.utils.scoring.records import Outcome, Record
-from lmms_eval_tasks.yocausal.card import SUBSETS
-from lmms_eval_tasks.yocausal.rsi import HUMAN_CCI, Winner
+from lmms_eval_tasks.yocausal.card import CARD, SUBSETS
+from lmms_eval_tasks.yocausal.rsi import Winner
 
+HUMAN_CCI = next(human.percent for human in CARD.human if human.metric == "cci")
 SHARE = (0.0, 1.0)
 
 
 def _subset(record: Record) -> str:
     return record.stratum["subset"]
-
-
-def _is_of(subset: str, record: Record) -> bool:
-    return _subset(record) == subset
 
 
 def _wins(record: Record) -> float | None:
@@ -92,7 +89,7 @@ PAIRS = replace(pairs.PAIRS_SCORED, value=_wins, together=None)
 
 METRICS = (
     RSI,
-    *(RSI.within(subset, partial(_is_of, subset)) for subset in SUBSETS),
+    *RSI.by("subset", SUBSETS),
     RSI_CAUSAL,
     RSI_NON_CAUSAL,
     CCI,
@@ -115,7 +112,7 @@ HUMAN_PROTOCOL = Metric(
 VLM_METRICS = (
     pairs.PAIR_ACCURACY,
     replace(pairs.PAIR_ACCURACY, name="pair_accuracy_strata_mean", title="mean over subsets", stratum=_subset),
-    *(pairs.PAIR_ACCURACY.within(subset, partial(_is_of, subset)) for subset in SUBSETS),
+    *pairs.PAIR_ACCURACY.by("subset", SUBSETS),
     pairs.SINGLE_ACCURACY,
     HUMAN_PROTOCOL,
     pairs.PAIRS_SCORED,

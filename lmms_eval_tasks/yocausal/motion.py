@@ -59,7 +59,7 @@ def measure_motion(path: Path, seconds: float | None = None) -> ClipMotion | Non
             limit = None if seconds is None else max(1, round(min(seconds * fps, MOST_FRAMES)))
             stride = max(1, round(fps / RATE))
             curve: list[float] = []
-            before: NDArray[np.uint8] | None = None
+            previous: NDArray[np.uint8] | None = None
             frames = height = 0
             for frame in container.decode(stream):
                 if frames == limit:
@@ -68,9 +68,9 @@ def measure_motion(path: Path, seconds: float | None = None) -> ClipMotion | Non
                     # A frame of another size than the first is made as large, for flow is between equal pictures.
                     height = height or min(TALLEST, max(2, round(WIDTH * frame.height / frame.width)))
                     picture = frame.to_ndarray(width=WIDTH, height=height, format="gray")
-                    if before is not None:
-                        curve.append(_flow(before, picture) * fps / stride)
-                    before = picture
+                    if previous is not None:
+                        curve.append(_flow(previous, picture) * fps / stride)
+                    previous = picture
                 frames += 1
     except (av.FFmpegError, OSError, ValueError, IndexError):
         return None
@@ -91,14 +91,14 @@ def symmetry(curve: Sequence[float]) -> float | None:
     total = math.fsum(curve) * 2
     if total == 0:
         return 1.0
-    apart = math.fsum(abs(here - there) for here, there in zip(curve, mirrored, strict=True))
-    return round(1.0 - apart / total, DIGITS)
+    difference = math.fsum(abs(value - mirror) for value, mirror in zip(curve, mirrored, strict=True))
+    return round(1.0 - difference / total, DIGITS)
 
 
 def most_symmetric(symmetries: Mapping[str, float | None], share: float = SHARE) -> set[str]:
     """The clips with the highest symmetry, `share` of those that have one, rounded up; equal ones by their id."""
-    known = sorted((-value, name) for name, value in symmetries.items() if value is not None)
-    return {name for _, name in known[: math.ceil(share * len(known))]}
+    ordered = sorted((-value, name) for name, value in symmetries.items() if value is not None)
+    return {name for _, name in ordered[: math.ceil(share * len(ordered))]}
 
 
 def measure_all(

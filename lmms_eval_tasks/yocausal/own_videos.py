@@ -12,9 +12,9 @@ from lmms_eval_tasks.utils.core.csv_rows import read_csv
 from lmms_eval_tasks.utils.core.json_rows import Row, WholeText, read_rows
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError, Problems
 from lmms_eval_tasks.utils.core.wording import describe, is_utf8
-from lmms_eval_tasks.utils.data.release import Clip, UnreadableClip, is_safe
+from lmms_eval_tasks.utils.data.release import UnreadableClip, is_safe
 from lmms_eval_tasks.yocausal.reversal import SUFFIXES, DamagedClip, DirectedClip, Video, open_video, video_key
-from lmms_eval_tasks.yocausal.table import SPLIT, PairRow
+from lmms_eval_tasks.yocausal.table import SPLIT, Clips, PairRow
 
 NO_CATEGORY = "general"
 
@@ -28,9 +28,7 @@ class CaptionRow(Row):
     caption: WholeText
 
 
-def read_videos(
-    folder: Path, captions: Path | None = None, seconds: float | None = None
-) -> tuple[list[PairRow], dict[str, Clip | None]]:
+def read_videos(folder: Path, captions: Path | None, seconds: float | None) -> tuple[list[PairRow], Clips]:
     """The pairs that a folder of videos makes, in alphabetical order; the clips of a damaged video are unreadable.
 
     Args:
@@ -57,8 +55,8 @@ def read_videos(
     problems = Problems()
     caption_of = read_captions(captions, folder, files, problems) if captions else {}
     pairs: list[PairRow] = []
-    clips: dict[str, Clip | None] = {}
-    names: dict[str, str] = {}
+    clips: Clips = {}
+    file_of: dict[str, str] = {}
     for path in files:
         name = path.relative_to(folder).as_posix()
         if not is_utf8(name):
@@ -76,10 +74,10 @@ def read_videos(
         if not is_safe(pair.clip):
             problems.add(name, "Expected a shorter name, and no backslash in it.", "rename it.")
             continue
-        if pair.item_id in names:
-            problems.add(name, f"Expected another name than {names[pair.item_id]}, apart from the suffix.")
+        if pair.item_id in file_of:
+            problems.add(name, f"Expected another name than {file_of[pair.item_id]}, apart from the suffix.")
             continue
-        names[pair.item_id] = name
+        file_of[pair.item_id] = name
         pairs.append(pair)
         for clip, backwards in ((pair.clip, False), (pair.clip_backward, True)):
             clips[clip] = DamagedClip() if video is None else DirectedClip(video, backwards)

@@ -3,30 +3,51 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.runs.run import Run
 from lmms_eval_tasks.yocausal import metrics
-from lmms_eval_tasks.yocausal.rsi import Ranked, rank_models
 
 TASK = "yocausal"
 
 
 @dataclass(frozen=True)
-class RankedRun:
-    """One run's place.
+class RankedModel:
+    """A model's place: the sum of its RSI rank and its CCI rank, lower being better, ties ordered by RSI rank."""
 
-    Attributes:
-        place: Its ranks.
-        rsi: In percent.
-        cci: In percentage points.
-        pairs: Scored pairs.
-        unscored: Pairs without losses.
+    model: str
+    rank: int
+    rsi_rank: int
+    cci_rank: int
+
+
+def rank_models(scores: Mapping[str, tuple[float, float]]) -> list[RankedModel]:
+    """Order models by RSI rank + CCI rank, then RSI rank, then name; those equal in the first two share a rank.
+
+    Args:
+        scores: Model to its RSI and its CCI. Equal values share the better rank, and the next rank is left out.
     """
 
-    place: Ranked
+    def ranks(keys: Mapping[str, Any]) -> dict[str, int]:
+        return {model: 1 + sum(other < key for other in keys.values()) for model, key in keys.items()}
+
+    by_rsi = ranks({model: -rsi for model, (rsi, _) in scores.items()})
+    by_cci = ranks({model: -cci for model, (_, cci) in scores.items()})
+    rank = ranks({model: (by_rsi[model] + by_cci[model], by_rsi[model]) for model in scores})
+    return [
+        RankedModel(model, rank[model], by_rsi[model], by_cci[model])
+        for model in sorted(scores, key=lambda name: (rank[name], name))
+    ]
+
+
+@dataclass(frozen=True)
+class RankedRun:
+    """One run's place, its RSI in percent and CCI in percentage points, and its numbers of pairs."""
+
+    place: RankedModel
     rsi: float
     cci: float
     pairs: int
@@ -76,7 +97,11 @@ def rank_runs(runs: Sequence[Run]) -> Ranking:
         run, rsi, cci = scored[place.model]
         pairs = int(metrics.PAIRS.score_records(run.records[TASK]) or 0)
         rows.append(RankedRun(place, rsi, cci, pairs, len(run.records[TASK]) - pairs))
-    warnings = _warnings([run for run, _, _ in scored.values()])
+    warnings = []
+    if len({frozenset(record.item_id for record in run.records[TASK]) for run in runs}) > 1:
+        warnings.append("The runs were asked about different pairs.")
+    if len({run.sample for run in runs}) > 1:
+        warnings.append("Some runs are on sample data and some are not.")
     return Ranking(tuple(rows), tuple(warnings), any(run.sample for run in runs))
 
 
@@ -86,20 +111,11 @@ def _names(runs: Sequence[Run]) -> list[str]:
     for run in runs:
         models = {str(model) for record in run.records.get(TASK, ()) if (model := record.fields.get("model"))}
         names.append(models.pop() if len(models) == 1 else run.name)
-    often = Counter(names)
+    counts = Counter(names)
     unique = [
         name
-        if often[name] == 1
+        if counts[name] == 1
         else f"{name} ({run.path.parent.parent.name or run.path.parent.name}, {run.path.name[:15]})"
         for name, run in zip(names, runs, strict=True)
     ]
     return [name if unique.count(name) == 1 else f"{name} #{number}" for number, name in enumerate(unique, 1)]
-
-
-def _warnings(runs: Sequence[Run]) -> list[str]:
-    warnings = []
-    if len({frozenset(record.item_id for record in run.records[TASK]) for run in runs}) > 1:
-        warnings.append("The runs were asked about different pairs.")
-    if len({run.sample for run in runs}) > 1:
-        warnings.append("Some runs are on sample data and some are not.")
-    return warnings

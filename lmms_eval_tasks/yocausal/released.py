@@ -1,16 +1,19 @@
-"""Reading the metadata files of the official YoCausal release into pairs."""
+"""Reading the official YoCausal release into pairs."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from lmms_eval_tasks.utils.core.problems import Problems, Warnings
+from lmms_eval_tasks.utils.core.problems import InputError, Problems, Warnings
 from lmms_eval_tasks.utils.core.strict_json import read_released_json
-from lmms_eval_tasks.utils.data.release import Clip, LinkedClip, is_safe
-from lmms_eval_tasks.yocausal.table import SPLIT, PairRow
+from lmms_eval_tasks.utils.data.building import Origin
+from lmms_eval_tasks.utils.data.release import SAMPLE_MARK, LinkedClip, download_dataset, is_safe, open_release
+from lmms_eval_tasks.yocausal.card import CARD, SUBSETS
+from lmms_eval_tasks.yocausal.table import SPLIT, Clips, PairRow
 
 LABELS = ("vlm_causality", "human_discriminable")
 MOST = {"fps": 10_000, "total_frames": 1_000_000_000}
@@ -18,29 +21,49 @@ MOST = {"fps": 10_000, "total_frames": 1_000_000_000}
 PATHS = {"fwd": "video_path_forward", "bwd": "video_path_backward"}
 
 
-def metadata_name(subset: str) -> str:
-    """Path of a subset's metadata file below the release's root."""
-    return f"subset/{subset}/dataset_metadata.json"
-
-
-def read_pairs(
-    root: Path, subset: str, content: bytes, problems: Problems, warnings: Warnings
-) -> tuple[list[PairRow], dict[str, Clip | None]]:
-    """The pairs of a subset, in the file's order.
-
-    A label that is neither true, false nor null is none, as in the official code, which compares with ``is True``.
+def read_release(source: str) -> tuple[list[PairRow], Clips, Origin]:
+    """The pairs of the release, in the order of subsets and metadata files, their clips, and where they come from.
 
     Args:
-        root: The release's folder.
-        subset: Name of the subset.
-        content: Bytes of its metadata file.
-        problems: Takes what is wrong with it; entries are numbered from 1.
-        warnings: Takes what is unusual about it but can be scored.
+        source: Dataset on the hub, or a folder with a snapshot of it.
 
-    Returns:
-        The pairs, and the file of each clip that they name (None where the release lacks it).
+    Raises:
+        InputError: the source is not the release, or its metadata has problems; all are listed.
     """
-    file = metadata_name(subset)
+    root, revision = _find_release(source)
+    files = {subset: f"subset/{subset}/dataset_metadata.json" for subset in SUBSETS}
+    with open_release(root, CARD.title, files.values(), ("",)) as release:
+        contents = {subset: content for subset, file in files.items() if (content := release.read(file)) is not None}
+        sample = release.read(SAMPLE_MARK) is not None
+    problems, warnings = Problems(), Warnings()
+    pairs: list[PairRow] = []
+    clips: Clips = {}
+    for subset, content in contents.items():
+        subset_pairs, subset_clips = _read_subset(root.absolute(), subset, files[subset], content, problems, warnings)
+        pairs += subset_pairs
+        clips |= subset_clips
+    problems.raise_if_any(f"YoCausal cannot be prepared from {root.name}", "nothing was written")
+    digests = {files[subset]: hashlib.sha256(content).hexdigest() for subset, content in contents.items()}
+    return pairs, clips, Origin(source, digests, sample, revision, warnings.messages())
+
+
+def _find_release(source: str) -> tuple[Path, str | None]:
+    """The release's folder, downloaded where the source is on the hub, and its revision there."""
+    folder = Path(source).expanduser()
+    if folder.is_dir():
+        return folder.absolute(), None
+    if folder.exists() or len(Path(source).parts) != 2:
+        raise InputError(f"Expected --source to be a folder or a dataset on the hub, but got {source}.")
+    return download_dataset(source, CARD.title, ["subset/**"])
+
+
+def _read_subset(
+    root: Path, subset: str, file: str, content: bytes, problems: Problems, warnings: Warnings
+) -> tuple[list[PairRow], Clips]:
+    """The pairs of a subset's metadata file, in its order; its entries are numbered from 1.
+
+    A label that is neither true, false nor null is none, as in the official code, which compares with ``is True``.
+    """
     try:
         entries = read_released_json(content)
     except ValueError as error:
@@ -50,8 +73,8 @@ def read_pairs(
         problems.add(file, "Expected a list of pairs, but got none.")
         return [], {}
     pairs: list[PairRow] = []
-    clips: dict[str, Clip | None] = {}
-    seen: dict[str, int] = {}
+    clips: Clips = {}
+    first_entry: dict[str, int] = {}
     for number, entry in enumerate(entries, 1):
         if not isinstance(entry, dict):
             problems.add(f"{file}, entry {number}", f"Expected an object, but got {str(entry)[:40]!r}.")
@@ -61,9 +84,9 @@ def read_pairs(
         if isinstance(released_id, bool) or not isinstance(released_id, int | str) or released_id == "":
             problems.add(where, "Expected a number or text as id.")
             continue
-        if str(released_id) in seen:
-            problems.add(where, f"Expected each id once, but entry {seen[str(released_id)]} has it too.")
-        seen.setdefault(str(released_id), number)
+        first = first_entry.setdefault(str(released_id), number)
+        if first != number:
+            problems.add(where, f"Expected each id once, but entry {first} has it too.")
         files = _files(root, subset, entry, where, problems)
         if files is None:
             continue
@@ -76,19 +99,17 @@ def read_pairs(
             if number_read is None and meta.get(name) is not None:
                 kind = f"{file}: {name} that are no numbers up to {MOST[name]:,} and count as none"
                 warnings.add(kind, f"id {released_id}")
-        names = {side: f"{SPLIT}/{subset}/{side}/{path.name}" for side, (path, _) in files.items()}
-        if taken := [name for name in names.values() if name in clips]:
-            problems.add(where, f"Expected clips of its own, but another pair has {', '.join(taken)}.")
-        clips |= {names[side]: LinkedClip(path) if there else None for side, (path, there) in files.items()}
-        path = files["fwd"][0] if files["fwd"][1] else None
+        names = {side: f"{SPLIT}/{subset}/{side}/{path.name}" for side, path in files.items()}
+        if shared := [name for name in names.values() if name in clips]:
+            problems.add(where, f"Expected clips of its own, but another pair has {', '.join(shared)}.")
+        clips |= {names[side]: LinkedClip(path) if path.is_file() else None for side, path in files.items()}
+        path = files["fwd"] if files["fwd"].is_file() else None
         pairs.append(_pair(subset, entry, names, path, numbers["fps"], numbers["total_frames"], meta.get("resolution")))
     return pairs, clips
 
 
-def _files(
-    root: Path, subset: str, entry: Mapping[str, Any], where: str, problems: Problems
-) -> dict[str, tuple[Path, bool]] | None:
-    """Where the two clips lie, and whether they are there; None, and problems, where the entry does not say."""
+def _files(root: Path, subset: str, entry: Mapping[str, Any], where: str, problems: Problems) -> dict[str, Path] | None:
+    """Where the two clips lie or would lie; None, and problems, where the entry does not say."""
     files = {}
     for side, key in PATHS.items():
         name = entry.get(key)
@@ -98,19 +119,19 @@ def _files(
         files[side] = _find(root, subset, side, PurePosixPath(name.lstrip("/")))
     if len(files) < len(PATHS):
         return None
-    if files["fwd"][0] == files["bwd"][0]:
+    if files["fwd"] == files["bwd"]:
         problems.add(where, f"Expected two clips, but {' and '.join(PATHS.values())} name the same file.")
         return None
     return files
 
 
-def _find(root: Path, subset: str, side: str, name: PurePosixPath) -> tuple[Path, bool]:
+def _find(root: Path, subset: str, side: str, name: PurePosixPath) -> Path:
     """A clip's file by the path that the metadata gives, which may begin in a folder that was never released."""
     folder = root / "subset" / subset
     tails = [PurePosixPath(*name.parts[first:]) for first in range(len(name.parts) - 1)]
-    tried = [root / name, *(base / tail for tail in tails for base in (root / "subset", folder))]
-    tried += [folder / side / name.name, folder / name.name]
-    return next(((path, True) for path in tried if path.is_file()), (folder / side / name.name, False))
+    candidates = [root / name, *(base / tail for tail in tails for base in (root / "subset", folder))]
+    candidates += [folder / side / name.name, folder / name.name]
+    return next((path for path in candidates if path.is_file()), folder / side / name.name)
 
 
 def _pair(

@@ -49,7 +49,7 @@ VLM_COLUMNS = (*PAIR_COLUMNS[:2], score_column(metrics.HUMAN_PROTOCOL), *PAIR_CO
 
 
 def references(task: str, items: int) -> tuple[ReferencedMetric, ...]:
-    """RSI and CCI beside what is known of them: paper, Tables 4 and 5."""
+    """RSI and CCI beside their published figures: paper, Tables 4 and 5."""
     rsi = published_models(FOLDER, source="YoCausal Table 4", without=("Human",), metric="RSI", split="all (RSI(D))")
     cci = published_models(FOLDER, source="YoCausal Table 5", without=("Human",), metric="CCI(D)")
     return (
@@ -70,7 +70,7 @@ def _people(metric: str) -> tuple[Human, ...]:
 
 def panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
     """RSI against CCI, winners and outcomes."""
-    return [*_plane(task, runs), _winners(runs), outcome_panel(runs)]
+    return [_rsi_against_cci(runs, *references(task, 0)), _winners(runs), outcome_panel(runs)]
 
 
 def vlm_panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
@@ -78,18 +78,14 @@ def vlm_panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
     return [consistency_panel(runs, "directions"), outcome_panel(runs), *answer_panels(runs)]
 
 
-def _plane(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
-    rsi, cci = references(task, max(len(run.records) for run in runs))
-    points = []
-    for run in runs:
-        across, up = rsi.estimate(run.parts), cci.estimate(run.parts)
-        if across and up:
-            points.append(Point(run.name, across.value, up.value, tag=run.tag))
-    known = {model.model: model.value for model in cci.published}
+def _rsi_against_cci(runs: Sequence[RunRecords], rsi: ReferencedMetric, cci: ReferencedMetric) -> Panel:
+    estimates = ((run, rsi.estimate(run.parts), cci.estimate(run.parts)) for run in runs)
+    points = [Point(run.name, x.value, y.value, tag=run.tag) for run, x, y in estimates if x and y]
+    published_cci = {model.model: model.value for model in cci.published}
     points += [
-        Point(model.model, model.value, known[model.model], "published")
+        Point(model.model, model.value, published_cci[model.model], "published")
         for model in rsi.published
-        if model.model in known
+        if model.model in published_cci
     ]
     points.append(Point("people", rsi.people[0].percent, cci.people[0].percent, "people"))
     figure = scatter_plot(
@@ -103,7 +99,7 @@ def _plane(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
         "Letters are the runs, small dots published models. Lines cross at chance: right of it a model finds time "
         "running forward more likely, above it more so where there is cause and effect."
     )
-    return [Panel("RSI against CCI", figure, note)]
+    return Panel("RSI against CCI", figure, note)
 
 
 def _winners(runs: Sequence[RunRecords]) -> Panel:

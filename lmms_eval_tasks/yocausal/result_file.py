@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -17,15 +17,9 @@ from pydantic_core import PydanticCustomError
 from lmms_eval_tasks.utils.core.json_rows import Row, read_object
 from lmms_eval_tasks.utils.core.problems import GroupedIssues
 from lmms_eval_tasks.utils.core.wording import describe, printable
-from lmms_eval_tasks.utils.submission.form import Checked, Table
+from lmms_eval_tasks.utils.submission.form import Attendance, Checked, Table
 from lmms_eval_tasks.yocausal.card import CARD
-from lmms_eval_tasks.yocausal.rsi import (
-    Winner,
-    compare_losses,
-    official_dataset,
-    official_overall,
-    official_per_dataset,
-)
+from lmms_eval_tasks.yocausal.rsi import Winner, compare_losses, official_dataset, official_metrics
 from lmms_eval_tasks.yocausal.table import SPLIT
 
 TOLERANCE = 1e-6
@@ -100,27 +94,6 @@ class ResultFile(OpenRow):
     per_video_results: list[PairEntry]
 
 
-def official_metrics(pairs: Iterable[tuple[str, str, object, object]]) -> dict[str, dict[str, Any]]:
-    """The file's ``per_dataset_metrics`` and ``overall_metrics``, as the official functions give them.
-
-    Args:
-        pairs: Each pair's official dataset, winner, causality label and human label.
-    """
-    winners: dict[str, list[dict[str, Any]]] = {}
-    causal: dict[str, dict[Any, object]] = {}
-    discriminable: dict[str, dict[Any, object]] = {}
-    for number, (dataset, winner, causality, human) in enumerate(pairs):
-        # The number stands for the id, as two pairs of one id must not share their labels.
-        winners.setdefault(dataset, []).append({"id": number, "winner": winner})
-        for labels, label in ((causal, causality), (discriminable, human)):
-            if label is not None:
-                labels.setdefault(dataset, {})[number] = label
-    return {
-        "per_dataset_metrics": official_per_dataset(winners, causal, discriminable),
-        "overall_metrics": official_overall(winners, causal, discriminable),
-    }
-
-
 def check(path: Path, prepared: Mapping[str, Table], allow_incomplete: bool, issues: GroupedIssues) -> Checked:
     """Check a file's form, its numbers against its pairs, and its pairs against the prepared table where there is one.
 
@@ -132,51 +105,41 @@ def check(path: Path, prepared: Mapping[str, Table], allow_incomplete: bool, iss
     if result is not None:
         if not result.per_video_results:
             issues.add("per_video_results", "Expected at least one pair, but", "there is none")
-        _check_pairs(result.per_video_results, issues)
+        attendance = Attendance({}, "per_video_results.id", "each pair of a dataset", issues)
+        for number, pair in enumerate(result.per_video_results, 1):
+            attendance.add((pair.official_dataset, pair.id), pair.name, f"entry {number}")
+            _check_pair(pair, f"{pair.name}, entry {number}", issues)
         _check_metrics(result, issues)
         if result.model_info.get("parameters") is None:
             notes.append(NO_PARAMETERS)
         if table:
             notes += _compare_with_table(result.per_video_results, table, allow_incomplete, issues)
     ids = f"the pairs against {table}" if table else "no ids: the data is not prepared here"
-    return Checked(
-        f"{CARD.title}, split {SPLIT}",
-        len(result.per_video_results) if result else 0,
-        0,
-        f"the form, the metrics against the pairs, and {ids}",
-        tuple(notes),
-    )
+    checked = f"the form, the metrics against the pairs, and {ids}"
+    rows = len(result.per_video_results) if result else 0
+    return Checked(f"{CARD.title}, split {SPLIT}", rows, 0, checked, tuple(notes))
 
 
-def _check_pairs(pairs: Sequence[PairEntry], issues: GroupedIssues) -> None:
-    """Note doubled pairs, and totals, winners and differences that do not follow from the losses."""
+def _check_pair(pair: PairEntry, where: str, issues: GroupedIssues) -> None:
+    """Note totals, a winner and a difference that do not follow from the losses."""
     field = "per_video_results"
-    first_entry: dict[tuple[str, Any], int] = {}
-    for number, pair in enumerate(pairs, 1):
-        where = f"{pair.name}, entry {number}"
-        first = first_entry.setdefault((pair.official_dataset, pair.id), number)
-        if first != number:
-            case = f"{pair.name} (entry {number}, first in entry {first})"
-            issues.add(f"{field}.id", "Expected each pair of a dataset once, but got again", case)
-        directions = {"forward": pair.forward_metrics, "backward": pair.backward_metrics}
-        for name, losses in directions.items():
-            mean = _mean(list(losses.step_losses.values()))
-            if losses.step_losses and not _same(losses.total_accumulated_loss, mean):
-                issues.add(
-                    f"{field}.{name}_metrics.total_accumulated_loss",
-                    "Expected the mean of step_losses, but got",
-                    f"{_number(losses.total_accumulated_loss)} ({where}, mean {_number(mean)})",
-                )
-        winner = pair.winner.value
-        if pair.comparison.winner != winner:
-            case = f"{describe(pair.comparison.winner)} ({where})"
-            issues.add(f"{field}.comparison.winner", f"Expected {winner} by the losses, but got", case)
-        forward, backward = (losses.total_accumulated_loss for losses in directions.values())
-        difference = backward - forward if forward is not None and backward is not None else None
-        if not _same(pair.comparison.loss_diff, difference):
-            expected = "null" if difference is None else "the backward loss less the forward one"
-            case = f"{_number(pair.comparison.loss_diff)} ({where})"
-            issues.add(f"{field}.comparison.loss_diff", f"Expected {expected}, but got", case)
+    directions = {"forward": pair.forward_metrics, "backward": pair.backward_metrics}
+    for name, losses in directions.items():
+        total, mean = losses.total_accumulated_loss, _mean(list(losses.step_losses.values()))
+        if losses.step_losses and not _same(total, mean):
+            case = f"{_number(total)} ({where}, mean {_number(mean)})"
+            clause = "Expected the mean of step_losses, but got"
+            issues.add(f"{field}.{name}_metrics.total_accumulated_loss", clause, case)
+    winner = pair.winner.value
+    if pair.comparison.winner != winner:
+        case = f"{describe(pair.comparison.winner)} ({where})"
+        issues.add(f"{field}.comparison.winner", f"Expected {winner} by the losses, but got", case)
+    forward, backward = (losses.total_accumulated_loss for losses in directions.values())
+    difference = backward - forward if forward is not None and backward is not None else None
+    if not _same(pair.comparison.loss_diff, difference):
+        expected = "null" if difference is None else "the backward loss less the forward one"
+        case = f"{_number(pair.comparison.loss_diff)} ({where})"
+        issues.add(f"{field}.comparison.loss_diff", f"Expected {expected}, but got", case)
 
 
 def _check_metrics(result: ResultFile, issues: GroupedIssues) -> None:
@@ -186,24 +149,24 @@ def _check_metrics(result: ResultFile, issues: GroupedIssues) -> None:
         for pair in result.per_video_results
     )
     _compare("overall_metrics", result.overall_metrics, metrics["overall_metrics"], issues)
-    field, expected, given = "per_dataset_metrics", metrics["per_dataset_metrics"], result.per_dataset_metrics
-    for dataset in dict.fromkeys([*expected, *given]):
+    field, expected, written = "per_dataset_metrics", metrics["per_dataset_metrics"], result.per_dataset_metrics
+    for dataset in dict.fromkeys([*expected, *written]):
         if dataset not in expected:
             issues.add(field, "Expected the datasets of the pairs, but got", describe(dataset))
-        elif dataset not in given:
+        elif dataset not in written:
             issues.add(field, "Expected every dataset of the pairs, but there is none for", describe(dataset))
         else:
-            _compare(field, given[dataset], expected[dataset], issues, f" of {printable(dataset[:60])}")
+            _compare(field, written[dataset], expected[dataset], issues, f" of {printable(dataset[:60])}")
 
 
 def _compare(
-    field: str, given: Mapping[str, float | None], expected: Mapping[str, Any], issues: GroupedIssues, of: str = ""
+    field: str, written: Mapping[str, float | None], expected: Mapping[str, Any], issues: GroupedIssues, of: str = ""
 ) -> None:
     for name, value in expected.items():
-        if name not in given:
+        if name not in written:
             issues.add(field, "Expected all official metrics, but there is no", f"{name}{of}")
-        elif not _same(given[name], value) and not (name.startswith("num_") and not given[name] and not value):
-            case = f"{_number(given[name])} for {name}{of} (they give {_number(value)})"
+        elif not _same(written[name], value) and not (name.startswith("num_") and not written[name] and not value):
+            case = f"{_number(written[name])} for {name}{of} (they give {_number(value)})"
             issues.add(field, "Expected what the pairs give, but got", case)
 
 

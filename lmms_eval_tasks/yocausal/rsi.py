@@ -1,22 +1,17 @@
-"""Winners of pairs, the official result's metrics, and the ranking of models by RSI and CCI.
+"""Winners of pairs, and the metrics of the official result file.
 
 Source: YoCausal paper, Tables 4 and 5; youzhe0305/YoCausal, evaluation/metrics.py and evaluate.py at f219ba6. The
-scores of a run, in percent, are in `metrics`; `official_overall` and `official_per_dataset` give the fractions and the
-keys of the official functions.
+scores of a run, in percent, are in `metrics`; here are the fractions and the keys of the official functions.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import Any
 
 from lmms_eval_tasks.utils.scoring.metrics import mean_of_known
-
-HUMAN_CCI = 8.67
-"""Percentage points; YoCausal paper, Table 5."""
 
 
 class Winner(str, Enum):
@@ -39,132 +34,64 @@ def compare_losses(forward: float, backward: float) -> Winner:
     return Winner.FORWARD if forward < backward else Winner.BACKWARD
 
 
-@dataclass(frozen=True)
-class Ranked:
-    """A model's place: the sum of its RSI rank and its CCI rank, lower being better, ties ordered by RSI rank."""
-
-    model: str
-    rank: int
-    rsi_rank: int
-    cci_rank: int
-
-    @property
-    def score(self) -> int:
-        """Sum of the two ranks."""
-        return self.rsi_rank + self.cci_rank
+OfficialPair = tuple[str, str, object, object]
+"""A pair's official dataset, winner, causality label and human label; labels other than True and False are none."""
 
 
-def rank_models(scores: Mapping[str, tuple[float, float]]) -> list[Ranked]:
-    """Order models by RSI rank + CCI rank, then RSI rank, then name; those equal in the first two share a rank.
+def official_metrics(pairs: Iterable[OfficialPair]) -> dict[str, dict[str, Any]]:
+    """The result file's ``per_dataset_metrics`` and ``overall_metrics``, as the official functions compute them.
+
+    RSI is the share of pairs with a forward win, overall the unweighted mean over datasets (0.0 without pairs).
+    CCI = RSI(Dc) - RSI(Dnc), each a mean over the datasets that have such pairs. Scores are fractions.
 
     Args:
-        scores: Model to its RSI and its CCI. Equal values share the better rank, and the next rank is left out.
+        pairs: The scored pairs.
     """
-
-    def places(values: Mapping[str, float]) -> dict[str, int]:
-        return {model: 1 + sum(other > value for other in values.values()) for model, value in values.items()}
-
-    by_rsi = places({model: rsi for model, (rsi, _) in scores.items()})
-    by_cci = places({model: cci for model, (_, cci) in scores.items()})
-    keys = {model: (by_rsi[model] + by_cci[model], by_rsi[model]) for model in scores}
-    return [
-        Ranked(model, 1 + sum(key < keys[model] for key in keys.values()), by_rsi[model], by_cci[model])
-        for model in sorted(scores, key=lambda name: (keys[name], name))
-    ]
-
-
-Labels = Mapping[str, Mapping[Any, object]]
-"""Dataset to pair's id to its label."""
-
-
-Winners = Mapping[str, Sequence[str]]
-"""Part of a dataset to the winners of its pairs."""
-
-
-def official_overall(
-    results: Mapping[str, Sequence[Mapping[str, Any]]],
-    causal: Labels | None = None,
-    discriminable: Labels | None = None,
-) -> dict[str, Any]:
-    """What the official ``compute_overall_metrics`` returns: fractions, 0.0 for the RSI of no pairs at all.
-
-    RSI is the unweighted mean over datasets, and CCI = RSI(Dc) - RSI(Dnc), each a mean over the datasets that have such
-    pairs.
-
-    Args:
-        results: Dataset to its pairs, each with ``id`` and ``winner``. Only scored pairs belong here.
-        causal: Labels of the causality split; None or empty leaves its scores None.
-        discriminable: Labels of the human split.
-    """
-    parts = _official_parts(results, causal or {}, discriminable or {})
-    rsi = {name: mean_of_known(_forward_share(part[name]) for part in parts.values()) for name in _PARTS}
-    return {
-        **_official_wins([winner for part in parts.values() for winner in part["all"]]),
-        "rsi": rsi["all"] or 0.0,
-        "rsi_dc": rsi["dc"],
-        "rsi_dnc": rsi["dnc"],
-        "cci": _difference(rsi["dc"], rsi["dnc"]),
-        "rsi_hd": rsi["hd"],
-        "rsi_hnd": rsi["hnd"],
+    by_dataset: dict[str, list[OfficialPair]] = {}
+    for pair in pairs:
+        by_dataset.setdefault(pair[0], []).append(pair)
+    per_dataset = {dataset: _dataset_metrics(members) for dataset, members in by_dataset.items()}
+    counts = {name: sum(metrics[name] for metrics in per_dataset.values()) for name in _COUNTS}
+    means = {name: mean_of_known(metrics[name] for metrics in per_dataset.values()) for name in _SHARES}
+    overall = {
+        **counts,
+        "rsi": means["rsi"] or 0.0,
+        "rsi_dc": means["rsi_dc"],
+        "rsi_dnc": means["rsi_dnc"],
+        "cci": _difference(means["rsi_dc"], means["rsi_dnc"]),
+        "rsi_hd": means["rsi_hd"],
+        "rsi_hnd": means["rsi_hnd"],
     }
+    return {"per_dataset_metrics": per_dataset, "overall_metrics": overall}
 
 
-def official_per_dataset(
-    results: Mapping[str, Sequence[Mapping[str, Any]]],
-    causal: Labels | None = None,
-    discriminable: Labels | None = None,
-) -> dict[str, dict[str, Any]]:
-    """What the official ``compute_per_dataset_metrics`` returns; arguments as in `official_overall`.
-
-    A dataset without pairs is left out. Its split counts are None, not 0, where the labels do not name the dataset.
-    """
-    metrics = {}
-    for dataset, part in _official_parts(results, causal or {}, discriminable or {}).items():
-        if not part["all"]:
-            continue
-        labelled, judged = dataset in (causal or {}), dataset in (discriminable or {})
-        rsi = {name: _forward_share(part[name]) for name in _PARTS}
-        metrics[dataset] = {
-            **_official_wins(part["all"]),
-            "rsi": rsi["all"],
-            "num_causal": len(part["dc"]) if labelled else None,
-            "num_non_causal": len(part["dnc"]) if labelled else None,
-            "rsi_dc": rsi["dc"],
-            "rsi_dnc": rsi["dnc"],
-            "cci": _difference(rsi["dc"], rsi["dnc"]),
-            "num_human_disc": len(part["hd"]) if judged else None,
-            "num_human_non_disc": len(part["hnd"]) if judged else None,
-            "rsi_hd": rsi["hd"],
-            "rsi_hnd": rsi["hnd"],
-        }
-    return metrics
+_COUNTS = ("forward_wins", "backward_wins", "ties", "total")
+_SHARES = ("rsi", "rsi_dc", "rsi_dnc", "rsi_hd", "rsi_hnd")
 
 
-_PARTS = ("all", "dc", "dnc", "hd", "hnd")
-
-
-def _official_parts(
-    results: Mapping[str, Sequence[Mapping[str, Any]]], causal: Labels, discriminable: Labels
-) -> dict[str, Winners]:
-    """Of each dataset the winners of all its pairs, and of those with either label; other labels are none."""
-
-    def winners(dataset: str, labels: Labels | None = None, wanted: bool = True) -> list[str]:
-        named = None if labels is None else labels.get(dataset, {})
-        return [
-            str(pair.get("winner", ""))
-            for pair in results[dataset]
-            if named is None or named.get(pair.get("id")) is wanted
-        ]
-
+def _dataset_metrics(pairs: Sequence[OfficialPair]) -> dict[str, Any]:
+    """One dataset's metrics; the numbers of a split's pairs are None where no pair has its label."""
+    winners = [winner for _, winner, _, _ in pairs]
+    forward, backward = winners.count("forward"), winners.count("backward")
+    dc, dnc = ([winner for _, winner, causal, _ in pairs if causal is wanted] for wanted in (True, False))
+    hd, hnd = ([winner for _, winner, _, human in pairs if human is wanted] for wanted in (True, False))
+    labelled = any(causal is not None for _, _, causal, _ in pairs)
+    judged = any(human is not None for _, _, _, human in pairs)
     return {
-        dataset: {
-            "all": winners(dataset),
-            "dc": winners(dataset, causal),
-            "dnc": winners(dataset, causal, False),
-            "hd": winners(dataset, discriminable),
-            "hnd": winners(dataset, discriminable, False),
-        }
-        for dataset in results
+        "forward_wins": forward,
+        "backward_wins": backward,
+        "ties": len(winners) - forward - backward,
+        "total": len(winners),
+        "rsi": _forward_share(winners),
+        "num_causal": len(dc) if labelled else None,
+        "num_non_causal": len(dnc) if labelled else None,
+        "rsi_dc": _forward_share(dc),
+        "rsi_dnc": _forward_share(dnc),
+        "cci": _difference(_forward_share(dc), _forward_share(dnc)),
+        "num_human_disc": len(hd) if judged else None,
+        "num_human_non_disc": len(hnd) if judged else None,
+        "rsi_hd": _forward_share(hd),
+        "rsi_hnd": _forward_share(hnd),
     }
 
 
@@ -174,16 +101,6 @@ def _forward_share(winners: Sequence[str]) -> float | None:
 
 def _difference(first: float | None, second: float | None) -> float | None:
     return None if first is None or second is None else first - second
-
-
-def _official_wins(winners: Sequence[str]) -> dict[str, int]:
-    forward, backward = winners.count("forward"), winners.count("backward")
-    return {
-        "forward_wins": forward,
-        "backward_wins": backward,
-        "ties": len(winners) - forward - backward,
-        "total": len(winners),
-    }
 
 
 def official_dataset(source: str) -> str:

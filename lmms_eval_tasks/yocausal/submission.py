@@ -17,12 +17,10 @@ from lmms_eval_tasks.utils.core.wording import describe
 from lmms_eval_tasks.utils.denoising.protocol import combine_losses
 from lmms_eval_tasks.utils.denoising.response import DenoisingResponse
 from lmms_eval_tasks.utils.scoring.records import GradedItem
-from lmms_eval_tasks.utils.submission.form import Built, SubmissionForm, Table, TableRow
-from lmms_eval_tasks.utils.submission.rows import INCOMPLETE
-from lmms_eval_tasks.yocausal.result_file import NO_PARAMETERS, check, official_metrics
-from lmms_eval_tasks.yocausal.rsi import compare_losses, official_dataset
+from lmms_eval_tasks.utils.submission.form import INCOMPLETE, Built, SubmissionForm, Table, TableRow
+from lmms_eval_tasks.yocausal.result_file import NO_PARAMETERS, check
+from lmms_eval_tasks.yocausal.rsi import compare_losses, official_dataset, official_metrics
 
-TASK = "yocausal"
 OFFICIAL_WINNERS = ("forward", "backward")
 
 
@@ -102,22 +100,19 @@ def mixed_versions(items: Sequence[Mapping[str, Any]]) -> str:
     return "; ".join(f"{name} {', '.join(versions)}" for name, versions in named if len(versions) > 1)
 
 
-def as_text(result: Mapping[str, Any]) -> str:
-    """The file's text; the same result gives the same bytes."""
-    return json.dumps(result, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
-
-
 def build(entries: Sequence[GradedItem], table: Table, part: str) -> Built | None:
     """The file of a run; pairs without losses are not in it. None where no pair has losses."""
     items = [entry.submission for entry in entries if entry.submission]
     if not items:
         return None
-    lost = sum(not _finite_pair(item) for item in items)
-    notes = [f"Pairs with a loss that is not finite: {lost:,}; they are ties in the file."] if lost else []
+    infinite = sum(None in (_finite(item["forward"]), _finite(item["backward"])) for item in items)
+    notes = [f"Pairs with a loss that is not finite: {infinite:,}; they are ties in the file."] if infinite else []
     if mixed := mixed_versions(items):
         notes.append(f"Pairs were measured with several versions: {mixed}; their losses may differ slightly.")
     notes.append(NO_PARAMETERS)
-    return Built(as_text(build_result(items, table.rows)), len(items), 0, tuple(notes))
+    result = build_result(items, table.rows)
+    text = json.dumps(result, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+    return Built(text, len(items), 0, tuple(notes))
 
 
 def examine(
@@ -126,16 +121,13 @@ def examine(
     """Note pairs without losses, and losses measured with several settings."""
     for entry in entries:
         if not entry.submission and entry.record.asked and not allow_incomplete:
-            issues.add(
-                "pairs", "Expected losses of every pair, but there are none for",
-                f"{describe(entry.record.item_id)} ({entry.record.detail or entry.record.why})", INCOMPLETE,
-            )  # fmt: skip
+            clause = "Expected losses of every pair, but there are none for"
+            case = f"{describe(entry.record.item_id)} ({entry.record.detail or entry.record.why})"
+            issues.add("pairs", clause, case, INCOMPLETE)
     digests = sorted({entry.submission["digest"] for entry in entries if entry.submission})
     if len(digests) > 1:
-        issues.add(
-            "settings", "Expected all pairs to be measured alike, but got the settings", ", ".join(digests),
-            "Measure all of them again with one of these.",
-        )  # fmt: skip
+        clause = "Expected all pairs to be measured alike, but got the settings"
+        issues.add("settings", clause, ", ".join(digests), "Measure all of them again with one of these.")
     if not any(entry.submission for entry in entries):
         issues.add("pairs", "Expected losses of at least one, but", "the run has none")
 
@@ -174,15 +166,9 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _finite_pair(item: Mapping[str, Any]) -> bool:
-    return math.isfinite(item["forward"]) and math.isfinite(item["backward"])
-
-
 FORM = SubmissionForm(
     parts=("results",),
-    tasks=lambda split, part: (TASK,),
     path=lambda split, part: "submissions/yocausal_results.json",
-    select=lambda rows, part: rows,
     examine=examine,
     build=build,
     check=check,

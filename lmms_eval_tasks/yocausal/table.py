@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,11 +13,15 @@ from pydantic import ConfigDict
 from lmms_eval_tasks.utils.core.json_rows import Row, WholeText, read_rows
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
-from lmms_eval_tasks.utils.core.wording import describe, summarize_names
+from lmms_eval_tasks.utils.core.wording import describe
+from lmms_eval_tasks.utils.data.release import Clip
 from lmms_eval_tasks.yocausal.card import FORWARD, OPTIONS, QUESTION
 from lmms_eval_tasks.yocausal.motion import measure_all, most_symmetric
 
 SPLIT = "test"
+
+Clips = dict[str, Clip | None]
+"""Name in the data home to the clip; None where the release lacks it."""
 
 
 @dataclass(frozen=True)
@@ -114,33 +118,13 @@ def table_rows(
     return rows
 
 
-def uncaptioned(pairs: Sequence[PairRow]) -> tuple[str, ...]:
-    """A warning where pairs have no caption."""
-    names = [pair.item_id for pair in pairs if pair.caption is None]
-    if not names:
-        return ()
-    count = f"{len(names)} of {len(pairs)} pairs have no caption and can be scored with prompt=null only"
-    return (f"{count}: {summarize_names(names)}.",)
-
-
-def with_labels(pairs: Sequence[PairRow], file: Path | None) -> list[PairRow]:
-    """The pairs with the causality labels of a file in place of their own; a pair that it leaves out keeps its own.
-
-    Raises:
-        InputError: where the file cannot be used; every problem is listed.
-    """
-    if file is None:
-        return list(pairs)
-    labels = read_labels(file, {pair.item_id for pair in pairs})
-    return [replace(pair, vlm_causality=labels.get(pair.item_id, pair.vlm_causality)) for pair in pairs]
-
-
-def read_labels(file: Path, known: set[str] | None = None) -> dict[str, bool | None]:
-    """Causality labels by item id, from lines of ``{"id": …, "vlm_causality": true | false | null}``.
+def read_labels(file: Path, known: Container[str]) -> dict[str, bool | None]:
+    """Causality labels by item id.
 
     Args:
-        file: JSON lines, as `lmms-eval-tasks yocausal label` writes them; further keys are ignored.
-        known: The ids that there are; None takes any.
+        file: Lines of ``{"id": …, "vlm_causality": true | false | null}``, as `lmms-eval-tasks yocausal label` writes
+            them; further keys are ignored.
+        known: The ids that there are.
 
     Raises:
         InputError: where the file is not such a file, an id is unknown or labelled twice; every problem is listed.
@@ -149,7 +133,7 @@ def read_labels(file: Path, known: set[str] | None = None) -> dict[str, bool | N
         raise InputError(f"The labels cannot be used: there is no file {file}.")
     issues, labels = GroupedIssues(), dict[str, bool | None]()
     for where, row in read_rows(file, LabelRow, issues, exact=False):
-        if known is not None and row.id not in known:
+        if row.id not in known:
             issues.add("id", "Expected the id of a pair, but got", f"{describe(row.id)} ({where})")
         elif row.id in labels:
             issues.add("id", "Expected one label per pair, but got again", f"{describe(row.id)} ({where})")
@@ -158,3 +142,13 @@ def read_labels(file: Path, known: set[str] | None = None) -> dict[str, bool | N
     problems = issues.as_problems(f"{file.name}, ")
     problems.raise_if_any(f"The labels in {file.name} cannot be used", "nothing was written")
     return labels
+
+
+def with_labels(pairs: Sequence[PairRow], file: Path) -> list[PairRow]:
+    """The pairs with the causality labels of a file in place of their own; a pair that it leaves out keeps its own.
+
+    Raises:
+        InputError: as `read_labels`.
+    """
+    labels = read_labels(file, {pair.item_id for pair in pairs})
+    return [replace(pair, vlm_causality=labels.get(pair.item_id, pair.vlm_causality)) for pair in pairs]

@@ -61,9 +61,10 @@ def test_a_task_has_its_hooks_from_its_kind(name: str) -> None:
         entry["metric"] for entry in config_of(task)["metric_list"]
     ]
     assert all(callable(entry["aggregation"]) for entry in bound["metric_list"])
+    bound_scores = {entry["metric"]: entry for entry in bound["metric_list"]}
     for metric in state.metrics:
-        assert state.aggregation(metric.name)([]) == metric.score([])
-        assert state.higher_is_better(metric.name) is metric.higher_is_better
+        assert bound_scores[metric.name]["aggregation"] == metric.score
+        assert bound_scores[metric.name]["higher_is_better"] is metric.higher_is_better
 
 
 @pytest.mark.parametrize("name", TASKS)

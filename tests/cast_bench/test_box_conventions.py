@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmms_eval_tasks.cast_bench.box_conventions import MIN_BOXES, BoxCase, ConventionDiagnosis, diagnose_convention
+from lmms_eval_tasks.cast_bench.box_conventions import MIN_BOXES, ConventionDiagnosis, diagnose_convention
+from lmms_eval_tasks.cast_bench.grading import Question
 from lmms_eval_tasks.utils.evidence.boxes import Box, Convention, Frame
 from lmms_eval_tasks.utils.evidence.reader import Evidence, Instance
 
@@ -28,10 +29,14 @@ def things(box: Box, seconds: int = MIN_BOXES) -> list[Instance]:
     return [Instance("p", (Evidence(0, seconds - 1, tuple(range(seconds)), (box,) * seconds),))]
 
 
+def question(frame: Frame | None = FRAME, seen: Frame | None = SEEN) -> Question:
+    return Question("q", "clip", "other", "other", "A", tuple(things(TRUE)), frame=frame, seen=seen)
+
+
 def diagnose(
     written: Convention, declared: Convention, frame: Frame | None = FRAME, seen: Frame | None = SEEN
 ) -> ConventionDiagnosis:
-    return diagnose_convention([BoxCase(things(WRITTEN[written]), things(TRUE), frame, seen)], declared)
+    return diagnose_convention([(question(frame, seen), things(WRITTEN[written]))], declared)
 
 
 @pytest.mark.parametrize("written", Convention)
@@ -40,7 +45,6 @@ def test_the_convention_in_which_boxes_are_written_is_found(written: Convention,
     diagnosis = diagnose(written, declared)
     assert diagnosis.suspected is (None if written is declared else written)
     assert diagnosis.mean_iou[written] == 1
-    assert diagnosis.boxes == MIN_BOXES
     assert written is not declared or not diagnosis.suspicious
 
 
@@ -61,18 +65,17 @@ def test_boxes_outside_the_frame_are_told() -> None:
 
 
 def test_a_few_boxes_are_no_evidence() -> None:
-    few = [BoxCase(things(WRITTEN[Convention.YXYX_PX], MIN_BOXES - 1), things(TRUE), FRAME)]
+    few = [(question(seen=None), things(WRITTEN[Convention.YXYX_PX], MIN_BOXES - 1))]
     assert not diagnose_convention(few, Convention.XYXY_PX).suspicious
 
 
 def test_no_boxes() -> None:
     diagnosis = diagnose_convention([], Convention.XYXY_PX)
     assert not diagnosis.suspicious
-    assert diagnosis.boxes == 0
     assert set(diagnosis.mean_iou.values()) == {None}
 
 
 @given(st.lists(st.tuples(*[st.floats()] * 4), max_size=30), st.sampled_from(Convention))
 def test_any_boxes(boxes: list[Box], declared: Convention) -> None:
     evidence = Evidence(0, 29, tuple(range(len(boxes))), tuple(boxes))
-    diagnose_convention([BoxCase([Instance("p", (evidence,))], things(TRUE), FRAME, SEEN)], declared)
+    diagnose_convention([(question(), [Instance("p", (evidence,))])], declared)

@@ -17,6 +17,7 @@ from task_states import docs_of, new_state, task_state
 from lmms_eval_tasks.cast_bench import hooks
 from lmms_eval_tasks.cast_bench.card import CATEGORIES
 from lmms_eval_tasks.cast_bench.metrics import METRICS
+from lmms_eval_tasks.cast_bench.predictions import read_asked
 from lmms_eval_tasks.cast_bench.prepare import prepare
 from lmms_eval_tasks.cast_bench.submission import FILES
 from lmms_eval_tasks.utils.runs.responses import Asked
@@ -68,14 +69,18 @@ def test_every_score_of_a_question_is_one_of_the_task_and_the_other_way_round(tm
 
 
 def test_the_kind_of_a_wrong_answer(tmp_path: Path) -> None:
-    kinds = {"A": "text-based", "C": "near-miss", "D": "video-based"}
+    kinds = {"A": "text-based", "C": "near-miss", "D": "near-miss of the video-based distractor"}
     (doc,) = docs(tmp_path, row(distractor_types=kinds))
-    wrong = process(doc, [answer("C")])
-    assert {name: value for name, value in wrong.items() if name.startswith("errors_")} == {
-        "errors_text_based": 0,
-        "errors_video_based": 0,
-        "errors_near_miss": 100,
-    }
+    for letter, chosen in (
+        ("A", {"text_based"}),
+        ("C", {"near_miss"}),
+        ("D", {"near_miss", "near_miss_of_video_based"}),
+    ):
+        wrong = process(doc, [answer(letter)])
+        errors = {name: value for name, value in wrong.items() if name.startswith("errors_")}
+        assert len(errors) == 6
+        assert {name for name, value in errors.items() if value == 100} == {f"errors_{kind}" for kind in chosen}
+        assert set(errors.values()) == {0, 100}
     for right in (answer("B"), "no idea"):
         assert not [name for name in process(doc, [right]) if name.startswith("errors_")]
 
@@ -96,7 +101,7 @@ def test_nothing_to_score_is_not_a_score(tmp_path: Path) -> None:
     (doc,) = docs(tmp_path, row(answer=None))
     items = process(doc, [answer("B")])
     assert items["accuracy"] == {"group_id": "sav_000001", "value": None}
-    assert task_state("cast_bench").aggregation("accuracy")([items["accuracy"]]) is None
+    assert task_state("cast_bench").kind.metric("accuracy").score([items["accuracy"]]) is None
     assert (items["unscored_rate"], items["unparsed_rate"], items["im_viou"] is None) == (100, 0, False)
 
 
@@ -110,7 +115,7 @@ def test_the_prompt_can_be_joined_with_its_question(tmp_path: Path) -> None:
     (doc,) = docs(tmp_path, ROW)
     state = new_state("cast_bench")
     text = state.doc_to_text(doc, template()["lmms_eval_specific_kwargs"]["gemini"])
-    assert Asked.in_prompt(text) == Asked.of(doc["question"], doc["options"])
+    assert read_asked(text) == Asked.of(doc["question"], doc["options"])
     assert '"answer_choice": "A"' in text and "{{" not in text
     assert state.settings.convention.value == "yxyx_n1000"
 

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from cast_bench import ROW, row, write_release
+from open_judge import score_reply
+from pydantic import BaseModel
 from task_states import docs_of, new_state, task_state
 
-from lmms_eval_tasks.cast_bench import open_task
+from lmms_eval_tasks.cast_bench import open_ended
 from lmms_eval_tasks.cast_bench.card import CATEGORIES
 from lmms_eval_tasks.cast_bench.metrics import OPEN_METRICS
-from lmms_eval_tasks.cast_bench.open_ended import (
-    DIMENSIONS,
-    OpenEndedScores,
-    OpenQuestion,
-    ReferenceEvidence,
-    judge_case,
-)
+from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS
 from lmms_eval_tasks.cast_bench.prepare import prepare
 from lmms_eval_tasks.host.state import Evaluation, TaskState
 from lmms_eval_tasks.utils.judge.client import Case, Verdict
@@ -27,17 +24,16 @@ from lmms_eval_tasks.utils.prompting.prompts import read_prompt
 from lmms_eval_tasks.utils.scoring.records import NOT_ASKED
 
 TASK = "cast_bench_open"
-FOLDER = Path(open_task.__file__).parent
+FOLDER = Path(open_ended.__file__).parent
 SIGNATURE = read_prompt("cast_bench_open").signature
 
 
 class Asked(list[Case]):
     """A judge that notes what it is asked and gives 8, 6, 4 and 2."""
 
-    def judge(self, case: Case) -> Verdict[OpenEndedScores]:
+    def judge(self, case: Case) -> Verdict[BaseModel]:
         self.append(case)
-        scores = OpenEndedScores(explanation="Mostly.", **dict(zip(DIMENSIONS, (8, 6, 4, 2), strict=True)))
-        return Verdict(scores, None, "served", case.prompt.signature)
+        return Verdict(score_reply(case.text, (8, 6, 4, 2)), None, "served", case.prompt.signature)
 
 
 @pytest.fixture(autouse=True)
@@ -93,22 +89,26 @@ def test_the_judge_is_shown_the_right_option_and_the_evidence_as_released(tmp_pa
     later = {"evidence_start_time": "00:07", "evidence_end_time": "00:09", "evidence_instance_id": "hand_2"}
     (doc,) = docs(tmp_path, row({**later, "evidence_rationale": None}, {}))
     items = process(doc, ["It was thrown."])
-    question = OpenQuestion(
-        item_id=doc["item_id"],
-        group_id="sav_000001",
-        question="Why does the ball roll?",
-        answer="It was thrown.",
-        evidence=(
-            ReferenceEvidence("00:07", "00:09", "hand_2", ""),
-            ReferenceEvidence("00:00", "00:02", "ball_1", "It rolls."),
-        ),
-        stratum={"category": "causal_explanation"},
-    )
-    assert judge == [judge_case(question, "It was thrown.")]
+    asked, apart = judge
+    assert "It rolls." in asked.text and "It rolls." not in apart.text
+    material = json.loads(asked.text[asked.text.index('{\n "question"') :].partition("\n}")[0] + "}")
+    assert material == {
+        "question": "Why does the ball roll?",
+        "true_answer": "It was thrown.",
+        "true_reasoning": [
+            {"start": "00:07", "end": "00:09", "instance": "hand_2", "rationale": ""},
+            {"start": "00:00", "end": "00:02", "instance": "ball_1", "rationale": "It rolls."},
+        ],
+        "given_answer": "It was thrown.",
+        "given_reasoning": "",
+    }
+    assert items["record"]["group_id"] == "sav_000001"
+    assert items["record"]["stratum"] == {"category": "causal_explanation", "subtype": "why"}
     assert items["record"]["fields"]["prompt"] == SIGNATURE
     assert items["record"]["fields"]["judge"] == {
         "model": "served",
         "prompt": read_prompt("cast_bench_judge").signature,
+        "consistency_prompt": read_prompt("cast_bench_judge_consistency").signature,
     }
     assert items["judge_score"] == {"group_id": "sav_000001", "value": 5, "score": 5}
     assert [items[name] for name in DIMENSIONS] == [8, 6, 4, 2]
@@ -119,7 +119,7 @@ def test_the_judge_is_told_odd_evidence_as_the_official_code_reads_it(tmp_path: 
     odd = {"evidence_start_time": 65, "evidence_end_time": None, "evidence_instance_id": None}
     (doc,) = docs(tmp_path, row(odd, {"evidence_end_time": "00:02.5"}))
     process(doc, ["It was thrown."])
-    (asked,) = judge
+    asked, _ = judge
     pieces = [("01:05", "00:00", ""), ("00:00", "00:02.5", "ball_1")]
     places = [
         asked.text.index(f'"start": "{start}",\n   "end": "{end}",\n   "instance": "{name}"')
@@ -140,7 +140,7 @@ def test_what_cannot_be_graded_is_not_a_score(
     assert judge == []
     assert items["record"]["unscored_reason"] == reason
     assert items["judge_score"] == {"group_id": "sav_000001", "value": None}
-    assert task_state(TASK).aggregation("judge_score")([items["judge_score"]]) is None
+    assert task_state(TASK).kind.metric("judge_score").score([items["judge_score"]]) is None
     assert (items["n_scored"], items["n_unscored"], items["unscored_rate"]) == (0, 1, 100)
     assert items["unparsed_rate"] == (None if reason == "no clip" else 0)
     assert items["record"]["answered"] == (None if reason == "no clip" else said)

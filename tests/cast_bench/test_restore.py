@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from cast_bench import row
+from open_judge import score_reply
+from pydantic import BaseModel
 from task_states import task_state
 
-from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS, OpenEndedScores, OpenQuestion, grade_answer
-from lmms_eval_tasks.cast_bench.open_task import read_open_question
-from lmms_eval_tasks.cast_bench.restore import NOT_JUDGED, logged_settings, logged_verdicts
-from lmms_eval_tasks.host.state import Evaluation
+from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS, grade
+from lmms_eval_tasks.cast_bench.restore import NOT_JUDGED, OTHER_DIMENSIONS
+from lmms_eval_tasks.cast_bench.settings import BOXES, EvidenceSettings
+from lmms_eval_tasks.host.state import Evaluation, TaskState
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.evidence.boxes import Convention
 from lmms_eval_tasks.utils.judge.client import Case, Verdict
@@ -28,85 +29,111 @@ def logged(*boxes: dict[str, Any]) -> list[dict[str, Any]]:
     return [{"record": {"fields": {"boxes": one}}} for one in boxes]
 
 
+def restored(kwargs: dict[str, Any], lines: list[dict[str, Any]]) -> EvidenceSettings:
+    state = task_state("cast_bench", kwargs=kwargs)
+    assert state.kind.restore is not None
+    state.kind.restore(state, docs(), lines)
+    settings: EvidenceSettings = state.settings
+    return settings
+
+
 def test_boxes_are_read_as_the_log_says() -> None:
     resized = {"convention": "xyxy_resized"}
     lines = logged({**resized, "seen": [616, 476]}, {**resized, "seen": None}, {**resized, "seen": [616, 476]})
-    found = logged_settings({"boxes": "xyxy_px"}, docs(), lines, {})
-    assert found.convention is Convention.XYXY_RESIZED
-    assert [found.seen(frame, lambda: None) for frame in (*SIZES[:2], (1, 1), None)] == [(616, 476), None, None, None]
+    settings = restored({"boxes": "xyxy_px"}, lines)
+    assert settings.convention is Convention.XYXY_RESIZED
+    assert [settings.seen(frame, None) for frame in (*SIZES[:2], (1, 1), None)] == [(616, 476), None, None, None]
 
 
 def test_the_settings_of_hits_are_todays() -> None:
     lines = logged(*[{"convention": "xyxy_px", "seen": None}] * 3)
-    assert logged_settings({"tau_st": 0.25}, docs(), lines, {}).hits.tau_st == 0.25
+    assert restored({"tau_st": 0.25}, lines).hits.tau_st == 0.25
 
 
 @pytest.mark.parametrize(
     "lines", [logged({}, {}, {}), logged(*({"convention": name} for name in ("xyxy_px", "xywh", "")))]
 )
 def test_a_log_that_does_not_say_leaves_it_to_the_task(lines: list[dict[str, Any]]) -> None:
-    assert logged_settings({"boxes": "yxyx_n1000"}, docs(), lines, {}).convention is Convention.YXYX_N1000
+    assert restored({"boxes": "yxyx_n1000"}, lines).convention is Convention.YXYX_N1000
 
 
 def test_questions_were_asked_as_the_log_says() -> None:
     def named(prompt: str) -> list[dict[str, Any]]:
         return [{"record": {"fields": {"prompt": prompt}}}] * 3
 
-    asked = {"prompt": "another"}
-    assert logged_settings(asked, docs(), named("cast_bench_evidence:0"), {}).prompt.prompt_id == "cast_bench_evidence"
+    assert restored({}, named("mcq_letter:0")).prompt.prompt_id == "mcq_letter"
     with pytest.raises(InputError, match="'gone'"):
-        logged_settings({}, docs(), named("gone:0123"), {})
+        restored({}, named("gone:0123"))
 
 
-def test_the_environment_wins() -> None:
+def test_the_environment_wins(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = logged(*[{"convention": "xyxy_px", "seen": None}] * 3)
-    environment = {"LMMS_EVAL_TASKS_BOXES": "yxyx_n1000"}
-    assert logged_settings({}, docs(), lines, environment).convention is Convention.YXYX_N1000
+    monkeypatch.setenv(BOXES, "yxyx_n1000")
+    assert restored({}, lines).convention is Convention.YXYX_N1000
+    monkeypatch.setenv(BOXES, "other")
     with pytest.raises(InputError, match="Expected boxes to be one of"):
-        logged_settings({}, docs(), lines, {"LMMS_EVAL_TASKS_BOXES": "other"})
+        restored({}, lines)
 
 
 class Scores:
-    """A judge whose scores fall from case to case, and who cannot read the third."""
+    """A judge whose scores fall from case to case, and that fails on the fifth: the first form of the third."""
 
     def __init__(self) -> None:
         self.asked = 0
 
-    def judge(self, case: Case) -> Verdict[OpenEndedScores]:
+    def judge(self, case: Case) -> Verdict[BaseModel]:
         self.asked += 1
-        if self.asked == 3:
+        if self.asked == 5:
             return Verdict(None, "unreadable reply: no", "served", case.prompt.signature)
-        given = dict.fromkeys(DIMENSIONS, 10.0 / self.asked)
-        return Verdict(OpenEndedScores(explanation=f"No. {self.asked}.", **given), None, "served", "an older prompt:0")
+        scores = [10.0 / self.asked] * len(DIMENSIONS)
+        return Verdict(score_reply(case.text, scores), None, "served", f"an older prompt:{self.asked % 2}")
 
 
-def question(index: int) -> tuple[dict[str, Any], OpenQuestion]:
-    released = row()
-    doc = {
+def question(index: int) -> dict[str, Any]:
+    return {
         "item_id": str(index), "clip": "videos/a.mp4", "question": "Why?", "options": ["It fell.", "It rose."],
-        "answer": "A", "evidence": "[]", "category": released.get("question_type", "causal_explanation"),
+        "answer": "A", "evidence": "[]", "category": "causal_explanation", "subtype": "why", "asked": True,
     }  # fmt: skip
-    return doc, read_open_question(doc)
+
+
+def open_state() -> TaskState:
+    return task_state("cast_bench_open", Evaluation(clips_needed=False, judge_needed=False))
 
 
 def test_every_answer_gets_its_own_verdict_again() -> None:
     judge = Scores()
     # The first two are word for word the same, and were judged otherwise.
-    said = ["It fell.", "It fell.", "Hm.", "  It was pushed. \n", ""]
-    asked = [question(index) for index in range(len(said))]
-    records = [grade_answer(one, text, judge) for (_, one), text in zip(asked, said, strict=True)]
-    lines = [{"record": record.to_json()} for record in records]
-    state = task_state("cast_bench_open", Evaluation(clips_needed=False, judge_needed=False))
+    responses = ["It fell.", "It fell.", "Hm.", "  It was pushed. \n", ""]
+    asked = [question(index) for index in range(len(responses))]
+    judged = open_state()
+    judged.verdicts = judge
+    records = [grade(row, text, judged).record for row, text in zip(asked, responses, strict=True)]
+    state = open_state()
     assert state.kind.restore is not None
-    state.kind.restore(state, [doc for doc, _ in asked], lines)
-    again = state.judge(OpenEndedScores)
-    assert judge.asked == 4
-    assert [grade_answer(one, text, again) for (_, one), text in zip(asked, said, strict=True)] == records
-    new = grade_answer(asked[0][1], "Something else.", again)
+    state.kind.restore(state, asked, [{"record": record.to_json()} for record in records])
+    assert [grade(row, text, state).record for row, text in zip(asked, responses, strict=True)] == records
+    assert judge.asked == 8
+    new = grade(asked[0], "Something else.", state).record
     assert (new.outcome.value, new.unscored_reason, new.detail) == ("unscored", UnscoredReason.JUDGE_FAILED, NOT_JUDGED)
 
 
 def test_where_nothing_was_judged_there_is_no_judge() -> None:
-    doc, one = question(0)
-    record = grade_answer(one, "It fell.", None)
-    assert logged_verdicts([doc], [{"record": record.to_json()}]) is None
+    state = open_state()
+    record = grade(question(0), "", state).record
+    assert state.kind.restore is not None
+    state.kind.restore(state, [question(0)], [{"record": record.to_json()}])
+    assert state.verdicts is None
+
+
+def test_scores_in_the_dimensions_of_an_earlier_version_are_not_read_as_these() -> None:
+    state = open_state()
+    judge = {"model": "served", "prompt": "cast_bench_judge:0"}
+    record = {
+        "item_id": "0", "group_id": "a", "stratum": {"category": "causal_explanation"}, "expected": "It fell.",
+        "answered": "It fell.", "outcome": "correct",
+        "fields": {"scores": {"answer_correctness": 9.0, "causal_reasoning": 5.0}, "judge": judge},
+    }  # fmt: skip
+    assert state.kind.restore is not None
+    state.kind.restore(state, [question(0)], [{"record": record}])
+    again = grade(question(0), "It fell.", state).record
+    assert (again.unscored_reason, again.detail) == (UnscoredReason.JUDGE_FAILED, OTHER_DIMENSIONS)

@@ -11,6 +11,7 @@ import pytest
 from cast_bench import row, write_release
 from host_run import HostRun, kill_host, run_host, start_host
 from judge_server import MODEL, Action, Fail, Hold, JudgeServer, Say
+from open_judge import reply_to
 
 from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS
 from lmms_eval_tasks.cast_bench.prepare import prepare
@@ -62,8 +63,7 @@ def script(prompt: str, before: int) -> Action:
         return Fail(500)
     if name == "hopeless" or (name == "malformed" and before == 0):
         return Say("I would give it a nine.")
-    scores = dict(zip(DIMENSIONS, GIVEN[name], strict=True))
-    return Say(json.dumps({"explanation": "Agreed.", **scores}))
+    return Say(reply_to(prompt, GIVEN[name]))
 
 
 def judged_by(server: JudgeServer) -> dict[str, str]:
@@ -111,7 +111,11 @@ def check_scores(run: HostRun) -> None:
         "hopeless": (UnscoredReason.JUDGE_FAILED, unreadable),
         "silent": (None, "no text"),
     }
-    judge = {"model": MODEL, "prompt": read_prompt("cast_bench_judge").signature}
+    judge = {
+        "model": MODEL,
+        "prompt": read_prompt("cast_bench_judge").signature,
+        "consistency_prompt": read_prompt("cast_bench_judge_consistency").signature,
+    }
     assert [by_name[name].fields["judge"] for name in GIVEN] == [judge] * 3
     assert {record.fields["prompt"] for record in records} == {read_prompt("cast_bench_open").signature}
 
@@ -131,7 +135,7 @@ def test_a_run_is_judged_later_and_never_paid_twice(unjudged: HostRun, home: Pat
         first = run_open(unjudged.out, home, tmp_path / "first", judged_by(server))
         check_scores(first)
         asked = {name: sum(n for prompt, n in server.asked.items() if name_in(prompt) == name) for name in ANSWERS}
-        assert asked == {"right": 1, "malformed": 2, "failing": 2, "hopeless": 3, "silent": 0}
+        assert asked == {"right": 2, "malformed": 4, "failing": 4, "hopeless": 6, "silent": 0}
         server.asked.clear()
         second = run_open(unjudged.out, home, tmp_path / "second", judged_by(server), ranks=2)
         check_scores(second)
@@ -167,7 +171,7 @@ def test_two_ranks_are_judged_as_one(unjudged: HostRun, tmp_path: Path) -> None:
     with JudgeServer(script) as server:
         two = run_open(unjudged.out, prepared(tmp_path / "data" / "home"), tmp_path / "out", judged_by(server), 2)
         check_scores(two)
-        assert server.asked.total() == 8
+        assert server.asked.total() == 16
 
 
 MANY = {f"item {number:02}": f"Answer: Reason {number:02}." for number in range(16)}
@@ -181,7 +185,7 @@ def test_a_run_killed_half_way_and_resumed_pays_for_no_reply_twice(ranks: int, t
     answered: set[str] = set()
 
     def answer(prompt: str, before: int) -> Action:
-        return Say(json.dumps({"explanation": "Agreed.", **dict.fromkeys(DIMENSIONS, 5)}))
+        return Say(reply_to(prompt, (5, 5, 5, 5)))
 
     def answer_some(prompt: str, before: int) -> Action:
         if len(answered) == BEFORE:
@@ -207,8 +211,8 @@ def test_a_run_killed_half_way_and_resumed_pays_for_no_reply_twice(ranks: int, t
         resumed = run_open(said, home, tmp_path / "resumed", judged_by(server), ranks)
         scores = resumed.scores(TASK)
         assert (scores["n_scored"], scores["n_unscored"], scores["judge_score"]) == (len(MANY), 0, 5)
-        server.wait_until(lambda: server.paid.total() >= len(MANY))
-        assert len(server.paid) == len(MANY) and set(server.paid.values()) == {1}
+        server.wait_until(lambda: server.paid.total() >= 2 * len(MANY))
+        assert len(server.paid) == 2 * len(MANY) and set(server.paid.values()) == {1}
         assert {server.asked[prompt] for prompt in answered} == {1}
 
 

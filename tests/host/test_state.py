@@ -100,5 +100,5 @@ def test_settings_that_cannot_be_used_end_the_run(home: Path, tmp_path: Path, mo
 
 def test_a_score_that_a_benchmark_has_not_is_refused() -> None:
     task = registry().tasks["cast_bench"]
-    with pytest.raises(InputError, match=r"^The task mine lists the score cider, which cast_bench has not\.$"):
+    with pytest.raises(InputError, match=r"^The task mine lists scores that cast_bench lacks: cider\.$"):
         TaskState("mine", task.pointer, ["cider"], Evaluation())

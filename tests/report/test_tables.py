@@ -143,7 +143,7 @@ def test_a_run_of_questions_with_evidence(tmp_path: Path) -> None:
     }
     found = []
     for index in range(8):
-        question = Question(f"q{index}", f"clip{index // 2}", "causal_explanation", "A", truth, asked=index != 7)
+        question = Question(f"q{index}", f"clip{index // 2}", "causal_explanation", "why", "A", truth, asked=index != 7)
         instances = [{"instance_name": "p", "evidences": [said]}] if index % 2 else []
         response = json.dumps({"instances": instances, "answer_choice": "A" if index else "(A)"})
         found.append(score_question(question, response))
@@ -168,7 +168,7 @@ def test_a_run_of_graded_answers(tmp_path: Path) -> None:
         found.append(Record(f"q{index}", f"clip{index // 2}", stratum, "key", "said", outcome, fields=fields))
     run = read_run(write_run(tmp_path, cast_bench_open=tuple(found)))
     assert [column.heading for column in columns_of("cast_bench_open")] == [
-        "judge 0-10", "answer", "reasoning", "times", "evidence", "unparsed", "unscored", "questions",
+        "judge 0-10", "answer", "causal chain", "coverage", "overall", "unparsed", "unscored", "questions",
     ]  # fmt: skip
     for tables in (score_tables([run]), stratum_tables(run, ["category"])):
         lines = printed(tables).splitlines()

@@ -115,7 +115,7 @@ def test_another_packages_benchmark_brings_its_writer(tmp_path, monkeypatch):
     sample = SampleWriter("numbers", {"clips": 3}, write, prepare, "release")
     benchmarks = {"own": registry().benchmarks[OWN[0]], "numbers": SimpleNamespace(sample=sample)}
     monkeypatch.setattr(build, "registry", lambda: SimpleNamespace(benchmarks=benchmarks))
-    monkeypatch.setattr(build, "declared", lambda *asked: {})
+    monkeypatch.setattr(writers, "__path__", [])
     world = build_sample(tmp_path / "world", 3, sizes={"numbers": {"clips": 5}})
     assert (world / "numbers" / "release" / "numbers.txt").read_text() == "3 {'clips': 5}"
     assert json.loads((world / "numbers" / "release" / "SAMPLE.json").read_text())["seed"] == 3

@@ -11,11 +11,10 @@ from lmms_eval_tasks.sample.world.bodies import (
     SIDE_VIEW_ROUGH,
     TOP_VIEW,
     Body,
-    Grip,
     Wall,
-    Waypoint,
     World,
     gap_between,
+    scripted,
 )
 from lmms_eval_tasks.sample.world.physics import simulate
 
@@ -82,33 +81,33 @@ def test_gap_of_a_ball_and_a_block_is_measured_to_the_nearest_corner():
     assert gap_between(disc, (10.0, 11.0), square, (0.0, 0.0))[0] == pytest.approx(math.hypot(4, 5) - 5)
 
 
-def test_a_gripped_body_goes_where_its_carrier_goes_and_falls_when_let_go():
-    path = (Waypoint(0, 50, 30), Waypoint(0.1, 50, 30), Waypoint(1, 86, 30))
-    hand = Body("hand", "ball", 6.0, (50.0, 30.0), path=path, kinematic=True)
-    thing = ball("thing", (50.0, 43.0), grip=Grip("hand", 0.0, 1.0))
-    path = simulate(World(SIDE_VIEW, (thing, hand), (FLOOR,)), 2.0).path("thing")
-    assert path[11] == pytest.approx((50 + 40 * (11 / 12 - 0.1), 43), abs=0.05)
-    assert path[-1][0] == pytest.approx(86) and path[-1][1] > 80
-
-
 def test_a_scripted_body_waits_and_then_falls():
-    held = ball(path=(Waypoint(0, 50, 50), Waypoint(1.0, 50, 50)))
+    held = ball(path=((0.0, 50.0, 50.0), (1.0, 50.0, 50.0)))
     path = simulate(World(SIDE_VIEW, (held,), (FLOOR,)), 2.0).path("ball")
     assert np.ptp(path[:13], axis=0).max() < 0.5 and path[-1][1] > 80
+
+
+def test_a_body_is_free_before_and_after_its_script():
+    lifted = ball(at=(50.0, 129.0), velocity=(24.0, 0.0), path=((0.5, 62.0, 129.0), (1.0, 90.0, 100.0)))
+    path = simulate(World(SIDE_VIEW, (lifted,), (FLOOR,)), 2.0).path("ball")
+    assert path[3] == pytest.approx((56, 129), abs=0.1) and path[9] == pytest.approx((76, 114.5))
+    assert path[-1][0] == pytest.approx(90) and path[-1][1] > 120
+
+
+def test_nothing_stops_a_hand():
+    hand = scripted("hand", "ball", 6.0, ((0.0, 20.0, 50.0), (1.0, 100.0, 50.0)))
+    runs = simulate(World(TOP_VIEW, (hand, ball("thing", (60.0, 50.0)))), 2.0)
+    assert runs.place("hand", 6) == pytest.approx((60, 50)) and runs.place("hand") == pytest.approx((100, 50))
+    assert runs.displacement("thing")[0] > 40
 
 
 def test_laws_can_be_broken_on_purpose():
     post = Wall("post", (90.0, 0.0), (90.0, 140.0), 3.0)
     rolling = ball(at=(50.0, 129.0), velocity=(60.0, 0.0))
-    worlds = {
-        "real": rolling,
-        "ghost": replace(rolling, passes_through=frozenset({"post"})),
-        "gone": replace(rolling, vanishes_at=0.5),
-    }
-    runs = {name: simulate(World(SIDE_VIEW, (body,), (FLOOR, post)), 1.5) for name, body in worlds.items()}
-    assert runs["real"].path("ball")[:, 0].max() < 90 < runs["ghost"].path("ball")[-1][0]
-    assert runs["gone"].visible[:, 0].tolist() == [time < 0.5 for time in runs["gone"].times]
-    floating = simulate(World(SIDE_VIEW, (ball(weightless_from=0.0),)), 1.0)
+    ghost = replace(rolling, passes_through=frozenset({"post"}))
+    stopped, passed = (simulate(World(SIDE_VIEW, (body,), (FLOOR, post)), 1.5) for body in (rolling, ghost))
+    assert stopped.path("ball")[:, 0].max() < 90 < passed.path("ball")[-1][0]
+    floating = simulate(World(replace(SIDE_VIEW, gravity=0.0), (ball(),)), 1.0)
     assert np.ptp(floating.path("ball"), axis=0).max() == 0
 
 
@@ -122,7 +121,7 @@ def test_the_same_world_gives_the_same_bits():
 def test_a_run_can_stop_at_the_first_touch():
     world = World(TOP_VIEW, (ball("a", velocity=(80.0, 0.0)), ball("b", (90.0, 50.0))))
     stopped, whole = simulate(world, 3.0, stop_at_contact_of="a"), simulate(world, 3.0)
-    assert len(stopped.times) < len(whole.times) and stopped.contacts == whole.contacts[:1]
+    assert len(stopped.positions) < len(whole.positions) and stopped.contacts == whole.contacts[:1]
 
 
 def test_unknown_body():

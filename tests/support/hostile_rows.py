@@ -53,6 +53,11 @@ def read_table(file: Path) -> list[Row]:
     return rows
 
 
+def read_tables(*names: str) -> list[Row]:
+    """The rows of several tables, by their names."""
+    return [row for name in names for row in read_table(TABLES / f"{name}.jsonl")]
+
+
 def make_row(name: str, base: str, value: Mapping[str, Any]) -> Row:
     """A row from a line of a table: ``do``, ``refused`` or ``accepted``, and perhaps ``command`` and ``home``."""
     assert ("refused" in value) != ("accepted" in value), name
@@ -71,6 +76,12 @@ def run_row(row: Row, bases: Mapping[str, Base], server: ForkServer, folder: Pat
         mutate(root, mutation)
     environment = {"LMMS_EVAL_TASKS_HOME": str(root / row.home), "HF_HUB_OFFLINE": "1", "HF_HOME": str(folder / "hf")}
     return server.run(row.command or base.command, root, environment)
+
+
+def check_row(row: Row, bases: Mapping[str, Base], server: ForkServer, folder: Path) -> None:
+    """Run a row and compare how its command ended with what the row says."""
+    finished = run_row(row, bases, server, folder)
+    assert not (wrong := faults(row, finished, folder)), f"{wrong}\n{finished.output[-3000:]}"
 
 
 def faults(row: Row, finished: Finished, folder: Path) -> list[str]:

@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 
 from lmms_eval_tasks.models.video_diffusion.adapter import Adapter, Text
 from lmms_eval_tasks.models.video_diffusion.engine import Engine
-from lmms_eval_tasks.models.video_diffusion.families import Family
 from lmms_eval_tasks.models.video_diffusion.noising import Flow
 from lmms_eval_tasks.models.video_diffusion.placement import Placement
-from lmms_eval_tasks.models.video_diffusion.settings import DenoisingSettings
+from lmms_eval_tasks.models.video_diffusion.settings import DenoisingSettings, Family
 from lmms_eval_tasks.utils.denoising.protocol import PROTOCOLS
 
 FRAMES = 12

@@ -18,8 +18,7 @@ from lmms_eval_tasks.yocausal.cross_analysis import (
     rank_by_labels,
     read_scores,
 )
-from lmms_eval_tasks.yocausal.ranking import RankedRun, Ranking, rank_runs
-from lmms_eval_tasks.yocausal.rsi import rank_models
+from lmms_eval_tasks.yocausal.ranking import RankedRun, Ranking, rank_models, rank_runs
 
 PARAMETERS = {
     "Wan2.2-T2V-A14B": 27, "Wan2.1-T2V-14B": 14, "LTX-Video-2B-0.9.6": 2, "CogVideoX-5B": 5, "LTX-Video-13B-0.9.8": 13,

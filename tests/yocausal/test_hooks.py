@@ -24,7 +24,7 @@ from lmms_eval_tasks.utils.submission.form import Table
 from lmms_eval_tasks.yocausal import hooks, metrics
 from lmms_eval_tasks.yocausal.card import OPTIONS, QUESTION, SUBSETS
 from lmms_eval_tasks.yocausal.report import COLUMNS
-from lmms_eval_tasks.yocausal.submission import as_text, build_result
+from lmms_eval_tasks.yocausal.submission import build_result
 
 STATE, VLM = task_state("yocausal"), task_state("yocausal_vlm")
 Items = dict[str, Any]
@@ -195,7 +195,7 @@ def test_the_result_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(submissions, "read_prepared", lambda *_: Table("test", rows, False))
     assert finish(graded[::-1], tmp_path)[0] == 5
     text = (tmp_path / "submissions" / "yocausal_results.json").read_text(encoding="utf-8")
-    assert text == as_text(build_result(items, rows))
+    assert text == json.dumps(build_result(items, rows), ensure_ascii=False, indent=2) + "\n"
     result = json.loads(text, parse_constant=lambda name: pytest.fail(name))
     assert [pair["comparison"]["winner"] for pair in result["per_video_results"]] == [
         "forward", "backward", "tie", "forward", "tie",

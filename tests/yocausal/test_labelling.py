@@ -20,7 +20,6 @@ from lmms_eval_tasks.sample.world.video import write_clip
 from lmms_eval_tasks.utils.data.home import load_table
 from lmms_eval_tasks.yocausal.labelling import cohens_d, f1_score, kendall_tau, read_frames
 from lmms_eval_tasks.yocausal.prepare import prepare
-from lmms_eval_tasks.yocausal.table import read_labels
 
 BOTH = st.lists(st.tuples(st.booleans(), st.booleans()), max_size=40)
 
@@ -54,9 +53,9 @@ def test_cohens_d(first: list[float], second: list[float], expected: float | Non
 def test_cohens_d_has_units_of_spread() -> None:
     rng = np.random.default_rng(0)
     first, second = list(rng.normal(0.5, 1, 4000)), list(rng.normal(0, 1, 4000))
-    found = cohens_d(first, second)
-    assert found == pytest.approx(0.5, abs=0.06)
-    assert found == pytest.approx(
+    effect = cohens_d(first, second)
+    assert effect == pytest.approx(0.5, abs=0.06)
+    assert effect == pytest.approx(
         (statistics.fmean(first) - statistics.fmean(second)) / statistics.stdev(first), abs=0.03
     )
 
@@ -111,7 +110,8 @@ def test_labels_by_a_judge_agree_with_the_releases_and_can_be_used(prepared: Non
         "100.0",
         "1.000",
     )
-    labels = read_labels(out)
+    lines = map(json.loads, out.read_text(encoding="utf-8").splitlines())
+    labels = {line["id"]: line["vlm_causality"] for line in lines}
     assert labels["animal_1"] is True and labels["general_2"] is False and labels["animal_2"] is None
     prepare(str(tmp_path / "release"), labels=out)
 

@@ -15,8 +15,7 @@ from lmms_eval_tasks.cli import app
 from lmms_eval_tasks.sample.world.video import write_clip
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.data.home import benchmark_dir, clip_path, load_table, media_path
-from lmms_eval_tasks.yocausal.prepare import prepare, prepare_videos
-from lmms_eval_tasks.yocausal.table import read_labels
+from lmms_eval_tasks.yocausal.prepare import prepare
 
 pytestmark = pytest.mark.usefixtures("home")
 
@@ -176,7 +175,7 @@ def test_labels_and_captions_may_come_from_any_editor(videos: Path, tmp_path: Pa
     labels, captions = tmp_path / "labels.jsonl", tmp_path / "captions.jsonl"
     labels.write_bytes(b'\xef\xbb\xbf{"id": "general_b", "vlm_causality": true}\r\n\r\n')
     captions.write_bytes(b'\xef\xbb\xbf{"file": "b.mp4", "caption": "x"}\r\n\r\n')
-    prepare_videos(videos, captions, labels=labels)
+    prepare(from_videos=videos, captions=captions, labels=labels)
     assert [(row["caption"], row["vlm_causality"]) for row in table()] == [("x", True), (None, None)]
 
 
@@ -202,7 +201,7 @@ def test_labels_of_a_file_replace_the_releases(release: Path, tmp_path: Path) ->
     )
     assert [row["vlm_causality"] for row in table()[:4]] == [False, None, True, False]
     with pytest.raises(InputError, match="there is no file"):
-        read_labels(tmp_path / "none.jsonl")
+        prepare(str(release), labels=tmp_path / "none.jsonl")
 
 
 @pytest.fixture
@@ -229,7 +228,7 @@ def test_own_videos_are_reversed_without_loss_and_the_same_each_time(
 ) -> None:
     captions = tmp_path / "captions.csv"
     captions.write_text("caption,file\nA ball falls,kitchen/a.mp4\n", encoding="utf-8")
-    facts = prepare_videos(videos, captions)["test"]
+    facts = prepare(from_videos=videos, captions=captions)["test"]
     assert facts.warnings[0] == "1 of 2 pairs have no caption and can be scored with prompt=null only: general_b."
     rows = table()
     assert [(row["item_id"], row["subset"], row["category"], row["caption"]) for row in rows] == [
@@ -244,21 +243,21 @@ def test_own_videos_are_reversed_without_loss_and_the_same_each_time(
     written = clips_written()
     assert len(written) == 5
     monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "other"))
-    prepare_videos(videos, captions)
+    prepare(from_videos=videos, captions=captions)
     assert clips_written() == written
 
 
 def test_a_changed_video_or_length_is_written_anew(videos: Path) -> None:
-    prepare_videos(videos, seconds=1.0)
+    prepare(from_videos=videos, seconds=1.0)
     first = [row["clip"] for row in table()]
     assert [row["frames"] for row in table()] == [8, 8]
-    prepare_videos(videos, seconds=2.0)
+    prepare(from_videos=videos, seconds=2.0)
     assert [row["frames"] for row in table()] == [16, 16]
     assert not set(first) & {row["clip"] for row in table()}
     assert len(list((benchmark_dir("yocausal") / "videos").rglob("*.mp4"))) == 4
     os.utime(videos / "b.mp4", ns=(1, 1))
     before = [row["clip"] for row in table()]
-    prepare_videos(videos, seconds=2.0)
+    prepare(from_videos=videos, seconds=2.0)
     assert [here == there for here, there in zip(before, [row["clip"] for row in table()], strict=True)] == [
         False,
         True,
@@ -276,7 +275,7 @@ def test_own_videos_with_problems(videos: Path, tmp_path: Path) -> None:
         encoding="utf-8",
     )
     with pytest.raises(InputError) as error:
-        prepare_videos(videos, captions)
+        prepare(from_videos=videos, captions=captions)
     assert str(error.value) == (
         "YoCausal cannot be prepared from videos: 7 problems, nothing was written.\n"
         "  captions.jsonl, file: Expected a video of videos, but got `x.mp4` (line 1).\n"
@@ -290,12 +289,12 @@ def test_own_videos_with_problems(videos: Path, tmp_path: Path) -> None:
     table = tmp_path / "captions.csv"
     table.write_bytes(b"\xef\xbb\xbfname,caption\r\nb.mp4,a\r\n")
     with pytest.raises(InputError, match=r"captions\.csv, columns: Expected file and caption, but there is no file\."):
-        prepare_videos(videos, table)
+        prepare(from_videos=videos, captions=table)
     (tmp_path / "none").mkdir()
     with pytest.raises(InputError, match=r"holds no video \(\.avi, "):
-        prepare_videos(tmp_path / "none")
+        prepare(from_videos=tmp_path / "none")
     with pytest.raises(InputError, match="Expected --seconds to be above 0, but got 0"):
-        prepare_videos(videos, seconds=0)
+        prepare(from_videos=videos, seconds=0)
 
 
 def test_captions_belong_to_own_videos() -> None:

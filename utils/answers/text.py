@@ -156,7 +156,7 @@ def json_answers(text: str) -> tuple[list[str], str]:
     values: list[str] = []
     pieces: list[str] = []
     decoder = json.JSONDecoder(strict=False)
-    at, kept, attempts = text.find("{"), 0, 0
+    at, rest_from, attempts = text.find("{"), 0, 0
     while at >= 0 and attempts < _JSON_ATTEMPTS:
         attempts += 1
         try:
@@ -167,10 +167,10 @@ def json_answers(text: str) -> tuple[list[str], str]:
         answers = _answer_values(parsed)
         if answers is not None:
             values = answers
-            pieces.append(text[kept:at])
-            kept = end
+            pieces.append(text[rest_from:at])
+            rest_from = end
         at = text.find("{", end)
-    rest = "\n".join([*pieces, text[kept:]])
+    rest = "\n".join([*pieces, text[rest_from:]])
     return values, rest[max((match.end() for match in _UNREADABLE.finditer(rest)), default=0) :]
 
 

@@ -15,13 +15,14 @@ if TYPE_CHECKING:
     import typer
     from pydantic import BaseModel
 
-    from lmms_eval_tasks.utils.judge.grader import Grader
+    from lmms_eval_tasks.utils.judge.client import Case, Verdict
     from lmms_eval_tasks.utils.prompting.official_prompts import OfficialPrompt
     from lmms_eval_tasks.utils.prompting.prompts import Prompt
     from lmms_eval_tasks.utils.reporting.columns import Column
     from lmms_eval_tasks.utils.reporting.panels import Panel, RunRecords
     from lmms_eval_tasks.utils.reporting.references import ReferencedMetric
     from lmms_eval_tasks.utils.reporting.views import AnswerView, ItemView
+    from lmms_eval_tasks.utils.runs.responses import PredictionLines
     from lmms_eval_tasks.utils.scoring.metrics import Metric
     from lmms_eval_tasks.utils.scoring.records import GradedItem, Record
     from lmms_eval_tasks.utils.submission.form import SubmissionForm
@@ -47,8 +48,15 @@ class TaskSettings:
         return self.prompt.signature if self.prompt else None
 
     def facts(self) -> Mapping[str, Any]:
-        """What a run card says of them beside the prompt."""
+        """What a run card lists of them beside the prompt."""
         return {}
+
+
+class Grader(Protocol):
+    """What grades answers one by one: a judge, or the verdicts that one gave before; threads may share it."""
+
+    def judge(self, case: Case) -> Verdict[Any]:
+        """The verdict on a case; raises nothing."""
 
 
 class TaskContext(Protocol):
@@ -147,9 +155,10 @@ class Benchmark:
         no_submission: Why there is none.
         official_prompt: Where its official prompt can be imported from; None where there is nothing to import.
         find_prompt: The official prompt or an imported one, by name; raises InputError.
+        predictions: The lines of its official prediction files, where these name no items.
         replaces: Tasks of lmms-eval that its own replace.
         cli: Subcommands of its own.
-        sample: How its sample data is made; None where a module of `lmms_eval_tasks.sample.writers` says so.
+        sample: How its sample data is made; None where a module of `lmms_eval_tasks.sample.writers` does it.
     """
 
     card: Card
@@ -161,6 +170,7 @@ class Benchmark:
     no_submission: str = ""
     official_prompt: OfficialPrompt | None = None
     find_prompt: Callable[[str], Prompt] | None = None
+    predictions: PredictionLines | None = None
     replaces: frozenset[str] = field(default_factory=frozenset)
     cli: typer.Typer | None = None
     sample: SampleWriter | None = None
@@ -174,7 +184,7 @@ class Benchmark:
         if not self.kinds:
             raise ValueError(f"Expected {self.card.name} to have a kind of task, but it has none.")
         if (self.submission is None) == (not self.no_submission):
-            raise ValueError(f"Expected {self.card.name} to have a form of submission, or to say why it has none.")
+            raise ValueError(f"Expected {self.card.name} to have a form of submission, or a reason for having none.")
 
     @property
     def name(self) -> str:

@@ -115,10 +115,10 @@ def build_registry(own: Iterable[Benchmark], announced: Iterable[EntryPoint]) ->
         add(benchmark)
     for entry in sorted(announced, key=lambda entry: (entry.name, entry.value)):
         try:
-            found = entry.load()
-            if not isinstance(found, Benchmark):
-                raise TypeError(f"{entry.value} is a {type(found).__name__}, not a Benchmark")
-            add(found)
+            benchmark = entry.load()
+            if not isinstance(benchmark, Benchmark):
+                raise TypeError(f"{entry.value} is a {type(benchmark).__name__}, not a Benchmark")
+            add(benchmark)
         except Exception as error:  # whatever somebody else's package raises
             package = entry.dist.name if entry.dist else entry.value
             faults.append(
@@ -156,12 +156,7 @@ def _read_tasks(benchmark: Benchmark) -> tuple[dict[str, Task], dict[str, tuple[
 
 
 def read_pointer(folder: Path, config: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The pointer that a task's configuration names; None where its data is no pointer of ours.
-
-    Args:
-        folder: What relative paths are relative to.
-        config: The task's configuration.
-    """
+    """The pointer that a task's configuration in a folder names; None where its data is no pointer of ours."""
     files = ((config.get("dataset_kwargs") or {}).get("data_files") or {}) if isinstance(config, Mapping) else {}
     for file in files.values() if isinstance(files, Mapping) else ():
         try:

@@ -19,11 +19,7 @@ class _Loader(yaml.SafeLoader):
     """Reads ``!function a.b.c`` as the text ``a.b.c``; nothing is imported."""
 
 
-def _function_name(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> str:
-    return str(loader.construct_scalar(node))
-
-
-_Loader.add_constructor("!function", _function_name)
+_Loader.add_constructor("!function", lambda _, node: str(node.value))
 
 
 def read_task_file(path: Path) -> dict[str, Any]:

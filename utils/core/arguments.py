@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 
-def parse_arguments(given: str | Mapping[str, object] | None) -> dict[str, str]:
+def parse_arguments(arguments: str | Mapping[str, object] | None) -> dict[str, str]:
     """Values by name, both without the white space around them; a name without ``=`` has an empty value.
 
-    Every value stays a text, so that a run card says what was typed. The last of two values of a name counts.
+    Every value stays a text, so that a run card shows what was typed. The last of two values of a name counts.
 
     Args:
-        given: The text, or the arguments as a program passes them.
+        arguments: The text, or the arguments as a program passes them.
     """
-    if isinstance(given, Mapping):
-        return {str(name): str(value) for name, value in given.items()}
-    parts = (part.partition("=") for part in (given or "").split(",") if part.strip())
+    if isinstance(arguments, Mapping):
+        return {str(name): str(value) for name, value in arguments.items()}
+    parts = (part.partition("=") for part in (arguments or "").split(",") if part.strip())
     return {name.strip(): value.strip() for name, _, value in parts}

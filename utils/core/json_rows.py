@@ -1,10 +1,11 @@
-"""JSON files that anybody may have made, one object or one per line: every issue noted."""
+"""JSON files from any source, one object or one per line: every issue noted."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 from pydantic_core import PydanticCustomError
@@ -56,6 +57,15 @@ WholeText = Annotated[str, AfterValidator(_without_surrogates)]
 RowType = TypeVar("RowType", bound=Row)
 
 
+def as_lines(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Rows as JSON lines; the same rows give the same text.
+
+    A lone surrogate, which a response may hold and no UTF-8 file can, is written as its JSON escape.
+    """
+    lines = (json.dumps(dict(row), ensure_ascii=False) + "\n" for row in rows)
+    return "".join(lines).encode("utf-8", "backslashreplace").decode("utf-8")
+
+
 def read_rows(
     path: Path, row_type: type[RowType], issues: GroupedIssues, exact: bool = True
 ) -> Iterator[tuple[str, RowType]]:
@@ -63,14 +73,8 @@ def read_rows(
 
     Time is linear in the file's size and one line is in memory at a time. Noted as issues: bytes that are not UTF-8, a
     byte order mark, line ends other than a line feed, empty lines, what `read_json` refuses, and fields that are
-    missing, too many, or of another type.
-
-    Args:
-        path: The file.
-        row_type: The form of its rows.
-        issues: Takes what is wrong.
-        exact: False for a file that no other program will read: then a byte order mark, carriage returns and empty
-            lines are no issues.
+    missing, too many, or of another type. A file that no other program will read need not be `exact`: then a byte order
+    mark, carriage returns and empty lines are no issues.
 
     Raises:
         OSError: the file cannot be read.
@@ -154,22 +158,22 @@ def _validated(value: object, row_type: type[RowType], issues: GroupedIssues, wh
 
 
 def _note_errors(error: ValidationError, row_type: type[BaseModel], where: str, issues: GroupedIssues) -> None:
-    """Note what pydantic found in one value, in our words; numbered entries of a list are told by their number."""
-    for found in error.errors(include_url=False):
-        loc = found["loc"]
+    """Note pydantic's errors of one value in our words; entries of a list are named by their number."""
+    for detail in error.errors(include_url=False):
+        loc = detail["loc"]
         field = ".".join(printable(part[:60]) for part in loc if isinstance(part, str)) or "rows"
         entries = [f"entry {part + 1}" for part in loc if isinstance(part, int)]
         place = ", ".join([*([where] if where else []), *entries]) or "the file"
-        kind = found["type"]
+        kind = detail["type"]
         if kind == "missing":
             issues.add(field, "Expected this field, but it is missing from", place)
         elif kind == "extra_forbidden":
             known = _listed(list(row_type.model_fields)) if len(loc) == 1 else "the official ones"
             issues.add("fields", f"Expected {known}, but got", f"{describe(loc[-1])} ({place})")
         else:
-            bound = _BOUNDS.get(kind, "").format(**found.get("ctx", {}))
+            bound = _BOUNDS.get(kind, "").format(**detail.get("ctx", {}))
             wanted = _KINDS.get(kind) or bound or "a value of the official form"
-            value = describe(found["input"])
+            value = describe(detail["input"])
             issues.add(field, f"Expected {wanted}, but got", f"{value} ({place})" if place != "the file" else value)
 
 

@@ -1,9 +1,8 @@
-"""Errors that a user can act on: every problem of an input collected, told in one message."""
+"""Errors that a user can act on: every problem of an input collected in one message."""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 
 from lmms_eval_tasks.utils.core.wording import summarize_names
 
@@ -15,24 +14,11 @@ class InputError(Exception):
     """What the user gave cannot be used; the exception's text is one complete message for them."""
 
 
-@dataclass(frozen=True)
-class Problem:
-    """One thing wrong with an input: where it is, what was expected and found, how to mend it."""
-
-    where: str
-    what: str
-    remedy: str = ""
-
-    def __str__(self) -> str:
-        remedy = f" Remedy: {self.remedy}" if self.remedy else ""
-        return f"{self.where}: {self.what}{remedy}"
-
-
 class Problems:
     """Collects problems in the order in which they are found, and keeps as many as a message shows."""
 
     def __init__(self) -> None:
-        self._first: list[Problem] = []
+        self._first: list[str] = []
         self._count = 0
 
     def __len__(self) -> int:
@@ -47,7 +33,7 @@ class Problems:
             remedy: what to do about it; empty when the sentence already says so.
         """
         if len(self._first) < SHOWN:
-            self._first.append(Problem(where, what, remedy))
+            self._first.append(f"{where}: {what}{f' Remedy: {remedy}' if remedy else ''}")
         self._count += 1
 
     def extend(self, others: Problems) -> None:
@@ -67,7 +53,7 @@ class Problems:
         count = f"{self._count} problem{'s' if self._count > 1 else ''}"
         head = f"{title}: {count}{', ' + outcome if outcome else ''}."
         more = [f"… and {self._count - len(self._first)} more"] if self._count > len(self._first) else []
-        raise InputError("\n  ".join([head, *map(str, self._first), *more]))
+        raise InputError("\n  ".join([head, *self._first, *more]))
 
 
 class GroupedIssues:
@@ -77,11 +63,11 @@ class GroupedIssues:
     """
 
     def __init__(self) -> None:
-        self._found: dict[tuple[str, str, str], list[str]] = {}
+        self._cases: dict[tuple[str, str, str], list[str]] = {}
         self._counts: Counter[tuple[str, str, str]] = Counter()
 
     def __len__(self) -> int:
-        return len(self._found)
+        return len(self._cases)
 
     def add(self, where: str, expected: str, case: str, remedy: str = "") -> None:
         """Add one case.
@@ -94,7 +80,7 @@ class GroupedIssues:
         """
         kind = (where, expected, remedy)
         self._counts[kind] += 1
-        named = self._found.setdefault(kind, [])
+        named = self._cases.setdefault(kind, [])
         if len(named) < NAMED:
             named.append(case)
 
@@ -105,7 +91,7 @@ class GroupedIssues:
     def as_problems(self, prefix: str = "") -> Problems:
         """One problem per kind, in the order in which they were found, with a prefix before the part that is wrong."""
         problems = Problems()
-        for (where, expected, remedy), named in self._found.items():
+        for (where, expected, remedy), named in self._cases.items():
             more = self._counts[where, expected, remedy] - len(named)
             cases = ", ".join([*named, *([f"… and {more:,} more"] if more else [])])
             problems.add(f"{prefix}{where}", f"{expected} {cases}.", remedy)
@@ -116,7 +102,7 @@ class Warnings:
     """Non-fatal warnings, grouped by kind."""
 
     def __init__(self) -> None:
-        self._found: dict[str, list[str]] = {}
+        self._cases: dict[str, list[str]] = {}
 
     def add(self, kind: str, name: str) -> None:
         """Add one case.
@@ -125,8 +111,8 @@ class Warnings:
             kind: what is unusual and where, in the plural ("debug.csv: questions with two equal options").
             name: the row, question or pair, as the user knows it.
         """
-        self._found.setdefault(kind, []).append(name)
+        self._cases.setdefault(kind, []).append(name)
 
     def messages(self) -> tuple[str, ...]:
         """One line per kind, in the order in which they were found first: how many cases, and the first five."""
-        return tuple(f"{kind}: {len(names)} ({summarize_names(names)})." for kind, names in self._found.items())
+        return tuple(f"{kind}: {len(names)} ({summarize_names(names)})." for kind, names in self._cases.items())

@@ -37,10 +37,6 @@ def hide_secrets(text: str, environment: Mapping[str, str]) -> str:
 
     Hidden are the values of names that end in api_key, token, secret, password or the like, keys of well-known shapes,
     user and password of an address, and what `hide_known_secrets` hides.
-
-    Args:
-        text: The text.
-        environment: The environment's variables.
     """
     text = hide_known_secrets(text, environment)
     for pattern in (_SHAPED, _IN_ADDRESS, _BEARER):

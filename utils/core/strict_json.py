@@ -1,4 +1,4 @@
-"""JSON as its standard has it: no NaN, no field twice, nothing after the value; every failure is one plain error."""
+"""JSON by its standard: no NaN, no field twice, nothing after the value; every failure is one plain error."""
 
 from __future__ import annotations
 
@@ -8,19 +8,23 @@ from typing import Any, NoReturn
 
 from lmms_eval_tasks.utils.core.wording import describe
 
+LONGEST = 300
+"""Digits of a whole number that a float can still hold."""
+_ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
 
 def read_json(text: str) -> Any:
     """The value of a JSON text.
 
     Raises:
         ValueError: the text is not JSON, or holds NaN, Infinity, a number too long for a float, one field twice or
-            values nested too deeply; its message says what was found, and names no place outside the text.
+            values nested too deeply; its message says what is wrong, and names no place outside the text.
     """
     try:
         return json.loads(text, parse_constant=refuse_constant, object_pairs_hook=_unique, parse_int=_whole)
     except json.JSONDecodeError as error:
-        found = "text after the value" if error.msg == "Extra data" else "no JSON"
-        raise ValueError(f"{found} from character {error.pos + 1} on") from None
+        what = "text after the value" if error.msg == "Extra data" else "no JSON"
+        raise ValueError(f"{what} from character {error.pos + 1} on") from None
     except RecursionError:
         raise ValueError("values nested too deeply") from None
 
@@ -53,20 +57,15 @@ def refuse_constant(name: str) -> NoReturn:
 
 
 def _unique(fields: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    unique: dict[str, Any] = {}
     for name, value in fields:
-        if name in found:
+        if name in unique:
             raise ValueError(f"the field {describe(name)} twice")
-        found[name] = value
-    return found
+        unique[name] = value
+    return unique
 
 
 def _whole(digits: str) -> int:
-    if len(digits) > _LONGEST:
+    if len(digits) > LONGEST:
         raise ValueError(f"a number of {len(digits)} digits")
     return int(digits)
-
-
-_ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-_LONGEST = 300
-"""Digits of a whole number that a float can still hold."""

@@ -7,7 +7,10 @@ from collections.abc import Iterable
 
 
 def quote(value: object, longest: int = 60) -> str:
-    """A text in backquotes, without the white space around it, or any other value as JSON; cut after `longest`."""
+    """A text in backquotes, without the white space around it, or any other value as JSON; cut after `longest`.
+
+    Characters that a terminal would not show, or would obey, are escaped.
+    """
     text = value.strip() if isinstance(value, str) else _as_json(value)
     return f"`{printable(text[:longest])}…`" if len(text) > longest else f"`{printable(text)}`"
 
@@ -21,11 +24,9 @@ def describe(value: object, longest: int = 60) -> str:
     return quote(value)
 
 
-def printable(text: str, but: str = "") -> str:
-    """A text with the characters escaped that a terminal would not show, or would obey; those of `but` stay."""
-    if text.isprintable():
-        return text
-    return "".join(char if char.isprintable() or char in but else ascii(char)[1:-1] for char in text)
+def printable(text: str) -> str:
+    """A text with the characters escaped that a terminal would not show, or would obey."""
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
 def is_utf8(text: str) -> bool:
@@ -49,8 +50,13 @@ def _as_json(value: object) -> str:
         return str(type(value).__name__)
 
 
-def summarize_names(names: Iterable[object], shown: int = 5, separator: str = ", ") -> str:
-    """The first `shown` names, and how many more there are; empty where there is none."""
+def printable_lines(text: str) -> str:
+    """The same for a text of several lines, whose line feeds stay."""
+    return "\n".join(map(printable, text.split("\n")))
+
+
+def summarize_names(names: Iterable[object], limit: int = 5, separator: str = ", ") -> str:
+    """The first `limit` names, and how many more there are; empty where there is none."""
     every = [str(name) for name in names]
-    more = [f"… and {len(every) - shown} more"] if len(every) > shown else []
-    return separator.join([*every[:shown], *more])
+    more = [f"… and {len(every) - limit} more"] if len(every) > limit else []
+    return separator.join([*every[:limit], *more])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,9 +16,9 @@ import lmms_eval_tasks
 from lmms_eval_tasks.utils.benchmark.registry import read_card
 from lmms_eval_tasks.utils.core.files import replacing, write_file
 from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.core.progress import Progress, no_progress
+from lmms_eval_tasks.utils.core.progress import Progress
 from lmms_eval_tasks.utils.data.clips import unreadable, write_placeholder
-from lmms_eval_tasks.utils.data.counts import count_differences, groups_of
+from lmms_eval_tasks.utils.data.counts import counts, groups_of
 from lmms_eval_tasks.utils.data.home import PLACEHOLDER, benchmark_dir, home, read_manifest
 from lmms_eval_tasks.utils.data.manifest import Manifest, MissingClip, SplitManifest, file_sha256
 from lmms_eval_tasks.utils.data.release import Clip, UnreadableClip, link_or_copy
@@ -56,7 +56,7 @@ class Build:
         extra: Mapping[str, pyarrow.DataType | str],
         clips: Mapping[str, Clip | None],
         origin: Origin,
-        progress: Progress = no_progress,
+        progress: Progress,
         whole: bool = False,
     ) -> None:
         """Place a split's clips and write its table.
@@ -69,7 +69,7 @@ class Build:
             clips: every clip that the rows name, its name beginning with the split's and a slash; None where the
                 release does not hold it.
             origin: where all this came from.
-            progress: told about clips placed and opened.
+            progress: called for each clip placed and opened.
             whole: decode every clip to its end, and take one that cannot be for unreadable; else it must only open.
 
         Raises:
@@ -88,7 +88,7 @@ class Build:
         )
         path = self.folder / f"{split}.parquet"
         write_table(table, path)
-        differences = [] if origin.sample else count_differences(card, split, table)
+        compared = [] if origin.sample else counts(card, split, table)
         self.splits[split] = SplitManifest(
             source=origin.source,
             source_sha256=dict(origin.source_sha256),
@@ -99,7 +99,7 @@ class Build:
             groups=len(groups_of(card, table)),
             clips=len(clips),
             missing=missing,
-            warnings=(*origin.warnings, *(str(difference) for difference in differences)),
+            warnings=(*origin.warnings, *(str(count) for count in compared if count.expected != count.found)),
             table_sha256=file_sha256(path),
         )
 
@@ -201,18 +201,13 @@ def building(benchmark: str) -> Iterator[Build]:
             shutil.rmtree(old)
 
 
-@contextmanager
-def _lock(path: Path) -> Iterator[None]:
+def _lock(path: Path) -> AbstractContextManager[object]:
     lock = FileLock(path)
     try:
-        lock.acquire(timeout=0)
+        return lock.acquire(timeout=0)
     except Timeout:
         logger.warning("another prepare of this benchmark is running; waiting for it to end")
-        lock.acquire()
-    try:
-        yield
-    finally:
-        lock.release()
+        return lock.acquire()
 
 
 def _recover(current: Path, old: Path) -> None:
@@ -239,9 +234,9 @@ def _keep_other_splits(build: Build) -> None:
             continue
         build.splits[split] = facts
         videos = build.current / "videos" / split
-        kept = [build.current / f"{split}.parquet", *(path for path in videos.rglob("*") if not path.is_dir())]
+        files = [build.current / f"{split}.parquet", *(path for path in videos.rglob("*") if not path.is_dir())]
         _drop_others(build.folder / "videos" / split, set())
-        for path in kept:
+        for path in files:
             target = build.folder / path.relative_to(build.current)
             target.parent.mkdir(parents=True, exist_ok=True)
             target.unlink(missing_ok=True)

@@ -1,12 +1,12 @@
-"""Opening clips: is a file a video that a model can be shown, and the black video that stands in for a missing one."""
+"""Opening clips: whether a file is a video that can be read, and the black video that replaces a missing one."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 PLACEHOLDER_FRAMES = 16
 PLACEHOLDER_SIDE = 224
+
+T = TypeVar("T")
 
 
 def is_readable(path: Path, decode: bool = False, whole: bool = False) -> bool:
@@ -46,22 +48,24 @@ def unreadable(
     whole: bool = False,
 ) -> list[Path]:
     """The files that are not readable videos, in the given order; opened in parallel threads."""
-    todo = list(paths)
-    bad = []
+    looked = _each(list(paths), lambda path: is_readable(path, decode, whole), progress, what)
+    return [path for path, good in looked if not good]
+
+
+def _each(
+    paths: Collection[Path], look: Callable[[Path], T], progress: Progress, what: str
+) -> Iterator[tuple[Path, T]]:
+    """Each file and what `look` finds in it, in the given order; several are looked at in parallel threads."""
     with ThreadPoolExecutor(max_workers=min(32, (os.cpu_count() or 1) + 4)) as pool:
-        for done, (path, good) in enumerate(
-            zip(todo, pool.map(lambda path: is_readable(path, decode, whole), todo), strict=True), 1
-        ):
-            if not good:
-                bad.append(path)
-            progress(what, done, len(todo))
-    return bad
+        for done, result in enumerate(zip(paths, pool.map(look, paths), strict=True), 1):
+            yield result
+            progress(what, done, len(paths))
 
 
 def frame_size(path: Path) -> tuple[int, int] | None:
     """Width and height in pixels of a clip as it is shown, from its header; None where it cannot be opened.
 
-    A phone's clip may be stored lying on its side, which its first frame tells; width and height are then those of the
+    A phone's clip may be stored lying on its side, as its first frame says; width and height are then those of the
     upright picture.
     """
     import av
@@ -81,17 +85,9 @@ def frame_size(path: Path) -> tuple[int, int] | None:
     return (height, width) if turned else (width, height)
 
 
-def frame_sizes(
-    paths: Sequence[Path], progress: Progress = no_progress, what: str = "reading the size of frames"
-) -> dict[Path, tuple[int, int] | None]:
+def frame_sizes(paths: Iterable[Path], progress: Progress, what: str) -> dict[Path, tuple[int, int] | None]:
     """`frame_size` of each distinct file, read once and in parallel threads."""
-    todo = list(dict.fromkeys(paths))
-    sizes: dict[Path, tuple[int, int] | None] = {}
-    with ThreadPoolExecutor(max_workers=min(32, (os.cpu_count() or 1) + 4)) as pool:
-        for done, (path, size) in enumerate(zip(todo, pool.map(frame_size, todo), strict=True), 1):
-            sizes[path] = size
-            progress(what, done, len(todo))
-    return sizes
+    return dict(_each(dict.fromkeys(paths), frame_size, progress, what))
 
 
 def frame_at(path: Path, second: float) -> tuple[NDArray[np.uint8], float] | None:
@@ -106,16 +102,16 @@ def frame_at(path: Path, second: float) -> tuple[NDArray[np.uint8], float] | Non
         with av.open(str(path)) as container:
             stream = container.streams.video[0]
             container.seek(max(0, int(second * 1_000_000)))
-            shown = None
+            last = None
             for frame in container.decode(stream):
-                if shown is not None and (frame.time is None or frame.time > second + 1e-3):
+                if last is not None and (frame.time is None or frame.time > second + 1e-3):
                     break
-                shown = frame
-            if shown is None:
+                last = frame
+            if last is None:
                 return None
-            # A container that states no length is taken to end with the picture shown.
-            length = container.duration / 1_000_000 if container.duration else float(shown.time or 0.0)
-            picture = np.rot90(shown.to_ndarray(format="rgb24"), round(shown.rotation / 90))
+            # A container that states no length is taken to end with its last picture.
+            length = container.duration / 1_000_000 if container.duration else float(last.time or 0.0)
+            picture = np.rot90(last.to_ndarray(format="rgb24"), round(last.rotation / 90))
             return np.ascontiguousarray(picture), length
     except (av.FFmpegError, OSError, ValueError, IndexError):
         return None

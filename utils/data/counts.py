@@ -1,4 +1,4 @@
-"""What a prepared table holds, against what its card says a complete release holds."""
+"""How much a prepared table holds, beside how much a complete release holds as the card states it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Count:
-    """One number of a split: what the card says and what the table holds."""
+    """One number of a split: as the card states it, and in the table."""
 
     what: str
     expected: int
@@ -32,18 +32,13 @@ def groups_of(card: Card, table: pyarrow.Table) -> set[tuple[str, tuple[str, ...
 
 
 def counts(card: Card, split: str, table: pyarrow.Table) -> list[Count]:
-    """Items, groups, clips and groups per stratum of a table beside the card's; those that the card knows."""
+    """Items, groups, clips and groups per stratum of a table beside the card's; those that the card states."""
     facts = card.splits[split]
     groups = groups_of(card, table)
     strata = Counter(stratum for _, stratum in groups)
-    found = [Count("items", facts.items, table.num_rows), Count("groups", facts.groups, len(groups))]
+    result = [Count("items", facts.items, table.num_rows), Count("groups", facts.groups, len(groups))]
     if facts.clips is not None:
         clips = {clip for name in card.clip_columns for clip in table.column(name).to_pylist()}
-        found.append(Count("clips", facts.clips, len(clips)))
-    found += [Count(f"groups in {' / '.join(key)}", number, strata[key]) for key, number in facts.strata.items()]
-    return found
-
-
-def count_differences(card: Card, split: str, table: pyarrow.Table) -> list[Count]:
-    """The counts that differ from the card's."""
-    return [count for count in counts(card, split, table) if count.expected != count.found]
+        result.append(Count("clips", facts.clips, len(clips)))
+    result += [Count(f"groups in {' / '.join(key)}", number, strata[key]) for key, number in facts.strata.items()]
+    return result

@@ -96,14 +96,8 @@ def prepare_remedy(benchmark: str) -> str:
 def load_table(benchmark: str, split: str, require_clips: bool = True) -> datasets.Dataset:
     """The prepared table of a split, rows in their released order, `clip_present` as it is now.
 
-    Args:
-        benchmark: folder name of the benchmark.
-        split: name of the split.
-        require_clips: False where nobody will look at a clip; then none is looked for and `clip_present` is what it
-            was when the table was prepared.
-
-    Returns:
-        One row per item; the columns are those of the benchmark's `prepare`.
+    It has one row per item and the columns of the benchmark's `prepare`. Where clips are not required, because nobody
+    will look at one, none is looked for and `clip_present` is what it was when the table was prepared.
 
     Raises:
         InputError: nothing is prepared; the table is not the one that was prepared; or clips are required, some are

@@ -21,7 +21,7 @@ from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.core.wording import first_line, is_utf8, summarize_names
 
 SAMPLE_MARK = "SAMPLE.json"
-"""The file that tells simulated data from a real release."""
+"""The file that marks simulated data, which a real release does not have."""
 LARGEST_METADATA = 1 << 24
 """Bytes of a file of metadata. No release of these benchmarks has one of 4 MB; a small archive can declare any size."""
 LONGEST_NAME = 240
@@ -53,20 +53,6 @@ class UnreadableClip(Exception):
 
 class UnreadableMember(Exception):
     """A member of an archive cannot be read; the message says why."""
-
-
-class Release(Protocol):
-    """A raw release; names are POSIX paths below its root."""
-
-    def read(self, name: str) -> bytes | None:
-        """Content of a file of metadata; None when it is not there.
-
-        Raises:
-            InputError: it cannot be read, or has more than `LARGEST_METADATA` bytes.
-        """
-
-    def clip(self, name: str) -> Clip | None:
-        """The clip of that name; None when it is not there."""
 
 
 def is_safe(name: str) -> bool:
@@ -110,11 +96,7 @@ class LinkedClip:
     """A clip that lies on the user's disk: linked, copied only where the file system has no links."""
 
     path: Path
-
-    @property
-    def size(self) -> int:
-        """Links take no space worth counting."""
-        return 0
+    size = 0
 
     def place(self, target: Path, earlier: Path) -> None:
         """Link `target` to the clip."""
@@ -159,24 +141,24 @@ class ZippedClip:
 
 @dataclass(frozen=True)
 class FolderRelease:
-    """A release that has been unpacked."""
+    """A release that has been unpacked; names are POSIX paths below its root."""
 
     root: Path
 
     def read(self, name: str) -> bytes | None:
-        """Content of a file below the root; None when it is not there."""
+        """Content of a small file; None when it is not there."""
         path = self.root / name
         return read_metadata(path) if path.is_file() else None
 
     def clip(self, name: str) -> Clip | None:
-        """The clip below the root; None when it is not there."""
+        """The clip of that name; None when it is not there."""
         path = self.root / name
         return LinkedClip(path.absolute()) if path.is_file() else None
 
 
 @dataclass(frozen=True)
 class ZipRelease:
-    """A release in an open archive whose members have been checked."""
+    """A release in an open archive whose members have been checked; names as for `FolderRelease`."""
 
     archive: zipfile.ZipFile
     members: Mapping[str, zipfile.ZipInfo]
@@ -196,12 +178,14 @@ class ZipRelease:
             ) from error
 
     def clip(self, name: str) -> Clip | None:
-        """The member as a clip; None when it is not there."""
+        """The clip of that name; None when it is not there."""
         return ZippedClip(self.archive, self.members[name]) if name in self.members else None
 
 
 @contextmanager
-def open_release(source: Path, title: str, markers: Iterable[str], roots: Iterable[str]) -> Iterator[Release]:
+def open_release(
+    source: Path, title: str, markers: Iterable[str], roots: Iterable[str]
+) -> Iterator[FolderRelease | ZipRelease]:
     """Open a raw release given as a folder or as a zip archive.
 
     Args:
@@ -310,10 +294,10 @@ def _checked_members(archive: zipfile.ZipFile, name: str) -> dict[str, zipfile.Z
     return members
 
 
-def _not_the_release(source: Path, title: str, markers: tuple[str, ...], found: list[str]) -> str:
+def _not_the_release(source: Path, title: str, markers: tuple[str, ...], names: list[str]) -> str:
     return (
         f"{source.name} is not the {title} release: Expected {' or '.join(markers)} inside, but found "
-        f"{summarize_names(found) or 'nothing'}. Nothing was written."
+        f"{summarize_names(names) or 'nothing'}. Nothing was written."
     )
 
 

@@ -45,7 +45,6 @@ class Protocol:
         windows: ``filled``, ``context`` or ``tail``; see `plan_windows`.
         anchor: ``centre`` takes frames mirrored around the clip's middle, ``start`` from its first frame.
         combine: ``latents``, ``sum`` or ``windows``; see `combine_losses`.
-        buckets: Whether the size follows the clip's shape, where the family has buckets.
         boundary: Part of the noise range below which a second expert takes over; None for the checkpoint's own.
     """
 
@@ -57,7 +56,6 @@ class Protocol:
     windows: Literal["filled", "context", "tail"] = "filled"
     anchor: Literal["centre", "start"] = "centre"
     combine: Literal["latents", "sum", "windows"] = "latents"
-    buckets: bool = False
     boundary: float | None = None
 
 
@@ -73,7 +71,6 @@ PROTOCOLS = {
             windows="tail",
             anchor="start",
             combine="windows",
-            buckets=True,
             boundary=0.5,
         ),
     )
@@ -97,21 +94,7 @@ class Window:
     skipped: int = 0
 
 
-@dataclass(frozen=True)
-class Plan:
-    """The frames of a clip that are used, and how they are cut.
-
-    Attributes:
-        used: Number of frames at the model's rate.
-        windows: In order; each has a number of frames that the model's VAE takes (1 more than a multiple of its
-            temporal compression).
-    """
-
-    used: int
-    windows: tuple[Window, ...]
-
-
-def plan_windows(frames: int, window: int, compression: int, layout: str = "filled") -> Plan:
+def plan_windows(frames: int, window: int, compression: int, layout: str = "filled") -> list[Window]:
     """Cut a clip into windows.
 
     The VAEs meant here give the first frame a latent frame of its own and then one to every `compression` frames. A
@@ -129,7 +112,8 @@ def plan_windows(frames: int, window: int, compression: int, layout: str = "fill
             last window and skip one latent frame for every `compression` borrowed frames.
 
     Returns:
-        The plan; a clip shorter than a window gets one short window.
+        The windows in order, each of a number of frames that the VAE takes. The last one's `stop` is the number of
+        frames used. A clip shorter than a window gets one short window.
 
     Raises:
         ShortClip: fewer frames than two latent frames need.
@@ -146,32 +130,21 @@ def plan_windows(frames: int, window: int, compression: int, layout: str = "fill
         )
     fitting = frames - (frames - 1) % compression
     if frames < window:
-        return Plan(fitting, (Window(0, fitting),))
-    if layout == "tail":
-        return Plan(fitting, _tail_windows(fitting, window, compression))
-    context = 0 if layout == "filled" else 1 + compression * math.ceil((CONTEXT - 1) / compression)
-    stride = window if layout == "filled" else window - window % compression
+        return [Window(0, fitting)]
+    context = 1 + compression * math.ceil((CONTEXT - 1) / compression)
+    stride = window - window % compression if layout == "context" else window
     windows = [Window(0, window)]
     used = window
     while True:
-        own = min(stride, frames - used)
-        if own < stride:
+        own = min(stride, (fitting if layout == "tail" else frames) - used)
+        if own < stride and layout != "tail":
             own -= own % compression
         if own == 0:
-            return Plan(used, tuple(windows))
+            return windows
         borrowed = context if layout == "context" else window - own
-        skipped = 1 + (borrowed - 1) // compression if borrowed else 0
+        skipped = borrowed // compression if layout == "tail" else math.ceil(borrowed / compression)
         windows.append(Window(used - borrowed, used + own, borrowed, skipped))
         used += own
-
-
-def _tail_windows(frames: int, window: int, compression: int) -> tuple[Window, ...]:
-    windows = []
-    for start in range(0, frames, window):
-        stop = min(start + window, frames)
-        borrowed = window - (stop - start)
-        windows.append(Window(start - borrowed, stop, borrowed, borrowed // compression))
-    return tuple(windows)
 
 
 def available_frames(frames: int, step: float) -> int:
@@ -201,8 +174,8 @@ def leading_positions(frames: int, step: float) -> list[float]:
     Each frame moves to the nearest tick of the new rate; a tick shows the last frame that came by then.
     """
     ticks = np.floor(np.arange(frames) / step + 0.5)
-    wanted = np.arange(math.floor(frames / step + 0.5))
-    return [float(position) for position in np.searchsorted(ticks, wanted, side="right") - 1]
+    shown_ticks = np.arange(math.floor(frames / step + 0.5))
+    return [float(position) for position in np.searchsorted(ticks, shown_ticks, side="right") - 1]
 
 
 def choose_timesteps(

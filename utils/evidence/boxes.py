@@ -5,18 +5,14 @@ A box is ``(x1, y1, x2, y2)`` in pixels of the clip's frame once converted; x gr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 Box = tuple[float, float, float, float]
 Frame = tuple[int, int]
 """Width and height in pixels."""
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 _HUGE = 1e150
 
@@ -72,7 +68,8 @@ def official_box(value: object) -> Box | None:
         x1, y1, x2, y2 = float(left), float(top), float(right), float(bottom)
     except (TypeError, ValueError, OverflowError):
         return None
-    return None if x2 <= x1 or y2 <= y1 else (x1, y1, x2, y2)
+    box = (x1, y1, x2, y2)
+    return box if has_area(box) else None
 
 
 def box_area(box: Box) -> float:
@@ -86,78 +83,66 @@ def is_finite(box: Box) -> bool:
     return -_HUGE < x1 < x2 < _HUGE and -_HUGE < y1 < y2 < _HUGE
 
 
-def has_area(boxes: Floats) -> Bools:
-    """Which boxes the official code keeps: those whose corners are neither equal nor reversed (NaN is neither).
-
-    Args:
-        boxes: (K, 4).
-
-    Returns:
-        (K,).
-    """
-    return ~((boxes[:, 2] <= boxes[:, 0]) | (boxes[:, 3] <= boxes[:, 1]))
+def has_area(box: Box) -> bool:
+    """Whether the official code keeps a box: its corners are neither equal nor reversed (NaN is neither)."""
+    return not (box[2] <= box[0] or box[3] <= box[1])
 
 
-def to_pixels(
-    boxes: Floats, convention: Convention, frames: Floats | None = None, seen: Floats | None = None
-) -> Floats:
-    """Boxes as a model wrote them, in pixels of the clip's frame.
+def to_pixels(box: Box, convention: Convention, frame: Frame | None = None, seen: Frame | None = None) -> Box | None:
+    """A box as a model wrote it, in pixels of the clip's frame.
 
     Follows ``apply_bbox_format`` of the official evaluator to the digit: ``xyxy_px`` stays as it is, the other three
     official conventions end in whole pixels (normalised numbers rounded half to even, pixels cut). ``xyxy_resized``,
-    which that code does not know, is scaled and not rounded. Where that code stops at a number that is not finite, the
-    box becomes NaN. It takes a clip of unknown size for 1920 × 1080; here the size must be given.
+    which that code does not know, is scaled and not rounded. That code takes a clip of unknown size for 1920 × 1080;
+    here the size must be given.
 
     Args:
-        boxes: (K, 4) as written.
-        convention: How they are written.
-        frames: (K, 2) or (2,), width and height of the clip in pixels.
-        seen: (K, 2) or (2,), width and height of the frame that the model was shown.
+        box: As written.
+        convention: How it is written.
+        frame: Width and height of the clip in pixels.
+        seen: Width and height of the frame that the model was shown.
 
     Returns:
-        (K, 4) in pixels, ``x1, y1, x2, y2``.
+        ``x1, y1, x2, y2`` in pixels; None where the official code stops at a number that is not finite.
 
     Raises:
         ValueError: where the convention needs a size that is not given.
     """
     if convention is Convention.XYXY_PX:
-        return boxes
-    if convention.y_first:
-        boxes = boxes[:, [1, 0, 3, 2]]
-    with np.errstate(all="ignore"):
-        if convention is Convention.XYXY_RESIZED:
-            scale = _size(frames, convention) / _size(seen, convention)
-            pixels = boxes * np.concatenate([scale, scale], axis=-1)
-        elif convention.normalised:
-            size = _size(frames, convention)
-            pixels = np.rint(boxes * np.concatenate([size, size], axis=-1) / 1000)
-        else:
-            pixels = np.trunc(boxes)
-        return np.where(np.isfinite(pixels).all(axis=1, keepdims=True), pixels, np.nan)
-
-
-def _size(size: Floats | None, convention: Convention) -> Floats:
-    if size is None:
+        return box
+    if not convention.can_convert(frame, seen):
         raise ValueError(f"Expected the size of the frame to convert {convention.value} boxes but got None.")
-    return size
+    order = (1, 0, 3, 2) if convention.y_first else (0, 1, 2, 3)
+    scale: tuple[float, float] = (1, 1)
+    unit = 1
+    whole: Callable[[float], float] = math.trunc
+    if convention is Convention.XYXY_RESIZED:
+        assert frame and seen
+        scale, whole = (frame[0] / seen[0], frame[1] / seen[1]), float
+    elif convention.normalised:
+        assert frame
+        scale, unit, whole = frame, 1000, round
+    pixels = [box[place] * scale[axis % 2] / unit for axis, place in enumerate(order)]
+    if not all(map(math.isfinite, pixels)):
+        return None
+    x1, y1, x2, y2 = (float(whole(edge)) for edge in pixels)
+    return x1, y1, x2, y2
 
 
-def box_iou(boxes: Floats, truth: Floats) -> Floats:
-    """Intersection over union of boxes with the true boxes beside them.
+def box_iou(box: Box, true: Box) -> float:
+    """Intersection over union of a box and a true box, 0-1.
 
     Args:
-        boxes: (..., 4) in pixels, of positive size; a box with a NaN overlaps nothing.
-        truth: (..., 4) in pixels, finite and of positive size; the leading shapes broadcast.
-
-    Returns:
-        (...), in 0-1.
+        box: In pixels, with an area; a box with a NaN overlaps nothing.
+        true: In pixels, finite, with an area.
 
     Source: ``iou2d`` of the official `metrics_core.py`, in the same order of operations.
     """
-    with np.errstate(all="ignore"):
-        sides = np.minimum(boxes[..., 2:], truth[..., 2:]) - np.maximum(boxes[..., :2], truth[..., :2])
-        intersection = np.where((sides > 0).all(axis=-1), sides[..., 0] * sides[..., 1], 0.0)
-        first, second = boxes[..., 2:] - boxes[..., :2], truth[..., 2:] - truth[..., :2]
-        union = first[..., 0] * first[..., 1] + second[..., 0] * second[..., 1] - intersection
-        iou = np.where((intersection > 0) & (union > 0), intersection / union, 0.0)
-    return np.asarray(iou, dtype=np.float64)
+    # In this order a NaN of `box` comes out of min and max, which keep their first argument.
+    width = min(box[2], true[2]) - max(box[0], true[0])
+    height = min(box[3], true[3]) - max(box[1], true[1])
+    if not (width > 0 and height > 0):
+        return 0.0
+    intersection = width * height
+    union = (box[2] - box[0]) * (box[3] - box[1]) + (true[2] - true[0]) * (true[3] - true[1]) - intersection
+    return intersection / union if intersection > 0 and union > 0 else 0.0

@@ -6,31 +6,13 @@ include both ends, boxes are pixels, every measure is in 0-1.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import operator
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from functools import reduce
 
-import numpy as np
-from numpy.typing import NDArray
-
-from lmms_eval_tasks.utils.evidence.boxes import (
-    Bools,
-    Box,
-    Convention,
-    Floats,
-    Frame,
-    box_area,
-    box_iou,
-    has_area,
-    to_pixels,
-)
+from lmms_eval_tasks.utils.evidence.boxes import Box, Convention, Frame, box_area, box_iou, has_area, to_pixels
 from lmms_eval_tasks.utils.evidence.reader import Instance
-from lmms_eval_tasks.utils.evidence.timestamps import LAST_SECOND
-
-Ints = NDArray[np.int64]
-
-# Wider than any second, so that instance and second make one sortable key.
-_STRIDE = 2 * LAST_SECOND
 
 
 @dataclass(frozen=True)
@@ -55,28 +37,31 @@ class Settings:
 DEFAULTS = Settings()
 
 
-@dataclass(frozen=True)
-class Timelines:
-    """The instances of many questions over time, one after the other.
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """An instance over time.
 
     Attributes:
-        counts: (Q,) instances of each question.
-        spans: (N, 2) first and last second of each instance, over all its evidences; ``(0, -1)`` without evidence.
-        owner: (K,) which instance a box belongs to, ascending.
-        seconds: (K,) second of the box, within the owner's span, ascending and unique for each owner.
-        boxes: (K, 4) ``x1, y1, x2, y2`` in pixels.
+        start: Its first second, over all its evidences.
+        end: Its last second, inclusive; -1 without evidence.
+        boxes: Second to box in pixels, in order of time; every second lies in its own evidence's span.
     """
 
-    counts: Ints
-    spans: Ints
-    owner: Ints
-    seconds: Ints
-    boxes: Floats
+    start: int
+    end: int
+    boxes: Mapping[int, Box]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Pair:
-    """A predicted instance matched with a true one; `viou` is tIoU times mean sIoU over the shared seconds."""
+    """A predicted and a true instance that were matched.
+
+    Attributes:
+        predicted: Place of the predicted instance.
+        true: Place of the true instance.
+        tiou: Overlap in time, 0-1.
+        viou: tIoU times mean sIoU over the shared seconds, 0-1.
+    """
 
     predicted: int
     true: int
@@ -84,14 +69,11 @@ class Pair:
     viou: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Grounding:
-    """Grounding of one question, every measure in 0-1.
+    """Grounding of one question, every measure in 0-1; a record holds these fields in this order.
 
     Attributes:
-        pairs: Matched instances, in the order in which they were matched.
-        predicted: Number of predicted instances.
-        true: Number of true instances.
         temporal_recall: Share of true instances matched with tIoU of at least tau_t.
         tiou_tp_only: Mean tIoU of the pairs, 0 without one.
         im_tiou: Sum of tIoU over the true instances' number (at least 1).
@@ -101,11 +83,13 @@ class Grounding:
         supported: Whether any pair has vIoU of at least tau_st: today's official "faithful", given a right answer.
         supported_strict: Whether the mean vIoU of all predicted instances, 0 for an unmatched one, is at least tau_st:
             the README's definition. False without a predicted instance.
+        predicted: Number of predicted instances.
+        true: Number of true instances.
+        false_positives: Predicted instances that match no true one.
+        missed: True instances that no prediction matches.
+        pairs: Matched instances, in the order in which they were matched.
     """
 
-    pairs: tuple[Pair, ...]
-    predicted: int
-    true: int
     temporal_recall: float
     tiou_tp_only: float
     im_tiou: float
@@ -114,217 +98,117 @@ class Grounding:
     im_viou: float
     supported: bool
     supported_strict: bool
-
-    @property
-    def false_positives(self) -> int:
-        """Predicted instances that match no true one."""
-        return self.predicted - len(self.pairs)
-
-    @property
-    def missed(self) -> int:
-        """True instances that no prediction matches."""
-        return self.true - len(self.pairs)
+    predicted: int
+    true: int
+    false_positives: int
+    missed: int
+    pairs: list[Pair]
 
 
-def build_timelines(
-    questions: Iterable[Sequence[Instance]],
+def build_timeline(
+    instance: Instance,
     convention: Convention = Convention.XYXY_PX,
-    frames: Sequence[Frame] | None = None,
-    seen: Sequence[Frame] | None = None,
-) -> Timelines:
-    """Merge each instance's evidences into one timeline.
+    frame: Frame | None = None,
+    seen: Frame | None = None,
+) -> Timeline:
+    """Merge an instance's evidences into one timeline.
 
     The span runs from the earliest start to the latest end. A box counts when its second lies within its own
     evidence's span; where several evidences give a second a box, the largest counts, the first among equals.
 
     Args:
-        questions: The instances of each question, with boxes in `convention`.
+        instance: With boxes in `convention`.
         convention: How the boxes are written.
-        frames: Width and height of each question's clip in pixels.
-        seen: Width and height of the frame that the model was shown for each question.
+        frame: Width and height of the clip in pixels.
+        seen: Width and height of the frame that the model was shown.
 
     Raises:
         ValueError: where the convention needs a size that is not given.
     """
-    counts: list[int] = []
-    spans: list[tuple[int, int]] = []
-    evidence_rows: list[tuple[int, int, int, int, int]] = []
-    flat_seconds: list[int] = []
-    flat_boxes: list[Box] = []
-    for question, instances in enumerate(questions):
-        counts.append(len(instances))
-        for instance in instances:
-            first, last = (LAST_SECOND, -1) if instance.evidences else (0, -1)
-            for evidence in instance.evidences:
-                first, last = min(first, evidence.start), max(last, evidence.end)
-                evidence_rows.append((question, len(spans), evidence.start, evidence.end, len(evidence.boxes)))
-                flat_seconds += evidence.seconds
-                flat_boxes += evidence.boxes
-            spans.append((first, last))
-    rows = np.array(evidence_rows, dtype=np.int64).reshape(-1, 5)
-    seconds = np.array(flat_seconds, dtype=np.int64)
-    boxes = np.fromiter(chain.from_iterable(flat_boxes), np.float64, 4 * len(flat_boxes)).reshape(-1, 4)
-    question_of, owner, start, end = np.repeat(rows[:, :4], rows[:, 4], axis=0).T
-    kept = (start <= seconds) & (seconds <= end)
-    if convention is not Convention.XYXY_PX:
-        boxes = to_pixels(boxes, convention, _sizes_of(frames, question_of), _sizes_of(seen, question_of))
-        kept &= has_area(boxes) & np.isfinite(boxes).all(axis=1)
-    keys = owner * _STRIDE + seconds
-    order = np.flatnonzero(kept)
-    order = order[np.argsort(keys[order], kind="stable")]
-    chosen = _largest(keys[order], boxes[order], order)
-    return Timelines(
-        counts=np.array(counts, dtype=np.int64),
-        spans=np.array(spans, dtype=np.int64).reshape(-1, 2),
-        owner=owner[chosen],
-        seconds=seconds[chosen],
-        boxes=boxes[chosen],
+    boxes: dict[int, Box] = {}
+    for evidence in instance.evidences:
+        for second, written in zip(evidence.seconds, evidence.boxes, strict=True):
+            if not evidence.start <= second <= evidence.end:
+                continue
+            box = to_pixels(written, convention, frame, seen)
+            if box is None or not has_area(box):
+                continue
+            if second not in boxes or box_area(box) > box_area(boxes[second]):
+                boxes[second] = box
+    return Timeline(
+        start=min((evidence.start for evidence in instance.evidences), default=0),
+        end=max((evidence.end for evidence in instance.evidences), default=-1),
+        boxes=dict(sorted(boxes.items())),
     )
 
 
-def temporal_iou(predicted: Ints, true: Ints) -> tuple[Ints, Floats]:
-    """Overlap in time of predicted spans with the true spans beside them.
-
-    Args:
-        predicted: (R, 2) first and last second.
-        true: (R, 2) first and last second.
+def temporal_iou(predicted: Timeline, true: Timeline) -> tuple[int, float]:
+    """Overlap in time of two instances.
 
     Returns:
-        Shared seconds (R,), and tIoU (R,): shared seconds over the seconds from the earlier start to the later end.
+        Shared seconds, and tIoU: shared seconds over the seconds from the earlier start to the later end.
     """
-    shared = np.minimum(predicted[:, 1], true[:, 1]) - np.maximum(predicted[:, 0], true[:, 0]) + 1
-    hull = np.maximum(predicted[:, 1], true[:, 1]) - np.minimum(predicted[:, 0], true[:, 0]) + 1
-    shared = np.maximum(shared, 0)
-    return shared, shared / np.maximum(hull, 1)
+    shared = max(min(predicted.end, true.end) - max(predicted.start, true.start) + 1, 0)
+    hull = max(predicted.end, true.end) - min(predicted.start, true.start) + 1
+    return shared, shared / max(hull, 1)
 
 
-def mean_spatial_iou(predicted: Timelines, true: Timelines, rows: Ints, columns: Ints, shared: Ints) -> Floats:
-    """Mean sIoU of pairs over the seconds that they share; a second without both boxes counts 0.
+def ground(predicted: Sequence[Timeline], true: Sequence[Timeline], settings: Settings = DEFAULTS) -> Grounding:
+    """All grounding measures of one question.
+
+    A pair needs a shared second, `eps_overlap` of them, and a score above 0 to be matched. Instances are matched one to
+    one, best score first; ties go to the longer overlap, then to the earlier prediction, then to the earlier true
+    instance.
 
     Args:
         predicted: Predicted instances.
         true: True instances.
-        rows: (R,) predicted instance of each pair.
-        columns: (R,) true instance of each pair.
-        shared: (R,) seconds that they share, at least 1.
-
-    Returns:
-        (R,).
-    """
-    boxes_of = np.bincount(predicted.owner, minlength=len(predicted.spans))
-    pair, at = _ranges(boxes_of[rows], (np.cumsum(boxes_of) - boxes_of)[rows])
-    keys = np.append(true.owner * _STRIDE + true.seconds, -1)
-    wanted = columns[pair] * _STRIDE + predicted.seconds[at]
-    found = np.searchsorted(keys[:-1], wanted)
-    hits = np.flatnonzero(keys[found] == wanted)
-    overlap = box_iou(predicted.boxes[at[hits]], true.boxes[found[hits]])
-    # bincount adds one by one, here in order of time, as the official code does: what ties there must tie here.
-    return np.bincount(pair[hits], overlap, len(rows)) / shared
-
-
-def greedy_match(score: Floats, shared: Ints, rows: Ints, columns: Ints) -> list[int]:
-    """Match predicted with true instances one to one, best score first.
-
-    Ties go to the longer overlap, then to the earlier prediction, then to the earlier true instance.
-
-    Args:
-        score: (R,) score of each candidate pair.
-        shared: (R,) seconds that its instances share.
-        rows: (R,) its predicted instance.
-        columns: (R,) its true instance.
-
-    Returns:
-        Indices of the matched pairs, in the order of matching.
-    """
-    matched: list[int] = []
-    used_rows: set[int] = set()
-    used_columns: set[int] = set()
-    order = np.lexsort((columns, rows, -shared, -score))
-    for index, row, column in zip(order.tolist(), rows[order].tolist(), columns[order].tolist(), strict=True):
-        if row not in used_rows and column not in used_columns:
-            matched.append(index)
-            used_rows.add(row)
-            used_columns.add(column)
-    return matched
-
-
-def ground(predicted: Timelines, true: Timelines, settings: Settings = DEFAULTS) -> list[Grounding]:
-    """All grounding measures of each question.
-
-    A pair needs a shared second, `eps_overlap` of them, and a score above 0 to be matched.
-
-    Args:
-        predicted: Predicted instances of Q questions.
-        true: True instances of the same Q questions.
         settings: Thresholds.
     """
-    size = len(true.counts)
-    row_question = np.repeat(np.arange(size), predicted.counts)
-    row, columns = _ranges(true.counts[row_question], (np.cumsum(true.counts) - true.counts)[row_question])
-    shared, tiou = temporal_iou(predicted.spans[row], true.spans[columns])
-    near = np.flatnonzero(shared >= max(settings.eps_overlap, 1))
-    row, columns, shared, tiou = row[near], columns[near], shared[near], tiou[near]
-    siou = mean_spatial_iou(predicted, true, row, columns, shared)
-    viou = tiou * siou
-    score = viou if settings.coverage_aware else siou
-    candidates = np.flatnonzero(score > 0)
-    matched = candidates[greedy_match(score[candidates], shared[candidates], row[candidates], columns[candidates])]
-
-    question = row_question[row[matched]]
-    tiou, viou = tiou[matched], viou[matched]
-
-    def total(weights: Floats | Bools) -> Floats:
-        return np.bincount(question, weights.astype(np.float64), size).astype(np.float64, copy=False)
-
-    found, wanted = np.maximum(np.bincount(question, minlength=size), 1), np.maximum(true.counts, 1)
-    tiou_sum, viou_sum, hits = total(tiou), total(viou), total(viou >= settings.tau_st)
-    measures = zip(
-        predicted.counts.tolist(),
-        true.counts.tolist(),
-        (total(tiou >= settings.tau_t) / wanted).tolist(),
-        (tiou_sum / found).tolist(),
-        (tiou_sum / wanted).tolist(),
-        (hits / wanted).tolist(),
-        (viou_sum / found).tolist(),
-        (viou_sum / wanted).tolist(),
-        (hits > 0).tolist(),
-        ((predicted.counts > 0) & (viou_sum / np.maximum(predicted.counts, 1) >= settings.tau_st)).tolist(),
-        strict=True,
+    candidates: list[tuple[float, int, Pair]] = []
+    for predicted_place, answered in enumerate(predicted):
+        for true_place, wanted in enumerate(true):
+            shared, tiou = temporal_iou(answered, wanted)
+            if shared < max(settings.eps_overlap, 1):
+                continue
+            # A second without both boxes counts 0.
+            overlaps = (box_iou(box, wanted.boxes[at]) for at, box in answered.boxes.items() if at in wanted.boxes)
+            siou = _sum(overlaps) / shared
+            viou = tiou * siou
+            score = viou if settings.coverage_aware else siou
+            if score > 0:
+                candidates.append((score, shared, Pair(predicted_place, true_place, tiou, viou)))
+    candidates.sort(key=lambda candidate: (-candidate[0], -candidate[1]))
+    pairs: list[Pair] = []
+    free_predicted, free_true = set(range(len(predicted))), set(range(len(true)))
+    for _, _, pair in candidates:
+        if pair.predicted in free_predicted and pair.true in free_true:
+            pairs.append(pair)
+            free_predicted.remove(pair.predicted)
+            free_true.remove(pair.true)
+    tiou_sum, viou_sum = _sum(pair.tiou for pair in pairs), _sum(pair.viou for pair in pairs)
+    hits = sum(pair.viou >= settings.tau_st for pair in pairs)
+    pair_count, true_count = max(len(pairs), 1), max(len(true), 1)
+    return Grounding(
+        temporal_recall=sum(pair.tiou >= settings.tau_t for pair in pairs) / true_count,
+        tiou_tp_only=tiou_sum / pair_count,
+        im_tiou=tiou_sum / true_count,
+        st_recall=hits / true_count,
+        viou_tp_only=viou_sum / pair_count,
+        im_viou=viou_sum / true_count,
+        supported=hits > 0,
+        supported_strict=bool(predicted) and viou_sum / len(predicted) >= settings.tau_st,
+        predicted=len(predicted),
+        true=len(true),
+        false_positives=len(free_predicted),
+        missed=len(free_true),
+        pairs=pairs,
     )
-    pairs: list[list[Pair]] = [[] for _ in range(size)]
-    first_row, first_column = np.cumsum(predicted.counts) - predicted.counts, np.cumsum(true.counts) - true.counts
-    for index, *pair in zip(
-        question.tolist(),
-        (row[matched] - first_row[question]).tolist(),
-        (columns[matched] - first_column[question]).tolist(),
-        tiou.tolist(),
-        viou.tolist(),
-        strict=True,
-    ):
-        pairs[index].append(Pair(*pair))
-    return [Grounding(tuple(of_question), *values) for of_question, values in zip(pairs, measures, strict=True)]
 
 
-def _ranges(counts: Ints, starts: Ints) -> tuple[Ints, Ints]:
-    """For each i in turn, ``counts[i]`` consecutive numbers from ``starts[i]``: the i of each, and the numbers."""
-    which = np.repeat(np.arange(len(counts)), counts)
-    return which, np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts - starts, counts)
+def _sum(values: Iterable[float]) -> float:
+    """The sum, one value after the other as in the official code, so that what ties there ties here.
 
-
-def _sizes_of(sizes: Sequence[Frame] | None, question_of: Ints) -> Floats | None:
-    """(K, 2) the size that belongs to each box's question."""
-    return None if sizes is None else np.array(sizes, dtype=np.float64).reshape(-1, 2)[question_of]
-
-
-def _largest(keys: Ints, boxes: Floats, order: Ints) -> Ints:
-    """Of `order`, sorted by `keys`, one entry for each key: that of the largest box, the first among equals."""
-    fresh = np.append(True, keys[1:] != keys[:-1])[: len(keys)]
-    if fresh.all():
-        return order
-    best = np.flatnonzero(fresh)
-    place = np.cumsum(fresh) - 1
-    for again in np.flatnonzero(~fresh).tolist():
-        group = place[again]
-        if box_area(boxes[again].tolist()) > box_area(boxes[best[group]].tolist()):
-            best[group] = again
-    return order[best]
+    `sum` makes up for rounding from Python 3.12 on.
+    """
+    return reduce(operator.add, values, 0.0)

@@ -1,7 +1,7 @@
 """Evidence for an answer, typed: what a model answered, read in two ways, and what the release says is true.
 
-The *official* reading follows the evaluator of CaST-Bench rule for rule and is where scores come from. The *diagnostic*
-reading takes what a careful reader would and only tells how much was lost to format. Neither raises on any text.
+The *official* reading follows the evaluator of CaST-Bench rule for rule, and scores come from it. The *diagnostic*
+reading takes the answer that a careful reader would, and shows how much was lost to format. Neither raises on any text.
 """
 
 from __future__ import annotations
@@ -11,23 +11,23 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from lmms_eval_tasks.utils.answers import read_choice
 from lmms_eval_tasks.utils.evidence.boxes import Box, is_finite, official_box
-from lmms_eval_tasks.utils.evidence.repair import lenient_boxes, lenient_field, lenient_letter, lenient_list
-from lmms_eval_tasks.utils.evidence.text import Found, first_answer, last_answer
+from lmms_eval_tasks.utils.evidence.text import AnswerObject, first_answer, last_answer
 from lmms_eval_tasks.utils.evidence.timestamps import (
     Key,
     is_clock,
     official_key,
-    official_keys,
     official_seconds,
-    official_truth_keys,
-    read_seconds,
+    official_truth_key,
 )
 
 EXTRACTOR = "evidence reader 1"
 """Name and version of the official reading, for a run's card: the version moves when it reads any answer otherwise."""
 LETTERS = "ABCDEF"
 """The letters of a question with six options, the most that CaST-Bench has."""
+_ANSWER_KEYS = ("answer_choice", "answer", "choice", "final_answer")
+"""Keys under which models give their choice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +40,12 @@ class Evidence:
         seconds: Second of each box, in the order of the answer. As models write them, some may lie outside the span or
             occur twice.
         boxes: The boxes, in the convention in which they were written.
-        rationale: Why it is evidence.
     """
 
     start: int
     end: int
     seconds: tuple[int, ...]
     boxes: tuple[Box, ...]
-    rationale: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,32 +63,25 @@ class Prediction:
     Attributes:
         answer: Upper-case letter, None where none can be read.
         instances: In the order of the answer.
-        found: Whether the response has an answer object at all.
     """
 
     answer: str | None
     instances: tuple[Instance, ...]
-    found: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What a careful reader gets from a response, and in which shape it was.
+    """The answer that a careful reader gets from a response, and its form.
 
     Attributes:
-        prediction: The last answer object, mended, with times as they are meant.
+        answer: Letter of the last answer object, mended, or in plain words; None where none can be read.
         json_valid: Whether that object is JSON as it stands (code fences and prose around it do no harm).
         schema_valid: Whether it also has the keys, types, times and boxes that the prompt asks for.
-        recoverable: Whether an answer letter can be read, from an object or from plain words.
     """
 
-    prediction: Prediction
+    answer: str | None
     json_valid: bool
     schema_valid: bool
-    recoverable: bool
-
-
-NOTHING = Prediction(None, (), found=False)
 
 
 def read_official(text: str) -> Prediction:
@@ -102,23 +93,22 @@ def read_official(text: str) -> Prediction:
 
     Source: CaST-Bench-Evaluation@a216491, `evaluate_benchmark.py`.
     """
-    found = first_answer(text)
-    return _official_prediction(found.value) if found else NOTHING
-
-
-def read_diagnostic(text: str, letters: str = LETTERS) -> Diagnosis:
-    """Read a response as a careful reader would; `letters` are those of the question's options."""
-    return read_both(text, letters)[1]
+    return _official_prediction(first_answer(text))
 
 
 def read_both(text: str, letters: str = LETTERS) -> tuple[Prediction, Diagnosis]:
-    """`read_official` and `read_diagnostic` of one response, its text parsed once where one parse serves both."""
-    found = first_answer(text)
-    official = _official_prediction(found.value) if found else NOTHING
-    if found and found.last and found.strict:
-        return official, _diagnose(found, official, text, letters)
+    """The official and the diagnostic reading of one response.
+
+    Args:
+        text: The response.
+        letters: Letters of the question's options.
+    """
+    first = first_answer(text)
+    official = _official_prediction(first)
+    if first and first.last and first.strict:  # one parse serves both
+        return official, _diagnose(first, official, text, letters)
     last = last_answer(text)
-    return official, _diagnose(last, _official_prediction(last.value) if last else NOTHING, text, letters)
+    return official, _diagnose(last, _official_prediction(last), text, letters)
 
 
 def read_truth(evidence: str | Sequence[dict[str, Any]]) -> tuple[Instance, ...]:
@@ -138,9 +128,9 @@ def read_truth(evidence: str | Sequence[dict[str, Any]]) -> tuple[Instance, ...]
         for entry in entries or []:
             name = entry.get("evidence_instance_id") or entry.get("instance_id") or ""
             per_second = entry.get("bboxes_in_range") or entry.get("bboxes_in_time_range") or {}
-            keyed = dict(zip(official_truth_keys(per_second), per_second.values(), strict=True))
+            keyed = {official_truth_key(second): box for second, box in per_second.items()}
             start, end = entry.get("evidence_start_time", "00:00"), entry.get("evidence_end_time", "00:00")
-            grouped.setdefault(name, []).append(_evidence(official_seconds(start), official_seconds(end), keyed, entry))
+            grouped.setdefault(name, []).append(_evidence(official_seconds(start), official_seconds(end), keyed))
     except (AttributeError, TypeError) as error:
         raise ValueError(f"Expected a list of evidence objects but got {evidence!r:.200}.") from error
     instances = tuple(Instance(str(name), tuple(evidences)) for name, evidences in grouped.items())
@@ -198,22 +188,25 @@ def _is_evidence(entry: dict[Any, Any], official: Evidence) -> bool:
     )
 
 
-def _official_prediction(value: dict[Any, Any]) -> Prediction:
-    answer = value.get("answer_choice")
+def _official_prediction(answer_object: AnswerObject | None) -> Prediction:
+    if answer_object is None:
+        return Prediction(None, ())
+    answer = answer_object.value.get("answer_choice")
     letter = answer.strip().upper() if isinstance(answer, str) else ""
-    instances = value.get("instances")
+    instances = answer_object.value.get("instances")
     return Prediction(
         letter if len(letter) == 1 and "A" <= letter <= "Z" else None,
-        tuple(map(_official_instance, (entry for entry in instances if isinstance(entry, dict))))
+        tuple(_official_instance(entry) for entry in instances if isinstance(entry, dict))
         if isinstance(instances, list)
         else (),
     )
 
 
 def _official_instance(entry: dict[Any, Any]) -> Instance:
+    name = entry.get("instance_name") or entry.get("instance") or entry.get("instance_id")
     evidences = entry.get("evidences")
     return Instance(
-        _string(entry.get("instance_name") or entry.get("instance") or entry.get("instance_id")),
+        name if isinstance(name, str) else "",
         tuple(_official_evidence(evidence) for evidence in evidences if isinstance(evidence, dict))
         if isinstance(evidences, (list, tuple))
         else (),
@@ -222,59 +215,33 @@ def _official_instance(entry: dict[Any, Any]) -> Instance:
 
 def _official_evidence(entry: dict[Any, Any]) -> Evidence:
     per_second = entry.get("bboxes_in_time_range")
-    keyed: dict[Key, Any] = {}
-    if isinstance(per_second, dict):
-        keyed = dict(zip(official_keys(per_second), per_second.values(), strict=True))
+    boxes = per_second.items() if isinstance(per_second, dict) else ()
     start, end = official_key(entry.get("evidence_start_time")), official_key(entry.get("evidence_end_time"))
-    return _evidence(start[1], end[1], keyed, entry)
+    return _evidence(start[1], end[1], {official_key(second): box for second, box in boxes})
 
 
-def _evidence(start: int, end: int, keyed: dict[Key, Any], entry: dict[Any, Any]) -> Evidence:
-    boxes = list(map(official_box, keyed.values()))
-    seconds = [second for _, second in keyed]
-    if None in boxes:
-        seconds = [second for second, box in zip(seconds, boxes, strict=True) if box is not None]
-    kept = [box for box in boxes if box is not None]
-    return Evidence(start, end, tuple(seconds), tuple(kept), _string(entry.get("evidence_rationale")))
+def _evidence(start: int, end: int, keyed: dict[Key, Any]) -> Evidence:
+    boxes = [(second, box) for (_, second), value in keyed.items() if (box := official_box(value)) is not None]
+    return Evidence(start, end, tuple(second for second, _ in boxes), tuple(box for _, box in boxes))
 
 
-def _diagnose(found: Found | None, official: Prediction, text: str, letters: str) -> Diagnosis:
-    if found is None:
-        letter = lenient_letter(text, letters)
-        return Diagnosis(Prediction(letter, (), found=False), False, False, letter is not None)
-    value = found.value
-    if found.strict and _follows_schema(value, official, letters):
-        return Diagnosis(official, json_valid=True, schema_valid=True, recoverable=True)
-    prediction = Prediction(
-        lenient_letter(lenient_field(value, "answer"), letters),
-        tuple(map(_lenient_instance, lenient_list(lenient_field(value, "instances")))),
-    )
-    return Diagnosis(prediction, found.strict, False, prediction.answer is not None)
+def _diagnose(answer_object: AnswerObject | None, official: Prediction, text: str, letters: str) -> Diagnosis:
+    if answer_object is None:
+        return Diagnosis(_read_letter(text, letters), json_valid=False, schema_valid=False)
+    value, strict = answer_object.value, answer_object.strict
+    if strict and _follows_schema(value, official, letters):
+        return Diagnosis(official.answer, json_valid=True, schema_valid=True)
+    choices = (value[key] for key in _ANSWER_KEYS if value.get(key) is not None)
+    return Diagnosis(_read_letter(next(choices, None), letters), json_valid=strict, schema_valid=False)
 
 
-def _lenient_instance(entry: dict[Any, Any]) -> Instance:
-    evidences = map(_lenient_evidence, lenient_list(lenient_field(entry, "evidences")))
-    return Instance(_string(lenient_field(entry, "name")), tuple(filter(None, evidences)))
-
-
-def _lenient_evidence(entry: dict[Any, Any]) -> Evidence | None:
-    """One evidence with times as they are meant, None where it has no span."""
-    start, end = read_seconds(lenient_field(entry, "start")), read_seconds(lenient_field(entry, "end"))
-    if start is None or end is None or end < start:
-        return None
-    boxes = tuple(lenient_boxes(lenient_field(entry, "boxes"), start, end))
-    return Evidence(
-        start,
-        end,
-        tuple(second for second, _ in boxes),
-        tuple(box for _, box in boxes),
-        _string(lenient_field(entry, "rationale")),
-    )
+def _read_letter(value: object, letters: str) -> str | None:
+    """The one option letter that a text, or a list of one text, states; None where it states none of `letters`."""
+    if isinstance(value, list | tuple) and len(value) == 1:
+        value = value[0]
+    # The options' texts are not known here: only their letters can be read.
+    return read_choice(value, [""] * len(letters)) if isinstance(value, str) else None
 
 
 def _boxes(instances: Iterable[Instance]) -> list[Box]:
     return [box for instance in instances for evidence in instance.evidences for box in evidence.boxes]
-
-
-def _string(value: object) -> str:
-    return value if isinstance(value, str) else ""

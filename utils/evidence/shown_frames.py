@@ -30,7 +30,7 @@ def qwen_limits(model: object) -> PixelLimits | None:
     Returns:
         None where the model has no such settings, or so many frames that their size depends on the clip's length.
 
-    Source: ``fetch_video`` of qwen-vl-utils 0.0.14, and lmms-eval's `qwen2_5_vl` adapters, which hand it their
+    Source: ``fetch_video`` of qwen-vl-utils 0.0.14, and lmms-eval's `qwen2_5_vl` adapters, which pass it their
     ``min_pixels`` and ``max_pixels``.
     """
     least, most = getattr(model, "min_pixels", None), getattr(model, "max_pixels", None)

@@ -10,7 +10,7 @@ import json
 import re
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,7 +33,6 @@ _PARTS_TRIED = 8
 
 _THINKING_END = "</think>"
 _NESTING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
-_IN_OBJECT = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[{}]', re.DOTALL)
 _KEYED_OBJECT = re.compile(r"\{\s*[\"']?(?:instances|answer_choice)\b")
 # A key may also be spelt with escapes or as two adjacent Python strings, with a comment between them.
 _HIDDEN_KEY = re.compile(r"""\\|\#|["']\s*[rRbBuUfF]{0,2}["']""")
@@ -49,7 +48,7 @@ _warnings_lock = threading.Lock()
 
 
 @dataclass(frozen=True)
-class Found:
+class AnswerObject:
     """An answer object in a response.
 
     Attributes:
@@ -63,7 +62,7 @@ class Found:
     last: bool
 
 
-def first_answer(text: str) -> Found | None:
+def first_answer(text: str) -> AnswerObject | None:
     """The object that the official evaluator takes: the first one with ``instances`` or ``answer_choice``, or None.
 
     After the first ``</think>``, braces are balanced without regard to strings; each balanced part is read as JSON,
@@ -76,18 +75,18 @@ def first_answer(text: str) -> Found | None:
     body = text.split(_THINKING_END, 1)[-1]
     for start, end in _balanced(body):
         part = body[start:end]
-        if "instances" not in part and "answer_choice" not in part and not _HIDDEN_KEY.search(part):
+        if not _is_answer(part) and not _HIDDEN_KEY.search(part):
             continue
         value, strict = read_json(part), True
         if value is None:
             value, strict = _read_literal(part), False
         if value is not None and _is_answer(value):
             last = body.find("{", end) < 0 and _THINKING_END not in body
-            return Found(value, strict and _is_standard(part), last)
+            return AnswerObject(value, strict and _is_standard(part), last)
     return None
 
 
-def last_answer(text: str) -> Found | None:
+def last_answer(text: str) -> AnswerObject | None:
     """The answer object that a careful reader takes: the last one, mended where it is broken, or None.
 
     Looks after the last ``</think>``, else in the whole text; a brace inside a string does not count as one. A text
@@ -97,22 +96,24 @@ def last_answer(text: str) -> Found | None:
     if len(body) > MAX_MENDED:
         return None
     repaired = False
-    keyed = [part for part in _objects(body) if "instances" in part or "answer_choice" in part]
+    keyed = [part for part in _objects(body) if _is_answer(part)]
     for part in reversed(keyed[-_PARTS_TRIED:]):
-        inner = _from_key(part)
+        # From the last brace that opens an answer object.
+        inner = part[max((match.start() for match in _KEYED_OBJECT.finditer(part)), default=0) :]
         for candidate in (part, inner):
             value = read_json(candidate)
             if value is not None and _is_answer(value):
-                return Found(value, _is_standard(candidate), last=True)
+                return AnswerObject(value, _is_standard(candidate), last=True)
         value = _close(inner) or _read_literal(part)
         if value is None and not repaired:
             value, repaired = _repair(inner), True
         if value is not None and _is_answer(value):
-            return Found(value, strict=False, last=True)
+            return AnswerObject(value, strict=False, last=True)
     return None
 
 
-def _is_answer(value: dict[Any, Any]) -> bool:
+def _is_answer(value: Container[Any]) -> bool:
+    """Whether an object, or its text, has a key of an answer."""
     return "instances" in value or "answer_choice" in value
 
 
@@ -149,7 +150,7 @@ def _objects(text: str) -> Iterator[str]:
     while position >= 0:
         depth = 0
         end = len(text)
-        for token in _IN_OBJECT.finditer(text, position):
+        for token in _NESTING.finditer(text, position):
             if token[0] == "{":
                 depth += 1
             elif token[0] == "}":
@@ -159,12 +160,6 @@ def _objects(text: str) -> Iterator[str]:
                     break
         yield text[position:end]
         position = text.find("{", end)
-
-
-def _from_key(part: str) -> str:
-    """A part from the last brace that opens an answer object, the part itself where no brace does."""
-    starts = [match.start() for match in _KEYED_OBJECT.finditer(part)]
-    return part[starts[-1] :] if starts else part
 
 
 def _is_deeper(text: str, limit: int) -> bool:

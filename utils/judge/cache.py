@@ -20,11 +20,11 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Reply:
-    """What a judge said.
+    """A judge's reply.
 
     Attributes:
         text: The reply as it came.
-        model: The model that the server says it came from.
+        model: The model that it came from, as the server names it.
     """
 
     text: str

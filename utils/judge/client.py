@@ -39,7 +39,7 @@ R = TypeVar("R", bound=BaseModel)
 
 @dataclass(frozen=True)
 class Sampling:
-    """What decides, with the prompt, what a judge says: another value is another judge.
+    """What decides, with the prompt, how a judge replies: another value is another judge.
 
     Attributes:
         model: Name of the model, as its server knows it.
@@ -102,7 +102,7 @@ class ServerError(Exception):
     Attributes:
         reason: One line for the record.
         again: Whether the same request may succeed later.
-        wait: Seconds that the server asks to wait; None where it does not say.
+        wait: Seconds that the server asks to wait; None where it asks for none.
     """
 
     def __init__(self, reason: str, *, again: bool, wait: float | None = None) -> None:
@@ -113,7 +113,7 @@ class ServerError(Exception):
 
 
 class UnreadableReply(Exception):
-    """A reply that is not what was asked for; the text says why, in one line."""
+    """A reply that is not what was asked for; the text is the reason, in one line."""
 
 
 @dataclass(frozen=True)
@@ -134,12 +134,7 @@ class Verdict(Generic[R]):
 
     def to_json(self) -> dict[str, Any]:
         """The verdict as JSON values, for the record."""
-        return {
-            "reply": None if self.reply is None else self.reply.model_dump(mode="json"),
-            "reason": self.reason,
-            "model": self.model,
-            "prompt": self.prompt,
-        }
+        return {**vars(self), "reply": self.reply and self.reply.model_dump(mode="json")}
 
 
 Send = Callable[[Case], Reply]
@@ -170,15 +165,15 @@ def read_reply(text: str, schema: type[R]) -> R:
     Raises:
         UnreadableReply: for any other text.
     """
-    said = _trim(text)
-    if not said.startswith(("{", "```")):
-        said = _trim(said.rpartition("</think>")[2])
-    if said.startswith(FENCE) and said.endswith(FENCE) and len(said) >= 2 * len(FENCE):
-        fenced = said[len(FENCE) : -len(FENCE)].lstrip(" \t")
-        said = _trim(fenced[4:] if fenced[:4].lower() == "json" else fenced)
+    answer = _trim(text)
+    if not answer.startswith(("{", "```")):
+        answer = _trim(answer.rpartition("</think>")[2])
+    if answer.startswith(FENCE) and answer.endswith(FENCE) and len(answer) >= 2 * len(FENCE):
+        fenced = answer[len(FENCE) : -len(FENCE)].lstrip(" \t")
+        answer = _trim(fenced[4:] if fenced[:4].lower() == "json" else fenced)
     try:
-        read_json(said)
-        return schema.model_validate_json(said, strict=True)
+        read_json(answer)
+        return schema.model_validate_json(answer, strict=True)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(str(part) for part in first["loc"])
@@ -251,7 +246,7 @@ class Judge(Generic[R]):
             cases: The cases, or what makes each when its turn comes, so that not all images are held at once; it may
                 return a verdict in place of a case that cannot be asked about. What such a maker raises ends the
                 whole, with the replies accepted until then kept.
-            progress: Told after each case.
+            progress: Called after each case.
 
         Returns:
             The verdicts, in the order of the cases.
@@ -272,11 +267,11 @@ class Judge(Generic[R]):
         return self.judge(made) if isinstance(made, Case) else made
 
     def _find(self, key: str, case: Case) -> Verdict[R] | None:
-        kept = self._cache.find(key)
-        if kept is None:
+        stored = self._cache.find(key)
+        if stored is None:
             return None
         try:
-            return Verdict(read_reply(kept.text, self._schema), None, kept.model, case.prompt.signature)
+            return Verdict(read_reply(stored.text, self._schema), None, stored.model, case.prompt.signature)
         except UnreadableReply:
             return None
 

@@ -1,6 +1,6 @@
-"""Official prompt texts: read from the user's checkout of the official repository, kept in the data home, told apart.
+"""Official prompt texts: read from the user's checkout of the official repository, verified, kept in the data home.
 
-A text is *official* where its digest is the card's, *not verified* where no source tells a digest, and else *another*
+A text is *official* where its digest is the card's, *not verified* where no source states a digest, and else *another*
 text, which a run can only ask with under a name of its own.
 """
 
@@ -22,7 +22,7 @@ from lmms_eval_tasks.utils.data.home import home
 from lmms_eval_tasks.utils.prompting.prompts import CHOICE, OFFICIAL, Prompt, prompt_ids
 
 UNVERIFIED = f"{OFFICIAL}-unverified"
-"""Id, in records, of an official prompt whose digest no source tells."""
+"""Id, in records, of an official prompt whose digest no source states."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class OfficialPrompt:
 
     @property
     def published(self) -> str:
-        """The official text's SHA-256; empty where no source tells it."""
+        """The official text's SHA-256; empty where no source states it."""
         return read_card(self.benchmark).prompt_sha256.get(self.part, "")
 
     def status(self, text: str) -> str:
@@ -69,10 +69,7 @@ class OfficialPrompt:
         return Prompt(self.status(text), self.template(text))
 
     def find(self, name: str) -> Prompt:
-        """An imported prompt.
-
-        Args:
-            name: ``official``, or the name of another text that was imported.
+        """An imported prompt, by the name ``official`` or that of another text.
 
         Raises:
             InputError: where it was not imported, or is no longer what was imported.
@@ -85,7 +82,7 @@ class OfficialPrompt:
                 f"{name!r}."
                 + (f" {title}'s official prompt is not on this machine. {self._remedy}" if name == OFFICIAL else "")
             )
-        text = _kept_text(path, path.stat().st_mtime_ns)
+        text = _imported_text(path, path.stat().st_mtime_ns)
         if text is None or self.status(text) not in ((OFFICIAL, UNVERIFIED) if name == OFFICIAL else (name,)):
             raise InputError(f"{path} is not {title}'s prompt {name} any more. {self._remedy}")
         return self.prompt(text)
@@ -98,14 +95,10 @@ class OfficialPrompt:
         )
 
     def import_from(self, checkout: Path, accept_other: bool = False) -> Prompt:
-        """Take the prompt from a checkout into the data home.
+        """Take the prompt from a checkout of the official repository into the data home.
 
-        Args:
-            checkout: Folder of a checkout of the official repository.
-            accept_other: Whether a text that is not the official one is kept, under a name of its own.
-
-        Returns:
-            The prompt, whose id says which it is.
+        The prompt's id states whether it is official, not verified or another text, which is only accepted with
+        `accept_other`, under a name of its own.
 
         Raises:
             InputError: where the checkout lacks the file, the file the prompt, or it is another text.
@@ -135,18 +128,9 @@ class OfficialPrompt:
         problems.raise_if_any(f"{title}'s official prompt cannot be imported", "nothing was written")
         assert prompt is not None
         name = OFFICIAL if prompt.prompt_id == UNVERIFIED else prompt.prompt_id
-        kept = {"source": self.file, "part": self.part, "sha256": sha256(text), "text": text}
-        write_file(_path(self.benchmark, name), json.dumps(kept, ensure_ascii=False, indent=1) + "\n")
+        content = {"source": self.file, "part": self.part, "sha256": sha256(text), "text": text}
+        write_file(_path(self.benchmark, name), json.dumps(content, ensure_ascii=False, indent=1) + "\n")
         return prompt
-
-
-def official_prompt(benchmark: str) -> OfficialPrompt | None:
-    """Where a benchmark's official prompt can be imported from; None where there is nothing to import.
-
-    Raises:
-        InputError: no benchmark of this installation has that name.
-    """
-    return find_benchmark(benchmark).official_prompt
 
 
 def installed_official(benchmark: str) -> Prompt | None:
@@ -173,7 +157,7 @@ def check_choice(benchmark: str) -> None:
     chosen = os.environ.get(CHOICE)
     if not chosen or chosen in prompt_ids():
         return
-    source = official_prompt(benchmark)
+    source = find_benchmark(benchmark).official_prompt
     if source is not None and source.for_items:
         source.find(chosen)
     elif chosen != OFFICIAL:
@@ -191,8 +175,8 @@ def _path(benchmark: str, name: str) -> Path:
 
 
 @cache
-def _kept_text(path: Path, changed: int) -> str | None:
-    """The text in a kept file, None where it cannot be read; `changed` tells one state of the file from another."""
+def _imported_text(path: Path, changed: int) -> str | None:
+    """The text in an imported file, None where it cannot be read; `changed` is the time of its last change."""
     try:
         text = json.loads(path.read_text(encoding="utf-8"))["text"]
     except (OSError, ValueError, LookupError, TypeError):

@@ -1,4 +1,4 @@
-"""Columns of a report: what a benchmark shows of a run, each a function of the run's records."""
+"""Columns of a report's tables, each a function of a run's records."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from lmms_eval_tasks.utils.scoring import pairs, rates
 from lmms_eval_tasks.utils.scoring.metrics import Kind, Metric, mean_of_all, mean_of_known
 from lmms_eval_tasks.utils.scoring.records import Record
-from lmms_eval_tasks.utils.stats.estimates import Estimate, Records, estimate
+from lmms_eval_tasks.utils.stats.estimates import Records, estimate
 
 
 @dataclass(frozen=True)
@@ -25,15 +25,20 @@ class Column:
     cell: Callable[[Sequence[Records]], str]
 
 
-def interval_column(metric: Metric, heading: str = "", stacked: bool = False) -> Column:
-    """A score with its 95% bootstrap interval over groups (10,000 draws, seed 0).
+def interval_column(metric: Metric, stacked: bool = False) -> Column:
+    """A score with its 95% bootstrap interval over groups (10,000 draws, seed 0), as ``12.3 [10.0, 15.0]``.
 
-    Args:
-        metric: The score. Over several parts it is their unweighted mean, ``N/A`` where a part has none.
-        heading: Where it is not the metric's title.
-        stacked: Whether the interval stands below the score, for tables of many scores.
+    Over several parts it is their unweighted mean, ``N/A`` where a part has none. For tables of many scores the
+    interval is `stacked` below the score.
     """
-    return Column(heading or metric.title, lambda parts: estimate_text(estimate(metric, parts), stacked))
+
+    def cell(parts: Sequence[Records]) -> str:
+        score = estimate(metric, parts)
+        if score is None:
+            return "N/A"
+        return f"{score.value:.1f}{chr(10) if stacked else ' '}[{score.low:.1f}, {score.high:.1f}]"
+
+    return Column(metric.title, cell)
 
 
 def score_column(metric: Metric, heading: str = "") -> Column:
@@ -48,24 +53,14 @@ def score_column(metric: Metric, heading: str = "") -> Column:
     return Column(heading or metric.title, cell)
 
 
-def share_column(metric: Metric, heading: str = "") -> Column:
+def share_column(metric: Metric) -> Column:
     """A rate of items; over several parts the unweighted mean of those that have one."""
-    return Column(
-        heading or metric.title,
-        lambda parts: number_text(mean_of_known(metric.score_records(part) for part in parts)),
-    )
+    return Column(metric.title, lambda parts: number_text(mean_of_known(metric.score_records(part) for part in parts)))
 
 
 def number_text(score: float | None) -> str:
     """A score with one decimal; ``N/A`` where there is none."""
     return "N/A" if score is None else f"{score:.1f}"
-
-
-def estimate_text(shown: Estimate | None, stacked: bool = False) -> str:
-    """A score with its interval, as ``12.3 [10.0, 15.0]`` or one above the other; ``N/A`` where there is none."""
-    if shown is None:
-        return "N/A"
-    return f"{shown.value:.1f}{chr(10) if stacked else ' '}[{shown.low:.1f}, {shown.high:.1f}]"
 
 
 def items_column(heading: str) -> Column:

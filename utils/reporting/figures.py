@@ -1,17 +1,27 @@
 """Figures of a report page, as HTML and SVG without colours of their own: the page's style sheet gives them.
 
 Numbers stand in tables that a screen reader can read, with bars and dots beside them placed in percent of the axis, so
-that figures fit any width. Every text is escaped.
+that figures fit any width. Every text is escaped. Every figure has a caption, for those who do not see it.
+`assets/figures.html` has the markup, a macro per figure.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
+from lmms_eval_tasks.utils.reporting.columns import number_text
 from lmms_eval_tasks.utils.stats.estimates import Estimate
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+    from lmms_eval_tasks.utils.reporting.panels import RunRecords
 
 Bounds = tuple[float, float]
 
@@ -22,12 +32,11 @@ class Dot:
 
     Attributes:
         label: What it is.
-        value: Its place on the axis; None where there is no score, which is said.
+        value: Its place on the axis; None where there is no score, which is then printed as N/A.
         low: Lower end of its interval, None without one.
         high: Upper end of its interval.
         kind: ``run``, ``people``, ``chance`` or ``published``: how it is drawn.
         tag: A run's letter, shown before the label.
-        more: Small print after the number.
     """
 
     label: str
@@ -36,15 +45,11 @@ class Dot:
     high: float | None = None
     kind: str = "run"
     tag: str = ""
-    more: str = ""
 
     @classmethod
-    def of(cls, label: str, found: Estimate | None, tag: str = "", things: str = "") -> Dot:
-        """Of a run's score; `things` names what it is counted over."""
-        if found is None:
-            return cls(label, None, tag=tag)
-        more = f"{found.groups:,} {things}".rstrip() if things else ""
-        return cls(label, found.value, found.low, found.high, tag=tag, more=more)
+    def of(cls, label: str, score: Estimate | None, tag: str = "") -> Dot:
+        """The line of a run's score."""
+        return cls(label, score.value, score.low, score.high, tag=tag) if score else cls(label, None, tag=tag)
 
 
 @dataclass(frozen=True)
@@ -67,51 +72,17 @@ class Point:
     tag: str = ""
 
 
-def number(value: float | None) -> str:
-    """A score as it is printed."""
-    return "N/A" if value is None else f"{value:.1f}"
-
-
-def chip(tag: str) -> Markup:
-    """A run's letter."""
-    return Markup('<span class="chip">{}</span> ').format(tag) if tag else Markup("")
+def run_heading(run: RunRecords) -> Markup:
+    """A run's letter and name, above a figure of that run alone."""
+    return _draw("run_heading", run)
 
 
 def dot_plot(caption: str, dots: Sequence[Dot], bounds: Bounds, rule: float | None = None) -> Markup:
-    """Dots with their intervals on one axis, a line each.
+    """Dots with their intervals on one axis, a line each from top to bottom.
 
-    Args:
-        caption: What is plotted, for those who do not see it.
-        dots: The lines, from top to bottom.
-        bounds: Ends of the axis.
-        rule: Where a thin line crosses all of them, such as chance.
+    `bounds` are the axis's ends; a thin line crosses all dots' lines at `rule`, such as chance.
     """
-    across = Markup('<i class="rule" style="left:{}"></i>').format(_at(rule, bounds)) if rule is not None else ""
-    lines = Markup("").join(_dot_line(dot, bounds, across) for dot in dots)
-    ticks = Markup("").join(
-        Markup('<i class="tick" style="left:{}">{}</i>').format(_at(tick, bounds), f"{tick:g}")
-        for tick in _ticks(bounds)
-    )
-    return Markup(
-        '<table class="plot dots"><caption class="unseen">{}</caption><tbody>{}</tbody>'
-        '<tfoot aria-hidden="true"><tr><td></td><td class="track axis">{}</td><td></td></tr></tfoot></table>'
-    ).format(caption, lines, ticks)
-
-
-def _dot_line(dot: Dot, bounds: Bounds, across: Markup | str) -> Markup:
-    marks, text = Markup(""), Markup('<b class="none">N/A</b>')
-    if dot.value is not None:
-        text = Markup("<b>{}</b>").format(number(dot.value))
-        if dot.low is not None and dot.high is not None:
-            left, right = _share(dot.low, bounds), _share(dot.high, bounds)
-            marks += Markup('<i class="interval" style="left:{};width:{}"></i>').format(_css(left), _css(right - left))
-            text += Markup(" <small>[{}, {}]</small>").format(number(dot.low), number(dot.high))
-        marks += Markup('<i class="dot" style="left:{}"></i>').format(_at(dot.value, bounds))
-    if dot.more:
-        text += Markup(" <small>{}</small>").format(dot.more)
-    return Markup(
-        '<tr class="{}"><th scope="row">{}{}</th><td class="track">{}{}</td><td class="number">{}</td></tr>'
-    ).format(dot.kind, chip(dot.tag), dot.label, across, marks, text)
+    return _draw("dot_plot", caption, dots, bounds, rule)
 
 
 def heat_map(
@@ -121,150 +92,39 @@ def heat_map(
     cells: Mapping[tuple[str, str], Estimate | None],
     bounds: Bounds,
 ) -> Markup:
-    """A score by two strata; a cell says how many groups it stands on, and one that has none is empty.
+    """A score by two strata; a cell shows how many groups it stands on, and one that has none is empty.
 
-    Args:
-        caption: What is shown, for those who do not see it.
-        rows: Names of the rows.
-        columns: Names of the columns.
-        cells: The score of a row and column.
-        bounds: The values of the faintest and the fullest colour.
+    `cells` holds the score of each row and column; `bounds` are the values of the faintest and the fullest colour.
     """
-    head = Markup("").join(Markup('<th scope="col">{}</th>').format(name) for name in columns)
-    body = Markup("").join(
-        Markup('<tr><th scope="row">{}</th>{}</tr>').format(
-            row, Markup("").join(_heat_cell(cells.get((row, column)), bounds) for column in columns)
-        )
-        for row in rows
-    )
-    return Markup(
-        '<div class="scroll"><table class="heat"><caption class="unseen">{}</caption>'
-        "<thead><tr><td></td>{}</tr></thead><tbody>{}</tbody></table></div>"
-    ).format(caption, head, body)
-
-
-def _heat_cell(found: Estimate | None, bounds: Bounds) -> Markup:
-    if found is None:
-        return Markup('<td class="empty">–</td>')
-    share = _share(found.value, bounds)
-    return Markup('<td style="--share:{}" class="{}" title="{}">{}<small>{}</small></td>').format(
-        f"{share:.3f}",
-        "full" if share > 0.55 else "faint",
-        f"95% interval {number(found.low)} to {number(found.high)}",
-        number(found.value),
-        f"{found.groups:,}",
-    )
+    return _draw("heat_map", caption, rows, columns, cells, bounds)
 
 
 def count_table(caption: str, corner: str, rows: Mapping[str, Mapping[str, int]], columns: Sequence[str]) -> Markup:
-    """Counts by two names, each cell coloured by its share of its row; what stands on the diagonal is framed.
+    """Counts by row and column, each cell coloured by its share of its row; the diagonal is framed.
 
-    Args:
-        caption: What is shown, for those who do not see it.
-        corner: What rows and columns are.
-        rows: Row to column to count.
-        columns: The columns, in their order.
+    `corner` is what rows and columns are.
     """
-    head = Markup("").join(Markup('<th scope="col">{}</th>').format(name) for name in (*columns, "all"))
-    body = Markup("")
-    for row, counts in rows.items():
-        total = sum(counts.values())
-        cells = Markup("").join(_count_cell(counts.get(name, 0), total, name == row) for name in columns)
-        body += Markup('<tr><th scope="row">{}</th>{}<td class="all">{}</td></tr>').format(row, cells, f"{total:,}")
-    return Markup(
-        '<div class="scroll"><table class="heat counts"><caption class="unseen">{}</caption>'
-        '<thead><tr><th class="corner">{}</th>{}</tr></thead><tbody>{}</tbody></table></div>'
-    ).format(caption, corner, head, body)
-
-
-def _count_cell(count: int, total: int, same: bool) -> Markup:
-    share = count / total if total else 0.0
-    kind = f"{'full' if share > 0.55 else 'faint'}{' same' if same else ''}"
-    return Markup('<td style="--share:{}" class="{}">{}</td>').format(f"{share:.3f}", kind, count or "·")
+    return _draw("count_table", caption, corner, rows, columns)
 
 
 def share_plot(caption: str, bars: Sequence[Bar], parts: Sequence[str]) -> Markup:
     """Shares of a whole as stacked bars, with their counts.
 
-    Args:
-        caption: What is plotted, for those who do not see it.
-        bars: The lines, from top to bottom.
-        parts: Names of the parts in the bar's order, each also the part's class in the style sheet.
+    `parts` are the names of a bar's parts in their order, each also the part's class in the style sheet.
     """
-    legend = Markup("").join(Markup('<li class="part {}">{}</li>').format(_class(part), part) for part in parts)
-    lines = Markup("")
-    for bar in bars:
-        total = sum(bar.counts.get(part, 0) for part in parts)
-        stack = Markup("").join(
-            Markup('<i class="{}" style="width:{}"></i>').format(_class(part), _css(bar.counts.get(part, 0) / total))
-            for part in parts
-            if total and bar.counts.get(part, 0)
-        )
-        told = " · ".join(f"{bar.counts.get(part, 0):,} {part}" for part in parts if bar.counts.get(part, 0))
-        lines += Markup(
-            '<tr><th scope="row">{}{}</th><td class="track stack" aria-hidden="true">{}</td></tr>'
-            '<tr class="told"><td></td><td><small>{}</small></td></tr>'
-        ).format(chip(bar.tag), bar.label, stack, told or "none")
-    return Markup(
-        '<ul class="legend" aria-hidden="true">{}</ul>'
-        '<table class="plot shares"><caption class="unseen">{}</caption><tbody>{}</tbody></table>'
-    ).format(legend, caption, lines)
+    counts = [[(part, count) for part in parts if (count := bar.counts.get(part, 0))] for bar in bars]
+    return _draw("share_plot", caption, list(zip(bars, counts, strict=True)), parts)
 
 
 def scatter_plot(
     caption: str, points: Sequence[Point], x: tuple[str, Bounds], y: tuple[str, Bounds], rules: tuple[float, float]
 ) -> Markup:
-    """Points on two axes.
+    """Points on two axes, `x` and `y`, each with its name and ends; names show where the pointer rests on a point.
 
-    Args:
-        caption: What is plotted, for those who do not see it.
-        points: The points; published ones are named where the pointer rests on them.
-        x: Name and ends of the horizontal axis.
-        y: Name and ends of the vertical axis.
-        rules: Where a thin line crosses the horizontal and the vertical axis, such as chance.
+    Thin lines cross the horizontal and the vertical axis at `rules`, such as chance.
     """
-    left, top, width, height = 52.0, 10.0, 520.0, 300.0
-
-    def place(point: tuple[float, float]) -> tuple[str, str]:
-        across, up = _share(point[0], x[1]), _share(point[1], y[1])
-        return f"{left + across * width:.1f}", f"{top + (1 - up) * height:.1f}"
-
-    body = Markup("")
-    for tick in _ticks(x[1]):
-        at, _ = place((tick, y[1][0]))
-        body += Markup('<text class="tick" x="{}" y="{}" text-anchor="middle">{}</text>').format(
-            at, f"{top + height + 18:.1f}", f"{tick:g}"
-        )
-    for tick in _ticks(y[1]):
-        _, at = place((x[1][0], tick))
-        body += Markup('<text class="tick" x="{}" y="{}" text-anchor="end" dy=".35em">{}</text>').format(
-            f"{left - 8:.1f}", at, f"{tick:g}"
-        )
-    rule_x, rule_y = place(rules)
-    body += Markup('<path class="rule" d="M{} {}v{}M{} {}h{}"/>').format(
-        rule_x, f"{top:.1f}", f"{height:.1f}", f"{left:.1f}", rule_y, f"{width:.1f}"
-    )
-    for point in sorted(points, key=lambda point: point.kind != "published"):
-        at_x, at_y = place((point.x, point.y))
-        name = point.tag or (point.label if point.kind == "people" else "")
-        body += Markup('<g class="point {}"><title>{}: {}, {}</title>').format(
-            point.kind, point.label, number(point.x), number(point.y)
-        )
-        body += Markup('<circle cx="{}" cy="{}" r="{}"/>').format(at_x, at_y, 9 if point.tag else 5)
-        if name:
-            inside = bool(point.tag)
-            body += Markup('<text x="{}" y="{}" text-anchor="{}" dy="{}">{}</text>').format(
-                at_x, at_y, "middle" if inside else "end", ".35em" if inside else "-.8em", name
-            )
-        body += Markup("</g>")
-    return Markup(
-        '<svg class="scatter" viewBox="0 0 600 360" role="img" aria-label="{}">'
-        '<rect class="frame" x="{}" y="{}" width="{}" height="{}"/>{}'
-        '<text class="axis" x="{}" y="352" text-anchor="middle">{}</text>'
-        '<text class="axis" transform="translate(14 {}) rotate(-90)" text-anchor="middle">{}</text></svg>'
-    ).format(
-        caption, left, top, width, height, body, f"{left + width / 2:.1f}", x[0], f"{top + height / 2:.1f}", y[0]
-    )  # fmt: skip
+    # Runs are drawn last, over published models.
+    return _draw("scatter_plot", caption, sorted(points, key=lambda point: point.kind != "published"), x, y, rules)
 
 
 def around_zero(values: Sequence[float], most: float) -> Bounds:
@@ -273,24 +133,39 @@ def around_zero(values: Sequence[float], most: float) -> Bounds:
     return -reach, reach
 
 
+def template_environment(folder: Path) -> Environment:
+    """Jinja's environment for the HTML templates of a folder: texts are escaped, an unknown name is an error."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    return Environment(
+        loader=FileSystemLoader(folder),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+@cache
+def _macros() -> Any:
+    environment = template_environment(Path(__file__).parent / "assets")
+    environment.filters |= {
+        "number": number_text,
+        "share": _share,
+        "percent": lambda share: f"{100 * share:.2f}%",
+        "ticks": lambda bounds: [bounds[0] + (bounds[1] - bounds[0]) * quarter / 4 for quarter in range(5)],
+        # Places in a scatter plot's frame, which is 520 wide and 300 high and stands at 52, 10.
+        "across": lambda value, bounds: f"{52 + 520 * _share(value, bounds):.1f}",
+        "up": lambda value, bounds: f"{10 + 300 * (1 - _share(value, bounds)):.1f}",
+    }
+    return environment.get_template("figures.html").module
+
+
+def _draw(macro: str, *arguments: object) -> Markup:
+    return Markup(getattr(_macros(), macro)(*arguments))
+
+
 def _share(value: float, bounds: Bounds) -> float:
     low, high = bounds
     # In this order a negative zero becomes a positive one.
     return min(max(0.0, (value - low) / (high - low)), 1.0)
-
-
-def _at(value: float, bounds: Bounds) -> str:
-    return _css(_share(value, bounds))
-
-
-def _css(share: float) -> str:
-    return f"{100 * share:.2f}%"
-
-
-def _ticks(bounds: Bounds) -> list[float]:
-    low, high = bounds
-    return [low + (high - low) * quarter / 4 for quarter in range(5)]
-
-
-def _class(part: str) -> str:
-    return str(escape(part)).replace(" ", "-")

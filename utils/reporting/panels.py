@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from lmms_eval_tasks.utils.reporting.columns import by_group
-from lmms_eval_tasks.utils.reporting.figures import Bar, chip, count_table, share_plot
+from lmms_eval_tasks.utils.reporting.figures import Bar, count_table, run_heading, share_plot
 from lmms_eval_tasks.utils.scoring.records import Outcome, Record
 from lmms_eval_tasks.utils.stats.estimates import Records
 
@@ -71,22 +71,19 @@ def answer_panels(runs: Sequence[RunRecords]) -> list[Panel]:
         keyed = [record for record in run.records if record.expected and record.outcome is not Outcome.UNSCORED]
         if not keyed:
             continue
-        answers = {record.answered for record in keyed if record.answered}
-        letters = sorted({str(record.expected) for record in keyed} | answers)
+        keys = Counter(str(record.expected) for record in keyed)
+        letters = sorted(keys.keys() | {record.answered for record in keyed if record.answered})
         rows = {
-            letter: Counter(record.answered or NOT_READ for record in keyed if record.expected == letter)
-            for letter in letters
+            key: Counter(record.answered or NOT_READ for record in keyed if record.expected == key)
+            for key in sorted(keys)
         }
-        rows = {letter: counts for letter, counts in rows.items() if counts}
-        given = Counter(record.answered or NOT_READ for record in keyed)
-        favourite, times = max(sorted(given.items()), key=lambda entry: entry[1])
-        keys = sum(record.expected == favourite for record in keyed)
+        answered = Counter(record.answered or NOT_READ for record in keyed)
+        most, times = max(sorted(answered.items()), key=lambda entry: entry[1])
         panels.append(
             Panel(
                 "Letters: expected × answered",
-                Markup("<h4>{}{}</h4>").format(chip(run.tag), run.name)
-                + count_table("Key by answer", "key ↓  answer →", rows, [*letters, NOT_READ]),
-                f"Most given: {favourite}, {times:,} of {len(keyed):,} answers; it is the key {keys:,} times. "
+                run_heading(run) + count_table("Key by answer", "key ↓  answer →", rows, [*letters, NOT_READ]),
+                f"Most given: {most}, {times:,} of {len(keyed):,} answers; it is the key {keys[most]:,} times. "
                 "A column that is full from top to bottom is position bias.",
             )
         )
@@ -94,12 +91,7 @@ def answer_panels(runs: Sequence[RunRecords]) -> list[Panel]:
 
 
 def consistency_panel(runs: Sequence[RunRecords], member: str) -> Panel:
-    """Of complete, scored pairs: both members right, one, or none.
-
-    Args:
-        runs: The runs.
-        member: What the members of a pair are called.
-    """
+    """Of complete, scored pairs: both members right, one, or none; `member` is what they are called in the plural."""
     names = ("both right", "one right", "none right")
     bars = []
     for run in runs:

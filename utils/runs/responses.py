@@ -1,15 +1,14 @@
 """Saved responses: what a model said to each item.
 
-Read from sample logs of our tasks, from plain ``{"id", "response"}`` lines, and from CaST-Bench's official prediction
-files, whose ``{"prompt", "predict"}`` lines are joined with questions by what their prompt asks.
+Read from sample logs of our tasks, from plain ``{"id", "response"}`` lines, and from official prediction files whose
+lines hold the prompt in place of the item's id: these are joined with items by what the prompt asks.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,9 +20,6 @@ from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, UnscoredReason
 SAMPLE_LOG = "_samples_"
 ItemKey = tuple[str | None, str]
 """Task, None for any, and item id."""
-
-_QUESTION, _OPTIONS = "Question:", "\nOptions:"
-_OPTION = re.compile(r"([A-Z]):(.*)")
 
 
 @dataclass(frozen=True)
@@ -39,107 +35,85 @@ class Asked:
         texts = (" ".join(option.split()) for option in options)
         return cls(" ".join(question.split()), tuple(text for text in texts if text))
 
-    @classmethod
-    def in_prompt(cls, prompt: str) -> Asked | None:
-        """Of a prompt with a line ``Options:`` after ``Question:`` and then lines ``A: text``; None for any other.
 
-        The first option may stand in the line of ``Options:`` or after blank lines. The options end with the next
-        blank line, or where their letters do.
-        """
-        question = prompt_question(prompt)
-        if not question:
-            return None
-        options: list[list[str]] = []
-        first, *others = prompt[prompt.index(_OPTIONS, prompt.index(_QUESTION)) + len(_OPTIONS) :].splitlines() or [""]
-        for line in (*([first] if _OPTION.match(first.strip()) else []), *others):
-            match = _OPTION.fullmatch(line.strip())
-            if match and match[1] == chr(ord("A") + len(options)):
-                options.append([match[2]])
-            elif options and line.strip():
-                options[-1].append(line)
-            elif options or line.strip():
-                break
-        return cls.of(question, map(" ".join, options))
+@dataclass(frozen=True)
+class PredictionLines:
+    """The lines of a benchmark's official prediction file, which hold the prompt in place of the item's id.
+
+    Attributes:
+        read: What the prompt of a line's JSON object asks, and the response; None for any other line.
+        fields: What such a line has, for messages.
+        options: How its prompt lists options, for messages.
+    """
+
+    read: Callable[[Mapping[str, Any]], tuple[Asked, str] | None]
+    fields: str
+    options: str
 
 
 @dataclass(frozen=True)
-class Said:
-    """A response, and the line that it stands in."""
+class SavedLine:
+    """A response, the line that it stands in, and of what kind that line is."""
 
     response: str
     where: str
-
-
-def prompt_question(prompt: str) -> str:
-    """The question between ``Question:`` and a line ``Options:`` of a prompt; empty where there is none.
-
-    Source: the regular expression by which CaST-Bench-Evaluation@a216491, `evaluate_benchmark.py`, joins predictions.
-    """
-    start = prompt.find(_QUESTION)
-    end = prompt.find(_OPTIONS, start)
-    return prompt[start + len(_QUESTION) : end].strip() if 0 <= start < end else ""
+    kind: PredictionLines
 
 
 @dataclass
 class SavedResponses:
-    """Responses by task and item id, or by what was asked.
+    """Responses by task and item id, and those to be joined with items by what was asked.
 
     A response that names no task serves every task that asks for its id.
     """
 
     by_item: dict[ItemKey, str] = field(default_factory=dict)
-    by_asked: dict[Asked, list[Said]] = field(default_factory=dict)
+    by_asked: dict[Asked, list[SavedLine]] = field(default_factory=dict)
 
     def find(self, task: str, item_id: str) -> str | None:
         """The response saved for an item of a task; None where there is none."""
         own = self.by_item.get((task, item_id))
         return own if own is not None else self.by_item.get((None, item_id))
 
-    def find_asked(self, question: str, options: Sequence[str], place: int = 0) -> str | None:
-        """The response to a prompt that asked this question with these options; None where there is none.
+    def join(self, tables: Mapping[str, Mapping[str, Asked]], source: Path) -> str | None:
+        """Give each item the line that asks its question; a message where these are not one for one, else None.
+
+        Items that ask the same cannot be told from their lines: they take them in order, and have to be as many.
 
         Args:
-            question: The question.
-            options: Its options.
-            place: How many items before this one, in their table's order, ask the same.
-        """
-        said = self.by_asked.get(Asked.of(question, options), []) if self.by_asked else []
-        return said[place].response if place < len(said) else None
-
-    def unmatched(self, tables: Iterable[Iterable[Asked]], source: Path) -> str | None:
-        """A message about the lines that are not one for one with the items that ask their question; None without such.
-
-        Nothing in a line tells items apart that ask the same: their lines are theirs in order, and have to be as many.
-
-        Args:
-            tables: Every question of each of the run's tables, also those that a limit leaves out.
+            tables: What each item asks, by id in the table's order, by task: all of the run's tasks, and also the items
+                that a limit leaves out.
             source: What was read, as the user knows it.
         """
         items: dict[Asked, set[int]] = {}
-        for table in tables:
-            for asked, number in Counter(table).items():
+        for task, table in tables.items():
+            counts: Counter[Asked] = Counter()
+            for item_id, asked in table.items():
+                lines = self.by_asked.get(asked, [])
+                if counts[asked] < len(lines) and self.find(task, item_id) is None:
+                    self.by_item[task, item_id] = lines[counts[asked]].response
+                counts[asked] += 1
+            for asked, number in counts.items():
                 items.setdefault(asked, set()).add(number)
         questions = {asked.question for asked in items}
         problems = Problems()
-        for asked, said in self.by_asked.items():
+        for asked, lines in self.by_asked.items():
             name = repr(asked.question[:60])
-            for number in sorted(items.get(asked, set()) - {len(said)}):
+            for number in sorted(items.get(asked, set()) - {len(lines)}):
                 if number == 1:
-                    what = f"Expected one response per item, but {name} is also at {said[0].where}."
+                    what = f"Expected one response per item, but {name} is also at {lines[0].where}."
                 else:
-                    what = f"Expected {number} lines for the {number} items that ask {name}, but got {len(said)}."
-                problems.add(said[-1].where, what)
-            if asked in items:
-                continue
-            for one in said:
+                    what = f"Expected {number} lines for the {number} items that ask {name}, but got {len(lines)}."
+                problems.add(lines[-1].where, what)
+            for line in () if asked in items else lines:
                 if asked.question not in questions:
                     what = f"Expected the prompt to ask a question of this run's tasks, but got {name}."
                 elif asked.options:
-                    read = summarize_names(asked.options)
-                    what = f"Expected the prompt to ask {name} with the item's options, but got {read:.200}."
+                    options = summarize_names(asked.options)
+                    what = f"Expected the prompt to ask {name} with the item's options, but got {options:.200}."
                 else:
-                    what = f"Expected options of {name} as lines A: … after Options:, but found none."
-                problems.add(one.where, what)
+                    what = f"Expected options of {name} as {line.kind.options}, but found none."
+                problems.add(line.where, what)
         try:
             problems.raise_if_any(f"{source} cannot be replayed", "no line is joined by its position")
         except InputError as error:
@@ -147,20 +121,21 @@ class SavedResponses:
         return None
 
 
-def read_responses(source: Path) -> SavedResponses:
+def read_responses(source: Path, kinds: Sequence[PredictionLines] = ()) -> SavedResponses:
     """Read saved responses.
 
-    A line is ``{"id": item_id, "response": text}``, with an optional ``"task"``; or ``{"prompt": text, "predict":
-    text}``, where null stands for an empty text, as in the official script; or a line of an lmms-eval sample log of one
-    of our tasks, which holds the item's record and the response. A sample log belongs to the task in its file name
-    (``…_samples_<task>.jsonl``). Items that a run could not ask, for want of a clip, hold `NOT_ASKED`.
+    A line is ``{"id": item_id, "response": text}``, with an optional ``"task"``; or one of an official prediction file;
+    or a line of an lmms-eval sample log of one of our tasks, which holds the item's record and the response. A sample
+    log belongs to the task in its file name (``…_samples_<task>.jsonl``). Items that a run could not ask, for want of a
+    clip, hold `NOT_ASKED`.
 
     Args:
         source: A file, or a folder whose sample logs are read, also those of its sub-folders; of several runs of a task
             in one folder the latest.
+        kinds: The kinds of official prediction files that it may be.
 
     Raises:
-        InputError: where there is nothing to read, a line is none of the three, or an item's id is answered twice;
+        InputError: where there is nothing to read, a line is none of these, or an item's id is answered twice;
             all such lines are listed.
     """
     files = _latest_logs(source) if source.is_dir() else [source]
@@ -172,27 +147,24 @@ def read_responses(source: Path) -> SavedResponses:
     saved = SavedResponses()
     first_seen: dict[ItemKey, str] = {}
     problems = Problems()
+    official = "".join(f"or with {kind.fields}, " for kind in kinds)
+    expected = f"Expected an object with id and response, {official}or a line of a sample log of one of our tasks"
     for file in files:
         task = file.stem.partition(SAMPLE_LOG)[2] or None
         for where, text in _lines(file, problems):
-            entry = _read_line(text, task)
-            if entry is None:
-                problems.add(
-                    where,
-                    "Expected an object with id and response, or with predict and a prompt that has Question: and "
-                    f"Options:, or a line of a sample log of one of our tasks, but got {text[:60]!r}.",
-                )
-                continue
-            key, response = entry
-            # A lone surrogate, at which lmms-eval would stop writing its sample log, becomes a question mark.
-            response = response.encode("utf-8", "replace").decode("utf-8")
-            if isinstance(key, Asked):
-                saved.by_asked.setdefault(key, []).append(Said(response, where))
-            elif key in first_seen:
+            value = _read_object(text)
+            if predicted := next(((kind, line) for kind in kinds if (line := kind.read(value))), None):
+                kind, (asked, response) = predicted
+                saved.by_asked.setdefault(asked, []).append(SavedLine(_encodable(response), where, kind))
+            elif (item := _read_item(value, task)) is None:
+                problems.add(where, f"{expected}, but got {text[:60]!r}.")
+            elif item[0] in first_seen:
+                key, _ = item
                 problems.add(where, f"Expected one response per item, but {key[1]} is also at {first_seen[key]}.")
             else:
+                key, response = item
                 first_seen[key] = where
-                saved.by_item[key] = response
+                saved.by_item[key] = _encodable(response)
     problems.raise_if_any(f"{source} cannot be replayed")
     return saved
 
@@ -217,38 +189,39 @@ def _lines(file: Path, problems: Problems) -> Iterator[tuple[str, str]]:
             yield where, text
 
 
-def _read_line(text: str, task: str | None) -> tuple[ItemKey | Asked, str] | None:
-    """Key and response of one line; None for a line that is none of the three."""
+def _encodable(response: str) -> str:
+    """A response whose lone surrogates, at which lmms-eval would stop writing its sample log, are question marks."""
+    return response.encode("utf-8", "replace").decode("utf-8")
+
+
+def _read_object(text: str) -> dict[str, Any]:
+    """The JSON object of a line; an empty one for any other line."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
-        return None
-    if not isinstance(value, dict):
-        return None
-    if "record" in value:
-        return _read_logged(value, task)
-    prompt, predicted = value.get("prompt"), value.get("predict", False)
-    if isinstance(prompt, str) and (predicted is None or isinstance(predicted, str)):
-        asked = Asked.in_prompt(prompt)
-        return None if asked is None else (asked, predicted or "")
-    item_id, response, own_task = value.get("id"), value.get("response"), value.get("task", task)
-    if isinstance(item_id, str) and isinstance(response, str) and (own_task is None or isinstance(own_task, str)):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _read_item(value: Mapping[str, Any], task: str | None) -> tuple[ItemKey, str] | None:
+    """Key and response of a plain line, or of a sample log's; None for any other line."""
+    record = value.get("record")
+    if record is None:
+        item_id, response, own_task = value.get("id"), value.get("response"), value.get("task", task)
+        if not isinstance(own_task, str | None):
+            return None
+    else:
+        item_id = record.get("item_id") if isinstance(record, dict) else None
+        own_task = task
+        # The host leaves `resps` out where it equals `filtered_resps`, and nests either by requests and repeats.
+        response = value.get("resps", value.get("filtered_resps"))
+        while isinstance(response, list) and response:
+            response = response[0]
+        if isinstance(record, dict) and not was_asked(record):
+            response = NOT_ASKED
+    if isinstance(item_id, str) and isinstance(response, str):
         return (own_task, item_id), response
     return None
-
-
-def _read_logged(value: Mapping[str, Any], task: str | None) -> tuple[ItemKey, str] | None:
-    record = value["record"]
-    if not isinstance(record, dict) or not isinstance(record.get("item_id"), str):
-        return None
-    key = (task, record["item_id"])
-    if not was_asked(record):
-        return key, NOT_ASKED
-    # The host leaves `resps` out where it equals `filtered_resps`, and nests either by requests and repeats.
-    response = value.get("resps", value.get("filtered_resps"))
-    while isinstance(response, list) and response:
-        response = response[0]
-    return (key, response) if isinstance(response, str) else None
 
 
 def was_asked(record: Mapping[str, Any]) -> bool:
@@ -259,10 +232,10 @@ def was_asked(record: Mapping[str, Any]) -> bool:
 
 
 def scored_responses(line: Mapping[str, Any]) -> list[str] | None:
-    """What the scorer was given of a logged item; None where the line does not hold it.
+    """The responses of a logged item that were scored; None where the line does not hold them.
 
     The host leaves the list out where it has one member, as it has for our tasks, also with ``--repeats``.
     """
-    said = line.get("filtered_resps")
-    found = [text for text in (said if isinstance(said, list) else [said]) if isinstance(text, str)]
-    return found if found and (isinstance(said, str) or len(found) == len(said or ())) else None
+    logged = line.get("filtered_resps")
+    responses: list[Any] = logged if isinstance(logged, list) else [logged]
+    return responses if responses and all(isinstance(response, str) for response in responses) else None

@@ -43,20 +43,17 @@ class Run:
 
 
 def read_run(source: Path) -> Run:
-    """Read the latest run in an output folder, or the run of one results file.
-
-    Args:
-        source: A run's ``--output_path``, or one ``…_results.json`` in it.
+    """Read the latest run in a folder, a run's ``--output_path``, or the run of one ``…_results.json`` in it.
 
     Raises:
         InputError: where there is no run, its results are not JSON, it has no task of ours, or it was run without
             ``--log_samples``, or a log or its card cannot be read.
     """
-    found = [source] if source.is_file() else sorted(source.rglob(f"*{RESULTS}"), key=lambda path: path.name)
-    found = [path for path in found if path.parent.name != SUBMISSIONS]
-    if not found:
+    files = [source] if source.is_file() else sorted(source.rglob(f"*{RESULTS}"), key=lambda path: path.name)
+    files = [file for file in files if file.parent.name != SUBMISSIONS]
+    if not files:
         raise InputError(f"{source} holds no run: Expected a file *{RESULTS}, as lmms-eval writes it to --output_path.")
-    path = found[-1]
+    path = files[-1]
     try:
         results = json.loads(path.read_text(encoding="utf-8"))
         names = list(results["configs"])
@@ -129,8 +126,8 @@ def log_lines(log: Path) -> list[str]:
 
 
 def _limits(config: Mapping[str, Any]) -> str:
-    given = ((name, config.get(name)) for name in ("limit", "offset"))
-    return ", ".join(f"--{name} {value:g}" for name, value in given if isinstance(value, (int, float)) and value > 0)
+    options = ((name, config.get(name)) for name in ("limit", "offset"))
+    return ", ".join(f"--{name} {value:g}" for name, value in options if isinstance(value, (int, float)) and value > 0)
 
 
 def _read_log(name: str, lines: list[str], problems: Problems) -> tuple[tuple[Record, ...], bool]:

@@ -22,9 +22,7 @@ NOT_KNOWN = "not known"
 Value = str | int | float | None
 Sections = Mapping[str, Mapping[str, Value]]
 
-_SHAPE: TypeAdapter[dict[str, dict[str, StrictStr | StrictInt | StrictFloat | None]]] = TypeAdapter(
-    dict[str, dict[str, StrictStr | StrictInt | StrictFloat | None]]
-)
+_Card = dict[str, dict[str, StrictStr | StrictInt | StrictFloat | None]]
 
 
 class Weight(str, Enum):
@@ -40,25 +38,25 @@ class Weight(str, Enum):
     """Another time or place."""
 
 
-_SECTION_WEIGHTS = {
-    "model": Weight.MODEL,
-    "software": Weight.ENVIRONMENT,
-    "hardware": Weight.ENVIRONMENT,
-    "run": Weight.NEVER,
-    "rescored": Weight.NEVER,
-    NOT_KNOWN: Weight.NEVER,
-}
-_FIELD_WEIGHTS = {
+_WEIGHTS = {
+    ("model", ""): Weight.MODEL,
+    ("model", "system instruction"): Weight.MATTERS,
+    ("model", "chat template"): Weight.MATTERS,
+    ("software", ""): Weight.ENVIRONMENT,
+    ("hardware", ""): Weight.ENVIRONMENT,
+    ("run", ""): Weight.NEVER,
     ("run", "limit"): Weight.MATTERS,
     ("run", "offset"): Weight.MATTERS,
     ("run", "reasoning tags"): Weight.MATTERS,
     ("run", "ranks"): Weight.ENVIRONMENT,
     ("run", "batch size"): Weight.ENVIRONMENT,
-    ("model", "system instruction"): Weight.MATTERS,
-    ("model", "chat template"): Weight.MATTERS,
+    ("rescored", ""): Weight.NEVER,
+    (NOT_KNOWN, ""): Weight.NEVER,
     ("settings", "LMMS_EVAL_TASKS_HOME"): Weight.NEVER,
+    (TASK, "data source"): Weight.NEVER,
+    (TASK, "prepared by"): Weight.NEVER,
 }
-_TASK_WEIGHTS = {"data source": Weight.NEVER, "prepared by": Weight.NEVER}
+"""By section and field; an empty field stands for the section's others, and what is in no line matters."""
 
 
 @dataclass(frozen=True)
@@ -97,13 +95,7 @@ class CardDifference:
 
 
 def read_run_card(path: Path) -> Sections:
-    """Read a run card.
-
-    Args:
-        path: The card; it need not exist, for earlier versions wrote none.
-
-    Returns:
-        Section to field to value; empty where there is no card.
+    """The sections of a run card; none where there is no card, for earlier versions wrote none.
 
     Raises:
         InputError: where the file is something else.
@@ -111,7 +103,7 @@ def read_run_card(path: Path) -> Sections:
     if not path.is_file():
         return {}
     try:
-        return _SHAPE.validate_json(path.read_bytes(), strict=True)
+        return TypeAdapter(_Card).validate_json(path.read_bytes(), strict=True)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         # A union names each of its members in the place; the section and the field are enough.
@@ -123,25 +115,17 @@ def read_run_card(path: Path) -> Sections:
 
 
 def weight_of(section: str, field: str) -> Weight:
-    """What it means where runs differ in a field; one that no table here names matters."""
-    if section.startswith(TASK):
-        return _TASK_WEIGHTS.get(field, Weight.MATTERS)
-    return _FIELD_WEIGHTS.get((section, field), _SECTION_WEIGHTS.get(section, Weight.MATTERS))
+    """What it means where runs differ in a field."""
+    section = TASK if section.startswith(TASK) else section
+    return _WEIGHTS.get((section, field), _WEIGHTS.get((section, ""), Weight.MATTERS))
 
 
 def differences(cards: Sequence[Sections], tasks: Sequence[str] | None = None) -> list[CardDifference]:
-    """Fields in which runs differ, those that never matter left out.
+    """Fields in which runs differ, those that never matter left out; of tasks only those named, by default all.
 
-    What a card does not know is shown, but is no difference by itself: all that is known has to disagree. A task's
-    section counts where two cards or more have it, and runs without a card are left out.
-
-    Args:
-        cards: The cards of the runs.
-        tasks: The tasks that are compared; all by default.
-
-    Returns:
-        The differences: what matters first, then what is the model's nature, then the environment; within these in the
-        cards' order.
+    A value that a card does not know is no difference by itself: the known values have to disagree. A task's section
+    counts where two cards or more have it, and runs without a card are left out. First comes what matters, then the
+    model, then the environment; within these the cards' order.
     """
     known = [card for card in cards if card]
     if len(known) < 2:
@@ -155,8 +139,8 @@ def differences(cards: Sequence[Sections], tasks: Sequence[str] | None = None) -
         values = {card[section].get(field) for card in holders} - {None}
         weight = weight_of(section, field)
         if len(values) > 1 and weight is not Weight.NEVER:
-            shown = tuple(card.get(section, {}).get(field) for card in cards)
-            differing.append(CardDifference(section, field, shown, weight))
+            every = tuple(card.get(section, {}).get(field) for card in cards)
+            differing.append(CardDifference(section, field, every, weight))
     return sorted(differing, key=lambda difference: list(Weight).index(difference.weight))
 
 
@@ -211,9 +195,9 @@ def _differing_texts(values: Sequence[Value]) -> list[str]:
     if len(known) < 2:
         return [_text(value) for value in values]
     names = sorted({name for one in known for name in one})
-    moved = [name for name in names if any(one.get(name) != known[0].get(name) for one in known)]
+    differing = [name for name in names if any(one.get(name) != known[0].get(name) for one in known)]
     return [
-        _text(value) if one is None else ", ".join(f"{name} {json.dumps(one.get(name))}" for name in moved)
+        _text(value) if one is None else ", ".join(f"{name} {json.dumps(one.get(name))}" for name in differing)
         for value, one in zip(values, objects, strict=True)
     ]
 

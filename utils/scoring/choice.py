@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from lmms_eval_tasks.utils.answers import read_choice
-from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, Outcome, Record, UnscoredReason
+from lmms_eval_tasks.utils.benchmark.benchmark import Row, TaskContext
+from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, GradedItem, Outcome, Record, UnscoredReason
 
 
 def grade_choice(
-    row: Mapping[str, Any],
+    row: Row,
     response: object,
     *,
     stratum: Mapping[str, str],
@@ -55,3 +56,22 @@ def with_official_reading(record: Record, official: str | None) -> Record:
     answered = official if record.asked else None
     correct = None if record.unscored_reason else answered == record.expected
     return record.with_fields(official_answered=answered, official_correct=correct)
+
+
+def choice_grader(
+    read_official: Callable[[str], str | None], stratum: Sequence[str], fields: Sequence[str] = ()
+) -> Callable[[Row, object, TaskContext], GradedItem]:
+    """How a task grades multiple-choice items, which the benchmark's own extractor reads as well.
+
+    Args:
+        read_official: That extractor.
+        stratum: Columns of the prepared table by which scores are broken down.
+        fields: Columns that a record repeats among its fields.
+    """
+
+    def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
+        own = {**{name: row[name] for name in fields}, "prompt": context.settings.signature}
+        record = grade_choice(row, response, stratum={name: row[name] for name in stratum}, fields=own)
+        return GradedItem(with_official_reading(record, read_official(response) if isinstance(response, str) else None))
+
+    return grade

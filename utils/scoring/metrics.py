@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import partial
 from typing import Any
 
 from lmms_eval_tasks.utils.scoring.records import Record
@@ -93,14 +94,8 @@ class Metric:
         value = self.value(record)
         if self.errors is Errors.PLAIN:
             return value
-        item: dict[str, Any] = {"group_id": record.group_id, "value": value}
-        if self.errors is Errors.CLUSTERED and value is not None:
-            item["score"] = value
-        if self.stratum:
-            item["stratum"] = self.stratum(record)
-        if self.contrast:
-            item["contrast"] = self.contrast(record)
-        return item
+        clustered = self.errors is Errors.CLUSTERED and value is not None
+        return {**self._counted(record, value), **({"score": value} if clustered else {})}
 
     def score(self, items: Iterable[Item]) -> float | int | None:
         """The score of gathered items; None where nothing enters it. Counts are 0 then."""
@@ -130,12 +125,16 @@ class Metric:
 
         Items that count one by one are still taken by group here, as those of one clip or pair are not independent.
         """
-        items = [
-            {"value": self.value(record), "group_id": record.group_id, **_places(self, record)}
-            for record in records
-            if self.applies(record)
-        ]
+        items = [self._counted(record, self.value(record)) for record in records if self.applies(record)]
         return dict(sorted(self._groups(items, by_group=True).items()))
+
+    def _counted(self, record: Record, value: float | None) -> dict[str, Any]:
+        """A record's value, and the group, stratum and side of a contrast in which it counts."""
+        places = {
+            **({"stratum": self.stratum(record)} if self.stratum else {}),
+            **({"contrast": self.contrast(record)} if self.contrast else {}),
+        }
+        return {"group_id": record.group_id, "value": value, **places}
 
     def _groups(self, items: Iterable[Item], by_group: bool = False) -> dict[Stratum, list[Counts]]:
         members: dict[Stratum, dict[object, list[float | None]]] = {}
@@ -144,11 +143,10 @@ class Metric:
             place = (bool(known.get("contrast", True)), str(known.get("stratum", "")))
             group = known.get("group_id") if by_group or self.together else number
             members.setdefault(place, {}).setdefault(group, []).append(known["value"])
-        counted = {
+        return {
             place: [counts for values in groups.values() if (counts := self._counts(values))]
             for place, groups in members.items()
         }
-        return counted
 
     def _counts(self, values: Sequence[float | None]) -> Counts | None:
         """What a group adds, None where it is incomplete or nothing of it is scored."""
@@ -159,18 +157,17 @@ class Metric:
             return None
         return (min(known), 1.0)
 
-    def within(self, suffix: str, applies: Callable[[Record], bool], title: str = "") -> Metric:
-        """The same score of some records only, its name with a suffix."""
-        return replace(self, name=f"{self.name}_{suffix}", title=title or suffix.replace("_", " "), applies=applies)
+    def within(self, suffix: str, applies: Callable[[Record], bool]) -> Metric:
+        """The same score of some records only, its name with a suffix, which is also its title."""
+        return replace(self, name=f"{self.name}_{suffix}", title=suffix.replace("_", " "), applies=applies)
+
+    def by(self, column: str, values: Iterable[str]) -> tuple[Metric, ...]:
+        """The same score for each of a stratum column's values."""
+        return tuple(self.within(value, partial(_has, column, value)) for value in values)
 
 
-def _places(metric: Metric, record: Record) -> dict[str, Any]:
-    places: dict[str, Any] = {}
-    if metric.stratum:
-        places["stratum"] = metric.stratum(record)
-    if metric.contrast:
-        places["contrast"] = metric.contrast(record)
-    return places
+def _has(column: str, value: str, record: Record) -> bool:
+    return record.stratum[column] == value
 
 
 def _ratio(parts: Sequence[Counts]) -> float | None:

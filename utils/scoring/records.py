@@ -38,7 +38,7 @@ class UnscoredReason(str, Enum):
     NO_KEY = "no answer key"
     """The release withholds the answer."""
     NO_JUDGE = "no judge"
-    """The run was told to grade nothing."""
+    """The run grades nothing, as its user chose."""
     JUDGE_FAILED = "judge failed"
     """The judge gave no reply that can be used."""
     OUT_OF_MEMORY = "out of memory"

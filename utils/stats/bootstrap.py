@@ -22,10 +22,8 @@ PERCENT = (0.0, 100.0)
 LOOKED_UP = 1_000
 """Groups of a stratum up to which its binomial distribution is tabulated."""
 
-Contribution = tuple[float, float]
-"""What one group adds to a score's numerator and denominator."""
 Counts = tuple[float, ...]
-"""What one group adds to the counts that a score is a function of."""
+"""What one group adds to the counts that a score is a function of, such as a ratio's numerator and denominator."""
 
 Floats = NDArray[np.float64]
 Method = Literal["bca", "percentile"]
@@ -48,11 +46,7 @@ class Strata:
 
     @classmethod
     def of(cls, parts: Iterable[Iterable[Counts]]) -> Strata:
-        """From the contributions of the groups of each stratum, in any order.
-
-        Raises:
-            ValueError: where contributions differ in how many counts they hold.
-        """
+        """From the contributions of the groups of each stratum, in any order; errors as for `weighted`."""
         return cls.weighted(Counter(part) for part in parts)
 
     @classmethod
@@ -62,17 +56,17 @@ class Strata:
         Raises:
             ValueError: where contributions differ in how many counts they hold.
         """
-        found = list(parts)
-        lengths = {len(contribution) for part in found for contribution in part}
+        counted = list(parts)
+        lengths = {len(contribution) for part in counted for contribution in part}
         if len(lengths) > 1:
             raise ValueError(f"Expected contributions of one length, but got lengths {sorted(lengths)}.")
         # Sorted, so that the draws do not depend on the order in which the groups come.
-        distinct = [sorted(part) for part in found]
+        distinct = [sorted(part) for part in counted]
         width = max(lengths, default=2)
         return cls(
             tuple(np.array(keys, dtype=float).reshape(len(keys), width) for keys in distinct),
             tuple(
-                np.array([part[key] for key in keys], dtype=float) for part, keys in zip(found, distinct, strict=True)
+                np.array([part[key] for key in keys], dtype=float) for part, keys in zip(counted, distinct, strict=True)
             ),
         )
 
@@ -158,16 +152,9 @@ def intervals(
 
 
 def _quantiles(scores: Floats, shares: Floats) -> Floats:
-    """Quantiles by linear interpolation between the draws that have a value."""
-    ordered = np.sort(scores)
-    known = int(np.searchsorted(ordered, np.nan))
-    if not known:
-        return np.full(2, np.nan)
-    place = shares * (known - 1)
-    left = np.floor(place).astype(int)
-    right = np.minimum(left + 1, known - 1)
-    found: Floats = ordered[left] + (place - left) * (ordered[right] - ordered[left])
-    return found
+    """Quantiles of the draws that have a value; NaN without one."""
+    known = scores[~np.isnan(scores)]
+    return np.asarray(np.quantile(known, shares)) if known.size else np.full(len(shares), np.nan)
 
 
 def _acceleration(strata: Strata, statistic: Statistic, scores: int) -> Floats:
@@ -233,33 +220,14 @@ def _with_unvaried(
 
 def ratios(sums: Floats) -> Floats:
     """Each stratum's ratio of its first count to its second: (…, strata, counts) to (…, strata); NaN for 0 of 0."""
-    found: Floats = sums[..., 0] / sums[..., 1]
-    return found
+    return np.asarray(sums[..., 0] / sums[..., 1])
 
 
 def macro_mean(sums: Floats) -> Floats:
     """Unweighted mean of the strata's ratios, of those that have one."""
     per_stratum = ratios(sums)
     some = ~np.isnan(per_stratum)
-    found: Floats = np.where(some, per_stratum, 0.0).sum(axis=-1) / some.sum(axis=-1)
-    return found
-
-
-def macro_difference(first: Sequence[int], second: Sequence[int]) -> Statistic:
-    """The statistic *mean of some strata's ratios less mean of others'*, such as YoCausal's CCI.
-
-    For CCI the strata are subset and label: the causal half of each subset, and the other half. A subset that lacks one
-    half enters only the other mean.
-
-    Args:
-        first: Indices of the strata of the first mean.
-        second: Indices of the strata of the second.
-    """
-
-    def difference(sums: Floats) -> Floats:
-        return macro_mean(sums[..., list(first), :]) - macro_mean(sums[..., list(second), :])
-
-    return difference
+    return np.asarray(np.where(some, per_stratum, 0.0).sum(axis=-1) / some.sum(axis=-1))
 
 
 def breakdowns(members: Sequence[Sequence[int]]) -> Statistic:
@@ -273,43 +241,35 @@ def breakdowns(members: Sequence[Sequence[int]]) -> Statistic:
         chosen = np.zeros((sums.shape[-2], len(members)))
         for score, strata in enumerate(members):
             chosen[list(strata), score] = 1.0
-        found: Floats = (sums[..., 0] @ chosen) / (sums[..., 1] @ chosen)
-        return found
+        return np.asarray((sums[..., 0] @ chosen) / (sums[..., 1] @ chosen))
 
     return scores
 
 
 def macro_interval(
-    parts: Sequence[Sequence[Contribution]],
-    seed: int = 0,
-    draws: int = DRAWS,
-    level: float = LEVEL,
-    bounds: tuple[float, float] = PERCENT,
-) -> tuple[float, float] | None:
-    """Interval of the unweighted mean of each part's ratio, the groups drawn within each part; BCa.
+    parts: Sequence[Sequence[Counts]], bounds: tuple[float, float] = PERCENT, seed: int = 0, draws: int = DRAWS
+) -> tuple[float, float]:
+    """95% interval of the unweighted mean of each part's ratio, the groups drawn within each part; BCa.
 
     With one part it is the interval of that part's ratio. Where that is a plain proportion (each group all or nothing,
     such as pair accuracy), the bootstrap is the binomial distribution and needs no draws, and Wilson's interval of it
     keeps its level for few groups better than either bootstrap interval; so that is what it gets.
 
     Args:
-        parts: Contributions, as numerator and denominator, of the groups of each part (subtask or stratum).
-        seed: Seed of all draws; the same seed and contributions give the same interval.
-        draws: Number of draws.
-        level: Coverage in percent, 0-100.
+        parts: Of each part (subtask or stratum), which is not empty, the numerators and denominators of its groups.
         bounds: Least and greatest ratio of one group.
+        seed: Seed of all draws.
+        draws: Number of draws.
 
     Returns:
-        Lower and upper end, in the ratio's unit; None where a part has no groups.
+        Lower and upper end, in the ratio's unit.
     """
-    if not parts or not all(parts):
-        return None
     if len(parts) == 1 and set(parts[0]) <= {(bounds[0], 1.0), (bounds[1], 1.0)}:
         from scipy.stats import binomtest
 
         reached = sum(contribution[0] == bounds[1] for contribution in parts[0])
-        shares = binomtest(reached, len(parts[0])).proportion_ci(level / 100, "wilson")
+        shares = binomtest(reached, len(parts[0])).proportion_ci(method="wilson")
         span = bounds[1] - bounds[0]
         return bounds[0] + span * float(shares.low), bounds[0] + span * float(shares.high)
-    low, high = intervals(Strata.of(parts), macro_mean, bounds=bounds, seed=seed, draws=draws, level=level)
+    low, high = intervals(Strata.of(parts), macro_mean, bounds=bounds, seed=seed, draws=draws)
     return float(low), float(high)

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from lmms_eval_tasks.utils.runs.run import Run
 from lmms_eval_tasks.utils.scoring.metrics import Counts, Metric, Stratum, mean_of_all
 from lmms_eval_tasks.utils.scoring.records import Record
-from lmms_eval_tasks.utils.stats.bootstrap import DRAWS
 from lmms_eval_tasks.utils.stats.estimates import interval
 
 Records = Sequence[Record]
@@ -100,21 +99,13 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def compare_records(
-    first: Part, second: Part, metrics: Sequence[Metric], seed: int = 0, draws: int = DRAWS
-) -> Comparison:
+def compare_records(first: Part, second: Part, metrics: Sequence[Metric]) -> Comparison:
     """Compare two runs on the groups that they share.
 
     The interval of a difference is BCa's over groups, each drawn with both runs' results (a paired bootstrap), within
     each task and stratum.
 
-    Args:
-        first: Task to records, of the tasks that count equally.
-        second: The same tasks of the other run.
-        metrics: The scores to compare. Where one of them counts members of a group together, a group with another
-            number of members is incomplete.
-        seed: Seed of the bootstrap.
-        draws: Number of draws.
+    Where one of the metrics counts members of a group together, a group with another number of members is incomplete.
 
     Raises:
         ValueError: where the tasks differ.
@@ -127,11 +118,11 @@ def compare_records(
     flat = [pair for part in shared for pair in part]
     whole = Counter((_all_right(one), _all_right(other)) for one, other in flat)
     only_first, only_second = whole[True, False], whole[False, True]
-    compared = [_difference(metric, shared, seed, draws) for metric in metrics] if shared and all(shared) else []
+    compared = [_difference(metric, shared) for metric in metrics] if shared and all(shared) else []
     return Comparison(
         groups=len(flat),
         items=sum(len(one) for one, _ in flat),
-        left_out=dict(left_out),
+        left_out=dict(+left_out),
         differences=tuple(difference for difference in compared if difference),
         only_first=only_first,
         only_second=only_second,
@@ -148,10 +139,10 @@ def _shares(shared: Sequence[Sequence[tuple[Group, Group]]]) -> tuple[float, flo
 
 
 def _groups(records: Records) -> dict[str, Group]:
-    found: defaultdict[str, Group] = defaultdict(dict)
+    groups: defaultdict[str, Group] = defaultdict(dict)
     for record in records:
-        found[record.group_id][record.item_id] = record
-    return dict(found)
+        groups[record.group_id][record.item_id] = record
+    return dict(groups)
 
 
 def _shared_groups(
@@ -174,8 +165,6 @@ def _shared_groups(
             left_out[OTHER_ITEMS] += 1
         else:
             shared.append((one, other))
-    for reason in [reason for reason, count in left_out.items() if not count]:
-        del left_out[reason]
     return shared
 
 
@@ -183,9 +172,7 @@ def _all_right(group: Group) -> bool:
     return all(record.correct for record in group.values())
 
 
-def _difference(
-    metric: Metric, shared: Sequence[Sequence[tuple[Group, Group]]], seed: int, draws: int
-) -> ScoreDifference | None:
+def _difference(metric: Metric, shared: Sequence[Sequence[tuple[Group, Group]]]) -> ScoreDifference | None:
     """One score of both runs on the groups that have it in both; None where a task has no such group."""
     scores: tuple[list[float | None], list[float | None]] = ([], [])
     changes: list[dict[Stratum, list[Counts]]] = []
@@ -197,34 +184,33 @@ def _difference(
                 for old, new in zip(before[stratum], after[stratum], strict=False):
                     if old[1] == new[1]:
                         change = (new[0] - old[0], new[1])
-                        for held, value in zip(counts, (old, new, change), strict=True):
-                            held.setdefault(stratum, []).append(value)
-        for run, held in zip(scores, counts, strict=False):
-            run.append(metric.combine(dict(sorted(held.items()))))
+                        for strata, value in zip(counts, (old, new, change), strict=True):
+                            strata.setdefault(stratum, []).append(value)
+        for run, strata in zip(scores, counts, strict=False):
+            run.append(metric.combine(dict(sorted(strata.items()))))
         changes.append(dict(sorted(counts[2].items())))
     first, second = map(mean_of_all, scores)
     if first is None or second is None:
         return None
     span = metric.value_bounds and metric.value_bounds[1] - metric.value_bounds[0]
-    ends = interval(metric, changes, (-span, span) if span else None, seed, draws)
+    ends = interval(metric, changes, (-span, span) if span else None)
     groups = sum(len(values) for part in changes for values in part.values())
     return ScoreDifference(metric, first, second, ends, groups)
 
 
 def run_parts(run: Run) -> dict[str, Part]:
     """What of a run can be compared: each of its groups with its tasks, and each of its tasks alone."""
-    found: dict[str, Part] = {task: {task: records} for task, records in run.records.items()}
-    for group, tasks in run.groups.items():
-        found[group] = {task: run.records[task] for task in sorted(tasks)}
-    return found
+    alone = {task: {task: records} for task, records in run.records.items()}
+    grouped = {group: {task: run.records[task] for task in sorted(tasks)} for group, tasks in run.groups.items()}
+    return {**alone, **grouped}
 
 
 def run_differences(first: Run, second: Run, name: str) -> list[str]:
     """What makes two runs of a task or group differ in more than the model, as sentences."""
     sentences = []
-    versions = first.versions.get(name), second.versions.get(name)
-    if versions[0] != versions[1]:
-        sentences.append(f"task version {versions[0] or 'unknown'} against {versions[1] or 'unknown'}")
+    one, other = first.versions.get(name), second.versions.get(name)
+    if one != other:
+        sentences.append(f"task version {one or 'unknown'} against {other or 'unknown'}")
     if first.sample != second.sample:
         sentences.append("one is of sample data, the other of the benchmark")
     return sentences

@@ -1,4 +1,4 @@
-"""What a benchmark of a given size can tell apart: minimal detectable effects, in shares 0-1.
+"""Which differences a benchmark of a given size can show: minimal detectable effects, in shares 0-1.
 
 Two-sided tests at 5% that find the effect in 80% of the cases, by the normal approximation; docs/statistics.md has the
 formulas.
@@ -10,25 +10,24 @@ LEVEL = 0.05
 POWER = 0.8
 
 
-def _quantiles(level: float, power: float) -> tuple[float, float]:
+def _quantiles() -> tuple[float, float]:
+    """The normal quantiles z and z' of level and power."""
     from scipy.stats import norm
 
-    return float(norm.ppf(1 - level / 2)), float(norm.ppf(power))
+    return float(norm.ppf(1 - LEVEL / 2)), float(norm.ppf(POWER))
 
 
-def unpaired_effect(groups: int, share: float, level: float = LEVEL, power: float = POWER) -> float:
+def unpaired_effect(groups: int, share: float) -> float:
     """Smallest difference between two runs that share no items: ``(z + z') sqrt(2 p (1 - p) / n)``.
 
     Args:
         groups: Groups of each run, at least 1.
         share: How many groups are right, 0-1, taken to be near for both.
-        level: Chance of a difference where there is none.
-        power: Chance to find one of the returned size.
     """
-    return float(sum(_quantiles(level, power)) * (2 * share * (1 - share) / groups) ** 0.5)
+    return float(sum(_quantiles()) * (2 * share * (1 - share) / groups) ** 0.5)
 
 
-def paired_effect(groups: int, discordant: float, level: float = LEVEL, power: float = POWER) -> float:
+def paired_effect(groups: int, discordant: float) -> float:
     """Smallest difference between two runs over the same items: ``(z + z') sqrt(d / n)``.
 
     The variance of one group's difference is d less the squared difference, which is left away: the effect is never
@@ -37,27 +36,23 @@ def paired_effect(groups: int, discordant: float, level: float = LEVEL, power: f
     Args:
         groups: Shared groups, at least 1.
         discordant: Share of the groups that one run alone gets right, 0-1.
-        level: Chance of a difference where there is none.
-        power: Chance to find one of the returned size.
     """
-    return float(sum(_quantiles(level, power)) * (discordant / groups) ** 0.5)
+    return float(sum(_quantiles()) * (discordant / groups) ** 0.5)
 
 
-def effect_above_chance(units: int, chance: float, level: float = LEVEL, power: float = POWER) -> float:
+def effect_above_chance(units: int, chance: float) -> float:
     """By how much a score has to exceed chance: d with ``n d² = (z sqrt(c (1 - c)) + z' sqrt(s (1 - s)))²``, s = c + d.
 
     Args:
         units: Independent items or groups, at least 1.
         chance: Chance level c, within 0-1.
-        level: Chance to call a guesser better than chance or worse.
-        power: Chance to find a score of chance and the effect.
 
     Returns:
-        The effect; 1 less chance where even a perfect score could not be told from chance.
+        The effect; 1 less chance where even a perfect score could not be distinguished from chance.
     """
     from scipy.optimize import brentq
 
-    z, z_power = _quantiles(level, power)
+    z, z_power = _quantiles()
 
     def surplus(effect: float) -> float:
         score = chance + effect

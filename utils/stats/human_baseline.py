@@ -1,8 +1,8 @@
 """Human baselines from annotators' responses: modal answer, agreement, difficulty, and accuracy by stratum.
 
 Source: CausalVQA paper (thresholds of difficulty; bootstrap stratified by type and difficulty, with annotators'
-responses as proxies for one human's); YoCausal paper (*unknown* counts half). docs/statistics.md tells what is our
-reading of them.
+responses as proxies for one human's); YoCausal paper (*unknown* counts half). docs/statistics.md says where it is
+our own reading.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from lmms_eval_tasks.utils.stats.bootstrap import DRAWS, Strata, breakdowns, intervals
+from lmms_eval_tasks.utils.stats.bootstrap import Strata, breakdowns, intervals
 from lmms_eval_tasks.utils.stats.human_responses import AskedQuestion, Key, Response
 
 EASY_ABOVE = 86.67
@@ -38,7 +38,7 @@ def difficulty(percent_right: float) -> str:
 
 @dataclass(frozen=True)
 class Consensus:
-    """What annotators said to one version of a question.
+    """The annotators' answers to one version of a question.
 
     Attributes:
         modal: The most frequent choice; several, in alphabetical order, where they are equally frequent.
@@ -57,17 +57,15 @@ class QuestionSummary:
 
     Attributes:
         item: The question.
-        versions: Version to what was said to it; options differ between versions, so that consensus is per version.
+        versions: Version to the answers to it; options differ between versions, so that consensus is per version.
         percent_right: Credit of all responses, 0-100.
         difficulty: From `percent_right`, by the paper's bounds.
-        responses: Number of responses, each by another annotator.
     """
 
     item: str
     versions: Mapping[str, Consensus]
     percent_right: float
     difficulty: str
-    responses: int
 
 
 @dataclass(frozen=True)
@@ -98,7 +96,6 @@ def _summary(item: str, responses: Sequence[Response]) -> QuestionSummary:
         versions={version: _consensus(choices[version]) for version in sorted(choices)},
         percent_right=percent,
         difficulty=difficulty(percent),
-        responses=len(responses),
     )
 
 
@@ -116,21 +113,14 @@ def question_strata(
     A column ``difficulty`` that the items lack is taken from the responses, and questions that they drop are left out.
     """
     known: dict[str, Mapping[str, str]] = {item: one.strata for (item, _), one in (asked or {}).items()}
-    found = {}
+    strata = {}
     for summary in summaries:
         values = {"difficulty": summary.difficulty, **known.get(summary.item, {})}
-        stratum = tuple(values[column] for column in columns)
-        if DROPPED not in stratum:
-            found[summary.item] = stratum
-    return found
+        strata[summary.item] = tuple(values[column] for column in columns)
+    return {item: stratum for item, stratum in strata.items() if DROPPED not in stratum}
 
 
-def human_scores(
-    responses: Sequence[Response],
-    strata: Mapping[str, tuple[str, ...]],
-    seed: int = 0,
-    draws: int = DRAWS,
-) -> list[HumanScore]:
+def human_scores(responses: Sequence[Response], strata: Mapping[str, tuple[str, ...]]) -> list[HumanScore]:
     """Accuracy of people by stratum, by each value of each stratum column, and over all questions.
 
     Each question counts once, with the mean credit of its responses. A draw takes, within each stratum, as many
@@ -141,8 +131,6 @@ def human_scores(
     Args:
         responses: All responses, of which one annotator gives one per question.
         strata: Question to its stratum; questions that are not in it are left out.
-        seed: Seed of the draws.
-        draws: Number of draws.
 
     Returns:
         Strata in alphabetical order, then the single values, then ``all``; empty without questions.
@@ -151,16 +139,14 @@ def human_scores(
     for response in responses:
         if response.item in strata:
             credits[response.item].append(response.credit)
+    if not credits:
+        return []
     names = sorted({strata[item] for item in credits})
     weights: list[defaultdict[tuple[float, float], float]] = [defaultdict(float) for _ in names]
-    questions = [0] * len(names)
+    questions = Counter(strata[item] for item in credits)
     for item in sorted(credits):
-        place = names.index(strata[item])
-        questions[place] += 1
-        for credit, count in sorted(Counter(credits[item]).items()):
-            weights[place][100.0 * credit, 1.0] += count / len(credits[item])
-    if not names:
-        return []
+        for credit, count in Counter(credits[item]).items():
+            weights[names.index(strata[item])][100.0 * credit, 1.0] += count / len(credits[item])
     members = {" ".join(name): [place] for place, name in enumerate(names)}
     for column in range(len(names[0])):
         for value in sorted({name[column] for name in names}):
@@ -168,8 +154,8 @@ def human_scores(
     members["all"] = list(range(len(names)))
     sampled, statistic = Strata.weighted(weights), breakdowns(list(members.values()))
     percents = statistic(sampled.sums())
-    ends = intervals(sampled, statistic, seed=seed, draws=draws)
+    ends = intervals(sampled, statistic)
     return [
-        HumanScore(name, sum(questions[place] for place in places), float(percent), (float(low), float(high)))
+        HumanScore(name, sum(questions[names[place]] for place in places), float(percent), (float(low), float(high)))
         for (name, places), percent, (low, high) in zip(members.items(), percents, ends, strict=True)
     ]

@@ -16,7 +16,7 @@ from lmms_eval_tasks.utils.core.wording import first_line, quote
 COLUMNS = ("item", "version", "annotator", "choice")
 UNKNOWN = "UNKNOWN"
 UNKNOWN_CREDIT = 0.5
-"""YoCausal paper: what its human study gives an annotator who cannot tell."""
+"""YoCausal paper: credit of an annotator who does not know, in its human study."""
 OPTIONS = "options"
 NOT_STRATA = ("item", "item_id", "group_id", "version", "answer", "question", "options", "clip", "clip_present")
 
@@ -63,21 +63,21 @@ def read_items(source: Path) -> dict[Key, AskedQuestion]:
     is_table = source.suffix == ".parquet"
     rows = _parquet_rows(source) if is_table else read_csv(source, ("item", "version", "answer"))
     problems = Problems()
-    found: dict[Key, AskedQuestion] = {}
+    asked: dict[Key, AskedQuestion] = {}
     strata_of: dict[str, Mapping[str, str]] = {}
     for where, row in rows:
         item = str(row["item"])
         key = item, str(row["version"])
-        if key in found:
+        if key in asked:
             problems.add(where, f"Expected an item once, but {_name(key)} is there twice.")
             continue
         strata = {name: str(value) for name, value in row.items() if name not in NOT_STRATA}
         if strata_of.setdefault(item, strata) != strata:
             problems.add(where, f"Expected one stratum for both versions of {item}, but they differ.")
         letters = ascii_uppercase[: len(row["options"])] if "options" in row else ""
-        found[key] = AskedQuestion(str(row["answer"]).strip().upper() if row["answer"] else None, letters, strata)
+        asked[key] = AskedQuestion(str(row["answer"]).strip().upper() if row["answer"] else None, letters, strata)
     problems.raise_if_any(f"{source.name} cannot be used")
-    return found
+    return asked
 
 
 def read_human_responses(source: Path, asked: Mapping[Key, AskedQuestion] | None = None) -> list[Response]:
@@ -98,9 +98,7 @@ def read_human_responses(source: Path, asked: Mapping[Key, AskedQuestion] | None
     first_seen: dict[tuple[str, str], tuple[str, str]] = {}
     for where, row in read_csv(source, COLUMNS):
         item, version, annotator, choice = (str(row[name] or "").strip() for name in COLUMNS)
-        if empty := [
-            name for name, value in (("item", item), ("annotator", annotator), ("choice", choice)) if not value
-        ]:
+        if empty := [name for name in COLUMNS if name != "version" and not str(row[name] or "").strip()]:
             problems.add(where, f"Expected a value for {', '.join(empty)}, but got none.")
             continue
         choice = choice.upper()
@@ -124,28 +122,27 @@ def read_human_responses(source: Path, asked: Mapping[Key, AskedQuestion] | None
 def _credit(
     key: Key, choice: str, correct: object, asked: Mapping[Key, AskedQuestion] | None, where: str, problems: Problems
 ) -> float | None:
-    """What a response earns; None where that cannot be said, which is then a problem."""
-    said = None if correct is None or not str(correct).strip() else str(correct).strip()
-    if said not in (None, "0", "1") and choice != UNKNOWN:
-        problems.add(where, f"Expected correct to be 0 or 1, but got {quote(said)}.")
+    """What a response earns; None where that is not known, which is then a problem."""
+    marked = str(correct or "").strip()
+    if marked not in ("", "0", "1") and choice != UNKNOWN:
+        problems.add(where, f"Expected correct to be 0 or 1, but got {quote(marked)}.")
         return None
-    known = None if asked is None else asked.get(key)
-    if asked is not None and known is None:
+    question = AskedQuestion(None) if asked is None else asked.get(key)
+    if question is None:
         problems.add(where, f"Expected an item of the table, but got {_name(key)}.")
         return None
     if choice == UNKNOWN:
         return UNKNOWN_CREDIT
-    if known is not None and known.letters and choice not in tuple(known.letters):
-        problems.add(where, f"Expected a choice out of {', '.join(known.letters)} or unknown, but got {quote(choice)}.")
-        return None
-    answer = known.answer if known is not None else None
-    if answer is None and said is None:
+    answer, letters = question.answer, question.letters
+    if letters and choice not in tuple(letters):
+        problems.add(where, f"Expected a choice out of {', '.join(letters)} or unknown, but got {quote(choice)}.")
+    elif answer is None and not marked:
         problems.add(where, f"Expected correct, for the answer to {_name(key)} is not known, but got none.")
-        return None
-    if answer is not None and said is not None and (choice == answer) != (said == "1"):
-        problems.add(where, f"Expected correct to agree with the key {answer}, but got {said} for {choice}.")
-        return None
-    return float(choice == answer) if answer is not None else float(said == "1")
+    elif answer is not None and marked and (choice == answer) != (marked == "1"):
+        problems.add(where, f"Expected correct to agree with the key {answer}, but got {marked} for {choice}.")
+    else:
+        return float(marked == "1" if answer is None else choice == answer)
+    return None
 
 
 def _name(key: Key) -> str:

@@ -1,1 +1,1 @@
-"""Submission files: their form, their rows, their checks."""
+"""Submission files: their form, and how they are written and checked."""

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from lmms_eval_tasks.utils.benchmark.registry import find_benchmark, registry
+from lmms_eval_tasks.utils.benchmark.registry import Task, find_benchmark, registry
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
+from lmms_eval_tasks.utils.core.wording import describe
 from lmms_eval_tasks.utils.data.home import read_table
 from lmms_eval_tasks.utils.scoring.records import GradedItem
 
 TableRow = Mapping[str, Any]
+INCOMPLETE = "--allow-incomplete writes the file nevertheless."
+FORM_ALONE = "the form alone: {what} is not prepared here, so ids and options were not looked at"
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,11 @@ class Table:
 
     def __str__(self) -> str:
         return f"the prepared split {self.split}{' (SAMPLE DATA)' if self.sample else ''}"
+
+    def rows_of(self, tasks: Iterable[Task]) -> Table:
+        """The table of the rows that some of the split's tasks ask."""
+        subsets = {task.pointer.get("subset") for task in tasks}
+        return self if None in subsets else replace(self, rows=[row for row in self.rows if row["subset"] in subsets])
 
 
 @dataclass(frozen=True)
@@ -48,7 +56,7 @@ class Built:
 
 @dataclass(frozen=True)
 class Checked:
-    """What was found in a file without issues.
+    """What a file without issues holds.
 
     Attributes:
         form: Which of the benchmark's forms it has, and of which split where that is known.
@@ -70,24 +78,55 @@ class SubmissionForm:
     """A benchmark's official form.
 
     Attributes:
-        parts: Names of the files that it takes; the first one is what goes to the leaderboard.
-        tasks: Split and part to the tasks whose records make the file.
+        parts: Names of the files that it takes; the first one is what goes to the leaderboard. A part that has a
+            subset's name holds the items of that subset alone.
         path: Split and part to the file's place below a run's output path.
-        select: The rows of a split's table that belong to a part, in the table's order.
         examine: Notes what of a run cannot be submitted and only this benchmark knows of; the flag says whether
             incomplete runs are allowed.
-        build: The file of a part, from items of a run and a table of the rows of `select`; None where no item has what
-            the file needs.
+        build: The file of a part, from items of a run and the part's rows; None where no item has what the file needs.
         check: Notes the issues of a file, given the prepared tables by split and whether missing items are allowed.
     """
 
     parts: tuple[str, ...]
-    tasks: Callable[[str, str], tuple[str, ...]]
     path: Callable[[str, str], str]
-    select: Callable[[Sequence[TableRow], str], Sequence[TableRow]]
     examine: Callable[[Sequence[GradedItem], Mapping[str, TableRow], bool, GroupedIssues], None]
     build: Callable[[Sequence[GradedItem], Table, str], Built | None]
     check: Callable[[Path, Mapping[str, Table], bool, GroupedIssues], Checked]
+
+
+@dataclass
+class Attendance:
+    """Which items have a row in a file that is being checked.
+
+    Attributes:
+        expected: What identifies an item in the file, to the ids of the items that it stands for.
+        id_field: The field that identifies an item.
+        unique: What may stand in the file once for each item.
+        issues: Takes what is wrong.
+        places: What identifies an item, to the places where it was read.
+    """
+
+    expected: Mapping[Any, Sequence[str]]
+    id_field: str
+    unique: str
+    issues: GroupedIssues
+    places: dict[Hashable, list[str]] = field(default_factory=dict)
+
+    def add(self, key: Hashable, case: str, where: str) -> None:
+        """Take a row, and note it where its item has one already."""
+        places = self.places.setdefault(key, [])
+        if len(places) >= max(1, len(self.expected.get(key, ()))):
+            case = f"{case} ({where}, first in {places[0]})"
+            self.issues.add(self.id_field, f"Expected {self.unique} once, but got again", case)
+        places.append(where)
+
+    def finish(self, whole: str, allow_incomplete: bool) -> list[str]:
+        """Note the items of something whole that have no row; how many these are, as a sentence."""
+        missing = [item for key, items in self.expected.items() for item in items[len(self.places.get(key, ())) :]]
+        for item in () if allow_incomplete else missing:
+            self.issues.add("rows", f"Expected one for every item of {whole}, but there is none for", describe(item))
+        total = sum(map(len, self.expected.values()))
+        return [f"Incomplete: {len(missing):,} of {total:,} items have no row."] if missing else []
 
 
 def find_form(name: str) -> SubmissionForm:
@@ -105,11 +144,25 @@ def find_form(name: str) -> SubmissionForm:
     return benchmark.submission
 
 
-def read_prepared(benchmark: str, split: str, part: str) -> Table:
-    """The prepared rows that belong to a part of a benchmark's submission.
+def tasks_of_part(benchmark: str, split: str, part: str) -> dict[str, Task]:
+    """The tasks, by name, whose items make a part of a benchmark's submission."""
+    tasks = {
+        name: task
+        for name, task in registry().tasks_of(benchmark).items()
+        if task.split == split and not task.kind.no_submission
+    }
+
+    def of_subset(subset: str | None) -> dict[str, Task]:
+        return {name: task for name, task in tasks.items() if task.pointer.get("subset") == subset}
+
+    return of_subset(part) or of_subset(None) or tasks
+
+
+def read_prepared(benchmark: str, split: str) -> Table:
+    """The prepared table of a split.
 
     Raises:
-        InputError: where the split is not prepared.
+        InputError: where it is not prepared.
     """
     arrow, manifest = read_table(benchmark, split)
-    return Table(split, find_form(benchmark).select(arrow.to_pylist(), part), manifest.sample)
+    return Table(split, arrow.to_pylist(), manifest.sample)

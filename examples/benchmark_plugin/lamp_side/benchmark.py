@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -28,8 +27,8 @@ from lmms_eval_tasks.utils.scoring import pairs, rates
 from lmms_eval_tasks.utils.scoring.choice import grade_choice
 from lmms_eval_tasks.utils.scoring.metrics import Metric
 from lmms_eval_tasks.utils.scoring.records import GradedItem, Record
-from lmms_eval_tasks.utils.submission.form import Built, Checked, SubmissionForm, Table
-from lmms_eval_tasks.utils.submission.rows import NOT_PREPARED, against, examine_choices, note_doubled, note_missing
+from lmms_eval_tasks.utils.submission.choices import ChoiceForm
+from lmms_eval_tasks.utils.submission.form import SubmissionForm
 
 QUESTION = "On which side of the picture does the lamp go on?"
 OPTIONS = ("On the left.", "On the right.")
@@ -121,15 +120,6 @@ def panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
     return [consistency_panel(runs, "clips"), Panel("Which side is answered", figure)]
 
 
-def build(items: Sequence[GradedItem], table: Table, part: str) -> Built:
-    """One line per item, in the table's order."""
-    answers = {item.record.item_id: item.record.answered or "" for item in items}
-    rows = [
-        {"id": row["item_id"], "answer": answers[row["item_id"]]} for row in table.rows if row["item_id"] in answers
-    ]
-    return Built("".join(json.dumps(row) + "\n" for row in rows), len(rows), sum(not row["answer"] for row in rows))
-
-
 class Answer(json_rows.Row):
     """One line of a submission."""
 
@@ -137,16 +127,14 @@ class Answer(json_rows.Row):
     answer: Literal["A", "B", ""]
 
 
-def check(path: Path, prepared: Mapping[str, Table], allow_incomplete: bool, issues: GroupedIssues) -> Checked:
-    """Validate a submission against its form and the prepared split."""
-    table, seen, empty = prepared.get("test"), dict[str, str](), 0
-    for where, row in json_rows.read_rows(path, Answer, issues):
-        note_doubled("id", row.id, where, seen, issues)
-        empty += not row.answer
-    if table and not allow_incomplete:
-        note_missing((row["item_id"] for row in table.rows), seen, "split test", issues)
-    return Checked(TITLE, len(seen), empty, against(table) if table else NOT_PREPARED)
-
+ANSWERS = ChoiceForm(
+    card=CARD,
+    row_type=Answer,
+    values=lambda row, split: {"id": row["item_id"]},
+    answers=lambda row: ("A", "B"),
+    id_field="id",
+    answer_field="answer",
+)
 
 BENCHMARK = Benchmark(
     card=CARD,
@@ -169,11 +157,9 @@ BENCHMARK = Benchmark(
     schema=dict,
     submission=SubmissionForm(
         parts=("answers",),
-        tasks=lambda split, part: ("lamp_side",),
         path=lambda split, part: "submissions/lamp_side.jsonl",
-        select=lambda rows, part: rows,
-        examine=examine_choices,
-        build=build,
-        check=check,
+        examine=ANSWERS.examine,
+        build=ANSWERS.build,
+        check=ANSWERS.check,
     ),
 )

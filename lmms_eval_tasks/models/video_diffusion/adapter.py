@@ -8,9 +8,8 @@ from typing import Any
 import torch
 from diffusers import DiffusionPipeline
 
-from lmms_eval_tasks.models.video_diffusion.families import Family
 from lmms_eval_tasks.models.video_diffusion.noising import Flow, Noising, scheduler_noising
-from lmms_eval_tasks.models.video_diffusion.settings import DenoisingSettings
+from lmms_eval_tasks.models.video_diffusion.settings import DenoisingSettings, Family
 from lmms_eval_tasks.utils.denoising.protocol import TRAIN_STEPS
 
 Text = Mapping[str, torch.Tensor]
@@ -20,15 +19,16 @@ Text = Mapping[str, torch.Tensor]
 class Adapter:
     """One family: how it encodes captions and frames, how noise enters, and how its network is called.
 
-    Everything here is what most families have in common. A subclass overrides what differs, and its module names it
-    `ADAPTER`. Latents have the shape (batch, channels, latent frames, height, width) everywhere but inside the
-    network's own arguments. The modules may be on any device when they are called; inputs are then on the same one.
+    Everything here is what most families have in common, and a subclass overrides what differs. Latents have the shape
+    (batch, channels, latent frames, height, width) everywhere but inside the network's own arguments. The modules may
+    be on any device when they are called; inputs are then on the same one.
 
     Attributes:
         denoiser_names: Components of the pipeline that denoise: the network, and where there are two, the one for low
             noise second.
         text_encoder_names: Components that encode the caption; those that a checkpoint lacks are left out.
         text_outputs: Names for the first tensors that the pipeline's `encode_prompt` returns.
+        guidance_flags: Arguments of `encode_prompt` that are False where nothing is guided.
         compression_names: The pipeline's attributes for frames per latent frame, and for pixels per latent in height
             and width.
         flow: The process of flow matching; None for DDPM as the checkpoint's scheduler has it.
@@ -42,6 +42,7 @@ class Adapter:
     denoiser_names: tuple[str, ...] = ("transformer",)
     text_encoder_names: tuple[str, ...] = ("text_encoder",)
     text_outputs: tuple[str, ...] = ("embeds",)
+    guidance_flags: tuple[str, ...] = ("do_classifier_free_guidance",)
     compression_names: tuple[str, str] = ("vae_scale_factor_temporal", "vae_scale_factor_spatial")
     flow: Flow | None = None
 
@@ -85,11 +86,6 @@ class Adapter:
         """The text encoders."""
         return list(self._modules(self.text_encoder_names).values())
 
-    @property
-    def vae(self) -> Any:
-        """The VAE."""
-        return self.pipe.vae
-
     def _modules(self, names: tuple[str, ...]) -> dict[str, torch.nn.Module]:
         return {name: module for name in names if (module := getattr(self.pipe, name, None)) is not None}
 
@@ -102,25 +98,17 @@ class Adapter:
         """How many latent frames `encode_frames` puts before a window's own; they never enter the loss."""
         return 0
 
-    def encode_prompt(self, caption: str, device: torch.device) -> tuple[Any, ...]:
-        """What the pipeline's own method of this name returns for one caption, without guidance."""
-        encoded: tuple[Any, ...] = self.pipe.encode_prompt(
-            caption,
-            do_classifier_free_guidance=False,
-            max_sequence_length=self.family.text_tokens,
-            device=device,
-        )
-        return encoded
-
     def encode_text(self, caption: str, device: torch.device) -> dict[str, torch.Tensor]:
-        """Encode one caption: tensors named by `text_outputs`, for a batch of one."""
-        return dict(zip(self.text_outputs, self.encode_prompt(caption, device), strict=False))
+        """Encode one caption by the pipeline's `encode_prompt`: tensors named by `text_outputs`, for a batch of one."""
+        flags = dict.fromkeys(self.guidance_flags, False)
+        encoded = self.pipe.encode_prompt(caption, max_sequence_length=self.family.text_tokens, device=device, **flags)
+        return dict(zip(self.text_outputs, encoded, strict=False))
 
     def encode_frames(self, frames: torch.Tensor) -> torch.Tensor:
         """Encode a window of shape (1, 3, frames, height, width), values -1 to 1, to its normalised posterior mean."""
-        mean = posterior_mean(self.vae, frames)
+        mean = posterior_mean(self.pipe.vae, frames)
         # A VAE keeps its statistics in its configuration or, as LTX-Video's does, beside its weights.
-        statistics = {**self.vae.config, **dict(self.vae.named_buffers())}
+        statistics = {**self.pipe.vae.config, **dict(self.pipe.vae.named_buffers())}
         centre, spread = statistics.get("latents_mean"), statistics.get("latents_std")
         if centre is not None and spread is not None:
             mean = (mean - _per_channel(centre, mean)) / _per_channel(spread, mean)

@@ -1,28 +1,108 @@
-"""A pair of clip files to the latents of its windows; each file is decoded once and each window encoded once."""
+"""A pair of clip files to the latents of its windows; each file is decoded once and each window encoded once.
+
+Frames are chosen by position, scaled to cover the model's size, and cut at the edges.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
 
 import torch
 
 from lmms_eval_tasks.models.video_diffusion.adapter import Adapter
-from lmms_eval_tasks.models.video_diffusion.frames import ClipFile, to_pixels
 from lmms_eval_tasks.models.video_diffusion.placement import Placement
 from lmms_eval_tasks.models.video_diffusion.settings import DenoisingSettings
+from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.utils.denoising.protocol import (
-    Plan,
     Window,
     available_frames,
     centred_positions,
     leading_positions,
     plan_windows,
 )
-from lmms_eval_tasks.utils.denoising.response import FramesRecord
+from lmms_eval_tasks.utils.denoising.response import FramesRecord, WindowRecord
 
+FRAMES_AT_ONCE = 16
 UNEQUAL_FRAMES = 2
 UNEQUAL_PART = 0.05
+
+
+class ClipFile:
+    """An open clip.
+
+    Attributes:
+        path: The file.
+        frames: Number of its frames.
+        fps: Its average frame rate.
+        height: Of its frames, in pixels.
+        width: Of its frames, in pixels.
+    """
+
+    def __init__(self, path: Path) -> None:
+        import decord
+
+        self.path = path
+        if not path.is_file():
+            raise UnreadableClip(f"Expected a clip at {path}, but there is no such file.")
+        try:
+            self._reader: Any = decord.VideoReader(str(path))
+            self.frames = len(self._reader)
+            self.fps = float(self._reader.get_avg_fps())
+            self.height, self.width = (int(size) for size in self._as_tensor([0]).shape[1:3])
+        except (decord.DECORDError, RuntimeError, IndexError, ValueError) as error:
+            raise UnreadableClip(f"Expected {path} to be a video, but it cannot be decoded.") from error
+        if self.fps <= 0:
+            raise UnreadableClip(f"Expected {path} to have a frame rate above 0, but got {self.fps}.")
+
+    def _as_tensor(self, positions: list[int]) -> torch.Tensor:
+        batch = self._reader.get_batch(positions)
+        return batch if isinstance(batch, torch.Tensor) else torch.from_numpy(batch.asnumpy())
+
+    def read(self, positions: Sequence[float], height: int, width: int) -> torch.Tensor:
+        """Decode some frames.
+
+        Args:
+            positions: In ascending order; one that ends in .5 is the mean of its two neighbours.
+            height: Wanted height in pixels.
+            width: Wanted width in pixels.
+
+        Returns:
+            uint8 of shape (positions, 3, height, width).
+
+        Raises:
+            UnreadableClip: where a frame cannot be decoded.
+        """
+        import decord
+
+        parts = []
+        try:
+            for first in range(0, len(positions), FRAMES_AT_ONCE):
+                some = positions[first : first + FRAMES_AT_ONCE]
+                low = self._as_tensor([math.floor(position) for position in some]).float()
+                high = self._as_tensor([math.ceil(position) for position in some]).float()
+                parts.append(cover((low + high).div_(2).permute(0, 3, 1, 2), height, width))
+        except (decord.DECORDError, RuntimeError, IndexError) as error:
+            raise UnreadableClip(f"Expected {self.path} to be a video, but it cannot be decoded to its end.") from error
+        return torch.cat(parts)
+
+
+def cover(frames: torch.Tensor, height: int, width: int) -> torch.Tensor:
+    """Scale frames (n, 3, h, w) of 0-255 until they cover a size, keep the middle, and round to uint8."""
+    scale = max(height / frames.shape[2], width / frames.shape[3])
+    size = (max(height, round(frames.shape[2] * scale)), max(width, round(frames.shape[3] * scale)))
+    if size != tuple(frames.shape[2:]):
+        frames = torch.nn.functional.interpolate(frames, size=size, mode="bicubic", antialias=True)
+    top, left = (size[0] - height) // 2, (size[1] - width) // 2
+    return frames[:, :, top : top + height, left : left + width].round().clamp(0, 255).to(torch.uint8)
+
+
+def to_pixels(frames: torch.Tensor, device: torch.device) -> torch.Tensor:
+    """uint8 frames (n, 3, h, w) to a window (1, 3, n, h, w) of -1 to 1."""
+    return frames.to(device).float().div(127.5).sub(1).transpose(0, 1)[None]
 
 
 class UnequalClips(ValueError):
@@ -34,22 +114,16 @@ class EncodedPair:
     """A pair as the network takes it.
 
     Attributes:
-        plan: Which frames are used and how they are cut.
+        windows: How the frames are cut.
         latents: Direction to one tensor per window, of shape (1, channels, latent frames, height, width).
         skipped: Per window, the latent frames at its beginning that stay out of the loss.
         frames: How the files' frames became the model's.
     """
 
-    plan: Plan
+    windows: list[WindowRecord]
     latents: Mapping[str, list[torch.Tensor]]
     skipped: list[int]
     frames: FramesRecord
-
-    @property
-    def counted(self) -> list[int]:
-        """Per window, the latent frames in the loss."""
-        windows = zip(self.latents["forward"], self.skipped, strict=True)
-        return [int(latents.shape[2]) - skipped for latents, skipped in windows]
 
 
 def encode_pair(
@@ -78,28 +152,33 @@ def encode_pair(
     available = min(
         available_frames(file.frames, steps[name]) if centred else len(leading[name]) for name, file in files.items()
     )
-    plan = plan_windows(available, settings.frames, adapter.temporal_compression, settings.protocol.windows)
+    windows = plan_windows(available, settings.frames, adapter.temporal_compression, settings.protocol.windows)
+    used = windows[-1].stop
     latents = {}
     for name, file in files.items():
-        positions = centred_positions(file.frames, steps[name], plan.used) if centred else leading[name]
-        pictures = file.read(positions[: plan.used], height, width)
-        placement.bring(adapter.vae)
+        positions = centred_positions(file.frames, steps[name], used) if centred else leading[name]
+        pictures = file.read(positions[:used], height, width)
+        placement.bring(adapter.pipe.vae)
         latents[name] = [
             adapter.encode_frames(to_pixels(pictures[window.start : window.stop], placement.device))
-            for window in plan.windows
+            for window in windows
         ]
     frames = FramesRecord(
         forward=forward.frames,
         backward=backward.frames,
         file_fps=forward.fps,
-        used=plan.used,
+        used=used,
         fps=settings.fps,
         height=height,
         width=width,
     )
     # Both directions have the same windows, and a model encodes windows of one length to one number of latent frames.
-    skipped = [_skipped(window, part, adapter) for window, part in zip(plan.windows, latents["forward"], strict=True)]
-    return EncodedPair(plan, latents, skipped, frames)
+    skipped = [_skipped(window, part, adapter) for window, part in zip(windows, latents["forward"], strict=True)]
+    records = [
+        WindowRecord(**asdict(window), latents=part.shape[2] - left_out)
+        for window, part, left_out in zip(windows, latents["forward"], skipped, strict=True)
+    ]
+    return EncodedPair(records, latents, skipped, frames)
 
 
 def _skipped(window: Window, latents: torch.Tensor, adapter: Adapter) -> int:

@@ -10,27 +10,21 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict
-from itertools import groupby, product
+from itertools import groupby
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from lmms_eval_tasks.models.video_diffusion.adapter import Adapter
-from lmms_eval_tasks.models.video_diffusion.encoding import EncodedPair, UnequalClips, encode_pair
-from lmms_eval_tasks.models.video_diffusion.frames import ClipFile
+from lmms_eval_tasks.models.video_diffusion.encoding import ClipFile, EncodedPair, UnequalClips, encode_pair
 from lmms_eval_tasks.models.video_diffusion.placement import Placement, free_memory, is_out_of_memory
 from lmms_eval_tasks.models.video_diffusion.settings import DenoisingSettings
 from lmms_eval_tasks.models.video_diffusion.store import ClipPair
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.utils.denoising.protocol import ShortClip, choose_timesteps, combine_losses, noise_seed
-from lmms_eval_tasks.utils.denoising.response import (
-    DenoisingResponse,
-    Directed,
-    ItemError,
-    WindowRecord,
-    settings_digest,
-)
+from lmms_eval_tasks.utils.denoising.response import DenoisingResponse, Directed, ItemError, settings_digest
 
 FIRST_BATCH = 20
 ERROR_KINDS = {UnreadableClip: "unreadable_clip", UnequalClips: "unequal_clips", ShortClip: "short_clip"}
@@ -142,25 +136,22 @@ class Engine:
         encoded = encode_pair(*files, self.adapter, self.settings, self.placement)
         caption = self._texts[self.shown_caption(pair.caption)]
         text = {name: tensor.to(self.placement.device) for name, tensor in caption.items()}
-        shape = (len(encoded.plan.windows), len(self.timesteps), self.settings.protocol.draws)
-        units = [Unit(*position) for position in product(*map(range, shape))]
-        seeds = {unit: self._seed(pair.item_id, unit) for unit in units}
-        unit_losses = self._denoise_within_memory(encoded, text, seeds)
+        shape = (len(encoded.windows), len(self.timesteps), self.settings.protocol.draws)
+        seeds = np.zeros(shape, dtype=np.int64)
+        for unit in np.ndindex(shape):
+            seeds[unit] = self._seed(pair.item_id, Unit(*unit))
         losses = {
-            direction: [[sum(draws) / len(draws) for draws in row] for row in _nested(values, shape)]
-            for direction, values in unit_losses.items()
+            direction: [[sum(draws) / len(draws) for draws in row] for row in unit_losses.tolist()]
+            for direction, unit_losses in self._denoise_within_memory(encoded, text, seeds).items()
         }
-        rule = self.settings.protocol.combine
+        counted, rule = [window.latents for window in encoded.windows], self.settings.protocol.combine
         return self._respond(
             pair.item_id,
-            loss=Directed(**{name: combine_losses(table, encoded.counted, rule) for name, table in losses.items()}),
+            loss=Directed(**{name: combine_losses(table, counted, rule) for name, table in losses.items()}),
             losses=Directed(**losses),
             timesteps=list(self.timesteps),
-            windows=[
-                WindowRecord(**asdict(window), latents=latent_frames)
-                for window, latent_frames in zip(encoded.plan.windows, encoded.counted, strict=True)
-            ],
-            seeds=_nested(seeds, shape),
+            windows=encoded.windows,
+            seeds=seeds.tolist(),
             frames=encoded.frames,
         )
 
@@ -169,8 +160,8 @@ class Engine:
         return noise_seed(self.settings.seed, item_id, unit.window, timestep, unit.draw)
 
     def _denoise_within_memory(
-        self, pair: EncodedPair, text: Mapping[str, torch.Tensor], seeds: Mapping[Unit, int]
-    ) -> dict[str, dict[Unit, float]]:
+        self, pair: EncodedPair, text: Mapping[str, torch.Tensor], seeds: NDArray[np.int64]
+    ) -> dict[str, NDArray[np.float64]]:
         """Denoise all units; out of memory starts the pair again at half the batch, which both directions share."""
         while True:
             try:
@@ -179,7 +170,7 @@ class Engine:
                 if not is_out_of_memory(error) or self.fixed_batch or self.batch == 1:
                     raise
             free_memory()
-            self.batch = max(1, min(self.batch, len(seeds)) // 2)
+            self.batch = max(1, min(self.batch, seeds.size) // 2)
             logger.info(f"memory ran out; denoising {self.batch} at once from here on")
 
     def _batches(self, latents: list[torch.Tensor], units: Iterable[Unit]) -> Iterator[tuple[str, list[Unit]]]:
@@ -194,14 +185,15 @@ class Engine:
                 yield expert, together[first : first + self.batch]
 
     def _denoise(
-        self, pair: EncodedPair, text: Mapping[str, torch.Tensor], seeds: Mapping[Unit, int]
-    ) -> dict[str, dict[Unit, float]]:
-        """Losses of all units, in either direction."""
+        self, pair: EncodedPair, text: Mapping[str, torch.Tensor], seeds: NDArray[np.int64]
+    ) -> dict[str, NDArray[np.float64]]:
+        """Losses of all units in either direction, of the shape of `seeds`: windows, timesteps, draws."""
         noising = self.adapter.noising
-        losses: dict[str, dict[Unit, float]] = {direction: {} for direction in pair.latents}
-        for expert, batch in self._batches(pair.latents["forward"], seeds):
+        losses = {direction: np.zeros(seeds.shape) for direction in pair.latents}
+        units = [Unit(*unit) for unit in np.ndindex(seeds.shape)]
+        for expert, batch in self._batches(pair.latents["forward"], units):
             self.placement.bring(self.adapter.denoisers[expert])
-            noise = torch.cat([seeded_noise(seeds[unit], pair.latents["forward"][unit.window]) for unit in batch])
+            noise = torch.cat([seeded_noise(int(seeds[unit]), pair.latents["forward"][unit.window]) for unit in batch])
             timesteps = torch.tensor(
                 [self.timesteps[unit.timestep] for unit in batch], dtype=torch.float32, device=noise.device
             )
@@ -214,8 +206,8 @@ class Engine:
                 else:
                     error = prediction - noising.target(clean, noise, timesteps)
                 for row, unit in enumerate(batch):
-                    own = error[row, :, pair.skipped[unit.window] :]
-                    losses[direction][unit] = float(own.double().square().mean())
+                    counted = error[row, :, pair.skipped[unit.window] :]
+                    losses[direction][unit] = float(counted.double().square().mean())
         return losses
 
 
@@ -223,9 +215,3 @@ def seeded_noise(seed: int, like: torch.Tensor) -> torch.Tensor:
     """Gaussian noise of a tensor's shape; made in main memory in float32, so that every device gets the same."""
     generator = torch.Generator("cpu").manual_seed(seed)
     return torch.randn(like.shape, generator=generator, dtype=torch.float32).to(like.device)
-
-
-def _nested(values: Mapping[Unit, Any], shape: tuple[int, int, int]) -> list[list[list[Any]]]:
-    """Values of units as ``[window][timestep][draw]``."""
-    windows, timesteps, draws = map(range, shape)
-    return [[[values[Unit(i, j, k)] for k in draws] for j in timesteps] for i in windows]

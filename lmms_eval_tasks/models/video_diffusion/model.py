@@ -10,7 +10,6 @@ from lmms_eval_tasks import __version__
 from lmms_eval_tasks.host.environment import installed_version
 from lmms_eval_tasks.host.ranks import stop_if_any
 from lmms_eval_tasks.models.base import Request, RequestModel
-from lmms_eval_tasks.models.video_diffusion.families import adapter_class
 from lmms_eval_tasks.models.video_diffusion.settings import DenoisingSettings, check_geometry, read_batch, read_settings
 from lmms_eval_tasks.models.video_diffusion.store import AnswerStore, ClipPair
 from lmms_eval_tasks.utils.core.problems import InputError
@@ -38,19 +37,7 @@ class VideoDiffusion(RequestModel):
         cache: Folder of the answers; in the data home by default, ``none`` keeps none.
         batch_size: Passed by lmms-eval, without meaning here.
         device: Passed by lmms-eval, without meaning here.
-        **choices: What fixes the losses; by default the family's, or the first value named here.
-            pretrained: Hub id or folder in diffusers' layout.
-            revision: Branch, tag or commit of a hub id.
-            protocol: ``paper``, ``official_example`` or ``wan_scripts``.
-            target: ``training`` or ``noise``.
-            prompt: ``forward`` or ``null``.
-            dtype: ``bfloat16``, ``float32`` or ``float16``.
-            seed: Seed of all noise, 0 by default.
-            height: Of the frames shown, as width.
-            width: Of the frames shown.
-            frames: Frames per window.
-            fps: Frames per second.
-            tiling: Whether the VAE works tile by tile, ``false`` by default.
+        **choices: What fixes the losses, from ``pretrained`` to ``tiling`` of `DenoisingSettings`.
     """
 
     shows_clips = True
@@ -117,8 +104,8 @@ class VideoDiffusion(RequestModel):
         pair = self._read_pair(request)
         if not request.doc.get("asked", True):
             return self.engine.refuse(pair.item_id, "no_clip", "The prepared data has no clip for it.").to_json()
-        if kept := self.store.get(pair):
-            return kept
+        if stored := self.store.get(pair):
+            return stored
         response = self.engine.measure(pair)
         text = response.to_json()
         if response.error is None:
@@ -138,9 +125,11 @@ def load_adapter(settings: DenoisingSettings) -> Adapter:
     Raises:
         InputError: they cannot be loaded, or are not a checkpoint of the family.
     """
+    from lmms_eval_tasks.models.video_diffusion.adapters import ADAPTERS
+
     problem = ""
     try:
-        adapter = adapter_class(settings.family).load(settings)
+        adapter = ADAPTERS[settings.family.adapter].load(settings)
         parts = {"vae", *adapter.denoiser_names[:1], *adapter.text_encoder_names[:1]}
         missing = sorted(name for name in parts if getattr(adapter.pipe, name, None) is None)
         if missing:
@@ -150,7 +139,7 @@ def load_adapter(settings: DenoisingSettings) -> Adapter:
     if problem:
         title = settings.family.title
         raise InputError(f"Expected {settings.pretrained} to hold {title} in diffusers' layout, but {problem}")
-    for module in (adapter.vae, *adapter.denoisers.values(), *adapter.text_encoders):
+    for module in (adapter.pipe.vae, *adapter.denoisers.values(), *adapter.text_encoders):
         module.eval().requires_grad_(False)
     if settings.tiling:
         adapter.pipe.vae.enable_tiling()

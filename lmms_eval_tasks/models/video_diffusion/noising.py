@@ -32,8 +32,8 @@ class Ddpm:
     process: Process = "ddpm"
 
     def _scales(self, timesteps: torch.Tensor, like: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        kept = self.alphas_cumprod.to(timesteps.device, torch.float32)[timesteps.long()]
-        return _spread(kept.sqrt(), like), _spread((1 - kept).sqrt(), like)
+        signal = self.alphas_cumprod.to(timesteps.device, torch.float32)[timesteps.long()]
+        return _spread(signal.sqrt(), like), _spread((1 - signal).sqrt(), like)
 
     def add_noise(self, clean: torch.Tensor, noise: torch.Tensor, timesteps: torch.Tensor) -> torch.Tensor:
         """The noisy clips at their timesteps."""

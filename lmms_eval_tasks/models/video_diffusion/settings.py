@@ -1,44 +1,112 @@
-"""What a user may choose about a run: checked before anything is loaded, and part of every answer."""
+"""The table of known checkpoints, and what a user may choose about a run: checked before anything is loaded."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from importlib import resources
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
 from lmms_eval_tasks.host.weights import weights_identity
-from lmms_eval_tasks.models.video_diffusion.families import Family, read_family
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.denoising.protocol import PROTOCOLS, Protocol, nearest_bucket
 
+BUCKETS = ((480, 832), (832, 480), (480, 720), (720, 480), (544, 960), (960, 544), (720, 1280), (1280, 720))
+"""Sizes (height, width) of most YoCausal Wan scripts, in their order."""
 ENGINE = 1
 """Moves when the same settings would give other losses, so that no answer cached before is used."""
-CHOICES = (
-    "pretrained", "revision", "protocol", "target", "prompt", "dtype", "seed", "height", "width", "frames", "fps",
-    "tiling",
-)  # fmt: skip
-"""What `read_settings` takes besides the family."""
-DTYPES = ("bfloat16", "float32", "float16")
+
+
+class WanScripts(BaseModel):
+    """What the YoCausal Wan scripts use in place of the checkpoint's own numbers."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    frames: int
+    fps: float
+    buckets: tuple[tuple[int, int], ...] = BUCKETS
+
+
+class Family(BaseModel):
+    """One row of the table.
+
+    Attributes:
+        name: What ``family=`` takes.
+        title: The paper's name of the model.
+        adapter: Which of `adapters.ADAPTERS` reads it.
+        pretrained: Hub id of a checkpoint in diffusers' layout.
+        single_file: Address of the denoiser's and VAE's weights where they are one file of their own.
+        height: Of a frame, in pixels.
+        width: Of a frame, in pixels.
+        frames: Frames per window.
+        fps: Frames per second that the model makes.
+        text_tokens: Length of the caption in tokens; longer ones are cut, as the model's own pipeline does.
+        vae_dtype: Precision of the VAE where it is not the run's.
+        train_shift: Shift of the training timesteps, for ``protocol=wan_scripts``.
+        wan_scripts: What the YoCausal Wan scripts use instead, for ``protocol=wan_scripts``.
+        options: What only this adapter reads.
+        source: Where the row's numbers come from.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    title: str
+    adapter: str
+    pretrained: str
+    single_file: str | None = None
+    height: int
+    width: int
+    frames: int
+    fps: float
+    text_tokens: int
+    vae_dtype: str | None = None
+    train_shift: float = 1.0
+    wan_scripts: WanScripts | None = None
+    options: Mapping[str, Any] = Field(default_factory=dict)
+    source: str
+
+
+@cache
+def known_families() -> dict[str, Family]:
+    """All rows of the table by name, in its order."""
+    text = (resources.files(__package__) / "families.json").read_text(encoding="utf-8")
+    return {family.name: family for family in TypeAdapter(list[Family]).validate_json(text)}
+
+
+def read_family(name: str) -> Family:
+    """The row of a family.
+
+    Raises:
+        InputError: there is none of that name; the message lists all families.
+    """
+    families = known_families()
+    if name not in families:
+        raise InputError(f"Expected family to be one of {', '.join(families)}, but got {name!r}.")
+    return families[name]
 
 
 @dataclass(frozen=True)
 class DenoisingSettings:
-    """A run's choices.
+    """A run's choices; by default the family's, or the first value named here.
 
     Attributes:
         family: Row of the table.
-        pretrained: Hub id or folder of the weights.
+        pretrained: Hub id of the weights, or their folder in diffusers' layout.
         revision: Branch, tag or commit of a hub id.
-        protocol: The named protocol.
+        protocol: ``paper``, ``official_example`` or ``wan_scripts``.
         target: ``training``: loss against what the network was trained to predict; ``noise``: against the noise.
         prompt: ``forward``: the forward clip's caption for both directions; ``null``: an empty one.
-        dtype: Precision of denoiser and text encoders.
-        seed: Seed of all noise.
+        dtype: Precision of denoiser and text encoders: ``bfloat16``, ``float32`` or ``float16``.
+        seed: Seed of all noise, 0 by default.
         height: Of the frames shown.
         width: Of the frames shown.
         frames: Frames per window.
         fps: Frames per second.
-        tiling: Whether the VAE works tile by tile, which changes latents a little.
+        tiling: Whether the VAE works tile by tile, which changes latents a little; no by default.
         buckets: Sizes to choose from by a clip's shape; empty where the size is fixed.
     """
 
@@ -102,6 +170,10 @@ class DenoisingSettings:
         }
 
 
+CHOICES = tuple(field.name for field in fields(DenoisingSettings) if field.name not in ("family", "buckets"))
+"""What `read_settings` takes besides the family."""
+
+
 def read_settings(family: str, arguments: Mapping[str, Any]) -> DenoisingSettings:
     """Check a user's choices.
 
@@ -114,12 +186,12 @@ def read_settings(family: str, arguments: Mapping[str, Any]) -> DenoisingSetting
     """
     row = read_family(family)
     problems = Problems()
-    given = {name: value for name, value in arguments.items() if value is not None}
-    for name in sorted(given.keys() - CHOICES):
+    chosen = {name: value for name, value in arguments.items() if value is not None}
+    for name in sorted(chosen.keys() - set(CHOICES)):
         problems.add(name, f"Expected one of the arguments {', '.join(CHOICES)}, but got this one.")
 
     def choose(name: str, default: Any, allowed: Callable[[Any], bool], expected: str) -> Any:
-        value = given.get(name, default)
+        value = chosen.get(name, default)
         if not allowed(value):
             problems.add(name, f"Expected {expected}, but got {value!r}.")
             return default
@@ -132,32 +204,26 @@ def read_settings(family: str, arguments: Mapping[str, Any]) -> DenoisingSetting
         return float(choose(name, default, lambda value: _is_number(value) and value > 0, "a number above 0"))
 
     protocol = PROTOCOLS[one_of("protocol", *PROTOCOLS)]
-    target, prompt = one_of("target", "training", "noise"), one_of("prompt", "forward", "null")
-    dtype = one_of("dtype", *DTYPES)
     scripts = row.wan_scripts if protocol.name == "wan_scripts" else None
-    frames, fps = (scripts.frames, scripts.fps) if scripts else (row.frames, row.fps)
-    height, width = positive("height", row.height), positive("width", row.width)
-    frames, fps = int(positive("frames", frames)), positive("fps", fps)
-    seed = choose("seed", 0, lambda value: type(value) is int and value >= 0, "a whole number from 0")
-    tiling = choose("tiling", False, lambda value: isinstance(value, bool), "true or false")
-    problems.raise_if_any(f"{row.title} cannot be run as asked")
-    sized = "height" in given or "width" in given
-    return DenoisingSettings(
+    default = scripts or row
+    settings = DenoisingSettings(
         family=row,
-        pretrained=str(given.get("pretrained", row.pretrained)),
-        revision=str(given["revision"]) if "revision" in given else None,
+        pretrained=str(chosen.get("pretrained", row.pretrained)),
+        revision=str(chosen["revision"]) if "revision" in chosen else None,
         protocol=protocol,
-        target=target,
-        prompt=prompt,
-        dtype=dtype,
-        seed=seed,
-        height=int(height),
-        width=int(width),
-        frames=frames,
-        fps=fps,
-        tiling=tiling,
-        buckets=scripts.buckets if protocol.buckets and scripts and not sized else (),
+        target=one_of("target", "training", "noise"),
+        prompt=one_of("prompt", "forward", "null"),
+        dtype=one_of("dtype", "bfloat16", "float32", "float16"),
+        height=int(positive("height", row.height)),
+        width=int(positive("width", row.width)),
+        frames=int(positive("frames", default.frames)),
+        fps=positive("fps", default.fps),
+        seed=choose("seed", 0, lambda value: type(value) is int and value >= 0, "a whole number from 0"),
+        tiling=choose("tiling", False, lambda value: isinstance(value, bool), "true or false"),
+        buckets=scripts.buckets if scripts and chosen.keys().isdisjoint(("height", "width")) else (),
     )
+    problems.raise_if_any(f"{row.title} cannot be run as asked")
+    return settings
 
 
 def check_geometry(settings: DenoisingSettings, temporal_compression: int, size_multiple: int) -> DenoisingSettings:

@@ -5,7 +5,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from lmms_eval_tasks.sample.world.bodies import TOP_VIEW, Body, Shape, Vec, Wall, Waypoint, World, gap_between
+from lmms_eval_tasks.sample.world.bodies import TOP_VIEW, Body, Shape, Vec, Wall, World, gap_between, scripted
 from lmms_eval_tasks.sample.world.physics import Trajectory, simulate
 from lmms_eval_tasks.sample.world.scene import (
     COLOURS,
@@ -14,7 +14,6 @@ from lmms_eval_tasks.sample.world.scene import (
     Rejected,
     Scene,
     Skin,
-    bar,
     draw_look,
     draw_skin,
     require,
@@ -30,14 +29,15 @@ HAND = "hand"
 PUSHED = 110.0
 
 
-def rims() -> tuple[Wall, ...]:
-    """The four sides of the table."""
-    left, top, right, bottom = RIM, RIM, WIDTH - RIM, HEIGHT - RIM
+def rims(
+    left: float = RIM, top: float = RIM, right: float = WIDTH - RIM, bottom: float = HEIGHT - RIM
+) -> tuple[Wall, ...]:
+    """The four sides of the table, along the given lines (px)."""
     return (
-        bar("top rim", (left, top), (right, top)),
-        bar("bottom rim", (left, bottom), (right, bottom)),
-        bar("left rim", (left, top), (left, bottom)),
-        bar("right rim", (right, top), (right, bottom)),
+        Wall("top rim", (left, top), (right, top)),
+        Wall("bottom rim", (left, bottom), (right, bottom)),
+        Wall("left rim", (left, top), (left, bottom)),
+        Wall("right rim", (right, top), (right, bottom)),
     )
 
 
@@ -81,7 +81,6 @@ def paint(rng: random.Random, world: World, duration: float = DURATION) -> Scene
     skins: dict[str, Skin] = {}
     free = list(COLOURS)
     rng.shuffle(free)
-    twins = {body.name: body.shape for body in world.bodies}
     for body in world.bodies:
         if body.kinematic:
             continue
@@ -91,7 +90,7 @@ def paint(rng: random.Random, world: World, duration: float = DURATION) -> Scene
         partners = [
             name
             for name, skin in skins.items()
-            if twins[name] != body.shape
+            if world.body(name).shape != body.shape
             and name.startswith("object")
             and sum(s.colour == skin.colour for s in skins.values()) == 1
         ]
@@ -102,11 +101,9 @@ def paint(rng: random.Random, world: World, duration: float = DURATION) -> Scene
 
 def first_touch(world: World, mover: str, velocity: Vec, at: Vec | None = None, duration: float = 4.0) -> str | None:
     """The body that `mover`, set off with `velocity` (from `at`), touches first; None when it reaches none."""
-    body = world.body(mover)
-    moved = replace(body, velocity=velocity, position=at or body.position)
-    contact = simulate(world.replacing(moved), duration, stop_at_contact_of=mover).first_contact(
-        mover, {other.name for other in world.bodies}
-    )
+    moved = world.changing(mover, velocity=velocity, position=at or world.body(mover).position)
+    names = {body.name for body in world.bodies}
+    contact = simulate(moved, duration, stop_at_contact_of=mover).first_contact(mover, names)
     return contact.partner(mover) if contact else None
 
 
@@ -125,12 +122,11 @@ def sure_touch(world: World, mover: str, velocity: Vec, at: Vec | None = None, d
 
 def gaps_to(world: World, trajectory: Trajectory, name: str, frame: int) -> dict[str, float]:
     """Free distance in px from one body to each other at a frame."""
-    at = {other: tuple(trajectory.path(other)[frame]) for other in trajectory.names}
-    body = world.body(name)
+    body, at = world.body(name), trajectory.place(name, frame)
     return {
-        other.name: gap_between(body, at[name], other, at[other.name])[0]
+        other.name: gap_between(body, at, other, trajectory.place(other.name, frame))[0]
         for other in world.bodies
-        if other.name != name
+        if other is not body
     }
 
 
@@ -147,13 +143,11 @@ def turned(velocity: Vec, quarter_turns: int) -> Vec:
     return x, y
 
 
-def set_off(world: World, mover: str, velocity: Vec) -> World:
-    """The world with one body set off with a velocity."""
-    return world.replacing(replace(world.body(mover), velocity=velocity))
+def pushed_by_hand(world: World, mover: str, direction: Vec, speed: float, arm: Vec | None = None) -> World:
+    """The world with a hand that comes from outside, pushes `mover` along `direction` and goes back.
 
-
-def pushed_by_hand(world: World, mover: str, direction: Vec, speed: float) -> World:
-    """The world with a hand that comes from outside, pushes `mover` along `direction` and goes back."""
+    The forearm reaches back along the push, or in the direction of `arm`.
+    """
     body = world.body(mover)
     size, start = 5.0, 0.4
     touch = body.size + size
@@ -164,11 +158,6 @@ def pushed_by_hand(world: World, mover: str, direction: Vec, speed: float) -> Wo
     run_up, follow = 26.0, 4.0
     far, end = place(touch + run_up), place(touch - follow)
     stroke = (run_up + follow) / speed
-    path = (
-        Waypoint(0.0, *far),
-        Waypoint(start, *far),
-        Waypoint(start + stroke, *end),
-        Waypoint(start + stroke + 0.4, *far),
-    )
-    hand = Body(HAND, "ball", size, far, path=path, kinematic=True)
-    return World(world.laws, (*world.bodies, hand), world.walls)
+    path = ((0.0, *far), (start, *far), (start + stroke, *end), (start + stroke + 0.4, *far))
+    hand = scripted(HAND, "ball", size, path, arm or (-direction[0], -direction[1]))
+    return replace(world, bodies=(*world.bodies, hand))

@@ -2,10 +2,9 @@
 
 import math
 import random
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 
-from lmms_eval_tasks.sample.scenes.drafts import Draft, other_objects
+from lmms_eval_tasks.sample.scenes.options import DIRECTIONS, Draft, other_objects, word_object
 from lmms_eval_tasks.sample.scenes.table import (
     DURATION,
     HAND,
@@ -19,25 +18,22 @@ from lmms_eval_tasks.sample.scenes.table import (
     nudged,
     paint,
     pushed_by_hand,
-    set_off,
     sure_touch,
     turned,
 )
-from lmms_eval_tasks.sample.scenes.wording import DIRECTIONS, word_direction, word_object
-from lmms_eval_tasks.sample.world.bodies import Vec, World
+from lmms_eval_tasks.sample.world.bodies import SHAPES, Vec, World
 from lmms_eval_tasks.sample.world.physics import Trajectory, simulate
-from lmms_eval_tasks.sample.world.scene import require, required, until_accepted
+from lmms_eval_tasks.sample.world.scene import Scene, require, required, until_accepted
 
 MOVER, LINK, TARGET, BLOCKER = "mover", "link", "target", "blocker"
 LEVELS = ("easy", "med", "hard")
 _OBJECTS = {"easy": 5, "med": 6, "hard": 6}
 _OBJECTS_BESIDE_A_TARGET = {"easy": 3, "med": 4, "hard": 5}
 _SPEEDS = (72.0, 98.0)
-_TURNS = {1: "a quarter turn clockwise from its real direction", 2: "in the opposite direction"}
 
 
 def _objects(rng: random.Random, count: int) -> list[Piece]:
-    return [Piece(f"object {i}", rng.choice(["ball", "block"])) for i in range(count)]
+    return [Piece(f"object {i}", rng.choice(SHAPES)) for i in range(count)]
 
 
 def _velocity(rng: random.Random, *speeds: float) -> Vec:
@@ -76,13 +72,23 @@ def _require_clear(trajectory: Trajectory) -> None:
     require(comes_to_rest(trajectory, MOVER) and (contact is None or contact.time > 0.33))
 
 
+def _ask(
+    rng: random.Random, scene: Scene, question: str, named: Sequence[str], answer: str, lures: Sequence[str] = ()
+) -> Draft:
+    """A question whose options are objects; bodies are given by name, those named stand for `{}` in the question."""
+    objects, alluring = ([scene.called(name) for name in names] for names in (named, lures))
+    right = scene.called(answer)
+    others = other_objects(rng, scene, (*objects, right, *alluring))
+    return Draft(question.format(*objects), scene, right, tuple(alluring), others, word_object)
+
+
 @until_accepted
 def anticipation(rng: random.Random, level: str) -> Draft:
     """The clip stops early: what will the moving ball touch first?"""
     world = lay_out(rng, [Piece(MOVER, "ball"), *_objects(rng, _OBJECTS[level])])
     aim = _velocity(rng, *_SPEEDS)
     touched = required(first_touch(world, MOVER, aim))
-    moving = set_off(world, MOVER, aim)
+    moving = world.changing(MOVER, velocity=aim)
     trajectory = simulate(moving, DURATION, stop_at_contact_of=MOVER)
     _require_rim(trajectory, touched, level)
     time = required(trajectory.first_contact(MOVER, {touched})).time
@@ -91,10 +97,8 @@ def anticipation(rng: random.Random, level: str) -> Draft:
     require(0.7 < stop < DURATION and (bounce is None or not bounce - 0.1 < stop < bounce + 0.45))
     require(sure_touch(world, MOVER, aim) == touched)
     require(all(first_touch(world, MOVER, back) != touched for back in nudged((-aim[0], -aim[1]))))
-    scene = paint(rng, moving, stop)
-    mover, answer = scene.called(MOVER), scene.called(touched)
-    question = f"The clip stops early. Which object will the {mover} touch first?"
-    return Draft(question, scene, answer, (), other_objects(rng, scene, (mover, answer)), word_object)
+    question = "The clip stops early. Which object will the {} touch first?"
+    return _ask(rng, paint(rng, moving, stop), question, [MOVER], touched)
 
 
 @until_accepted
@@ -103,7 +107,7 @@ def counterfactual(rng: random.Random, level: str) -> Draft:
     start, aim = draw_place(rng), _velocity(rng, *_SPEEDS)
     blocker = _ahead(rng, start, aim, 42, 58, 9)
     require(20 < blocker[0] < 172 and 20 < blocker[1] < 124)
-    pieces = [Piece(MOVER, "ball", start, aim), Piece(BLOCKER, rng.choice(["ball", "block"]), blocker)]
+    pieces = [Piece(MOVER, "ball", start, aim), Piece(BLOCKER, rng.choice(SHAPES), blocker)]
     world = lay_out(rng, [*pieces, *_objects(rng, _OBJECTS[level] - 1)])
     require(first_touch(world, MOVER, aim) == BLOCKER)
     free = world.without(BLOCKER)
@@ -112,10 +116,8 @@ def counterfactual(rng: random.Random, level: str) -> Draft:
     trajectory = simulate(world, DURATION)
     require(trajectory.first_contact(MOVER, {would}) is None)
     _require_clear(trajectory)
-    scene = paint(rng, world)
-    mover, removed, answer = scene.called(MOVER), scene.called(BLOCKER), scene.called(would)
-    question = f"If the {removed} had not been on the table, which object would the {mover} have touched first?"
-    return Draft(question, scene, answer, (), other_objects(rng, scene, (mover, removed, answer)), word_object)
+    question = "If the {} had not been on the table, which object would the {} have touched first?"
+    return _ask(rng, paint(rng, world), question, [BLOCKER, MOVER], would)
 
 
 @until_accepted
@@ -127,7 +129,7 @@ def descriptive(rng: random.Random, level: str) -> Draft:
     for name in chain[1:]:
         place = _ahead(rng, place, aim, 34, 46, 3)
         require(24 < place[0] < 168 and 24 < place[1] < 120)
-        pieces.append(Piece(name, rng.choice(["ball", "block"]), place))
+        pieces.append(Piece(name, rng.choice(SHAPES), place))
     if level == "hard":
         pieces.append(Piece("passer-by", "ball", None, _velocity(rng, 50, 80)))
     world = lay_out(rng, [*pieces, *_objects(rng, 6 - len(pieces))], apart=8.0)
@@ -139,15 +141,12 @@ def descriptive(rng: random.Random, level: str) -> Draft:
     path = trajectory.path(TARGET)
     require(math.dist(path[frame], path[min(frame + 6, len(path) - 1)]) >= 9)
     require(trajectory.speed(TARGET)[frame] >= 25 and comes_to_rest(trajectory, TARGET))
-    for shown in range(frame - 3, frame + 2):
-        gaps = gaps_to(world, trajectory, TARGET, shown)
+    for near in range(frame - 3, frame + 2):
+        gaps = gaps_to(world, trajectory, TARGET, near)
         require(min(gap for other, gap in gaps.items() if other != cause) >= 14)
     require(min(gaps_to(world, trajectory, TARGET, -1).values()) >= 16)
-    scene = paint(rng, world)
-    target, answer = scene.called(TARGET), scene.called(cause)
-    lures = (scene.called(MOVER),) if cause != MOVER else ()
-    others = other_objects(rng, scene, (target, answer, *lures))
-    return Draft(f"Which object sets the {target} in motion?", scene, answer, lures, others, word_object)
+    lures = [MOVER] if cause != MOVER else []
+    return _ask(rng, paint(rng, world), "Which object sets the {} in motion?", [TARGET], cause, lures)
 
 
 @until_accepted
@@ -155,22 +154,18 @@ def hypothetical(rng: random.Random, level: str) -> Draft:
     """Started in another direction, what would the ball have touched first?"""
     world = lay_out(rng, [Piece(MOVER, "ball"), *_objects(rng, _OBJECTS[level])])
     aim = _velocity(rng, *_SPEEDS)
-    quarter_turns = 2 if level == "easy" else 1
+    easy = level == "easy"
+    quarter_turns = 2 if easy else 1
+    turn = "in the opposite direction" if easy else "a quarter turn clockwise from its real direction"
     other_way = turned(aim, quarter_turns)
     would = required(sure_touch(world, MOVER, other_way))
-    _require_rim(simulate(set_off(world, MOVER, other_way), 4.0, stop_at_contact_of=MOVER), would, level)
+    _require_rim(simulate(world.changing(MOVER, velocity=other_way), 4.0, stop_at_contact_of=MOVER), would, level)
     happened = first_touch(world, MOVER, aim)
     require(happened != would)
-    moving = set_off(world, MOVER, aim)
+    moving = world.changing(MOVER, velocity=aim)
     _require_clear(simulate(moving, DURATION))
-    scene = paint(rng, moving)
-    mover, answer = scene.called(MOVER), scene.called(would)
-    lures = (scene.called(happened),) if happened else ()
-    question = (
-        f"If the {mover} had started with the same speed, but {_TURNS[quarter_turns]}, "
-        "which object would it have touched first?"
-    )
-    return Draft(question, scene, answer, lures, other_objects(rng, scene, (mover, answer, *lures)), word_object)
+    question = f"If the {{}} had started with the same speed, but {turn}, which object would it have touched first?"
+    return _ask(rng, paint(rng, moving), question, [MOVER], would, [happened] if happened else [])
 
 
 def planning(rng: random.Random, level: str) -> Draft:
@@ -186,9 +181,9 @@ def _plan(rng: random.Random, level: str, wanted: tuple[int, int]) -> Draft:
     rest = simulate(pushed_by_hand(alone, MOVER, heading, stroke), 4.0).place(MOVER)
     goal = _ahead(rng, rest, wanted, 30, 48, 0)
     require(18 < goal[0] < 174 and 18 < goal[1] < 126)
-    target = Piece(TARGET, rng.choice(["ball", "block"]), goal)
+    target = Piece(TARGET, rng.choice(SHAPES), goal)
     laid = lay_out(rng, [mover, target, *_objects(rng, _OBJECTS_BESIDE_A_TARGET[level])])
-    world = laid.replacing(alone.body(MOVER))
+    world = laid.changing(MOVER, size=alone.body(MOVER).size)
     push = _scaled(wanted, PUSHED)
     require(first_touch(world, MOVER, push, rest) == TARGET)
     pushed = pushed_by_hand(world, MOVER, heading, stroke)
@@ -197,14 +192,14 @@ def _plan(rng: random.Random, level: str, wanted: tuple[int, int]) -> Draft:
     require(comes_to_rest(trajectory, MOVER) and gaps_to(pushed, trajectory, MOVER, -1)[HAND] >= 15)
     require(_is_the_only_way(world, wanted, trajectory.place(MOVER)))
     require(first_touch(world, MOVER, push, start) != TARGET)
-    scene = replace(paint(rng, pushed, 4.0), arms={HAND: (-heading[0], -heading[1])})
+    scene = paint(rng, pushed, 4.0)
     question = (
         f"The {scene.called(MOVER)} is to hit the {scene.called(TARGET)} first. In which direction must the arm "
         "push it from where it lies at the end of the clip?"
     )
     wrong = [direction for direction in DIRECTIONS if direction != wanted]
     rng.shuffle(wrong)
-    return Draft(question, scene, wanted, (), tuple(wrong), word_direction)
+    return Draft(question, scene, wanted, (), tuple(wrong), lambda way, version: DIRECTIONS[way][version])
 
 
 def _is_the_only_way(world: World, wanted: tuple[int, int], at: Vec) -> bool:

@@ -1,1 +1,1 @@
-"""Answers from pixels: one module per kind of clip; each declares `RULES`."""
+"""Answers from pixels: one module per kind of clip, each with its `RULES`."""

@@ -1,24 +1,26 @@
-"""What the solver reads off tracks: places, motion, contact, and standing structures."""
+"""What the solver measures in what a clip shows; Rejected is raised where the clip does not show it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import ndimage
 
 from lmms_eval_tasks.sample.world.bodies import Body, Vec, gap_between
-from lmms_eval_tasks.sample.world.vision import Mask, Observation, Track
+from lmms_eval_tasks.sample.world.scene import require
+from lmms_eval_tasks.sample.world.vision import Observation, Track
 
 _MOVED = 1.2
 _STILL = 0.8
 _AGREEMENT = 0.9
 
-Value = TypeVar("Value")
+Rules = Mapping[str, Callable[[Observation, Sequence[Track], Sequence[str]], int | str]]
+"""How questions are answered: a pattern found in every question of a kind, and in no other, to what answers them.
 
-
-class NotShown(Exception):
-    """The clip does not show what a question needs."""
+It is called with what the clip shows, the objects that the question names and the options, and gives the position of an
+option (from 0), or a whole response. It raises Rejected, or ValueError, where the clip does not show what is asked.
+"""
 
 
 @dataclass(frozen=True)
@@ -28,40 +30,22 @@ class TrackMotion:
     place: Vec
     velocity: Vec
 
-    @property
-    def speed(self) -> float:
-        """Speed in px/s."""
-        return float(np.hypot(*self.velocity))
-
-
-def require(value: bool) -> None:
-    """Raise NotShown unless the clip shows what is needed."""
-    if not value:
-        raise NotShown
-
-
-def shown(value: Value | None) -> Value:
-    """The value; raise NotShown when there is none."""
-    if value is None:
-        raise NotShown
-    return value
-
 
 def track_of(seen: Observation, name: str) -> Track:
-    """The object of that name; NotShown when there is none."""
+    """The object of that name; Rejected when there is none."""
     require(name in seen.tracks)
     return seen.tracks[name]
 
 
 def place_at(track: Track, frame: int) -> Vec:
-    """Where an object is at a frame (negative: from the end); NotShown when it is hidden then."""
+    """Where an object is at a frame (negative: from the end); Rejected when it is hidden then."""
     x, y = track.centres[frame]
     require(not np.isnan(x))
     return float(x), float(y)
 
 
 def body_at(track: Track, frame: int) -> Body:
-    """The object as a resting body where it is at a frame; NotShown when it is hidden then."""
+    """The object as a resting body where it is at a frame; Rejected when it is hidden then."""
     return Body(track.name, track.shape, track.size, place_at(track, frame))
 
 
@@ -100,7 +84,7 @@ def follow(track: Track, fps: float, frames: Sequence[int], brake: float = 0.0) 
         brake: deceleration along the motion, in px/s².
 
     Raises:
-        NotShown: the object is hidden in one of the first three frames.
+        Rejected: the object is hidden in one of the first three frames.
     """
     require(len(frames) >= 3)
     times = (np.array(frames) - frames[0]) / fps
@@ -131,26 +115,13 @@ def _fit(times: NDArray[np.float64], places: NDArray[np.float64], brake: float) 
     return TrackMotion((float(x), float(y)), (float(vx), float(vy))), error
 
 
-def floor_of(structures: Mask) -> int:
-    """The row of the ground's upper edge; NotShown when there is no ground."""
-    full = structures.mean(axis=1) > 0.8
-    rows = np.flatnonzero(full[::-1])
-    require(rows.size > 0 and rows[0] < 10)
-    row = len(full) - 1 - int(rows[0])
-    while row > 0 and full[row - 1]:
-        row -= 1
-    return row
-
-
-def uprights(structures: Mask, top: int, bottom: int) -> list[tuple[float, float]]:
-    """Left and right edges (px) of what stands upright and fills the rows from `top` to `bottom`."""
-    filled = np.concatenate([[False], structures[top:bottom].mean(axis=0) > 0.8, [False]]).astype(int)
-    starts, ends = np.flatnonzero(np.diff(filled) == 1), np.flatnonzero(np.diff(filled) == -1)
-    return [(float(start), float(end)) for start, end in zip(starts, ends, strict=True)]
+def runs(mask: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """First place of each run of true values in a row of them, and the place after its last."""
+    return [(window.start, window.stop) for (window,) in ndimage.find_objects(ndimage.label(mask)[0])]
 
 
 def the_option(options: Sequence[str], read: Callable[[str], object], meant: object) -> int:
-    """Position of the one option that reads as `meant`; NotShown when none or several do."""
+    """Position of the one option that reads as `meant`; Rejected when none or several do."""
     hits = [number for number, option in enumerate(options) if read(option) == meant]
     require(len(hits) == 1)
     return hits[0]

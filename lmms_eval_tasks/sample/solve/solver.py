@@ -1,16 +1,18 @@
 """Answers questions about the sample's clips from decoded pixels, and from nothing else."""
 
+import re
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
+from string import ascii_uppercase
 
-from lmms_eval_tasks.sample import solve as package
-from lmms_eval_tasks.sample.declared import declared
-from lmms_eval_tasks.sample.solve.measure import NotShown
-from lmms_eval_tasks.sample.solve.rule import SolverRule
+from lmms_eval_tasks.sample.scenes.options import read_objects
+from lmms_eval_tasks.sample.solve import chains, pairs, table
+from lmms_eval_tasks.sample.solve.measure import track_of
+from lmms_eval_tasks.sample.world.scene import Rejected
 from lmms_eval_tasks.sample.world.vision import decode, observe
 
 CANNOT_TELL = "I cannot tell from this clip."
+RULES = {**chains.RULES, **pairs.RULES, **table.RULES}
 
 
 def solve(question: str, options: Sequence[str], clip: Path, *, reverse: bool = False) -> str:
@@ -32,17 +34,13 @@ def solve(question: str, options: Sequence[str], clip: Path, *, reverse: bool = 
     Raises:
         decord.DECORDError: the clip cannot be read.
     """
-    for rule in _rules():
-        if rule.pattern.search(question):
+    for pattern, respond in RULES.items():
+        if re.search(pattern, question):
             frames, fps = decode(clip)
+            seen = observe(frames[::-1] if reverse else frames, fps)
             try:
-                return rule.respond(observe(frames[::-1] if reverse else frames, fps), question, options)
-            except (NotShown, ValueError):
-                return CANNOT_TELL
+                response = respond(seen, [track_of(seen, name) for name in read_objects(question)], options)
+            except (Rejected, ValueError):
+                break
+            return response if isinstance(response, str) else ascii_uppercase[response]
     return CANNOT_TELL
-
-
-@cache
-def _rules() -> tuple[SolverRule, ...]:
-    """The rules of all modules of this package."""
-    return tuple(rule for rules in declared(package, "RULES", tuple).values() for rule in rules)

@@ -1,30 +1,31 @@
 """Answers about balls and blocks on a table, from what a clip shows."""
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
-from lmms_eval_tasks.sample.scenes.table import PUSHED, first_touch, turned
-from lmms_eval_tasks.sample.scenes.wording import read_direction, read_object, read_objects
+from lmms_eval_tasks.sample.scenes.chains import LONGEST, SLOW_TABLE
+from lmms_eval_tasks.sample.scenes.options import read_direction, read_object
+from lmms_eval_tasks.sample.scenes.table import PUSHED, first_touch, rims, turned
 from lmms_eval_tasks.sample.solve.measure import (
-    TrackMotion,
+    Rules,
     body_at,
     first_move,
     follow,
     gap_at,
     lies_still,
-    require,
     shift,
-    shown,
     the_option,
-    track_of,
 )
-from lmms_eval_tasks.sample.solve.rule import choice_rule
-from lmms_eval_tasks.sample.world.bodies import TOP_VIEW, Vec, World
-from lmms_eval_tasks.sample.world.scene import bar
-from lmms_eval_tasks.sample.world.vision import Observation
+from lmms_eval_tasks.sample.world.bodies import TOP_VIEW, Laws, World
+from lmms_eval_tasks.sample.world.scene import require, required
+from lmms_eval_tasks.sample.world.vision import Observation, Track
 
-_SLOWEST = 20.0
+_SLOWEST = {TOP_VIEW: 20.0, SLOW_TABLE: 6.0}
+"""The least speed (px/s) that counts as motion."""
 _NEAR = 9.0
 
 
@@ -35,77 +36,74 @@ def see_table(seen: Observation, frame: int) -> World:
     require(bool(rows[: height // 4].any() and columns[: width // 4].any()))
     top, left = _last(rows[: height // 4]), _last(columns[: width // 4])
     bottom, right = height - _last(rows[::-1][: height // 4]), width - _last(columns[::-1][: width // 4])
-    rims = (
-        bar("top", (left, top - 2), (right, top - 2)),
-        bar("bottom", (left, bottom + 2), (right, bottom + 2)),
-        bar("left", (left - 2, top), (left - 2, bottom)),
-        bar("right", (right + 2, top), (right + 2, bottom)),
-    )
     bodies = [body_at(track, frame) for track in seen.tracks.values() if track.seen[frame]]
-    return World(TOP_VIEW, tuple(bodies), rims)
+    return World(TOP_VIEW, tuple(bodies), rims(left - 2, top - 2, right + 2, bottom + 2))
 
 
 def _last(edge: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> float:
     return float(np.flatnonzero(edge)[-1] + 1)
 
 
-def _start(seen: Observation, name: str) -> TrackMotion:
-    """How an object moves when the clip begins; NotShown when it lies still."""
-    motion = follow(track_of(seen, name), seen.fps, range(seen.frames), TOP_VIEW.table_friction)
-    require(motion.speed > _SLOWEST)
-    return motion
+def touched_by(
+    seen: Observation,
+    mover: Track,
+    laws: Laws = TOP_VIEW,
+    *,
+    at_end: bool = False,
+    without: Sequence[str] = (),
+    quarter_turns: int = 0,
+) -> str | None:
+    """What an object runs into first, by how it moves when the clip begins; None when it reaches nothing.
+
+    Args:
+        seen: what the clip shows.
+        mover: the object.
+        laws: those of the table.
+        at_end: go by how it moves when the clip ends.
+        without: names of objects to leave out.
+        quarter_turns: how far clockwise to turn its motion.
+
+    Raises:
+        Rejected: the object does not move.
+    """
+    frames = range(seen.frames)[::-1] if at_end else range(seen.frames)
+    motion = follow(mover, seen.fps, frames, laws.table_friction)
+    require(math.hypot(*motion.velocity) > _SLOWEST[laws])
+    table = replace(see_table(seen, frames[0]), laws=laws).without(*without)
+    return first_touch(table, mover.name, turned(motion.velocity, quarter_turns), motion.place, LONGEST)
 
 
-def anticipation(seen: Observation, question: str, options: Sequence[str]) -> int:
-    """What the ball runs into after the clip's end."""
-    (mover,) = read_objects(question)
-    back = follow(track_of(seen, mover), seen.fps, range(seen.frames - 1, -1, -1), TOP_VIEW.table_friction)
-    require(back.speed > _SLOWEST)
-    touched = first_touch(see_table(seen, -1), mover, back.velocity, back.place)
+def first_touched(
+    seen: Observation, named: Sequence[Track], options: Sequence[str], at_end: bool = False, quarter_turns: int = 0
+) -> int:
+    """What the object named last runs into, without those named before it; the rest as for `touched_by`."""
+    *removed, mover = named
+    without = [track.name for track in removed]
+    touched = touched_by(seen, mover, without=without, at_end=at_end, quarter_turns=quarter_turns)
     return the_option(options, read_object, touched)
 
 
-def counterfactual(seen: Observation, question: str, options: Sequence[str]) -> int:
-    """What the ball would have run into without the object that the question takes away."""
-    removed, mover = read_objects(question)
-    require(removed in seen.tracks)
-    start = _start(seen, mover)
-    touched = first_touch(see_table(seen, 0).without(removed), mover, start.velocity, start.place)
-    return the_option(options, read_object, touched)
-
-
-def descriptive(seen: Observation, question: str, options: Sequence[str]) -> int:
+def descriptive(seen: Observation, named: Sequence[Track], options: Sequence[str]) -> int:
     """What was next to the object, and had moved, when the object began to move."""
-    (name,) = read_objects(question)
-    target = track_of(seen, name)
+    (target,) = named
     require(lies_still(target, range(3)))
-    frame = shown(first_move(target))
+    frame = required(first_move(target))
     gaps = {
         other.name: min(gap_at(target, other, f) for f in range(frame - 2, frame + 1))
         for other in seen.tracks.values()
-        if other.name != name and other.seen[frame - 2 : frame + 1].all()
+        if other is not target and other.seen[frame - 2 : frame + 1].all()
     }
     require(bool(gaps))
     cause = min(gaps, key=lambda other: gaps[other])
-    dx, dy = shift(track_of(seen, cause), max(0, frame - 4), frame)
+    dx, dy = shift(seen.tracks[cause], max(0, frame - 4), frame)
     require(gaps[cause] < _NEAR and abs(dx) + abs(dy) > 2)
     return the_option(options, read_object, cause)
 
 
-def hypothetical(seen: Observation, question: str, options: Sequence[str]) -> int:
-    """What the ball would have run into, started in the direction that the question names."""
-    (mover,) = read_objects(question)
-    start = _start(seen, mover)
-    quarter_turns = 2 if "opposite" in question else 1
-    touched = first_touch(see_table(seen, 0), mover, turned(start.velocity, quarter_turns), start.place)
-    return the_option(options, read_object, touched)
-
-
-def planning(seen: Observation, question: str, options: Sequence[str]) -> int:
+def planning(seen: Observation, named: Sequence[Track], options: Sequence[str]) -> int:
     """The direction in which a push makes the ball, from where it ends, hit the object that the question names."""
-    mover, goal = read_objects(question)
-    track = track_of(seen, mover)
-    require(lies_still(track, (-3, -2, -1)) and first_move(track) is not None)
+    mover, goal = named
+    require(lies_still(mover, (-3, -2, -1)) and first_move(mover) is not None)
     table = see_table(seen, -1)
 
     def touched(option: str) -> str | None:
@@ -113,16 +111,16 @@ def planning(seen: Observation, question: str, options: Sequence[str]) -> int:
         if direction is None:
             return None
         scale = PUSHED / float(np.hypot(*direction))
-        velocity: Vec = (direction[0] * scale, direction[1] * scale)
-        return first_touch(table, mover, velocity)
+        return first_touch(table, mover.name, (direction[0] * scale, direction[1] * scale))
 
-    return the_option(options, touched, goal)
+    return the_option(options, touched, goal.name)
 
 
-RULES = (
-    choice_rule(r"^The clip stops early\. Which object will", anticipation),
-    choice_rule(r"^If the .* had not been on the table", counterfactual),
-    choice_rule(r"^Which object sets the .* in motion", descriptive),
-    choice_rule(r"^If the .* had started with the same speed", hypothetical),
-    choice_rule(r"is to hit the .* In which direction", planning),
-)
+RULES: Rules = {
+    r"^The clip stops early\. Which object will": partial(first_touched, at_end=True),
+    r"^If the .* had not been on the table": first_touched,
+    r"^Which object sets the .* in motion": descriptive,
+    r"^If the .* had started with the same speed, but in the opposite": partial(first_touched, quarter_turns=2),
+    r"^If the .* had started with the same speed, but a quarter turn": partial(first_touched, quarter_turns=1),
+    r"is to hit the .* In which direction": planning,
+}

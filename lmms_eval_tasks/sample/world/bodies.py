@@ -1,38 +1,29 @@
 """Bodies, walls and the laws that move them. Units: pixels, seconds, x to the right, y downwards."""
 
+from __future__ import annotations
+
 import math
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 Vec = tuple[float, float]
 Shape = Literal["ball", "block"]
+SHAPES: tuple[Shape, ...] = ("ball", "block")
 
 
-@dataclass(frozen=True)
-class Waypoint:
-    """A place on a scripted path: at `time` the body's centre is at (`x`, `y`); straight lines in between."""
-
-    time: float
-    x: float
-    y: float
-
-
-@dataclass(frozen=True)
-class Grip:
-    """The body is carried by the body `carrier` from `start` to `end` and does not collide meanwhile."""
-
-    carrier: str
-    start: float
-    end: float
+Waypoint = tuple[float, float, float]
+"""A stop on a scripted path: time, x and y of the body's centre; straight lines in between."""
 
 
 @dataclass(frozen=True)
 class Body:
     """A disc (`size` = radius) or an upright square (`size` = half its side) that does not turn.
 
-    `path` scripts the motion until its last waypoint; then the body moves freely, or stays there when `kinematic`.
-    The last three fields break the laws of nature: the body vanishes, stops feeling gravity, or passes through the
-    named walls.
+    `path` scripts the motion from its first to its last waypoint; before and after that the body moves freely, or stays
+    there when `kinematic`.
+    A body with an `arm` is painted as a hand whose forearm reaches in that direction out of the picture.
+    The last two fields break the laws of nature: the body vanishes, or passes through the named walls.
     """
 
     name: str
@@ -42,10 +33,19 @@ class Body:
     velocity: Vec = (0.0, 0.0)
     path: tuple[Waypoint, ...] = ()
     kinematic: bool = False
-    grip: Grip | None = None
+    arm: Vec | None = None
     vanishes_at: float = math.inf
-    weightless_from: float = math.inf
     passes_through: frozenset[str] = frozenset()
+
+    @property
+    def reach(self) -> Vec:
+        """Half its width and half its height."""
+        return self.size, self.size
+
+
+def scripted(name: str, shape: Shape, size: float, path: Sequence[Waypoint], arm: Vec | None = None) -> Body:
+    """A body that moves along a path whatever it meets."""
+    return Body(name, shape, size, path[0][1:], path=tuple(path), kinematic=True, arm=arm)
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,18 @@ class Wall:
     name: str
     start: Vec
     end: Vec
-    half_width: float
+    half_width: float = 2.0
+
+    @property
+    def position(self) -> Vec:
+        """Its middle."""
+        return (self.start[0] + self.end[0]) / 2, (self.start[1] + self.end[1]) / 2
+
+    @property
+    def reach(self) -> Vec:
+        """Half the width and half the height of the box around it."""
+        (x1, y1), (x2, y2) = self.start, self.end
+        return abs(x2 - x1) / 2 + self.half_width, abs(y2 - y1) / 2 + self.half_width
 
 
 @dataclass(frozen=True)
@@ -71,7 +82,7 @@ class Laws:
 
 TOP_VIEW = Laws(gravity=0.0, table_friction=30.0, rolling_friction=0.0, bounce=0.9, wall_bounce=0.85)
 SIDE_VIEW = Laws(gravity=100.0, table_friction=0.0, rolling_friction=0.0, bounce=0.6, wall_bounce=0.35)
-SIDE_VIEW_ROUGH = Laws(gravity=100.0, table_friction=0.0, rolling_friction=30.0, bounce=0.6, wall_bounce=0.35)
+SIDE_VIEW_ROUGH = replace(SIDE_VIEW, rolling_friction=30.0)
 
 
 @dataclass(frozen=True)
@@ -84,67 +95,43 @@ class World:
 
     def body(self, name: str) -> Body:
         """The body called `name`; KeyError when there is none."""
-        for body in self.bodies:
-            if body.name == name:
-                return body
-        raise KeyError(name)
+        return {body.name: body for body in self.bodies}[name]
 
-    def without(self, name: str) -> "World":
-        """This world with the body or wall called `name` left out."""
-        return World(
-            self.laws,
-            tuple(body for body in self.bodies if body.name != name),
-            tuple(wall for wall in self.walls if wall.name != name),
-        )
+    def without(self, *names: str) -> World:
+        """This world with the bodies of these names left out."""
+        return replace(self, bodies=tuple(body for body in self.bodies if body.name not in names))
 
-    def replacing(self, *bodies: Body) -> "World":
-        """This world with the bodies of the same names exchanged for the ones given."""
-        new = {body.name: body for body in bodies}
-        return World(self.laws, tuple(new.get(body.name, body) for body in self.bodies), self.walls)
+    def changing(self, name: str, **changes: Any) -> World:
+        """This world with other values in some fields of the body called `name`."""
+        changed = replace(self.body(name), **changes)
+        return replace(self, bodies=tuple(changed if body.name == name else body for body in self.bodies))
 
 
-def gap_between(a: Body, at_a: Vec, b: Body, at_b: Vec) -> tuple[float, Vec]:
-    """Free distance in px between two bodies placed at the given centres (negative: overlap), and the unit
-    direction from `b` to `a` along which they touch.
+def gap_between(a: Body, at_a: Vec, b: Body | Wall, at_b: Vec) -> tuple[float, Vec]:
+    """Free distance in px between two things placed at the given centres (negative: overlap), and the unit
+    direction from `b` to `a` along which they touch. A wall is always at its own place.
     """
+    if isinstance(b, Wall):
+        return _gap_to_wall(a, at_a, b)
     dx, dy = at_a[0] - at_b[0], at_a[1] - at_b[1]
-    if a.shape == "ball" and b.shape == "ball":
-        distance = math.sqrt(dx * dx + dy * dy)
-        return distance - a.size - b.size, ((dx / distance, dy / distance) if distance else (1.0, 0.0))
-    if a.shape == "block" and b.shape == "block":
-        gap_x, gap_y = abs(dx) - a.size - b.size, abs(dy) - a.size - b.size
-        if gap_x > 0.0 and gap_y > 0.0:
-            distance = math.sqrt(gap_x * gap_x + gap_y * gap_y)
-            return distance, (math.copysign(gap_x / distance, dx), math.copysign(gap_y / distance, dy))
-        if gap_x > gap_y:
-            return gap_x, (math.copysign(1.0, dx), 0.0)
-        return gap_y, (0.0, math.copysign(1.0, dy))
-    if a.shape == "block":
-        gap, (nx, ny) = gap_between(b, at_b, a, at_a)
-        return gap, (-nx, -ny)
-    off_x = dx - max(-b.size, min(b.size, dx))
-    off_y = dy - max(-b.size, min(b.size, dy))
-    distance = math.sqrt(off_x * off_x + off_y * off_y)
+    # A ball is a point with a radius, a block a square without one.
+    half_a, radius_a = (0.0, a.size) if a.shape == "ball" else (a.size, 0.0)
+    half_b, radius_b = (0.0, b.size) if b.shape == "ball" else (b.size, 0.0)
+    gap_x, gap_y = abs(dx) - half_a - half_b, abs(dy) - half_a - half_b
+    beyond_x, beyond_y = max(gap_x, 0.0), max(gap_y, 0.0)
+    distance = math.sqrt(beyond_x * beyond_x + beyond_y * beyond_y)
     if distance > 0.0:
-        return distance - a.size, (off_x / distance, off_y / distance)
-    if abs(dx) > abs(dy):
-        return abs(dx) - b.size - a.size, (math.copysign(1.0, dx), 0.0)
-    return abs(dy) - b.size - a.size, (0.0, math.copysign(1.0, dy))
+        normal = math.copysign(beyond_x / distance, dx), math.copysign(beyond_y / distance, dy)
+        return distance - radius_a - radius_b, normal
+    return _gap_along_axes(gap_x - radius_a - radius_b, gap_y - radius_a - radius_b, dx, dy)
 
 
-def gap_to_wall(body: Body, at: Vec, wall: Wall) -> tuple[float, Vec]:
-    """Free distance in px between a body placed at `at` and a wall, and the unit direction from the wall to the body.
-
-    For a block the wall must be upright or level.
-    """
+def _gap_to_wall(body: Body, at: Vec, wall: Wall) -> tuple[float, Vec]:
+    """For a block the wall must be upright or level."""
     (x1, y1), (x2, y2) = wall.start, wall.end
     if body.shape == "block":
-        centre_x, centre_y = (x1 + x2) / 2, (y1 + y2) / 2
-        gap_x = abs(at[0] - centre_x) - body.size - abs(x2 - x1) / 2 - wall.half_width
-        gap_y = abs(at[1] - centre_y) - body.size - abs(y2 - y1) / 2 - wall.half_width
-        if gap_x > gap_y:
-            return gap_x, (math.copysign(1.0, at[0] - centre_x), 0.0)
-        return gap_y, (0.0, math.copysign(1.0, at[1] - centre_y))
+        dx, dy = at[0] - wall.position[0], at[1] - wall.position[1]
+        return _gap_along_axes(abs(dx) - body.size - wall.reach[0], abs(dy) - body.size - wall.reach[1], dx, dy)
     along_x, along_y = x2 - x1, y2 - y1
     part = ((at[0] - x1) * along_x + (at[1] - y1) * along_y) / (along_x * along_x + along_y * along_y)
     part = max(0.0, min(1.0, part))
@@ -153,3 +140,10 @@ def gap_to_wall(body: Body, at: Vec, wall: Wall) -> tuple[float, Vec]:
     if distance == 0.0:
         return -body.size - wall.half_width, (0.0, -1.0)
     return distance - body.size - wall.half_width, (off_x / distance, off_y / distance)
+
+
+def _gap_along_axes(gap_x: float, gap_y: float, dx: float, dy: float) -> tuple[float, Vec]:
+    """The larger of two gaps, and its direction."""
+    if gap_x > gap_y:
+        return gap_x, (math.copysign(1.0, dx), 0.0)
+    return gap_y, (0.0, math.copysign(1.0, dy))

@@ -5,14 +5,14 @@ machine with IEEE arithmetic.
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Container
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import combinations, pairwise, product
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_eval_tasks.sample.world.bodies import Laws, Vec, Waypoint, World, gap_between, gap_to_wall
+from lmms_eval_tasks.sample.world.bodies import Body, Laws, Vec, Wall, Waypoint, World, gap_between
 
 FPS = 12
 SUBSTEPS = 10
@@ -30,23 +30,19 @@ class Contact:
 
     def partner(self, name: str) -> str | None:
         """The other side of the contact, None when `name` takes no part in it."""
-        if name == self.first:
-            return self.second
-        return self.first if name == self.second else None
+        return {self.first: self.second, self.second: self.first}.get(name)
 
 
 @dataclass(frozen=True)
 class Trajectory:
-    """What a simulation gave: state of T frames × N bodies (in the order of `names`) and when things met.
+    """What a simulation gave: T frames × N bodies (in the order of `names`), and when things met.
 
-    positions and velocities are (T, N, 2) float64 in px and px/s, visible is (T, N) bool, times (T,) in seconds.
+    positions and velocities are (T, N, 2) float64 in px and px/s.
     """
 
     names: tuple[str, ...]
-    times: NDArray[np.float64]
     positions: NDArray[np.float64]
     velocities: NDArray[np.float64]
-    visible: NDArray[np.bool_]
     contacts: tuple[Contact, ...]
 
     def path(self, name: str) -> NDArray[np.float64]:
@@ -58,187 +54,147 @@ class Trajectory:
         x, y = self.path(name)[frame]
         return float(x), float(y)
 
+    def displacement(self, name: str) -> Vec:
+        """How far a body is at the end from where it was at the start, in px."""
+        (x1, y1), (x2, y2) = self.place(name, 0), self.place(name)
+        return x2 - x1, y2 - y1
+
     def speed(self, name: str) -> NDArray[np.float64]:
         """Speed of one body per frame, (T,) in px/s."""
         velocity = self.velocities[:, self.names.index(name)]
         speed: NDArray[np.float64] = np.sqrt((velocity**2).sum(axis=-1))
         return speed
 
-    def first_contact(self, name: str, among: Iterable[str] | None = None) -> Contact | None:
+    def first_contact(self, name: str, among: Container[str] | None = None) -> Contact | None:
         """The first time that `name` touches anything, or anything of `among`."""
-        wanted = None if among is None else set(among)
-        for contact in self.contacts:
-            partner = contact.partner(name)
-            if partner is not None and (wanted is None or partner in wanted):
-                return contact
-        return None
+        touching = (contact for contact in self.contacts if name in (contact.first, contact.second))
+        return next((contact for contact in touching if among is None or contact.partner(name) in among), None)
 
 
+@dataclass
 class _State:
-    """The moving numbers of a simulation as plain floats, which beat numpy at this size."""
+    """Where a body or a wall is and how fast, as plain floats, which beat numpy at this size."""
 
-    def __init__(self, world: World) -> None:
-        self.bodies = world.bodies
-        self.x = [body.position[0] for body in world.bodies]
-        self.y = [body.position[1] for body in world.bodies]
-        self.vx = [body.velocity[0] for body in world.bodies]
-        self.vy = [body.velocity[1] for body in world.bodies]
-        area = {"ball": math.pi, "block": 4.0}
-        self.inverse_mass = [
-            0.0 if body.kinematic else 1.0 / (area[body.shape] * body.size * body.size) for body in world.bodies
-        ]
-        self.driven = [False] * len(world.bodies)
-        self.carried = [False] * len(world.bodies)
-        self.grip_offset: dict[int, Vec] = {}
-        self.wall_bounds = [
-            (
-                min(wall.start[0], wall.end[0]) - wall.half_width,
-                min(wall.start[1], wall.end[1]) - wall.half_width,
-                max(wall.start[0], wall.end[0]) + wall.half_width,
-                max(wall.start[1], wall.end[1]) + wall.half_width,
-            )
-            for wall in world.walls
-        ]
+    x: float
+    y: float
+    vx: float = 0.0
+    vy: float = 0.0
+    inverse_mass: float = 0.0
+    driven: bool = False
 
 
-def simulate(world: World, duration: float, fps: int = FPS, stop_at_contact_of: str | None = None) -> Trajectory:
-    """Run `world` for `duration` seconds and record a state per frame (frame k at k / fps, frame 0 is the start).
+@dataclass
+class _Pair:
+    """A body and something that it can run into; it cannot where they are farther apart than `reach` along an axis."""
+
+    body: Body
+    other: Body | Wall
+    state: _State
+    other_state: _State
+    reach: Vec
+
+
+def simulate(world: World, duration: float, stop_at_contact_of: str | None = None) -> Trajectory:
+    """Run `world` for `duration` seconds and record a state per frame (frame k at k / FPS, frame 0 is the start).
 
     With `stop_at_contact_of`, the run ends at the first frame after that body has touched another body.
     """
-    frames = round(duration * fps)
-    step = 1.0 / (fps * SUBSTEPS)
-    state = _State(world)
+    step = 1.0 / (FPS * SUBSTEPS)
+    states = [_State(*body.position, *body.velocity, _inverse_mass(body)) for body in world.bodies]
+    pairs = _pairs(world, states)
     names = tuple(body.name for body in world.bodies)
-    index = {name: i for i, name in enumerate(names)}
     touching: set[tuple[str, str]] = set()
     contacts: list[Contact] = []
-    rows: list[tuple[list[float], list[float], list[float], list[float], list[bool]]] = []
-    for number in range(frames * SUBSTEPS):
+    rows: list[list[tuple[float, float, float, float]]] = []
+    for number in range(round(duration * FPS) * SUBSTEPS):
         time = number * step
         if number % SUBSTEPS == 0:
-            seen = [time < body.vanishes_at for body in world.bodies]
-            rows.append((state.x[:], state.y[:], state.vx[:], state.vy[:], seen))
-            if stop_at_contact_of and any(c.partner(stop_at_contact_of) in index for c in contacts):
+            rows.append([(state.x, state.y, state.vx, state.vy) for state in states])
+            if stop_at_contact_of and any(c.partner(stop_at_contact_of) in names for c in contacts):
                 break
-        _advance(state, world.laws, index, time + step, step)
-        met = _collide_bodies(state, world.laws) + _collide_walls(state, world, step)
+        for body, state in zip(world.bodies, states, strict=True):
+            _advance(body, state, world.laws, time + step, step)
+        met = [(pair.body.name, pair.other.name) for pair in pairs if _collide(pair, world.laws, step)]
         contacts.extend(Contact(time + step, *pair) for pair in met if pair not in touching)
         touching = set(met)
-    x, y, vx, vy, visible = (np.array([row[k] for row in rows]) for k in range(5))
-    return Trajectory(
-        names=names,
-        times=np.arange(len(rows)) / fps,
-        positions=np.stack([x, y], axis=-1),
-        velocities=np.stack([vx, vy], axis=-1),
-        visible=visible.astype(bool),
-        contacts=tuple(contacts),
-    )
+    table = np.array(rows).reshape(len(rows), len(names), 4)
+    return Trajectory(names, table[..., :2], table[..., 2:], tuple(contacts))
 
 
-def _advance(state: _State, laws: Laws, index: Mapping[str, int], time: float, step: float) -> None:
-    for i, body in enumerate(state.bodies):
-        state.driven[i] = bool(body.path) and (body.kinematic or time <= body.path[-1].time)
-        if state.driven[i]:
-            x, y = _along(body.path, time)
-            state.vx[i], state.vy[i] = (x - state.x[i]) / step, (y - state.y[i]) / step
-            state.x[i], state.y[i] = x, y
-            continue
-        if body.path and time - step <= body.path[-1].time:
-            state.vx[i] = state.vy[i] = 0.0
-        if time < body.weightless_from:
-            state.vy[i] += laws.gravity * step
-        speed = math.sqrt(state.vx[i] ** 2 + state.vy[i] ** 2)
-        if laws.table_friction and speed > 0.0:
-            keep = max(0.0, 1.0 - laws.table_friction * step / speed)
-            state.vx[i] *= keep
-            state.vy[i] *= keep
-        state.x[i] += state.vx[i] * step
-        state.y[i] += state.vy[i] * step
-    for i, body in enumerate(state.bodies):
-        grip = body.grip
-        state.carried[i] = grip is not None and grip.start <= time <= grip.end
-        if grip is None or not state.carried[i]:
-            continue
-        carrier = index[grip.carrier]
-        offset = state.grip_offset.setdefault(i, (state.x[i] - state.x[carrier], state.y[i] - state.y[carrier]))
-        state.x[i], state.y[i] = state.x[carrier] + offset[0], state.y[carrier] + offset[1]
-        state.vx[i] = state.vy[i] = 0.0
+def _inverse_mass(body: Body) -> float:
+    area = math.pi if body.shape == "ball" else 4.0
+    return 0.0 if body.kinematic else 1.0 / (area * body.size * body.size)
+
+
+def _pairs(world: World, states: list[_State]) -> list[_Pair]:
+    """What can run into what: bodies into each other, then bodies into walls."""
+    bodies = list(zip(world.bodies, states, strict=True))
+    walls = [(wall, _State(*wall.position)) for wall in world.walls]
+    candidates: list[tuple[tuple[Body, _State], tuple[Body | Wall, _State]]]
+    candidates = [*combinations(bodies, 2), *product(bodies, walls)]
+    return [
+        _Pair(body, other, state, other_state, (width + CONTACT_GAP, height + CONTACT_GAP))
+        for (body, state), (other, other_state) in candidates
+        for width, height in [(body.reach[0] + other.reach[0], body.reach[1] + other.reach[1])]
+        if state.inverse_mass + other_state.inverse_mass > 0.0 and other.name not in body.passes_through
+    ]
+
+
+def _advance(body: Body, state: _State, laws: Laws, time: float, step: float) -> None:
+    released = state.driven
+    state.driven = bool(body.path) and (body.kinematic or body.path[0][0] <= time <= body.path[-1][0])
+    if state.driven:
+        x, y = _along(body.path, time)
+        state.vx, state.vy = (x - state.x) / step, (y - state.y) / step
+        state.x, state.y = x, y
+        return
+    if released:
+        state.vx = state.vy = 0.0
+    state.vy += laws.gravity * step
+    speed = math.sqrt(state.vx**2 + state.vy**2)
+    if laws.table_friction and speed > 0.0:
+        keep = max(0.0, 1.0 - laws.table_friction * step / speed)
+        state.vx *= keep
+        state.vy *= keep
+    state.x += state.vx * step
+    state.y += state.vy * step
 
 
 def _along(path: tuple[Waypoint, ...], time: float) -> Vec:
-    if time <= path[0].time:
-        return path[0].x, path[0].y
-    for before, after in pairwise(path):
-        if time <= after.time:
-            part = (time - before.time) / (after.time - before.time)
-            return before.x + part * (after.x - before.x), before.y + part * (after.y - before.y)
-    return path[-1].x, path[-1].y
+    if time <= path[0][0]:
+        return path[0][1:]
+    for (start, x1, y1), (end, x2, y2) in pairwise(path):
+        if time <= end:
+            part = (time - start) / (end - start)
+            return x1 + part * (x2 - x1), y1 + part * (y2 - y1)
+    return path[-1][1:]
 
 
-def _collide_bodies(state: _State, laws: Laws) -> list[tuple[str, str]]:
-    met: list[tuple[str, str]] = []
-    bodies, x, y = state.bodies, state.x, state.y
-    for i, a in enumerate(bodies):
-        if state.carried[i]:
-            continue
-        for j in range(i + 1, len(bodies)):
-            b = bodies[j]
-            reach = 1.5 * (a.size + b.size) + CONTACT_GAP
-            if abs(x[i] - x[j]) > reach or abs(y[i] - y[j]) > reach or state.carried[j]:
-                continue
-            weight = state.inverse_mass[i] + state.inverse_mass[j]
-            gap, (nx, ny) = gap_between(a, (x[i], y[i]), b, (x[j], y[j]))
-            if gap > CONTACT_GAP or weight == 0.0:
-                continue
-            met.append((a.name, b.name))
-            if gap > 0.0:
-                continue
-            share_i, share_j = state.inverse_mass[i] / weight, state.inverse_mass[j] / weight
-            x[i] -= gap * nx * share_i
-            y[i] -= gap * ny * share_i
-            x[j] += gap * nx * share_j
-            y[j] += gap * ny * share_j
-            closing = (state.vx[i] - state.vx[j]) * nx + (state.vy[i] - state.vy[j]) * ny
-            if closing < 0.0:
-                push = -(1.0 + (laws.bounce if closing < -REST_SPEED else 0.0)) * closing
-                state.vx[i] += push * nx * share_i
-                state.vy[i] += push * ny * share_i
-                state.vx[j] -= push * nx * share_j
-                state.vy[j] -= push * ny * share_j
-    return met
-
-
-def _collide_walls(state: _State, world: World, step: float) -> list[tuple[str, str]]:
-    met: list[tuple[str, str]] = []
-    laws = world.laws
-    bounds = state.wall_bounds
-    for i, body in enumerate(state.bodies):
-        if body.kinematic or state.driven[i] or state.carried[i]:
-            continue
-        reach = body.size + CONTACT_GAP
-        for wall, (left, top, right, bottom) in zip(world.walls, bounds, strict=True):
-            x, y = state.x[i], state.y[i]
-            if x < left - reach or x > right + reach or y < top - reach or y > bottom + reach:
-                continue
-            if wall.name in body.passes_through:
-                continue
-            gap, (nx, ny) = gap_to_wall(body, (state.x[i], state.y[i]), wall)
-            if gap > CONTACT_GAP:
-                continue
-            met.append((body.name, wall.name))
-            if gap > 0.0:
-                continue
-            state.x[i] -= gap * nx
-            state.y[i] -= gap * ny
-            closing = state.vx[i] * nx + state.vy[i] * ny
-            if closing < 0.0:
-                push = -(1.0 + (laws.wall_bounce if closing < -REST_SPEED else 0.0)) * closing
-                state.vx[i] += push * nx
-                state.vy[i] += push * ny
-            along = state.vy[i] * nx - state.vx[i] * ny
-            if laws.rolling_friction and along:
-                slow = min(abs(along), laws.rolling_friction * step) * math.copysign(1.0, along)
-                state.vx[i] += slow * ny
-                state.vy[i] -= slow * nx
-    return met
+def _collide(pair: _Pair, laws: Laws, step: float) -> bool:
+    """Whether the two touch; where they overlap they are moved apart and bounce off each other."""
+    a, b, wall = pair.state, pair.other_state, isinstance(pair.other, Wall)
+    if abs(a.x - b.x) > pair.reach[0] or abs(a.y - b.y) > pair.reach[1] or (wall and a.driven):
+        return False
+    gap, (nx, ny) = gap_between(pair.body, (a.x, a.y), pair.other, (b.x, b.y))
+    if gap > 0.0:
+        return gap <= CONTACT_GAP
+    weight = a.inverse_mass + b.inverse_mass
+    share_a, share_b = a.inverse_mass / weight, b.inverse_mass / weight
+    a.x -= gap * nx * share_a
+    a.y -= gap * ny * share_a
+    b.x += gap * nx * share_b
+    b.y += gap * ny * share_b
+    closing = (a.vx - b.vx) * nx + (a.vy - b.vy) * ny
+    if closing < 0.0:
+        bounce = laws.wall_bounce if wall else laws.bounce
+        push = -(1.0 + (bounce if closing < -REST_SPEED else 0.0)) * closing
+        a.vx += push * nx * share_a
+        a.vy += push * ny * share_a
+        b.vx -= push * nx * share_b
+        b.vy -= push * ny * share_b
+    along = a.vy * nx - a.vx * ny
+    if wall and laws.rolling_friction and along:
+        slow = min(abs(along), laws.rolling_friction * step) * math.copysign(1.0, along)
+        a.vx += slow * ny
+        a.vy -= slow * nx
+    return True

@@ -1,22 +1,21 @@
 """A scene: a world, how it looks and how long it is watched; and the tools with which the families draw scenes."""
 
 import random
-from collections.abc import Callable, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from functools import wraps
-from typing import Literal, ParamSpec, TypeVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NoReturn, TypeVar
 
-from lmms_eval_tasks.sample.world.bodies import Vec, Wall, Waypoint, World
+from tenacity import RetryCallState, retry, retry_if_exception_type, stop_after_attempt
+
+from lmms_eval_tasks.sample.world.bodies import Vec, World
 from lmms_eval_tasks.sample.world.physics import Trajectory, simulate
 
 WIDTH, HEIGHT = 192, 144
 
-COLOURS = ("red", "yellow", "green", "cyan", "blue", "pink")
 HUES: Mapping[str, float] = {"red": 0.0, "yellow": 52.0, "green": 120.0, "cyan": 182.0, "blue": 228.0, "pink": 312.0}
+COLOURS = tuple(HUES)
 
-Texture = Literal["plain", "stripes", "dots", "ring"]
-TEXTURES: tuple[Texture, ...] = ("plain", "stripes", "dots", "ring")
+TEXTURES = ("plain", "stripes", "dots", "ring")
 Rgb = tuple[float, float, float]
 Rect = tuple[float, float, float, float]
 
@@ -29,7 +28,7 @@ class Skin:
     hue: float
     saturation: float
     value: float
-    texture: Texture
+    texture: str
 
 
 @dataclass(frozen=True)
@@ -47,15 +46,14 @@ class Look:
 class Scene:
     """A world with its looks, watched for `duration` seconds.
 
-    `skins` paints bodies by name; a body without a skin is the tip of an arm and `arms` gives the direction in which
-    its forearm reaches out of the picture. `screens` are boards in front of everything, which collide with nothing.
+    Bodies are painted in their order, by the `skins` of their names where they have no arm. `screens` are boards in
+    front of everything, which collide with nothing.
     """
 
     world: World
     look: Look
     skins: Mapping[str, Skin]
     duration: float
-    arms: Mapping[str, Vec] = field(default_factory=dict)
     screens: tuple[Rect, ...] = ()
 
     def simulate(self) -> Trajectory:
@@ -95,8 +93,13 @@ def draw_skin(rng: random.Random, colour: str) -> Skin:
     )
 
 
-def mirrored(world: World) -> World:
-    """The world seen in a mirror that stands upright in the middle of the picture."""
+def draw_skins(rng: random.Random, names: Sequence[str]) -> dict[str, Skin]:
+    """A skin of another colour for each name."""
+    return {name: draw_skin(rng, colour) for name, colour in zip(names, rng.sample(COLOURS, len(names)), strict=True)}
+
+
+def mirrored(scene: Scene) -> Scene:
+    """The scene seen in a mirror that stands upright in the middle of the picture."""
 
     def flip(at: Vec) -> Vec:
         return WIDTH - at[0], at[1]
@@ -106,29 +109,25 @@ def mirrored(world: World) -> World:
             body,
             position=flip(body.position),
             velocity=(-body.velocity[0], body.velocity[1]),
-            path=tuple(Waypoint(point.time, WIDTH - point.x, point.y) for point in body.path),
+            path=tuple((time, WIDTH - x, y) for time, x, y in body.path),
+            arm=body.arm and (-body.arm[0], body.arm[1]),
         )
-        for body in world.bodies
+        for body in scene.world.bodies
     )
-    walls = tuple(replace(wall, start=flip(wall.start), end=flip(wall.end)) for wall in world.walls)
-    return World(world.laws, bodies, walls)
+    walls = tuple(replace(wall, start=flip(wall.start), end=flip(wall.end)) for wall in scene.world.walls)
+    screens = tuple((WIDTH - right, top, WIDTH - left, bottom) for left, top, right, bottom in scene.screens)
+    return replace(scene, world=World(scene.world.laws, bodies, walls), screens=screens)
 
 
-def bar(name: str, start: Vec, end: Vec, half_width: float = 2.0) -> Wall:
-    """A wall of the usual thickness."""
-    return Wall(name, start, end, half_width)
-
-
-Arguments = ParamSpec("Arguments")
 Value = TypeVar("Value")
 
 
 class Rejected(Exception):
-    """A scene as drawn does not meet its conditions; another one is to be drawn."""
+    """A scene as drawn, or a clip as seen, does not meet a condition."""
 
 
 def require(condition: bool) -> None:
-    """Raise Rejected unless a scene meets a condition."""
+    """Raise Rejected unless a condition is met."""
     if not condition:
         raise Rejected
 
@@ -140,14 +139,12 @@ def required(value: Value | None) -> Value:
     return value
 
 
-def until_accepted(attempt: Callable[Arguments, Value], limit: int = 20_000) -> Callable[Arguments, Value]:
-    """Call `attempt` until it does not raise Rejected; RuntimeError after `limit` calls."""
+def _give_up(state: RetryCallState) -> NoReturn:
+    drawing = getattr(state.fn, "__name__", "A family")
+    raise RuntimeError(f"{drawing} rejected {state.attempt_number} scenes: its conditions are too narrow.")
 
-    @wraps(attempt)
-    def draw(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Value:
-        for _ in range(limit):
-            with suppress(Rejected):
-                return attempt(*args, **kwargs)
-        raise RuntimeError(f"{attempt.__name__} rejected {limit} scenes: its conditions are too narrow.")
 
-    return draw
+until_accepted = retry(
+    retry=retry_if_exception_type(Rejected), stop=stop_after_attempt(20_000), retry_error_callback=_give_up
+)
+"""Decorates what draws a scene: it is called until it does not raise Rejected; RuntimeError when it never succeeds."""

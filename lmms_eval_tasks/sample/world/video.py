@@ -10,7 +10,7 @@ from av.container import Flags as ContainerFlags
 from numpy.typing import NDArray
 
 from lmms_eval_tasks.sample.world.physics import FPS
-from lmms_eval_tasks.sample.world.render import film
+from lmms_eval_tasks.sample.world.render import render
 from lmms_eval_tasks.sample.world.scene import Scene
 from lmms_eval_tasks.utils.core.progress import Progress
 
@@ -43,5 +43,5 @@ def film_scenes(scenes: Mapping[Path, Scene], progress: Progress) -> None:
     """Simulate scenes, render them and write each to its clip; folders are made where they are missing."""
     for done, (path, scene) in enumerate(scenes.items(), 1):
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_clip(path, film(scene))
+        write_clip(path, render(scene)[0])
         progress("filming clips", done, len(scenes))

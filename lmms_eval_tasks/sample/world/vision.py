@@ -141,18 +141,14 @@ def _tracks(colour: str, masks: Mask) -> list[Track]:
             for x, y in [line[max(line)].centre]
             for k, blob in enumerate(blobs)
         )
-        used_lines: set[int] = set()
-        used_blobs: set[int] = set()
+        unlinked = dict(enumerate(blobs))
         for distance, number, k in links:
-            missed = frame - max(lines[number])
-            if number in used_lines or k in used_blobs or distance > _FARTHEST * missed:
-                continue
-            used_lines.add(number)
-            used_blobs.add(k)
-            lines[number][frame] = blobs[k]
-        lines += [{frame: blob} for k, blob in enumerate(blobs) if k not in used_blobs]
-    lines = [line for line in lines if len(line) >= 3]
-    return [_as_track(colour, line, len(masks)) for line in sorted(lines, key=len, reverse=True)]
+            line = lines[number]
+            if frame not in line and k in unlinked and distance <= _FARTHEST * (frame - max(line)):
+                line[frame] = unlinked.pop(k)
+        lines += [{frame: blob} for blob in unlinked.values()]
+    longest_first = sorted(lines, key=len, reverse=True)
+    return [_as_track(colour, line, len(masks)) for line in longest_first if len(line) >= 3]
 
 
 def _as_track(colour: str, line: Mapping[int, _Blob], frames: int) -> Track:

@@ -3,7 +3,6 @@
 import json
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from string import ascii_uppercase
 from typing import Any
@@ -12,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lmms_eval_tasks.sample.scenes.chains import CHAINS, ChainQuestion, EvidenceSpan, clock
-from lmms_eval_tasks.sample.scenes.drafts import absent_objects
+from lmms_eval_tasks.sample.scenes.options import other_objects
 from lmms_eval_tasks.sample.world.physics import FPS
 from lmms_eval_tasks.sample.world.render import boxes, render
 from lmms_eval_tasks.sample.world.scene import Scene
@@ -27,16 +26,11 @@ MOST_CLIPS = 4
 FEWEST_OPTIONS, MOST_OPTIONS = 4, 6
 
 
-@dataclass(frozen=True)
-class CastBenchRelease:
-    """Released rows, and the scene of each clip by the clip's name."""
-
-    rows: Sequence[Mapping[str, Any]]
-    scenes: Mapping[str, Scene]
-
-
-def draw_release(seed: int, per_family: int) -> CastBenchRelease:
+def draw_release(seed: int, per_family: int) -> tuple[list[dict[str, Any]], dict[str, Scene]]:
     """Draw `per_family` clips of each family of scenes, each with its questions; no two ask the same.
+
+    Returns:
+        Released rows, and the scene of each clip by the clip's name.
 
     Raises:
         ValueError: for more clips than there are things to ask for.
@@ -58,7 +52,7 @@ def draw_release(seed: int, per_family: int) -> CastBenchRelease:
     rng.shuffle(asked)
     counts = [FEWEST_OPTIONS + number % (MOST_OPTIONS - FEWEST_OPTIONS + 1) for number in range(len(asked))]
     places = _places(rng, counts)
-    seen = {video: boxes(render(scene, scene.simulate()).labels, len(scene.skins)) for video, scene in scenes.items()}
+    seen = {video: boxes(render(scene)[1], len(scene.skins)) for video, scene in scenes.items()}
     rows = []
     for (video, one), count, place in zip(asked, counts, places, strict=True):
         options = _options(rng, one, scenes[video], count, place)
@@ -73,15 +67,15 @@ def draw_release(seed: int, per_family: int) -> CastBenchRelease:
                 "evidence": json.dumps([_evidence(scenes[video], span, seen[video]) for span in one.evidence]),
             }
         )
-    return CastBenchRelease(rows, scenes)
+    return rows, scenes
 
 
 def write(folder: Path, seed: int, sizes: Mapping[str, int], progress: Progress) -> None:
     """Write the questions and their clips."""
-    release = draw_release(seed, sizes["clips_per_family"])
-    text = "".join(json.dumps(row) + "\n" for row in release.rows)
+    rows, scenes = draw_release(seed, sizes["clips_per_family"])
+    text = "".join(json.dumps(row) + "\n" for row in rows)
     (folder / FILE).write_text(text, encoding="utf-8")
-    film_scenes({folder / VIDEOS / name: scene for name, scene in release.scenes.items()}, progress)
+    film_scenes({folder / VIDEOS / name: scene for name, scene in scenes.items()}, progress)
 
 
 WRITER = SampleWriter(
@@ -108,15 +102,10 @@ def _places(rng: random.Random, counts: Sequence[int]) -> list[int]:
 
 def _options(rng: random.Random, asked: ChainQuestion, scene: Scene, count: int, place: int) -> list[str]:
     """Options that name objects: those of the scene that the question does not name, then absent ones."""
-    present = [scene.called(name) for name in scene.skins]
-    wrong = [name for name in present if name not in (*asked.named, asked.answer)]
-    absent = absent_objects(scene)
-    rng.shuffle(wrong)
-    rng.shuffle(absent)
-    chosen = [*wrong, *absent][: count - 1]
-    rng.shuffle(chosen)
-    chosen.insert(place, asked.answer)
-    return [asked.wording.format(name) for name in chosen]
+    names = list(other_objects(rng, scene, (*asked.named, asked.answer), count)[: count - 1])
+    rng.shuffle(names)
+    names.insert(place, asked.answer)
+    return [asked.wording.format(name) for name in names]
 
 
 def _evidence(scene: Scene, span: EvidenceSpan, seen: NDArray[np.float64]) -> dict[str, Any]:

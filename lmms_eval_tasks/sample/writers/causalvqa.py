@@ -3,11 +3,10 @@
 import csv
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from zipfile import ZIP_STORED, ZipFile, ZipInfo
+from zipfile import ZipFile, ZipInfo
 
-from lmms_eval_tasks.sample.scenes.drafts import OPTIONS, draw_options
+from lmms_eval_tasks.sample.scenes.options import OPTIONS, draw_options
 from lmms_eval_tasks.sample.scenes.table_questions import LEVELS, TABLE_QUESTIONS
 from lmms_eval_tasks.sample.world.scene import Scene
 from lmms_eval_tasks.sample.world.video import film_scenes
@@ -20,20 +19,16 @@ COLUMNS = (
 )  # fmt: skip
 WITHHELD = ("correct1", "correct2")
 _FIRST_QID = {"debug": 1, "test": 1001}
-_EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
-@dataclass(frozen=True)
-class CausalvqaSplit:
-    """Rows of a split with every column, and the scene of each clip by the clip's name."""
+def draw_split(
+    seed: int, name: str, levels: Sequence[str], per_stratum: int
+) -> tuple[list[dict[str, str]], dict[str, Scene]]:
+    """Draw `per_stratum` questions for each type and level.
 
-    name: str
-    rows: Sequence[Mapping[str, str]]
-    scenes: Mapping[str, Scene]
-
-
-def draw_split(seed: int, name: str, levels: Sequence[str], per_stratum: int) -> CausalvqaSplit:
-    """Draw `per_stratum` questions for each type and level."""
+    Returns:
+        Rows with every column, and the scene of each clip by the clip's name.
+    """
     drafts = [
         (kind, level, draw(random.Random(f"{seed}/causalvqa/{name}/{kind}/{level}/{number}"), level))
         for kind, draw in TABLE_QUESTIONS.items()
@@ -42,7 +37,10 @@ def draw_split(seed: int, name: str, levels: Sequence[str], per_stratum: int) ->
     ]
     rng = random.Random(f"{seed}/causalvqa/{name}")
     rng.shuffle(drafts)
-    positions = [_balanced(rng, len(drafts)) for _ in range(2)]
+    # The right option is at each place as often as at the others.
+    positions = [[number % OPTIONS for number in range(len(drafts))] for _ in range(2)]
+    for places in positions:
+        rng.shuffle(places)
     rows, scenes = [], {}
     for number, (kind, level, draft) in enumerate(drafts):
         video = f"{name}_{number:04d}.mp4"
@@ -54,21 +52,24 @@ def draw_split(seed: int, name: str, levels: Sequence[str], per_stratum: int) ->
             row[f"choices{version + 1}"] = "|".join(f"{place}. {text}" for place, text in enumerate(options, 1))
             row[f"correct{version + 1}"] = str(position + 1)
         rows.append({**row, "difficulty": level, "renamed_video": video})
-    return CausalvqaSplit(name, rows, scenes)
+    return rows, scenes
 
 
 def write(folder: Path, seed: int, sizes: Mapping[str, int], progress: Progress) -> None:
     """Write the release as a folder and as an archive, and the test split's answers."""
     release = folder / RELEASE
-    # The debug split has easy questions only, as in the release.
-    debug = draw_split(seed, "debug", LEVELS[:1], sizes["debug_per_type"])
-    test = draw_split(seed, "test", LEVELS, sizes["test_per_stratum"])
     clips: dict[Path, Scene] = {}
-    for split, withheld in ((debug, ()), (test, WITHHELD)):
+    # The debug split has easy questions only, as in the release.
+    for name, levels, size, withheld in (
+        ("debug", LEVELS[:1], sizes["debug_per_type"], ()),
+        ("test", LEVELS, sizes["test_per_stratum"], WITHHELD),
+    ):
+        rows, scenes = draw_split(seed, name, levels, size)
         columns = [column for column in COLUMNS if column not in withheld]
-        _write_csv(release / split.name / f"{split.name}_metadata.csv", columns, split.rows)
-        clips |= {release / split.name / "videos" / name: scene for name, scene in split.scenes.items()}
-    _write_csv(folder / TRUTH, ["qid", *WITHHELD], test.rows)
+        _write_csv(release / name / f"{name}_metadata.csv", columns, rows)
+        if withheld:
+            _write_csv(folder / TRUTH, ["qid", *withheld], rows)
+        clips |= {release / name / "videos" / video: scene for video, scene in scenes.items()}
     film_scenes(clips, progress)
     _write_archive(release, folder / ARCHIVE)
 
@@ -87,17 +88,9 @@ def _write_archive(folder: Path, path: Path) -> None:
     with ZipFile(path, "w") as archive:
         for file in sorted(folder.rglob("*")):
             if file.is_file():
-                info = ZipInfo(f"{folder.name}/{file.relative_to(folder).as_posix()}", _EPOCH)
-                info.compress_type = ZIP_STORED
+                info = ZipInfo(f"{folder.name}/{file.relative_to(folder).as_posix()}")
                 info.external_attr = 0o644 << 16
                 archive.writestr(info, file.read_bytes())
-
-
-def _balanced(rng: random.Random, count: int) -> list[int]:
-    """Positions of the right option, each as often as the others, in random order."""
-    positions = [number % OPTIONS for number in range(count)]
-    rng.shuffle(positions)
-    return positions
 
 
 def _write_csv(path: Path, columns: Sequence[str], rows: Sequence[Mapping[str, str]]) -> None:

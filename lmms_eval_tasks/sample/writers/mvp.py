@@ -2,14 +2,12 @@
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow
 import pyarrow.parquet
 
-from lmms_eval_tasks.sample.scenes import event_pairs, handling_pairs
-from lmms_eval_tasks.sample.scenes.pairs import PairFamily
+from lmms_eval_tasks.sample.scenes import pairs
 from lmms_eval_tasks.sample.world.scene import Scene
 from lmms_eval_tasks.sample.world.video import film_scenes
 from lmms_eval_tasks.utils.benchmark.sample_writer import SampleWriter
@@ -19,45 +17,45 @@ SNAPSHOT, VIDEOS = "snapshot", "videos"
 COLUMNS = ("video_id", "video_path", "question", "answer", "candidates", "source")
 
 # Subset to the families that take turns in it, each with the official source in whose place it stands.
-FAMILIES: Mapping[str, tuple[tuple[str, PairFamily], ...]] = {
+FAMILIES: Mapping[str, tuple[tuple[str, pairs.PairFamily], ...]] = {
     "human_object_interactions": (
-        ("pt", handling_pairs.in_or_out),
-        ("ssv2", handling_pairs.push_left_or_right),
-        ("ssv2", handling_pairs.fall_or_stay),
+        ("pt", pairs.in_or_out),
+        ("ssv2", pairs.push_left_or_right),
+        ("ssv2", pairs.fall_or_stay),
     ),
     "robot_object_interactions": (
-        ("language_table", handling_pairs.which_goal),
-        ("language_table", handling_pairs.closer_or_farther),
+        ("language_table", pairs.which_goal),
+        ("language_table", pairs.closer_or_farther),
     ),
     "intuitive_physics": (
-        ("intphys", event_pairs.vanishes_or_not),
-        ("inflevel", event_pairs.solid_or_not),
-        ("grasp", event_pairs.falls_or_hovers),
-        ("clevrer", event_pairs.who_hits_whom),
+        ("intphys", pairs.vanishes_or_not),
+        ("inflevel", pairs.solid_or_not),
+        ("grasp", pairs.falls_or_hovers),
+        ("clevrer", pairs.who_hits_whom),
     ),
     "temporal_reasoning": (
-        ("star", event_pairs.which_falls_first),
-        ("vinoground", event_pairs.which_is_pushed_first),
+        ("star", pairs.which_falls_first),
+        ("vinoground", pairs.which_is_pushed_first),
     ),
 }
 
 
-@dataclass(frozen=True)
-class MvpSubset:
-    """Rows of each split of one configuration, and the scene of each clip by its path below the videos' folder."""
-
-    name: str
-    rows: Mapping[str, Sequence[Mapping[str, str]]]
-    scenes: Mapping[str, Scene]
+Row = Mapping[str, str]
 
 
-def draw_subset(seed: int, name: str, mini_pairs: int, full_pairs: int) -> MvpSubset:
-    """Draw `full_pairs` pairs of a configuration, of which the first `mini_pairs` are the mini split."""
+def draw_subset(
+    seed: int, name: str, mini_pairs: int, full_pairs: int
+) -> tuple[dict[str, list[Row]], dict[str, Scene]]:
+    """Draw `full_pairs` pairs of a configuration, of which the first `mini_pairs` are the mini split.
+
+    Returns:
+        Rows of each split, and the scene of each clip by its path below the videos' folder.
+    """
     rng = random.Random(f"{seed}/mvp/{name}")
     numbers = rng.sample(range(1, 10_000), full_pairs)
     swap = [number % 2 == 1 for number in range(full_pairs)]
     rng.shuffle(swap)
-    pairs: list[list[Mapping[str, str]]] = []
+    drawn: list[list[Row]] = []
     scenes: dict[str, Scene] = {}
     for index, number in enumerate(numbers):
         source, family = FAMILIES[name][index % len(FAMILIES[name])]
@@ -66,24 +64,22 @@ def draw_subset(seed: int, name: str, mini_pairs: int, full_pairs: int) -> MvpSu
         candidates = list(reversed(draft.answers)) if swap[index] else list(draft.answers)
         members = [0, 1]
         rng.shuffle(members)
-        pair: list[Mapping[str, str]] = []
+        pair: list[Row] = []
         for place, member in enumerate(members, 1):
             path = f"{source}/{stem}_{place}.mp4"
             scenes[path] = draft.scenes[member]
             row = (f"{stem}_{place}", path, draft.question, draft.answers[member], str(candidates), source)
             pair.append(dict(zip(COLUMNS, row, strict=True)))
-        pairs.append(pair)
-    rows = {"mini": _scattered(rng, pairs[:mini_pairs]), "full": _scattered(rng, pairs)}
-    return MvpSubset(name, rows, scenes)
+        drawn.append(pair)
+    return {"mini": _scattered(rng, drawn[:mini_pairs]), "full": _scattered(rng, drawn)}, scenes
 
 
 def write(folder: Path, seed: int, sizes: Mapping[str, int], progress: Progress) -> None:
     """Write the annotations as a snapshot of the hub dataset, and the clips."""
-    subsets = [draw_subset(seed, name, sizes["mini_pairs"], sizes["full_pairs"]) for name in FAMILIES]
-    _write_snapshot(subsets, folder / SNAPSHOT)
-    film_scenes(
-        {folder / VIDEOS / path: scene for subset in subsets for path, scene in subset.scenes.items()}, progress
-    )
+    drawn = {name: draw_subset(seed, name, sizes["mini_pairs"], sizes["full_pairs"]) for name in FAMILIES}
+    _write_snapshot({name: rows for name, (rows, _) in drawn.items()}, folder / SNAPSHOT)
+    scenes = {folder / VIDEOS / path: scene for _, scenes in drawn.values() for path, scene in scenes.items()}
+    film_scenes(scenes, progress)
 
 
 WRITER = SampleWriter(
@@ -99,22 +95,21 @@ WRITER = SampleWriter(
 )
 
 
-def _write_snapshot(subsets: Sequence[MvpSubset], folder: Path) -> None:
+def _write_snapshot(subsets: Mapping[str, Mapping[str, Sequence[Row]]], folder: Path) -> None:
     """Write one parquet file per configuration and split, and the card by which `datasets` finds them."""
     card = ["---", "configs:"]
-    for subset in subsets:
-        card += [f"- config_name: {subset.name}", "  data_files:"]
-        for split, rows in subset.rows.items():
-            path = folder / subset.name / f"{split}-00000-of-00001.parquet"
+    for name, splits in subsets.items():
+        card += [f"- config_name: {name}", "  data_files:"]
+        for split, rows in splits.items():
+            path = folder / name / f"{split}-00000-of-00001.parquet"
             path.parent.mkdir(parents=True, exist_ok=True)
-            schema = pyarrow.schema([(column, pyarrow.string()) for column in COLUMNS])
-            pyarrow.parquet.write_table(pyarrow.Table.from_pylist(list(rows), schema=schema), path)
-            card += [f"  - split: {split}", f"    path: {subset.name}/{split}-*.parquet"]
+            pyarrow.parquet.write_table(pyarrow.Table.from_pylist(list(rows)), path)
+            card += [f"  - split: {split}", f"    path: {name}/{split}-*.parquet"]
     card += ["---", "", "Simulated sample data in the form of `facebook/minimal_video_pairs`; not the benchmark.", ""]
     (folder / "README.md").write_text("\n".join(card), encoding="utf-8")
 
 
-def _scattered(rng: random.Random, pairs: Sequence[Sequence[Mapping[str, str]]]) -> list[Mapping[str, str]]:
+def _scattered(rng: random.Random, pairs: Sequence[Sequence[Row]]) -> list[Row]:
     """The rows of all pairs in random order with no pair's members side by side (given two pairs or more)."""
     order = list(range(len(pairs)))
     rng.shuffle(order)

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lmms_eval_tasks.sample.scenes.reversible import (
+    CAUSAL,
     DURATION,
-    CaptionedScene,
     SceneFamily,
     a_break,
     a_fall,
@@ -19,8 +19,8 @@ from lmms_eval_tasks.sample.scenes.reversible import (
     a_rotation,
 )
 from lmms_eval_tasks.sample.world.physics import FPS
-from lmms_eval_tasks.sample.world.render import film
-from lmms_eval_tasks.sample.world.scene import HEIGHT, WIDTH
+from lmms_eval_tasks.sample.world.render import render
+from lmms_eval_tasks.sample.world.scene import HEIGHT, WIDTH, Scene
 from lmms_eval_tasks.sample.world.video import write_clip
 from lmms_eval_tasks.utils.benchmark.sample_writer import SampleWriter
 from lmms_eval_tasks.utils.core.progress import Progress
@@ -34,35 +34,35 @@ SUBSETS: Mapping[str, tuple[str, tuple[SceneFamily, ...]]] = {
 }
 
 
-def draw_subset(seed: int, name: str, pairs: int) -> dict[str, tuple[Mapping[str, object], CaptionedScene]]:
+def draw_subset(seed: int, name: str, pairs: int) -> dict[str, tuple[Mapping[str, object], Scene]]:
     """Draw one subset: each forward clip's file name to its metadata entry and its scene; ids begin at 1."""
     source, families = SUBSETS[name]
-    clips: dict[str, tuple[Mapping[str, object], CaptionedScene]] = {}
+    clips: dict[str, tuple[Mapping[str, object], Scene]] = {}
     for number in range(1, pairs + 1):
         family = families[(number - 1) % len(families)]
-        drawn = family(random.Random(f"{seed}/yocausal/{name}/{number}"))
+        scene, caption = family(random.Random(f"{seed}/yocausal/{name}/{number}"))
         file = f"{name}_{number:04d}.mp4"
         entry = {
             "id": number,
             "video_path_forward": f"{name}/fwd/{file}",
             "video_path_backward": f"{name}/bwd/{file}",
-            "prompt": drawn.caption,
+            "prompt": caption,
             "dataset_source": source,
             "category": family.__name__.removeprefix("a_"),
             "meta": {"fps": FPS, "resolution": [WIDTH, HEIGHT], "total_frames": round(DURATION * FPS)},
-            "vlm_causality": drawn.causal,
-            "human_discriminable": drawn.causal,
+            "vlm_causality": family in CAUSAL,
+            "human_discriminable": family in CAUSAL,
         }
-        clips[file] = (entry, drawn)
+        clips[file] = (entry, scene)
     return clips
 
 
 def write_pair(frames: NDArray[np.uint8], folder: Path, file: str) -> None:
     """Write a clip and its reversal below a subset's folder; frames are (T, H, W, 3) uint8 RGB."""
-    for side, shown in (("fwd", frames), ("bwd", frames[::-1])):
+    for side, frames_in_order in (("fwd", frames), ("bwd", frames[::-1])):
         path = folder / side / file
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_clip(path, shown)
+        write_clip(path, frames_in_order)
 
 
 def write(folder: Path, seed: int, sizes: Mapping[str, int], progress: Progress) -> None:
@@ -70,8 +70,8 @@ def write(folder: Path, seed: int, sizes: Mapping[str, int], progress: Progress)
     for number, name in enumerate(SUBSETS):
         subset = folder / "subset" / name
         clips = draw_subset(seed, name, sizes["pairs"])
-        for done, (file, (_, drawn)) in enumerate(clips.items(), 1):
-            write_pair(film(drawn.scene), subset, file)
+        for done, (file, (_, scene)) in enumerate(clips.items(), 1):
+            write_pair(render(scene)[0], subset, file)
             progress("filming clips and their reversals", number * len(clips) + done, len(SUBSETS) * len(clips))
         text = json.dumps([entry for entry, _ in clips.values()], indent=1) + "\n"
         (subset / "dataset_metadata.json").write_text(text, encoding="utf-8")

@@ -10,8 +10,8 @@ from small_clips import falling_ball, write_pair
 from tiny_runs import tiny_engine
 
 from lmms_eval_tasks.models.video_diffusion import engine as engine_module
+from lmms_eval_tasks.models.video_diffusion.encoding import ClipFile
 from lmms_eval_tasks.models.video_diffusion.engine import ClipPair, Engine
-from lmms_eval_tasks.models.video_diffusion.frames import ClipFile
 from lmms_eval_tasks.utils.denoising.response import DenoisingResponse
 
 Clips = dict[str, tuple[Path, Path]]

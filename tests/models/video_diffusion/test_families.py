@@ -19,10 +19,10 @@ from diffusers import (
 from tiny_models import BUILDERS
 from tiny_runs import tiny_engine
 
+from lmms_eval_tasks.models.video_diffusion.adapters import ADAPTERS
+from lmms_eval_tasks.models.video_diffusion.encoding import ClipFile, to_pixels
 from lmms_eval_tasks.models.video_diffusion.engine import ClipPair, Engine
-from lmms_eval_tasks.models.video_diffusion.families import adapter_class, known_families, read_family
-from lmms_eval_tasks.models.video_diffusion.frames import ClipFile, to_pixels
-from lmms_eval_tasks.models.video_diffusion.settings import check_geometry, read_settings
+from lmms_eval_tasks.models.video_diffusion.settings import check_geometry, known_families, read_family, read_settings
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.denoising.protocol import centred_positions
 
@@ -51,7 +51,9 @@ def scheduler_target(pipe: Any, clean: torch.Tensor, noise: torch.Tensor, timest
     return clean - noise if "Mochi" in type(pipe).__name__ else noise - clean
 
 
-def network_says(engine: Engine, noisy: torch.Tensor, timestep: float, text: dict[str, torch.Tensor]) -> torch.Tensor:
+def network_prediction(
+    engine: Engine, noisy: torch.Tensor, timestep: float, text: dict[str, torch.Tensor]
+) -> torch.Tensor:
     """The network called by hand, as its pipeline's loop calls it."""
     pipe, kind = engine.adapter.pipe, type(engine.adapter.pipe).__name__
     time = torch.tensor([timestep])
@@ -67,13 +69,13 @@ def network_says(engine: Engine, noisy: torch.Tensor, timestep: float, text: dic
         rotary = None
         if pipe.transformer.config.use_rotary_positional_embeddings:
             rotary = pipe._prepare_rotary_positional_embeddings(height * 8, width * 8, frames, noisy.device)
-        said = pipe.transformer(
+        predicted = pipe.transformer(
             hidden_states=noisy.permute(0, 2, 1, 3, 4),
             encoder_hidden_states=text["embeds"],
             timestep=time.long(),
             image_rotary_emb=rotary,
         ).sample
-        return said.permute(0, 2, 1, 3, 4)
+        return predicted.permute(0, 2, 1, 3, 4)
     if kind in ("LTXPipeline", "LTXConditionPipeline"):
         frames, height, width = noisy.shape[2:]
         if kind == "LTXPipeline":
@@ -82,7 +84,7 @@ def network_says(engine: Engine, noisy: torch.Tensor, timestep: float, text: dic
             ids = pipe._scale_video_ids(pipe._prepare_video_ids(1, frames, height, width), 32, 8).float()
             ids[:, 0] = ids[:, 0] / 8
             place = {"video_coords": ids}
-        said = pipe.transformer(
+        predicted = pipe.transformer(
             hidden_states=pipe._pack_latents(noisy),
             encoder_hidden_states=text["embeds"],
             timestep=time,
@@ -92,7 +94,7 @@ def network_says(engine: Engine, noisy: torch.Tensor, timestep: float, text: dic
             width=width,
             **place,
         ).sample
-        return pipe._unpack_latents(said, frames, height, width)
+        return pipe._unpack_latents(predicted, frames, height, width)
     if kind == "MochiPipeline":
         return pipe.transformer(
             hidden_states=noisy,
@@ -140,26 +142,26 @@ def test_losses_are_those_of_diffusers_schedulers(checkpoints: Path, clips: Clip
             noise = torch.randn(clean.shape, generator=generator)
             with torch.no_grad():
                 noisy = scheduler_noise(adapter.pipe, clean, noise, timestep)
-                said = network_says(engine, noisy, timestep, text)
+                predicted = network_prediction(engine, noisy, timestep, text)
             if target == "training":
                 wanted = scheduler_target(adapter.pipe, clean, noise, timestep)
             else:
-                said, wanted = implied_noise(adapter.pipe, said, noisy, timestep), noise
-            loss = torch.nn.functional.mse_loss(said[:, :, left_out:], wanted[:, :, left_out:]).item()
+                predicted, wanted = implied_noise(adapter.pipe, predicted, noisy, timestep), noise
+            loss = torch.nn.functional.mse_loss(predicted[:, :, left_out:], wanted[:, :, left_out:]).item()
             assert answer.losses.forward[index][step] == pytest.approx(loss, rel=1e-4), (part, timestep)
 
 
-def implied_noise(pipe: Any, said: torch.Tensor, noisy: torch.Tensor, timestep: float) -> torch.Tensor:
-    """The noise in what the network said, found by way of the clean clip that it implies."""
+def implied_noise(pipe: Any, predicted: torch.Tensor, noisy: torch.Tensor, timestep: float) -> torch.Tensor:
+    """The noise in what the network predicted, by way of the clean clip that it implies."""
     own = pipe.scheduler
     if hasattr(own, "alphas_cumprod") and not isinstance(own, UniPCMultistepScheduler):
-        kept = own.alphas_cumprod[int(timestep)]
+        signal = own.alphas_cumprod[int(timestep)]
         if own.config.prediction_type == "epsilon":
-            return said
-        clean = kept.sqrt() * noisy - (1 - kept).sqrt() * said
-        return (noisy - kept.sqrt() * clean) / (1 - kept).sqrt()
+            return predicted
+        clean = signal.sqrt() * noisy - (1 - signal).sqrt() * predicted
+        return (noisy - signal.sqrt() * clean) / (1 - signal).sqrt()
     level = timestep / 1000
-    velocity = -said if "Mochi" in type(pipe).__name__ else said
+    velocity = -predicted if "Mochi" in type(pipe).__name__ else predicted
     clean = noisy - level * velocity
     return (noisy - (1 - level) * clean) / level
 
@@ -232,11 +234,11 @@ def test_cogvideox_1_5_leaves_its_copied_latent_out(checkpoints: Path, clips: Cl
 
 def test_the_table_has_a_tiny_model_and_an_adapter_for_every_row() -> None:
     assert set(BUILDERS) == set(FAMILIES)
+    assert {family.adapter for family in known_families().values()} == set(ADAPTERS)
     for family in known_families().values():
         step = {"wan": 4, "cogvideox": 4, "hunyuan": 4, "ltx": 8, "mochi": 6, "animatediff": 1}[family.adapter]
         assert family.frames % step == 1 % step, family.name
         assert family.height % 8 == 0 and family.width % 8 == 0
-        assert adapter_class(family).__module__.endswith(family.adapter)
 
 
 def test_an_unknown_family_names_those_there_are() -> None:
@@ -279,7 +281,7 @@ def test_an_image_model_gets_the_familys_motion(checkpoints: Path, tmp_path: Pat
     row = read_family("animatediff-sd1.5")
     row = row.model_copy(update={"options": {**row.options, "motion_adapter": str(tmp_path / "motion")}})
     chosen = {"pretrained": str(tmp_path / "images"), "dtype": "float32"}
-    adapter = adapter_class(row).load(replace(read_settings(row.name, chosen), family=row))
+    adapter = ADAPTERS[row.adapter].load(replace(read_settings(row.name, chosen), family=row))
     assert type(adapter.pipe).__name__ == "AnimateDiffPipeline"
     linear = torch.linspace(0.00085, 0.012, 1000)
     assert torch.allclose(adapter.noising.alphas_cumprod, torch.cumprod(1 - linear, dim=0))

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from toy_denoiser import FPS, FRAMES, PIXELS, toy_engine, train
 from yocausal_records import pair_record
 
+from lmms_eval_tasks.models.video_diffusion.encoding import cover
 from lmms_eval_tasks.models.video_diffusion.engine import ClipPair
-from lmms_eval_tasks.models.video_diffusion.frames import cover
 from lmms_eval_tasks.sample.scenes.reversible import CAUSAL, NOT_CAUSAL, SceneFamily
 from lmms_eval_tasks.sample.world.physics import FPS as FILMED
-from lmms_eval_tasks.sample.world.render import film
+from lmms_eval_tasks.sample.world.render import render
 from lmms_eval_tasks.sample.writers.yocausal import write_pair
 from lmms_eval_tasks.utils.stats.estimates import estimate
 from lmms_eval_tasks.yocausal.metrics import CCI, RSI_CAUSAL
@@ -30,7 +30,8 @@ def seen() -> list[NDArray[np.uint8]]:
     """Small pictures of causal films that are not held out, twice as many as the toy model is shown."""
     films = []
     for number in range(FILMS):
-        frames = film(CAUSAL[number % len(CAUSAL)](random.Random(f"train/{number}")).scene)
+        scene, _ = CAUSAL[number % len(CAUSAL)](random.Random(f"train/{number}"))
+        frames, _ = render(scene)
         # `train` shows every second frame: these stand where the protocol takes its frames of a clip.
         step = FILMED / FPS
         kept = frames[[round(step * (index // 2) + (step - 1) / 2) for index in range(2 * FRAMES)]]
@@ -51,10 +52,11 @@ def held_out(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, list[ClipPa
     kinds: list[tuple[bool, tuple[SceneFamily, ...]]] = [(True, CAUSAL), (False, NOT_CAUSAL)]
     for causal, families in kinds:
         for number in range(HELD_OUT):
-            drawn, file = families[number % len(families)](random.Random(f"test/{number}")), f"{causal}_{number}.mp4"
-            write_pair(film(drawn.scene), folder, file)
+            scene, caption = families[number % len(families)](random.Random(f"test/{number}"))
+            file = f"{causal}_{number}.mp4"
+            write_pair(render(scene)[0], folder, file)
             forward, backward = (Path(folder / side / file) for side in ("fwd", "bwd"))
-            pairs[causal].append(ClipPair(file, forward, backward, drawn.caption))
+            pairs[causal].append(ClipPair(file, forward, backward, caption))
     return pairs
 
 

@@ -71,6 +71,6 @@ def test_a_real_entry_point_is_loaded() -> None:
 
 
 def test_a_benchmark_without_a_form_says_why() -> None:
-    with pytest.raises(ValueError, match="to say why it has none"):
+    with pytest.raises(ValueError, match="or a reason for having none"):
         replace(OWN[0], submission=None)
     assert replace(OWN[0], submission=None, no_submission="It has no leaderboard.").submission is None

@@ -13,6 +13,8 @@ from lmms_eval_tasks.utils.core.wording import quote, summarize_names
         ("left", "`left`"),
         (" left\n", "`left`"),
         (None, "`null`"),
+        ("a\x1b[31m\nb", r"`a\x1b[31m\nb`"),
+        (["\x9b2J", "\ud800"], r'`["\x9b2J", "\ud800"]`'),
         ("a" * 60, f"`{'a' * 60}`"),
         ("a" * 61, f"`{'a' * 60}…`"),
     ],

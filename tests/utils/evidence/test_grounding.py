@@ -6,7 +6,6 @@ import json
 from types import ModuleType
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,8 +15,8 @@ from lmms_eval_tasks.utils.evidence.boxes import Box, Convention
 from lmms_eval_tasks.utils.evidence.grounding import (
     Grounding,
     Settings,
-    build_timelines,
-    greedy_match,
+    Timeline,
+    build_timeline,
     ground,
     temporal_iou,
 )
@@ -37,7 +36,7 @@ def thing(*spans: tuple[int, int], box: Box = BOX, name: str = "p") -> Instance:
 
 
 def grounding(predicted: list[Instance], true: list[Instance], **options: Any) -> Grounding:
-    return ground(build_timelines([predicted]), build_timelines([true]), Settings(**options))[0]
+    return ground([*map(build_timeline, predicted)], [*map(build_timeline, true)], Settings(**options))
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +68,7 @@ def test_one_second_is_not_enough_by_default(eps: int, score: float) -> None:
 
 def test_time_alone_is_no_match() -> None:
     apart = grounding([thing((0, 9))], [thing((0, 9), box=FAR)])
-    assert (apart.im_tiou, apart.pairs, apart.false_positives, apart.missed) == (0, (), 1, 1)
+    assert (apart.im_tiou, apart.pairs, apart.false_positives, apart.missed) == (0, [], 1, 1)
 
 
 @pytest.mark.parametrize(("predicted", "true"), [([], []), ([thing((0, 9))], []), ([], [thing((0, 9))])])
@@ -94,28 +93,26 @@ def test_an_instance_without_evidence_is_still_a_false_positive() -> None:
 def test_boxes_outside_their_evidence_do_not_count_and_the_largest_wins() -> None:
     outside = Evidence(0, 1, (0, 1, 2), (BOX, BOX, BOX))
     other = Evidence(1, 2, (1,), ((0, 0, 200, 200),))
-    timelines = build_timelines([[Instance("p", (outside, other))]])
-    assert timelines.spans.tolist() == [[0, 2]]
-    assert timelines.seconds.tolist() == [0, 1]
-    assert timelines.boxes[:, 2].tolist() == [100, 200]
+    assert build_timeline(Instance("p", (outside, other))) == Timeline(0, 2, {0: BOX, 1: (0, 0, 200, 200)})
 
 
 def test_first_of_equal_boxes_wins() -> None:
     wide, tall = (0.0, 0.0, 200.0, 50.0), (0.0, 0.0, 50.0, 200.0)
     instance = Instance("p", (Evidence(0, 0, (0, 0), (wide, tall)), Evidence(0, 0, (0,), (tall,))))
-    assert build_timelines([[instance]]).boxes.tolist() == [list(wide)]
+    assert build_timeline(instance).boxes == {0: wide}
 
 
 def test_ties_go_to_the_longer_overlap_then_to_the_earlier_instance() -> None:
-    score, shared = np.array([0.5, 0.5, 0.5, 0.5]), np.array([3, 4, 4, 4])
-    matched = greedy_match(score, shared, np.array([0, 1, 0, 1]), np.array([0, 0, 1, 1]))
-    assert matched == [2, 1]
+    true = [thing((0, 3)), thing((0, 4))]
+    assert [(pair.predicted, pair.true) for pair in grounding(true[::-1], true).pairs] == [(0, 1), (1, 0)]
+    alike = [thing((0, 4))] * 2
+    assert [(pair.predicted, pair.true) for pair in grounding(alike, alike).pairs] == [(0, 0), (1, 1)]
 
 
 def test_spans_are_inclusive() -> None:
-    shared, tiou = temporal_iou(np.array([[0, 4], [5, 9], [0, -1]]), np.array([[4, 9], [0, 4], [0, 4]]))
-    assert shared.tolist() == [1, 0, 0]
-    assert tiou.tolist() == [0.1, 0, 0]
+    spans = [((0, 4), (4, 9)), ((5, 9), (0, 4)), ((0, -1), (0, 4))]
+    overlaps = [temporal_iou(Timeline(*predicted, {}), Timeline(*true, {})) for predicted, true in spans]
+    assert overlaps == [(1, 0.1), (0, 0), (0, 0)]
 
 
 def test_spans_without_end_cost_nothing() -> None:
@@ -125,15 +122,14 @@ def test_spans_without_end_cost_nothing() -> None:
 
 
 def test_conversion_happens_before_boxes_are_compared() -> None:
-    true = build_timelines([[thing((0, 9), box=(192, 108, 960, 540))]])
-    written = [[thing((0, 9), box=(100, 100, 500, 500))]]
-    converted = build_timelines(written, Convention.XYXY_N1000, frames=[(1920, 1080)])
-    assert ground(converted, true)[0].im_viou == 1
-    resized = build_timelines(
-        [[thing((0, 9), box=(96, 54, 480, 270))]], Convention.XYXY_RESIZED, frames=[(1920, 1080)], seen=[(960, 540)]
-    )
-    assert ground(resized, true)[0].im_viou == 1
-    flat = build_timelines([[thing((0, 9), box=(100.2, 100.2, 100.8, 100.8))]], Convention.YXYX_PX)
+    true = build_timeline(thing((0, 9), box=(192, 108, 960, 540)))
+    written = thing((0, 9), box=(100, 100, 500, 500))
+    converted = build_timeline(written, Convention.XYXY_N1000, (1920, 1080))
+    assert ground([converted], [true]).im_viou == 1
+    written = thing((0, 9), box=(96, 54, 480, 270))
+    resized = build_timeline(written, Convention.XYXY_RESIZED, (1920, 1080), (960, 540))
+    assert ground([resized], [true]).im_viou == 1
+    flat = build_timeline(thing((0, 9), box=(100.2, 100.2, 100.8, 100.8)), Convention.YXYX_PX)
     assert len(flat.boxes) == 0
 
 
@@ -179,10 +175,10 @@ def test_agreement_with_plain_python(
     expected = plain.plain_score(row, answer, eps_overlap, 0.5, 0.1, coverage_aware, swapped)
     convention = Convention.YXYX_PX if swapped else Convention.XYXY_PX
     ours = ground(
-        build_timelines([read_official(answer).instances], convention),
-        build_timelines([read_truth(entries)]),
+        [build_timeline(instance, convention) for instance in read_official(answer).instances],
+        [build_timeline(instance) for instance in read_truth(entries)],
         Settings(eps_overlap=eps_overlap, coverage_aware=coverage_aware),
-    )[0]
+    )
     assert {
         "qa_temporal_r1_tau": ours.temporal_recall,
         "qa_temporal_m_tiou_tponly": ours.tiou_tp_only,
@@ -201,12 +197,6 @@ def test_agreement_with_plain_python(
 
 boxed = st.tuples(st.integers(0, 20), st.integers(0, 20)).map(lambda p: (p[0], p[1], p[0] + 9, p[1] + 9))
 things = st.lists(st.builds(lambda s, n, box: thing((s, s + n), box=box), st.integers(0, 9), st.integers(1, 9), boxed))
-
-
-@given(st.lists(st.tuples(things, things), max_size=5))
-def test_many_questions_score_as_one_by_one(cases: list[tuple[list[Instance], list[Instance]]]) -> None:
-    together = ground(build_timelines([p for p, _ in cases]), build_timelines([t for _, t in cases]))
-    assert together == [grounding(predicted, true) for predicted, true in cases]
 
 
 @given(things, things)

@@ -8,7 +8,6 @@ from html.parser import HTMLParser
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lmms_eval_tasks.utils.reporting.columns import Estimate
 from lmms_eval_tasks.utils.reporting.figures import (
     Bar,
     Dot,
@@ -19,6 +18,7 @@ from lmms_eval_tasks.utils.reporting.figures import (
     scatter_plot,
     share_plot,
 )
+from lmms_eval_tasks.utils.stats.estimates import Estimate
 
 NASTY = "<script>alert(1)</script>\"'&"
 
@@ -43,7 +43,7 @@ def every_figure(text: str) -> list[str]:
     found = Estimate(40.0, 30.0, 55.0, 12)
     points, axis = [Point(text, 1, 2, "people"), Point(text, 1, 2, tag=text)], (text, (0.0, 9.0))
     return [
-        dot_plot(text, [Dot.of(text, found, text, text), Dot.of(text, None)], (0, 100), 25),
+        dot_plot(text, [Dot.of(text, found, text), Dot.of(text, None)], (0, 100), 25),
         heat_map(text, [text], [text], {(text, text): found}, (0, 100)),
         count_table(text, text, {text: {text: 3}}, [text]),
         share_plot(text, [Bar(text, {text: 3}, text)], [text]),
@@ -74,11 +74,11 @@ def test_marks_stay_on_the_axis(ends: tuple[float, float], value: float, one: fl
 
 
 def test_a_dot_stands_where_its_value_is() -> None:
-    figure = dot_plot("c", [Dot.of("x", Estimate(40.0, 30.0, 55.0, 12), things="pairs")], (0, 100), 25)
+    figure = dot_plot("c", [Dot.of("x", Estimate(40.0, 30.0, 55.0, 12))], (0, 100), 25)
     assert '<i class="dot" style="left:40.00%">' in figure
     assert '<i class="interval" style="left:30.00%;width:25.00%">' in figure
     assert '<i class="rule" style="left:25.00%">' in figure
-    assert "".join(Reader(figure).texts).startswith("cx40.0 [30.0, 55.0] 12 pairs")
+    assert "".join(Reader(figure).texts).startswith("cx40.0 [30.0, 55.0]")
 
 
 def test_no_score_is_no_dot() -> None:

@@ -26,7 +26,8 @@ def test_six_questions_by_hand() -> None:
     assert list(summaries) == list(EXPECTED["questions"])
     for item, expected in EXPECTED["questions"].items():
         found = summaries[item]
-        assert (found.difficulty, found.responses) == (expected["difficulty"], 6)
+        assert found.difficulty == expected["difficulty"]
+        assert sum(version.responses for version in found.versions.values()) == 6
         assert found.percent_right == pytest.approx(expected["percent_right"], abs=1e-4)
         for version, said in found.versions.items():
             assert list(said.modal) == expected["modal"][version], item

@@ -1,4 +1,4 @@
-"""`random_answer`: the floor of a responder that guesses."""
+"""`constant_answer` and `random_answer`: the floors of responders that look at nothing."""
 
 from __future__ import annotations
 
@@ -8,6 +8,23 @@ from string import ascii_uppercase
 from typing import Any
 
 from lmms_eval_tasks.models.base import Request, RequestModel
+
+
+class ConstantAnswer(RequestModel):
+    """Gives one response to every request.
+
+    Args:
+        response: The response, ``A`` by default.
+        **host: ``batch_size`` and ``device``, as lmms-eval passes them.
+    """
+
+    def __init__(self, response: str = "A", **host: Any) -> None:
+        super().__init__(**host)
+        self.response = str(response)
+
+    def answer(self, request: Request) -> str:
+        """The constant."""
+        return self.response
 
 
 class RandomAnswer(RequestModel):
