@@ -27,8 +27,8 @@ ASKED = 'Look.\n\nQuestion: {question}\n\nOptions:\n{options}\n\nReply as {{"ans
 TEMPLATE = ASKED.replace("{options}", "A: {first}\nB: {second}\nC: {third}")
 FILES = {
     "causalvqa": ("tasks/_default_template_yaml", CLOSING),
-    "cast_bench": ("inference/prompt.md", ASKED),
-    "yocausal": ("VLM_labeling/prompt.txt", 'Is it causal? {"video_has_general_causality": true}'),
+    "cast_bench": ("inference/prompt.md", f"{TEMPLATE}\n"),
+    "yocausal": ("VLM_labeling/prompt.txt", 'Is it causal? {"video_has_general_causality": true}\n'),
 }
 DOC: dict[str, Any] = {
     "question": "What fell?", "options": ["The cup.", "The ball.", "It."], "asked": True, "item_id": "q_0",
@@ -49,8 +49,8 @@ def checkout(tmp_path: Path) -> Path:
     texts = {
         "causalvqa": "lmms_eval_specific_kwargs:\n  default:\n    pre_prompt: Never asked.\n"
         f"    post_prompt: {json.dumps(CLOSING)}\ndoc_to_text: !function utils.doc_to_text\n",
-        "cast_bench": f"{TEMPLATE}\n",
-        "yocausal": f"{FILES['yocausal'][1]}\n",
+        "cast_bench": FILES["cast_bench"][1],
+        "yocausal": FILES["yocausal"][1],
     }
     for benchmark, (name, _) in FILES.items():
         path = tmp_path / "checkout" / name
@@ -163,20 +163,28 @@ def test_another_text_is_refused_or_kept_under_its_own_name(
     assert listed(benchmark, other)[-1] == "altered since"
 
 
-def test_a_text_without_a_known_digest_is_said_to_be_unverified(checkout: Path, home: Path) -> None:
+def test_the_official_labelling_prompt_is_known_by_its_files_digest(
+    checkout: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert labelling_prompt("yocausal_causality")[1] is Causality
     with pytest.raises(InputError, match="YoCausal's official prompt is not on this machine"):
         labelling_prompt("official")
+    digest = "be886599bd6ca6cb982f0a7d653737cde0626fc20ee6d83a69acd2b850bb8383"
+    assert (
+        f"Expected the official labelling prompt with SHA-256 {digest}"
+        in run("import", "yocausal", "--from", checkout)[2]
+    )
+    know("yocausal", monkeypatch, FILES["yocausal"][1])
     status, out, _ = run("import", "yocausal", "--from", checkout)
     assert status == 0
-    assert out.startswith("Imported VLM_labeling/prompt.txt as official: NOT VERIFIED: no source states the official")
+    assert out.startswith("Imported VLM_labeling/prompt.txt as official: the official text")
     assert out.endswith("To ask with it: yocausal label --prompt official\n")
     prompt, reply = labelling_prompt("official")
-    assert prompt.signature.startswith("official-unverified:")
-    assert prompt.render(frames="8", seconds="3.0", caption='"x"') == FILES["yocausal"][1]
+    assert prompt.signature.startswith("official:")
+    assert prompt.render(frames="8", seconds="3.0", caption='"x"') == FILES["yocausal"][1].strip()
     assert reply is OfficialCausality
     assert reply.model_validate_json('{"video_has_general_causality": true, "why": "it falls"}', strict=True).verdict
-    assert listed("yocausal", "official")[-1] == "not verified"
+    assert listed("yocausal", "official")[-1] == "yes"
 
 
 @pytest.mark.parametrize("benchmark", FILES)
@@ -240,7 +248,7 @@ def test_what_is_no_such_template_is_refused(template: str) -> None:
         normal_form(template)
 
 
-def test_the_cards_digest_is_that_of_the_shipped_prompts() -> None:
+def test_the_shipped_prompts_have_one_normal_form() -> None:
     shape = re.compile(r"((?:.|\n)*?\nQuestion: )[^\n]*(\n\nOptions:\n)(?:[A-F]:[^\n]*\n)+(\n(?:.|\n)*)")
     found = set()
     for path in oracle_path("cast_bench").glob("*_predictions.jsonl"):
@@ -249,4 +257,4 @@ def test_the_cards_digest_is_that_of_the_shipped_prompts() -> None:
             assert parts is not None
             before, between, after = (literal(part) for part in parts.groups())
             found.add(sha256(normal_form(f"{before}{{question}}{between}{{options}}\n{after}")))
-    assert found == set(read_card("cast_bench").prompt_sha256.values())
+    assert found == {"e7e2c9f908d8d2de4a47ff9cb9684022308a0820b81056c48180aace5af49cb0"}

@@ -6,6 +6,7 @@ import copy
 import importlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -209,6 +210,10 @@ def edit(path: Path, changed: Callable[[str], str]) -> None:
     path.write_text(after, encoding="utf-8")
 
 
+def raise_version(text: str) -> str:
+    return re.sub(r"version: (\d+)-", lambda version: f"version: {int(version[1]) + 1}-", text)
+
+
 def swap(old: str, new: str) -> Callable[[str], str]:
     return lambda text: text.replace(old, new)
 
@@ -261,8 +266,8 @@ def test_the_command_on_a_changed_package(now: Entries, labels: dict[str, str], 
         assert line.strip().startswith(expected), failed.stderr
 
     for template in TEMPLATES:
-        edit(package / template, swap("version: 1-A", "version: 2-A"))
+        edit(package / template, raise_version)
     renewed = gate(tmp_path)
     assert renewed.returncode == 0, renewed.stderr
     versions = {name: entry["version"] for name, entry in read_kept(tmp_path / "digests.json").items()}
-    assert {name for name, version in versions.items() if version == "1-A"} == {"yocausal"}
+    assert {name for name, version in versions.items() if version == now[name]["version"]} == {"yocausal"}

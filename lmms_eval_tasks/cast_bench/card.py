@@ -41,8 +41,7 @@ CARD = Card(
             caveat="second-hand: the paper's own table was not to be had, nor how many people answered what",
         ),
     ),
-    # Of the text in the prompts shipped with the official predictions (160 of 160), `normal_form` of the template.
-    prompt_sha256={"template": "e7e2c9f908d8d2de4a47ff9cb9684022308a0820b81056c48180aace5af49cb0"},
+    prompt_sha256={"template": "dd4b4cbd66fafc466548876e55301b22b8ce68c1018522c823fb9e946903b31b"},
     hub_id="wovenbytoyota-vai/CaST-Bench",
     prepare_command="lmms-eval-tasks prepare cast_bench --source castbench_hf.jsonl --videos DIR",
 )

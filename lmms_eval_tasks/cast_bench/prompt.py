@@ -6,10 +6,9 @@ Source: mf-zhang/CaST-Bench-Evaluation@a216491, inference/prompt.md, a template 
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from string import Formatter
 
-from lmms_eval_tasks.utils.prompting.official_prompts import OfficialPrompt
+from lmms_eval_tasks.utils.prompting.official_prompts import OfficialPrompt, read_whole
 from lmms_eval_tasks.utils.prompting.prompts import literal
 
 PROMPT = "cast_bench_evidence"
@@ -52,16 +51,12 @@ def normal_form(template: str) -> str:
     return "".join(parts).strip()
 
 
-def _read(path: Path) -> str:
-    return normal_form(path.read_text(encoding="utf-8"))
-
-
 OFFICIAL_PROMPT = OfficialPrompt(
     benchmark="cast_bench",
     part="template",
     file="inference/prompt.md",
-    read=_read,
-    template=str,
+    read=read_whole,
+    template=normal_form,
     replaces=PROMPT,
 )
 

@@ -12,7 +12,7 @@ from lmms_eval_tasks.utils.benchmark.task_files import task_configs
 from lmms_eval_tasks.utils.core.console import make_console, text_table
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.wording import summarize_names
-from lmms_eval_tasks.utils.prompting.official_prompts import UNVERIFIED, imported, installed_official
+from lmms_eval_tasks.utils.prompting.official_prompts import imported, installed_official
 from lmms_eval_tasks.utils.prompting.prompts import OFFICIAL, prompt_ids, read_prompt
 
 prompts_app = typer.Typer(no_args_is_help=True, help="Show the prompts there are, and import official ones.")
@@ -34,11 +34,9 @@ def import_prompt(
             f"{benchmark} has no official prompt to import; `lmms-eval-tasks prompts list` shows those there are."
         )
     prompt = source.import_from(checkout, accept_other)
-    status = {
-        OFFICIAL: "the official text: its SHA-256 is the card's",
-        UNVERIFIED: "NOT VERIFIED: no source states the official text's SHA-256, and records say so",
-    }.get(prompt.prompt_id, "NOT the official text, and never called so")
-    name = OFFICIAL if prompt.prompt_id == UNVERIFIED else prompt.prompt_id
+    name = prompt.prompt_id
+    official = "the official text: its SHA-256 is the card's"
+    status = official if name == OFFICIAL else "NOT the official text, and never called so"
     use = f"LMMS_EVAL_TASKS_PROMPT={name}" if source.for_items else f"{benchmark} label --prompt {name}"
     console = make_console()
     console.print(f"Imported {source.file} as {name}: {status}.", soft_wrap=True)
@@ -76,8 +74,7 @@ def _rows(benchmark: str) -> list[tuple[str, str, str, str]]:
         if read_prompt(name).fields in fields
     ]
     if official is not None:
-        status = "yes" if official.prompt_id == OFFICIAL else "not verified"
-        rows.append((OFFICIAL, tasks.get(OFFICIAL, ""), official.sha256[:SHOWN], status))
+        rows.append((OFFICIAL, tasks.get(OFFICIAL, ""), official.sha256[:SHOWN], "yes"))
     elif source is not None or OFFICIAL in users:
         rows.append((OFFICIAL, tasks.get(OFFICIAL, ""), "", "not on this machine"))
     for name in imported(benchmark):

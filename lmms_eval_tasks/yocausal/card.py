@@ -37,8 +37,7 @@ CARD = Card(
         ),
         Human(metric="cci", split="test", percent=8.67, source="paper, Table 5", caveat="percentage points"),
     ),
-    # No source tells the official text's digest.
-    prompt_sha256={"labelling prompt": ""},
+    prompt_sha256={"labelling prompt": "be886599bd6ca6cb982f0a7d653737cde0626fc20ee6d83a69acd2b850bb8383"},
     hub_id="YouZhe/YoCausal-dataset",
     prepare_command="lmms-eval-tasks prepare yocausal",
     clip_columns=("clip", "clip_backward"),

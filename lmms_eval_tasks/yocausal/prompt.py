@@ -6,28 +6,23 @@ so all of it is taken as it stands.
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from lmms_eval_tasks.utils.prompting.official_prompts import OfficialPrompt
+from lmms_eval_tasks.utils.prompting.official_prompts import OfficialPrompt, read_whole
 from lmms_eval_tasks.utils.prompting.prompts import literal
 
 PROMPT_ID = "yocausal_causality"
 """Id of our own prompt."""
 
 
-def _read(path: Path) -> str:
-    text = path.read_text(encoding="utf-8").strip()
-    if not text:
-        raise ValueError("the file is empty")
-    return text
+def _template(text: str) -> str:
+    return literal(text.strip())
 
 
 OFFICIAL_PROMPT = OfficialPrompt(
     benchmark="yocausal",
     part="labelling prompt",
     file="VLM_labeling/prompt.txt",
-    read=_read,
-    template=literal,
+    read=read_whole,
+    template=_template,
     replaces=PROMPT_ID,
     for_items=False,
 )

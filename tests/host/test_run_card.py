@@ -167,7 +167,7 @@ def test_no_key_is_ever_in_a_card(home: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_the_official_text_is_said_to_be(home: Path) -> None:
     prepare(home)
     run = evaluation()
-    for prompt_id, is_official in ((OFFICIAL, "yes"), (f"{OFFICIAL}-unverified", "not verified"), ("mcq_letter", "no")):
+    for prompt_id, is_official in ((OFFICIAL, "yes"), ("cast_bench-other-0a", "no"), ("mcq_letter", "no")):
         run.tasks["causalvqa_paired"].settings = TaskSettings(Prompt(prompt_id, "{question} {options}"))
         assert gather(saved(), run)[TASK]["official prompt"] == is_official
 

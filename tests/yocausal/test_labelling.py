@@ -120,16 +120,17 @@ def test_labels_by_an_imported_prompt(prepared: None, tmp_path: Path) -> None:
     text = tmp_path / "checkout" / "VLM_labeling" / "prompt.txt"
     text.parent.mkdir(parents=True)
     text.write_text("Say {yes} or {no}.", encoding="utf-8")
-    assert (
-        CliRunner().invoke(app, ["prompts", "import", "yocausal", "--from", str(tmp_path / "checkout")]).exit_code == 0
-    )
+    command = ["prompts", "import", "yocausal", "--from", str(tmp_path / "checkout"), "--accept-other"]
+    imported = CliRunner().invoke(app, command)
+    assert imported.exit_code == 0
+    name = imported.stdout.split(" as ", 1)[1].split(":", 1)[0]
     out = tmp_path / "labels.jsonl"
     with JudgeServer(lambda *_: Say('{"video_has_general_causality": false, "note": "…"}')) as server:
-        result = label(server.url, out, "--prompt", "official", "--limit", "2")
+        result = label(server.url, out, "--prompt", name, "--limit", "2")
     assert result.stdout.startswith("2 clips: 0 causal, 2 not, 0 unlabelled\n"), result.stderr
     assert {body["messages"][0]["content"][0]["text"] for body in server.bodies} == {"Say {yes} or {no}."}
     (signature,) = {json.loads(line)["prompt"] for line in out.read_text(encoding="utf-8").splitlines()}
-    assert signature.startswith("official-unverified:")
+    assert signature.startswith(f"{name}:")
 
 
 def test_a_judge_has_to_be_named(prepared: None, tmp_path: Path) -> None:

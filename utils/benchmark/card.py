@@ -49,7 +49,7 @@ class Card:
         clip_columns: columns that name clips; an item can be asked where all of its clips are there.
         chance: metric to the score in percent of uniform guessing.
         human: published human scores.
-        prompt_sha256: official prompt's part to the SHA-256 of its UTF-8 text; empty where no source states it.
+        prompt_sha256: official prompt's part to the SHA-256 of its UTF-8 text.
         archive_sha256: published archive's file name to its SHA-256.
         hub_id: dataset on the Hugging Face hub; empty where there is none.
         prepare_command: the command that prepares the benchmark.

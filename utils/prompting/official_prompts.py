@@ -1,7 +1,7 @@
 """Official prompt texts: read from the user's checkout of the official repository, verified, kept in the data home.
 
-A text is *official* where its digest is the card's, *not verified* where no source states a digest, and else *another*
-text, which a run can only ask with under a name of its own.
+A text is *official* where its digest is the card's, and else *another* text, which a run can only ask with under a name
+of its own.
 """
 
 from __future__ import annotations
@@ -20,9 +20,6 @@ from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.data.home import home
 from lmms_eval_tasks.utils.prompting.prompts import CHOICE, OFFICIAL, Prompt, prompt_ids
-
-UNVERIFIED = f"{OFFICIAL}-unverified"
-"""Id, in records, of an official prompt whose digest no source states."""
 
 
 @dataclass(frozen=True)
@@ -50,13 +47,11 @@ class OfficialPrompt:
 
     @property
     def published(self) -> str:
-        """The official text's SHA-256; empty where no source states it."""
-        return read_card(self.benchmark).prompt_sha256.get(self.part, "")
+        """The official text's SHA-256."""
+        return read_card(self.benchmark).prompt_sha256[self.part]
 
     def status(self, text: str) -> str:
-        """The id by which records name a text of this prompt: whether it is official, not verified, or another."""
-        if not self.published:
-            return UNVERIFIED
+        """The id by which records name a text of this prompt: whether it is official, or another."""
         digest = sha256(text)
         return OFFICIAL if digest == self.published else f"{self.benchmark}-other-{digest[:8]}"
 
@@ -83,7 +78,7 @@ class OfficialPrompt:
                 + (f" {title}'s official prompt is not on this machine. {self._remedy}" if name == OFFICIAL else "")
             )
         text = _imported_text(path, path.stat().st_mtime_ns)
-        if text is None or self.status(text) not in ((OFFICIAL, UNVERIFIED) if name == OFFICIAL else (name,)):
+        if text is None or self.status(text) != name:
             raise InputError(f"{path} is not {title}'s prompt {name} any more. {self._remedy}")
         return self.prompt(text)
 
@@ -97,7 +92,7 @@ class OfficialPrompt:
     def import_from(self, checkout: Path, accept_other: bool = False) -> Prompt:
         """Take the prompt from a checkout of the official repository into the data home.
 
-        The prompt's id states whether it is official, not verified or another text, which is only accepted with
+        The prompt's id states whether it is official or another text. Another text is only accepted with
         `accept_other`, under a name of its own.
 
         Raises:
@@ -117,7 +112,7 @@ class OfficialPrompt:
                 prompt = self.prompt(text)
             except (OSError, LookupError, TypeError, ValueError) as error:
                 problems.add(str(path), f"Expected the official {self.part}, but found none ({error}).")
-        if prompt is not None and prompt.prompt_id not in (OFFICIAL, UNVERIFIED) and not accept_other:
+        if prompt is not None and prompt.prompt_id != OFFICIAL and not accept_other:
             problems.add(
                 str(path),
                 f"Expected the official {self.part} with SHA-256 {self.published}, but got {sha256(text)}.",
@@ -127,9 +122,8 @@ class OfficialPrompt:
         title = read_card(self.benchmark).title
         problems.raise_if_any(f"{title}'s official prompt cannot be imported", "nothing was written")
         assert prompt is not None
-        name = OFFICIAL if prompt.prompt_id == UNVERIFIED else prompt.prompt_id
         content = {"source": self.file, "part": self.part, "sha256": sha256(text), "text": text}
-        write_file(_path(self.benchmark, name), json.dumps(content, ensure_ascii=False, indent=1) + "\n")
+        write_file(_path(self.benchmark, prompt.prompt_id), json.dumps(content, ensure_ascii=False, indent=1) + "\n")
         return prompt
 
 
@@ -140,7 +134,7 @@ def installed_official(benchmark: str) -> Prompt | None:
         prompt = find(OFFICIAL) if find else None
     except InputError:
         return None
-    return prompt if prompt and prompt.prompt_id in (OFFICIAL, UNVERIFIED) else None
+    return prompt if prompt and prompt.prompt_id == OFFICIAL else None
 
 
 def imported(benchmark: str) -> tuple[str, ...]:
@@ -163,6 +157,18 @@ def check_choice(benchmark: str) -> None:
     elif chosen != OFFICIAL:
         known = ", ".join(prompt_ids())
         raise InputError(f"Expected {CHOICE} to be {OFFICIAL} or one of {known}, but got {chosen!r}.")
+
+
+def read_whole(path: Path) -> str:
+    """A prompt file's text, byte for byte, so that its digest is the file's.
+
+    Raises:
+        OSError, ValueError: where it cannot be read, is not UTF-8, or is empty.
+    """
+    text = path.read_bytes().decode("utf-8")
+    if not text.strip():
+        raise ValueError("the file is empty")
+    return text
 
 
 def sha256(text: str) -> str:
