@@ -8,7 +8,6 @@ import shutil
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 
 import av
@@ -20,7 +19,7 @@ from cast_bench import write_release as write_cast_bench
 from hook_runs import FILES, write_hook_run
 from raw_releases import QUESTION, WITHHELD, mvp_pair, write_metadata, write_snapshot, zip_folder
 from releases import write_clip
-from small_clips import falling_ball, write_pair
+from small_clips import falling_ball, write_noise, write_pair
 from submission_world import EVERY, prepare_world
 
 CLIPS = "clips"
@@ -214,20 +213,6 @@ def _write_clips(folder: Path) -> Path:
     (folder / "playlist.mp4").write_text("#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\nfile:///etc/passwd\n")
     (folder / "concat.mp4").write_text("ffconcat version 1.0\nfile /etc/passwd\n")
     return folder
-
-
-def write_noise(path: Path, size: tuple[int, int], frames: int) -> None:
-    """A clip of noise, (width, height), ten frames a second, each of them hard to predict from the one before."""
-    rng = np.random.default_rng(0)
-    with av.open(str(path), "w") as container:
-        stream = container.add_stream("libx264", rate=Fraction(10), options={"x264-params": "asm=0:keyint=40"})
-        stream.width, stream.height = size
-        stream.pix_fmt = "yuv420p"
-        small = rng.integers(0, 255, (max(2, size[1] // 8), max(2, size[0] // 8), 3), dtype=np.uint8)
-        for index in range(frames):
-            picture = np.roll(np.resize(small, (size[1], size[0], 3)), index, axis=0)
-            container.mux(stream.encode(av.VideoFrame.from_ndarray(np.ascontiguousarray(picture), format="rgb24")))
-        container.mux(stream.encode())
 
 
 def _write_sound(path: Path) -> None:
