@@ -99,6 +99,22 @@ _PIPELINES: dict[str, tuple[str, dict[str, Component]]] = {
         }),
         "scheduler": (_FLOW, {"shift": 7.0}),
     }),
+    "hunyuan1.5": ("HunyuanVideo15Pipeline", {
+        "text_encoder": ("Qwen2_5_VLTextModel", {
+            "hidden_size": 16, "num_hidden_layers": 3, "num_key_value_heads": 2, **_TEXT,
+            "rope_parameters": {"rope_type": "default", "rope_theta": 1e6, "mrope_section": [1, 1, 0]},
+        }),
+        "text_encoder_2": ("T5EncoderModel", _T5),
+        "vae": ("AutoencoderKLHunyuanVideo15", {
+            "latent_channels": 4, "block_out_channels": (16, 16, 16, 16, 16), "layers_per_block": 1,
+        }),
+        "transformer": ("HunyuanVideo15Transformer3DModel", {
+            **_HEADS, "attention_head_dim": 16, "in_channels": 9, "out_channels": 4, "num_refiner_layers": 1,
+            "text_embed_dim": 16, "text_embed_2_dim": HIDDEN, "image_embed_dim": 8, "rope_axes_dim": (4, 6, 6),
+            "task_type": "t2v",
+        }),
+        "scheduler": (_FLOW, {"shift": 5.0}),
+    }),
 }  # fmt: skip
 
 
@@ -164,7 +180,16 @@ def _build(
     if second:
         parts["transformer_2"] = _component(*components["transformer"])
     tokenizers = {name.replace("text_encoder", "tokenizer"): tiny_tokenizer() for name in parts if "encoder" in name}
-    return getattr(diffusers, pipeline or default)(**tokenizers, **parts, **more)
+    return getattr(diffusers, pipeline or default)(**{**tokenizers, **parts, **more})
+
+
+def _hunyuan_1_5() -> Any:
+    from diffusers import ClassifierFreeGuidance
+    from transformers import ByT5Tokenizer
+
+    pipeline = _build("hunyuan1.5", guider=ClassifierFreeGuidance(guidance_scale=6.0), tokenizer_2=ByT5Tokenizer())
+    pipeline.tokenizer.chat_template = "{% for message in messages %}{{ message['content'] }}{% endfor %}"
+    return pipeline
 
 
 def _animatediff(large: bool) -> Any:
@@ -247,6 +272,7 @@ BUILDERS: dict[str, tuple[Callable[[], Any], Sizes]] = {
     "ltx-13b": (partial(_build, "ltx"), _LTX),
     "mochi-1": (partial(_build, "mochi"), {**_SMALL, "frames": 13}),
     "hunyuanvideo": (partial(_build, "hunyuan"), _SMALL),
+    "hunyuanvideo-1.5": (_hunyuan_1_5, _SMALL),
     "animatediff-sd1.5": (partial(_animatediff, large=False), {**_SMALL, "frames": 8}),
     "animatediff-sdxl": (partial(_animatediff, large=True), {**_SMALL, "frames": 8}),
 }

@@ -148,6 +148,35 @@ class HunyuanVideo(Adapter):
         return {**inputs, "pooled_projections": text["pooled"], "guidance": guidance}
 
 
+class HunyuanVideo15(Adapter):
+    """HunyuanVideo 1.5 (``HunyuanVideo15Pipeline``): flow matching.
+
+    The network can go on from a picture: beside the clip's latents it takes those of the picture, a mask of them and
+    the picture's features. All of these are zero where there is only a text, as here. A second encoder reads what the
+    caption quotes.
+    """
+
+    text_encoder_names = ("text_encoder", "text_encoder_2")
+    text_outputs = ("embeds", "mask", "quoted_embeds", "quoted_mask")
+    flow = Flow()
+
+    def encode_text(self, caption: str, device: torch.device) -> dict[str, torch.Tensor]:
+        """Encode one caption; how long it may be is the pipeline's."""
+        return dict(zip(self.text_outputs, self.pipe.encode_prompt(caption, device=device), strict=True))
+
+    def network_inputs(self, noisy: torch.Tensor, timesteps: torch.Tensor, text: Text) -> dict[str, Any]:
+        """The network's arguments, without a picture."""
+        config = self.pipe.transformer.config
+        picture = noisy.new_zeros(len(noisy), config.in_channels - noisy.shape[1], *noisy.shape[2:])
+        features = noisy.new_zeros(len(noisy), self.pipe.vision_num_semantic_tokens, config.image_embed_dim)
+        return {
+            **super().network_inputs(torch.cat([noisy, picture], dim=1), timesteps, text),
+            "encoder_hidden_states_2": text["quoted_embeds"],
+            "encoder_attention_mask_2": text["quoted_mask"],
+            "image_embeds": features,
+        }
+
+
 class AnimateDiff(Adapter):
     """AnimateDiff on Stable Diffusion 1.5 and XL: DDPM on the latents of single images, joined by a motion module.
 
@@ -217,6 +246,7 @@ ADAPTERS: dict[str, type[Adapter]] = {
     "ltx": Ltx,
     "mochi": Mochi,
     "hunyuan": HunyuanVideo,
+    "hunyuan1.5": HunyuanVideo15,
     "animatediff": AnimateDiff,
 }
 """By the name that a row of `families.json` gives."""

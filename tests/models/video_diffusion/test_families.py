@@ -111,6 +111,17 @@ def network_prediction(
             pooled_projections=text["pooled"],
             guidance=torch.tensor([1000.0]),
         ).sample
+    if kind == "HunyuanVideo15Pipeline":
+        condition, mask = pipe.prepare_cond_latents_and_mask(noisy, noisy.dtype, noisy.device)
+        return pipe.transformer(
+            hidden_states=torch.cat([noisy, condition, mask], dim=1),
+            image_embeds=torch.zeros(1, pipe.vision_num_semantic_tokens, pipe.vision_states_dim),
+            timestep=time,
+            encoder_hidden_states=text["embeds"],
+            encoder_attention_mask=text["mask"],
+            encoder_hidden_states_2=text["quoted_embeds"],
+            encoder_attention_mask_2=text["quoted_mask"],
+        ).sample
     added = None
     if "pooled" in text:
         size = [noisy.shape[3] * 8, noisy.shape[4] * 8]
@@ -236,7 +247,9 @@ def test_the_table_has_a_tiny_model_and_an_adapter_for_every_row() -> None:
     assert set(BUILDERS) == set(FAMILIES)
     assert {family.adapter for family in known_families().values()} == set(ADAPTERS)
     for family in known_families().values():
-        step = {"wan": 4, "cogvideox": 4, "hunyuan": 4, "ltx": 8, "mochi": 6, "animatediff": 1}[family.adapter]
+        step = {"wan": 4, "cogvideox": 4, "hunyuan": 4, "hunyuan1.5": 4, "ltx": 8, "mochi": 6, "animatediff": 1}[
+            family.adapter
+        ]
         assert family.frames % step == 1 % step, family.name
         assert family.height % 8 == 0 and family.width % 8 == 0
 
