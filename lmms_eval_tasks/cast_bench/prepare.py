@@ -17,7 +17,7 @@ from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 from lmms_eval_tasks.utils.data.building import Origin, building
 from lmms_eval_tasks.utils.data.clips import frame_sizes
 from lmms_eval_tasks.utils.data.manifest import SplitManifest
-from lmms_eval_tasks.utils.data.release import SAMPLE_MARK, LinkedClip, download_dataset
+from lmms_eval_tasks.utils.data.release import SAMPLE_MARK, LinkedClip, download_dataset, read_metadata
 from lmms_eval_tasks.utils.evidence.boxes import Frame
 
 SPLIT = "test"
@@ -62,7 +62,7 @@ def prepare(
     if videos is not None and not videos.is_dir():
         raise InputError(f"{CARD.title} cannot be prepared: there is no folder {videos} to take the videos from.")
     release = _find(source, videos)
-    content = release.questions.read_bytes()
+    content = read_metadata(release.questions)
     rows, problems, warnings = read_items(content)
     problems.raise_if_any(f"{release.questions.name} cannot be prepared", "nothing was written")
     paths = {row["clip"]: _clip(row["clip"].removeprefix(f"{SPLIT}/"), release.clip_folders) for row in rows}

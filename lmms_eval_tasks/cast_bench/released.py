@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import PurePosixPath
@@ -13,6 +12,7 @@ from lmms_eval_tasks.cast_bench.card import OPTION_KINDS, OTHER
 from lmms_eval_tasks.cast_bench.released_evidence import read_evidence
 from lmms_eval_tasks.cast_bench.taxonomy import read_option_kind, read_type
 from lmms_eval_tasks.utils.core.problems import Problems, Warnings
+from lmms_eval_tasks.utils.core.strict_json import read_released_json
 from lmms_eval_tasks.utils.core.wording import quote, summarize_names
 from lmms_eval_tasks.utils.data.release import is_safe
 
@@ -74,8 +74,8 @@ def read_items(content: bytes) -> tuple[list[dict[str, Any]], Problems, list[str
 
 def _read_line(text: bytes, line: int, problems: Problems) -> dict[str, Any] | None:
     try:
-        row = json.loads(text.decode("utf-8-sig"))
-    except (ValueError, RecursionError) as error:
+        row = read_released_json(text)
+    except ValueError as error:
         problems.add(f"{FILE}, line {line}", f"Expected a JSON object in UTF-8, but got: {error}.")
         return None
     if not isinstance(row, dict):

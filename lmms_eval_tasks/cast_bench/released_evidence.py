@@ -7,6 +7,7 @@ from collections.abc import Hashable, Mapping
 from typing import Any
 
 from lmms_eval_tasks.utils.core.problems import Problems, Warnings
+from lmms_eval_tasks.utils.core.strict_json import read_released_json
 from lmms_eval_tasks.utils.core.wording import quote
 from lmms_eval_tasks.utils.evidence.boxes import official_box
 from lmms_eval_tasks.utils.evidence.reader import read_truth
@@ -38,8 +39,8 @@ def read_evidence(value: object, line: str, where: str, problems: Problems, warn
     entries = value
     if isinstance(value, str) and value:
         try:
-            entries = json.loads(value)
-        except (ValueError, RecursionError) as error:
+            entries = read_released_json(value)
+        except ValueError as error:
             problems.add(where, f"Expected evidence to be JSON, but got: {error}.")
             return value
     if not entries:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from pathlib import PurePosixPath
 from string import ascii_uppercase
 from typing import Any
 
 from lmms_eval_tasks.causalvqa.card import DIFFICULTIES, TYPES
+from lmms_eval_tasks.utils.core.csv_rows import name_columns, read_cells, repeated_columns
 from lmms_eval_tasks.utils.core.problems import Problems, Warnings
 from lmms_eval_tasks.utils.core.wording import quote
 from lmms_eval_tasks.utils.data.release import is_safe
@@ -103,14 +102,16 @@ def read_items(split: str, content: bytes) -> tuple[list[dict[str, Any]], Proble
 
 def _read_rows(file: str, content: bytes, problems: Problems) -> list[dict[str, str]]:
     try:
-        table = list(csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True))
-    except (UnicodeDecodeError, csv.Error) as error:
-        problems.add(file, f"Expected a CSV file in UTF-8, but got: {error}.")
+        table = [cells for _, cells in read_cells(content)]
+    except ValueError as error:
+        problems.add(file, str(error))
         return []
     header = [name.strip() for name in table[0]] if table else []
     for name in COLUMNS:
         if name not in header:
-            problems.add(file, f"Expected a column {name}, but the columns are {', '.join(header) or 'missing'}.")
+            problems.add(file, f"Expected a column {name}, but the columns are {name_columns(header) or 'missing'}.")
+    if repeated := repeated_columns(header):
+        problems.add(file, f"Expected each column once, but got {name_columns(repeated)} again.")
     if sum(name in header for name in ANSWERS) == 1:
         problems.add(file, f"Expected both columns {' and '.join(ANSWERS)} or neither, but got one of them.")
     if len(table) < 2:

@@ -15,10 +15,10 @@ import typer
 from lmms_eval_tasks.mvp.card import CARD, SUBSETS
 from lmms_eval_tasks.utils.core.problems import InputError, Problems, Warnings
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
-from lmms_eval_tasks.utils.core.wording import quote, summarize_names
+from lmms_eval_tasks.utils.core.wording import first_line, quote, summarize_names
 from lmms_eval_tasks.utils.data.building import Origin, building
 from lmms_eval_tasks.utils.data.manifest import SplitManifest
-from lmms_eval_tasks.utils.data.release import SAMPLE_MARK, LinkedClip, download_dataset, first_line, is_safe
+from lmms_eval_tasks.utils.data.release import SAMPLE_MARK, LinkedClip, download_dataset, is_safe
 
 ANNOTATIONS = ("*.md", "*.parquet", "*.json", "*.jsonl", "*.csv")
 """Files of the dataset on the hub that hold annotations or say where they are."""
@@ -58,7 +58,9 @@ def prepare(
         root, revision = download_dataset(source, CARD.title, ANNOTATIONS)
     for done, subset in enumerate(SUBSETS, 1):
         released = load_subset(root, subset, split)
-        digests[f"{subset}/{split}"] = hashlib.sha256(json.dumps(released, sort_keys=True).encode()).hexdigest()
+        # Columns that are not ours may have values that JSON does not know.
+        text = json.dumps(released, sort_keys=True, default=repr)
+        digests[f"{subset}/{split}"] = hashlib.sha256(text.encode()).hexdigest()
         rows += read_items(subset, split, released, problems, warnings)
         progress(f"{split}: reading annotations", done, len(SUBSETS))
     problems.raise_if_any(f"MVP, split {split}, cannot be prepared", "nothing was written")

@@ -190,7 +190,7 @@ def compare_prompts(runs: Sequence[Run]) -> dict[str, tuple[ScoreDifference, ...
     by_prompt: defaultdict[str, defaultdict[str, list[Run]]] = defaultdict(lambda: defaultdict(list))
     for run in runs:
         measured = {
-            (str(settings["model"]), str(settings["prompt"]))
+            (str(settings.get("model")), str(settings.get("prompt")))
             for item in read_logged(run, TASK)
             if (settings := item.submission.get("settings"))
         }

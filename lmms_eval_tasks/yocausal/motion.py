@@ -20,6 +20,9 @@ from numpy.typing import NDArray
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 
 WIDTH = 160
+TALLEST = 640
+"""The most pixels of height at that width: a picture four times as tall as it is wide; a taller one is made so."""
+MOST_FRAMES = 1e9
 RATE = 8.0
 SHARE = 0.3
 DIGITS = 6
@@ -53,16 +56,18 @@ def measure_motion(path: Path, seconds: float | None = None) -> ClipMotion | Non
             fps = float(stream.average_rate or 0)
             if fps <= 0:
                 return None
-            limit = None if seconds is None else max(1, round(seconds * fps))
+            limit = None if seconds is None else max(1, round(min(seconds * fps, MOST_FRAMES)))
             stride = max(1, round(fps / RATE))
             curve: list[float] = []
             previous: NDArray[np.uint8] | None = None
-            frames = 0
+            frames = height = 0
             for frame in container.decode(stream):
                 if frames == limit:
                     break
                 if frames % stride == 0:
-                    picture = _grey(frame)
+                    # A frame of another size than the first is made as large, for flow is between equal pictures.
+                    height = height or min(TALLEST, max(2, round(WIDTH * frame.height / frame.width)))
+                    picture = frame.to_ndarray(width=WIDTH, height=height, format="gray")
                     if previous is not None:
                         curve.append(_flow(previous, picture) * fps / stride)
                     previous = picture
@@ -105,12 +110,6 @@ def measure_all(
         for done, motion in enumerate(pool.map(lambda path: measure_motion(path, seconds), paths), 1):
             progress("measuring motion", done, len(paths))
             yield motion
-
-
-def _grey(frame: Any) -> NDArray[np.uint8]:
-    height = max(2, round(WIDTH * frame.height / frame.width))
-    picture: NDArray[np.uint8] = frame.to_ndarray(width=WIDTH, height=height, format="gray")
-    return picture
 
 
 def _flow(before: NDArray[np.uint8], after: NDArray[np.uint8]) -> float:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import csv
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pydantic import ConfigDict
 
-from lmms_eval_tasks.utils.core.json_rows import Row, read_rows
+from lmms_eval_tasks.utils.core.csv_rows import read_csv
+from lmms_eval_tasks.utils.core.json_rows import Row, WholeText, read_rows
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError, Problems
-from lmms_eval_tasks.utils.core.wording import describe
-from lmms_eval_tasks.yocausal.reversal import SUFFIXES, DirectedClip, Video, open_video
+from lmms_eval_tasks.utils.core.wording import describe, is_utf8
+from lmms_eval_tasks.utils.data.release import UnreadableClip, is_safe
+from lmms_eval_tasks.yocausal.reversal import SUFFIXES, DamagedClip, DirectedClip, Video, open_video, video_key
 from lmms_eval_tasks.yocausal.table import SPLIT, Clips, PairRow
 
 NO_CATEGORY = "general"
@@ -22,12 +24,12 @@ class CaptionRow(Row):
 
     model_config = ConfigDict(extra="ignore")
 
-    file: str
-    caption: str
+    file: WholeText
+    caption: WholeText
 
 
 def read_videos(folder: Path, captions: Path | None, seconds: float | None) -> tuple[list[PairRow], Clips]:
-    """The pairs that a folder of videos makes, in alphabetical order.
+    """The pairs that a folder of videos makes, in alphabetical order; the clips of a damaged video are unreadable.
 
     Args:
         folder: Videos, at any depth; the first folder below it names the subset and category, `general` for those in
@@ -37,13 +39,13 @@ def read_videos(folder: Path, captions: Path | None, seconds: float | None) -> t
         seconds: How much of each video is shown, from its beginning; all of it by default.
 
     Raises:
-        InputError: there is no folder or no video in it, a video cannot be taken, or the captions have problems; all
-            are listed.
+        InputError: there is no folder or no video in it that can be decoded, a video cannot be taken, or the captions
+            have problems; all are listed.
     """
     if not folder.is_dir():
         raise InputError(f"YoCausal cannot be prepared: there is no folder {folder} to take the videos from.")
-    if seconds is not None and seconds <= 0:
-        raise InputError(f"Expected --seconds to be above 0, but got {seconds:g}.")
+    if seconds is not None and not 0 < seconds < math.inf:
+        raise InputError(f"Expected --seconds to be above 0 and finite, but got {seconds:g}.")
     files = sorted(path for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES and path.is_file())
     if not files:
         raise InputError(
@@ -57,40 +59,52 @@ def read_videos(folder: Path, captions: Path | None, seconds: float | None) -> t
     file_of: dict[str, str] = {}
     for path in files:
         name = path.relative_to(folder).as_posix()
+        if not is_utf8(name):
+            problems.add(name, "Expected a name in UTF-8, which an id can be made of.", "rename it.")
+            continue
+        video: Video | None = None
         try:
             video = open_video(path.absolute(), seconds)
+        except UnreadableClip:
+            pass
         except ValueError as error:
             problems.add(name, str(error))
             continue
-        pair = _pair(name, video, caption_of.get(name))
+        pair = _pair(name, video, video_key(path, seconds), caption_of.get(name))
+        if not is_safe(pair.clip):
+            problems.add(name, "Expected a shorter name, and no backslash in it.", "rename it.")
+            continue
         if pair.item_id in file_of:
             problems.add(name, f"Expected another name than {file_of[pair.item_id]}, apart from the suffix.")
             continue
         file_of[pair.item_id] = name
         pairs.append(pair)
-        clips |= {pair.clip: DirectedClip(video, False), pair.clip_backward: DirectedClip(video, True)}
+        for clip, backwards in ((pair.clip, False), (pair.clip_backward, True)):
+            clips[clip] = DamagedClip() if video is None else DirectedClip(video, backwards)
+    if pairs and all(pair.path is None for pair in pairs):
+        problems.add(folder.name, "Expected a video that can be decoded, but there is none.")
     problems.raise_if_any(f"YoCausal cannot be prepared from {folder.name}", "nothing was written")
     return pairs, clips
 
 
-def _pair(name: str, video: Video, caption: str | None) -> PairRow:
+def _pair(name: str, video: Video | None, key: str, caption: str | None) -> PairRow:
     parts = Path(name).with_suffix("").parts
     category = parts[0] if len(parts) > 1 else NO_CATEGORY
     stem = "__".join(parts[1:] or parts)
     return PairRow(
         item_id=f"{category}_{stem}",
-        clip=f"{SPLIT}/{category}/fwd/{stem}-{video.key}.mp4",
-        clip_backward=f"{SPLIT}/{category}/bwd/{stem}-{video.key}.mp4",
+        clip=f"{SPLIT}/{category}/fwd/{stem}-{key}.mp4",
+        clip_backward=f"{SPLIT}/{category}/bwd/{stem}-{key}.mp4",
         caption=caption,
         subset=category,
         dataset_source=category,
         category=category,
         vlm_causality=None,
         human_discriminable=None,
-        fps=float(video.rate),
-        frames=video.frames,
+        fps=float(video.rate) if video else None,
+        frames=video.frames if video else None,
         released={"id": stem, "resolution": None, "video_path_forward": name, "video_path_backward": name},
-        path=video.path,
+        path=video.path if video else None,
     )
 
 
@@ -109,8 +123,10 @@ def read_captions(file: Path, folder: Path, videos: Sequence[Path], problems: Pr
                 issues.add("file", "Expected one caption per video, but got again", case)
             else:
                 captions[row.file] = row.caption.strip()
-    except (OSError, UnicodeDecodeError) as error:
-        problems.add(file.name, f"Expected a file of captions in UTF-8, but got: {error}.")
+    except OSError as error:
+        problems.add(file.name, f"Expected a file of captions, but got: {error}.")
+    except InputError as error:
+        problems.add("captions", str(error))
     problems.extend(issues.as_problems(f"{file.name}, "))
     return captions
 
@@ -119,10 +135,5 @@ def _caption_rows(file: Path, issues: GroupedIssues) -> Iterator[tuple[str, Capt
     if file.suffix.lower() != ".csv":
         yield from read_rows(file, CaptionRow, issues, exact=False)
         return
-    with file.open(encoding="utf-8-sig", newline="") as lines:
-        table = csv.DictReader(lines)
-        if missing := [name for name in CaptionRow.model_fields if name not in (table.fieldnames or ())]:
-            issues.add("columns", "Expected file and caption, but there is no", " and no ".join(missing))
-            return
-        for number, row in enumerate(table, 2):
-            yield f"row {number}", CaptionRow(file=row["file"] or "", caption=row["caption"] or "")
+    for where, row in read_csv(file, tuple(CaptionRow.model_fields)):
+        yield where, CaptionRow(file=row["file"], caption=row["caption"])

@@ -37,9 +37,9 @@ def prepare(
 ) -> dict[str, SplitManifest]:
     """Prepare YoCausal, or any folder of videos in its form, which takes the place of what was prepared before.
 
-    Clips of the release that are absent or unreadable do not stop this: the manifest lists them, and a run stops at
-    them unless it is set to skip them. Any problem of metadata, videos, captions or labels does, and then nothing is
-    written.
+    Clips that are absent, or cannot be decoded to their end, do not stop this, neither those of the release nor own
+    videos: the manifest lists them, and a run stops at them unless it is set to skip them. Any other problem of
+    metadata, videos, captions or labels does, and then nothing is written.
 
     Raises:
         InputError: the source is not the release, or has problems; all are listed.
@@ -59,5 +59,5 @@ def prepare(
         origin = replace(origin, warnings=(*origin.warnings, f"{count}: {summarize_names(uncaptioned)}."))
     rows = table_rows(pairs, seconds, progress)
     with building(CARD.name) as build:
-        build.add_split(SPLIT, rows, own_columns(), clips, origin, progress)
+        build.add_split(SPLIT, rows, own_columns(), clips, origin, progress, whole=True)
     return {SPLIT: build.splits[SPLIT]}

@@ -9,12 +9,15 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from lmms_eval_tasks.utils.core.problems import InputError, Problems, Warnings
+from lmms_eval_tasks.utils.core.strict_json import read_released_json
 from lmms_eval_tasks.utils.data.building import Origin
 from lmms_eval_tasks.utils.data.release import SAMPLE_MARK, LinkedClip, download_dataset, is_safe, open_release
 from lmms_eval_tasks.yocausal.card import CARD, SUBSETS
 from lmms_eval_tasks.yocausal.table import SPLIT, Clips, PairRow
 
 LABELS = ("vlm_causality", "human_discriminable")
+MOST = {"fps": 10_000, "total_frames": 1_000_000_000}
+"""The most that a clip's numbers can be; what is above, or not finite, is no number of a clip."""
 PATHS = {"fwd": "video_path_forward", "bwd": "video_path_backward"}
 
 
@@ -62,8 +65,8 @@ def _read_subset(
     A label that is neither true, false nor null is none, as in the official code, which compares with ``is True``.
     """
     try:
-        entries = json.loads(content.decode("utf-8-sig"))
-    except (ValueError, RecursionError) as error:
+        entries = read_released_json(content)
+    except ValueError as error:
         problems.add(file, f"Expected JSON in UTF-8, but got: {error}.")
         return [], {}
     if not isinstance(entries, list) or not entries:
@@ -90,11 +93,18 @@ def _read_subset(
         for name in LABELS:
             if not isinstance(entry.get(name), bool | None):
                 warnings.add(f"{file}: {name} that are neither true nor false and count as none", f"id {released_id}")
+        meta = entry["meta"] if isinstance(entry.get("meta"), dict) else {}
+        numbers = {name: _number(meta.get(name), most) for name, most in MOST.items()}
+        for name, number_read in numbers.items():
+            if number_read is None and meta.get(name) is not None:
+                kind = f"{file}: {name} that are no numbers up to {MOST[name]:,} and count as none"
+                warnings.add(kind, f"id {released_id}")
         names = {side: f"{SPLIT}/{subset}/{side}/{path.name}" for side, path in files.items()}
         if shared := [name for name in names.values() if name in clips]:
             problems.add(where, f"Expected clips of its own, but another pair has {', '.join(shared)}.")
         clips |= {names[side]: LinkedClip(path) if path.is_file() else None for side, path in files.items()}
-        pairs.append(_pair(subset, entry, names, files["fwd"] if files["fwd"].is_file() else None))
+        path = files["fwd"] if files["fwd"].is_file() else None
+        pairs.append(_pair(subset, entry, names, path, numbers["fps"], numbers["total_frames"], meta.get("resolution")))
     return pairs, clips
 
 
@@ -124,9 +134,16 @@ def _find(root: Path, subset: str, side: str, name: PurePosixPath) -> Path:
     return next((path for path in candidates if path.is_file()), folder / side / name.name)
 
 
-def _pair(subset: str, entry: Mapping[str, Any], names: Mapping[str, str], path: Path | None) -> PairRow:
-    caption, meta = entry.get("prompt"), entry.get("meta")
-    meta = meta if isinstance(meta, dict) else {}
+def _pair(
+    subset: str,
+    entry: Mapping[str, Any],
+    names: Mapping[str, str],
+    path: Path | None,
+    fps: float | None,
+    frames: float | None,
+    resolution: object,
+) -> PairRow:
+    caption = entry.get("prompt")
     labels = {name: entry.get(name) if isinstance(entry.get(name), bool) else None for name in LABELS}
     return PairRow(
         item_id=f"{subset}_{entry['id']}",
@@ -138,16 +155,28 @@ def _pair(subset: str, entry: Mapping[str, Any], names: Mapping[str, str], path:
         category=str(entry.get("category") or ""),
         vlm_causality=labels["vlm_causality"],
         human_discriminable=labels["human_discriminable"],
-        fps=float(meta["fps"]) if _is_number(meta.get("fps")) else None,
-        frames=int(meta["total_frames"]) if _is_number(meta.get("total_frames")) else None,
+        fps=fps,
+        frames=None if frames is None else int(frames),
         released={
             "id": entry["id"],
-            "resolution": meta.get("resolution"),
+            "resolution": _repeatable(resolution),
             **{key: entry[key] for key in PATHS.values()},
         },
         path=path,
     )
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _number(value: object, most: int) -> float | None:
+    """A number from 0 to `most`; None for anything else, NaN among it."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if 0 <= value <= most else None
+
+
+def _repeatable(value: object) -> object:
+    """A value as released; None for one that JSON, and so a result file, cannot hold, as NaN."""
+    try:
+        json.dumps(value, allow_nan=False)
+    except (ValueError, RecursionError):
+        return None
+    return value

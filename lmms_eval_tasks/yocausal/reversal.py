@@ -44,15 +44,21 @@ class Video:
     @property
     def key(self) -> str:
         """Eight digits that change with the file and with how much of it is shown."""
-        facts = self.path.stat()
-        text = f"{facts.st_size}\0{facts.st_mtime_ns}\0{self.seconds}\0{sorted(OPTIONS.items())}"
-        return hashlib.sha256(text.encode()).hexdigest()[:8]
+        return video_key(self.path, self.seconds)
+
+
+def video_key(path: Path, seconds: float | None) -> str:
+    """Eight digits that change with a file and with how much of it is shown."""
+    facts = path.stat()
+    text = f"{facts.st_size}\0{facts.st_mtime_ns}\0{seconds}\0{sorted(OPTIONS.items())}"
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
 def open_video(path: Path, seconds: float | None) -> Video:
     """Look at a video's header and first frame.
 
     Raises:
+        UnreadableClip: it cannot be decoded.
         ValueError: with a sentence on why it cannot be taken.
     """
     import av
@@ -64,7 +70,7 @@ def open_video(path: Path, seconds: float | None) -> Video:
             first = next(container.decode(stream))
             frames = stream.frames or 1 + sum(1 for _ in container.decode(stream))
     except (av.FFmpegError, OSError, ValueError, IndexError, StopIteration):
-        raise ValueError("Expected a video, but it cannot be decoded.") from None
+        raise UnreadableClip("it cannot be decoded") from None
     if rate <= 0:
         raise ValueError("Expected a frame rate, but its header has none.")
     if getattr(first, "rotation", 0):
@@ -72,7 +78,7 @@ def open_video(path: Path, seconds: float | None) -> Video:
             f"Expected upright frames, but they are to be turned by {first.rotation}°; store them upright."
         )
     if seconds is not None:
-        frames = min(frames, max(1, round(seconds * rate)))
+        frames = round(min(frames, max(1, seconds * float(rate))))
     if frames < 2:
         raise ValueError(f"Expected at least 2 frames, but got {frames}.")
     decoded = frames * first.width * first.height * 3 // 2
@@ -82,6 +88,21 @@ def open_video(path: Path, seconds: float | None) -> Video:
             "give --seconds."
         )
     return Video(path, frames, rate, seconds, decoded)
+
+
+@dataclass(frozen=True)
+class DamagedClip:
+    """A video that cannot be decoded."""
+
+    size: int = 0
+
+    def place(self, target: Path, earlier: Path) -> None:
+        """Refuse.
+
+        Raises:
+            UnreadableClip: always.
+        """
+        raise UnreadableClip("it cannot be decoded")
 
 
 @dataclass(frozen=True)
@@ -114,7 +135,7 @@ class DirectedClip:
                 frames = list(islice(container.decode(video=0), self.video.frames))
             with replacing(target) as beside:
                 write_lossless(beside, frames[::-1] if self.backwards else frames, self.video.rate)
-        except (av.FFmpegError, ValueError) as error:
+        except (av.FFmpegError, ValueError, IndexError) as error:
             raise UnreadableClip(str(error)) from error
 
 
@@ -138,7 +159,9 @@ def write_lossless(path: Path, frames: list[Any], rate: Fraction) -> None:
         context.flags |= CodecFlags.bitexact.value
         context.color_range, context.colorspace = first.color_range, first.colorspace
         for number, frame in enumerate(frames):
-            picture = frame if frame.format.name == pixel_format else frame.reformat(format=pixel_format)
+            # What changes its size midway is shown in its first size.
+            alike = (frame.format.name, frame.width, frame.height) == (pixel_format, first.width, first.height)
+            picture = frame if alike else frame.reformat(first.width, first.height, pixel_format)
             picture.pts, picture.time_base = number, 1 / rate
             picture.pict_type = 0
             container.mux(stream.encode(picture))

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ConfigDict
 
-from lmms_eval_tasks.utils.core.json_rows import Row, read_rows
+from lmms_eval_tasks.utils.core.json_rows import Row, WholeText, read_rows
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 from lmms_eval_tasks.utils.core.wording import describe
@@ -64,7 +64,7 @@ class LabelRow(Row):
 
     model_config = ConfigDict(extra="ignore")
 
-    id: str
+    id: WholeText
     vlm_causality: bool | None
 
 

@@ -132,8 +132,8 @@ def test_answers_withheld_for_some_rows_only(tmp_path: Path) -> None:
     ("content", "problem"),
     [
         (b"", "Expected a column qid, but the columns are missing."),
-        (b"\xff\xfe\x00", "Expected a CSV file in UTF-8, but got: 'utf-8' codec can't decode byte 0xff in position 0"),
-        (b'qid,"type\n', "Expected a CSV file in UTF-8, but got: unexpected end of data."),
+        (b"\xff\xfe\x00", "Expected a CSV file in UTF-8, but byte 0 is not."),
+        (b'qid,"type\n', "Expected a CSV file, but line 1 is not CSV (unexpected end of data)."),
         (",".join(QUESTION).encode(), "Expected questions below the header, but got none."),
         (f"{','.join(QUESTION)}\nq1,planning\n".encode(), "Expected 9 cells, but got 2."),
     ],

@@ -1,7 +1,9 @@
 """Small clips whose direction in time can be seen, or cannot, for tests of denoising losses."""
 
+from fractions import Fraction
 from pathlib import Path
 
+import av
 import numpy as np
 from numpy.typing import NDArray
 
@@ -30,3 +32,17 @@ def write_pair(folder: Path, name: str, film: NDArray[np.uint8], fps: int = 8) -
     write_clip(forward, film, fps)
     write_clip(backward, film[::-1], fps)
     return forward, backward
+
+
+def write_noise(path: Path, size: tuple[int, int], frames: int) -> None:
+    """A clip of noise, (width, height), ten frames a second, each of them hard to predict from the one before."""
+    rng = np.random.default_rng(0)
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("libx264", rate=Fraction(10), options={"x264-params": "asm=0:keyint=40"})
+        stream.width, stream.height = size
+        stream.pix_fmt = "yuv420p"
+        small = rng.integers(0, 255, (max(2, size[1] // 8), max(2, size[0] // 8), 3), dtype=np.uint8)
+        for index in range(frames):
+            picture = np.roll(np.resize(small, (size[1], size[0], 3)), index, axis=0)
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(np.ascontiguousarray(picture), format="rgb24")))
+        container.mux(stream.encode())

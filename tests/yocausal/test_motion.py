@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from small_clips import write_noise
 
 from lmms_eval_tasks.sample.world.video import write_clip
 from lmms_eval_tasks.yocausal.motion import measure_all, measure_motion, most_symmetric, symmetry
@@ -66,3 +67,32 @@ def test_only_the_first_seconds_are_measured(tmp_path: Path) -> None:
     found = measure_motion(clip, seconds=1.0)
     assert found is not None and found.frames == 8
     assert found.symmetry is not None and found.symmetry > 0.8
+
+
+def test_a_clip_whose_frames_change_their_size_is_measured_in_its_first_size(tmp_path: Path) -> None:
+    parts = []
+    for name, size in (("a.ts", (32, 32)), ("b.ts", (64, 32))):
+        write_noise(tmp_path / name, size, frames=16)
+        parts.append((tmp_path / name).read_bytes())
+    clip = tmp_path / "resized.mp4"
+    clip.write_bytes(b"".join(parts))
+    motion = measure_motion(clip)
+    assert motion is not None and motion.frames == 32 and motion.magnitude is not None
+
+
+def test_a_narrow_clip_is_measured_at_a_bounded_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_noise(tmp_path / "narrow.mp4", (2, 4096), frames=3)
+    shapes = []
+    monkeypatch.setattr(
+        "lmms_eval_tasks.yocausal.motion._flow", lambda one, other: shapes.append((one.shape, other.shape)) or 0.0
+    )
+    assert measure_motion(tmp_path / "narrow.mp4") is not None
+    assert set(shapes) == {((640, 160), (640, 160))}
+
+
+@pytest.mark.parametrize("seconds", [1e308, 1e-300])
+def test_any_length_may_be_asked_for(seconds: float, tmp_path: Path) -> None:
+    clip = tmp_path / "clip.mp4"
+    write_clip(clip, film([10] * 4), fps=8)
+    motion = measure_motion(clip, seconds)
+    assert motion is not None and motion.frames == (4 if seconds > 1 else 1)

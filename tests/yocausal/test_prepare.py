@@ -1,8 +1,10 @@
+import io
 import json
 import os
 from pathlib import Path
 from typing import Any
 
+import av
 import decord
 import numpy as np
 import pyarrow.parquet
@@ -281,24 +283,48 @@ def test_own_videos_with_problems(videos: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError) as error:
         prepare(from_videos=videos, captions=captions)
     assert str(error.value) == (
-        "YoCausal cannot be prepared from videos: 7 problems, nothing was written.\n"
+        "YoCausal cannot be prepared from videos: 6 problems, nothing was written.\n"
         "  captions.jsonl, file: Expected a video of videos, but got `x.mp4` (line 1).\n"
         "  captions.jsonl, caption: Expected a text, but there is none for `b.mp4` (line 2).\n"
         "  captions.jsonl, rows: Expected an object, but got a list (line 3).\n"
         "  captions.jsonl, file: Expected one caption per video, but got again `b.mp4` (line 5).\n"
         "  b.mp4: Expected another name than b.mov, apart from the suffix.\n"
-        "  c.mp4: Expected a video, but it cannot be decoded.\n"
         "  one.mp4: Expected at least 2 frames, but got 1."
     )
     table = tmp_path / "captions.csv"
     table.write_bytes(b"\xef\xbb\xbfname,caption\r\nb.mp4,a\r\n")
-    with pytest.raises(InputError, match=r"captions\.csv, columns: Expected file and caption, but there is no file\."):
+    with pytest.raises(InputError, match=r"captions\.csv cannot be used: Expected the columns file, caption, but got "):
         prepare(from_videos=videos, captions=table)
     (tmp_path / "none").mkdir()
     with pytest.raises(InputError, match=r"holds no video \(\.avi, "):
         prepare(from_videos=tmp_path / "none")
-    with pytest.raises(InputError, match="Expected --seconds to be above 0, but got 0"):
+    with pytest.raises(InputError, match="Expected --seconds to be above 0 and finite, but got 0"):
         prepare(from_videos=videos, seconds=0)
+
+
+def test_a_damaged_clip_is_absent_in_a_release_and_among_own_videos(
+    release: Path, videos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    damaged = bytearray((videos / "b.mp4").read_bytes())
+    start = damaged.index(b"mdat") + 4
+    damaged[start : start + 200] = bytes(200)
+    with av.open(io.BytesIO(damaged)) as container:
+        assert container.streams.video[0].frames == 24
+    (videos / "b.mp4").write_bytes(damaged)
+    facts = prepare(from_videos=videos)["test"]
+    assert [entry.reason for entry in facts.missing] == ["unreadable", "unreadable"]
+    assert all("general/" in entry.clip for entry in facts.missing)
+    for side in ("fwd", "bwd"):
+        (release / "subset" / "human" / side / "human_0001.mp4").write_bytes(damaged)
+    monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "other"))
+    facts = prepare(str(release))["test"]
+    assert [(entry.clip, entry.reason) for entry in facts.missing] == [
+        (f"test/human/{side}/human_0001.mp4", "unreadable") for side in ("fwd", "bwd")
+    ]
+    for path in (videos / "b.mp4", videos / "kitchen" / "a.mp4"):
+        path.write_bytes(b"no video")
+    with pytest.raises(InputError, match="videos: Expected a video that can be decoded, but there is none"):
+        prepare(from_videos=videos)
 
 
 def test_captions_belong_to_own_videos() -> None:

@@ -9,6 +9,11 @@ from typing import Any
 
 import yaml
 
+from lmms_eval_tasks.utils.core.files import open_regular
+
+LARGEST_CONFIG = 1 << 20
+"""Bytes of a file of a task's configuration or of a prompt."""
+
 
 class _Loader(yaml.SafeLoader):
     """Reads ``!function a.b.c`` as the text ``a.b.c``; nothing is imported."""
@@ -25,9 +30,14 @@ def read_task_file(path: Path) -> dict[str, Any]:
     Raises:
         OSError: where the file, or one that it includes, cannot be read.
         yaml.YAMLError: where one is no YAML.
-        ValueError: where one holds no mapping.
+        ValueError: where one holds no mapping, is not UTF-8, or has more than `LARGEST_CONFIG` bytes.
+        RecursionError: where values are nested too deeply, or files include each other.
     """
-    config = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
+    with open_regular(path) as file:
+        content = file.read(LARGEST_CONFIG + 1)
+    if len(content) > LARGEST_CONFIG:
+        raise ValueError(f"Expected {path} to have at most {LARGEST_CONFIG:,} bytes.")
+    config = yaml.load(content.decode("utf-8"), Loader=_Loader)
     if not isinstance(config, dict):
         raise ValueError(f"Expected {path} to hold a mapping, but got {type(config).__name__}.")
     included = config.pop("include", [])
@@ -49,6 +59,8 @@ def read_closing(path: Path) -> str:
         closing = read_task_file(path)["lmms_eval_specific_kwargs"]["default"]["post_prompt"]
     except yaml.YAMLError as error:
         raise ValueError(f"no YAML: {error}") from error
+    except RecursionError:
+        raise ValueError("values nested too deeply, or files that include each other") from None
     if not isinstance(closing, str):
         raise ValueError(f"post_prompt is {closing!r}")
     return closing

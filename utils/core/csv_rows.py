@@ -7,7 +7,9 @@ import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from lmms_eval_tasks.utils.core.files import open_regular
 from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.wording import describe, summarize_names
 
 LONGEST_CELL = 1 << 24
 """Characters; Python's own limit, 131,072, is less than a long answer may have."""
@@ -21,27 +23,60 @@ def read_csv(source: Path, columns: Sequence[str]) -> Iterator[tuple[str, dict[s
         columns: Columns that must be there, in any order and among others.
 
     Raises:
-        InputError: where the file cannot be read, is not UTF-8 or not CSV, or lacks a column.
+        InputError: where the file cannot be read, is not UTF-8 or not CSV, lacks a column or names one twice, or a row
+            has more cells than there are columns.
     """
     try:
-        text = source.read_text(encoding="utf-8-sig")
+        with open_regular(source) as file:
+            content = file.read()
     except OSError as error:
         raise InputError(f"{source.name} cannot be used: {error.strerror or error}.") from error
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"{source.name} cannot be used: Expected UTF-8 text, but byte {error.start} is not."
-        ) from error
-    csv.field_size_limit(LONGEST_CELL)
-    reader = csv.DictReader(io.StringIO(text, newline=""), restval="")
     try:
-        names = [str(name).strip() for name in reader.fieldnames or ()]
+        table = read_cells(content)
+        _, header = next(table, (0, []))
+        names = [name.strip() for name in header]
         if missing := [name for name in columns if name not in names]:
-            raise InputError(
-                f"{source.name} cannot be used: Expected the columns {', '.join(columns)}, but got "
-                f"{', '.join(names) or 'none'}: {', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing."
+            raise ValueError(
+                f"Expected the columns {', '.join(columns)}, but got {name_columns(names) or 'none'}: "
+                f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing."
             )
-        reader.fieldnames = names
-        for row in reader:
-            yield f"{source.name}, line {reader.line_num}", {name: row[name] for name in names}
+        if repeated := repeated_columns(names):
+            raise ValueError(f"Expected each column once, but got {name_columns(repeated)} again.")
+        for line, cells in table:
+            if len(cells) > len(names):
+                raise ValueError(f"line {line}: Expected at most {len(names)} cells, but got {len(cells)}.")
+            if cells:
+                padded = [*cells, *[""] * (len(names) - len(cells))]
+                yield f"{source.name}, line {line}", dict(zip(names, padded, strict=True))
+    except ValueError as error:
+        raise InputError(f"{source.name} cannot be used: {error}") from error
+
+
+def read_cells(content: bytes) -> Iterator[tuple[int, list[str]]]:
+    """The rows of a CSV file, each with the number of the line that it ends in; an empty line is a row without cells.
+
+    Raises:
+        ValueError: with a sentence on why the content is no CSV in UTF-8.
+    """
+    try:
+        content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"Expected a CSV file in UTF-8, but byte {error.start} is not.") from error
+    csv.field_size_limit(LONGEST_CELL)
+    # A text in memory would take four bytes a character.
+    reader = csv.reader(io.TextIOWrapper(io.BytesIO(content), "utf-8-sig", newline=""), strict=True)
+    try:
+        for cells in reader:
+            yield reader.line_num, cells
     except csv.Error as error:
-        raise InputError(f"{source.name} cannot be used: line {reader.line_num} is not CSV ({error}).") from error
+        raise ValueError(f"Expected a CSV file, but line {reader.line_num} is not CSV ({error}).") from error
+
+
+def repeated_columns(names: Sequence[str]) -> list[str]:
+    """Columns that a header names more than once; a column without a name is none."""
+    return [name for name in dict.fromkeys(names) if name and names.count(name) > 1]
+
+
+def name_columns(names: Sequence[str]) -> str:
+    """Columns as messages name them; the first twenty of many."""
+    return summarize_names((describe(name)[1:-1] for name in names), 20)

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 from uuid import uuid4
 
 BLOCK = 1 << 20
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Open a file for reading.
+
+    Raises:
+        OSError: it cannot be read, or is no regular file: a pipe is waited for, and a device may have no end.
+    """
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise OSError(errno.EINVAL, "It is no regular file", str(path))
+    return path.open("rb")
 
 
 def read_blocks(path: Path) -> Iterator[bytes]:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
+from pydantic_core import PydanticCustomError
 
+from lmms_eval_tasks.utils.core.files import open_regular
 from lmms_eval_tasks.utils.core.problems import GroupedIssues
 from lmms_eval_tasks.utils.core.strict_json import read_json
-from lmms_eval_tasks.utils.core.wording import describe, printable
+from lmms_eval_tasks.utils.core.wording import describe, is_utf8, printable
 
 LONGEST_LINE = 1 << 24
 """Bytes; a longer line is no row, and is not looked into."""
@@ -43,6 +45,15 @@ class Row(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
+def _without_surrogates(text: str) -> str:
+    if not is_utf8(text):
+        raise PydanticCustomError("string_unicode", "a text of whole Unicode characters")
+    return text
+
+
+WholeText = Annotated[str, AfterValidator(_without_surrogates)]
+"""A text that a table can hold: without a lone surrogate, which JSON can spell and UTF-8 cannot."""
+
 RowType = TypeVar("RowType", bound=Row)
 
 
@@ -69,7 +80,7 @@ def read_rows(
         OSError: the file cannot be read.
     """
     layout_issues = issues if exact else GroupedIssues()
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         number = 0
         while line := file.readline(LONGEST_LINE + 1):
             number += 1
@@ -103,7 +114,8 @@ def read_object(path: Path, form: type[RowType], issues: GroupedIssues) -> RowTy
     Raises:
         OSError: the file cannot be read.
     """
-    content = path.read_bytes()
+    with open_regular(path) as file:
+        content = file.read()
     if content.startswith(BOM):
         issues.add("bytes", *_NO_BOM)
     try:

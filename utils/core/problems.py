@@ -15,13 +15,14 @@ class InputError(Exception):
 
 
 class Problems:
-    """Collects problems in the order in which they are found."""
+    """Collects problems in the order in which they are found, and keeps as many as a message shows."""
 
     def __init__(self) -> None:
-        self._lines: list[str] = []
+        self._first: list[str] = []
+        self._count = 0
 
     def __len__(self) -> int:
-        return len(self._lines)
+        return self._count
 
     def add(self, where: str, what: str, remedy: str = "") -> None:
         """Add one problem.
@@ -31,11 +32,14 @@ class Problems:
             what: a sentence in the form "Expected … but got …."
             remedy: what to do about it; empty when the sentence already says so.
         """
-        self._lines.append(f"{where}: {what}{f' Remedy: {remedy}' if remedy else ''}")
+        if len(self._first) < SHOWN:
+            self._first.append(f"{where}: {what}{f' Remedy: {remedy}' if remedy else ''}")
+        self._count += 1
 
     def extend(self, others: Problems) -> None:
         """Add the problems of another collection."""
-        self._lines += others._lines
+        self._first += others._first[: SHOWN - len(self._first)]
+        self._count += others._count
 
     def raise_if_any(self, title: str, outcome: str = "") -> None:
         """Raise one InputError that lists the problems, the first 20 in full and the rest as a number.
@@ -44,11 +48,12 @@ class Problems:
             title: what could not be done, without a full stop ("CausalVQA.zip cannot be prepared").
             outcome: what became of the data, without a full stop ("nothing was written").
         """
-        if not self._lines:
+        if not self._count:
             return
-        count = f"{len(self._lines)} problem{'s' if len(self._lines) > 1 else ''}"
+        count = f"{self._count} problem{'s' if self._count > 1 else ''}"
         head = f"{title}: {count}{', ' + outcome if outcome else ''}."
-        raise InputError(summarize_names([head, *self._lines], SHOWN + 1, separator="\n  "))
+        more = [f"… and {self._count - len(self._first)} more"] if self._count > len(self._first) else []
+        raise InputError("\n  ".join([head, *self._first, *more]))
 
 
 class GroupedIssues:

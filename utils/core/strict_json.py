@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, NoReturn
 
 from lmms_eval_tasks.utils.core.wording import describe
 
 LONGEST = 300
 """Digits of a whole number that a float can still hold."""
+_ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def read_json(text: str) -> Any:
@@ -25,6 +27,28 @@ def read_json(text: str) -> Any:
         raise ValueError(f"{what} from character {error.pos + 1} on") from None
     except RecursionError:
         raise ValueError("values nested too deeply") from None
+
+
+def read_released_json(content: str | bytes) -> Any:
+    """The value of a JSON text of a release, which may hold NaN, Infinity and one field twice as Python reads them.
+
+    Args:
+        content: The text; bytes are UTF-8 with or without a byte order mark.
+
+    Raises:
+        ValueError: it is not JSON in UTF-8, is nested too deeply, or a text in it has a lone surrogate, which no table
+            can hold.
+    """
+    text = content.decode("utf-8-sig") if isinstance(content, bytes) else content
+    try:
+        value = json.loads(text)
+        if _ESCAPED_SURROGATE.search(text):
+            json.dumps(value, ensure_ascii=False).encode()
+    except RecursionError:
+        raise ValueError("values nested too deeply") from None
+    except UnicodeEncodeError as error:
+        raise ValueError(f"a text with the lone surrogate {ascii(error.object[error.start])[1:-1]}") from None
+    return value
 
 
 def refuse_constant(name: str) -> NoReturn:

@@ -11,7 +11,7 @@ def quote(value: object, longest: int = 60) -> str:
 
     Characters that a terminal would not show, or would obey, are escaped.
     """
-    text = value.strip() if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    text = value.strip() if isinstance(value, str) else _as_json(value)
     return f"`{printable(text[:longest])}…`" if len(text) > longest else f"`{printable(text)}`"
 
 
@@ -27,6 +27,27 @@ def describe(value: object, longest: int = 60) -> str:
 def printable(text: str) -> str:
     """A text with the characters escaped that a terminal would not show, or would obey."""
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+
+
+def is_utf8(text: str) -> bool:
+    """Whether a text can be written as UTF-8: it has no lone surrogate, as Python reads other bytes of file names."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def first_line(error: Exception) -> str:
+    """The first line of an error's text, its type where it has none."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
+def _as_json(value: object) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False, default=str)
+    except (TypeError, RecursionError):
+        return str(type(value).__name__)
 
 
 def printable_lines(text: str) -> str:

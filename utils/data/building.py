@@ -57,6 +57,7 @@ class Build:
         clips: Mapping[str, Clip | None],
         origin: Origin,
         progress: Progress,
+        whole: bool = False,
     ) -> None:
         """Place a split's clips and write its table.
 
@@ -69,6 +70,7 @@ class Build:
                 release does not hold it.
             origin: where all this came from.
             progress: called for each clip placed and opened.
+            whole: decode every clip to its end, and take one that cannot be for unreadable; else it must only open.
 
         Raises:
             InputError: the disk cannot hold the clips, or simulated data would replace real data.
@@ -79,7 +81,7 @@ class Build:
             raise ValueError(f"Expected clips named {split}/…, but got {strays[0]}.")
         if origin.sample:
             self._refuse_sample(split)
-        missing = self._place(split, clips, progress)
+        missing = self._place(split, clips, progress, whole)
         absent = {entry.clip for entry in missing}
         table = make_table(
             [{**row, "clip_present": all(row[name] not in absent for name in card.clip_columns)} for row in rows], extra
@@ -110,7 +112,9 @@ class Build:
                 "Remedy: point LMMS_EVAL_TASKS_HOME at another folder while you work with the sample."
             )
 
-    def _place(self, split: str, clips: Mapping[str, Clip | None], progress: Progress) -> tuple[MissingClip, ...]:
+    def _place(
+        self, split: str, clips: Mapping[str, Clip | None], progress: Progress, whole: bool
+    ) -> tuple[MissingClip, ...]:
         videos, earlier = self.folder / "videos", self.current / "videos"
         present = {name: clip for name, clip in clips.items() if clip is not None}
         _drop_others(videos / split, {videos / name for name in present})
@@ -131,7 +135,8 @@ class Build:
                 reasons[name] = MissingClip(clip=name, reason="unreadable")
             progress(f"{split}: placing clips", done, len(present))
         placed = [videos / name for name in present if name not in reasons]
-        for path in unreadable(placed, progress=progress, what=f"{split}: opening clips"):
+        what = f"{split}: {'decoding' if whole else 'opening'} clips"
+        for path in unreadable(placed, progress=progress, what=what, whole=whole):
             path.unlink()
             name = path.relative_to(videos).as_posix()
             reasons[name] = MissingClip(clip=name, reason="unreadable")

@@ -20,8 +20,8 @@ PLACEHOLDER_SIDE = 224
 T = TypeVar("T")
 
 
-def is_readable(path: Path, decode: bool = False) -> bool:
-    """Whether a file opens as a video, and, with `decode`, whether its first frame can be decoded.
+def is_readable(path: Path, decode: bool = False, whole: bool = False) -> bool:
+    """Whether a file opens as a video, with `decode` also whether its first frame can be decoded, with `whole` all.
 
     Opening reads the container's header only, which is what makes it cheap enough for every clip of a release.
     """
@@ -31,18 +31,25 @@ def is_readable(path: Path, decode: bool = False) -> bool:
         with av.open(str(path)) as container:
             if not container.streams.video:
                 return False
-            return not decode or next(container.decode(video=0), None) is not None
+            frames = container.decode(video=0)
+            is_decoded = not (decode or whole) or next(frames, None) is not None
+            for _ in frames if whole else ():
+                pass
+            return is_decoded
     except (av.FFmpegError, OSError, ValueError):
         return False
 
 
 def unreadable(
-    paths: Iterable[Path], decode: bool = False, progress: Progress = no_progress, what: str = "opening clips"
+    paths: Iterable[Path],
+    decode: bool = False,
+    progress: Progress = no_progress,
+    what: str = "opening clips",
+    whole: bool = False,
 ) -> list[Path]:
     """The files that are not readable videos, in the given order; opened in parallel threads."""
-    return [
-        path for path, good in _each(list(paths), lambda path: is_readable(path, decode), progress, what) if not good
-    ]
+    looked = _each(list(paths), lambda path: is_readable(path, decode, whole), progress, what)
+    return [path for path, good in looked if not good]
 
 
 def _each(

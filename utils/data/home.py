@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from lmms_eval_tasks.utils.benchmark.registry import read_card
 from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.core.wording import summarize_names
+from lmms_eval_tasks.utils.core.wording import is_utf8, summarize_names
 from lmms_eval_tasks.utils.data.manifest import SCHEMA, Manifest, SplitManifest, file_sha256
 
 if TYPE_CHECKING:
@@ -28,12 +28,17 @@ logger = logging.getLogger(__name__)
 
 
 def home() -> Path:
-    """The data home: $LMMS_EVAL_TASKS_HOME, else `lmms_eval_tasks` in $HF_HOME, else in ~/.cache/huggingface."""
+    """The data home: $LMMS_EVAL_TASKS_HOME, else `lmms_eval_tasks` in $HF_HOME, else in ~/.cache/huggingface.
+
+    Raises:
+        InputError: its path is not UTF-8, which parquet files and decoders need.
+    """
     chosen = os.environ.get(HOME)
-    if chosen:
-        return Path(chosen).expanduser().absolute()
     hub = os.environ.get("HF_HOME") or "~/.cache/huggingface"
-    return Path(hub).expanduser().absolute() / "lmms_eval_tasks"
+    path = Path(chosen or f"{hub}/lmms_eval_tasks").expanduser().absolute()
+    if not is_utf8(str(path)):
+        raise InputError(f"Expected the data home to have a path in UTF-8, but got {path}. Set {HOME} to another one.")
+    return path
 
 
 def benchmark_dir(benchmark: str) -> Path:

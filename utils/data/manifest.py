@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from lmms_eval_tasks.utils.core.files import BLOCK, read_blocks
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 
 SCHEMA: Literal[1] = 1
+
+
+def _as_utf8(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+Utf8Text = Annotated[str, BeforeValidator(_as_utf8)]
+"""A text with names of files; bytes of them that are not UTF-8 are written as escapes."""
 
 
 class MissingClip(BaseModel):
@@ -28,8 +36,8 @@ class SplitManifest(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    source: str
-    source_sha256: dict[str, str] = Field(description="archive or metadata file to its SHA-256")
+    source: Utf8Text
+    source_sha256: dict[Utf8Text, str] = Field(description="archive or metadata file to its SHA-256")
     revision: str | None = None
     sample: bool
     answers_withheld: bool
@@ -37,7 +45,7 @@ class SplitManifest(BaseModel):
     groups: int = Field(ge=1)
     clips: int = Field(ge=1)
     missing: tuple[MissingClip, ...] = ()
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Utf8Text, ...] = ()
     table_sha256: str
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import lzma
 import os
 import re
 import shutil
 import stat
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,10 +18,18 @@ from typing import Protocol
 
 from lmms_eval_tasks.utils.core.files import BLOCK, read_blocks, replacing
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
-from lmms_eval_tasks.utils.core.wording import summarize_names
+from lmms_eval_tasks.utils.core.wording import first_line, is_utf8, summarize_names
 
 SAMPLE_MARK = "SAMPLE.json"
 """The file that marks simulated data, which a real release does not have."""
+LARGEST_METADATA = 1 << 24
+"""Bytes of a file of metadata. No release of these benchmarks has one of 4 MB; a small archive can declare any size."""
+LONGEST_NAME = 240
+"""Bytes of a file's or a folder's name; file systems have no more than 255, and other names are derived from it."""
+LONGEST_PATH = 1_000
+"""Bytes of a name below a release's root."""
+PACKED_BLOCK = 4096
+"""Bytes read at a time of a member that is packed so well that this much of it may become a hundred megabytes."""
 
 
 class Clip(Protocol):
@@ -41,16 +51,44 @@ class UnreadableClip(Exception):
     """A clip that the release holds cannot be read from it."""
 
 
+class UnreadableMember(Exception):
+    """A member of an archive cannot be read; the message says why."""
+
+
 def is_safe(name: str) -> bool:
-    """Whether a name taken from a release stays inside the folder that it is joined to."""
+    """Whether a name taken from a release stays inside the folder that it is joined to, and can be a file's name."""
     path = PurePosixPath(name)
     return (
         bool(path.parts)
+        and is_utf8(name)
+        and len(name.encode()) <= LONGEST_PATH
+        and all(len(part.encode()) <= LONGEST_NAME for part in path.parts)
         and not path.is_absolute()
         and ".." not in path.parts
         and not any(mark in name for mark in ("\\", "\0"))
         and re.match("[A-Za-z]:", name) is None
     )
+
+
+def read_metadata(path: Path) -> bytes:
+    """Content of a file of metadata.
+
+    Raises:
+        InputError: it has more than `LARGEST_METADATA` bytes.
+        OSError: it cannot be read.
+    """
+    with path.open("rb") as file:
+        content = file.read(LARGEST_METADATA + 1)
+    _check_size(path.name, max(len(content), path.stat().st_size))
+    return content
+
+
+def _check_size(name: str, size: int) -> None:
+    if size > LARGEST_METADATA:
+        raise InputError(
+            f"{name} cannot be used: Expected at most {LARGEST_METADATA:,} bytes, but got {size:,}. Nothing was "
+            "written."
+        )
 
 
 @dataclass(frozen=True)
@@ -86,9 +124,10 @@ class ZippedClip:
             link_or_copy(earlier, target)
             return
         try:
-            with replacing(target) as beside, self.archive.open(self.info) as member, beside.open("wb") as file:
-                shutil.copyfileobj(member, file, BLOCK)
-        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+            with replacing(target) as beside, beside.open("wb") as file:
+                for block in _member_blocks(self.archive, self.info):
+                    file.write(block)
+        except UnreadableMember as error:
             raise UnreadableClip(str(error)) from error
 
     def _is_whole(self, path: Path) -> bool:
@@ -109,7 +148,7 @@ class FolderRelease:
     def read(self, name: str) -> bytes | None:
         """Content of a small file; None when it is not there."""
         path = self.root / name
-        return path.read_bytes() if path.is_file() else None
+        return read_metadata(path) if path.is_file() else None
 
     def clip(self, name: str) -> Clip | None:
         """The clip of that name; None when it is not there."""
@@ -125,8 +164,18 @@ class ZipRelease:
     members: Mapping[str, zipfile.ZipInfo]
 
     def read(self, name: str) -> bytes | None:
-        """Content of a small file; None when it is not there."""
-        return self.archive.read(self.members[name]) if name in self.members else None
+        """Content of a member; None when it is not there."""
+        if name not in self.members:
+            return None
+        _check_size(name, self.members[name].file_size)
+        try:
+            return b"".join(_member_blocks(self.archive, self.members[name]))
+        except UnreadableMember as error:
+            archive = Path(str(self.archive.filename)).name
+            raise InputError(
+                f"{archive} cannot be prepared: {name} cannot be read from it ({error}). Nothing was written.\n"
+                "Remedy: download it again."
+            ) from error
 
     def clip(self, name: str) -> Clip | None:
         """The clip of that name; None when it is not there."""
@@ -159,7 +208,7 @@ def open_release(
         raise InputError(f"{source.name} cannot be prepared: there is no file or folder {source}.")
     try:
         archive = zipfile.ZipFile(source)
-    except zipfile.BadZipFile as error:
+    except (zipfile.BadZipFile, ValueError, struct.error, NotImplementedError) as error:
         raise InputError(
             f"{source.name} cannot be prepared: Expected a zip archive or a folder, but got a file of "
             f"{source.stat().st_size} bytes that is not a whole zip archive. Nothing was written.\n"
@@ -203,9 +252,27 @@ def download_dataset(
     return folder, folder.name
 
 
-def first_line(error: Exception) -> str:
-    """The first line of an error's text, its type where it has none."""
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
+def _member_blocks(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[bytes]:
+    """The content of a member in blocks, no more of it than it declares and its checksum checked.
+
+    Raises:
+        UnreadableMember: it is damaged, or packed by a method that this Python lacks.
+    """
+    bounded = info.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+    try:
+        with archive.open(info) as member:
+            while block := member.read(BLOCK if bounded else PACKED_BLOCK):
+                yield block
+    except (
+        zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, NotImplementedError, RuntimeError,
+        ValueError, MemoryError,
+    ) as error:  # fmt: skip
+        raise UnreadableMember(first_line(error)) from error
+    except OSError as error:
+        # The bz2 module knows no error of its own; one of the system has a number.
+        if error.errno is not None:
+            raise
+        raise UnreadableMember(first_line(error)) from error
 
 
 def _checked_members(archive: zipfile.ZipFile, name: str) -> dict[str, zipfile.ZipInfo]:

@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from lmms_eval_tasks.utils.benchmark.registry import find_benchmark, read_card
+from lmms_eval_tasks.utils.benchmark.task_files import LARGEST_CONFIG
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.data.home import home
@@ -103,6 +104,8 @@ class OfficialPrompt:
             problems.add(str(checkout), "Expected a folder, a checkout of the official repository.")
         elif not path.is_file():
             problems.add(str(path), "Expected this file of the official repository, but there is none.")
+        elif path.stat().st_size > LARGEST_CONFIG:
+            problems.add(str(path), f"Expected the official {self.part}, but got more than {LARGEST_CONFIG:,} bytes.")
         else:
             try:
                 text = self.read(path)

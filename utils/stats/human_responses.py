@@ -9,13 +9,15 @@ from string import ascii_uppercase
 from typing import Any
 
 from lmms_eval_tasks.utils.core.csv_rows import read_csv
+from lmms_eval_tasks.utils.core.files import open_regular
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
-from lmms_eval_tasks.utils.core.wording import quote
+from lmms_eval_tasks.utils.core.wording import first_line, quote
 
 COLUMNS = ("item", "version", "annotator", "choice")
 UNKNOWN = "UNKNOWN"
 UNKNOWN_CREDIT = 0.5
 """YoCausal paper: credit of an annotator who does not know, in its human study."""
+OPTIONS = "options"
 NOT_STRATA = ("item", "item_id", "group_id", "version", "answer", "question", "options", "clip", "clip_present")
 
 Key = tuple[str, str]
@@ -148,14 +150,35 @@ def _name(key: Key) -> str:
 
 
 def _parquet_rows(source: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The rows of a prepared table, their columns of texts, numbers and truth values, and their options."""
     import pyarrow.lib
     import pyarrow.parquet
 
     try:
-        table = pyarrow.parquet.read_table(source)
-    except pyarrow.lib.ArrowException as error:
-        raise InputError(f"{source.name} cannot be used: it is not a parquet table ({error}).") from error
+        with open_regular(source) as file:
+            table = pyarrow.parquet.read_table(file)
+        table = table.select([field.name for field in table.schema if field.name == OPTIONS or _is_plain(field.type)])
+        table.validate(full=True)
+        rows = table.to_pylist()
+    except (pyarrow.lib.ArrowException, OSError, ValueError) as error:
+        raise InputError(
+            f"{source.name} cannot be used: it is not a parquet table with texts in UTF-8 ({first_line(error)})."
+        ) from error
     if missing := [name for name in ("group_id", "answer") if name not in table.column_names]:
-        raise InputError(f"{source.name} cannot be used: Expected the columns {', '.join(missing)}, but it lacks them.")
-    for number, row in enumerate(table.to_pylist(), start=1):
-        yield f"{source.name}, row {number}", {"version": "", **row, "item": row["group_id"]}
+        raise InputError(
+            f"{source.name} cannot be used: Expected the columns {', '.join(missing)} with texts, but it lacks them."
+        )
+    for number, row in enumerate(rows, start=1):
+        where = f"{source.name}, row {number}"
+        options = row.get(OPTIONS, [])
+        if not isinstance(options, list) or not all(isinstance(option, str) for option in options):
+            raise InputError(f"{where}: Expected options as a list of texts, but got {quote(options)}.")
+        yield where, {"version": "", **row, "item": row["group_id"]}
+
+
+def _is_plain(data_type: Any) -> bool:
+    from pyarrow import types
+
+    value_type = data_type.value_type if types.is_dictionary(data_type) else data_type
+    kinds = (types.is_string, types.is_large_string, types.is_integer, types.is_floating, types.is_boolean)
+    return types.is_null(value_type) or any(is_kind(value_type) for is_kind in kinds)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmms_eval_tasks.utils.core.strict_json import read_json
+from lmms_eval_tasks.utils.core.strict_json import read_json, read_released_json
 
 VALUES = st.recursive(
     st.none()
@@ -48,3 +48,14 @@ def test_no_text_raises_anything_else(text: str) -> None:
         read_json(text)
     except ValueError as error:
         assert str(error)
+
+
+@pytest.mark.parametrize("text", ['"\\ud83d\\ude00"', '["é", NaN, 1e400]', '{"a": 1, "a": 2}', '"\\\\ud800"'])
+def test_a_release_may_hold_what_python_reads(text: str) -> None:
+    assert repr(read_released_json(f"\ufeff{text}".encode())) == repr(json.loads(text))
+
+
+@pytest.mark.parametrize("text", ['"\\ud800"', '{"\\uDFFF": 1}', '["\\ude00\\ud83d"]', "[" * 100_000, "[", b"\xff"])
+def test_a_release_holds_no_lone_surrogate(text: str | bytes) -> None:
+    with pytest.raises(ValueError, match=r"surrogate|deeply|Expecting|utf-8"):
+        read_released_json(text)

@@ -55,6 +55,13 @@ def test_names_that_stay_inside(name: str) -> None:
     assert is_safe(name)
 
 
-@pytest.mark.parametrize("name", ["", ".", "..", "/a", "../a", "a/../../b", "a/..", "C:/a", "c:a", "..\\a", "a\0b"])
+@pytest.mark.parametrize(
+    "name", ["", ".", "..", "/a", "../a", "a/../../b", "a/..", "C:/a", "c:a", "..\\a", "a\0b", "a\ud800"]
+)
 def test_names_that_do_not(name: str) -> None:
+    assert not is_safe(name)
+
+
+@pytest.mark.parametrize("name", ["n" * 300, "é" * 130, "d/" * 600 + "a"])
+def test_names_longer_than_a_files(name: str) -> None:
     assert not is_safe(name)

@@ -36,6 +36,9 @@ def test_where_the_home_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.delenv("HF_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert home() == tmp_path / ".cache" / "huggingface" / "lmms_eval_tasks"
+    monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", "/ho\udcffme")
+    with pytest.raises(InputError, match="Expected the data home to have a path in UTF-8"):
+        home()
 
 
 def test_nothing_prepared(tmp_path: Path) -> None:

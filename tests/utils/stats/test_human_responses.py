@@ -77,7 +77,7 @@ def test_no_rows_and_no_text(tmp_path: Path) -> None:
     assert message(write(tmp_path)) == "people.csv holds no responses."
     path = write(tmp_path)
     path.write_bytes(b"item,\xff")
-    assert message(path) == "people.csv cannot be used: Expected UTF-8 text, but byte 5 is not."
+    assert message(path) == "people.csv cannot be used: Expected a CSV file in UTF-8, but byte 5 is not."
 
 
 def test_without_items_correct_decides(tmp_path: Path) -> None:
