@@ -45,7 +45,7 @@ def prepare(
     """Prepare CaST-Bench; the clips are linked, not copied.
 
     Clips that are absent or unreadable do not stop this, nor does their lack altogether: they are listed in the
-    manifest, and a run that needs clips refuses them unless told to skip them. Anything wrong with the questions does,
+    manifest, and a run that needs clips stops, unless it is set to skip them. Anything wrong with the questions does,
     and nothing is written then.
 
     Args:

@@ -102,8 +102,8 @@ def read_settings(text: str | None = None) -> JudgeSettings | None:
     Raises:
         InputError: where no model is named, or a setting is unknown or out of its range; all are listed.
     """
-    said = (os.environ.get(SETTINGS, "") if text is None else text).strip()
-    if said == NO_JUDGE:
+    choice = (os.environ.get(SETTINGS, "") if text is None else text).strip()
+    if choice == NO_JUDGE:
         return None
     problems = Problems()
     values: dict[str, str] = {}
@@ -111,9 +111,9 @@ def read_settings(text: str | None = None) -> JudgeSettings | None:
         values["model"] = model
     if provider := os.environ.get("API_TYPE"):
         values["provider"] = provider.lower()
-    if said and "=" not in said:
-        said = f"model={said}"
-    values |= parse_arguments(said)
+    if choice and "=" not in choice:
+        choice = f"model={choice}"
+    values |= parse_arguments(choice)
     if "model" not in values:
         problems.add(
             "model",

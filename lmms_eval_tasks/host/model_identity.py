@@ -85,7 +85,7 @@ def model_identity(model: Any, arguments: Mapping[str, str], weights: Weights) -
 
 
 def _digest_code(kind: type) -> list[str]:
-    """SHA-256 of the modules in which a model's classes are written: whoever writes a model changes it between runs."""
+    """SHA-256 of the modules of a model's classes, which may change between runs while they are being written."""
     names = dict.fromkeys(parent.__module__ for parent in kind.__mro__)
     files = [getattr(sys.modules.get(name), "__file__", None) for name in names]
     return [file_sha256(Path(file)) for file in files if file and Path(file).is_file()]
