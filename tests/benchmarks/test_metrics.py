@@ -6,7 +6,7 @@ import json
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import pytest
@@ -22,13 +22,22 @@ from lmms_eval_tasks.utils.benchmark.task_files import task_configs
 from lmms_eval_tasks.utils.judge.client import Case, Verdict
 from lmms_eval_tasks.utils.scoring.metrics import Kind, Metric
 from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, Record
+from lmms_eval_tasks.utils.stats import estimates
 from lmms_eval_tasks.utils.stats.estimates import estimate
 
 KINDS = [(name, kind) for name, benchmark in registry().benchmarks.items() for kind in benchmark.kinds]
 EVERY_KIND = pytest.mark.parametrize(("benchmark", "kind"), KINDS)
 FEW = settings(max_examples=25)
-DRAWS = 100
 NEAR = 1e-9
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_draws() -> Iterator[None]:
+    """A hundred draws tell whether an interval holds its score as well as ten thousand."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("intervals", "macro_interval"):
+            patch.setattr(estimates, name, partial(getattr(estimates, name), draws=100))
+        yield
 
 
 class SteadyJudge:
@@ -180,7 +189,7 @@ def test_a_run_without_items_has_no_score_and_counts_none(benchmark: str, kind: 
         expected = None if metric.kind is Kind.MEAN else 0
         assert metric.score([]) == metric.score_records([]) == expected, metric.name
         if metric.kind is Kind.MEAN:
-            assert estimate(metric, [[]], draws=DRAWS) is None, metric.name
+            assert estimate(metric, [[]]) is None, metric.name
 
 
 @EVERY_KIND
@@ -204,7 +213,7 @@ def test_an_interval_holds_the_score(benchmark: str, kind: str, data: st.DataObj
     for metric in metrics_of(benchmark, kind):
         if metric.kind is not Kind.MEAN:
             continue
-        found, score = estimate(metric, [records], draws=DRAWS), metric.score_records(records)
+        found, score = estimate(metric, [records]), metric.score_records(records)
         assert (found is None) == (score is None), metric.name
         if found is not None:
             assert found.value == score, metric.name

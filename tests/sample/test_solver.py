@@ -3,6 +3,7 @@ import shutil
 import pytest
 
 from lmms_eval_tasks.sample.solve.solver import CANNOT_TELL, solve
+from lmms_eval_tasks.utils.data.clips import write_placeholder
 
 pytestmark = pytest.mark.slow
 
@@ -67,6 +68,12 @@ def test_the_order_of_options_does_not_matter(items):
 @pytest.mark.parametrize("question", ["Why is the sky blue?", "", "Which object sets the brown ball in motion?"])
 def test_what_cannot_be_seen_is_not_guessed(items, question):
     assert solve(question, ("The red ball", "The blue block"), items[0].clip) == CANNOT_TELL
+
+
+def test_a_black_clip_shows_nothing(items, tmp_path):
+    write_placeholder(tmp_path / "black.mp4")
+    for item in items[::5]:
+        assert solve(item.question, item.options, tmp_path / "black.mp4") == CANNOT_TELL
 
 
 def test_options_without_the_answer_are_not_guessed(items):

@@ -37,8 +37,8 @@ def solve(question: str, options: Sequence[str], clip: Path, *, reverse: bool = 
     for pattern, respond in RULES.items():
         if re.search(pattern, question):
             frames, fps = decode(clip)
-            seen = observe(frames[::-1] if reverse else frames, fps)
             try:
+                seen = observe(frames[::-1] if reverse else frames, fps)
                 response = respond(seen, [track_of(seen, name) for name in read_objects(question)], options)
             except (Rejected, ValueError):
                 break
