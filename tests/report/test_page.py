@@ -110,21 +110,21 @@ def test_items_that_the_prepared_data_lacks_are_counted(sample_runs: tuple[Path,
     assert found["strings"][found["items"][0][4]]
 
 
-def test_graded_answers_show_what_the_judge_said(sample_home: Path, tmp_path: Path) -> None:
+def test_graded_answers_show_the_judges_scores(sample_home: Path, tmp_path: Path) -> None:
     run = write_sample_run(tmp_path / "m", ["cast_bench"], lambda task, doc: "It was pushed.")
     (log,), (results,) = run.glob("*_samples_*"), run.glob("*_results.json")
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     for line in lines:
         scores = dict.fromkeys(DIMENSIONS, 7.0)
         line["record"].update(expected="The red ball hit it.", answered="It was pushed.", outcome="correct")
-        line["record"]["fields"] = {"scores": scores, "explanation": "Fair.", "judge": {"model": "j"}}
+        line["record"]["fields"] = {"scores": scores, "judge": {"model": "j"}}
     log.with_name("20261121_samples_cast_bench_open.jsonl").write_text("\n".join(map(json.dumps, lines)))
     results.write_text(results.read_text().replace('"cast_bench"', '"cast_bench_open"'))
     page = build_page([read_run(run)])
     found = block(page, "cast_bench_open")
     first = found["items"][0]
     assert first[3] == "The red ball hit it." and first[5] == [] and len(first[6]) == 1
-    assert first[9][0][3]["judge"] == "Fair." and first[9][0][3]["answer correctness"] == "7 of 10"
+    assert first[9][0][3]["answer conclusion correctness"] == "7 of 10"
     assert "Judge 0-10" in page and "Accuracy against grounding" not in page
 
 
