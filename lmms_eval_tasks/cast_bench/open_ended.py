@@ -62,7 +62,8 @@ DIMENSIONS = (
 )
 """What is graded, each from 0 to 10, in the paper's order."""
 
-_LABEL = re.compile(r"^[\s*_#>-]*(answer|reasoning)[\s*_]*:[\s*_]*", re.IGNORECASE | re.MULTILINE)
+# Only characters of one line: from each of many empty lines, `\s` would look at all that follow.
+_LABEL = re.compile(r"^[ \t*_#>-]*(answer|reasoning)[ \t*_]*:[ \t*_]*", re.IGNORECASE | re.MULTILINE)
 
 
 def ask(row: Row, settings: TaskSettings) -> str:

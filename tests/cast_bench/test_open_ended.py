@@ -1,6 +1,7 @@
 import json
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -135,11 +136,15 @@ def test_consistency_is_graded_without_the_truth() -> None:
         ("REASONING: b\nanswer: a", "a", "b"),
         ("Answer: a\nReasoning: b\nAnswer: c", "a", "b"),
         ("It falls.", "It falls.", ""),
+        # A reader that looks at all following lines from each of these would not come to an end.
+        ("It" + "\n" * 500_000 + "falls.", "It" + "\n" * 500_000 + "falls.", ""),
+        ("*" * 500_000, "*" * 500_000, ""),
         ("Answer: a", "Answer: a", ""),
         ("Reasoning: b", "Reasoning: b", ""),
         ("Answer:\nReasoning: b", "Answer:\nReasoning: b", ""),
         ("The answer: a; my reasoning: b", "The answer: a; my reasoning: b", ""),
     ],
+    ids=count(),
 )
 def test_answer_and_reasoning_are_told_apart_by_their_labels(text: str, answer: str, reasoning: str) -> None:
     assert given_parts(text) == {"given_answer": answer, "given_reasoning": reasoning}

@@ -11,14 +11,13 @@ def quote(value: object, longest: int = 60) -> str:
 
     Characters that a terminal would not show, or would obey, are escaped.
     """
-    text = value.strip() if isinstance(value, str) else _as_json(value)
-    return f"`{printable(text[:longest])}…`" if len(text) > longest else f"`{printable(text)}`"
+    return _in_backquotes(value.strip() if isinstance(value, str) else _as_json(value), longest)
 
 
 def describe(value: object, longest: int = 60) -> str:
     """A value of a file that may hold anything, fit to be printed: texts quoted, with odd characters escaped."""
     if isinstance(value, str):
-        return f"`{printable(value[:longest])}…`" if len(value) > longest else f"`{printable(value)}`"
+        return _in_backquotes(value, longest)
     if isinstance(value, list | dict):
         return "a list" if isinstance(value, list) else "an object"
     return quote(value)
@@ -27,6 +26,11 @@ def describe(value: object, longest: int = 60) -> str:
 def printable(text: str) -> str:
     """A text with the characters escaped that a terminal would not show, or would obey."""
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+
+
+def printable_lines(text: str) -> str:
+    """The same for a text of several lines, whose line feeds stay."""
+    return "\n".join(map(printable, text.split("\n")))
 
 
 def is_utf8(text: str) -> bool:
@@ -50,9 +54,8 @@ def _as_json(value: object) -> str:
         return str(type(value).__name__)
 
 
-def printable_lines(text: str) -> str:
-    """The same for a text of several lines, whose line feeds stay."""
-    return "\n".join(map(printable, text.split("\n")))
+def _in_backquotes(text: str, longest: int) -> str:
+    return f"`{printable(text[:longest])}…`" if len(text) > longest else f"`{printable(text)}`"
 
 
 def summarize_names(names: Iterable[object], limit: int = 5, separator: str = ", ") -> str:
