@@ -28,10 +28,12 @@ def report(
     ] = Clips.auto,
 ) -> None:
     """Show what runs scored, with 95% intervals and how many are behind each score."""
-    from lmms_eval_tasks.report.tables import reference_tables, score_tables, stratum_tables
+    from lmms_eval_tasks.report.tables import limit_warnings, reference_tables, score_tables, stratum_tables
 
     console = make_console()
     read = [read_run(run) for run in runs]
+    for warning in limit_warnings(read):
+        console.print(warning, style="bold red")
     for run in read:
         for table in stratum_tables(run, by.split(","), task) if by else ():
             console.print(table)

@@ -68,6 +68,7 @@ def build_page(runs: Sequence[Run], only: str = "", clips: Clips = Clips.auto) -
                     "name": run.name,
                     "file": run.path.name.removesuffix(RESULTS),
                     "sample": run.sample,
+                    "limited": run.limited,
                     "items": sum(map(len, run.records.values())),
                     "card": run.card,
                 }
