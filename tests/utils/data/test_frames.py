@@ -64,3 +64,15 @@ def test_pyav_stands_in_for_decord(clip: Path, monkeypatch: pytest.MonkeyPatch) 
     assert isinstance(open_frames(clip), DecordFrames)
     monkeypatch.setitem(sys.modules, "decord", None)
     assert isinstance(open_frames(clip), PyavFrames)
+
+
+def test_our_models_read_clips_without_decord(clip: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from lmms_eval_tasks.models.video_diffusion.encoding import ClipFile
+    from lmms_eval_tasks.sample.world.vision import decode
+
+    with_decord, pictures = decode(clip), ClipFile(clip).read([0, 0.5, 20, 39], 48, 64)
+    monkeypatch.setitem(sys.modules, "decord", None)
+    without, others = decode(clip), ClipFile(clip).read([0, 0.5, 20, 39], 48, 64)
+    assert without[0].shape == with_decord[0].shape and without[1] == with_decord[1]
+    assert np.abs(without[0].astype(int) - with_decord[0]).max() <= 3
+    assert (pictures.int() - others.int()).abs().max() <= 3
