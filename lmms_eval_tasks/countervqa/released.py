@@ -52,8 +52,8 @@ class ClipGraph(Row):
 
     clip: WholeText
     task: WholeText = ""
-    actions: tuple[Action, ...]
-    links: tuple[Link, ...]
+    actions: list[Action]
+    links: list[Link]
 
 
 class Question(Row):
