@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from lmms_eval_tasks.countervqa.verdicts import words
+from lmms_eval_tasks.countervqa.verdicts.outcomes import read_outcomes
+from lmms_eval_tasks.countervqa.verdicts.poles import read_pole, without_choices
 from lmms_eval_tasks.countervqa.verdicts.sentences import Sentence, split_sentences
-from lmms_eval_tasks.countervqa.verdicts.statements import (
-    NO,
-    OPPOSITE,
-    UNCLEAR,
-    YES,
-    Force,
-    Statement,
-    read_statements,
-)
+from lmms_eval_tasks.countervqa.verdicts.statements import NO, OPPOSITE, UNCLEAR, Force, Statement
 from lmms_eval_tasks.utils.answers.text import json_answers, plain_text, shorten, split_reasoning
 
 _JSON_FLAG = re.compile(
@@ -32,9 +27,9 @@ def read_verdict(response: object) -> str:
        An answer key of a JSON object decides.
     2. A yes or no behind a label or alone in its line decides, the last of them; what takes it back ("wait, actually")
        decides instead.
-    3. Then the yes or no with which the answer opens, unless a later sentence revises it or concludes otherwise. Where
-       everything else that is stated contradicts it, or it only opens a refusal ("No, I cannot tell"), the answer is
-       none.
+    3. Then the yes or no with which the answer opens, unless a later sentence revises it or concludes otherwise, or its
+       own sentence goes on to state the opposite of the outcome ("No, nothing changes, it would still happen"). Where
+       it only opens a refusal ("No, I cannot tell"), there is no verdict.
     4. Without a yes or no, what is stated of the outcome ("it would still happen"): a conclusion before a statement,
        the last one where they differ. Then links between the actions ("B requires A"), if they all speak for one side.
        Then a plain affirmation ("the ball would roll").
@@ -70,6 +65,37 @@ def _is_last_word(sentence: Sentence) -> bool:
 
 def _read(text: str) -> str:
     return _decide(read_statements(split_sentences(plain_text(text))))
+
+
+def read_statements(sentences: list[Sentence]) -> list[Statement]:
+    """All that the sentences say, in the order of the text; what is only asked or considered is left out."""
+    statements: list[Statement] = []
+    revises = False
+    for place, sentence in enumerate(sentences):
+        marked = bool(words.PHRASES["revise"].search(sentence.text))
+        revises = revises or marked
+        concludes = bool(words.PHRASES["conclude"].match(sentence.text.removeprefix("and ")))
+        found = _statements(_without_temptation(sentence), place in (0, len(sentences) - 1))
+        statements += [replace(one, place=place, revises=revises, concludes=concludes) for one in found]
+        if found:
+            revises = False
+    return statements
+
+
+def _statements(sentence: Sentence, at_an_end: bool) -> list[Statement]:
+    chosen = without_choices(sentence)
+    pole = read_pole(chosen, at_an_end)
+    if pole is None and chosen is not sentence and not sentence.asks:
+        return [Statement(UNCLEAR, Force.STATED)]
+    return [*([pole] if pole else []), *([] if sentence.asks else read_outcomes(chosen))]
+
+
+def _without_temptation(sentence: Sentence) -> Sentence:
+    """The sentence without a verdict that it only considers: "at first glance yes, but …"."""
+    if not words.PHRASES["tempting"].search(sentence.text):
+        return sentence
+    contrasts = [at for at, word in enumerate(sentence.words) if word in ("but", "however", "yet")]
+    return replace(sentence, words=sentence.words[contrasts[0] + 1 :] if contrasts else ())
 
 
 def _decide(statements: list[Statement]) -> str:
@@ -116,9 +142,8 @@ def _unless_taken_back(given: Statement, known: list[Statement], unclear: list[S
     if leads and leads[-1].pole != given.pole and given.force is Force.LEAD:
         return UNCLEAR
     beside = [one for one in known if one.place >= given.place and one is not given and one.force is Force.STATED]
-    if given.force is Force.LEAD and beside and all(one.pole == OPPOSITE[given.pole] for one in beside):
-        return UNCLEAR
+    contradicted = beside and all(one.pole == OPPOSITE[given.pole] for one in beside)
+    if given.force is Force.LEAD and contradicted and beside[0].place == given.place:
+        # "No, it does not matter, it would still happen" denies something else than the outcome.
+        return beside[0].pole
     return given.pole
-
-
-__all__ = ["NO", "UNCLEAR", "YES", "read_verdict"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,7 +15,10 @@ _SPELLED_OUT: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\b(would|could|should|does|did|do|is|was|were|are|has|have|had|might|must)n'?t\b"), r"\1 not"),
     (re.compile(r"\b(it|he|she|they|we|you|i|that|there|who)'d\b"), r"\1 would"),
     (re.compile(r"\b(it|he|she|they|we|you|that|there)'ll\b"), r"\1 will"),
+    (re.compile(r"\bi'm\b"), "i am"),
     (re.compile(r"\b(it|that|he|she|there|what)'s\b"), r"\1 is"),
+    # What is beyond doubt is not in doubt.
+    (re.compile(r"\b(?:there is |i have |have )?(?:no|little|without a|without any) (?:doubt|question)(?: about it)?(?: that)?\b"), " "),
     (re.compile(r"\b(?:wouldve|would've|would of)\b"), "would have"),
     (re.compile(r"\b(?:couldve|could've)\b"), "could have"),
 )
@@ -22,7 +26,12 @@ _SPELLED_OUT: tuple[tuple[re.Pattern[str], str], ...] = (
 # always do.
 _END = re.compile(r"\n+|(?<=[.!?;…])[\"')\]]{0,3}(?:\s+|\Z)|(?<=[。！？；।۔])")
 _ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|vs|mr|mrs|dr|no)|^\W{0,3}\d{1,2})\.$")
-_MARKS = re.compile(r"[^\w\s]")
+QUOTES = frozenset("\"'“”‘’«»")
+
+
+def is_mark(word: str) -> bool:
+    """Whether a token is a mark and no word; the signs that answer for themselves (✓) are words."""
+    return bool(word) and not word[0].isalnum() and unicodedata.category(word[0]) != "So"
 
 
 @dataclass(frozen=True)
@@ -42,7 +51,7 @@ class Sentence:
     @cached_property
     def text(self) -> str:
         """Its words without marks, single spaces between them."""
-        return " ".join(word for word in self.words if not _MARKS.fullmatch(word) or ord(word[0]) > 0x2700)
+        return " ".join(word for word in self.words if not is_mark(word))
 
     @property
     def asks(self) -> bool:
@@ -75,6 +84,6 @@ def _parts(line: str) -> list[tuple[str, ...]]:
             continue
         start = end
         words = tuple(token.word for token in tokenize(piece))
-        if any(word[0].isalnum() or ord(word[0]) > 0x2700 for word in words):
+        if any(not is_mark(word) for word in words):
             parts.append(words)
     return parts
