@@ -8,7 +8,7 @@ from itertools import takewhile
 
 from lmms_eval_tasks.countervqa.verdicts import words
 from lmms_eval_tasks.countervqa.verdicts.sentences import QUOTES, Sentence, is_mark
-from lmms_eval_tasks.countervqa.verdicts.statements import NO, OPPOSITE, UNCLEAR, YES, Force, Statement
+from lmms_eval_tasks.countervqa.verdicts.statements import NO, OPPOSITE, UNCLEAR, YES, Assertion, Force
 
 _BEHIND = 10
 _BEFORE = 12
@@ -18,10 +18,10 @@ _CONDITION = frozenset({"had", "did", "were", "was", "not", "happened", "skipped
 _DENYING = frozenset({"not", "no", "never", "nor", "neither", "nothing", "none", "without", "hardly"})
 
 
-def read_outcomes(sentence: Sentence) -> Iterator[Statement]:
+def read_outcomes(sentence: Sentence) -> Iterator[Assertion]:
     """What the sentence says, in order of kind: what would be, what is, and how the actions are linked."""
     if gives_up(sentence):
-        yield Statement(UNCLEAR, Force.STATED)
+        yield Assertion(UNCLEAR, Force.STATED)
     if words.MODAL & set(sentence.words):
         yield from _modals(sentence)
     elif not gives_up(sentence):
@@ -34,10 +34,10 @@ def gives_up(sentence: Sentence) -> bool:
     if sentence.word(0) == "whether" and {"depends", "depend"} & set(sentence.words):
         return True
     found = words.PHRASES["unclear"].search(sentence.text)
-    return bool(found) and not {"but", "however", "though"} & set(sentence.text[found.end() :].split())
+    return found is not None and not {"but", "however", "though"} & set(sentence.text[found.end() :].split())
 
 
-def _modals(sentence: Sentence) -> Iterator[Statement]:
+def _modals(sentence: Sentence) -> Iterator[Assertion]:
     """What the sentence says would be, could be or will be."""
     for at, word in enumerate(sentence.words):
         if word not in words.MODAL or _is_condition(sentence, at):
@@ -84,7 +84,7 @@ def _is_condition(sentence: Sentence, at: int) -> bool:
     return False
 
 
-def _modal(subject: list[str], behind: list[str], sentence: Sentence, at: int) -> Statement | None:
+def _modal(subject: list[str], behind: list[str], sentence: Sentence, at: int) -> Assertion | None:
     """What one modal verb says, by its subject and the words behind it; the rules are tried in order."""
     verbs = [word for word in behind if word not in words.VERB_FILLER]
     verb = verbs[0] if verbs else ""
@@ -97,49 +97,49 @@ def _modal(subject: list[str], behind: list[str], sentence: Sentence, at: int) -
     if subject[-1:] in (["i"], ["we"]) and (verb in words.SAY or verb in words.ASIDE):
         return None
     if negated and (any(word in words.TELLING for word in verbs[:2]) or "necessarily" in behind[:4]):
-        return Statement(UNCLEAR, Force.STATED)
+        return Assertion(UNCLEAR, Force.STATED)
     noun = words.EFFECT_NOUN & set(behind)
     if noun and (denies or _near(behind, "no", words.EFFECT_NOUN)):
-        return Statement(YES, Force.STATED)
+        return Assertion(YES, Force.STATED)
     if by_subject and words.EFFECT_NOUN & set(subject[1:3]):
-        return Statement(NO if negated else YES, Force.STATED)
+        return Assertion(NO if negated else YES, Force.STATED)
     if "difference" in noun:
-        return Statement(NO, Force.LEANING)
+        return Assertion(NO, Force.LEANING)
     keeps_from = verb in ("keep", "kept") and "from" in behind
     if keeps_from or (verb in words.EFFECT and not (verb in ("need", "needed") and "to" in behind)):
         if denies:
-            return Statement(YES, Force.STATED)
-        return Statement(NO, Force.STATED if keeps_from or verb in words.PREVENTING else Force.LEANING)
+            return Assertion(YES, Force.STATED)
+        return Assertion(NO, Force.STATED if keeps_from or verb in words.PREVENTING else Force.LEANING)
     if any(word in words.FAILING for word in verbs):
-        return Statement(YES if denies else NO, Force.STATED)
+        return Assertion(YES if denies else NO, Force.STATED)
     if any(word in ("no", "nothing", "nobody", "none") for word in behind[:5]) and not _near(behind, "no", {"longer"}):
-        return Statement(NO, Force.STATED)
+        return Assertion(NO, Force.STATED)
     if denies:
-        return Statement(YES if words.CHANGED & set(behind) else NO, Force.STATED)
+        return Assertion(YES if words.CHANGED & set(behind) else NO, Force.STATED)
     return _affirmed(behind, verbs, sentence, at)
 
 
-def _affirmed(behind: list[str], verbs: list[str], sentence: Sentence, at: int) -> Statement | None:
+def _affirmed(behind: list[str], verbs: list[str], sentence: Sentence, at: int) -> Assertion | None:
     """What a modal verb says that nothing negates."""
     verb = verbs[0] if verbs else ""
     keeps = verb in words.KEEPING
     state = verbs[1] if keeps and len(verbs) > 1 else verb
     if state in words.UNCHANGED:
-        return Statement(YES, Force.STATED)
+        return Assertion(YES, Force.STATED)
     if keeps or _near(behind, "be", words.STATE) or _near(behind, "been", words.STATE):
-        return Statement(NO, Force.LEANING)
+        return Assertion(NO, Force.LEANING)
     stays = bool(words.STILL & set(behind[:3])) or sentence.word(at - 1) in words.STILL
     stays = stays or bool((words.STILL - {"still"}) & set(behind))
     # "The second action would" without a full stop is cut off.
     elliptical = not verbs and "have" not in behind[1:] and (is_mark(sentence.words[-1]) or at < _SHORT)
     if stays or verb in words.OCCURRING or elliptical:
-        return Statement(YES, Force.STATED)
+        return Assertion(YES, Force.STATED)
     if {"different", "differ", "differently", "differed"} & set(behind):
-        return Statement(NO, Force.LEANING)
+        return Assertion(NO, Force.LEANING)
     end = sentence.words[at + 1 + len(behind) : at + 3 + len(behind)]
     if verb in words.ASIDE or words.CHANGED & set(behind) or (end[:1] == ("without",) and end[-1].endswith("ing")):
         return None
-    return Statement(YES, Force.HINT) if verbs else None
+    return Assertion(YES, Force.HINT) if verbs else None
 
 
 def _near(behind: Sequence[str], first: str, others: Collection[str]) -> bool:
@@ -149,53 +149,55 @@ def _near(behind: Sequence[str], first: str, others: Collection[str]) -> bool:
     )
 
 
-def _plainly(sentence: Sentence) -> Iterator[Statement]:
+def _plainly(sentence: Sentence) -> Iterator[Assertion]:
     """Statements without a modal verb: "it still happens", "B is impossible", and those of other languages."""
     for at, word in enumerate(sentence.words):
         following, denied = sentence.words[at + 1 : at + 4], sentence.word(at - 1) in _DENYING
         if word == "still" and following[:1] and (following[0] in words.OCCURRING or following[0] in ("does", "goes")):
-            yield Statement(YES, Force.STATED)
-        elif word in ("is", "was", "becomes", "became", "are", "remains") and {"impossible", "unlikely"} & {*following[:1]}:
-            yield Statement(NO, Force.STATED)
+            yield Assertion(YES, Force.STATED)
+        elif word in ("is", "was", "becomes", "became", "are", "remains") and {"impossible", "unlikely"} & {
+            *following[:1]
+        }:
+            yield Assertion(NO, Force.STATED)
         elif word in ("stays", "remains", "is", "stay", "remain") and words.UNCHANGED & {*following[:2]}:
             if "not" not in following and not denied:
-                yield Statement(YES, Force.STATED if word not in ("is",) else Force.LEANING)
+                yield Assertion(YES, Force.STATED if word not in ("is",) else Force.LEANING)
         elif word in words.LOSING:
-            yield Statement(YES if denied else NO, Force.LEANING)
+            yield Assertion(YES if denied else NO, Force.LEANING)
     if sum(word in words.ENGLISH for word in sentence.words) > 1:
         return
     text = "".join(word if not word.isascii() else f" {word} " for word in sentence.words).replace("  ", " ")
     for candidate in dict.fromkeys((" ".join(sentence.words), text)):
         for role, pole in (("unclear", UNCLEAR), ("no", NO), ("yes", YES), ("no_then", NO)):
             if any(pattern.search(candidate) for pattern in words.PATTERNS[role]):
-                yield Statement(pole, Force.STATED)
+                yield Assertion(pole, Force.STATED)
                 return
 
 
-def _links(sentence: Sentence) -> Iterator[Statement]:
+def _links(sentence: Sentence) -> Iterator[Assertion]:
     """What the sentence says of the link between the actions."""
     text = sentence.text
     if not words.MODAL & set(sentence.words):
         if words.PHRASES["anyway"].search(text) or (words.STILL - {"still"}) & set(sentence.words):
-            yield Statement(YES, Force.LEANING)
+            yield Assertion(YES, Force.LEANING)
         yield from _effects(sentence)
     for role, pole in (("independent", YES), ("dependent", NO)):
         for found in words.PHRASES[role].finditer(text):
             before = text[: found.start()].split()[-_NEAR:]
             # A phrase with a negation of its own is not turned round by another: "not doing it changes nothing".
             denied = not _DENYING & set(found.group().split()) and bool(_DENYING & set(before))
-            yield Statement(OPPOSITE[pole] if denied else pole, Force.LEANING)
+            yield Assertion(OPPOSITE[pole] if denied else pole, Force.LEANING)
 
 
-def _effects(sentence: Sentence) -> Iterator[Statement]:
+def _effects(sentence: Sentence) -> Iterator[Assertion]:
     """What an absence does to the outcome: "it does not affect B", "nothing prevents it", "it has no consequence"."""
     for at, word in enumerate(sentence.words):
         before = set(sentence.words[max(0, at - 3) : at])
         stem = word.removesuffix("s")
         if word in words.EFFECT_NOUN and "no" in before:
-            yield Statement(YES, Force.LEANING)
+            yield Assertion(YES, Force.LEANING)
         elif (stem in words.EFFECT or word in words.EFFECT) and not {"had", "if"} & set(sentence.words[:at]):
             if _DENYING & before:
-                yield Statement(YES, Force.LEANING)
+                yield Assertion(YES, Force.LEANING)
             elif stem in words.PREVENTING:
-                yield Statement(NO, Force.LEANING)
+                yield Assertion(NO, Force.LEANING)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from lmms_eval_tasks.countervqa.verdicts import words
 from lmms_eval_tasks.countervqa.verdicts.sentences import QUOTES, Sentence, is_mark
-from lmms_eval_tasks.countervqa.verdicts.statements import NO, OPPOSITE, UNCLEAR, YES, Force, Statement
+from lmms_eval_tasks.countervqa.verdicts.statements import NO, OPPOSITE, YES, Assertion, Force
 
 _LABEL_REACH = 14
 _LEAD_REACH = 14
@@ -19,7 +19,7 @@ _WRONG = frozenset({"wrong", "incorrect", "false", "mistaken", "not"})
 _ELLIPSES = frozenset({"it would", "he would", "she would", "they would", "it could", "it will"})
 
 
-def read_pole(sentence: Sentence, at_an_end: bool) -> Statement | None:
+def read_pole(sentence: Sentence, at_an_end: bool) -> Assertion | None:
     """The yes or no of a sentence by its words alone; None where it has none.
 
     Args:
@@ -27,12 +27,12 @@ def read_pole(sentence: Sentence, at_an_end: bool) -> Statement | None:
         at_an_end: Whether it is the first or the last of its text.
     """
     if labelled := _labelled(sentence):
-        return Statement(labelled, Force.LABEL)
+        return Assertion(labelled, Force.LABEL)
     if lead := _leading(sentence):
         alone = sentence.alone and at_an_end and len(sentence.words) <= _SHORT
-        return Statement(lead, Force.LABEL if alone else Force.LEAD)
+        return Assertion(lead, Force.LABEL if alone else Force.LEAD)
     if not sentence.asks and (pole := _said(sentence) or _last(sentence)):
-        return Statement(pole, Force.LEAD)
+        return Assertion(pole, Force.LEAD)
     return None
 
 
@@ -106,17 +106,19 @@ def _leading(sentence: Sentence) -> str | None:
     text = sentence.text.removeprefix("well ").removeprefix("so ")
     if words.PHRASES["no_opening"].match(text):
         return NO
-    for pole, role in ((YES, "yes_phrase"), (NO, "no_phrase")):
+    for phrase_pole, role in ((YES, "yes_phrase"), (NO, "no_phrase")):
         found = words.PHRASES[role].match(text)
         if found and (len(found.group()) == len(text) or _is_marked(sentence, text[: found.end()])):
-            return pole
+            return phrase_pole
     start = 2 if sentence.word(1) == ":" and not _pole(sentence.word(0)) else 0
     for at in range(start, min(start + _LEAD_REACH, len(sentence.words))):
         word = sentence.words[at]
         ends = _ends(sentence, at + 1)
         pole = _pole(word) or (_alone(word) if ends and sentence.word(at + 1) not in ("-", "/") else None)
         if pole and (ends or _opens(sentence, at)):
-            revised = words.PHRASES["revise"].match(" ".join(w for w in sentence.words[at + 1 : at + 7] if not is_mark(w)))
+            revised = words.PHRASES["revise"].match(
+                " ".join(w for w in sentence.words[at + 1 : at + 7] if not is_mark(w))
+            )
             return None if revised or sentence.word(at - 1) == "no" else _judged(sentence, at, pole)
         if word in ("not", "so") and at > start and _ends(sentence, at + 1):
             return NO if word == "not" else YES if sentence.word(at - 1) in words.SAY else None
@@ -141,7 +143,7 @@ def _opens(sentence: Sentence, at: int) -> bool:
     pole = _pole(word)
     if _pole(following) == pole or (word != "no" and _STRETCHED[pole or YES].fullmatch(word)):
         return True
-    return (word == "no" and following in words.NO_FOLLOWER) or following in ("is", "was") and pole is not None
+    return (word == "no" and following in words.NO_FOLLOWER) or (following in ("is", "was") and pole is not None)
 
 
 def _joined(word: str) -> str | None:
@@ -176,6 +178,3 @@ def _last(sentence: Sentence) -> str | None:
     at = places[-1]
     before = sentence.word(at - 1)
     return _pole(sentence.word(at)) if is_mark(before) or before in ("but", "→") else None
-
-
-

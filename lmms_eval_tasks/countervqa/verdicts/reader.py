@@ -9,7 +9,7 @@ from lmms_eval_tasks.countervqa.verdicts import words
 from lmms_eval_tasks.countervqa.verdicts.outcomes import read_outcomes
 from lmms_eval_tasks.countervqa.verdicts.poles import read_pole, without_choices
 from lmms_eval_tasks.countervqa.verdicts.sentences import Sentence, split_sentences
-from lmms_eval_tasks.countervqa.verdicts.statements import NO, OPPOSITE, UNCLEAR, Force, Statement
+from lmms_eval_tasks.countervqa.verdicts.statements import NO, OPPOSITE, UNCLEAR, Assertion, Force
 from lmms_eval_tasks.utils.answers.text import json_answers, plain_text, shorten, split_reasoning
 
 _JSON_FLAG = re.compile(
@@ -67,9 +67,9 @@ def _read(text: str) -> str:
     return _decide(read_statements(split_sentences(plain_text(text))))
 
 
-def read_statements(sentences: list[Sentence]) -> list[Statement]:
+def read_statements(sentences: list[Sentence]) -> list[Assertion]:
     """All that the sentences say, in the order of the text; what is only asked or considered is left out."""
-    statements: list[Statement] = []
+    statements: list[Assertion] = []
     revises = False
     for place, sentence in enumerate(sentences):
         marked = bool(words.PHRASES["revise"].search(sentence.text))
@@ -82,11 +82,11 @@ def read_statements(sentences: list[Sentence]) -> list[Statement]:
     return statements
 
 
-def _statements(sentence: Sentence, at_an_end: bool) -> list[Statement]:
+def _statements(sentence: Sentence, at_an_end: bool) -> list[Assertion]:
     chosen = without_choices(sentence)
     pole = read_pole(chosen, at_an_end)
     if pole is None and chosen is not sentence and not sentence.asks:
-        return [Statement(UNCLEAR, Force.STATED)]
+        return [Assertion(UNCLEAR, Force.STATED)]
     return [*([pole] if pole else []), *([] if sentence.asks else read_outcomes(chosen))]
 
 
@@ -98,7 +98,7 @@ def _without_temptation(sentence: Sentence) -> Sentence:
     return replace(sentence, words=sentence.words[contrasts[0] + 1 :] if contrasts else ())
 
 
-def _decide(statements: list[Statement]) -> str:
+def _decide(statements: list[Assertion]) -> str:
     known = [one for one in statements if one.pole != UNCLEAR]
     unclear = [one for one in statements if one.pole == UNCLEAR]
     for force in (Force.LABEL, Force.LEAD):
@@ -118,7 +118,7 @@ def _decide(statements: list[Statement]) -> str:
     return UNCLEAR
 
 
-def _weightiest(stated: list[Statement]) -> Statement:
+def _weightiest(stated: list[Assertion]) -> Assertion:
     """The statement that decides: the last that revises, else the last that concludes, else the last."""
     for kind in ("revises", "concludes"):
         if chosen := [one for one in stated if getattr(one, kind)]:
@@ -126,7 +126,7 @@ def _weightiest(stated: list[Statement]) -> Statement:
     return stated[-1]
 
 
-def _unless_taken_back(given: Statement, known: list[Statement], unclear: list[Statement]) -> str:
+def _unless_taken_back(given: Assertion, known: list[Assertion], unclear: list[Assertion]) -> str:
     """The pole of a yes or no, unless what follows revises it, concludes otherwise or contradicts it."""
     if given.pole == NO and any(0 <= one.place - given.place <= 1 for one in unclear):
         agrees = [one for one in known if one.pole == NO and one is not given and one.force >= Force.STATED]

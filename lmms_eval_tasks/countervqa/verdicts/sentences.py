@@ -18,7 +18,7 @@ _SPELLED_OUT: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\bi'm\b"), "i am"),
     (re.compile(r"\b(it|that|he|she|there|what)'s\b"), r"\1 is"),
     # What is beyond doubt is not in doubt.
-    (re.compile(r"\b(?:there is |i have |have )?(?:no|little|without a|without any) (?:doubt|question)(?: about it)?(?: that)?\b"), " "),
+    (re.compile(r"\b(?:there is |i have |have )?(?:no|little|without a|without any) (?:doubt|question)\b"), " "),
     (re.compile(r"\b(?:wouldve|would've|would of)\b"), "would have"),
     (re.compile(r"\b(?:couldve|could've)\b"), "could have"),
 )

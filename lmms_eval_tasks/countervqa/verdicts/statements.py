@@ -25,7 +25,7 @@ class Force(IntEnum):
 
 
 @dataclass(frozen=True)
-class Statement:
+class Assertion:
     """One thing that a sentence says.
 
     Attributes:
