@@ -26,17 +26,20 @@ def rescore(
     """Compute a finished run's scores again from its saved responses, and say what differs.
 
     Needs the prepared data that the run was made on, and no model, clip or judge. The run itself is left as it is.
-    Ends with status 3 where a score is not what it was.
+    Ends with status 3 where a score is not what it was. A command that was cut short can be given again.
     """
     with _quiet(out is not None):
-        from lmms_eval_tasks.rescore import check_folder, write_rescored
+        from lmms_eval_tasks.rescore import claimed, write_rescored
         from lmms_eval_tasks.rescore import rescore as score_again
 
-        if out is not None:
-            check_folder(out)
-        with tempfile.TemporaryDirectory() as folder:
-            rescored = score_again(run, out or Path(folder))
-        written = write_rescored(rescored, out) if out is not None else None
+        written = None
+        if out is None:
+            with tempfile.TemporaryDirectory() as folder:
+                rescored = score_again(run, Path(folder))
+        else:
+            with claimed(out, run):
+                rescored = score_again(run, out)
+                written = write_rescored(rescored, out)
     _show(rescored)
     if written:
         make_console().print(f"Written: {written}", soft_wrap=True)
