@@ -20,6 +20,7 @@ def register() -> list[ModelManifest]:
     from lmms_eval_tasks.host.index import hook_task_manager
     from lmms_eval_tasks.host.model_identity import hook_model_arguments
     from lmms_eval_tasks.host.models import MODELS
+    from lmms_eval_tasks.host.predictions import hook_predict_only
     from lmms_eval_tasks.host.ranks import leave_process_group
     from lmms_eval_tasks.host.saving import hook_saving
     from lmms_eval_tasks.utils.benchmark.registry import registry
@@ -28,6 +29,7 @@ def register() -> list[ModelManifest]:
     hooks = (
         (hook_task_manager, "has no tasks"),
         (hook_saving, "writes no run cards"),
+        (hook_predict_only, "cannot score the answers of --predict_only later"),
         (hook_model_arguments, "keeps no answers"),
     )
     for hook, loss in hooks:

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lmms_eval_tasks.cli.cards import print_differences
+from lmms_eval_tasks.cli.runs import ALLOW_INCOMPLETE, open_runs
 from lmms_eval_tasks.report.runs import references_of
 from lmms_eval_tasks.utils.core.console import make_console, text_table
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric
-from lmms_eval_tasks.utils.runs.run import Run, read_run
+from lmms_eval_tasks.utils.runs.run import Run
 from lmms_eval_tasks.utils.stats.comparison import (
     Comparison,
     Part,
@@ -37,14 +38,15 @@ Pair = tuple[int, int]
 def compare(
     runs: Annotated[list[Path], typer.Argument(help="Output folders of two runs or more; of each its latest run.")],
     task: Annotated[str, typer.Option(help="Only this task or group.")] = "",
+    allow_incomplete: Annotated[bool, typer.Option("--allow-incomplete", help=ALLOW_INCOMPLETE)] = False,
 ) -> None:
     """Show whether one run beats another on the groups of items that both answered."""
     if len(runs) < 2:
         raise InputError(f"Expected two runs or more to compare, but got {len(runs)}.")
-    read = [read_run(run) for run in runs]
+    console = make_console()
+    read = open_runs(console, runs, allow_incomplete)
     parts = [run_parts(run) for run in read]
     shared = _shared_names(read, parts, task)
-    console = make_console()
     for number, (run, source) in enumerate(zip(read, runs, strict=True), start=1):
         console.print(f"run {number}: {run.name}, {source}", soft_wrap=True)
     for name in shared:

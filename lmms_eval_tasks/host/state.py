@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +24,9 @@ from lmms_eval_tasks.utils.benchmark.registry import find_benchmark
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.data.home import load_table, media_path, read_manifest
 from lmms_eval_tasks.utils.prompting.official_prompts import check_choice
+from lmms_eval_tasks.utils.runs.results_file import BYPASS, SAMPLE
 from lmms_eval_tasks.utils.scoring.rates import SAMPLE_DATA
-from lmms_eval_tasks.utils.scoring.records import GradedItem
+from lmms_eval_tasks.utils.scoring.records import HOW_ASKED, GradedItem, Outcome, UnscoredReason
 
 if TYPE_CHECKING:
     import datasets
@@ -228,6 +229,19 @@ class TaskState:
         if self.submits:
             items[SUBMISSION_ROWS] = graded.to_json()
         return items
+
+    def keep_prediction(self, doc: Row, results: Sequence[Any]) -> dict[str, Any]:
+        """What is logged beside an answer that is not graded: an unscored record that says how its item was asked."""
+        record = self.kind.grade(doc, "", self).record
+        unscored = replace(
+            record,
+            answered=None,
+            outcome=Outcome.UNSCORED,
+            unscored_reason=UnscoredReason.ONLY_PREDICTED if record.asked else record.unscored_reason,
+            detail="",
+            fields={name: record.fields[name] for name in HOW_ASKED if name in record.fields},
+        )
+        return {BYPASS: None, "record": unscored.to_json(), SAMPLE: doc["sample"]}
 
     @property
     def submits(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,8 @@ def write_submissions(pointer: Mapping[str, Any], finished: Finished, output_pat
     """Write every file of a benchmark's form that a task completes.
 
     A file of several tasks is written once all of them have finished in this evaluation, and only if none lacks an
-    item. One that cannot be written is named in a warning, and the run keeps all else.
+    item. What another run wrote there is kept beside it. A file that cannot be written is named in a warning, and the
+    run keeps all else.
 
     Args:
         pointer: That of the task which has just finished.
@@ -44,6 +46,7 @@ def write_submissions(pointer: Mapping[str, Any], finished: Finished, output_pat
             built = form.build([item for key in keys for item in finished[key]], table, part)
             if built is None or (len(tasks) > 1 and built.rows < len(table.rows)):
                 continue
+            _keep_earlier(path, built.text)
             write_file(path, built.text)
         except Exception as error:  # lmms-eval saves the results after this, and no file is worth losing them
             logger.warning(
@@ -60,6 +63,21 @@ def write_submissions(pointer: Mapping[str, Any], finished: Finished, output_pat
         if written is None and len(tasks) == 1:
             written = built.rows
     return written
+
+
+def _keep_earlier(path: Path, text: str) -> None:
+    """Keep another run's file of the same name, as two models with one output path have, under a name of its own."""
+    if not path.is_file() or (earlier := path.read_bytes()) == text.encode("utf-8"):
+        return
+    for number in count(1):
+        kept = path.with_name(f"{path.stem}.{number}{path.suffix}")
+        try:
+            with kept.open("xb") as file:
+                file.write(earlier)
+        except FileExistsError:
+            continue
+        logger.warning("{} was another run's; that file is now {}. Give each run its own output path.", path, kept)
+        return
 
 
 def _log(path: Path, built: Built, expected: int) -> None:

@@ -35,7 +35,7 @@ class Replay(RequestModel):
             if missing not in ("error", "unparsed"):
                 raise InputError(f"Expected missing to be error or unparsed, not {missing!r}.")
             kinds = [benchmark.predictions for benchmark in registry().benchmarks.values() if benchmark.predictions]
-            self.saved = read_responses(self.source, kinds)
+            self.saved = read_responses(self.source, kinds, self.allow_missing)
         except InputError as error:
             problem = str(error)
         stop_if_any(problem)

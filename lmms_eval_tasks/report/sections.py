@@ -27,11 +27,9 @@ from lmms_eval_tasks.utils.reporting.panels import (
 )
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, reference_notes
 from lmms_eval_tasks.utils.runs.run import Run
-from lmms_eval_tasks.utils.scoring.records import Record
+from lmms_eval_tasks.utils.scoring.records import HOW_ASKED, Record
 from lmms_eval_tasks.utils.stats.estimates import Records
 
-SIGNED = ("prompt", "boxes", "judge", "settings_digest")
-"""Fields of a record about how its item was asked and read."""
 MOST_VALUES = 24
 """A stratum column with more values than this is left to the item browser."""
 FULL_GRID = 0.6
@@ -112,7 +110,7 @@ def _signature(name: str, run: Run, records: Sequence[Record]) -> str:
         run.limited,
         f"{len(records):,} items in {len({record.group_id for record in records}):,} groups",
     ]
-    for field in SIGNED:
+    for field in HOW_ASKED:
         values = sorted({_text(record.fields[field]) for record in records if record.fields.get(field)})
         parts.append(f"{field.replace('_', ' ')} {summarize_names(values, 3)}" if values else "")
     return "; ".join([*filter(None, parts), "95% intervals over groups, 10,000 draws, seed 0"])

@@ -7,6 +7,7 @@ from lmms_eval_tasks.utils.prompting.questions import ask_choice, prompt_reader
 from lmms_eval_tasks.yocausal import hooks, report, vlm
 from lmms_eval_tasks.yocausal.card import CARD
 from lmms_eval_tasks.yocausal.cli import app
+from lmms_eval_tasks.yocausal.log_forms import DirectionLine, PairLine
 from lmms_eval_tasks.yocausal.metrics import METRICS, VLM_METRICS
 from lmms_eval_tasks.yocausal.prepare import prepare
 from lmms_eval_tasks.yocausal.prompt import OFFICIAL_PROMPT, find_prompt
@@ -29,6 +30,7 @@ DENOISING = TaskKind(
     visuals=("clip", "clip_backward"),
     answer_form=AnswerForm.LOSSES,
     warnings=hooks.warnings,
+    log_form=PairLine,
 )
 
 VLM = TaskKind(
@@ -44,6 +46,7 @@ VLM = TaskKind(
     read_settings=prompt_reader(),
     rows=vlm.both_directions,
     row_id=vlm.pair_id,
+    log_form=DirectionLine,
     no_submission="the leaderboard ranks video diffusion models by their losses, and takes no answers in words. What "
     "can be submitted is a run of yocausal.",
 )

@@ -43,6 +43,8 @@ def rank(
     finished = [read_run(run) for run in runs]
     judges = rank_by_labels(finished, labels or [])
     console = make_console()
+    for note in dict.fromkeys(note for run in finished for note in run.notes):
+        console.print(f"note: {note}.", style="yellow", soft_wrap=True)
     for name, ranking in judges.rankings.items():
         if ranking.sample:
             console.print("SAMPLE DATA, not the benchmark", style="bold red")

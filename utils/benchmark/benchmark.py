@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from lmms_eval_tasks.utils.reporting.references import ReferencedMetric
     from lmms_eval_tasks.utils.reporting.views import AnswerView, ItemView
     from lmms_eval_tasks.utils.runs.responses import PredictionLines
+    from lmms_eval_tasks.utils.scoring.log_forms import LogLine
     from lmms_eval_tasks.utils.scoring.metrics import Metric
     from lmms_eval_tasks.utils.scoring.records import GradedItem, Record
     from lmms_eval_tasks.utils.submission.form import SubmissionForm
@@ -108,6 +109,8 @@ class TaskKind:
         no_submission: Why no leaderboard takes its tasks, where the benchmark has a form all the same.
         restore: The context of a finished run: its settings and judge, from rows and logged lines; None where the
             settings of today serve.
+        log_form: The form of its lines in a sample log, where its scores need more than every task's; a run whose log
+            has others is refused in words.
     """
 
     metrics: tuple[Metric, ...]
@@ -129,6 +132,7 @@ class TaskKind:
     judged: bool = False
     no_submission: str = ""
     restore: Callable[[RestoredContext, Sequence[Row], Sequence[Mapping[str, Any]]], None] | None = None
+    log_form: type[LogLine] | None = None
 
     def metric(self, name: str) -> Metric:
         """One of its metrics.

@@ -43,6 +43,11 @@ def is_utf8(text: str) -> bool:
     return True
 
 
+def escape_surrogates(text: str) -> str:
+    """A text that can be written as UTF-8: a lone surrogate is the escape that JSON has for it."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
 def first_line(error: Exception) -> str:
     """The first line of an error's text, its type where it has none."""
     return (str(error).strip() or type(error).__name__).splitlines()[0]
