@@ -21,7 +21,7 @@ from lmms_eval_tasks.models.video_diffusion.settings import (
 from lmms_eval_tasks.models.video_diffusion.store import AnswerStore, ClipPair
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
 from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.denoising.response import DenoisingResponse, cause_of
+from lmms_eval_tasks.utils.denoising.response import DenoisingResponse, cause_of, with_model_name
 
 if TYPE_CHECKING:
     from lmms_eval_tasks.models.video_diffusion.adapter import Adapter
@@ -51,7 +51,7 @@ class VideoDiffusion(RequestModel):
         batch_size: Passed by lmms-eval, without meaning here.
         device: Passed by lmms-eval, without meaning here.
         max_batch_size: Passed by lmms-eval, without meaning here.
-        **choices: What fixes the losses, from ``pretrained`` to ``tiling`` of `DenoisingSettings`.
+        **choices: What fixes the losses, from ``pretrained`` to ``tiling`` of `DenoisingSettings`, and ``name``.
     """
 
     shows_clips = True
@@ -144,7 +144,7 @@ class VideoDiffusion(RequestModel):
         if not request.doc.get("asked", True):
             return self.engine.refuse(pair.item_id, "no_clip", "The prepared data has no clip for it.").to_json()
         if stored := self.store.get(pair):
-            return stored
+            return with_model_name(stored, self.engine.settings.name)
         response = self.engine.measure(pair)
         text = response.to_json()
         if response.error is None:
