@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from lmms_eval_tasks.utils.scoring.log_forms import LogForm, LogLine, RecordForm
 from lmms_eval_tasks.yocausal.rsi import Winner
 
 
 class SubsetStratum(LogForm):
-    """The stratum over which RSI is a mean."""
+    """Names and values, among them the subset, over which scores are a mean."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, str] = Field(init=False)
 
     subset: str
 
