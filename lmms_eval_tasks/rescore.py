@@ -7,8 +7,10 @@ in the order in which they were saved, so that a scorer that has not changed giv
 from __future__ import annotations
 
 import json
+import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -39,6 +41,8 @@ HOST_FIELDS = frozenset(
     {"doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "token_counts", "doc_hash", "input_media"}
 )
 """What of a logged item is the host's and says nothing of its score; ``input`` comes last."""
+MARK = ".rescoring"
+"""A file in a folder that a run is being written to; it holds the run's path."""
 _VERSION = re.compile(r"(\d{1,6})-([A-Z]+)")
 
 
@@ -132,14 +136,35 @@ def write_rescored(rescored: Rescored, folder: Path) -> Path:
     return path
 
 
-def check_folder(folder: Path) -> None:
-    """Refuse a folder in which something would be written over.
+@contextmanager
+def claimed(folder: Path, source: Path) -> Iterator[None]:
+    """Claim a new folder for a run that is scored again, by a mark in it that goes when the block ends.
+
+    What was written when scoring the same run was cut short is written over: the same run gives the same files. A block
+    that fails before it has written anything leaves nothing behind.
+
+    Args:
+        folder: Where the run is written.
+        source: The run, as `rescore` takes it.
 
     Raises:
-        InputError: where it holds a run or files for leaderboards.
+        InputError: the folder holds a run or files for leaderboards, or is claimed for another run.
     """
-    if any(folder.rglob(f"*{RESULTS}")) or (folder / SUBMISSIONS).exists():
+    mark, name = folder / MARK, os.fsencode(source.resolve())
+    is_ours = mark.is_file() and mark.read_bytes() == name
+    if not is_ours and (mark.exists() or any(folder.rglob(f"*{RESULTS}")) or (folder / SUBMISSIONS).exists()):
         raise InputError(f"{folder} holds a run already: Expected a new folder. Nothing was written.")
+    is_new = not folder.exists()
+    write_file(mark, name)
+    try:
+        yield
+    except Exception:
+        if list(folder.iterdir()) == [mark]:
+            mark.unlink()
+            if is_new:
+                folder.rmdir()
+        raise
+    mark.unlink()
 
 
 def _choose(run: Run, notes: list[str]) -> tuple[list[str], list[str]]:

@@ -27,18 +27,22 @@ def rescore(
 
     Needs the prepared data that the run was made on, and no model, clip or judge. The run itself is left as it is.
     Ends with status 3 where a score is not what it was. Of a run with --predict_only it computes the first scores.
+    A command that was cut short can be given again.
     """
     from lmms_eval_tasks.host.loading import quiet_host
-    from lmms_eval_tasks.rescore import check_folder, write_rescored
+    from lmms_eval_tasks.rescore import claimed, write_rescored
     from lmms_eval_tasks.rescore import rescore as score_again
 
+    written = None
     # Our own messages are about files for leaderboards.
     with quiet_host(*([] if out else ["lmms_eval_tasks"])):
-        if out is not None:
-            check_folder(out)
-        with tempfile.TemporaryDirectory() as folder:
-            rescored = score_again(run, out or Path(folder), allow_incomplete)
-        written = write_rescored(rescored, out) if out is not None else None
+        if out is None:
+            with tempfile.TemporaryDirectory() as folder:
+                rescored = score_again(run, Path(folder), allow_incomplete)
+        else:
+            with claimed(out, run):
+                rescored = score_again(run, out, allow_incomplete)
+                written = write_rescored(rescored, out)
     _show(rescored, with_scores=out is None)
     if written:
         make_console().print(f"Written: {written}", soft_wrap=True)

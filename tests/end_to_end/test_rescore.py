@@ -304,6 +304,22 @@ def test_a_task_of_somebody_else_is_left_out_and_said(floor: HostRun, tmp_path: 
     assert "theirs" not in read_run(tmp_path / "again").records
 
 
+def test_a_rescore_that_was_killed_can_be_given_again(
+    floor: HostRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    out = tmp_path / "out"
+    with monkeypatch.context() as patch:
+        patch.setattr("lmms_eval_tasks.rescore.write_rescored", killed)
+        with pytest.raises(KeyboardInterrupt):
+            call(floor.out, "--out", out)
+    assert any((out / "submissions").iterdir()) and not list(out.glob("*_results.json"))
+    assert call(floor.out, "--out", out)[0] == 0
+    assert files(out).keys() == files(floor.out).keys()
+
+
 def test_nothing_is_written_over(floor: HostRun, tmp_path: Path) -> None:
     before = files(floor.out)
     for folder in (floor.out, floor.out.parent):
