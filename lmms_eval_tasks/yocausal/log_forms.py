@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
-from lmms_eval_tasks.utils.scoring.log_forms import LogForm, LogLine, RecordForm
+from lmms_eval_tasks.utils.scoring.log_forms import LogForm, LogLine, RecordForm, StratumForm
 from lmms_eval_tasks.yocausal.rsi import Winner
 
 
-class SubsetStratum(LogForm):
-    """Names and values, among them the subset, over which scores are a mean."""
-
-    model_config = ConfigDict(extra="allow")
-    __pydantic_extra__: dict[str, str] = Field(init=False)
+class SubsetStratum(StratumForm):
+    """The stratum over which scores are a mean."""
 
     subset: str
 

@@ -1,6 +1,6 @@
 """Run folders spoilt value by value: every command that reads them refuses in words, or takes what is there.
 
-A sample of some 12,000 mutations is made, the same each time; `HYPOTHESIS_PROFILE=explore` makes all of them.
+A sample of some 17,000 mutations is made, the same each time; `HYPOTHESIS_PROFILE=explore` makes all of them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from mutations import mutate
 from run_mutations import run_mutations
-from spoilt_runs import ANSWERS, write_whole_run
+from spoilt_runs import TASKS, write_whole_run
 from submission_world import prepare_world
 from typer.testing import CliRunner
 
@@ -28,7 +28,7 @@ from lmms_eval_tasks.utils.runs.responses import read_responses
 from lmms_eval_tasks.utils.stats import estimates
 
 pytestmark = pytest.mark.slow
-ONE_IN = 1 if os.environ.get("HYPOTHESIS_PROFILE") == "explore" else 120
+ONE_IN = 1 if os.environ.get("HYPOTHESIS_PROFILE") == "explore" else 200
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -87,9 +87,9 @@ def spoil(tmp_path: Path, task: str, one_in: int, read: Callable[[Path, str, Pat
     return number
 
 
-@pytest.mark.parametrize("task", ANSWERS)
+@pytest.mark.parametrize("task", TASKS)
 def test_what_is_spoilt_is_said_in_words(task: str, tmp_path: Path) -> None:
-    assert spoil(tmp_path, task, ONE_IN, read_all) >= 8
+    assert spoil(tmp_path, task, ONE_IN, read_all) >= 5
 
 
 @pytest.mark.host
@@ -100,4 +100,4 @@ def test_what_is_spoilt_is_not_scored_again(tmp_path: Path) -> None:
         except InputError as error:
             assert str(error)
 
-    assert spoil(tmp_path, "cast_bench", 8 * ONE_IN, score) >= 1
+    assert spoil(tmp_path, "cast_bench", 5 * ONE_IN, score) >= 1

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hook_runs import Answer, write_hook_run
+from logged_runs import strong, write_run
 from submission_world import EVERY, choose
 
 from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS
@@ -19,7 +20,9 @@ ANSWERS: dict[str, Answer] = {
     "yocausal_vlm": choose("A"),
     "cast_bench_open": lambda doc: "Answer: It was pushed.\nReasoning: It moves.",
 }
-"""One task of every kind, answered."""
+"""One task of every kind that has a small release in `submission_world`, answered."""
+VERDICT_STRATUM = {"interaction": "H2O", "level": "L1", "rule": "none"}
+TASKS = (*ANSWERS, "countervqa")
 JUDGED = {
     "scores": dict.fromkeys(DIMENSIONS, 5.0),
     "judge": {"model": "m", "prompt": "p:1", "consistency_prompt": "c:1"},
@@ -36,7 +39,10 @@ CARD = {
 
 def write_whole_run(out: Path, task: str) -> Path:
     """A run's output folder with all that lmms-eval writes which we read: results, counts, a card, and responses."""
-    write_hook_run(out, {task: ANSWERS[task]})
+    if task in ANSWERS:
+        write_hook_run(out, {task: ANSWERS[task]})
+    else:
+        write_run(out, strong(4), (task,), stratum=VERDICT_STRATUM, paired=True)
     shutil.rmtree(out / "submissions", ignore_errors=True)
     for file in out.glob("mvp_*"):
         file.unlink()
