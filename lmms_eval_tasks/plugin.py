@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import os
 from typing import TYPE_CHECKING
 
 from loguru import logger
@@ -23,6 +24,7 @@ def register() -> list[ModelManifest]:
     from lmms_eval_tasks.host.ranks import leave_process_group
     from lmms_eval_tasks.host.saving import hook_saving
     from lmms_eval_tasks.utils.benchmark.registry import registry
+    from lmms_eval_tasks.utils.core.variables import KNOWN, describe_unknown_variables
 
     hooks = (
         (hook_task_manager, "has no tasks"),
@@ -40,8 +42,9 @@ def register() -> list[ModelManifest]:
                 type(error).__name__,
                 error,
             )
-    for fault in registry().faults:
-        logger.warning("{}", fault)
+    unknown = describe_unknown_variables(os.environ, {*KNOWN, *registry().variables})
+    for warning in (*registry().faults, *unknown):
+        logger.warning("{}", warning)
     atexit.register(leave_process_group)
     return [
         ModelManifest(model_id=name, simple_class_path=f"lmms_eval_tasks.models.{path}")

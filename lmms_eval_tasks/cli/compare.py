@@ -29,7 +29,8 @@ from lmms_eval_tasks.utils.stats.detectable import effect_above_chance, paired_e
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
+
+    from lmms_eval_tasks.utils.core.tables import FittingTable
 
 Pair = tuple[int, int]
 
@@ -92,7 +93,7 @@ def _show(
     sample = "; SAMPLE DATA, not the benchmark" if any(run.sample for run in runs) else ""
     console.print(f"\n{name}{sample}", style="bold")
     table = text_table(None, "runs", "score", "1st", "2nd", "2nd - 1st", "1st only", "2nd only", "p", "Holm")
-    table.padding = (0, 1, 0, 0)
+    table.padding = 0
     adjusted = holm([comparison.p_value for comparison in compared.values()])
     for ((one, two), comparison), corrected in zip(compared.items(), adjusted, strict=True):
         for index, difference in enumerate(comparison.differences):
@@ -129,7 +130,7 @@ def _p(value: float) -> str:
     return f"{value:.3f}" if value >= 0.001 else "<0.001"
 
 
-def _detectable(compared: dict[Pair, Comparison], references: Sequence[ReferencedMetric]) -> Table:
+def _detectable(compared: dict[Pair, Comparison], references: Sequence[ReferencedMetric]) -> FittingTable:
     """The smallest differences that show at this size: with these runs' pairing, without it, and from chance."""
     # Of proportions alone: the formulas know nothing of a mean over strata.
     chance = {
@@ -140,7 +141,7 @@ def _detectable(compared: dict[Pair, Comparison], references: Sequence[Reference
     columns = ["runs", "same items", "other items", "pairing"]
     columns += [f"{metric.title} above {percent:g}" for metric, percent in chance.items()]
     table = text_table(None, *columns)
-    table.title, table.title_justify = "smallest difference that is found in 80% of cases, in points", "left"
+    table.title = "smallest difference that is found in 80% of cases, in points"
     for (one, two), comparison in compared.items():
         # Where groups hold several items that are not all needed, the formulas do not know how those hang together.
         paired = any(difference.metric.together for difference in comparison.differences)

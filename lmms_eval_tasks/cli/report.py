@@ -31,7 +31,7 @@ def report(
     allow_incomplete: Annotated[bool, typer.Option("--allow-incomplete", help=ALLOW_INCOMPLETE)] = False,
 ) -> None:
     """Show what runs scored, with 95% intervals and how many are behind each score."""
-    from lmms_eval_tasks.report.tables import reference_tables, score_tables, stratum_tables
+    from lmms_eval_tasks.report.tables import limit_warnings, reference_tables, score_tables, stratum_tables
 
     console = make_console()
     opened = open_runs(console, runs, allow_incomplete, allow_predictions=True)
@@ -44,6 +44,8 @@ def report(
         if html:
             raise InputError(f"Expected a run with scores for {html}, but got answers alone. Nothing was written.")
         return
+    for warning in limit_warnings(read):
+        console.print(warning, style="bold red")
     for run in read:
         for table in stratum_tables(run, by.split(","), task) if by else ():
             console.print(table)

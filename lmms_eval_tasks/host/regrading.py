@@ -14,8 +14,9 @@ from lmms_eval_tasks.host.loading import load_tasks, task_outputs
 from lmms_eval_tasks.host.state import SUBMISSION_ROWS
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.problems import Problems
+from lmms_eval_tasks.utils.core.variables import HOME
 from lmms_eval_tasks.utils.core.wording import summarize_names
-from lmms_eval_tasks.utils.data.home import HOME, read_manifest
+from lmms_eval_tasks.utils.data.home import read_manifest
 from lmms_eval_tasks.utils.runs.responses import scored_responses, was_asked
 from lmms_eval_tasks.utils.runs.results_file import read_results
 from lmms_eval_tasks.utils.runs.run import Run, read_logged

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from loguru import logger
 
 from lmms_eval_tasks.host.judge import check_judge, open_judge, read_settings
+from lmms_eval_tasks.host.ranks import RunStopped
 from lmms_eval_tasks.host.submissions import Finished, write_submissions
 from lmms_eval_tasks.host.weights import Weights
 from lmms_eval_tasks.utils.benchmark.benchmark import Grader, Row, TaskKind, TaskSettings
@@ -185,13 +186,13 @@ class TaskState:
         """Swap the one-row pointer for the prepared table.
 
         Raises:
-            SystemExit: where it cannot be opened; lmms-eval tries again after every other exception, and hides it.
+            RunStopped: where it cannot be opened; lmms-eval tries again after every other exception, and hides it.
         """
         try:
             self.evaluation.check_grading(self.pointer)
             table = self.evaluation.open_split(self.pointer)
         except InputError as error:
-            raise SystemExit(f"\n{error}") from None
+            raise RunStopped(str(error)) from None
         return self.kind.rows(table) if self.kind.rows else table
 
     def doc_to_visual(self, doc: Row) -> list[str]:
@@ -202,14 +203,14 @@ class TaskState:
         """The item's prompt. lmms-eval asks for one when it builds the task: then the settings are read.
 
         Raises:
-            SystemExit: where the settings cannot be used; lmms-eval would print a traceback and end with status 0.
+            RunStopped: where the settings cannot be used.
         """
         if self._settings is None:
             self.kwargs = lmms_eval_specific_kwargs or {}
             try:
                 self._settings = self.kind.read_settings(self.kwargs, os.environ)
             except InputError as error:
-                raise SystemExit(f"\n{error}") from None
+                raise RunStopped(str(error)) from None
         return self.kind.ask(doc, self._settings)
 
     def doc_to_target(self, doc: Row) -> str:

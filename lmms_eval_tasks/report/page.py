@@ -70,6 +70,7 @@ def build_page(runs: Sequence[Run], only: str = "", clips: Clips = Clips.auto) -
                     "name": run.name,
                     "file": run.path.name.removesuffix(RESULTS),
                     "sample": run.sample,
+                    "limited": run.limited,
                     "incomplete": run.incomplete,
                     "items": sum(map(len, run.records.values())),
                     "card": run.card,

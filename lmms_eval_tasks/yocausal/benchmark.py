@@ -1,7 +1,7 @@
 """YoCausal: whether a video diffusion model expects time to run forward."""
 
 from lmms_eval_tasks.utils import answers
-from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind, TaskSettings
+from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm, Benchmark, TaskKind, TaskSettings
 from lmms_eval_tasks.utils.denoising.response import EXTRACTOR
 from lmms_eval_tasks.utils.prompting.questions import ask_choice, prompt_reader
 from lmms_eval_tasks.yocausal import hooks, report, vlm
@@ -28,6 +28,7 @@ DENOISING = TaskKind(
     read_settings=lambda kwargs, environment: TaskSettings(),
     target=lambda row: "forward",
     visuals=("clip", "clip_backward"),
+    answer_form=AnswerForm.LOSSES,
     warnings=hooks.warnings,
     log_form=PairLine,
 )

@@ -105,7 +105,7 @@ def test_a_submission_that_cannot_be_written_loses_nothing_else(constant_run: Ho
         constant_run.output
     )
     assert constant_run.score("causalvqa_debug_paired", "submission_rows") is None
-    assert all(sample["filtered_resps"] == ["A"] for sample in constant_run.samples("causalvqa_debug_paired"))
+    assert {sample["record"]["answered"] for sample in constant_run.samples("causalvqa_debug_paired")} == {"A"}
     # MVP's whole submission lies beside that folder, and is written once its four parts are there.
     assert len(constant_run.submission("mvp_mini_submission.jsonl")) == 2 * sum(
         constant_run.score(f"mvp_mini_{subset}", "pairs_scored") for subset in SUBSETS

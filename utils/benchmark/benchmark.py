@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -31,6 +32,13 @@ if TYPE_CHECKING:
 Row = Mapping[str, Any]
 """A row of a prepared table. While a task runs it also has ``asked`` (False where the clip is missing and the model
 needs it), ``split`` and ``sample`` (whether the data is simulated)."""
+
+
+class AnswerForm(str, Enum):
+    """What a task takes for an answer, and a model gives."""
+
+    WORDS = "words"
+    LOSSES = "denoising losses"
 
 
 @dataclass(frozen=True)
@@ -93,6 +101,7 @@ class TaskKind:
         read_settings: From the task's ``lmms_eval_specific_kwargs`` and the environment; raises InputError.
         target: What lmms-eval logs as an item's target.
         visuals: Columns that name the clips that are shown.
+        answer_form: What it takes for an answer; a model that gives no such answers is refused before it is loaded.
         rows: Changes the prepared table into the task's items; None where they are the same.
         row_id: The prepared row that an item was made from.
         warnings: What to log once all items are graded.
@@ -116,6 +125,7 @@ class TaskKind:
     read_settings: Callable[[Mapping[str, Any], Mapping[str, str]], TaskSettings]
     target: Callable[[Row], str] = lambda row: str(row["answer"] or "")
     visuals: tuple[str, ...] = ("clip",)
+    answer_form: AnswerForm = AnswerForm.WORDS
     rows: Callable[[datasets.Dataset], datasets.Dataset] | None = None
     row_id: Callable[[str], str] = str
     warnings: Callable[[Sequence[GradedItem], TaskContext], Sequence[str]] | None = None
@@ -161,6 +171,7 @@ class Benchmark:
         find_prompt: The official prompt or an imported one, by name; raises InputError.
         predictions: The lines of its official prediction files, where these name no items.
         replaces: Tasks of lmms-eval that its own replace.
+        variables: Environment variables that it alone reads, beginning with `LMMS_EVAL_TASKS_`.
         cli: Subcommands of its own.
         sample: How its sample data is made; None where a module of `lmms_eval_tasks.sample.writers` does it.
     """
@@ -176,6 +187,7 @@ class Benchmark:
     find_prompt: Callable[[str], Prompt] | None = None
     predictions: PredictionLines | None = None
     replaces: frozenset[str] = field(default_factory=frozenset)
+    variables: tuple[str, ...] = ()
     cli: typer.Typer | None = None
     sample: SampleWriter | None = None
 
