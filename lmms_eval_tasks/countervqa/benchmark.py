@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from lmms_eval_tasks.countervqa import hooks, report
 from lmms_eval_tasks.countervqa.card import CARD
+from lmms_eval_tasks.countervqa.log_forms import VerdictLine
 from lmms_eval_tasks.countervqa.metrics import METRICS
 from lmms_eval_tasks.countervqa.prepare import own_columns, prepare
 from lmms_eval_tasks.countervqa.verdicts import EXTRACTOR
@@ -21,6 +22,7 @@ VERDICT = TaskKind(
     item_view=clip_view,
     answer_view=report.answer_view,
     read_settings=hooks.read_settings,
+    log_form=VerdictLine,
 )
 
 ANNOTATED = replace(VERDICT, ask=hooks.ask_annotated, read_settings=hooks.read_annotated_settings)

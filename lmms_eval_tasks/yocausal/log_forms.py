@@ -6,12 +6,12 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from lmms_eval_tasks.utils.scoring.log_forms import LogForm, LogLine, RecordForm
+from lmms_eval_tasks.utils.scoring.log_forms import LogForm, LogLine, RecordForm, StratumForm
 from lmms_eval_tasks.yocausal.rsi import Winner
 
 
-class SubsetStratum(LogForm):
-    """The stratum over which RSI is a mean."""
+class SubsetStratum(StratumForm):
+    """The stratum over which scores are a mean."""
 
     subset: str
 

@@ -19,6 +19,13 @@ class LogForm(Row):
     model_config = ConfigDict(extra="ignore")
 
 
+class StratumForm(LogForm):
+    """Names and values by which scores are broken down; a benchmark adds the names that its scores need."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, str] = Field(init=False)
+
+
 class RecordForm(LogForm):
     """An item's record, as `Record.to_json` writes it."""
 
