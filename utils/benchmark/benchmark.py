@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from lmms_eval_tasks.utils.benchmark.built_set import BuiltSet
 from lmms_eval_tasks.utils.benchmark.card import Card
 from lmms_eval_tasks.utils.benchmark.sample_writer import SampleWriter
 
@@ -158,6 +159,8 @@ class Benchmark:
         predictions: The lines of its official prediction files, where these name no items.
         replaces: Tasks of lmms-eval that its own replace.
         cli: Subcommands of its own.
+        build: Makes a set of its own from annotated clips. A function whose parameters are typer options, and
+            ``progress``; None where sets of it are not made.
         sample: How its sample data is made; None where a module of `lmms_eval_tasks.sample.writers` does it.
     """
 
@@ -173,6 +176,7 @@ class Benchmark:
     predictions: PredictionLines | None = None
     replaces: frozenset[str] = field(default_factory=frozenset)
     cli: typer.Typer | None = None
+    build: Callable[..., BuiltSet] | None = None
     sample: SampleWriter | None = None
 
     def __post_init__(self) -> None:

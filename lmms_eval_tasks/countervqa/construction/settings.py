@@ -1,0 +1,33 @@
+"""What a build was asked for."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from lmms_eval_tasks.countervqa.construction.questions import CANDIDATES
+from lmms_eval_tasks.utils.graphs.encoders import TFIDF
+from lmms_eval_tasks.utils.graphs.measures import Thresholds
+
+
+@dataclass(frozen=True)
+class BuildSettings:
+    """What decides, with the annotations and the links, which set is built.
+
+    Attributes:
+        thresholds: Of the filters of graphs.
+        encoder: Name of the sentence encoder.
+        candidates: Questions a level and clip.
+        own_rules: Whether questions are made by our rules beside the paper's.
+        seed: Of all draws.
+    """
+
+    thresholds: Thresholds = field(default_factory=Thresholds)
+    encoder: str = TFIDF
+    candidates: int = CANDIDATES
+    own_rules: bool = True
+    seed: int = 0
+
+    def facts(self) -> dict[str, Any]:
+        """The settings as JSON values."""
+        return asdict(self)
