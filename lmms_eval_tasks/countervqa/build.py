@@ -37,51 +37,42 @@ def build(
         bool,
         typer.Option("--own-rules/--paper-rules", help="Also make questions with the opposite verdict, by our rules."),
     ] = True,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="Asked for links where --links gives none, and for absent actions: NAME, or model=NAME,url=….",
+            show_default=False,
+        ),
+    ] = None,
+    rephrase: Annotated[
+        bool, typer.Option("--rephrase", help="Have --model put the questions into its words.")
+    ] = False,
+    verify_with: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Keep only what this text model answers correctly from the annotations; twice in the paper.",
+            show_default=False,
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of all draws.")] = 0,
     progress: Progress = no_progress,
 ) -> BuiltSet:
     """Make counterfactual questions from annotated clips and the causal links of their actions.
 
+    A build that was interrupted goes on where it was: every reply of a model is kept in the folder.
+
     Raises:
-        InputError: a file cannot be used, with every fault of it, or no question is kept. Nothing is written then.
+        InputError: a file cannot be used, with every fault of it, or no question is kept. No set is written then.
     """
-    from lmms_eval_tasks.countervqa.construction.annotations import read_takes
-    from lmms_eval_tasks.countervqa.construction.assemble import (
-        LinkedTakes,
-        keep_questions,
-        make_candidates,
-        write_set,
-    )
-    from lmms_eval_tasks.countervqa.construction.given_links import links_of_takes, read_links
+    from lmms_eval_tasks.countervqa.construction.models import choose_models
+    from lmms_eval_tasks.countervqa.construction.pipeline import Sources, build_set
     from lmms_eval_tasks.countervqa.construction.settings import BuildSettings
-    from lmms_eval_tasks.utils.core.problems import InputError
-    from lmms_eval_tasks.utils.data.manifest import file_sha256
-    from lmms_eval_tasks.utils.graphs.encoders import TFIDF, sentence_transformer, tfidf_encoder
     from lmms_eval_tasks.utils.graphs.measures import Thresholds
 
-    thresholds = Thresholds(min_ancd, min_depth, min_cnda)
-    settings = BuildSettings(thresholds, encoder, candidates, own_rules, seed)
-    annotated, warnings = read_takes(annotations, takes)
-    if links is None:
-        raise InputError("Expected --links, the file with the causal links, but got none.")
-    given, link_warnings = links_of_takes(annotated, read_links(links), links)
-    material = LinkedTakes(annotated, given, {}, {})
-    chosen = tfidf_encoder() if encoder == TFIDF else sentence_transformer(encoder)
-    possible = make_candidates(material, settings, chosen, progress)
-    kept = keep_questions(material, possible, {})
-    sources = [*annotations, links, *([takes] if takes else [])]
-    facts = {"sources": {file.name: file_sha256(file) for file in sources}, "settings": settings.facts()}
-    missing = write_set(out, material, possible, kept, facts, clips)
-    more = []
-    if missing:
-        more.append(f"{missing} of {len(kept.by_take)} clips are not in {clips}.")
-    elif clips is None:
-        more.append(f"The videos have to be put into {out / 'clips'} under the names that graphs.jsonl has.")
-    if encoder == TFIDF:
-        more.append("CNDA is by TF-IDF, the default; the paper's threshold belongs to a sentence encoder.")
-    return BuiltSet(
+    return build_set(
+        Sources(tuple(annotations), links, takes, clips),
+        BuildSettings(Thresholds(min_ancd, min_depth, min_cnda), encoder, candidates, own_rules, rephrase, seed),
+        choose_models(model, verify_with or (), out),
         out,
-        f"{kept.attrition.kept:,} questions about {len(kept.by_take):,} clips in {out}",
-        [kept.attrition.table()],
-        [*warnings, *link_warnings, *more],
+        progress,
     )

@@ -189,7 +189,7 @@ def _read_descriptions(descriptions: Sequence[Any], where: str, texts: dict[str,
     actions: dict[str, TimedAction] = {}
     left_out = set()
     for place, (start, number, entry) in enumerate(timed):
-        action_id = str(entry.get("id") or numbered(place))
+        action_id = _plain(entry.get("id"), texts) or numbered(place)
         text, subject = _plain(entry.get("text"), texts), _plain(entry.get("subject"), texts)
         unsure = entry.get("unsure") is True
         if action_id in actions or action_id in left_out:

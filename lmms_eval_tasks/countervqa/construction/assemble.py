@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from lmms_eval_tasks.utils.graphs.encoders import EncodedTexts, SentenceEncoder,
 from lmms_eval_tasks.utils.graphs.measures import (
     FilteredGraphs,
     GraphMeasures,
+    Thresholds,
     adjacent_noncausal_density,
     filter_graphs,
     mean_outlier_scores,
@@ -46,14 +47,13 @@ class LinkedTakes:
         takes: Every annotated take.
         links: Take to its causal links; a take without an entry has no graph.
         undecided: Take to the pairs of which it is not known whether they are linked.
-        absent: Take to absent actions in words, each with the outcome to ask about; of a take without an entry they are
-            looked for among other takes' actions.
+        pairs: What became of the pairs that models looked at.
     """
 
     takes: Sequence[Take]
     links: Mapping[str, Links]
-    undecided: Mapping[str, frozenset[tuple[str, str]]]
-    absent: Mapping[str, Sequence[tuple[str, str]]]
+    undecided: Mapping[str, frozenset[tuple[str, str]]] = field(default_factory=dict)
+    pairs: Mapping[str, int] = field(default_factory=dict)
 
     def graph(self, take: Take) -> CausalGraph:
         """The causal graph of a take that has links."""
@@ -61,45 +61,64 @@ class LinkedTakes:
 
 
 @dataclass(frozen=True)
-class Candidates:
-    """What could be asked.
+class MeasuredTakes:
+    """The graphs, measured and filtered.
 
     Attributes:
+        encoded: The texts of all annotated actions.
         measures: Take to the measures of its graph.
         filtered: Which takes the filters keep.
-        questions: Take that they keep to its questions, without partners.
     """
 
+    encoded: EncodedTexts
     measures: Mapping[str, GraphMeasures]
     filtered: FilteredGraphs
-    questions: Mapping[str, Sequence[Question]]
+
+
+Questions = Mapping[str, Sequence[Question]]
+"""Take to its questions."""
+
+
+def measure_takes(
+    material: LinkedTakes, thresholds: Thresholds, encoder: SentenceEncoder, progress: Progress = no_progress
+) -> MeasuredTakes:
+    """Measure the graph of every take that has one, and filter them."""
+    encoded = encode_texts([action.text for take in material.takes for action in take.actions], encoder)
+    measures = _measure(material, encoded, progress)
+    return MeasuredTakes(encoded, measures, filter_graphs(measures, thresholds))
 
 
 def make_candidates(
-    material: LinkedTakes, settings: BuildSettings, encoder: SentenceEncoder, progress: Progress = no_progress
-) -> Candidates:
-    """Measure and filter the graphs, and make the questions of those that pass."""
-    encoded = encode_texts([action.text for take in material.takes for action in take.actions], encoder)
-    linked = [take for take in material.takes if take.uid in material.links]
-    measures = _measure(material, linked, encoded, progress)
-    filtered = filter_graphs(measures, settings.thresholds)
-    absent = AbsentActions(material.takes, encoded, settings.seed)
-    kept = set(filtered.kept)
-    questions = {}
-    for take in linked:
+    material: LinkedTakes,
+    measured: MeasuredTakes,
+    settings: BuildSettings,
+    proposed: Mapping[str, Sequence[tuple[str, str]]] | None = None,
+    progress: Progress = no_progress,
+) -> Questions:
+    """The questions about each take that the filters keep, without partners.
+
+    Args:
+        material: What they are made from.
+        measured: Which takes the filters keep.
+        settings: How many to make, and by which rules.
+        proposed: Take to absent actions, each with the outcome to ask about; None to look for them among other takes'.
+        progress: Called after each take.
+    """
+    absent = AbsentActions(material.takes, measured.encoded, settings.seed)
+    kept = set(measured.filtered.kept)
+    questions: dict[str, Sequence[Question]] = {}
+    for take in material.takes:
         if take.uid not in kept:
             continue
         graph = ReachableGraph(material.graph(take), material.undecided.get(take.uid, frozenset()))
-        found = material.absent.get(take.uid)
-        never = absent.find(take, settings.candidates) if found is None else found
+        never = absent.find(take, settings.candidates) if proposed is None else proposed.get(take.uid, ())
         questions[take.uid] = make_questions(take, graph, never, settings.candidates, settings.own_rules, settings.seed)
         progress("making questions", len(questions), len(kept))
-    return Candidates(measures, filtered, questions)
+    return questions
 
 
-def _measure(
-    material: LinkedTakes, linked: Sequence[Take], encoded: EncodedTexts, progress: Progress
-) -> dict[str, GraphMeasures]:
+def _measure(material: LinkedTakes, encoded: EncodedTexts, progress: Progress) -> dict[str, GraphMeasures]:
+    linked = [take for take in material.takes if take.uid in material.links]
     # The centroid of a task is that of all its annotated takes, whether they have links or not.
     texts = {take.uid: [action.text for action in take.actions] for take in material.takes}
     outliers = mean_outlier_scores(texts, {take.uid: take.task for take in material.takes}, encoded)
@@ -121,29 +140,33 @@ class KeptQuestions:
         attrition: What was lost on the way.
     """
 
-    by_take: Mapping[str, Sequence[Question]]
+    by_take: Questions
     attrition: Attrition
 
 
-def keep_questions(material: LinkedTakes, candidates: Candidates, rejected: Mapping[str, str]) -> KeptQuestions:
+def keep_questions(
+    material: LinkedTakes, measured: MeasuredTakes, candidates: Questions, rejected: Mapping[str, str]
+) -> KeptQuestions:
     """Leave out rejected questions and pair the others.
 
     Args:
         material: What they were made from.
+        measured: What the filters kept.
         candidates: All questions.
         rejected: Id of a question that is left out to the reason.
     """
     kept = {}
-    for uid, questions in candidates.questions.items():
+    for uid, questions in candidates.items():
         if here := [question for question in questions if question.id not in rejected]:
             kept[uid] = with_partners(here)
-    filtered = candidates.filtered
+    filtered = measured.filtered
     attrition = Attrition(
         annotated=len(material.takes),
-        linked=len(candidates.measures),
+        pairs=material.pairs,
+        linked=len(measured.measures),
         removed={name: len(takes) for name, takes in filtered.removed.items()},
         failing={name: len(takes) for name, takes in filtered.failing.items()},
-        candidates=sum(map(len, candidates.questions.values())),
+        candidates=sum(map(len, candidates.values())),
         rejected=dict(sorted(Counter(rejected.values()).items())),
         clips=len(kept),
     )
@@ -153,7 +176,7 @@ def keep_questions(material: LinkedTakes, candidates: Candidates, rejected: Mapp
 def write_set(
     out: Path,
     material: LinkedTakes,
-    candidates: Candidates,
+    measured: MeasuredTakes,
     kept: KeptQuestions,
     facts: Mapping[str, Any],
     clips: Path | None,
@@ -163,7 +186,7 @@ def write_set(
     Args:
         out: Its folder, made where it is missing.
         material: What the questions were made from.
-        candidates: The measures of every graph.
+        measured: The measures of every graph.
         kept: The questions.
         facts: What it was built from and how, for `build.json`.
         clips: Folder with the takes' videos, which are linked to; None leaves them to be added.
@@ -190,7 +213,7 @@ def write_set(
                 link((clips / name).absolute(), out / CLIPS / name)
             else:
                 missing += 1
-    write_file(out / MEASURES, as_lines(_measure_rows(candidates)))
+    write_file(out / MEASURES, as_lines(_measure_rows(measured)))
     with replacing(out / GRAPHS) as beside, beside.open("w", encoding="utf-8", newline="\n") as file:
         for uid in kept.by_take:
             file.write(as_lines([_graph_row(by_uid[uid], material.links[uid])]))
@@ -202,10 +225,10 @@ def write_set(
     return missing
 
 
-def _measure_rows(candidates: Candidates) -> Iterator[dict[str, Any]]:
+def _measure_rows(measured: MeasuredTakes) -> Iterator[dict[str, Any]]:
     """One row per take with a graph: its measures, and the filters that it fails."""
-    failing = candidates.filtered.failing
-    for uid, values in candidates.measures.items():
+    failing = {name: set(takes) for name, takes in measured.filtered.failing.items()}
+    for uid, values in measured.measures.items():
         yield {
             "take": uid,
             "ancd": values.ancd,

@@ -22,6 +22,7 @@ class Attrition:
 
     Attributes:
         annotated: Clips that the annotations describe.
+        pairs: What became of the pairs of actions that models looked at, step by step; empty where links were given.
         linked: Those that have causal links, or could be given some.
         removed: Filter to the clips that it removed of those that the filters before it left.
         failing: Filter to the clips that it would remove by itself.
@@ -31,6 +32,7 @@ class Attrition:
     """
 
     annotated: int
+    pairs: Mapping[str, int]
     linked: int
     removed: Mapping[str, int]
     failing: Mapping[str, int]
@@ -50,7 +52,7 @@ class Attrition:
 
     def table(self) -> BuiltTable:
         """One row per step, with the paper's number where it gives one."""
-        rows = [("annotated clips", self.annotated), ("clips with causal links", self.linked)]
+        rows = [("annotated clips", self.annotated), *self.pairs.items(), ("clips with causal links", self.linked)]
         rows += [
             (f"  removed by {name} (by itself {self.failing[name]:,})", -count) for name, count in self.removed.items()
         ]

@@ -19,6 +19,7 @@ class BuildSettings:
         encoder: Name of the sentence encoder.
         candidates: Questions a level and clip.
         own_rules: Whether questions are made by our rules beside the paper's.
+        rephrase: Whether a model puts the questions into its words.
         seed: Of all draws.
     """
 
@@ -26,6 +27,7 @@ class BuildSettings:
     encoder: str = TFIDF
     candidates: int = CANDIDATES
     own_rules: bool = True
+    rephrase: bool = False
     seed: int = 0
 
     def facts(self) -> dict[str, Any]:
