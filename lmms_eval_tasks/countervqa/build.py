@@ -27,7 +27,10 @@ def build(
         Path | None, typer.Option(help="Folder with the videos, take_uid.mp4 each, to link to.", show_default=False)
     ] = None,
     encoder: Annotated[
-        str, typer.Option(help="Sentence encoder: tfidf, or a model of sentence-transformers.")
+        str,
+        typer.Option(
+            help="Sentence encoder: tfidf, a model of sentence-transformers, or model=NAME,url=… of a server."
+        ),
     ] = "tfidf",
     min_ancd: Annotated[float, typer.Option(help="Least adjacent non-causal density.", min=0.0, max=1.0)] = 0.2,
     min_depth: Annotated[int, typer.Option(help="Least causal depth.", min=0)] = 3,

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +13,7 @@ from typing import Any
 
 import pytest
 from annotated_takes import draw_takes, write_takes
-from judge_server import JudgeServer
+from judge_server import Action, Hold, JudgeServer, Say
 from role_player import RolePlayer, role_of
 
 from lmms_eval_tasks.countervqa.build import build
@@ -171,3 +174,55 @@ def test_refusals(sources: tuple[Path, Path], tmp_path: Path) -> None:
         with pytest.raises(InputError, match=message):
             build([annotations], tmp_path / "set", **options)  # type: ignore[arg-type]
     assert not (tmp_path / "set").exists()
+
+
+def test_killed_at_ten_points_it_gives_the_same_bytes_and_asks_nothing_twice(drawn: Drawn, tmp_path: Path) -> None:
+    few = dict(list(drawn.items())[:5])
+    annotations, _, tasks = write_takes(tmp_path, few)
+    play = player(few, faults=60, wrong=100)
+    answered: Counter[str] = Counter()
+    said: Counter[str] = Counter()
+    most = 10**9
+
+    def script(prompt: str, before: int) -> Action:
+        if answered.total() >= most:
+            return Hold()
+        answered[prompt] += 1
+        action = play(prompt, answered[prompt] - 1)
+        said[prompt] += isinstance(action, Say)
+        return action
+
+    with JudgeServer(script) as server:
+
+        def run_in(name: str) -> None:
+            verifiers = [named(server, "v1"), named(server, "v2")]
+            build(
+                [annotations], tmp_path / name, takes=tasks, model=named(server), verify_with=verifiers,
+                min_depth=2, candidates=3,
+            )  # fmt: skip
+
+        run_in("alone")
+        alone, total = Counter(said), answered.total()
+        answered.clear()
+        said.clear()
+        replies = tmp_path / "killed" / "replies"
+        for point in range(1, 11):
+            most = total * point // 11
+            child = os.fork()
+            if child == 0:
+                try:
+                    run_in("killed")
+                finally:
+                    os._exit(1)
+            deadline = time.monotonic() + 60
+            while answered.total() < most or len(list(replies.rglob("*.json"))) < said.total():
+                assert time.monotonic() < deadline
+                time.sleep(0.01)
+            os.kill(child, signal.SIGKILL)
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+            assert not (tmp_path / "killed" / "questions.jsonl").exists()
+        most = 10**9
+        run_in("killed")
+    assert whole(tmp_path / "killed") == whole(tmp_path / "alone")
+    check_set(tmp_path / "killed")
+    assert said == alone

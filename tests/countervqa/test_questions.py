@@ -16,7 +16,7 @@ from lmms_eval_tasks.countervqa.construction.pairs import ReachableGraph
 from lmms_eval_tasks.countervqa.construction.phrasing import Phrasing, interaction, quoted
 from lmms_eval_tasks.countervqa.construction.questions import make_questions, with_partners
 from lmms_eval_tasks.countervqa.construction.rederive import GraphOfClip, disagreements
-from lmms_eval_tasks.countervqa.released import Action, ClipGraph, Link, Question, Rule
+from lmms_eval_tasks.countervqa.released import Action, ClipGraph, CounterfactualQuestion, Link, Rule
 from lmms_eval_tasks.utils.graphs.causal_graph import causal_graph
 from lmms_eval_tasks.utils.graphs.encoders import encode_texts, tfidf_encoder
 
@@ -222,7 +222,7 @@ def test_a_checker_finds_what_does_not_follow() -> None:
     base = {"clip": "t.mp4", "interaction": "H2O", "question": "?", "explanation": "!"}
 
     def faults(level: int, verdict: str, rule: str, outcome: str, action: str | None = None, **more: object) -> int:
-        question = Question.model_validate(
+        question = CounterfactualQuestion.model_validate(
             {"id": "q", "level": level, "verdict": verdict, "rule": rule, "outcome": outcome, "action": action}
             | base | more
         )  # fmt: skip

@@ -113,7 +113,8 @@ class JudgeServer:
         self._http.server_close()
 
     def _begin(self, body: dict[str, Any]) -> tuple[str, Action]:
-        content = body["messages"][-1]["content"]
+        # A request for an embedding has a text and no messages.
+        content = body["input"] if "input" in body else body["messages"][-1]["content"]
         prompt = content if isinstance(content, str) else content[0]["text"]
         with self.changed:
             before = self.asked[prompt]

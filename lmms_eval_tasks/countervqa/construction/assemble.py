@@ -17,7 +17,7 @@ from lmms_eval_tasks.countervqa.construction.given_links import Links
 from lmms_eval_tasks.countervqa.construction.pairs import ReachableGraph
 from lmms_eval_tasks.countervqa.construction.questions import make_questions, with_partners
 from lmms_eval_tasks.countervqa.construction.settings import BuildSettings
-from lmms_eval_tasks.countervqa.released import CLIPS, GRAPHS, QUESTIONS, Question
+from lmms_eval_tasks.countervqa.released import CLIPS, GRAPHS, QUESTIONS, CounterfactualQuestion
 from lmms_eval_tasks.utils.core.files import replacing, write_file
 from lmms_eval_tasks.utils.core.json_rows import as_lines
 from lmms_eval_tasks.utils.core.problems import InputError
@@ -75,7 +75,7 @@ class MeasuredTakes:
     filtered: FilteredGraphs
 
 
-Questions = Mapping[str, Sequence[Question]]
+Questions = Mapping[str, Sequence[CounterfactualQuestion]]
 """Take to its questions."""
 
 
@@ -106,7 +106,7 @@ def make_candidates(
     """
     absent = AbsentActions(material.takes, measured.encoded, settings.seed)
     kept = set(measured.filtered.kept)
-    questions: dict[str, Sequence[Question]] = {}
+    questions: dict[str, Sequence[CounterfactualQuestion]] = {}
     for take in material.takes:
         if take.uid not in kept:
             continue

@@ -21,6 +21,8 @@ from lmms_eval_tasks.countervqa.construction.roles import find_links
 from lmms_eval_tasks.countervqa.construction.settings import BuildSettings
 from lmms_eval_tasks.countervqa.construction.steps import OpenModel, Steps
 from lmms_eval_tasks.countervqa.construction.verification import propose_absent, rephrase, verify
+from lmms_eval_tasks.host.embeddings import server_encoder
+from lmms_eval_tasks.host.judge import read_settings
 from lmms_eval_tasks.utils.benchmark.built_set import BuiltSet
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.json_rows import as_lines
@@ -96,7 +98,7 @@ def build_set(
     if steps.failed:
         warnings += (
             f"{steps.failed:,} of {len(steps.done):,} steps of models brought no usable reply; {out / STEPS} says why. "
-            "No question rests on them. Those that the server failed are asked again when the same command is run again.",
+            "No question rests on them. Those that the server failed are asked again when the command is run again.",
         )
     if missing:
         warnings += (f"{missing} of {len(kept.by_take)} clips are not in {sources.clips}.",)
@@ -120,5 +122,15 @@ def _links_by_model(takes: list[Take], builder: OpenModel, steps: Steps) -> Link
 
 
 def choose_encoder(name: str) -> SentenceEncoder:
-    """The sentence encoder of a name: `tfidf`, or a model of the sentence-transformers library."""
-    return tfidf_encoder() if name == TFIDF else sentence_transformer(name)
+    """The sentence encoder of a name: `tfidf`, `model=NAME,url=…` of a server, or one of sentence-transformers.
+
+    Raises:
+        InputError: a server cannot be asked as it is named.
+    """
+    if name == TFIDF:
+        return tfidf_encoder()
+    if "=" in name:
+        settings = read_settings(name)
+        assert settings is not None
+        return server_encoder(settings)
+    return sentence_transformer(name)

@@ -3,7 +3,7 @@
 Source: CounterVQA (arXiv 2511.19923): ten candidates a level and clip. Level 1 asks about two adjacent actions without
 a link, level 2 about a path of two links or more without a direct one, level 3 about an action that never happened. By
 these rules the answers of a level are all the same, so there are two rules more, which are ours: level 1 with a link,
-level 2 without a path. `Question.rule` says by which one a question was made.
+level 2 without a path. `CounterfactualQuestion.rule` says by which one a question was made.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import networkx as nx
 from lmms_eval_tasks.countervqa.construction.annotations import Take
 from lmms_eval_tasks.countervqa.construction.pairs import ReachableGraph
 from lmms_eval_tasks.countervqa.construction.phrasing import Phrasing, interaction
-from lmms_eval_tasks.countervqa.released import Level, Question, Rule, Verdict
+from lmms_eval_tasks.countervqa.released import CounterfactualQuestion, Level, Rule, Verdict
 
 CANDIDATES = 10
 """Questions a level and clip, the paper's number."""
@@ -32,7 +32,7 @@ def make_questions(
     number: int = CANDIDATES,
     own_rules: bool = True,
     seed: int = 0,
-) -> list[Question]:
+) -> list[CounterfactualQuestion]:
     """The questions about one clip, without partners.
 
     Args:
@@ -43,7 +43,7 @@ def make_questions(
         own_rules: Whether to make questions by our rules, too.
         seed: Of the draw.
     """
-    questions: list[Question] = []
+    questions: list[CounterfactualQuestion] = []
     actions = {action.id: action for action in take.actions}
     words = Phrasing(take.actions)
 
@@ -51,7 +51,7 @@ def make_questions(
         level_number = sum(question.level == level for question in questions) + 1
         shown = [actions[name] for name in (action, outcome) if name]
         questions.append(
-            Question(
+            CounterfactualQuestion(
                 id=f"{take.uid}-L{level}-{level_number:02d}",
                 clip=take.clip,
                 level=level,
@@ -102,7 +102,7 @@ def _same_outcomes(graph: ReachableGraph, paths: Pairs, seed: int) -> Pairs:
     return list(partners)
 
 
-def with_partners(questions: Sequence[Question]) -> list[Question]:
+def with_partners(questions: Sequence[CounterfactualQuestion]) -> list[CounterfactualQuestion]:
     """Questions of one clip with their opposite-verdict partners, in the same order.
 
     Partners are of one level. Those with the same outcome come first, then those that have an action in common, then
@@ -122,9 +122,9 @@ def with_partners(questions: Sequence[Question]) -> list[Question]:
     return [question.model_copy(update={"partner": partner.get(question.id)}) for question in questions]
 
 
-def _same_outcome(first: Question, second: Question) -> bool:
+def _same_outcome(first: CounterfactualQuestion, second: CounterfactualQuestion) -> bool:
     return first.outcome == second.outcome
 
 
-def _share_action(first: Question, second: Question) -> bool:
+def _share_action(first: CounterfactualQuestion, second: CounterfactualQuestion) -> bool:
     return bool({first.action, first.outcome} & {second.action, second.outcome})

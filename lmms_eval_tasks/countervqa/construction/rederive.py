@@ -8,7 +8,15 @@ from pathlib import Path
 import networkx as nx
 
 from lmms_eval_tasks.countervqa.construction.absent import same_words
-from lmms_eval_tasks.countervqa.released import GRAPHS, QUESTIONS, ClipGraph, Level, Question, Rule, Verdict
+from lmms_eval_tasks.countervqa.released import (
+    GRAPHS,
+    QUESTIONS,
+    ClipGraph,
+    CounterfactualQuestion,
+    Level,
+    Rule,
+    Verdict,
+)
 from lmms_eval_tasks.utils.core.json_rows import read_rows
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError, Problems
 from lmms_eval_tasks.utils.core.wording import describe
@@ -32,7 +40,7 @@ class GraphOfClip:
         self.links.add_nodes_from(self.place)
         self.links.add_edges_from((link.cause, link.effect) for link in graph.links)
 
-    def disagreement(self, question: Question) -> str | None:
+    def disagreement(self, question: CounterfactualQuestion) -> str | None:
         """Why a question does not follow from the graph by its rule; None where it does, or was not made by rule."""
         if question.rule is None:
             return None
@@ -47,7 +55,7 @@ class GraphOfClip:
             return f"the action {describe(question.action)} is no action of the clip"
         return self._relation(question.rule, question.action, question.outcome)
 
-    def _absent(self, question: Question) -> str | None:
+    def _absent(self, question: CounterfactualQuestion) -> str | None:
         if not question.absent_action:
             return "it names no absent action"
         if same_words(question.absent_action) in map(same_words, self.texts.values()):
@@ -83,7 +91,7 @@ def check_set(folder: Path) -> dict[str, int]:
     issues = GroupedIssues()
     try:
         graphs = {graph.clip: GraphOfClip(graph) for _, graph in read_rows(folder / GRAPHS, ClipGraph, issues)}
-        questions = dict(read_rows(folder / QUESTIONS, Question, issues))
+        questions = dict(read_rows(folder / QUESTIONS, CounterfactualQuestion, issues))
     except OSError as error:
         raise InputError(f"{folder.name} cannot be checked: {error}.") from error
     issues.raise_if_any(f"{folder.name} cannot be checked")
@@ -95,11 +103,13 @@ def check_set(folder: Path) -> dict[str, int]:
     return counts
 
 
-def disagreements(questions: Iterable[tuple[str, Question]], graphs: Mapping[str, GraphOfClip]) -> Problems:
+def disagreements(
+    questions: Iterable[tuple[str, CounterfactualQuestion]], graphs: Mapping[str, GraphOfClip]
+) -> Problems:
     """Each question, given with its place, that does not follow from its clip's graph or has a wrong partner."""
     problems = Problems()
     placed = list(questions)
-    by_id: dict[str, Question] = {}
+    by_id: dict[str, CounterfactualQuestion] = {}
     for where, question in placed:
         if question.id in by_id:
             problems.add(where, f"Expected each question once, but got {describe(question.id)} again.")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from lmms_eval_tasks.countervqa.construction.questions import CANDIDATES
+from lmms_eval_tasks.utils.core.redaction import hide_secrets
 from lmms_eval_tasks.utils.graphs.encoders import TFIDF
 from lmms_eval_tasks.utils.graphs.measures import Thresholds
 
@@ -32,4 +34,4 @@ class BuildSettings:
 
     def facts(self) -> dict[str, Any]:
         """The settings as JSON values."""
-        return asdict(self)
+        return {**asdict(self), "encoder": hide_secrets(self.encoder, os.environ)}

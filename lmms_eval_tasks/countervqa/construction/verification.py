@@ -13,7 +13,7 @@ from typing import Literal
 from lmms_eval_tasks.countervqa.construction.absent import SAME, same_words
 from lmms_eval_tasks.countervqa.construction.annotations import Take
 from lmms_eval_tasks.countervqa.construction.steps import Form, OpenModel, Steps, make_case
-from lmms_eval_tasks.countervqa.released import Question
+from lmms_eval_tasks.countervqa.released import CounterfactualQuestion
 from lmms_eval_tasks.utils.graphs.encoders import SentenceEncoder, encode_texts
 
 LONGEST = 400
@@ -101,15 +101,18 @@ def _absent_in(
 
 
 def rephrase(
-    questions: Mapping[str, Sequence[Question]], takes: Mapping[str, Take], open_model: OpenModel, steps: Steps
-) -> dict[str, list[Question]]:
+    questions: Mapping[str, Sequence[CounterfactualQuestion]],
+    takes: Mapping[str, Take],
+    open_model: OpenModel,
+    steps: Steps,
+) -> dict[str, list[CounterfactualQuestion]]:
     """Questions in a model's words; one that it does not put into a usable question stays as it is."""
     asked = [(takes[uid], question) for uid, here in questions.items() for question in here]
     cases = [partial(make_case, "countervqa_rephrase", None, question=question.question) for _, question in asked]
     before = len(steps.done)
     about = [(take, question.id) for take, question in asked]
     verdicts = steps.ask("rephrase", open_model(RephrasedQuestion), about, cases)
-    changed: dict[str, list[Question]] = {uid: [] for uid in questions}
+    changed: dict[str, list[CounterfactualQuestion]] = {uid: [] for uid in questions}
     for place, ((take, question), verdict) in enumerate(zip(asked, verdicts, strict=True), start=before):
         text = " ".join(verdict.reply.question.split()) if verdict.reply else ""
         usable = bool(text) and text.endswith("?") and len(text) <= 2 * LONGEST and text.isprintable()
@@ -120,7 +123,7 @@ def rephrase(
 
 
 def verify(
-    questions: Mapping[str, Sequence[Question]],
+    questions: Mapping[str, Sequence[CounterfactualQuestion]],
     takes: Mapping[str, Take],
     models: Sequence[tuple[str, OpenModel]],
     steps: Steps,
