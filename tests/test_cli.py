@@ -17,6 +17,7 @@ from yocausal_world import write_release
 import lmms_eval_tasks
 from lmms_eval_tasks.cli import app
 from lmms_eval_tasks.mvp.card import SUBSETS
+from lmms_eval_tasks.sample.build import sample_writers
 
 
 @pytest.fixture(autouse=True)
@@ -212,6 +213,8 @@ def test_sample_is_written_and_prepared(tmp_path: Path, monkeypatch: pytest.Monk
         write_questions(out / "cast_bench", [row()])
         return out
 
+    stood_in_for = {name: sample_writers()[name] for name in ("cast_bench", "causalvqa", "mvp", "yocausal")}
+    monkeypatch.setattr("lmms_eval_tasks.sample.build.sample_writers", lambda: stood_in_for)
     monkeypatch.setattr("lmms_eval_tasks.sample.build.build_sample", build)
     status, out, err = run("sample", "--out", tmp_path / "sample", "--seed", "7")
     assert (status, out, err) == (0, f"Sample data, seed 7: {tmp_path / 'sample'}\n", "")

@@ -28,7 +28,8 @@ class ConstantAnswer(RequestModel):
 
 
 class RandomAnswer(RequestModel):
-    """Gives the letter of a random option; the same one for the same item and seed, on any rank and in any order.
+    """Gives the letter of a random option, or Yes or No where an item has no options; the same answer for the same item
+    and seed, on any rank and in any order.
 
     Args:
         seed: Seed of all guesses.
@@ -40,7 +41,7 @@ class RandomAnswer(RequestModel):
         self.seed = int(seed)
 
     def answer(self, request: Request) -> str:
-        """A letter, uniform over the item's options."""
+        """A letter, uniform over the item's options; Yes or No where it has none."""
         key = f"{self.seed}\0{request.task}\0{request.doc['item_id']}".encode()
         guess = random.Random(hashlib.sha256(key).digest())
-        return guess.choice(ascii_uppercase[: len(request.doc["options"])])
+        return guess.choice(ascii_uppercase[: len(request.doc["options"])] or ("Yes", "No"))

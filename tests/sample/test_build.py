@@ -23,9 +23,10 @@ TINY = {
     "causalvqa": {"debug_per_type": 1, "test_per_stratum": 0},
     "mvp": {"mini_pairs": 1, "full_pairs": 2},
     "cast_bench": {"clips_per_family": 1},
+    "countervqa": {"clips": 2},
     "yocausal": {"pairs": 1},
 }
-OWN = ["cast_bench", "causalvqa", "mvp", "yocausal"]
+OWN = ["cast_bench", "causalvqa", "countervqa", "mvp", "yocausal"]
 SOURCES = {"pt", "ssv2", "language_table", "intphys", "inflevel", "grasp", "clevrer", "star", "vinoground"}
 
 
@@ -48,6 +49,7 @@ def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(tmp_path):
     counts = (
         ("filming clips", 5),
         ("filming clips", 5),
+        ("filming clips", 2),
         ("filming clips", 16),
         ("filming clips and their reversals", 4),
     )

@@ -1,0 +1,35 @@
+"""CounterVQA: had an action not happened, would another still have?"""
+
+from dataclasses import replace
+
+from lmms_eval_tasks.countervqa import hooks, report
+from lmms_eval_tasks.countervqa.card import CARD
+from lmms_eval_tasks.countervqa.metrics import METRICS
+from lmms_eval_tasks.countervqa.prepare import own_columns, prepare
+from lmms_eval_tasks.countervqa.verdicts import EXTRACTOR
+from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind
+from lmms_eval_tasks.utils.reporting.views import clip_view
+
+VERDICT = TaskKind(
+    metrics=METRICS,
+    ask=hooks.ask,
+    grade=hooks.grade,
+    extractor=EXTRACTOR,
+    columns=report.COLUMNS,
+    references=report.references,
+    panels=report.panels,
+    item_view=clip_view,
+    answer_view=report.answer_view,
+    read_settings=hooks.read_settings,
+)
+
+ANNOTATED = replace(VERDICT, ask=hooks.ask_annotated, read_settings=hooks.read_annotated_settings)
+
+BENCHMARK = Benchmark(
+    card=CARD,
+    folder=report.FOLDER,
+    kinds={"verdict": VERDICT, "annotated": ANNOTATED},
+    prepare=prepare,
+    schema=own_columns,
+    no_submission="CounterVQA has no leaderboard: its data is not released, and nobody collects answers to it.",
+)

@@ -1,0 +1,118 @@
+"""What a report shows of CounterVQA beside its scores: the paper's table, floors, published figures, answers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from markupsafe import Markup
+
+from lmms_eval_tasks.countervqa import metrics
+from lmms_eval_tasks.countervqa.card import CARD, INTERACTIONS, LEVELS
+from lmms_eval_tasks.countervqa.verdicts import NO, YES
+from lmms_eval_tasks.utils.reporting.columns import OUTCOME_COLUMNS, interval_column, score_column
+from lmms_eval_tasks.utils.reporting.figures import count_table, heat_map, run_heading
+from lmms_eval_tasks.utils.reporting.panels import NOT_READ, Panel, RunRecords, consistency_panel, outcome_panel
+from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, published_models
+from lmms_eval_tasks.utils.reporting.views import AnswerView, Row
+from lmms_eval_tasks.utils.scoring import pairs
+from lmms_eval_tasks.utils.scoring.metrics import Metric
+from lmms_eval_tasks.utils.scoring.records import Outcome, Record
+from lmms_eval_tasks.utils.stats.estimates import estimate
+
+FOLDER = Path(__file__).parent
+OTHER_RULE = (
+    "The paper's scoring rule is not published, and its vanilla scores lie far below the 50% of a guess; ours counts "
+    "the verdict alone."
+)
+TOTAL, AVERAGE = "Total", "Avg"
+
+COLUMNS = (
+    interval_column(metrics.VERDICT_ACCURACY, stacked=True),
+    interval_column(metrics.BALANCED_ACCURACY, stacked=True),
+    interval_column(pairs.PAIR_ACCURACY, stacked=True),
+    score_column(metrics.ALWAYS_YES),
+    score_column(metrics.ALWAYS_NO),
+    score_column(metrics.YES_RATE),
+    *OUTCOME_COLUMNS,
+    score_column(pairs.PAIRS_SCORED),
+)
+
+
+def references(task: str, items: int) -> tuple[ReferencedMetric, ...]:
+    """Verdict accuracy beside the paper's Table 2, of a task with annotations Table 1; then the scores of its own."""
+    if task.endswith("_annotated"):
+        models = tuple(
+            model
+            for model in published_models(FOLDER, source="CounterVQA paper Table 1")
+            if model.model.endswith("(video + annotations)")
+        )
+    else:
+        models = published_models(FOLDER, source="CounterVQA paper Table 2", split=TOTAL, level="avg")
+    return (
+        ReferencedMetric(
+            metrics.VERDICT_ACCURACY, CARD.chance["verdict_accuracy"], CARD.human, models, note=OTHER_RULE
+        ),
+        ReferencedMetric(metrics.BALANCED_ACCURACY, CARD.chance["balanced_accuracy"]),
+        ReferencedMetric(pairs.PAIR_ACCURACY, CARD.chance["pair_accuracy"]),
+    )
+
+
+def panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
+    """The paper's table of each run, the floors of constants, opposite verdicts, outcomes, and yes against no."""
+    tables = [
+        Panel(
+            "Verdicts by interaction and level",
+            run_heading(run) + _table("Verdict accuracy by interaction and level", metrics.VERDICT_ACCURACY, run),
+            "Averages are over items. Compare with the floors: a cell in which one verdict is always right rewards a "
+            "constant.",
+        )
+        for run in runs
+    ]
+    return [*tables, _floors(runs[0]), consistency_panel(runs, "verdicts"), outcome_panel(runs), *_answers(runs)]
+
+
+def _table(caption: str, metric: Metric, run: RunRecords) -> Markup:
+    """A score in the layout of the paper's table."""
+    cells = {
+        (interaction or TOTAL, level or AVERAGE): estimate(
+            metric.within("cell", partial(metrics.in_cell, interaction, level)), run.parts
+        )
+        for interaction, level in metrics.CELLS
+    }
+    return heat_map(caption, (*INTERACTIONS, TOTAL), (*LEVELS, AVERAGE), cells, metric.bounds)
+
+
+def _floors(run: RunRecords) -> Panel:
+    tables = (
+        _table(f"What a constant {verdict} scores", metric, run)
+        for verdict, metric in ((YES, metrics.ALWAYS_YES), (NO, metrics.ALWAYS_NO))
+    )
+    return Panel(
+        "Floors of a constant answer",
+        Markup("").join(tables),
+        "The first table is of a constant yes, the second of a constant no, on the items that the first run scored.",
+    )
+
+
+def _answers(runs: Sequence[RunRecords]) -> list[Panel]:
+    """The verdicts expected against those given, of each run that has any."""
+    made = []
+    for run in runs:
+        keyed = [record for record in run.records if record.expected and record.outcome is not Outcome.UNSCORED]
+        if not keyed:
+            continue
+        rows = {
+            verdict: Counter(record.answered or NOT_READ for record in keyed if record.expected == verdict)
+            for verdict in (YES, NO)
+        }
+        table = count_table("Expected by answered", "expected ↓  answered →", rows, (YES, NO, NOT_READ))
+        made.append(Panel("Verdicts: expected × answered", run_heading(run) + table))
+    return made
+
+
+def answer_view(record: Record, row: Row, response: str) -> AnswerView:
+    """The verdict that was read, and the reference explanation."""
+    return AnswerView({"verdict read": record.answered or NOT_READ, "reference": row["explanation"]})
