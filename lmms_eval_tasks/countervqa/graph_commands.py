@@ -22,7 +22,7 @@ def graph_quality(
 
     quality = compare_graphs(predicted, gold)
     console = make_console()
-    table = text_table(None, "links", *MEASURES, "links found", "predicted", "reference")
+    table = text_table(None, "take", *MEASURES, "links found", "predicted", "reference")
 
     def add(name: str, values: list[float | None], *counts: int) -> None:
         shown = ["N/A" if value is None else f"{value:.4f}" for value in values]
@@ -30,7 +30,7 @@ def graph_quality(
 
     total = quality.total
     add(
-        "micro, over all links",
+        "all links",
         [getattr(total, name) for name in MEASURES],
         total.hits, total.hits + total.extra, total.hits + total.missed,
     )  # fmt: skip

@@ -9,9 +9,12 @@ from typing import Any
 
 import pytest
 from annotated_takes import draw_takes, write_takes
+from typer.testing import CliRunner
 
+from lmms_eval_tasks.cli import app
 from lmms_eval_tasks.countervqa.build import build
 from lmms_eval_tasks.countervqa.construction.rederive import check_set
+from lmms_eval_tasks.sample.writers.countervqa import draw_clip
 from lmms_eval_tasks.utils.core.problems import InputError
 
 
@@ -110,3 +113,53 @@ def test_a_changed_set_is_found_out(sources: tuple[Path, Path, Path], tmp_path: 
     with pytest.raises(InputError, match="line 4") as error:
         check_set(tmp_path / "set")
     assert "Expected a question that follows from its graph, but by the rule" in str(error.value)
+
+
+def test_clips_of_the_sample_world_make_a_set(tmp_path: Path) -> None:
+    drawn = [draw_clip(0, number)[1] for number in range(1, 9)]
+    takes = [
+        {
+            "take_uid": graph["clip"].removesuffix(".mp4"),
+            "clip": graph["clip"],
+            "task": graph["task"],
+            "atomic_descriptions": [{**action, "timestamp": action["start"]} for action in graph["actions"]],
+        }
+        for graph in drawn
+    ]
+    (tmp_path / "annotations.json").write_text(json.dumps(takes))
+    (tmp_path / "graphs.jsonl").write_text("".join(json.dumps(graph) + "\n" for graph in drawn))
+    built = build([tmp_path / "annotations.json"], tmp_path / "set", tmp_path / "graphs.jsonl", min_depth=2)
+    assert set(check_set(tmp_path / "set")) == {
+        "adjacent_unlinked",
+        "adjacent_linked",
+        "path",
+        "disconnected",
+        "absent",
+    }
+    for question in rows(tmp_path / "set" / "questions.jsonl"):
+        # An absent hit is one that the clip does not have, in any words.
+        graph = next(graph for graph in drawn if graph["clip"] == question["clip"])
+        assert question["absent_action"] not in [action["text"] for action in graph["actions"]]
+    assert len(rows(tmp_path / "set" / "graphs.jsonl")) > 1
+    assert built.folder == tmp_path / "set"
+
+
+def test_the_commands(sources: tuple[Path, Path, Path], tmp_path: Path, home: Path) -> None:
+    annotations, links, takes = sources
+    command = ["build", "countervqa", "--annotations", annotations, "--links", links, "--takes", takes]
+    built = CliRunner().invoke(app, [*map(str, command), "--out", str(tmp_path / "set"), "--candidates", "3"])
+    assert built.exit_code == 0, built.output
+    assert "clips that pass the filters" in built.stdout
+    assert built.stdout.splitlines()[-1] == (f"Next:  lmms-eval-tasks prepare countervqa --source {tmp_path / 'set'}")
+    prepared = CliRunner().invoke(app, ["prepare", "countervqa", "--source", str(tmp_path / "set")])
+    assert (prepared.exit_code, prepared.stdout.splitlines()[-1]) == (0, f"Prepared in {home / 'countervqa'}")
+    checked = CliRunner().invoke(app, ["countervqa", "check-questions", str(tmp_path / "set")])
+    assert checked.stdout.splitlines()[-1].endswith("questions; none disagrees with its graph.")
+    compared = CliRunner().invoke(
+        app, ["countervqa", "graph-quality", str(links), str(tmp_path / "set" / "graphs.jsonl"), "--takes", "1"]
+    )
+    lines = [line.split() for line in compared.stdout.splitlines()]
+    assert ["all", "links", "1.0000", "1.0000", "1.0000", "1.0000"] in [line[:6] for line in lines]
+    assert any(line[:4] == ["warning:", "Takes", "not", "in"] for line in lines)
+    failed = CliRunner().invoke(app, [*map(str, command[:4]), "--out", str(tmp_path / "x")])
+    assert (failed.exit_code, failed.stderr.splitlines()[0][:16]) == (1, "Expected --links")

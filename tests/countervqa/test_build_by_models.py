@@ -66,12 +66,8 @@ def whole(folder: Path) -> list[bytes]:
 
 def run(server: JudgeServer, sources: tuple[Path, Path], out: Path, **options: Any) -> list[str]:
     annotations, tasks = sources
-    verifiers = [named(server, "v1"), named(server, "v2")]
-    return list(
-        build(
-            [annotations], out, takes=tasks, model=named(server), verify_with=verifiers, min_depth=2, **options
-        ).warnings
-    )
+    options |= {"verify_with": [named(server, "v1"), named(server, "v2")], "min_depth": 2, "candidates": 5}
+    return list(build([annotations], out, takes=tasks, model=named(server), **options).warnings)
 
 
 @pytest.fixture(scope="module")
