@@ -3,7 +3,9 @@
 from dataclasses import replace
 
 from lmms_eval_tasks.countervqa import hooks, report
+from lmms_eval_tasks.countervqa.build import build
 from lmms_eval_tasks.countervqa.card import CARD
+from lmms_eval_tasks.countervqa.cli import app
 from lmms_eval_tasks.countervqa.log_forms import VerdictLine
 from lmms_eval_tasks.countervqa.metrics import METRICS
 from lmms_eval_tasks.countervqa.prepare import own_columns, prepare
@@ -33,5 +35,7 @@ BENCHMARK = Benchmark(
     kinds={"verdict": VERDICT, "annotated": ANNOTATED},
     prepare=prepare,
     schema=own_columns,
+    cli=app,
+    build=build,
     no_submission="CounterVQA has no leaderboard: its data is not released, and nobody collects answers to it.",
 )

@@ -27,6 +27,7 @@ from lmms_eval_tasks.utils.core.redaction import hide_known_secrets, hide_secret
 from lmms_eval_tasks.utils.core.variables import JUDGE
 from lmms_eval_tasks.utils.judge.cache import Reply, ReplyCache
 from lmms_eval_tasks.utils.judge.client import Case, Judge, Limits, Sampling, ServerError
+from lmms_eval_tasks.utils.judge.record import ReplyRecord
 
 NO_JUDGE = "none"
 PROVIDERS = "lmms_eval.llm_judge.providers"
@@ -142,10 +143,13 @@ def check_judge() -> None:
         _connect(settings)
 
 
-def open_judge(schema: type[R], settings: JudgeSettings, cache: ReplyCache | None = None) -> Judge[R]:
+def open_judge(
+    schema: type[R], settings: JudgeSettings, cache: ReplyCache | None = None, record: ReplyRecord | None = None
+) -> Judge[R]:
     """A judge whose replies are of a schema, asked through lmms-eval; threads may share it.
 
-    Accepted replies are kept in the cache, by default that of the data home.
+    Accepted replies are kept in the cache, by default that of the data home; or every reply in a record, where there is
+    one.
 
     Raises:
         InputError: where the server's address or key is missing. Nothing is sent to find out.
@@ -165,6 +169,8 @@ def open_judge(schema: type[R], settings: JudgeSettings, cache: ReplyCache | Non
             # Not `from error`: its text and its request hold the key.
             raise server_error(error) from None
 
+    if record is not None:
+        return Judge(record.recording(send, settings.sampling), settings.sampling, schema, record, settings.limits)
     return Judge(send, settings.sampling, schema, cache or ReplyCache(), settings.limits)
 
 

@@ -8,6 +8,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from lmms_eval_tasks.utils.benchmark.built_set import BuiltSet
 from lmms_eval_tasks.utils.benchmark.card import Card
 from lmms_eval_tasks.utils.benchmark.sample_writer import SampleWriter
 
@@ -173,6 +174,8 @@ class Benchmark:
         replaces: Tasks of lmms-eval that its own replace.
         variables: Environment variables that it alone reads, beginning with `LMMS_EVAL_TASKS_`.
         cli: Subcommands of its own.
+        build: Makes a set of its own from annotated clips. A function whose parameters are typer options, and
+            ``progress``; None where sets of it are not made.
         sample: How its sample data is made; None where a module of `lmms_eval_tasks.sample.writers` does it.
     """
 
@@ -189,6 +192,7 @@ class Benchmark:
     replaces: frozenset[str] = field(default_factory=frozenset)
     variables: tuple[str, ...] = ()
     cli: typer.Typer | None = None
+    build: Callable[..., BuiltSet] | None = None
     sample: SampleWriter | None = None
 
     def __post_init__(self) -> None:
