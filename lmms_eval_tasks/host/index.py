@@ -135,7 +135,7 @@ def bind_config(name: str, config: Any, index: Mapping[str, Any], evaluation: Ev
         return config
     if "aggregate_metric_list" in config and "group" in config:
         pointer = next(find_pointers(index, name), None)
-        return _bind_group(config, pointer) if pointer else config
+        return _bind_group(name, config, pointer) if pointer else config
     pointer = _pointer_of(index.get(name, {}), config)
     if pointer is None:
         return config
@@ -147,14 +147,26 @@ def bind_config(name: str, config: Any, index: Mapping[str, Any], evaluation: Ev
     return bind_hooks(config, state)
 
 
-def _bind_group(config: Mapping[str, Any], pointer: Mapping[str, Any]) -> dict[str, Any]:
-    """A group's configuration with how each score of its tasks becomes its own."""
-    kind = registry().benchmarks[pointer["benchmark"]].kind_of(pointer)
-    entries = []
-    for entry in config["aggregate_metric_list"]:
-        metric = kind.metric(entry["metric"])
-        entries.append({**entry, "aggregation": functools.partial(aggregate_tasks, metric), "weight_by_size": False})
-    return {**config, "aggregate_metric_list": entries}
+def _bind_group(name: str, config: Mapping[str, Any], pointer: Mapping[str, Any]) -> dict[str, Any]:
+    """A group's configuration with how each score of its tasks becomes its own.
+
+    Raises:
+        RunStopped: where it lists a score that its tasks lack.
+    """
+    benchmark = registry().benchmarks[pointer["benchmark"]]
+    metrics = {metric.name: metric for metric in benchmark.kind_of(pointer).metrics}
+    entries = config["aggregate_metric_list"]
+    if unknown := [entry["metric"] for entry in entries if entry["metric"] not in metrics]:
+        raise RunStopped(f"The group {name} lists scores that {benchmark.name} lacks: {', '.join(unknown)}.")
+    bound = [
+        {
+            **entry,
+            "aggregation": functools.partial(aggregate_tasks, metrics[entry["metric"]]),
+            "weight_by_size": False,
+        }
+        for entry in entries
+    ]
+    return {**config, "aggregate_metric_list": bound}
 
 
 def find_pointers(index: Mapping[str, Any], name: str) -> Iterator[dict[str, Any]]:

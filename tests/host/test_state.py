@@ -13,6 +13,8 @@ from host_run import environment
 from submission_world import prepare_world
 from task_states import docs_of, task_state
 
+from lmms_eval_tasks.host.index import bind_config
+from lmms_eval_tasks.host.ranks import RunStopped
 from lmms_eval_tasks.host.state import Evaluation, TaskState
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.problems import InputError
@@ -92,3 +94,20 @@ def test_a_score_that_a_benchmark_has_not_is_refused() -> None:
     task = registry().tasks["cast_bench"]
     with pytest.raises(InputError, match=r"^The task mine lists scores that cast_bench lacks: cider\.$"):
         TaskState("mine", task.pointer, ["cider"], Evaluation())
+
+
+def test_a_score_that_a_groups_tasks_have_not_is_refused(tmp_path: Path) -> None:
+    known = "mvp_mini_temporal_reasoning"
+    config = {"group": "mine", "task": [known], "aggregate_metric_list": [{"metric": "pair_accuracy"}]}
+    path = tmp_path / "mine.yaml"
+    path.write_text(json.dumps(config), encoding="utf-8")
+    folder = registry().tasks[known].benchmark.folder
+    index = {
+        "mine": {"type": "group", "task": -1, "yaml_path": str(path)},
+        known: {"type": "task", "yaml_path": str(folder / f"{known}.yaml")},
+    }
+    (bound,) = bind_config("mine", config, index, Evaluation())["aggregate_metric_list"]
+    assert callable(bound["aggregation"])
+    config["aggregate_metric_list"] = [{"metric": name} for name in ("pair_accuracy", "cider", "bleu")]
+    with pytest.raises(RunStopped, match=r"The group mine lists scores that mvp lacks: cider, bleu\.$"):
+        bind_config("mine", config, index, Evaluation())
