@@ -29,6 +29,9 @@ TASKS = {
     "yocausal_vlm": "task",
     "cast_bench": "task",
     "cast_bench_open": "task",
+    "countervqa": "task",
+    "countervqa_annotated": "task",
+    "countervqa_probe": "task",
     "mvp": "group",
     "mvp_mini": "group",
     **{

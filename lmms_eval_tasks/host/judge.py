@@ -132,6 +132,11 @@ def read_settings(text: str | None = None) -> JudgeSettings | None:
     return settings
 
 
+def is_chosen() -> bool:
+    """Whether the user chose a judge for the run, or none by name."""
+    return bool(os.environ.get(JUDGE, "").strip())
+
+
 def check_judge() -> None:
     """Refuse a choice of judge that could not be asked, before anything is. Nothing is sent to find out.
 

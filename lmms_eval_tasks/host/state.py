@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from loguru import logger
 
-from lmms_eval_tasks.host.judge import check_judge, open_judge, read_settings
+from lmms_eval_tasks.host.judge import check_judge, is_chosen, open_judge, read_settings
 from lmms_eval_tasks.host.ranks import RunStopped
 from lmms_eval_tasks.host.submissions import Finished, write_submissions
 from lmms_eval_tasks.host.weights import Weights
@@ -94,7 +94,8 @@ class Evaluation:
             InputError: where no judge is chosen, not even ``none``, or its settings cannot be used.
         """
         benchmark = find_benchmark(pointer["benchmark"])
-        if benchmark.kind_of(pointer).judged and self.judge_needed:
+        kind = benchmark.kind_of(pointer)
+        if kind.judged and self.judge_needed and (is_chosen() or not kind.judge_optional):
             try:
                 check_judge()
             except InputError as error:
@@ -180,7 +181,9 @@ class TaskState:
 
     def judge(self, schema: type[BaseModel]) -> Grader | None:
         """The run's judge for replies of a schema; None where nothing is to be judged."""
-        return self.evaluation.judge(schema) if self.evaluation.judge_needed else self.verdicts
+        if not self.evaluation.judge_needed:
+            return self.verdicts
+        return self.evaluation.judge(schema) if is_chosen() or not self.kind.judge_optional else None
 
     def process_docs(self, dataset: datasets.Dataset) -> datasets.Dataset:
         """Swap the one-row pointer for the prepared table.

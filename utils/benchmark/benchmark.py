@@ -107,6 +107,7 @@ class TaskKind:
         row_id: The prepared row that an item was made from.
         warnings: What to log once all items are graded.
         judged: Whether a judge grades answers.
+        judge_optional: Whether it has scores without one, so that a run which chooses none asks none.
         no_submission: Why no leaderboard takes its tasks, where the benchmark has a form all the same.
         restore: The context of a finished run: its settings and judge, from rows and logged lines; None where the
             settings of today serve.
@@ -131,6 +132,7 @@ class TaskKind:
     row_id: Callable[[str], str] = str
     warnings: Callable[[Sequence[GradedItem], TaskContext], Sequence[str]] | None = None
     judged: bool = False
+    judge_optional: bool = False
     no_submission: str = ""
     restore: Callable[[RestoredContext, Sequence[Row], Sequence[Mapping[str, Any]]], None] | None = None
     log_form: type[LogLine] | None = None
