@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,6 +22,7 @@ from lmms_eval_tasks.cli.submit import submit, validate
 from lmms_eval_tasks.cli.tiny_vlm import tiny_vlm
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.variables import KNOWN, describe_unknown_variables
 from lmms_eval_tasks.utils.core.wording import printable_lines
 
 
@@ -68,8 +70,9 @@ def main(
     ] = False,
 ) -> None:
     """Video causal-reasoning benchmarks for lmms-eval: prepare data, check it, find the tasks."""
-    for fault in registry().faults:
-        typer.echo(f"warning: {fault}", err=True)
+    unknown = describe_unknown_variables(os.environ, {*KNOWN, *registry().variables})
+    for warning in (*registry().faults, *unknown):
+        typer.echo(printable_lines(f"warning: {warning}"), err=True)
 
 
 @app.command()

@@ -2,10 +2,12 @@
 
 from dataclasses import replace
 
-from lmms_eval_tasks.countervqa import hooks, report
+from lmms_eval_tasks.countervqa import hooks, probe, report
+from lmms_eval_tasks.countervqa.agreement import restore_agreement
 from lmms_eval_tasks.countervqa.build import build
 from lmms_eval_tasks.countervqa.card import CARD
 from lmms_eval_tasks.countervqa.cli import app
+from lmms_eval_tasks.countervqa.log_forms import VerdictLine
 from lmms_eval_tasks.countervqa.metrics import METRICS
 from lmms_eval_tasks.countervqa.prepare import own_columns, prepare
 from lmms_eval_tasks.countervqa.verdicts import EXTRACTOR
@@ -15,7 +17,7 @@ from lmms_eval_tasks.utils.reporting.views import clip_view
 VERDICT = TaskKind(
     metrics=METRICS,
     ask=hooks.ask,
-    grade=hooks.grade,
+    grade=hooks.grade_and_judge,
     extractor=EXTRACTOR,
     columns=report.COLUMNS,
     references=report.references,
@@ -23,14 +25,31 @@ VERDICT = TaskKind(
     item_view=clip_view,
     answer_view=report.answer_view,
     read_settings=hooks.read_settings,
+    log_form=VerdictLine,
+    judged=True,
+    judge_optional=True,
+    restore=restore_agreement,
 )
 
 ANNOTATED = replace(VERDICT, ask=hooks.ask_annotated, read_settings=hooks.read_annotated_settings)
 
+PROBE = TaskKind(
+    metrics=probe.METRICS,
+    ask=probe.ask,
+    grade=probe.grade,
+    extractor=EXTRACTOR,
+    columns=report.PROBE_COLUMNS,
+    references=report.probe_references,
+    panels=report.probe_panels,
+    item_view=clip_view,
+    answer_view=report.probe_answer_view,
+    read_settings=probe.read_settings,
+)
+
 BENCHMARK = Benchmark(
     card=CARD,
     folder=report.FOLDER,
-    kinds={"verdict": VERDICT, "annotated": ANNOTATED},
+    kinds={"verdict": VERDICT, "annotated": ANNOTATED, "probe": PROBE},
     prepare=prepare,
     schema=own_columns,
     cli=app,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lmms_eval_tasks.countervqa.agreement import with_agreement
 from lmms_eval_tasks.countervqa.released import ClipGraph
 from lmms_eval_tasks.countervqa.verdicts import UNCLEAR, read_verdict
 from lmms_eval_tasks.utils.benchmark.benchmark import Row, TaskContext, TaskSettings
@@ -70,3 +71,8 @@ def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
         fields={"paired": row["paired"], "prompt": context.settings.signature},
     )
     return GradedItem(record)
+
+
+def grade_and_judge(row: Row, response: object, context: TaskContext) -> GradedItem:
+    """Grade the verdict, and have the explanation judged where the run has a judge; raises nothing."""
+    return GradedItem(with_agreement(grade(row, response, context).record, row, response, context))

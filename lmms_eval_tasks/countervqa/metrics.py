@@ -43,6 +43,14 @@ ALWAYS_NO = Metric("always_no", "always no", partial(_expects, NO), higher_is_be
 YES_RATE = Metric("yes_rate", "says yes", _says_yes, higher_is_better=None)
 """Percent of read verdicts that are yes."""
 
+
+def _judged(record: Record) -> float | None:
+    return percent(record.fields["judged"])
+
+
+JUDGED_ACCURACY = Metric("judged_accuracy", "judged accuracy", _judged, errors=Errors.CLUSTERED)
+"""Percent of right verdicts whose explanation agrees with the reference; none without a judge."""
+
 PAPER_RULES = VERDICT_ACCURACY.within("paper_rules", lambda record: record.stratum["rule"] not in OWN_RULES)
 """The accuracy on the questions that the paper's rules make."""
 
@@ -69,6 +77,7 @@ METRICS = (
     ALWAYS_YES,
     ALWAYS_NO,
     YES_RATE,
+    JUDGED_ACCURACY,
     pairs.PAIR_ACCURACY,
     pairs.PAIRS_SCORED,
     PAPER_RULES,

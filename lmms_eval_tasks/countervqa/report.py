@@ -9,11 +9,11 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from lmms_eval_tasks.countervqa import metrics
+from lmms_eval_tasks.countervqa import metrics, probe
 from lmms_eval_tasks.countervqa.card import CARD, INTERACTIONS, LEVELS
 from lmms_eval_tasks.countervqa.verdicts import NO, YES
 from lmms_eval_tasks.utils.reporting.columns import OUTCOME_COLUMNS, interval_column, score_column
-from lmms_eval_tasks.utils.reporting.figures import count_table, heat_map, run_heading
+from lmms_eval_tasks.utils.reporting.figures import Bar, count_table, heat_map, run_heading, share_plot
 from lmms_eval_tasks.utils.reporting.panels import NOT_READ, Panel, RunRecords, consistency_panel, outcome_panel
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, published_models
 from lmms_eval_tasks.utils.reporting.views import AnswerView, Row
@@ -36,9 +36,22 @@ COLUMNS = (
     score_column(metrics.ALWAYS_YES),
     score_column(metrics.ALWAYS_NO),
     score_column(metrics.YES_RATE),
+    score_column(metrics.JUDGED_ACCURACY),
     *OUTCOME_COLUMNS,
     score_column(pairs.PAIRS_SCORED),
 )
+
+
+PROBE_COLUMNS = (
+    interval_column(probe.DETECTION, stacked=True),
+    score_column(probe.DETECTION_ABSENT),
+    score_column(probe.DETECTION_PRESENT),
+    score_column(probe.DETECTION_BALANCED),
+    interval_column(probe.GIVEN_DETECTION, stacked=True),
+    score_column(probe.GIVEN_ABSENCE, "… of the absent"),
+    *OUTCOME_COLUMNS,
+)
+DETECTIONS = ("both right", "verdict alone", "detection alone", "neither", "unscored")
 
 
 def references(task: str, items: int) -> tuple[ReferencedMetric, ...]:
@@ -114,5 +127,44 @@ def _answers(runs: Sequence[RunRecords]) -> list[Panel]:
 
 
 def answer_view(record: Record, row: Row, response: str) -> AnswerView:
-    """The verdict that was read, and the reference explanation."""
-    return AnswerView({"verdict read": record.answered or NOT_READ, "reference": row["explanation"]})
+    """The verdict that was read, the reference explanation, and how far a judge found the given one to agree."""
+    facts = {"verdict read": record.answered or NOT_READ, "reference": str(row["explanation"])}
+    agreement = record.fields.get("agreement")
+    return AnswerView(facts if agreement is None else {**facts, "agreement": f"{agreement:g} of 10"})
+
+
+def probe_references(task: str, items: int) -> tuple[ReferencedMetric, ...]:
+    """Detection beside the paper's figure of its appendix B.2, and the verdicts given it."""
+    models = published_models(FOLDER, source="CounterVQA paper B.2", metric="event-detection question accuracy")
+    note = "The paper does not say of which actions it asked; a set of absent actions alone rewards a constant no."
+    return (
+        ReferencedMetric(probe.DETECTION, published=models, note=note),
+        ReferencedMetric(probe.DETECTION_BALANCED, 50.0),
+        ReferencedMetric(probe.GIVEN_DETECTION, 50.0),
+    )
+
+
+def probe_panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
+    """Detection against verdict, and outcomes."""
+    bars = [Bar(run.name, Counter(map(_detection, run.records)), run.tag) for run in runs]
+    return [
+        Panel(
+            "Detection and verdict",
+            share_plot("Items of each run by which of the two answers is right", bars, DETECTIONS),
+            "Detection: whether the action that the question leaves out took place.",
+        ),
+        outcome_panel(runs),
+    ]
+
+
+def _detection(record: Record) -> str:
+    if record.correct is None:
+        return DETECTIONS[-1]
+    detected = record.fields["detected"]
+    return DETECTIONS[(0 if detected else 1) if record.correct else (2 if detected else 3)]
+
+
+def probe_answer_view(record: Record, row: Row, response: str) -> AnswerView:
+    """Both answers as they were read, and the action."""
+    facts = {"action": str(row["action"]), "detection read": record.fields.get("detection") or NOT_READ}
+    return AnswerView({**facts, **answer_view(record, row, response).facts})

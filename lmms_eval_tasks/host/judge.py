@@ -24,16 +24,16 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from lmms_eval_tasks.utils.core.arguments import parse_arguments
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.core.redaction import hide_known_secrets, hide_secrets
+from lmms_eval_tasks.utils.core.variables import JUDGE
 from lmms_eval_tasks.utils.judge.cache import Reply, ReplyCache
 from lmms_eval_tasks.utils.judge.client import Case, Judge, Limits, Sampling, ServerError
 from lmms_eval_tasks.utils.judge.record import ReplyRecord
 
-SETTINGS = "LMMS_EVAL_TASKS_JUDGE"
 NO_JUDGE = "none"
 PROVIDERS = "lmms_eval.llm_judge.providers"
 NEEDED = {"openai": ("OPENAI_API_KEY",), "azure": ("AZURE_API_KEY", "AZURE_ENDPOINT"), "local": ()}
 ADDRESSES = {"openai": "OPENAI_API_URL", "azure": "AZURE_ENDPOINT", "local": "LLM_JUDGE_URL"}
-EXAMPLE = f"{SETTINGS}=model=NAME,url=http://localhost:8000/v1,max_tokens=4096"
+EXAMPLE = f"{JUDGE}=model=NAME,url=http://localhost:8000/v1,max_tokens=4096"
 SHOWN = 200
 READ_OF_ERROR = 10_000
 """Characters of a server's error text that are looked at: it may be of any length."""
@@ -103,7 +103,7 @@ def read_settings(text: str | None = None) -> JudgeSettings | None:
     Raises:
         InputError: where no model is named, or a setting is unknown or out of its range; all are listed.
     """
-    choice = (os.environ.get(SETTINGS, "") if text is None else text).strip()
+    choice = (os.environ.get(JUDGE, "") if text is None else text).strip()
     if choice == NO_JUDGE:
         return None
     problems = Problems()
@@ -119,7 +119,7 @@ def read_settings(text: str | None = None) -> JudgeSettings | None:
         problems.add(
             "model",
             "Expected the name of the judge's model but found none.",
-            f"name it, for instance {EXAMPLE}, or set {SETTINGS}={NO_JUDGE} to run without a judge and judge later.",
+            f"name it, for instance {EXAMPLE}, or set {JUDGE}={NO_JUDGE} to run without a judge and judge later.",
         )
     try:
         settings = JudgeSettings.model_validate({"model": "?", **values})
@@ -130,6 +130,11 @@ def read_settings(text: str | None = None) -> JudgeSettings | None:
             problems.add(".".join(map(str, fault["loc"])), hide_secrets(f"{fault['msg']}{got}.", os.environ))
     problems.raise_if_any("The judge cannot be asked")
     return settings
+
+
+def is_chosen() -> bool:
+    """Whether the user chose a judge for the run, or none by name."""
+    return bool(os.environ.get(JUDGE, "").strip())
 
 
 def check_judge() -> None:

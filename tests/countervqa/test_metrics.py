@@ -6,6 +6,7 @@ from itertools import product
 from typing import Any
 
 import pytest
+from countervqa_rows import row
 from task_states import task_state
 
 from lmms_eval_tasks.countervqa import report
@@ -13,15 +14,10 @@ from lmms_eval_tasks.countervqa.metrics import METRICS
 from lmms_eval_tasks.utils.reporting.panels import RunRecords
 from lmms_eval_tasks.utils.scoring.records import Outcome, Record, UnscoredReason
 
-GRAPH = '{"clip": "c.mp4", "actions": [{"id": "a1", "start": 5, "text": "hits {it}"}], "links": []}'
 
-
-def row(number: int, verdict: str | None, level: str = "L1", interaction: str = "H2H", **more: Any) -> dict[str, Any]:
-    return {
-        "item_id": str(number), "group_id": str(number), "question": "Had {it} not?", "answer": verdict, "asked": True,
-        "level": level, "interaction": interaction, "rule": None, "paired": False, "explanation": "It is so.",
-        "graph": GRAPH, **more,
-    }  # fmt: skip
+@pytest.fixture(autouse=True)
+def no_judge(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LMMS_EVAL_TASKS_JUDGE", raising=False)
 
 
 def grade(rows: list[dict[str, Any]], responses: list[Any]) -> list[Record]:
