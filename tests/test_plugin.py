@@ -137,6 +137,17 @@ def test_an_lmms_eval_that_is_built_differently_is_named_in_one_warning(
     ]
 
 
+def test_a_misspelt_variable_is_named_at_each_run(
+    manager: Any, monkeypatch: pytest.MonkeyPatch, warnings: list[str]
+) -> None:
+    from lmms_eval_tasks import plugin
+
+    monkeypatch.setenv("LMMS_EVAL_TASKS_ANSWER", "none")
+    plugin.register()
+    (message,) = warnings
+    assert message.startswith("LMMS_EVAL_TASKS_ANSWER is set, but no such variable is read; the nearest is LMMS_")
+
+
 def test_registering_twice_wraps_once(manager: Any) -> None:
     from lmms_eval.tasks import TaskManager
 

@@ -10,7 +10,7 @@ from logged_runs import TASK, weak, write_run
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli import app
-from lmms_eval_tasks.rescore import check_folder
+from lmms_eval_tasks.rescore import claimed
 from lmms_eval_tasks.utils.core.problems import InputError
 
 RESULTS = "20261121_results.json"
@@ -51,8 +51,8 @@ def test_broken_lines(tmp_path: Path) -> None:
         1,
         "",
         f"{run / RESULTS} cannot be read: 2 problems.\n"
-        f"  {LOG}, line 2: Expected a logged item of one of our tasks.\n"
-        f"  {LOG}, line 5: Expected a logged item of one of our tasks.\n",
+        f"  {LOG}, lines: Expected logged items of one of our tasks, but got no JSON from character 192 on (line 2).\n"
+        f"  {LOG}, rows: Expected an object, but got a list (line 5).\n",
     )
 
 
@@ -61,6 +61,7 @@ def test_lines_without_responses(tmp_path: Path) -> None:
     lines = [json.loads(line) for line in (run / LOG).read_text(encoding="utf-8").split("\n")]
     said = ["A", ["A"], [], ["A", None]]
     text = "\n".join(json.dumps({**line, "filtered_resps": one}) for line, one in zip(lines, said, strict=True))
+    lines[0]["record"]["item_id"] = "more"
     (run / LOG).write_text(text + "\n" + json.dumps(lines[0]), encoding="utf-8")
     assert call(run) == (
         1,
@@ -70,6 +71,13 @@ def test_lines_without_responses(tmp_path: Path) -> None:
         f"  {LOG}, line 4: Expected filtered_resps with what the model said.\n"
         f"  {LOG}, line 5: Expected filtered_resps with what the model said.\n",
     )
+
+
+def test_results_that_lack_a_task(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", weak(2))
+    results = json.loads((run / RESULTS).read_text(encoding="utf-8"))
+    (run / RESULTS).write_text(json.dumps({**results, "results": {}}), encoding="utf-8")
+    assert call(run) == (1, "", f"{run / RESULTS} cannot be scored again: Expected results of {TASK}.\n")
 
 
 @pytest.mark.parametrize("version", ["99-A", "1", "1.0", "None", "A-1"])
@@ -99,8 +107,34 @@ def test_a_folder_that_holds_something_is_not_written_to(tmp_path: Path) -> None
     leaderboard = tmp_path / "other"
     (leaderboard / "submissions").mkdir(parents=True)
     for folder in (run, tmp_path, leaderboard):
-        with pytest.raises(InputError) as error:
-            check_folder(folder)
+        with pytest.raises(InputError) as error, claimed(folder, run):
+            pytest.fail("claimed")
         assert str(error.value) == f"{folder} holds a run already: Expected a new folder. Nothing was written."
         assert call(run, "--out", folder)[::2] == (1, f"{error.value}\n")
-    check_folder(tmp_path / "new")
+    with claimed(tmp_path / "new", run):
+        pass
+    assert list((tmp_path / "new").iterdir()) == []
+
+
+def test_a_folder_whose_rescore_was_killed_is_written_over_by_the_same_run_alone(tmp_path: Path) -> None:
+    run, other, out = tmp_path / "run", tmp_path / "other", tmp_path / "out"
+    with pytest.raises(KeyboardInterrupt), claimed(out, run):
+        (out / "submissions").mkdir()
+        raise KeyboardInterrupt
+    with pytest.raises(InputError, match="out holds a run already"), claimed(out, other):
+        pytest.fail("claimed")
+    with pytest.raises(OSError), claimed(out, run):
+        raise OSError("the disk is full")
+    with claimed(out, run):
+        (out / RESULTS).write_text("{}")
+    with pytest.raises(InputError, match="out holds a run already"), claimed(out, run):
+        pytest.fail("claimed")
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_a_rescore_that_is_refused_leaves_nothing(exists: bool, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    if exists:
+        out.mkdir()
+    assert call(tmp_path, "--out", out)[0] == 1
+    assert list(tmp_path.rglob("*")) == ([out] if exists else [])

@@ -12,6 +12,7 @@ from typing import Any
 from lmms_eval_tasks.utils.evidence.boxes import Convention, Frame
 from lmms_eval_tasks.utils.evidence.grounding import DEFAULTS, Settings, build_timeline, ground
 from lmms_eval_tasks.utils.evidence.reader import LETTERS, Instance, Prediction, mean_box_area, read_both
+from lmms_eval_tasks.utils.evidence.text import MAX_ANSWER
 from lmms_eval_tasks.utils.scoring.records import Outcome, Record, UnscoredReason
 
 SMALL_BOX_AREA = 10_000
@@ -19,6 +20,8 @@ SMALL_BOX_AREA = 10_000
 
 Source: ``bbox_threshold`` in CaST-Bench-Evaluation@a216491, `evaluate_benchmark.py`.
 """
+
+TOO_LONG = f"the answer object has more than {MAX_ANSWER:,} characters and was not read"
 
 GROUNDING_METRICS = {
     "temporal_recall": "qa_temporal_r1_tau",
@@ -121,6 +124,7 @@ def score_question(
         answered=prediction.answer,
         outcome=outcome,
         unscored_reason=reason,
+        detail=TOO_LONG if prediction.too_long and outcome is Outcome.UNPARSED else "",
         fields={
             "grounding_reason": grounding_reason,
             "grounding": grounding,

@@ -4,7 +4,10 @@ from dataclasses import replace
 
 from lmms_eval_tasks.countervqa import hooks, probe, report
 from lmms_eval_tasks.countervqa.agreement import restore_agreement
+from lmms_eval_tasks.countervqa.build import build
 from lmms_eval_tasks.countervqa.card import CARD
+from lmms_eval_tasks.countervqa.cli import app
+from lmms_eval_tasks.countervqa.log_forms import ProbeLine, VerdictLine
 from lmms_eval_tasks.countervqa.metrics import METRICS
 from lmms_eval_tasks.countervqa.prepare import own_columns, prepare
 from lmms_eval_tasks.countervqa.verdicts import EXTRACTOR
@@ -25,6 +28,7 @@ VERDICT = TaskKind(
     judged=True,
     judge_optional=True,
     restore=restore_agreement,
+    log_form=VerdictLine,
 )
 
 ANNOTATED = replace(VERDICT, ask=hooks.ask_annotated, read_settings=hooks.read_annotated_settings)
@@ -40,6 +44,7 @@ PROBE = TaskKind(
     item_view=clip_view,
     answer_view=report.probe_answer_view,
     read_settings=probe.read_settings,
+    log_form=ProbeLine,
 )
 
 BENCHMARK = Benchmark(
@@ -48,5 +53,7 @@ BENCHMARK = Benchmark(
     kinds={"verdict": VERDICT, "annotated": ANNOTATED, "probe": PROBE},
     prepare=prepare,
     schema=own_columns,
+    cli=app,
+    build=build,
     no_submission="CounterVQA has no leaderboard: its data is not released, and nobody collects answers to it.",
 )

@@ -24,15 +24,16 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from lmms_eval_tasks.utils.core.arguments import parse_arguments
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.core.redaction import hide_known_secrets, hide_secrets
+from lmms_eval_tasks.utils.core.variables import JUDGE
 from lmms_eval_tasks.utils.judge.cache import Reply, ReplyCache
 from lmms_eval_tasks.utils.judge.client import Case, Judge, Limits, Sampling, ServerError
+from lmms_eval_tasks.utils.judge.record import ReplyRecord
 
-SETTINGS = "LMMS_EVAL_TASKS_JUDGE"
 NO_JUDGE = "none"
 PROVIDERS = "lmms_eval.llm_judge.providers"
 NEEDED = {"openai": ("OPENAI_API_KEY",), "azure": ("AZURE_API_KEY", "AZURE_ENDPOINT"), "local": ()}
 ADDRESSES = {"openai": "OPENAI_API_URL", "azure": "AZURE_ENDPOINT", "local": "LLM_JUDGE_URL"}
-EXAMPLE = f"{SETTINGS}=model=NAME,url=http://localhost:8000/v1,max_tokens=4096"
+EXAMPLE = f"{JUDGE}=model=NAME,url=http://localhost:8000/v1,max_tokens=4096"
 SHOWN = 200
 READ_OF_ERROR = 10_000
 """Characters of a server's error text that are looked at: it may be of any length."""
@@ -102,7 +103,7 @@ def read_settings(text: str | None = None) -> JudgeSettings | None:
     Raises:
         InputError: where no model is named, or a setting is unknown or out of its range; all are listed.
     """
-    choice = (os.environ.get(SETTINGS, "") if text is None else text).strip()
+    choice = (os.environ.get(JUDGE, "") if text is None else text).strip()
     if choice == NO_JUDGE:
         return None
     problems = Problems()
@@ -118,7 +119,7 @@ def read_settings(text: str | None = None) -> JudgeSettings | None:
         problems.add(
             "model",
             "Expected the name of the judge's model but found none.",
-            f"name it, for instance {EXAMPLE}, or set {SETTINGS}={NO_JUDGE} to run without a judge and judge later.",
+            f"name it, for instance {EXAMPLE}, or set {JUDGE}={NO_JUDGE} to run without a judge and judge later.",
         )
     try:
         settings = JudgeSettings.model_validate({"model": "?", **values})
@@ -133,7 +134,7 @@ def read_settings(text: str | None = None) -> JudgeSettings | None:
 
 def is_chosen() -> bool:
     """Whether the user chose a judge for the run, or none by name."""
-    return bool(os.environ.get(SETTINGS, "").strip())
+    return bool(os.environ.get(JUDGE, "").strip())
 
 
 def check_judge() -> None:
@@ -147,10 +148,13 @@ def check_judge() -> None:
         _connect(settings)
 
 
-def open_judge(schema: type[R], settings: JudgeSettings, cache: ReplyCache | None = None) -> Judge[R]:
+def open_judge(
+    schema: type[R], settings: JudgeSettings, cache: ReplyCache | None = None, record: ReplyRecord | None = None
+) -> Judge[R]:
     """A judge whose replies are of a schema, asked through lmms-eval; threads may share it.
 
-    Accepted replies are kept in the cache, by default that of the data home.
+    Accepted replies are kept in the cache, by default that of the data home; or every reply in a record, where there is
+    one.
 
     Raises:
         InputError: where the server's address or key is missing. Nothing is sent to find out.
@@ -170,6 +174,8 @@ def open_judge(schema: type[R], settings: JudgeSettings, cache: ReplyCache | Non
             # Not `from error`: its text and its request hold the key.
             raise server_error(error) from None
 
+    if record is not None:
+        return Judge(record.recording(send, settings.sampling), settings.sampling, schema, record, settings.limits)
     return Judge(send, settings.sampling, schema, cache or ReplyCache(), settings.limits)
 
 

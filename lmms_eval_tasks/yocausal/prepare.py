@@ -16,7 +16,7 @@ from lmms_eval_tasks.utils.data.manifest import SplitManifest, file_sha256
 from lmms_eval_tasks.yocausal.card import CARD
 from lmms_eval_tasks.yocausal.own_videos import read_videos
 from lmms_eval_tasks.yocausal.released import read_release
-from lmms_eval_tasks.yocausal.table import SPLIT, own_columns, table_rows, with_labels
+from lmms_eval_tasks.yocausal.table import SPLIT, measure_pairs, own_columns, table_rows, with_labels
 
 
 def prepare(
@@ -57,7 +57,10 @@ def prepare(
     if uncaptioned := [pair.item_id for pair in pairs if pair.caption is None]:
         count = f"{len(uncaptioned)} of {len(pairs)} pairs have no caption and can be scored with prompt=null only"
         origin = replace(origin, warnings=(*origin.warnings, f"{count}: {summarize_names(uncaptioned)}."))
-    rows = table_rows(pairs, seconds, progress)
+    motions = measure_pairs(pairs, seconds, progress)
+    # The clips of own videos are other files than those that were measured.
+    decoded = {pair.clip for pair in pairs if from_videos is None and motions.get(pair.item_id) is not None}
+    rows = table_rows(pairs, motions)
     with building(CARD.name) as build:
-        build.add_split(SPLIT, rows, own_columns(), clips, origin, progress, whole=True)
+        build.add_split(SPLIT, rows, own_columns(), clips, origin, progress, whole=True, decoded=decoded)
     return {SPLIT: build.splits[SPLIT]}

@@ -65,7 +65,7 @@ def build_result(items: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str,
     return {
         "model_info": {
             "model_name": settings.get("model"),
-            "parameters": None,
+            "parameters": settings.get("parameters"),
             "checkpoint": settings.get("pretrained"),
             "revision": settings.get("revision"),
             "weights": settings.get("weights"),
@@ -109,8 +109,9 @@ def build(entries: Sequence[GradedItem], table: Table, part: str) -> Built | Non
     notes = [f"Pairs with a loss that is not finite: {infinite:,}; they are ties in the file."] if infinite else []
     if mixed := mixed_versions(items):
         notes.append(f"Pairs were measured with several versions: {mixed}; their losses may differ slightly.")
-    notes.append(NO_PARAMETERS)
     result = build_result(items, table.rows)
+    if result["model_info"]["parameters"] is None:
+        notes.append(NO_PARAMETERS)
     text = json.dumps(result, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
     return Built(text, len(items), 0, tuple(notes))
 

@@ -16,7 +16,7 @@ from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 from lmms_eval_tasks.utils.core.wording import describe
 from lmms_eval_tasks.utils.data.release import Clip
 from lmms_eval_tasks.yocausal.card import FORWARD, OPTIONS, QUESTION
-from lmms_eval_tasks.yocausal.motion import measure_all, most_symmetric
+from lmms_eval_tasks.yocausal.motion import ClipMotion, measure_all, most_symmetric
 
 SPLIT = "test"
 
@@ -83,18 +83,30 @@ def own_columns() -> dict[str, Any]:
     }
 
 
-def table_rows(
+def measure_pairs(
     pairs: Sequence[PairRow], seconds: float | None = None, progress: Progress = no_progress
-) -> list[dict[str, Any]]:
-    """Rows of the prepared table without `clip_present`; every forward clip that is there is decoded once.
+) -> dict[str, ClipMotion | None]:
+    """What moves in the forward clip of each pair whose file is there, by the pair's id, each decoded once.
+
+    Args:
+        pairs: The pairs.
+        seconds: How much of each clip counts; all of it by default.
+        progress: Called after each clip.
+
+    Returns:
+        None for a clip that cannot be decoded to its end, or to the end of what counts.
+    """
+    present = {pair.item_id: pair.path for pair in pairs if pair.path is not None}
+    return dict(zip(present, measure_all(list(present.values()), seconds, progress), strict=True))
+
+
+def table_rows(pairs: Sequence[PairRow], motions: Mapping[str, ClipMotion | None]) -> list[dict[str, Any]]:
+    """Rows of the prepared table without `clip_present`.
 
     Args:
         pairs: The pairs, in the order of the rows.
-        seconds: How much of each clip counts; all of it by default.
-        progress: Called after each clip that was measured.
+        motions: As `measure_pairs` returns them.
     """
-    present = {pair.item_id: pair.path for pair in pairs if pair.path is not None}
-    motions = dict(zip(present, measure_all(list(present.values()), seconds, progress), strict=True))
     symmetric = most_symmetric({item_id: motion.symmetry for item_id, motion in motions.items() if motion})
     rows = []
     for pair in pairs:

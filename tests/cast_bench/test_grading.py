@@ -195,3 +195,12 @@ def test_official_numbers_are_ours_as_fractions() -> None:
         "use_coverage_aware_score": False,
         "pred_path": "p.jsonl",
     }
+
+
+def test_an_answer_of_any_length_is_counted_as_what_it_is() -> None:
+    long = score_question(question(), response(things=1_000))
+    assert (long.outcome, long.answered) == (Outcome.UNPARSED, None)
+    assert long.detail == "the answer object has more than 100,000 characters and was not read"
+    assert long.fields["format"]["json_valid"] is False and long.fields["grounding"]["predicted"] == 0
+    assert score_question(question(), response(things=100)).detail == ""
+    assert score_question(question(), "none").detail == ""

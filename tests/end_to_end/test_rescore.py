@@ -16,8 +16,11 @@ from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli import app
 from lmms_eval_tasks.rescore import rescore
+from lmms_eval_tasks.submit import submit
+from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.data.home import home, read_table
 from lmms_eval_tasks.utils.denoising.response import DenoisingResponse, Directed, ItemError, WindowRecord
+from lmms_eval_tasks.utils.runs.responses import read_responses
 from lmms_eval_tasks.utils.runs.run import read_run
 from lmms_eval_tasks.utils.runs.run_card import CARD
 from lmms_eval_tasks.utils.scoring.choice import grade_choice
@@ -94,6 +97,36 @@ def test_every_benchmark_scores_as_it_did_and_the_files_are_the_same(floor: Host
     card, old = read_run(again).card, read_run(floor.out).card
     assert {**card, "rescored": {}} == {**old, "rescored": {}}
     assert (card["rescored"]["scores"], card["rescored"]["changed scores"]) == (len(numbers), 0)
+
+
+def test_answers_that_a_run_only_kept_are_scored_submitted_and_replayed(
+    floor: HostRun, sample_world: SampleWorld, tmp_path: Path
+) -> None:
+    tasks = "causalvqa_debug_paired,causalvqa_paired,mvp_mini,cast_bench"
+    kept = run_host(
+        "--model", "random_answer", "--tasks", tasks, "--predict_only",
+        home=sample_world.home, out=tmp_path / "kept", env={"LMMS_EVAL_TASKS_JUDGE": "none"},
+    )  # fmt: skip
+    assert not (kept.out / "submissions").exists()
+    told = CliRunner().invoke(app, ["report", str(kept.out)])
+    assert told.exit_code == 0 and "60 items of causalvqa_paired" in told.stdout and "not scored" in told.stdout
+    with pytest.raises(InputError, match="holds no scores of"):
+        read_run(kept.out)
+    status, out, _ = call(kept.out, "--out", tmp_path / "scored")
+    assert (status, "scores computed of answers that the run only kept" in out) == (0, True)
+    (path,) = (tmp_path / "scored").glob("*_results.json")
+    scored = json.loads(path.read_text(encoding="utf-8"))["results"]
+    assert len(scored) == 8
+    for name, scores in scored.items():
+        # Its two ranks sum in another order.
+        before = {key: value for key, value in floor.results()["results"][name].items() if isinstance(value, float)}
+        assert before and {key: scores[key] for key in before} == pytest.approx(before), name
+    assert {*read_run(tmp_path / "scored").records} == {name for name in scored if name != "mvp_mini"}
+    for benchmark, file in (("causalvqa", "submissions/causalvqa_test.jsonl"), ("mvp", "mvp_mini_submission.jsonl")):
+        submit(benchmark, kept.out, tmp_path / "file", allow_sample=True)
+        assert (tmp_path / "file").read_bytes() == (floor.out / file).read_bytes(), benchmark
+    saved, other = (read_responses(run.out).by_item for run in (kept, floor))
+    assert len(saved) > 90 and {key: other[key] for key in saved} == saved
 
 
 def test_scoring_twice_gives_the_same_bytes(floor: HostRun, tmp_path: Path) -> None:
@@ -269,6 +302,22 @@ def test_a_task_of_somebody_else_is_left_out_and_said(floor: HostRun, tmp_path: 
     assert status == 0
     assert out.startswith("Note: not scored again, for this package has no such task or group: theirs.\n")
     assert "theirs" not in read_run(tmp_path / "again").records
+
+
+def test_a_rescore_that_was_killed_can_be_given_again(
+    floor: HostRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    out = tmp_path / "out"
+    with monkeypatch.context() as patch:
+        patch.setattr("lmms_eval_tasks.rescore.write_rescored", killed)
+        with pytest.raises(KeyboardInterrupt):
+            call(floor.out, "--out", out)
+    assert any((out / "submissions").iterdir()) and not list(out.glob("*_results.json"))
+    assert call(floor.out, "--out", out)[0] == 0
+    assert files(out).keys() == files(floor.out).keys()
 
 
 def test_nothing_is_written_over(floor: HostRun, tmp_path: Path) -> None:

@@ -86,6 +86,7 @@ def toy_engine(network: ToyNetwork) -> Engine:
         family=adapter.family,
         pretrained="toy",
         revision=None,
+        name="Toy",
         protocol=PROTOCOLS["paper"],
         target="training",
         prompt="forward",

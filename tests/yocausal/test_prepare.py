@@ -1,6 +1,7 @@
 import io
 import json
 import os
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -163,6 +164,23 @@ def test_odd_labels_count_as_none_and_missing_clips_are_listed(release: Path, mo
     assert list(present) == [row["clip_present"] for row in rows.values()]
     for column in ("clip", "clip_backward"):
         assert media_path("yocausal", rows["physics_2"], column).name == "placeholder.mp4"
+
+
+def test_each_clip_of_a_release_is_decoded_once(release: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened, open_file = [], av.open
+
+    def count_reading(path: str, mode: str = "r", **more: Any) -> Any:
+        if mode == "r":
+            opened.append(Path(path).resolve())
+        return open_file(path, mode, **more)
+
+    damaged = release / "subset" / "human" / "fwd" / "human_0001.mp4"
+    damaged.write_bytes(damaged.read_bytes()[:-200])
+    monkeypatch.setattr(av, "open", count_reading)
+    prepare(str(release))
+    clips = set(release.rglob("*.mp4"))
+    # A clip that cannot be measured is looked at again: it may be one that only has no frame rate.
+    assert Counter(opened) == Counter(clips) + Counter([damaged])
 
 
 def test_a_clip_that_has_gone_since_takes_its_pair_only(release: Path, monkeypatch: pytest.MonkeyPatch) -> None:

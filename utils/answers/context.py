@@ -19,8 +19,15 @@ Words: TypeAlias = frozenset[str] | tuple[str, ...]
 
 _WALK = 14
 _GROUP_GAP = 6
-_GROUP_SIZE = 26
+GROUP_SIZE = 26
+"""The most letters of one group."""
+_PADDING = 128
 _AROUND_LETTER = CLOSERS | OPENERS | words.OPTION
+
+
+def padded_words(tokens: Sequence[Token]) -> list[str]:
+    """Return the words of a text, with line ends behind it as far as any look around reaches."""
+    return [*(token.word for token in tokens), *["\n"] * _PADDING]
 
 
 class Mention:
@@ -34,8 +41,10 @@ class Mention:
     after: After = "open"
     option = copula = False
 
-    def __init__(self, tokens: Sequence[Token], at: int) -> None:
+    def __init__(self, tokens: Sequence[Token], words: Sequence[str], at: int) -> None:
+        """Take the tokens, their words as `padded_words` returns them, and the letter's place."""
         self.tokens = tokens
+        self._words = words
         self.at = self.last = self.stop = at
         self.letters = [tokens[at].word.upper()]
         self.cue = self._read_cue()
@@ -43,16 +52,16 @@ class Mention:
 
     def word(self, at: int) -> str:
         """Return the word at a token position; before and behind the text there are line ends."""
-        return self.tokens[at].word if 0 <= at < len(self.tokens) else "\n"
+        return self._words[at] if at >= 0 else "\n"
 
     def before(self, reach: int, start: int | None = None) -> Iterator[str]:
         """Yield up to `reach` words before `start` (the letter), nearest first."""
-        start = self.at if start is None else start
-        return (self.word(at) for at in range(start - 1, max(start - 1 - reach, -1), -1))
+        start = self.at if start is None else max(start, 0)
+        return reversed(self._words[max(start - reach, 0) : start])
 
-    def behind(self, reach: int) -> Iterator[str]:
-        """Yield the `reach` words behind the letters."""
-        return (self.word(at) for at in range(self.last + 1, self.last + 1 + reach))
+    def behind(self, reach: int) -> Sequence[str]:
+        """Return the `reach` words behind the letters."""
+        return self._words[self.last + 1 : self.last + 1 + reach]
 
     def is_capital(self, at: int) -> bool:
         """Whether the token at a position is a capital letter."""
@@ -119,7 +128,7 @@ class Mention:
 
     def _join_group(self) -> None:
         """Take in the letters joined to this one: "A or B", "A/B", "A, B and C", "(A) (B)"."""
-        while len(self.letters) < _GROUP_SIZE:
+        while len(self.letters) < GROUP_SIZE:
             joiner = ""
             at = self.last + 1
             while at - self.last <= _GROUP_GAP:

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from lmms_eval_tasks.utils.answers import words
-from lmms_eval_tasks.utils.answers.context import Mention
+from lmms_eval_tasks.utils.answers.context import GROUP_SIZE, Mention, padded_words
 from lmms_eval_tasks.utils.answers.predicate import read_after
 from lmms_eval_tasks.utils.answers.tokens import ARTICLE_LIKE, LABELLING, PAUSES, STOPS, Token, is_letter, until
 
@@ -56,14 +56,17 @@ def statements(tokens: Sequence[Token]) -> list[Statement]:
     """Return what the tokens say about single letters, in order; each letter costs a bounded look around."""
     stated: list[Statement] = []
     end = 0
+    words_of_text = padded_words(tokens)
     for at, token in enumerate(tokens):
         if at < end or not is_letter(token):
             continue
-        mention = Mention(tokens, at)
+        mention = Mention(tokens, words_of_text, at)
         mention.after = read_after(mention)
         stance = _stance(mention) if _is_plausible(mention) else None
         if stance is not None:
             stated.append(_statement(mention, stance))
+        # Of a longer row of letters that says nothing, the rest is not joined anew for each of them.
+        if stance is not None or len(mention.letters) == GROUP_SIZE:
             end = mention.last + 1
     return stated
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Container, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from filelock import FileLock, Timeout
 
 import lmms_eval_tasks
 from lmms_eval_tasks.utils.benchmark.registry import read_card
@@ -22,11 +19,10 @@ from lmms_eval_tasks.utils.data.counts import counts, groups_of
 from lmms_eval_tasks.utils.data.home import PLACEHOLDER, benchmark_dir, home, read_manifest
 from lmms_eval_tasks.utils.data.manifest import Manifest, MissingClip, SplitManifest, file_sha256
 from lmms_eval_tasks.utils.data.release import Clip, UnreadableClip, link_or_copy
+from lmms_eval_tasks.utils.data.swapping import locked, swap
 
 if TYPE_CHECKING:
     import pyarrow
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -58,6 +54,7 @@ class Build:
         origin: Origin,
         progress: Progress,
         whole: bool = False,
+        decoded: Container[str] = (),
     ) -> None:
         """Place a split's clips and write its table.
 
@@ -71,6 +68,7 @@ class Build:
             origin: where all this came from.
             progress: called for each clip placed and opened.
             whole: decode every clip to its end, and take one that cannot be for unreadable; else it must only open.
+            decoded: clips that are known to be readable so far as that, and are not looked at again.
 
         Raises:
             InputError: the disk cannot hold the clips, or simulated data would replace real data.
@@ -81,7 +79,7 @@ class Build:
             raise ValueError(f"Expected clips named {split}/…, but got {strays[0]}.")
         if origin.sample:
             self._refuse_sample(split)
-        missing = self._place(split, clips, progress, whole)
+        missing = self._place(split, clips, progress, whole, decoded)
         absent = {entry.clip for entry in missing}
         table = make_table(
             [{**row, "clip_present": all(row[name] not in absent for name in card.clip_columns)} for row in rows], extra
@@ -113,7 +111,7 @@ class Build:
             )
 
     def _place(
-        self, split: str, clips: Mapping[str, Clip | None], progress: Progress, whole: bool
+        self, split: str, clips: Mapping[str, Clip | None], progress: Progress, whole: bool, decoded: Container[str]
     ) -> tuple[MissingClip, ...]:
         videos, earlier = self.folder / "videos", self.current / "videos"
         present = {name: clip for name, clip in clips.items() if clip is not None}
@@ -134,7 +132,7 @@ class Build:
             except UnreadableClip:
                 reasons[name] = MissingClip(clip=name, reason="unreadable")
             progress(f"{split}: placing clips", done, len(present))
-        placed = [videos / name for name in present if name not in reasons]
+        placed = [videos / name for name in present if name not in reasons and name not in decoded]
         what = f"{split}: {'decoding' if whole else 'opening'} clips"
         for path in unreadable(placed, progress=progress, what=what, whole=whole):
             path.unlink()
@@ -178,10 +176,9 @@ def building(benchmark: str) -> Iterator[Build]:
     of a benchmark runs at a time; another waits for it.
     """
     current = benchmark_dir(benchmark)
-    folder, old = home() / f".{benchmark}.building", home() / f".{benchmark}.old"
+    folder = home() / f".{benchmark}.building"
     home().mkdir(parents=True, exist_ok=True)
-    with _lock(home() / f".{benchmark}.lock"):
-        _recover(current, old)
+    with locked(current):
         folder.mkdir(exist_ok=True)
         build = Build(benchmark, folder, current)
         yield build
@@ -194,30 +191,7 @@ def building(benchmark: str) -> Iterator[Build]:
         )
         write_file(folder / "manifest.json", manifest.model_dump_json(indent=1) + "\n")
         _drop_unknown(build)
-        if current.exists():
-            current.replace(old)
-        folder.replace(current)
-        if old.exists():
-            shutil.rmtree(old)
-
-
-def _lock(path: Path) -> AbstractContextManager[object]:
-    lock = FileLock(path)
-    try:
-        return lock.acquire(timeout=0)
-    except Timeout:
-        logger.warning("another prepare of this benchmark is running; waiting for it to end")
-        return lock.acquire()
-
-
-def _recover(current: Path, old: Path) -> None:
-    """Undo or finish the swap of a build that was killed between its two renames."""
-    if not old.exists():
-        return
-    if current.exists():
-        shutil.rmtree(old)
-    else:
-        old.replace(current)
+        swap(folder, current)
 
 
 def _earlier_splits(benchmark: str) -> Mapping[str, SplitManifest]:

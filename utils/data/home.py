@@ -13,15 +13,15 @@ from pydantic import ValidationError
 
 from lmms_eval_tasks.utils.benchmark.registry import read_card
 from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.variables import HOME, MISSING
 from lmms_eval_tasks.utils.core.wording import is_utf8, summarize_names
 from lmms_eval_tasks.utils.data.manifest import SCHEMA, Manifest, SplitManifest, file_sha256
+from lmms_eval_tasks.utils.data.swapping import read_steadily
 
 if TYPE_CHECKING:
     import datasets
     import pyarrow
 
-HOME = "LMMS_EVAL_TASKS_HOME"
-MISSING = "LMMS_EVAL_TASKS_MISSING"
 PLACEHOLDER = "placeholder.mp4"
 
 logger = logging.getLogger(__name__)
@@ -72,6 +72,10 @@ def read_manifest(benchmark: str) -> Manifest:
     Raises:
         InputError: nothing is prepared, or the manifest was not written by this version's format.
     """
+    return read_steadily(benchmark_dir(benchmark), lambda: _read_manifest(benchmark))
+
+
+def _read_manifest(benchmark: str) -> Manifest:
     card = read_card(benchmark)
     path = benchmark_dir(benchmark) / "manifest.json"
     remedy = prepare_remedy(benchmark)
@@ -103,10 +107,14 @@ def load_table(benchmark: str, split: str, require_clips: bool = True) -> datase
         InputError: nothing is prepared; the table is not the one that was prepared; or clips are required, some are
             missing, and $LMMS_EVAL_TASKS_MISSING is not `skip`; or that variable holds anything else.
     """
+    skip = skip_missing()
+    return read_steadily(benchmark_dir(benchmark), lambda: _load_table(benchmark, split, require_clips, skip))
+
+
+def _load_table(benchmark: str, split: str, require_clips: bool, skip: bool) -> datasets.Dataset:
     import datasets
     import pyarrow as pa
 
-    skip = skip_missing()
     table, facts = read_table(benchmark, split)
     absent = absent_clips(benchmark, split, table) if require_clips else {}
     if not absent:
@@ -126,6 +134,10 @@ def read_table(benchmark: str, split: str) -> tuple[pyarrow.Table, SplitManifest
     Raises:
         InputError: the split is not prepared, or the table is not the one that was prepared.
     """
+    return read_steadily(benchmark_dir(benchmark), lambda: _read_table(benchmark, split))
+
+
+def _read_table(benchmark: str, split: str) -> tuple[pyarrow.Table, SplitManifest]:
     import pyarrow.parquet
 
     title, remedy = read_card(benchmark).title, prepare_remedy(benchmark)
@@ -166,6 +178,10 @@ def absent_clips(benchmark: str, split: str, table: pyarrow.Table) -> dict[str, 
     Returns:
         Clip to the part of the release that it belongs to (its `source`, else the split), in the table's order.
     """
+    return read_steadily(benchmark_dir(benchmark), lambda: _absent_clips(benchmark, split, table))
+
+
+def _absent_clips(benchmark: str, split: str, table: pyarrow.Table) -> dict[str, str]:
     missing = {entry.clip for entry in read_manifest(benchmark).splits[split].missing}
     absent: dict[str, str] = {}
     seen: set[str] = set()

@@ -17,8 +17,9 @@ The JSON has these keys:
 - ``seeds``: ``[window][timestep][draw]``, the seeds of the noise that both directions saw.
 - ``frames``: ``forward`` and ``backward`` (frames in the files), ``file_fps``, ``used``, ``fps``, ``height``,
   ``width``.
-- ``settings``: what fixes the numbers (family, checkpoint, protocol, target, prompt, precision, …).
-- ``settings_digest``: 16 hexadecimal digits of the settings' SHA-256.
+- ``settings``: what fixes the numbers (family, checkpoint, protocol, target, prompt, precision, …), and as ``model``
+  what the model is called.
+- ``settings_digest``: 16 hexadecimal digits of the SHA-256 of what fixes the numbers.
 - ``versions``: the package, torch, diffusers and transformers.
 
 A number that is not finite is written as ``"NaN"``, ``"Infinity"`` or ``"-Infinity"``.
@@ -116,6 +117,14 @@ def read_denoising(text: object) -> DenoisingResponse | None:
     if answer.loss is None:
         return None if answer.error is None else answer
     return answer if _is_whole(answer) else None
+
+
+def with_model_name(text: str, name: str) -> str:
+    """An answer's text with this name of the model; any other text as it is."""
+    answer = read_denoising(text)
+    if answer is None or answer.settings.get("model") == name:
+        return text
+    return answer.model_copy(update={"settings": {**answer.settings, "model": name}}).to_json()
 
 
 def _is_whole(answer: DenoisingResponse) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 
 from lmms_eval_tasks.utils.answers import read_choice
 from lmms_eval_tasks.utils.evidence.boxes import Box, is_finite, official_box
-from lmms_eval_tasks.utils.evidence.text import AnswerObject, first_answer, last_answer
+from lmms_eval_tasks.utils.evidence.text import MAX_ANSWER, AnswerObject, first_answer, last_answer
 from lmms_eval_tasks.utils.evidence.timestamps import (
     Key,
     is_clock,
@@ -63,10 +63,12 @@ class Prediction:
     Attributes:
         answer: Upper-case letter, None where none can be read.
         instances: In the order of the answer.
+        too_long: Whether there is an answer object that has more than `text.MAX_ANSWER` characters: it was not read.
     """
 
     answer: str | None
     instances: tuple[Instance, ...]
+    too_long: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,9 @@ def read_both(text: str, letters: str = LETTERS) -> tuple[Prediction, Diagnosis]
     """
     first = first_answer(text)
     official = _official_prediction(first)
+    if first and first.too_long:
+        ends = f"{text[:MAX_ANSWER]}\n{text[-MAX_ANSWER:]}"
+        return official, Diagnosis(_read_letter(ends, letters), json_valid=False, schema_valid=False)
     if first and first.last and first.strict:  # one parse serves both
         return official, _diagnose(first, official, text, letters)
     last = last_answer(text)
@@ -199,6 +204,7 @@ def _official_prediction(answer_object: AnswerObject | None) -> Prediction:
         tuple(_official_instance(entry) for entry in instances if isinstance(entry, dict))
         if isinstance(instances, list)
         else (),
+        answer_object.too_long,
     )
 
 

@@ -1,6 +1,6 @@
 """The answer object inside a response: found as the official CaST-Bench code finds it, and as a careful reader would.
 
-Time is linear in the text, except for the repair of broken JSON, which is only tried on texts short enough.
+Time is linear in the text, and what is parsed of it is bounded, for a box takes some hundred times its text's memory.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import threading
 import warnings
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, SupportsIndex
 
 import json_repair
 
@@ -20,22 +20,29 @@ from lmms_eval_tasks.utils.core.strict_json import refuse_constant
 
 MAX_DEPTH = 500
 """Deeper JSON is not read. An answer has seven levels; Python's own limit depends on who calls, this one does not."""
-MAX_LITERAL = 1_000_000
-"""A longer text is not read as a Python literal, whose syntax tree needs some hundred times the text's memory."""
-MAX_MENDED = 1_000_000
-"""In a longer text no broken object is looked for."""
+MAX_ANSWER = 100_000
+"""Characters of the longest answer object that is read, and of a text in which a broken one is looked for.
+
+The task's 2,048 tokens are about 8,000, and the longest answer of the public predictions has 3,421.
+"""
 MAX_REPAIR = 10_000
-"""A longer text is not repaired: json-repair can take quadratic time. The task's 2,048 tokens are about 8,000."""
+"""A longer text is not repaired. The task's 2,048 tokens are about 8,000."""
+LOOKS = 20
+"""How often the repair may look at a character on average. A broken answer takes 2 or 3, and what takes more can take
+quadratic time."""
 _MAX_REPAIR_DEPTH = 24
 _MAX_REPAIR_OBJECTS = 64
 _MAX_SLOT = 5_000
 _PARTS_TRIED = 8
+_MAX_FRUITLESS = 200_000
+_LEAST_COST = 200
 
 _THINKING_END = "</think>"
 _NESTING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
 _KEYED_OBJECT = re.compile(r"\{\s*[\"']?(?:instances|answer_choice)\b")
 # A key may also be spelt with escapes or as two adjacent Python strings, with a comment between them.
 _HIDDEN_KEY = re.compile(r"""\\|\#|["']\s*[rRbBuUfF]{0,2}["']""")
+_MARK = re.compile(rf"instances|answer_choice|{_HIDDEN_KEY.pattern}")
 _PYTHON_STRING = re.compile(
     r"""([fF][rR]?|[rR][fF])?(?:'[^'\\\n]*(?:\\.[^'\\\n]*)*'?|"[^"\\\n]*(?:\\.[^"\\\n]*)*"?)|\#[^\n]*""", re.DOTALL
 )
@@ -55,11 +62,13 @@ class AnswerObject:
         value: The object.
         strict: Whether it is JSON as it stands.
         last: Whether no other object can follow it in the response.
+        too_long: Whether it has more than `MAX_ANSWER` characters and was not read; its value is then empty.
     """
 
     value: dict[Any, Any]
     strict: bool
     last: bool
+    too_long: bool = False
 
 
 def first_answer(text: str) -> AnswerObject | None:
@@ -67,16 +76,22 @@ def first_answer(text: str) -> AnswerObject | None:
 
     After the first ``</think>``, braces are balanced without regard to strings; each balanced part is read as JSON,
     then as a Python literal. Beyond that code's own limits, which depend on the interpreter, a part is not read:
-    nesting over `MAX_DEPTH`, and for literals more than `MAX_LITERAL` characters or one expression of thousands of
-    characters.
+    nesting over `MAX_DEPTH`, more than `MAX_ANSWER` characters, for literals one expression of thousands of
+    characters, and what follows 200,000 characters, or a thousand parts, that are none.
 
     Source: ``extract_top_level_json`` of CaST-Bench-Evaluation@a216491, `evaluate_benchmark.py`.
     """
     body = text.split(_THINKING_END, 1)[-1]
-    for start, end in _balanced(body):
+    fruitless = 0
+    for start, end in _marked_parts(body):
         part = body[start:end]
-        if not _is_answer(part) and not _HIDDEN_KEY.search(part):
+        if len(part) > MAX_ANSWER:
+            if _is_answer(part):
+                return AnswerObject({}, strict=False, last=False, too_long=True)
             continue
+        if fruitless > _MAX_FRUITLESS:
+            return None
+        fruitless += max(len(part), _LEAST_COST)
         value, strict = read_json(part), True
         if value is None:
             value, strict = _read_literal(part), False
@@ -90,10 +105,10 @@ def last_answer(text: str) -> AnswerObject | None:
     """The answer object that a careful reader takes: the last one, mended where it is broken, or None.
 
     Looks after the last ``</think>``, else in the whole text; a brace inside a string does not count as one. A text
-    longer than `MAX_MENDED` is not looked into.
+    longer than `MAX_ANSWER` is not looked into.
     """
     body = text.rsplit(_THINKING_END, 1)[-1]
-    if len(body) > MAX_MENDED:
+    if len(body) > MAX_ANSWER:
         return None
     repaired = False
     keyed = [part for part in _objects(body) if _is_answer(part)]
@@ -126,6 +141,20 @@ def read_json(text: str) -> dict[Any, Any] | None:
     except (ValueError, RecursionError, MemoryError):
         return None
     return value if isinstance(value, dict) else None
+
+
+def _marked_parts(text: str) -> Iterator[tuple[int, int]]:
+    """Start and end of each balanced part in which a key of an answer may stand, however it is spelt."""
+    marked_at = -1
+    for start, end in _balanced(text):
+        if marked_at < start:
+            mark = _MARK.search(text, start)
+            if mark is None:
+                return
+            marked_at = mark.start()
+        # No mark has a brace in it, so that one which begins in a part also ends there.
+        if marked_at < end:
+            yield start, end
 
 
 def _balanced(text: str) -> Iterator[tuple[int, int]]:
@@ -187,7 +216,7 @@ def _is_standard(text: str) -> bool:
 
 
 def _read_literal(text: str) -> dict[Any, Any] | None:
-    if len(text) > MAX_LITERAL or (len(text) > _MAX_SLOT and not _is_flat(text)):
+    if len(text) > _MAX_SLOT and not _is_flat(text):
         return None
     try:
         with _warnings_lock, warnings.catch_warnings():
@@ -230,11 +259,39 @@ def _close(text: str) -> dict[Any, Any] | None:
     return read_json(text[:cut] + closers)
 
 
+class _WatchedText(str):
+    """A text that can be looked at only so often; slices and sums of it count with it.
+
+    Args:
+        looks: How many characters may still be looked at.
+    """
+
+    looks: list[int]
+
+    def __new__(cls, text: str, looks: list[int]) -> _WatchedText:
+        watched = super().__new__(cls, text)
+        watched.looks = looks
+        return watched
+
+    def __getitem__(self, place: SupportsIndex | slice[Any, Any, Any]) -> str:
+        part = super().__getitem__(place)
+        self.looks[0] -= len(part)
+        if self.looks[0] < 0:
+            raise OverflowError
+        return _WatchedText(part, self.looks) if len(part) > 1 else part
+
+    def __add__(self, other: str) -> str:
+        return _WatchedText(super().__add__(other), self.looks)
+
+    def __radd__(self, other: str) -> str:
+        return _WatchedText(other.__add__(self), self.looks)
+
+
 def _repair(text: str) -> dict[Any, Any] | None:
     if len(text) > MAX_REPAIR or text.count("{") > _MAX_REPAIR_OBJECTS or _is_deeper(text, _MAX_REPAIR_DEPTH):
         return None
     try:
-        value = json_repair.loads(text, skip_json_loads=True)
+        value = json_repair.loads(_WatchedText(text, [LOOKS * len(text)]), skip_json_loads=True)
     except Exception:  # a foreign parser on arbitrary text: whatever goes wrong in it, the text is not repaired
         return None
     if isinstance(value, list):

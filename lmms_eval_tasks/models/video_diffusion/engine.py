@@ -74,13 +74,15 @@ class Engine:
         self.timesteps = choose_timesteps(
             adapter.noising.process, protocol.spacing, protocol.steps, settings.family.train_shift
         )
-        self.facts = {
+        facts = {
             **settings.as_json(),
             "predicts": adapter.noising.predicts,
             "boundary": adapter.boundary,
             "parameters": sum(part.numel() for net in adapter.denoisers.values() for part in net.parameters()),
         }
-        self.digest = settings_digest(self.facts)
+        # A model that is given another name keeps its answers.
+        self.digest = settings_digest(facts)
+        self.facts = {**facts, "model": settings.name}
         self._texts: dict[str, dict[str, torch.Tensor]] = {}
         self._traced: set[str] = set()
 

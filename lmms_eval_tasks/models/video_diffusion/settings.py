@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
@@ -18,6 +20,14 @@ BUCKETS = ((480, 832), (832, 480), (480, 720), (720, 480), (544, 960), (960, 544
 """Sizes (height, width) of most YoCausal Wan scripts, in their order."""
 ENGINE = 1
 """Moves when the same settings would give other losses, so that no answer cached before is used."""
+
+
+_NO_NAME = re.compile(
+    r"(?:(?:global_?)?(?:checkpoint|ckpt|epoch|iter|iteration|model|run|step|version|v)s?)?[-_. \d]*|[0-9a-f]{40}"
+    r"|best|diffusers|final|last|latest|out|output|outputs|pipeline|weights",
+    re.IGNORECASE,
+)
+"""Names of folders that any model's weights could lie in; those of the hub's cache are named by a commit."""
 
 
 class WanScripts(BaseModel):
@@ -97,6 +107,8 @@ class DenoisingSettings:
         family: Row of the table.
         pretrained: Hub id of the weights, or their folder in diffusers' layout.
         revision: Branch, tag or commit of a hub id.
+        name: What rankings and the result file call the model: by default the paper's name for the family's weights,
+            for others their own.
         protocol: ``paper``, ``official_example`` or ``wan_scripts``.
         target: ``training``: loss against what the network was trained to predict; ``noise``: against the noise.
         prompt: ``forward``: the forward clip's caption for both directions; ``null``: an empty one.
@@ -113,6 +125,7 @@ class DenoisingSettings:
     family: Family
     pretrained: str
     revision: str | None
+    name: str
     protocol: Protocol
     target: str
     prompt: str
@@ -140,7 +153,7 @@ class DenoisingSettings:
         return nearest_bucket(height, width, self.buckets) if self.buckets else (self.height, self.width)
 
     def as_json(self) -> dict[str, Any]:
-        """What fixes the losses, as JSON values."""
+        """What fixes the losses, as JSON values; ``model`` is the family's title, whatever the weights are called."""
         return {
             "engine": ENGINE,
             "family": self.family.name,
@@ -203,13 +216,19 @@ def read_settings(family: str, arguments: Mapping[str, Any]) -> DenoisingSetting
     def positive(name: str, default: float) -> float:
         return float(choose(name, default, lambda value: _is_number(value) and value > 0, "a number above 0"))
 
+    pretrained = str(chosen.get("pretrained", row.pretrained))
+    name = str(chosen.get("name", "")).strip() or _name_of_weights(row, pretrained)
+    if not name:
+        problem = f"Expected what the weights are to be called, for {pretrained} does not say."
+        problems.add("name", problem, "name=NAME, as rankings and the result file shall show them.")
     protocol = PROTOCOLS[one_of("protocol", *PROTOCOLS)]
     scripts = row.wan_scripts if protocol.name == "wan_scripts" else None
     default = scripts or row
     settings = DenoisingSettings(
         family=row,
-        pretrained=str(chosen.get("pretrained", row.pretrained)),
+        pretrained=pretrained,
         revision=str(chosen["revision"]) if "revision" in chosen else None,
+        name=name,
         protocol=protocol,
         target=one_of("target", "training", "noise"),
         prompt=one_of("prompt", "forward", "null"),
@@ -224,6 +243,20 @@ def read_settings(family: str, arguments: Mapping[str, Any]) -> DenoisingSetting
     )
     problems.raise_if_any(f"{row.title} cannot be run as asked")
     return settings
+
+
+def _name_of_weights(family: Family, pretrained: str) -> str:
+    """What weights are called: the paper's name of the family's own, else their hub id or the name of their folder.
+
+    Empty where the folder has a name that any model's could have, such as ``checkpoint-500``.
+    """
+    if pretrained == family.pretrained:
+        return family.title
+    folder = Path(pretrained).expanduser()
+    if not folder.is_dir():
+        return pretrained
+    name = folder.resolve().name
+    return "" if _NO_NAME.fullmatch(name) else name
 
 
 def check_geometry(settings: DenoisingSettings, temporal_compression: int, size_multiple: int) -> DenoisingSettings:

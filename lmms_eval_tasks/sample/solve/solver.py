@@ -42,7 +42,7 @@ def solve(question: str, options: Sequence[str], clip: Path, *, reverse: bool = 
         cannot tell: the clip does not show what the question needs, or the sample asks no such question.
 
     Raises:
-        decord.DECORDError: the clip cannot be read.
+        UnreadableClip: the clip cannot be read.
     """
     for pattern, respond in all_rules().items():
         if re.search(pattern, question):

@@ -16,7 +16,9 @@ from tiny_runs import tiny_checkpoint
 
 from lmms_eval_tasks.models.video_diffusion import VideoDiffusion
 from lmms_eval_tasks.models.video_diffusion.engine import Engine
+from lmms_eval_tasks.models.video_diffusion.settings import read_settings
 from lmms_eval_tasks.plugin import register
+from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.denoising.response import read_denoising
 
 Clips = dict[str, tuple[Path, Path]]
@@ -217,6 +219,48 @@ def test_new_weights_in_the_same_folder_are_new_settings(make: Make, tmp_path: P
         (folder / "note.txt").unlink()
 
 
+def test_an_answer_that_is_kept_goes_by_the_name_that_the_model_has_now(make: Make, clips: Clips) -> None:
+    table = rows(clips)[:1]
+    (first,) = (read_denoising(text) for text in ask(make(), table))
+    renamed = make(name="Causal Wan")
+    (again,) = (read_denoising(text) for text in ask(renamed, table))
+    assert (first.settings["model"], again.settings["model"]) == ("wan2.1-1.3b", "Causal Wan")
+    assert renamed.answers_kept == 1 and again.loss == first.loss
+    assert again.settings_digest == first.settings_digest == renamed.engine.digest
+
+
+@pytest.mark.parametrize(
+    ("pretrained", "name"),
+    [
+        (None, "Wan2.1-T2V-1.3B"),
+        ("me/wan-causal", "me/wan-causal"),
+        ("wan-causal", "wan-causal"),
+        ("checkpoint-500", None),
+        ("1500", None),
+        ("out/final", None),
+        ("snapshots/" + "0a" * 20, None),
+    ],
+)
+def test_weights_that_are_not_the_familys_have_a_name_of_their_own(
+    pretrained: str | None, name: str | None, tmp_path: Path
+) -> None:
+    if pretrained and not pretrained.startswith("me/"):
+        (tmp_path / pretrained).mkdir(parents=True)
+        pretrained = str(tmp_path / pretrained)
+    if name is None:
+        with pytest.raises(InputError) as error:
+            read_settings("wan2.1-1.3b", {"pretrained": pretrained})
+        assert str(error.value) == (
+            "Wan2.1-T2V-1.3B cannot be run as asked: 1 problem.\n"
+            f"  name: Expected what the weights are to be called, for {pretrained} does not say. "
+            "Remedy: name=NAME, as rankings and the result file shall show them."
+        )
+        name = "Causal Wan"
+        assert read_settings("wan2.1-1.3b", {"pretrained": pretrained, "name": name}).name == name
+    else:
+        assert read_settings("wan2.1-1.3b", {"pretrained": pretrained}).name == name
+
+
 # The host's models load our plugin, without which torch aborts now and then at the very end of a rank on a CPU.
 RANK = """
 import json, sys
@@ -285,13 +329,13 @@ def test_a_failed_pair_is_answered_and_asked_again_next_time(make: Make, clips: 
             "  frames: Expected 1 more than a multiple of 4, but got 10. Remedy: frames=9\n"
             "  height: Expected a multiple of 16, but got 40. Remedy: height=32",
         ),
-        ({"heigth": 32}, "  heigth: Expected one of the arguments pretrained, revision, "),
+        ({"heigth": 32}, "  heigth: Expected one of the arguments pretrained, revision, name, "),
         ({"batch": 0}, "Expected batch to be auto or a whole number from 1, but got 0."),
         ({"offload": "disk"}, "Expected offload to be false, true, layers, but got 'disk'."),
     ],
 )
 def test_choices_that_cannot_be_used_are_told_together(make: Make, arguments: dict[str, Any], message: str) -> None:
-    with pytest.raises(SystemExit) as stopped:
+    with pytest.raises(InputError) as stopped:
         make(**arguments)
     assert message in str(stopped.value)
 
@@ -299,10 +343,10 @@ def test_choices_that_cannot_be_used_are_told_together(make: Make, arguments: di
 def test_weights_that_are_not_there_are_named(make: Make, tmp_path: Path, checkpoints: Path) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
-    with pytest.raises(SystemExit, match=r"Expected .*empty to hold Wan2\.1-T2V-1\.3B in diffusers' layout"):
+    with pytest.raises(InputError, match=r"Expected .*empty to hold Wan2\.1-T2V-1\.3B in diffusers' layout"):
         make(pretrained=str(empty))
     other = tiny_checkpoint(checkpoints, "animatediff-sd1.5")
-    with pytest.raises(SystemExit, match=r"Expected .* to hold Wan2\.1-T2V-1\.3B in diffusers' layout, but it"):
+    with pytest.raises(InputError, match=r"Expected .* to hold Wan2\.1-T2V-1\.3B in diffusers' layout, but it"):
         make(pretrained=str(other))
 
 
@@ -315,7 +359,7 @@ def test_without_diffusers_one_message_says_what_to_install(make: Make, monkeypa
         return real(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(SystemExit) as stopped:
+    with pytest.raises(InputError) as stopped:
         make()
     assert str(stopped.value).strip() == (
         'video_diffusion needs diffusers.\nRun:  pip install "lmms-eval-tasks[diffusion]"'

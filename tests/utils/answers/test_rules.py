@@ -40,7 +40,7 @@ def test_a_rule_decides_its_example(
     monkeypatch.setattr(module, table, context.RuleTable(*rules))
     tokens = tokenize(rule.example)
     place = next(place for place, token in enumerate(tokens) if token.raw == "B")
-    predicate.read_after(context.Mention(tokens, place))
+    predicate.read_after(context.Mention(tokens, context.padded_words(tokens), place))
     # The rule for "option" is the only one that says more than its verdict.
     assert any(verdicts) or rule.words is words.OPTION
 

@@ -1,3 +1,5 @@
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -45,3 +47,25 @@ def test_writers_at_the_same_time_do_not_mix(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert path.read_text() in texts and list(tmp_path.iterdir()) == [path]
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from lmms_eval_tasks.utils.core.files import write_file
+for _ in range(40):
+    write_file(Path(sys.argv[1]), sys.argv[2] * 200_000)
+"""
+
+
+def test_two_processes_with_one_path_never_leave_a_torn_file(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    parts = ["a", "bc"]
+    whole = {part * 200_000 for part in parts}
+    write_file(path, parts[0] * 200_000)
+    writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(path), part]) for part in parts]
+    seen = set()
+    while any(writer.poll() is None for writer in writers):
+        seen.add(path.read_text())
+    assert [writer.returncode for writer in writers] == [0, 0]
+    assert seen == whole and list(tmp_path.iterdir()) == [path]

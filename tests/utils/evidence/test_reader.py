@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+import tracemalloc
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -22,7 +23,7 @@ from lmms_eval_tasks.utils.evidence.reader import (
     read_official,
     read_truth,
 )
-from lmms_eval_tasks.utils.evidence.text import MAX_DEPTH, first_answer
+from lmms_eval_tasks.utils.evidence.text import MAX_ANSWER, MAX_DEPTH, first_answer
 
 CASES = json.loads((Path(__file__).parent / "cases" / "diagnosis.json").read_text("utf-8"))["cases"]
 MEGABYTES = 10_000_000
@@ -264,3 +265,46 @@ def test_truth_of_another_form_is_refused(evidence: str) -> None:
 def test_true_boxes_are_finite() -> None:
     with pytest.raises(ValueError, match="Expected finite boxes"):
         read_truth([{"bboxes_in_range": {"1": "[nan, 0, 1, 1]"}}])
+
+
+def answer_of(instances: int, boxes: int) -> str:
+    seconds = {f"{second // 60:02d}:{second % 60:02d}": [1, 2, 3, 4] for second in range(boxes)}
+    evidence = {"evidence_start_time": "00:00", "evidence_end_time": "59:59", "bboxes_in_time_range": seconds}
+    return json.dumps({"answer_choice": "F", "instances": [{"evidences": [evidence]}] * instances})
+
+
+def test_what_is_read_of_an_answer_is_bounded_in_time_and_memory() -> None:
+    text = answer_of(instances=1_000, boxes=600)
+    assert len(text) > 13_000_000
+    start = time.process_time()
+    tracemalloc.start()
+    official, diagnosis = read_both(text)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert (official, diagnosis.json_valid) == (Prediction(None, (), too_long=True), False)
+    assert time.process_time() - start < 1 and most < 100_000_000
+
+
+def test_an_answer_up_to_the_bound_is_read_to_its_end() -> None:
+    text = answer_of(instances=7, boxes=600)
+    long, longer = (json.dumps({"x": "", **json.loads(text)}).replace('""', json.dumps("x" * size)) for size in (
+        MAX_ANSWER - len(text) - 9, MAX_ANSWER - len(text) - 8,
+    ))  # fmt: skip
+    assert (len(long), len(longer)) == (MAX_ANSWER, MAX_ANSWER + 1)
+    assert len(read_official(long).instances) == 7 and not read_official(long).too_long
+    assert read_official(longer).too_long
+    assert read_official("{}" * MAX_ANSWER + text).answer == "F"
+
+
+def test_parts_that_are_no_answer_are_not_tried_for_ever() -> None:
+    assert read_official("{\\\\}" * 900 + '{"answer_choice": "F"}').answer == "F"
+    assert read_official("{\\\\}" * 2_000 + '{"answer_choice": "F"}').answer is None
+
+
+def test_a_repair_is_given_up_where_it_goes_in_circles() -> None:
+    evidence = json.dumps([{"evidences": [{"bboxes_in_time_range": {"00:01": [1, 2, 3, 4]}}]}] * 60)
+    assert read_both(f"{{'instances': {evidence}, answer_choice: 'F',,}}")[1].answer == "F"
+    start = time.process_time()
+    for piece in ("(", 'password="', "[1,2,3,4],", '{"a":'):
+        read_both('{"answer_choice": "F", "x": ' + piece * (9_900 // len(piece)))
+    assert time.process_time() - start < 1

@@ -1,0 +1,118 @@
+"""A benchmark's folder that changes places while it is read, or whose build was killed as it did."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from raw_releases import QUESTION, write_metadata
+
+from lmms_eval_tasks.causalvqa.prepare import prepare
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.data import home as home_module
+from lmms_eval_tasks.utils.data import swapping
+from lmms_eval_tasks.utils.data.home import benchmark_dir, load_table, read_manifest
+from lmms_eval_tasks.utils.data.swapping import locked, read_steadily, swap
+
+OTHER = {**QUESTION, "qid": "q9"}
+
+
+def prepared(tmp_path: Path, *questions: dict[str, object]) -> Path:
+    prepare(write_metadata(tmp_path, "debug", list(questions)))
+    return benchmark_dir("causalvqa")
+
+
+def test_a_reader_undoes_a_swap_whose_build_was_killed(tmp_path: Path, home: Path) -> None:
+    current = prepared(tmp_path, QUESTION)
+    current.rename(home / ".causalvqa.old")
+    assert load_table("causalvqa", "debug")["clip_present"] == [True, True]
+    assert current.is_dir() and not (home / ".causalvqa.old").exists()
+
+
+def test_a_reader_waits_for_a_swap_that_is_under_way(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    current = prepared(tmp_path, QUESTION)
+    old, pauses = home / ".causalvqa.old", []
+
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == 3:
+            old.rename(current)
+
+    monkeypatch.setattr(swapping.time, "sleep", pause)
+    # Locks are the process's own, so that this one is held as by another.
+    with locked(current):
+        current.rename(old)
+        assert list(read_manifest("causalvqa").splits) == ["debug"]
+    assert len(pauses) == 3
+
+
+def test_where_nothing_can_be_written_a_half_done_swap_is_no_data(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(current: Path) -> None:
+        raise PermissionError("read-only")
+
+    prepared(tmp_path, QUESTION).rename(home / ".causalvqa.old")
+    monkeypatch.setattr(swapping, "_recover", refused)
+    with pytest.raises(InputError, match="CausalVQA is not prepared"):
+        read_manifest("causalvqa")
+
+
+def test_a_table_that_is_replaced_while_it_is_read_is_read_again(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    current = prepared(tmp_path, QUESTION, OTHER)
+    shutil.copytree(current, home / "two_questions", symlinks=True)
+    prepared(tmp_path / "again", QUESTION)
+    sha256, swaps = home_module.file_sha256, []
+
+    def swapped_meanwhile(path: Path) -> str:
+        if not swaps:
+            swaps.append(path)
+            swap(home / "two_questions", current)
+        return sha256(path)
+
+    monkeypatch.setattr(home_module, "file_sha256", swapped_meanwhile)
+    assert len(load_table("causalvqa", "debug")) == 4
+    assert len(swaps) == 1
+
+
+def test_readers_never_see_less_than_a_whole_benchmark(tmp_path: Path, home: Path) -> None:
+    current, old = prepared(tmp_path, QUESTION), home / ".causalvqa.old"
+    done = threading.Event()
+
+    def swap_for_ever() -> None:
+        while not done.is_set():
+            shutil.copytree(current, home / "next", symlinks=True)
+            # As `swap` does it, but slowly.
+            with locked(current):
+                current.replace(old)
+                time.sleep(0.003)
+                (home / "next").replace(current)
+                shutil.rmtree(old)
+
+    builder = threading.Thread(target=swap_for_ever)
+    builder.start()
+    try:
+        for _ in range(30):
+            assert load_table("causalvqa", "debug")["clip_present"] == [True, True]
+    finally:
+        done.set()
+        builder.join()
+
+
+def test_a_failure_of_the_reader_is_raised_once(tmp_path: Path) -> None:
+    calls = []
+
+    def read() -> None:
+        calls.append(1)
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        read_steadily(tmp_path / "none", read)
+    assert calls == [1]
