@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import os
 from typing import TYPE_CHECKING
 
 from loguru import logger
@@ -19,13 +20,16 @@ def register() -> list[ModelManifest]:
     from lmms_eval_tasks.host.index import hook_task_manager
     from lmms_eval_tasks.host.model_identity import hook_model_arguments
     from lmms_eval_tasks.host.models import MODELS
+    from lmms_eval_tasks.host.predictions import hook_predict_only
     from lmms_eval_tasks.host.ranks import leave_process_group
     from lmms_eval_tasks.host.saving import hook_saving
     from lmms_eval_tasks.utils.benchmark.registry import registry
+    from lmms_eval_tasks.utils.core.variables import KNOWN, describe_unknown_variables
 
     hooks = (
         (hook_task_manager, "has no tasks"),
         (hook_saving, "writes no run cards"),
+        (hook_predict_only, "cannot score the answers of --predict_only later"),
         (hook_model_arguments, "keeps no answers"),
     )
     for hook, loss in hooks:
@@ -38,8 +42,9 @@ def register() -> list[ModelManifest]:
                 type(error).__name__,
                 error,
             )
-    for fault in registry().faults:
-        logger.warning("{}", fault)
+    unknown = describe_unknown_variables(os.environ, {*KNOWN, *registry().variables})
+    for warning in (*registry().faults, *unknown):
+        logger.warning("{}", warning)
     atexit.register(leave_process_group)
     return [
         ModelManifest(model_id=name, simple_class_path=f"lmms_eval_tasks.models.{path}")

@@ -13,25 +13,29 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 from lmms_eval_tasks.host.environment import package_version
-from lmms_eval_tasks.host.index import state_of
-from lmms_eval_tasks.host.loading import aggregate, load_tasks, task_outputs
+from lmms_eval_tasks.host.loading import aggregate
+from lmms_eval_tasks.host.regrading import FILTER, regrade
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.core.json_rows import as_lines
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
-from lmms_eval_tasks.utils.core.wording import summarize_names
-from lmms_eval_tasks.utils.data.home import HOME, read_manifest
+from lmms_eval_tasks.utils.core.wording import escape_surrogates
 from lmms_eval_tasks.utils.data.manifest import file_sha256
-from lmms_eval_tasks.utils.runs.responses import scored_responses, was_asked
-from lmms_eval_tasks.utils.runs.run import RESULTS, SUBMISSIONS, Run, card_path, log_lines, read_run, sample_log
+from lmms_eval_tasks.utils.runs.results_file import (
+    RESULTS,
+    SUBMISSIONS,
+    card_path,
+    read_results_with_all,
+    sample_log,
+)
+from lmms_eval_tasks.utils.runs.run import Run, read_run
 from lmms_eval_tasks.utils.runs.run_card import TASK, Value
+from lmms_eval_tasks.utils.runs.sample_log import LoggedItem
 from lmms_eval_tasks.utils.scoring.records import Record
 
-FILTER = "none"
-"""The host's name for responses that no filter has changed, as none does in our tasks."""
 PER_TASK = ("results", "groups", "configs", "group_subtasks", "versions", "n-shot", "higher_is_better", "n-samples")
 HOST_FIELDS = frozenset(
     {"doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "token_counts", "doc_hash", "input_media"}
@@ -39,10 +43,7 @@ HOST_FIELDS = frozenset(
 """What of a logged item is the host's and says nothing of its score; ``input`` comes last."""
 MARK = ".rescoring"
 """A file in a folder that a run is being written to; it holds the run's path."""
-OTHER_DATA = f"Prepare the data that the run was made with, or name its home in {HOME}."
-_VERSION = re.compile(r"(\d+)-([A-Z]+)")
-
-Logs = dict[str, list[dict[str, Any]]]
+_VERSION = re.compile(r"(\d{1,6})-([A-Z]+)")
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class Rescored:
         results: The host's results with the new scores; only tasks and groups of ours are in it.
         logs: Task to its logged items with what they bring to each score now.
         scores: How many numbers were compared, standard errors and counts among them.
-        changes: Those that differ.
+        changes: Those that differ; none of a run that had no scores.
         items: Task to how many of its items are read or graded otherwise than they were.
         notes: What else is to be known, as sentences.
     """
@@ -85,36 +86,38 @@ class Rescored:
     notes: tuple[str, ...]
 
 
-def rescore(source: Path, folder: Path) -> Rescored:
+def rescore(source: Path, folder: Path, allow_incomplete: bool = False) -> Rescored:
     """Score a finished run again.
 
     Args:
         source: The run's output path, or its results file. It is only read.
         folder: Where the files for leaderboards go; they are written by the scores that count their rows.
+        allow_incomplete: Whether to score the part that is there of a run that was cut short.
 
     Raises:
         InputError: where the run cannot be read, was made by a later version of a task, or its data is not prepared
             here or is other data; all reasons are in the message.
     """
-    run = read_run(source)
-    old = json.loads(run.path.read_text(encoding="utf-8"))
-    notes: list[str] = []
+    run = read_run(source, allow_incomplete, allow_predictions=True)
+    form, old = read_results_with_all(run.path)
+    notes = [*run.notes, *([f"the run was cut short ({run.incomplete})"] if run.incomplete else [])]
     names, tasks = _choose(run, notes)
-    logs = _read_logs(run, tasks)
-    loaded = load_tasks(names, str(old.get("config", {}).get("model")))
-    outputs = task_outputs(loaded)
-    docs = _find_docs(run, outputs, logs, notes)
-    items: dict[str, int] = {}
-    for task in tasks:
-        outputs[task].task.args = SimpleNamespace(output_path=str(folder))
-        state = state_of(outputs[task].task)
-        if state and state.kind.restore:
-            state.kind.restore(state, docs[task], logs[task])
-        logs[task], items[task] = _score(outputs[task], docs[task], logs[task])
-    computed = aggregate(loaded, outputs, int(old.get("config", {}).get("bootstrap_iters") or 0))
+    if lacking := [name for name in dict.fromkeys((*names, *tasks)) if name not in form.results]:
+        raise InputError(f"{run.path} cannot be scored again: Expected results of {', '.join(lacking)}.")
+    regraded = regrade(run, names, tasks, folder)
+    logs = {task: [_rewrite(*line) for line in lines] for task, lines in regraded.lines.items()}
+    items = {
+        task: sum(
+            _differs(item.values["record"], line["record"]) for (item, _), line in zip(lines, logs[task], strict=True)
+        )
+        for task, lines in regraded.lines.items()
+    }
+    computed = aggregate(regraded.loaded, regraded.outputs, form.config.bootstrap_iters or 0)
     results = _updated(old, computed, [*names, *tasks])
     scores, changes = _compare(old, results)
-    return Rescored(run, results, logs, scores, tuple(changes), items, tuple(notes))
+    if run.only_predicted:  # there were no scores before
+        changes, items = [], {}
+    return Rescored(run, results, logs, scores, tuple(changes), items, (*notes, *regraded.notes))
 
 
 def write_rescored(rescored: Rescored, folder: Path) -> Path:
@@ -127,9 +130,9 @@ def write_rescored(rescored: Rescored, folder: Path) -> Path:
     """
     path = folder / rescored.run.path.name
     for task, lines in rescored.logs.items():
-        write_file(sample_log(path, task), "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
+        write_file(sample_log(path, task), as_lines(lines))
     write_file(card_path(path), json.dumps(_card(rescored), ensure_ascii=False, indent=2) + "\n")
-    write_file(path, json.dumps(rescored.results, ensure_ascii=False, indent=2))
+    write_file(path, escape_surrogates(json.dumps(rescored.results, ensure_ascii=False, indent=2)))
     return path
 
 
@@ -187,63 +190,11 @@ def _choose(run: Run, notes: list[str]) -> tuple[list[str], list[str]]:
     return [*groups, *(task for task in tasks if task not in grouped)], tasks
 
 
-def _read_logs(run: Run, tasks: Sequence[str]) -> Logs:
-    logs: Logs = {}
-    problems = Problems()
-    for task in tasks:
-        log = sample_log(run.path, task)
-        logs[task] = [json.loads(line) for line in log_lines(log)]
-        for number, line in enumerate(logs[task], start=1):
-            if scored_responses(line) is None:
-                problems.add(f"{log.name}, line {number}", "Expected filtered_resps with what the model said.")
-    problems.raise_if_any(f"{run.path} cannot be scored again")
-    return logs
-
-
-def _find_docs(run: Run, outputs: Mapping[str, Any], logs: Logs, notes: list[str]) -> dict[str, list[dict[str, Any]]]:
-    """The prepared row of each logged item, in the log's order, asked where the model was."""
-    problems = Problems()
-    docs: dict[str, list[dict[str, Any]]] = {}
-    for task, lines in logs.items():
-        rows = {row["item_id"]: row for row in outputs[task].task.eval_docs}
-        missing = [line["record"]["item_id"] for line in lines if line["record"]["item_id"] not in rows]
-        sample = any("sample_data" in line for line in lines)
-        if lines and sample != any(row["sample"] for row in rows.values()):
-            kind = "sample data" if sample else "released data"
-            problems.add(task, f"Expected the {kind} that it was run on, but other data is prepared.", OTHER_DATA)
-        elif missing:
-            names = f"{len(missing)} of {len(lines)} are not in it ({summarize_names(missing)})"
-            problems.add(task, f"Expected every item in the prepared data, but {names}.", OTHER_DATA)
-        else:
-            docs[task] = [{**rows[line["record"]["item_id"]], "asked": was_asked(line["record"])} for line in lines]
-        known = registry().tasks[task]
-        digest = run.card.get(f"{TASK}{task}", {}).get("data sha256")
-        now = read_manifest(known.benchmark.name).splits[known.split].table_sha256
-        if digest and digest != now:
-            notes.append(f"{task}: the data prepared here is not the run's ({str(digest)[:8]}, here {now[:8]})")
-    problems.raise_if_any(f"{run.path} cannot be scored again")
-    return docs
-
-
-def _score(
-    output: Any, docs: Sequence[Mapping[str, Any]], lines: Sequence[dict[str, Any]]
-) -> tuple[list[dict[str, Any]], int]:
-    """Grade each item into the host's holder; the new lines, and how many records are others than they were."""
-    scored, changed = [], 0
-    for doc, line in zip(docs, lines, strict=True):
-        responses = scored_responses(line) or []
-        contributions = output.task.process_results(doc, responses)
-        fields, logged = contributions["record"]["fields"], line["record"]
-        # Only the run knows with which prompt it asked; earlier versions did not all say.
-        if "prompt" in fields:
-            fields["prompt"] = logged["fields"].get("prompt")
-        for metric, value in contributions.items():
-            output.sample_metrics[metric, FILTER].append(value)
-        host = {name: value for name, value in line.items() if name in HOST_FIELDS}
-        last = {"input": line["input"]} if "input" in line else {}
-        scored.append({**host, **json.loads(json.dumps(contributions)), **last})
-        changed += _differs(logged, scored[-1]["record"])
-    return scored, changed
+def _rewrite(item: LoggedItem, contributions: Mapping[str, Any]) -> dict[str, Any]:
+    """A logged line with what the item brings to each score now."""
+    host = {name: value for name, value in item.values.items() if name in HOST_FIELDS}
+    last = {"input": item.values["input"]} if "input" in item.values else {}
+    return {**host, **json.loads(json.dumps(contributions)), **last}
 
 
 def _differs(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
@@ -271,10 +222,11 @@ def _updated(old: Mapping[str, Any], computed: Mapping[str, Any], names: Sequenc
     }
     for section in ("results", "groups"):
         for name, before in new.get(section, {}).items():
-            scores = computed[section][name]
+            scores = computed[section].get(name, before)
             ordered = [key for key in before if key in scores] + [key for key in scores if key not in before]
             new[section][name] = {key: before[key] if key == "alias" else scores[key] for key in ordered}
-    new["versions"] = {name: computed["versions"].get(name, version) for name, version in new["versions"].items()}
+    versions = new.get("versions", {})
+    new["versions"] = {name: computed["versions"].get(name, version) for name, version in versions.items()}
     return new
 
 

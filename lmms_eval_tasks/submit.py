@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +13,8 @@ from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
 from lmms_eval_tasks.utils.core.wording import describe
 from lmms_eval_tasks.utils.data.home import benchmark_dir, read_manifest
-from lmms_eval_tasks.utils.runs.run import Run, read_logged, read_run
-from lmms_eval_tasks.utils.scoring.records import Record
+from lmms_eval_tasks.utils.runs.run import Run, read_graded, read_run
+from lmms_eval_tasks.utils.scoring.records import GradedItem, Record
 from lmms_eval_tasks.utils.submission.form import INCOMPLETE, Built, Checked, find_form, read_prepared, tasks_of_part
 
 SAMPLE = "--allow-sample writes the file nevertheless; no leaderboard should be sent it."
@@ -36,6 +37,7 @@ class Submitted:
     part: str
     items: int
     sample: bool
+    run: Run
 
 
 def submit(
@@ -66,7 +68,8 @@ def submit(
     part = part or form.parts[0]
     if part not in form.parts:
         raise InputError(f"Expected --part to be one of {', '.join(form.parts)}, but got {part!r}.")
-    run = read_run(source)
+    # What a run that was cut short lacks is noted with all else that is wrong.
+    run = read_run(source, allow_incomplete=True, allow_predictions=True)
     split = _choose_split(card, run, part, split)
     tasks = tasks_of_part(benchmark, split, part)
     table = read_prepared(benchmark, split).rows_of(tasks.values())
@@ -75,21 +78,24 @@ def submit(
     sample = run.sample or table.sample
     if sample and not allow_sample:
         issues.add("data", "Expected the benchmark's, but got", "sample data", SAMPLE)
-    entries = [entry for task in tasks if task in run.records for entry in read_logged(run, task)]
+    entries = _read_entries(run, [task for task in tasks if task in run.records])
     for task in tasks:
         if task not in run.records:
             gaps.add("tasks", "Expected every task of the split, but the run lacks", task, INCOMPLETE)
     rows = {row["item_id"]: row for row in table.rows}
     complete = _note_ids([entry.record for entry in entries], list(rows), split, issues, gaps)
+    for task in tasks:
+        if task in run.logged:
+            gaps.add("run", "Expected it to be whole, but it was cut short with", run.part_of(task), INCOMPLETE)
     if run.limited and not complete:
         gaps.add("run", "Expected one of all items, but it was started with", run.limited, INCOMPLETE)
     form.examine(entries, rows, allow_incomplete, issues)
     issues.raise_if_any(f"{run.path} cannot be submitted to {card.title}", "nothing was written")
-    built = form.build(entries, table, part)
+    built = form.build(entries, table, part) if entries else None
     if built is None:
         raise InputError(f"{run.path} cannot be submitted to {card.title}: no item of it has what the file needs.")
     write_file(out, built.text)
-    return Submitted(built, split, part, len(rows), sample)
+    return Submitted(built, split, part, len(rows), sample, run)
 
 
 def validate(benchmark: str, path: Path, allow_incomplete: bool = False) -> Checked:
@@ -107,6 +113,17 @@ def validate(benchmark: str, path: Path, allow_incomplete: bool = False) -> Chec
     checked = form.check(path, prepared, allow_incomplete, issues)
     issues.raise_if_any(f"{path} is no valid submission to {card.title}", f"rows read: {checked.rows:,}")
     return checked
+
+
+def _read_entries(run: Run, tasks: Sequence[str]) -> list[GradedItem]:
+    """The items of some tasks of a run; answers that the run only kept are graded now."""
+    if not run.only_predicted:
+        return [entry for task in tasks for entry in read_graded(run, task)]
+    from lmms_eval_tasks.host.loading import quiet_host
+    from lmms_eval_tasks.host.regrading import graded_items
+
+    with quiet_host(), tempfile.TemporaryDirectory() as folder:
+        return graded_items(run, tasks, Path(folder))
 
 
 def _choose_split(card: Card, run: Run, part: str, split: str) -> str:
@@ -143,8 +160,6 @@ def _note_ids(
         if name not in known:
             clause = f"Expected those of the prepared split {split}, but got"
             issues.add("items", clause, describe(name), "Prepare the release that the run was of.")
-        elif name in seen:
-            issues.add("items", "Expected each once, but got again", describe(name))
         seen.add(name)
         if not record.asked:
             clause = "Expected all to be asked, but for want of clips this was not done for"

@@ -16,7 +16,9 @@ from yocausal_world import write_release
 
 import lmms_eval_tasks
 from lmms_eval_tasks.cli import app
+from lmms_eval_tasks.host import environment
 from lmms_eval_tasks.mvp.card import SUBSETS
+from lmms_eval_tasks.sample.build import sample_writers
 
 
 @pytest.fixture(autouse=True)
@@ -180,6 +182,37 @@ def test_check_finds_a_missing_entry_point(tmp_path: Path, monkeypatch: pytest.M
     )
 
 
+def test_check_says_which_packages_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    installed, real = metadata.version, environment.find_spec
+
+    def version(name: str) -> str:
+        if name in ("decord", "tenacity"):
+            raise metadata.PackageNotFoundError(name)
+        return installed(name)
+
+    monkeypatch.setattr(metadata, "version", version)
+    monkeypatch.setattr(environment, "find_spec", lambda name: None if name in ("decord", "tenacity") else real(name))
+    status, out, err = run("check")
+    assert status == 1 and err.endswith(
+        "\ntenacity is not installed, which lmms-eval-tasks needs.\nRun:  pip install tenacity\n"
+    )
+    assert "decord" not in err
+    assert (
+        "warning: decord is not installed: our own models read frames with PyAV; adapters of lmms-eval that import "
+        "decord cannot run." in " ".join(out.split())
+    )
+
+
+def test_a_misspelt_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LMMS_EVAL_TASKS_PROMT", "official")
+    status, _, err = run("path")
+    assert status == 0
+    assert err.startswith(
+        "warning: LMMS_EVAL_TASKS_PROMT is set, but no such variable is read; the nearest is "
+        "LMMS_EVAL_TASKS_PROMPT. Known are LMMS_EVAL_TASKS_ANSWERS, "
+    )
+
+
 def test_prepare_mvp_lists_what_is_missing_per_source(tmp_path: Path) -> None:
     for subset in SUBSETS[1:]:
         for member in (1, 2):
@@ -204,7 +237,7 @@ def test_sample_is_written_and_prepared(tmp_path: Path, monkeypatch: pytest.Monk
     def build(out: Path, seed: int, progress: object) -> Path:
         asked.append((out, seed))
         sample_release(out / "causalvqa")
-        (out / "mvp" / "videos").mkdir(parents=True, exist_ok=True)
+        write_clip(out / "mvp" / "videos" / "pt" / f"{SUBSETS[0]}_x_1.mp4")
         for split in ("mini", "full"):
             write_snapshot(out / "mvp", split, {})
         (out / "mvp" / "snapshot" / "SAMPLE.json").write_text("{}")
@@ -212,6 +245,8 @@ def test_sample_is_written_and_prepared(tmp_path: Path, monkeypatch: pytest.Monk
         write_questions(out / "cast_bench", [row()])
         return out
 
+    stood_in_for = {name: sample_writers()[name] for name in ("cast_bench", "causalvqa", "mvp", "yocausal")}
+    monkeypatch.setattr("lmms_eval_tasks.sample.build.sample_writers", lambda: stood_in_for)
     monkeypatch.setattr("lmms_eval_tasks.sample.build.build_sample", build)
     status, out, err = run("sample", "--out", tmp_path / "sample", "--seed", "7")
     assert (status, out, err) == (0, f"Sample data, seed 7: {tmp_path / 'sample'}\n", "")

@@ -115,8 +115,8 @@ def test_questions_of_a_clip_are_no_pairs(tmp_path: Path) -> None:
 
 def test_every_score_of_evidence_is_compared_as_it_is_defined(tmp_path: Path) -> None:
     measures = {"im_tiou": 0.5, "im_viou": 0.25, "supported": True}
-    rest = ("temporal_recall", "tiou_tp_only", "st_recall", "viou_tp_only", "supported_strict", "false_positives")
-    grounding = {**dict.fromkeys(rest, 0.0), **measures}
+    rest = dict.fromkeys(("temporal_recall", "tiou_tp_only", "st_recall", "viou_tp_only"), 0.0)
+    grounding = {**rest, "supported_strict": False, "false_positives": 0, "pairs": [], **measures}
     clips = {str(index): (index % 2 > 0, index % 4 > 0) for index in range(40)}
     runs = [cast_bench_run(tmp_path / "a", clips, **{**grounding, "im_tiou": 0.3})]
     runs.append(cast_bench_run(tmp_path / "b", clips, **grounding))

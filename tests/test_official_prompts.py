@@ -18,8 +18,9 @@ from lmms_eval_tasks.cli import app
 from lmms_eval_tasks.host.state import Evaluation
 from lmms_eval_tasks.utils.benchmark.registry import find_benchmark, read_card, registry
 from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.variables import PROMPT
 from lmms_eval_tasks.utils.prompting.official_prompts import sha256
-from lmms_eval_tasks.utils.prompting.prompts import CHOICE, Prompt, literal, prompt_ids
+from lmms_eval_tasks.utils.prompting.prompts import Prompt, literal, prompt_ids
 from lmms_eval_tasks.yocausal.labelling import Causality, OfficialCausality, labelling_prompt
 
 CLOSING = "Say one letter, {A} to {E}.\n"
@@ -117,7 +118,7 @@ def test_the_official_text_is_imported_and_asked_with(
         f"Imported {name} as official: the official text: its SHA-256 is the card's.\nIn records: off"
     )
     assert out.endswith("To ask with it: LMMS_EVAL_TASKS_PROMPT=official\n")
-    monkeypatch.setenv(CHOICE, "official")
+    monkeypatch.setenv(PROMPT, "official")
     text, signature = asked(benchmark)
     assert text == rendered
     assert re.fullmatch(r"official:[0-9a-f]{8}", signature) and f"In records: {signature}." in out
@@ -151,9 +152,9 @@ def test_another_text_is_refused_or_kept_under_its_own_name(
     assert out.startswith(f"Imported {name} as {other}: NOT the official text, and never called so.\n")
     assert listed(benchmark, "official") == ["official", "not on this machine"]
     assert listed(benchmark, other)[-1] == "no, another text"
-    monkeypatch.setenv(CHOICE, other)
+    monkeypatch.setenv(PROMPT, other)
     assert asked(benchmark)[1].startswith(f"{other}:")
-    monkeypatch.setenv(CHOICE, "official")
+    monkeypatch.setenv(PROMPT, "official")
     with pytest.raises(SystemExit, match=f"{card.title}'s official prompt is not on this machine"):
         asked(benchmark)
     with pytest.raises(InputError, match=r"prompts import \w+ --from CHECKOUT"):

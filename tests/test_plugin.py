@@ -29,6 +29,9 @@ TASKS = {
     "yocausal_vlm": "task",
     "cast_bench": "task",
     "cast_bench_open": "task",
+    "countervqa": "task",
+    "countervqa_annotated": "task",
+    "countervqa_probe": "task",
     "mvp": "group",
     "mvp_mini": "group",
     **{
@@ -132,6 +135,17 @@ def test_an_lmms_eval_that_is_built_differently_is_named_in_one_warning(
         "lmms_eval_tasks has no tasks in this lmms-eval, which is built differently (AttributeError: type object "
         f"'TaskManager' has no attribute '{gone}'). It works with 0.7.3."
     ]
+
+
+def test_a_misspelt_variable_is_named_at_each_run(
+    manager: Any, monkeypatch: pytest.MonkeyPatch, warnings: list[str]
+) -> None:
+    from lmms_eval_tasks import plugin
+
+    monkeypatch.setenv("LMMS_EVAL_TASKS_ANSWER", "none")
+    plugin.register()
+    (message,) = warnings
+    assert message.startswith("LMMS_EVAL_TASKS_ANSWER is set, but no such variable is read; the nearest is LMMS_")
 
 
 def test_registering_twice_wraps_once(manager: Any) -> None:

@@ -51,8 +51,8 @@ def test_broken_lines(tmp_path: Path) -> None:
         1,
         "",
         f"{run / RESULTS} cannot be read: 2 problems.\n"
-        f"  {LOG}, line 2: Expected a logged item of one of our tasks.\n"
-        f"  {LOG}, line 5: Expected a logged item of one of our tasks.\n",
+        f"  {LOG}, lines: Expected logged items of one of our tasks, but got no JSON from character 192 on (line 2).\n"
+        f"  {LOG}, rows: Expected an object, but got a list (line 5).\n",
     )
 
 
@@ -61,6 +61,7 @@ def test_lines_without_responses(tmp_path: Path) -> None:
     lines = [json.loads(line) for line in (run / LOG).read_text(encoding="utf-8").split("\n")]
     said = ["A", ["A"], [], ["A", None]]
     text = "\n".join(json.dumps({**line, "filtered_resps": one}) for line, one in zip(lines, said, strict=True))
+    lines[0]["record"]["item_id"] = "more"
     (run / LOG).write_text(text + "\n" + json.dumps(lines[0]), encoding="utf-8")
     assert call(run) == (
         1,
@@ -70,6 +71,13 @@ def test_lines_without_responses(tmp_path: Path) -> None:
         f"  {LOG}, line 4: Expected filtered_resps with what the model said.\n"
         f"  {LOG}, line 5: Expected filtered_resps with what the model said.\n",
     )
+
+
+def test_results_that_lack_a_task(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", weak(2))
+    results = json.loads((run / RESULTS).read_text(encoding="utf-8"))
+    (run / RESULTS).write_text(json.dumps({**results, "results": {}}), encoding="utf-8")
+    assert call(run) == (1, "", f"{run / RESULTS} cannot be scored again: Expected results of {TASK}.\n")
 
 
 @pytest.mark.parametrize("version", ["99-A", "1", "1.0", "None", "A-1"])

@@ -270,4 +270,7 @@ def test_the_command_on_a_changed_package(now: Entries, labels: dict[str, str], 
     renewed = gate(tmp_path)
     assert renewed.returncode == 0, renewed.stderr
     versions = {name: entry["version"] for name, entry in read_kept(tmp_path / "digests.json").items()}
-    assert {name for name, version in versions.items() if version == now[name]["version"]} == {"yocausal"}
+    assert {name for name, version in versions.items() if version == now[name]["version"]} == {
+        "yocausal",
+        *registry().tasks_of("countervqa"),
+    }

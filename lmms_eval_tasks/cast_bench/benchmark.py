@@ -3,11 +3,12 @@
 from lmms_eval_tasks.cast_bench import hooks, open_ended, report, restore
 from lmms_eval_tasks.cast_bench.card import CARD
 from lmms_eval_tasks.cast_bench.cli import app
+from lmms_eval_tasks.cast_bench.log_forms import EvidenceLine, OpenLine
 from lmms_eval_tasks.cast_bench.metrics import METRICS, OPEN_METRICS
 from lmms_eval_tasks.cast_bench.predictions import PREDICTIONS
 from lmms_eval_tasks.cast_bench.prepare import own_columns, prepare
 from lmms_eval_tasks.cast_bench.prompt import OFFICIAL_PROMPT, find_prompt
-from lmms_eval_tasks.cast_bench.settings import read_settings
+from lmms_eval_tasks.cast_bench.settings import BOXES, read_settings
 from lmms_eval_tasks.cast_bench.submission import FORM
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind
 from lmms_eval_tasks.utils.evidence.reader import EXTRACTOR
@@ -25,6 +26,7 @@ EVIDENCE = TaskKind(
     read_settings=read_settings,
     warnings=hooks.warnings,
     restore=restore.restore_settings,
+    log_form=EvidenceLine,
 )
 
 OPEN = TaskKind(
@@ -43,6 +45,7 @@ OPEN = TaskKind(
     no_submission="its free answers are graded by a judge of your choice, and no leaderboard takes them. What can be "
     "submitted is a run of cast_bench.",
     restore=restore.restore_verdicts,
+    log_form=OpenLine,
 )
 
 BENCHMARK = Benchmark(
@@ -55,5 +58,6 @@ BENCHMARK = Benchmark(
     official_prompt=OFFICIAL_PROMPT,
     find_prompt=find_prompt,
     predictions=PREDICTIONS,
+    variables=(BOXES,),
     cli=app,
 )

@@ -21,7 +21,8 @@ from lmms_eval_tasks.utils.evidence.grounding import build_timeline
 from lmms_eval_tasks.utils.evidence.reader import Instance, read_official, read_truth
 from lmms_eval_tasks.utils.reporting.views import InstanceTrack
 from lmms_eval_tasks.utils.runs.responses import read_responses
-from lmms_eval_tasks.utils.runs.run import Run, read_run, sample_log
+from lmms_eval_tasks.utils.runs.results_file import sample_log
+from lmms_eval_tasks.utils.runs.run import Run, read_run
 from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, Record
 
 TASK = "cast_bench"

@@ -15,7 +15,7 @@ from lmms_eval_tasks.cast_bench.released import FILE, read_items
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 from lmms_eval_tasks.utils.data.building import Origin, building
-from lmms_eval_tasks.utils.data.clips import frame_sizes
+from lmms_eval_tasks.utils.data.clips import frame_sizes, refuse_folder_without_clips
 from lmms_eval_tasks.utils.data.manifest import SplitManifest
 from lmms_eval_tasks.utils.data.release import SAMPLE_MARK, LinkedClip, download_dataset, read_metadata
 from lmms_eval_tasks.utils.evidence.boxes import Frame
@@ -44,9 +44,9 @@ def prepare(
 ) -> dict[str, SplitManifest]:
     """Prepare CaST-Bench; the clips are linked, not copied.
 
-    Clips that are absent or unreadable do not stop this, nor does their lack altogether: they are listed in the
-    manifest, and a run that needs clips stops, unless it is set to skip them. Anything wrong with the questions does,
-    and nothing is written then.
+    Clips that are absent or unreadable do not stop this, nor does their lack altogether where no folder is named: they
+    are listed in the manifest, and a run that needs clips stops, unless it is set to skip them. Anything wrong with the
+    questions does, and nothing is written then.
 
     Args:
         source: `castbench_hf.jsonl`, a folder that holds it and perhaps the clips, or a dataset on the hub.
@@ -57,7 +57,8 @@ def prepare(
         Split name to what was prepared.
 
     Raises:
-        InputError: there is no such source or folder, or the questions have problems; all are listed.
+        InputError: there is no such source or folder, the folder holds none of the clips, or the questions have
+            problems; all are listed.
     """
     if videos is not None and not videos.is_dir():
         raise InputError(f"{CARD.title} cannot be prepared: there is no folder {videos} to take the videos from.")
@@ -65,7 +66,11 @@ def prepare(
     content = read_metadata(release.questions)
     rows, problems, warnings = read_items(content)
     problems.raise_if_any(f"{release.questions.name} cannot be prepared", "nothing was written")
-    paths = {row["clip"]: _clip(row["clip"].removeprefix(f"{SPLIT}/"), release.clip_folders) for row in rows}
+    names = {row["clip"]: row["clip"].removeprefix(f"{SPLIT}/") for row in rows}
+    paths = {clip: _clip(name, release.clip_folders) for clip, name in names.items()}
+    if videos is not None:
+        expected = (videos / name for name in names.values())
+        refuse_folder_without_clips(CARD.title, videos, expected, sum(path is not None for path in paths.values()))
     sizes = frame_sizes([path for path in paths.values() if path], progress, f"{SPLIT}: reading the size of frames")
     for row in rows:
         path = paths[row["clip"]]

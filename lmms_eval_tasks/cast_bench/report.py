@@ -14,7 +14,14 @@ from lmms_eval_tasks.cast_bench.prepare import frame_of
 from lmms_eval_tasks.utils.evidence.reader import read_truth
 from lmms_eval_tasks.utils.reporting.columns import OUTCOME_COLUMNS, interval_column, items_column, score_column
 from lmms_eval_tasks.utils.reporting.figures import Bar, Point, scatter_plot, share_plot
-from lmms_eval_tasks.utils.reporting.panels import Panel, RunRecords, answer_panels, outcome_panel
+from lmms_eval_tasks.utils.reporting.panels import (
+    Panel,
+    RunRecords,
+    answer_panels,
+    limited_note,
+    outcome_panel,
+    whole_runs,
+)
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, published_models
 from lmms_eval_tasks.utils.reporting.views import AnswerView, ItemView, Row, ShownClip
 from lmms_eval_tasks.utils.scoring.records import Record
@@ -85,20 +92,22 @@ def open_panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
 
 
 def _grounding_panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
-    bars, points = [], []
-    for run in runs:
-        bars.append(Bar(run.name, Counter(_grounded(record) for record in run.records), run.tag))
+    bars = [Bar(run.name, Counter(_grounded(record) for record in run.records), run.tag) for run in runs]
+    whole, points = whole_runs(runs), []
+    for run in whole or runs:
         accuracy = metrics.ACCURACY.score_records(run.records)
         im_viou = metrics.IM_VIOU.score_records(run.records)
         if accuracy is not None and im_viou is not None:
             points.append(Point(run.name, accuracy, im_viou, tag=run.tag))
     named = {one.metric: one for one in references(task, max(len(run.records) for run in runs))}
-    known = {metric: {model.model: model.value for model in one.published} for metric, one in named.items()}
-    points += [
-        Point(model, value, known[metrics.IM_VIOU][model], "published")
-        for model, value in known[metrics.ACCURACY].items()
-        if model in known[metrics.IM_VIOU]
-    ]
+    if whole:
+        known = {metric: {model.model: model.value for model in one.published} for metric, one in named.items()}
+        points += [
+            Point(model, value, known[metrics.IM_VIOU][model], "published")
+            for model, value in known[metrics.ACCURACY].items()
+            if model in known[metrics.IM_VIOU]
+        ]
+    note = "Letters are the runs, small dots published models. Far right and low: right answers without the evidence."
     return [
         Panel(
             "Accuracy against grounding",
@@ -109,7 +118,7 @@ def _grounding_panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
                 ("IM-vIoU, %", (0.0, 100.0)),
                 (named[metrics.ACCURACY].chance or 0.0, 0.0),
             ),
-            "Letters are the runs, small dots published models. Far right and low: right answers without the evidence.",
+            f"{note} {limited_note(runs)}".strip(),
         ),
         Panel(
             "Right answer and right evidence",

@@ -10,13 +10,14 @@ from lmms_eval_tasks.cast_bench.prompt import PROMPT, find_prompt
 from lmms_eval_tasks.utils.benchmark.benchmark import TaskSettings
 from lmms_eval_tasks.utils.core.arguments import parse_arguments
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
+from lmms_eval_tasks.utils.core.variables import PREFIX
 from lmms_eval_tasks.utils.evidence.boxes import Convention, Frame
 from lmms_eval_tasks.utils.evidence.grounding import DEFAULTS, Settings
 from lmms_eval_tasks.utils.evidence.shown_frames import PixelLimits, qwen_limits, shown_frame
 from lmms_eval_tasks.utils.prompting.prompts import Prompt, choose_prompt, read_prompt
 
 KWARGS = "lmms_eval_specific_kwargs"
-BOXES = "LMMS_EVAL_TASKS_BOXES"
+BOXES = f"{PREFIX}BOXES"
 EXAMPLE = f"{BOXES}=xyxy_resized,min_pixels=3136,max_pixels=602112"
 
 

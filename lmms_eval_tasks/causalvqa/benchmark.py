@@ -13,6 +13,7 @@ from lmms_eval_tasks.utils.prompting.questions import ask_choice, prompt_reader
 from lmms_eval_tasks.utils.reporting.columns import PAIR_COLUMNS
 from lmms_eval_tasks.utils.reporting.views import clip_view, official_reading
 from lmms_eval_tasks.utils.scoring.choice import choice_grader
+from lmms_eval_tasks.utils.scoring.log_forms import ChoiceLine
 
 PAIRED = TaskKind(
     metrics=METRICS,
@@ -25,6 +26,7 @@ PAIRED = TaskKind(
     item_view=clip_view,
     answer_view=official_reading,
     read_settings=prompt_reader(find_prompt),
+    log_form=ChoiceLine,
 )
 
 BENCHMARK = Benchmark(

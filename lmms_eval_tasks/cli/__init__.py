@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,6 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 import lmms_eval_tasks
+from lmms_eval_tasks.cli.build import build_app
 from lmms_eval_tasks.cli.check import check
 from lmms_eval_tasks.cli.compare import compare
 from lmms_eval_tasks.cli.humans import humans
@@ -20,6 +22,7 @@ from lmms_eval_tasks.cli.submit import submit, validate
 from lmms_eval_tasks.cli.tiny_vlm import tiny_vlm
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.variables import KNOWN, describe_unknown_variables
 from lmms_eval_tasks.utils.core.wording import printable_lines
 
 
@@ -38,6 +41,7 @@ class _Commands(TyperGroup):
 
 app = typer.Typer(cls=_Commands, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 app.add_typer(prepare_app, name="prepare")
+app.add_typer(build_app, name="build")
 app.command()(check)
 app.command()(compare)
 app.command()(humans)
@@ -66,8 +70,9 @@ def main(
     ] = False,
 ) -> None:
     """Video causal-reasoning benchmarks for lmms-eval: prepare data, check it, find the tasks."""
-    for fault in registry().faults:
-        typer.echo(f"warning: {fault}", err=True)
+    unknown = describe_unknown_variables(os.environ, {*KNOWN, *registry().variables})
+    for warning in (*registry().faults, *unknown):
+        typer.echo(printable_lines(f"warning: {warning}"), err=True)
 
 
 @app.command()

@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from lmms_eval_tasks.utils.core.console import text_table
 from lmms_eval_tasks.utils.runs.run import Run
 from lmms_eval_tasks.utils.runs.run_card import CardDifference, Weight, differences, summary
 
@@ -43,9 +42,12 @@ def print_cards(console: Console, runs: Sequence[Run], whole: bool = False) -> N
 
 
 def _print_whole(console: Console, run: Run, title: str) -> None:
+    from rich import box
+    from rich.table import Table
+
     console.print(f"\n{title}", style="bold", soft_wrap=True)
-    table = text_table("", "field", "value")
-    table.title, table.show_header, table.padding = None, False, (0, 1, 0, 0)
+    table = Table("field", "value", box=box.SIMPLE_HEAD, show_header=False, padding=(0, 1, 0, 0))
+    table.columns[0].overflow = table.columns[1].overflow = "fold"
     for section, fields in run.card.items():
         table.add_row(section, "", style="bold")
         for field, value in fields.items():

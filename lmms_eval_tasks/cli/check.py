@@ -12,8 +12,9 @@ from lmms_eval_tasks.cli.prepared import counts_table, print_card, print_split, 
 from lmms_eval_tasks.utils.benchmark.registry import read_card, registry
 from lmms_eval_tasks.utils.core.console import make_console, show_progress, text_table
 from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.variables import MISSING
 from lmms_eval_tasks.utils.core.wording import summarize_names
-from lmms_eval_tasks.utils.data.home import MISSING, benchmark_dir, home, read_manifest, skip_missing
+from lmms_eval_tasks.utils.data.home import benchmark_dir, home, read_manifest, skip_missing
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -76,15 +77,18 @@ def _check_split(console: Console, benchmark: str, split: str, decode: bool, pri
 
 def _check_installation(console: Console) -> list[str]:
     """Print versions, and return what of the installation would stop a run."""
-    from lmms_eval_tasks.host.environment import PACKAGES, installed_version
+    from lmms_eval_tasks.host.environment import PACKAGES, STANDS_IN, installed_version, missing_requirements
 
     table = text_table("Installed", "package", "version")
     for package in PACKAGES:
         table.add_row(package, installed_version(package) or "not installed")
     console.print(table)
     stops = []
-    if installed_version("lmms-eval") is None:
-        stops.append("lmms-eval is not installed.")
+    for package in missing_requirements():
+        if package in STANDS_IN:
+            console.print(f"warning: {package} is not installed: {STANDS_IN[package]}.", style="yellow")
+        else:
+            stops.append(f"{package} is not installed, which lmms-eval-tasks needs.\nRun:  pip install {package}")
     if not metadata.entry_points(group="lmms_eval.models", name="lmms_eval_tasks"):
         stops.append(
             "lmms-eval does not see our entry point, because lmms-eval-tasks is not installed here: install it."

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lmms_eval_tasks.cli.cards import print_differences
+from lmms_eval_tasks.cli.runs import ALLOW_INCOMPLETE, open_runs
 from lmms_eval_tasks.report.runs import references_of
 from lmms_eval_tasks.utils.core.console import make_console, text_table
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric
-from lmms_eval_tasks.utils.runs.run import Run, read_run
+from lmms_eval_tasks.utils.runs.run import Run
 from lmms_eval_tasks.utils.stats.comparison import (
     Comparison,
     Part,
@@ -28,7 +29,8 @@ from lmms_eval_tasks.utils.stats.detectable import effect_above_chance, paired_e
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
+
+    from lmms_eval_tasks.utils.core.tables import FittingTable
 
 Pair = tuple[int, int]
 
@@ -36,14 +38,15 @@ Pair = tuple[int, int]
 def compare(
     runs: Annotated[list[Path], typer.Argument(help="Output folders of two runs or more; of each its latest run.")],
     task: Annotated[str, typer.Option(help="Only this task or group.")] = "",
+    allow_incomplete: Annotated[bool, typer.Option("--allow-incomplete", help=ALLOW_INCOMPLETE)] = False,
 ) -> None:
     """Show whether one run beats another on the groups of items that both answered."""
     if len(runs) < 2:
         raise InputError(f"Expected two runs or more to compare, but got {len(runs)}.")
-    read = [read_run(run) for run in runs]
+    console = make_console()
+    read = open_runs(console, runs, allow_incomplete)
     parts = [run_parts(run) for run in read]
     shared = _shared_names(read, parts, task)
-    console = make_console()
     for number, (run, source) in enumerate(zip(read, runs, strict=True), start=1):
         console.print(f"run {number}: {run.name}, {source}", soft_wrap=True)
     for name in shared:
@@ -90,7 +93,7 @@ def _show(
     sample = "; SAMPLE DATA, not the benchmark" if any(run.sample for run in runs) else ""
     console.print(f"\n{name}{sample}", style="bold")
     table = text_table(None, "runs", "score", "1st", "2nd", "2nd - 1st", "1st only", "2nd only", "p", "Holm")
-    table.padding = (0, 1, 0, 0)
+    table.padding = 0
     adjusted = holm([comparison.p_value for comparison in compared.values()])
     for ((one, two), comparison), corrected in zip(compared.items(), adjusted, strict=True):
         for index, difference in enumerate(comparison.differences):
@@ -127,7 +130,7 @@ def _p(value: float) -> str:
     return f"{value:.3f}" if value >= 0.001 else "<0.001"
 
 
-def _detectable(compared: dict[Pair, Comparison], references: Sequence[ReferencedMetric]) -> Table:
+def _detectable(compared: dict[Pair, Comparison], references: Sequence[ReferencedMetric]) -> FittingTable:
     """The smallest differences that show at this size: with these runs' pairing, without it, and from chance."""
     # Of proportions alone: the formulas know nothing of a mean over strata.
     chance = {
@@ -138,7 +141,7 @@ def _detectable(compared: dict[Pair, Comparison], references: Sequence[Reference
     columns = ["runs", "same items", "other items", "pairing"]
     columns += [f"{metric.title} above {percent:g}" for metric, percent in chance.items()]
     table = text_table(None, *columns)
-    table.title, table.title_justify = "smallest difference that is found in 80% of cases, in points", "left"
+    table.title = "smallest difference that is found in 80% of cases, in points"
     for (one, two), comparison in compared.items():
         # Where groups hold several items that are not all needed, the formulas do not know how those hang together.
         paired = any(difference.metric.together for difference in comparison.differences)

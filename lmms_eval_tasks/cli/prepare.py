@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from lmms_eval_tasks.cli.options import command_of
 from lmms_eval_tasks.cli.prepared import print_prepared
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
 from lmms_eval_tasks.utils.benchmark.registry import registry
@@ -25,12 +25,7 @@ def prepare_command(benchmark: Benchmark) -> Callable[..., None]:
             splits = benchmark.prepare(**options, progress=progress)
         print_prepared(benchmark.name, splits)
 
-    signature = inspect.signature(benchmark.prepare, eval_str=True)
-    options = [parameter for name, parameter in signature.parameters.items() if name != "progress"]
-    run.__signature__ = signature.replace(parameters=options, return_annotation=None)  # type: ignore[attr-defined]
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in options}
-    run.__doc__ = (inspect.getdoc(benchmark.prepare) or "").partition("\n")[0]
-    return run
+    return command_of(benchmark.prepare, run)
 
 
 for _benchmark in registry().benchmarks.values():

@@ -9,14 +9,16 @@ from lmms_eval_tasks.check import ClipCount, prepared_clips
 from lmms_eval_tasks.utils.benchmark.card import Card
 from lmms_eval_tasks.utils.benchmark.registry import read_card
 from lmms_eval_tasks.utils.core.console import make_console, text_table
+from lmms_eval_tasks.utils.core.variables import MISSING
 from lmms_eval_tasks.utils.core.wording import summarize_names
 from lmms_eval_tasks.utils.data.counts import Count
-from lmms_eval_tasks.utils.data.home import MISSING, benchmark_dir
+from lmms_eval_tasks.utils.data.home import benchmark_dir
 from lmms_eval_tasks.utils.data.manifest import SplitManifest
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
+
+    from lmms_eval_tasks.utils.core.tables import FittingTable
 
 
 def print_card(console: Console, card: Card) -> None:
@@ -85,7 +87,7 @@ def print_warnings(console: Console, warnings: Sequence[str], printed: set[str])
     printed.update(warnings)
 
 
-def counts_table(counts: Sequence[Count]) -> Table:
+def counts_table(counts: Sequence[Count]) -> FittingTable:
     """Published counts beside the table's."""
     table = text_table(None, "counts", "published", "here", "")
     for count in counts:

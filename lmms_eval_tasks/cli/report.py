@@ -8,9 +8,11 @@ from typing import Annotated
 import typer
 
 from lmms_eval_tasks.cli.cards import print_cards, print_differences
+from lmms_eval_tasks.cli.runs import ALLOW_INCOMPLETE, open_runs
 from lmms_eval_tasks.report.clips import Clips
 from lmms_eval_tasks.utils.core.console import make_console
-from lmms_eval_tasks.utils.runs.run import read_run
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.runs.run import NOT_SCORED
 
 
 def report(
@@ -26,12 +28,24 @@ def report(
     clips: Annotated[
         Clips, typer.Option(help="Clips of the page: in it, linked as files, or in it up to 30 MB of them.")
     ] = Clips.auto,
+    allow_incomplete: Annotated[bool, typer.Option("--allow-incomplete", help=ALLOW_INCOMPLETE)] = False,
 ) -> None:
     """Show what runs scored, with 95% intervals and how many are behind each score."""
-    from lmms_eval_tasks.report.tables import reference_tables, score_tables, stratum_tables
+    from lmms_eval_tasks.report.tables import limit_warnings, reference_tables, score_tables, stratum_tables
 
     console = make_console()
-    read = [read_run(run) for run in runs]
+    opened = open_runs(console, runs, allow_incomplete, allow_predictions=True)
+    for run in opened:
+        if run.only_predicted:
+            items = ", ".join(f"{len(records):,} items of {name}" for name, records in run.records.items())
+            console.print(f"{run.name}: answers to {items}. {NOT_SCORED.format(run=run.path)}", soft_wrap=True)
+    read = [run for run in opened if not run.only_predicted]
+    if not read:
+        if html:
+            raise InputError(f"Expected a run with scores for {html}, but got answers alone. Nothing was written.")
+        return
+    for warning in limit_warnings(read):
+        console.print(warning, style="bold red")
     for run in read:
         for table in stratum_tables(run, by.split(","), task) if by else ():
             console.print(table)

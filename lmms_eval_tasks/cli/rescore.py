@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lmms_eval_tasks.cli.runs import ALLOW_INCOMPLETE
 from lmms_eval_tasks.utils.core.console import make_console, text_table
 
 if TYPE_CHECKING:
@@ -22,56 +21,47 @@ DIFFERENT = 3
 def rescore(
     run: Annotated[Path, typer.Argument(help="Output folder of a run, of which the latest; or its results file.")],
     out: Annotated[Path | None, typer.Option(help="New folder for results, sample logs and leaderboard files.")] = None,
+    allow_incomplete: Annotated[bool, typer.Option("--allow-incomplete", help=ALLOW_INCOMPLETE)] = False,
 ) -> None:
     """Compute a finished run's scores again from its saved responses, and say what differs.
 
     Needs the prepared data that the run was made on, and no model, clip or judge. The run itself is left as it is.
-    Ends with status 3 where a score is not what it was. A command that was cut short can be given again.
+    Ends with status 3 where a score is not what it was. Of a run with --predict_only it computes the first scores.
+    A command that was cut short can be given again.
     """
-    with _quiet(out is not None):
-        from lmms_eval_tasks.rescore import claimed, write_rescored
-        from lmms_eval_tasks.rescore import rescore as score_again
+    from lmms_eval_tasks.host.loading import quiet_host
+    from lmms_eval_tasks.rescore import claimed, write_rescored
+    from lmms_eval_tasks.rescore import rescore as score_again
 
-        written = None
+    written = None
+    # Our own messages are about files for leaderboards.
+    with quiet_host(*([] if out else ["lmms_eval_tasks"])):
         if out is None:
             with tempfile.TemporaryDirectory() as folder:
-                rescored = score_again(run, Path(folder))
+                rescored = score_again(run, Path(folder), allow_incomplete)
         else:
             with claimed(out, run):
-                rescored = score_again(run, out)
+                rescored = score_again(run, out, allow_incomplete)
                 written = write_rescored(rescored, out)
-    _show(rescored)
+    _show(rescored, with_scores=out is None)
     if written:
         make_console().print(f"Written: {written}", soft_wrap=True)
     if rescored.changes:
         raise typer.Exit(DIFFERENT)
 
 
-@contextmanager
-def _quiet(files_kept: bool) -> Iterator[None]:
-    """Without the host's own messages, nor ours about files for leaderboards where they are not kept."""
-    import datasets
-    from loguru import logger
-
-    names = ["lmms_eval"] if files_kept else ["lmms_eval", "lmms_eval_tasks"]
-    datasets.disable_progress_bars()
-    for name in names:
-        logger.disable(name)
-    try:
-        yield
-    finally:
-        for name in names:
-            logger.enable(name)
-        datasets.enable_progress_bars()
-
-
-def _show(rescored: Rescored) -> None:
+def _show(rescored: Rescored, with_scores: bool) -> None:
     console = make_console()
     for note in rescored.notes:
         console.print(f"Note: {note}.")
     for task, changed in rescored.items.items():
         if changed:
             console.print(f"{task}: {changed} of {len(rescored.logs[task])} items are read or graded otherwise.")
+    if rescored.run.only_predicted:
+        console.print(f"{rescored.scores} scores computed of answers that the run only kept (--predict_only)")
+        if with_scores:
+            _show_scores(rescored)
+        return
     if not rescored.changes:
         console.print(f"all {rescored.scores} scores equal")
         return
@@ -86,6 +76,17 @@ def _show(rescored: Rescored) -> None:
         f"{len(rescored.changes)} of {rescored.scores} scores differ"
         + (f", {errors} of them standard errors, which are not listed" if errors else "")
     )
+
+
+def _show_scores(rescored: Rescored) -> None:
+    """The scores of a run that had none."""
+    console = make_console()
+    table = text_table("scores", "task", "score", "value")
+    for name, scores in rescored.results["results"].items():
+        for key, value in scores.items():
+            if "_stderr" not in key and isinstance(value, int | float):
+                table.add_row(name, key.partition(",")[0], _number(value))
+    console.print(table)
 
 
 def _number(value: Any) -> str:

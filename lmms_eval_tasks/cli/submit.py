@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from lmms_eval_tasks.cli.runs import print_notes
 from lmms_eval_tasks.utils.core.console import make_console
 
 BENCHMARK = typer.Argument(help="Its name.", show_default=False)
@@ -31,6 +32,7 @@ def submit(
 
     done = write(benchmark, run, out, split, part, allow_sample, allow_incomplete)
     console = make_console()
+    print_notes(console, done.run)
     if done.sample:
         console.print("SAMPLE DATA, not the benchmark: no leaderboard should be sent this.", style="bold red")
     counts = f"{done.built.rows:,} of {done.items:,} items, {done.built.empty:,} without an answer"

@@ -18,11 +18,10 @@ from loguru import logger
 
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.redaction import hide_secrets
+from lmms_eval_tasks.utils.core.variables import ANSWERS
 from lmms_eval_tasks.utils.data.home import home
 from lmms_eval_tasks.utils.data.manifest import file_sha256
 
-ANSWERS = "LMMS_EVAL_TASKS_ANSWERS"
-"""Where answers are kept: a folder, or `none`."""
 FOLDER = "answers"
 MODEL = "model.json"
 FAILED = "[LMMS_EVAL_REQUEST_FAILED"

@@ -18,11 +18,12 @@ from typing import Any
 from loguru import logger
 from tqdm import tqdm
 
-from lmms_eval_tasks.host.answer_files import ANSWERS, AnswerFiles, ItemRequest, answers_folder, digest, log_kept
+from lmms_eval_tasks.host.answer_files import AnswerFiles, ItemRequest, answers_folder, digest, log_kept
 from lmms_eval_tasks.host.model_identity import find_arguments, model_identity
 from lmms_eval_tasks.host.ranks import gather_objects
 from lmms_eval_tasks.host.state import Evaluation
 from lmms_eval_tasks.host.weights import get_nested_attr
+from lmms_eval_tasks.utils.core.variables import ANSWERS
 
 FORMAT = 1
 """Moves when what is kept changes its meaning."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 from collections.abc import Callable, Mapping
 from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,8 @@ PACKAGES = (
     "lmms-eval-tasks", "lmms-eval", "torch", "transformers", "accelerate", "datasets", "numpy", "decord", "av",
     "torchvision", "qwen-vl-utils", "diffusers",
 )  # fmt: skip
+STANDS_IN = {"decord": "our own models read frames with PyAV; adapters of lmms-eval that import decord cannot run"}
+"""Packages that can be done without, and what is then otherwise."""
 OPTIONAL_PACKAGES = frozenset({"torchvision", "qwen-vl-utils", "diffusers"})
 
 
@@ -30,6 +34,17 @@ def installed_version(package: str) -> str | None:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return None
+
+
+def missing_requirements() -> list[str]:
+    """Packages that ours requires, without its extras, and that are not installed; none where ours is not installed."""
+    try:
+        requirements = metadata.requires("lmms-eval-tasks") or []
+    except metadata.PackageNotFoundError:
+        return []
+    names = [re.split(r"[^\w.-]", text, maxsplit=1)[0] for text in requirements if "extra ==" not in text]
+    # A package of another name can bring the same module, as eva-decord does.
+    return [name for name in names if installed_version(name) is None and not find_spec(name.replace("-", "_"))]
 
 
 def package_version(package: str) -> str:

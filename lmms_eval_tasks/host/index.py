@@ -14,11 +14,14 @@ from typing import Any
 
 from loguru import logger
 
+from lmms_eval_tasks.host.agreement import stop_unless_ranks_agree
 from lmms_eval_tasks.host.answers import keep_answers
+from lmms_eval_tasks.host.fit import describe_misfit, describe_misfit_of
 from lmms_eval_tasks.host.models import CLIPLESS
-from lmms_eval_tasks.host.ranks import stop_if_any
+from lmms_eval_tasks.host.ranks import RunStopped, ordinary_errors, stop_if_any
 from lmms_eval_tasks.host.state import Evaluation, TaskState, bind_hooks
 from lmms_eval_tasks.host.weights import read_weights
+from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
 from lmms_eval_tasks.utils.benchmark.registry import read_pointer, registry
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.scoring.metrics import aggregate_tasks
@@ -46,12 +49,15 @@ def hook_task_manager() -> None:
     from lmms_eval.tasks import TaskManager
 
     index_tasks, match_tasks = TaskManager.initialize_tasks, TaskManager.match_tasks
-    get_config = TaskManager._get_config
+    get_config, load_names = TaskManager._get_config, TaskManager.load_task_or_group
+    load_config = TaskManager.load_config
     if getattr(index_tasks, WRAPPED, False):
         return
     inspect.signature(index_tasks).bind(None, include_path=None, include_defaults=True)
     inspect.signature(match_tasks).bind(None, [])
     inspect.signature(get_config).bind(None, "")
+    inspect.signature(load_names).bind(None, [], "simple")
+    inspect.signature(load_config).bind(None, config={})
     inspect.signature(TaskManager._get_task_and_group).bind(None, "")
 
     @functools.wraps(index_tasks)
@@ -64,8 +70,12 @@ def hook_task_manager() -> None:
     def match_and_check(self: Any, task_list: list[str]) -> list[str]:
         names: list[str] = match_tasks(self, task_list)
         # Before the model loads: lmms-eval loads tasks after it.
-        if pointers := [pointer for name in names for pointer in find_pointers(self.task_index, name)]:
-            stop_if_any(evaluation_of(self).problems(pointers))
+        ours = {name: pointers for name in names if (pointers := list(find_pointers(self.task_index, name)))}
+        if ours:
+            forms = {name: frozenset(map(_form_of, pointers)) for name, pointers in ours.items()}
+            misfit = describe_misfit(str(self.model_name), forms)
+            problems = evaluation_of(self).problems([pointer for pointers in ours.values() for pointer in pointers])
+            stop_if_any(misfit or problems)
         return names
 
     @functools.wraps(get_config)
@@ -74,10 +84,22 @@ def hook_task_manager() -> None:
         _hook_evaluate()
         return bind_config(name, config, self.task_index, evaluation_of(self))
 
+    @functools.wraps(load_names)
+    def load_names_or_say_why(*arguments: Any, **named: Any) -> Any:
+        with ordinary_errors():
+            return load_names(*arguments, **named)
+
+    @functools.wraps(load_config)
+    def load_config_or_say_why(*arguments: Any, **named: Any) -> Any:
+        with ordinary_errors():
+            return load_config(*arguments, **named)
+
     setattr(initialize_tasks, WRAPPED, True)
     TaskManager.initialize_tasks = initialize_tasks
     TaskManager.match_tasks = match_and_check
     TaskManager._get_config = get_bound_config
+    TaskManager.load_task_or_group = load_names_or_say_why
+    TaskManager.load_config = load_config_or_say_why
 
 
 def evaluation_of(manager: Any) -> Evaluation:
@@ -107,32 +129,44 @@ def bind_config(name: str, config: Any, index: Mapping[str, Any], evaluation: Ev
     """A task's or group's configuration with our hooks and scores; other people's as it is.
 
     Raises:
-        SystemExit: where a task of ours lists a score that its benchmark lacks; lmms-eval would print a traceback.
+        RunStopped: where a task of ours lists a score that its benchmark lacks.
     """
     if not isinstance(config, Mapping):
         return config
     if "aggregate_metric_list" in config and "group" in config:
         pointer = next(find_pointers(index, name), None)
-        return _bind_group(config, pointer) if pointer else config
+        return _bind_group(name, config, pointer) if pointer else config
     pointer = _pointer_of(index.get(name, {}), config)
     if pointer is None:
         return config
     try:
         state = TaskState(name, pointer, [entry["metric"] for entry in config["metric_list"]], evaluation)
     except InputError as error:
-        raise SystemExit(f"\n{error}") from None
+        raise RunStopped(str(error)) from None
     evaluation.tasks[name] = state
     return bind_hooks(config, state)
 
 
-def _bind_group(config: Mapping[str, Any], pointer: Mapping[str, Any]) -> dict[str, Any]:
-    """A group's configuration with how each score of its tasks becomes its own."""
-    kind = registry().benchmarks[pointer["benchmark"]].kind_of(pointer)
-    entries = []
-    for entry in config["aggregate_metric_list"]:
-        metric = kind.metric(entry["metric"])
-        entries.append({**entry, "aggregation": functools.partial(aggregate_tasks, metric), "weight_by_size": False})
-    return {**config, "aggregate_metric_list": entries}
+def _bind_group(name: str, config: Mapping[str, Any], pointer: Mapping[str, Any]) -> dict[str, Any]:
+    """A group's configuration with how each score of its tasks becomes its own.
+
+    Raises:
+        RunStopped: where it lists a score that its tasks lack.
+    """
+    benchmark = registry().benchmarks[pointer["benchmark"]]
+    metrics = {metric.name: metric for metric in benchmark.kind_of(pointer).metrics}
+    entries = config["aggregate_metric_list"]
+    if unknown := [entry["metric"] for entry in entries if entry["metric"] not in metrics]:
+        raise RunStopped(f"The group {name} lists scores that {benchmark.name} lacks: {', '.join(unknown)}.")
+    bound = [
+        {
+            **entry,
+            "aggregation": functools.partial(aggregate_tasks, metrics[entry["metric"]]),
+            "weight_by_size": False,
+        }
+        for entry in entries
+    ]
+    return {**config, "aggregate_metric_list": bound}
 
 
 def find_pointers(index: Mapping[str, Any], name: str) -> Iterator[dict[str, Any]]:
@@ -154,6 +188,11 @@ def find_pointers(index: Mapping[str, Any], name: str) -> Iterator[dict[str, Any
                 yield from find_pointers(index, task)
     elif pointer := _pointer_of(entry, config):
         yield pointer
+
+
+def _form_of(pointer: Mapping[str, Any]) -> AnswerForm:
+    """What the task of a pointer takes for an answer."""
+    return registry().benchmarks[pointer["benchmark"]].kind_of(pointer).answer_form
 
 
 def _pointer_of(entry: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -187,12 +226,16 @@ def _hook_evaluate() -> None:
     @functools.wraps(evaluate)
     def evaluate_with_state(*arguments: Any, **named: Any) -> Any:
         given = signature.bind(*arguments, **named).arguments
-        evaluation = find_evaluation(given["task_dict"])
-        if evaluation is None:
+        states = list(find_states(given["task_dict"]))
+        stop_unless_ranks_agree(states)
+        if not states:
             return evaluate(*arguments, **named)
+        forms = {state.name: frozenset({state.kind.answer_form}) for state in states}
+        stop_if_any(describe_misfit_of(given["lm"], type(given["lm"]).__name__, forms))
+        evaluation = states[0].evaluation
         evaluation.model = given["lm"]
         evaluation.weights = read_weights(given["lm"])
-        with keep_answers(given["lm"], evaluation, given):
+        with ordinary_errors(), keep_answers(given["lm"], evaluation, given):
             results = evaluate(*arguments, **named)
         if not isinstance(results, dict):
             return results
@@ -204,15 +247,13 @@ def _hook_evaluate() -> None:
     evaluator.evaluate = evaluate_with_state  # type: ignore[attr-defined]
 
 
-def find_evaluation(task_dict: Mapping[Any, Any]) -> Evaluation | None:
-    """The evaluation that loaded tasks belong to; None where none is ours."""
+def find_states(task_dict: Mapping[Any, Any]) -> Iterator[TaskState]:
+    """The states of those of loaded tasks that are ours."""
     for task in task_dict.values():
         if isinstance(task, Mapping):
-            if evaluation := find_evaluation(task):
-                return evaluation
+            yield from find_states(task)
         elif state := state_of(task):
-            return state.evaluation
-    return None
+            yield state
 
 
 def state_of(task: Any) -> TaskState | None:

@@ -24,15 +24,16 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from lmms_eval_tasks.utils.core.arguments import parse_arguments
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.core.redaction import hide_known_secrets, hide_secrets
+from lmms_eval_tasks.utils.core.variables import JUDGE
 from lmms_eval_tasks.utils.judge.cache import Reply, ReplyCache
 from lmms_eval_tasks.utils.judge.client import Case, Judge, Limits, Sampling, ServerError
+from lmms_eval_tasks.utils.judge.record import ReplyRecord
 
-SETTINGS = "LMMS_EVAL_TASKS_JUDGE"
 NO_JUDGE = "none"
 PROVIDERS = "lmms_eval.llm_judge.providers"
 NEEDED = {"openai": ("OPENAI_API_KEY",), "azure": ("AZURE_API_KEY", "AZURE_ENDPOINT"), "local": ()}
 ADDRESSES = {"openai": "OPENAI_API_URL", "azure": "AZURE_ENDPOINT", "local": "LLM_JUDGE_URL"}
-EXAMPLE = f"{SETTINGS}=model=NAME,url=http://localhost:8000/v1,max_tokens=4096"
+EXAMPLE = f"{JUDGE}=model=NAME,url=http://localhost:8000/v1,max_tokens=4096"
 SHOWN = 200
 READ_OF_ERROR = 10_000
 """Characters of a server's error text that are looked at: it may be of any length."""
@@ -89,12 +90,13 @@ class JudgeSettings(BaseModel):
         return Limits(**{name: getattr(self, name) for name in Limits.__dataclass_fields__})
 
 
-def read_settings(text: str | None = None) -> JudgeSettings | None:
+def read_settings(text: str | None = None, optional: bool = False) -> JudgeSettings | None:
     """The judge that a user chose.
 
     Args:
         text: ``model=NAME,max_tokens=4096,…`` or a model's name alone; by default $LMMS_EVAL_TASKS_JUDGE. Where the
             text names no model or provider, lmms-eval's own MODEL_VERSION and API_TYPE do.
+        optional: Whether an empty text means ``none``.
 
     Returns:
         The settings; None where the text is ``none``: nothing is judged in this run.
@@ -102,8 +104,8 @@ def read_settings(text: str | None = None) -> JudgeSettings | None:
     Raises:
         InputError: where no model is named, or a setting is unknown or out of its range; all are listed.
     """
-    choice = (os.environ.get(SETTINGS, "") if text is None else text).strip()
-    if choice == NO_JUDGE:
+    choice = (os.environ.get(JUDGE, "") if text is None else text).strip()
+    if choice == NO_JUDGE or (optional and not choice):
         return None
     problems = Problems()
     values: dict[str, str] = {}
@@ -118,7 +120,7 @@ def read_settings(text: str | None = None) -> JudgeSettings | None:
         problems.add(
             "model",
             "Expected the name of the judge's model but found none.",
-            f"name it, for instance {EXAMPLE}, or set {SETTINGS}={NO_JUDGE} to run without a judge and judge later.",
+            f"name it, for instance {EXAMPLE}, or set {JUDGE}={NO_JUDGE} to run without a judge and judge later.",
         )
     try:
         settings = JudgeSettings.model_validate({"model": "?", **values})
@@ -131,21 +133,23 @@ def read_settings(text: str | None = None) -> JudgeSettings | None:
     return settings
 
 
-def check_judge() -> None:
+def check_judge(optional: bool = False) -> None:
     """Refuse a choice of judge that could not be asked, before anything is. Nothing is sent to find out.
 
-    Raises:
-        InputError: as `read_settings` and `open_judge`.
+    Arguments and errors as for `read_settings`; errors also as for `open_judge`.
     """
-    settings = read_settings()
+    settings = read_settings(optional=optional)
     if settings is not None:
         _connect(settings)
 
 
-def open_judge(schema: type[R], settings: JudgeSettings, cache: ReplyCache | None = None) -> Judge[R]:
+def open_judge(
+    schema: type[R], settings: JudgeSettings, cache: ReplyCache | None = None, record: ReplyRecord | None = None
+) -> Judge[R]:
     """A judge whose replies are of a schema, asked through lmms-eval; threads may share it.
 
-    Accepted replies are kept in the cache, by default that of the data home.
+    Accepted replies are kept in the cache, by default that of the data home; or every reply in a record, where there is
+    one.
 
     Raises:
         InputError: where the server's address or key is missing. Nothing is sent to find out.
@@ -165,6 +169,8 @@ def open_judge(schema: type[R], settings: JudgeSettings, cache: ReplyCache | Non
             # Not `from error`: its text and its request hold the key.
             raise server_error(error) from None
 
+    if record is not None:
+        return Judge(record.recording(send, settings.sampling), settings.sampling, schema, record, settings.limits)
     return Judge(send, settings.sampling, schema, cache or ReplyCache(), settings.limits)
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
+
+from loguru import logger
 
 from lmms_eval_tasks.host.index import evaluation_of, find_pointers, hook_task_manager
 from lmms_eval_tasks.utils.benchmark.registry import registry
@@ -59,3 +62,20 @@ def load_tasks(names: list[str], model: str) -> dict[Any, Any]:
         raise InputError(f"{message}\n\n{reason}")
     loaded: dict[Any, Any] = get_task_dict(names, manager, "simple")
     return loaded
+
+
+@contextmanager
+def quiet_host(*names: str) -> Iterator[None]:
+    """Without the messages and progress bars of lmms-eval and its data, nor those of further packages."""
+    import datasets
+
+    muted = ("lmms_eval", *names)
+    datasets.disable_progress_bars()
+    for name in muted:
+        logger.disable(name)
+    try:
+        yield
+    finally:
+        for name in muted:
+            logger.enable(name)
+        datasets.enable_progress_bars()

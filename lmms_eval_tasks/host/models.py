@@ -11,3 +11,8 @@ MODELS = {
 
 CLIPLESS = frozenset({"constant_answer", "random_answer", "replay"})
 """Those that look at no clip and so need none."""
+
+
+def model_name(kind: type) -> str:
+    """The name by which lmms-eval knows one of our classes; the class's own where it is none of them."""
+    return next((name for name, path in MODELS.items() if path.endswith(f".{kind.__name__}")), kind.__name__)

@@ -1,36 +1,81 @@
-"""The ranks of an evaluation: stopping all of them at once, and ending torch's process group."""
+"""The ranks of an evaluation: ending a run on all of them at once or on one alone, and torch's process group.
+
+lmms-eval's command line catches every ordinary exception, prints a traceback and ends with status 0, so a run that
+cannot go on ends the process there. Where a Python program called lmms-eval, it gets an `InputError` instead.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from traceback import walk_stack
 from typing import Any, TypeVar
 
+from lmms_eval_tasks.utils.core.problems import InputError
+
+COMMAND_LINE = "lmms_eval.__main__"
+"""The module in which lmms-eval's command line evaluates."""
+
 Value = TypeVar("Value")
+
+
+class RunStopped(SystemExit):
+    """One rank cannot go on; no ordinary exception, because lmms-eval tries again after those and hides them.
+
+    Attributes:
+        message: Why, for the user.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(f"\n{message}")
+        self.message = message
+
+
+def on_command_line() -> bool:
+    """Whether the caller was called, however indirectly, by lmms-eval's command line."""
+    return any(frame.f_globals.get("__name__") == COMMAND_LINE for frame, _ in walk_stack(None))
+
+
+@contextmanager
+def ordinary_errors() -> Iterator[None]:
+    """Turn `RunStopped` into an `InputError`, unless lmms-eval's command line runs.
+
+    On several ranks it stays what it is: the other ranks wait for this one, until its process ends and the launcher
+    ends theirs.
+    """
+    try:
+        yield
+    except RunStopped as stop:
+        if on_command_line() or world_size() > 1:
+            raise
+        raise InputError(stop.message) from None
 
 
 def stop_if_any(message: str | None) -> None:
     """End the run on every rank where one of them has a message; every rank has to call this.
 
-    The first rank prints the messages, each once. The others wait for it, because the launcher ends all ranks as soon
-    as one has ended.
+    On the command line the first rank prints the messages, each once. The others wait for it, because the launcher
+    ends all ranks as soon as one has ended.
 
     Args:
         message: Why this rank cannot go on; None where it can.
 
     Raises:
-        SystemExit: on every rank.
+        SystemExit: on every rank of the command line.
+        InputError: on every rank of a Python program.
     """
-    import torch.distributed as dist
-
     messages = gather_objects(message)
-    if len(messages) == 1:
-        if message:
-            raise SystemExit(f"\n{message}")
-        return
     reasons = list(dict.fromkeys(text for text in messages if text))
     if not reasons:
         return
+    if not on_command_line():
+        raise InputError("\n\n".join(reasons))
+    if len(messages) == 1:
+        raise RunStopped(reasons[0])
+    import torch.distributed as dist
+
     if dist.get_rank() == 0:
         os.write(2, "".join(f"\n{text}\n" for text in reasons).encode())
     dist.barrier()
@@ -39,13 +84,20 @@ def stop_if_any(message: str | None) -> None:
 
 def gather_objects(value: Value) -> list[Value]:
     """What every rank passes, in the order of the ranks; every rank has to call this."""
+    if world_size() == 1:
+        return [value]
     import torch.distributed as dist
 
-    if not (dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1):
-        return [value]
     values: list[Any] = [None] * dist.get_world_size()
     dist.all_gather_object(values, value)
     return values
+
+
+def world_size() -> int:
+    """How many ranks can be reached."""
+    import torch.distributed as dist
+
+    return int(dist.get_world_size()) if dist.is_available() and dist.is_initialized() else 1
 
 
 def leave_process_group() -> None:

@@ -21,18 +21,17 @@ from lmms_eval_tasks.host.environment import HARDWARE, PACKAGES, SOFTWARE, Unkno
 from lmms_eval_tasks.host.judge import read_settings
 from lmms_eval_tasks.host.state import Evaluation, TaskState
 from lmms_eval_tasks.host.weights import get_nested_attr, weights_identity
+from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.arguments import parse_arguments
 from lmms_eval_tasks.utils.core.redaction import hide_secrets
+from lmms_eval_tasks.utils.core.variables import JUDGE, MISSING, PREFIX, PROMPT
 from lmms_eval_tasks.utils.data.home import read_manifest
 from lmms_eval_tasks.utils.evidence.shown_frames import qwen_limits
 from lmms_eval_tasks.utils.judge.client import Sampling
 from lmms_eval_tasks.utils.prompting.prompts import OFFICIAL, Prompt
 from lmms_eval_tasks.utils.runs.run_card import NOT_KNOWN, TASK, Value
 
-SETTINGS = ("LMMS_EVAL_TASKS_MISSING", "LMMS_EVAL_TASKS_PROMPT", "LMMS_EVAL_TASKS_BOXES", "LMMS_EVAL_TASKS_JUDGE")
-"""Always in the card, so that unset and unknown differ."""
 DECODER_CHOICE = "FORCE_QWENVL_VIDEO_READER"
-PREFIX = "LMMS_EVAL_TASKS_"
 FRAMES: Mapping[str, tuple[str, ...]] = {
     "frames": ("max_num_frames", "max_frames_num", "num_frame", "num_frames", "nframes", "max_frames", "frames"),
     "fps": ("fps", "video_fps", "sample_fps"),
@@ -149,8 +148,10 @@ def _fields(source: Source) -> Iterator[Field]:
     yield from (("software", name, find) for name, find in SOFTWARE.items())
     yield "hardware", "device", lambda: str(_known(get_nested_attr(source.model, "device"), "the model does not say"))
     yield from (("hardware", name, find) for name, find in HARDWARE.items())
-    others = sorted(name for name in os.environ if name.startswith(PREFIX) and name not in SETTINGS)
-    for name in (*SETTINGS, *others, DECODER_CHOICE):
+    # Always in the card, so that unset and unknown differ.
+    always = (MISSING, PROMPT, *registry().variables, JUDGE)
+    others = sorted(name for name in os.environ if name.startswith(PREFIX) and name not in always)
+    for name in (*always, *others, DECODER_CHOICE):
         yield "settings", name, partial(os.environ.get, name, "not set")
 
 
@@ -184,7 +185,7 @@ def _task_fields(results: Mapping[str, Any], state: TaskState) -> Iterator[Field
     for name, value in _settings_facts(state).items():
         fields[name] = partial(lambda value: value, value)
     if state.kind.judged:
-        fields["judge"] = _judge
+        fields["judge"] = partial(_judge, state.kind.judge_optional)
     fields |= {
         "extractor": lambda: state.kind.extractor,
         "generation": lambda: config["generation_kwargs"],
@@ -202,8 +203,8 @@ def _settings_facts(state: TaskState) -> Mapping[str, Any]:
         return {}
 
 
-def _judge() -> str:
-    settings = read_settings()
+def _judge(optional: bool) -> str:
+    settings = read_settings(optional=optional)
     return "none" if settings is None else settings.model_dump_json(include=set(Sampling.__dataclass_fields__))
 
 

@@ -6,6 +6,8 @@ import functools
 import inspect
 import json
 from collections.abc import Mapping
+from datetime import datetime, timedelta
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,10 @@ from loguru import logger
 from lmms_eval_tasks.host.index import WRAPPED, Results
 from lmms_eval_tasks.host.run_card import gather
 from lmms_eval_tasks.utils.core.files import write_file
-from lmms_eval_tasks.utils.runs.run import RESULTS, card_path
+from lmms_eval_tasks.utils.runs.results_file import RESULTS, card_path
+
+DATE = "%Y%m%d_%H%M%S"
+"""How lmms-eval writes the second in which a run started in the names of its files."""
 
 
 def hook_saving() -> None:
@@ -33,15 +38,41 @@ def hook_saving() -> None:
 
     @functools.wraps(save)
     def save_with_card(self: Any, *arguments: Any, **named: Any) -> Any:
-        saved = save(self, *arguments, **named)
+        given = signature.bind(self, *arguments, **named).arguments
         try:
-            write_card(self, signature.bind(self, *arguments, **named).arguments["results"])
+            given["datetime_str"] = free_date(self, given["results"], given["datetime_str"])
+        except Exception as error:  # lmms-eval saves its results all the same, or says why not
+            logger.debug("Whether another run has the same date is not known ({}).", error)
+        saved = save(**given)
+        try:
+            write_card(self, given["results"])
         except Exception as error:  # the run has its results, and no card is worth losing what follows
             logger.warning("No run card was written ({}: {}).", type(error).__name__, error)
         return saved
 
     setattr(save_with_card, WRAPPED, True)
     EvaluationTracker.save_results_aggregated = save_with_card
+
+
+def free_date(tracker: Any, results: Mapping[str, Any], date: str) -> str:
+    """The date under which the files of a run can be saved: lmms-eval would append to the logs of a run of its second.
+
+    Returns:
+        The date, or the next second that no other run has; its results file is made, so that no other run takes it.
+    """
+    if not tracker.output_path or not isinstance(results, Results):
+        return date
+    folder = Path(tracker.output_path, tracker.general_config_tracker.model_name_sanitized)
+    folder.mkdir(parents=True, exist_ok=True)
+    start = datetime.strptime(date, DATE)
+    for second in count():
+        free = (start + timedelta(seconds=second)).strftime(DATE)
+        try:
+            (folder / f"{free}{RESULTS}").open("x").close()
+        except FileExistsError:
+            continue
+        return free
+    raise AssertionError
 
 
 def write_card(tracker: Any, results: Mapping[str, Any]) -> Path | None:

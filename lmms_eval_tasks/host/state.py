@@ -9,13 +9,14 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loguru import logger
 
 from lmms_eval_tasks.host.judge import check_judge, open_judge, read_settings
+from lmms_eval_tasks.host.ranks import RunStopped
 from lmms_eval_tasks.host.submissions import Finished, write_submissions
 from lmms_eval_tasks.host.weights import Weights
 from lmms_eval_tasks.utils.benchmark.benchmark import Grader, Row, TaskKind, TaskSettings
@@ -23,8 +24,9 @@ from lmms_eval_tasks.utils.benchmark.registry import find_benchmark
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.data.home import load_table, media_path, read_manifest
 from lmms_eval_tasks.utils.prompting.official_prompts import check_choice
+from lmms_eval_tasks.utils.runs.results_file import BYPASS, SAMPLE
 from lmms_eval_tasks.utils.scoring.rates import SAMPLE_DATA
-from lmms_eval_tasks.utils.scoring.records import GradedItem
+from lmms_eval_tasks.utils.scoring.records import HOW_ASKED, GradedItem, Outcome, UnscoredReason
 
 if TYPE_CHECKING:
     import datasets
@@ -92,9 +94,10 @@ class Evaluation:
             InputError: where no judge is chosen, not even ``none``, or its settings cannot be used.
         """
         benchmark = find_benchmark(pointer["benchmark"])
-        if benchmark.kind_of(pointer).judged and self.judge_needed:
+        kind = benchmark.kind_of(pointer)
+        if kind.judged and self.judge_needed:
             try:
-                check_judge()
+                check_judge(kind.judge_optional)
             except InputError as error:
                 raise InputError(f"{benchmark.card.title}'s free answers need a judge. {error}") from None
 
@@ -109,15 +112,19 @@ class Evaluation:
                     reasons[str(error)] = None
         return "\n\n".join(reasons) or None
 
-    def judge(self, schema: type[BaseModel]) -> Grader | None:
+    def judge(self, schema: type[BaseModel], optional: bool = False) -> Grader | None:
         """The judge of $LMMS_EVAL_TASKS_JUDGE, opened once; None where it is ``none``. Threads may share it.
+
+        Args:
+            schema: Of its replies.
+            optional: Whether none is asked where none is chosen.
 
         Raises:
             InputError: where it cannot be asked.
         """
         with self._lock:
             if schema not in self._judges:
-                settings = read_settings()
+                settings = read_settings(optional=optional)
                 self._judges[schema] = open_judge(schema, settings) if settings else None
             return self._judges[schema]
 
@@ -178,19 +185,21 @@ class TaskState:
 
     def judge(self, schema: type[BaseModel]) -> Grader | None:
         """The run's judge for replies of a schema; None where nothing is to be judged."""
-        return self.evaluation.judge(schema) if self.evaluation.judge_needed else self.verdicts
+        if not self.evaluation.judge_needed:
+            return self.verdicts
+        return self.evaluation.judge(schema, self.kind.judge_optional)
 
     def process_docs(self, dataset: datasets.Dataset) -> datasets.Dataset:
         """Swap the one-row pointer for the prepared table.
 
         Raises:
-            SystemExit: where it cannot be opened; lmms-eval tries again after every other exception, and hides it.
+            RunStopped: where it cannot be opened; lmms-eval tries again after every other exception, and hides it.
         """
         try:
             self.evaluation.check_grading(self.pointer)
             table = self.evaluation.open_split(self.pointer)
         except InputError as error:
-            raise SystemExit(f"\n{error}") from None
+            raise RunStopped(str(error)) from None
         return self.kind.rows(table) if self.kind.rows else table
 
     def doc_to_visual(self, doc: Row) -> list[str]:
@@ -201,14 +210,14 @@ class TaskState:
         """The item's prompt. lmms-eval asks for one when it builds the task: then the settings are read.
 
         Raises:
-            SystemExit: where the settings cannot be used; lmms-eval would print a traceback and end with status 0.
+            RunStopped: where the settings cannot be used.
         """
         if self._settings is None:
             self.kwargs = lmms_eval_specific_kwargs or {}
             try:
                 self._settings = self.kind.read_settings(self.kwargs, os.environ)
             except InputError as error:
-                raise SystemExit(f"\n{error}") from None
+                raise RunStopped(str(error)) from None
         return self.kind.ask(doc, self._settings)
 
     def doc_to_target(self, doc: Row) -> str:
@@ -227,6 +236,19 @@ class TaskState:
         if self.submits:
             items[SUBMISSION_ROWS] = graded.to_json()
         return items
+
+    def keep_prediction(self, doc: Row, results: Sequence[Any]) -> dict[str, Any]:
+        """What is logged beside an answer that is not graded: an unscored record that says how its item was asked."""
+        record = self.kind.grade(doc, "", self).record
+        unscored = replace(
+            record,
+            answered=None,
+            outcome=Outcome.UNSCORED,
+            unscored_reason=UnscoredReason.ONLY_PREDICTED if record.asked else record.unscored_reason,
+            detail="",
+            fields={name: record.fields[name] for name in HOW_ASKED if name in record.fields},
+        )
+        return {BYPASS: None, "record": unscored.to_json(), SAMPLE: doc["sample"]}
 
     @property
     def submits(self) -> bool:

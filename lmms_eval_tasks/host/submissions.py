@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 from loguru import logger
 
 from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.core.wording import first_line
 from lmms_eval_tasks.utils.scoring.records import GradedItem
 from lmms_eval_tasks.utils.submission.form import Built, find_form, read_prepared, tasks_of_part
 
@@ -20,7 +22,8 @@ def write_submissions(pointer: Mapping[str, Any], finished: Finished, output_pat
     """Write every file of a benchmark's form that a task completes.
 
     A file of several tasks is written once all of them have finished in this evaluation, and only if none lacks an
-    item.
+    item. What another run wrote there is kept beside it. A file that cannot be written is named in a warning, and the
+    run keeps all else.
 
     Args:
         pointer: That of the task which has just finished.
@@ -31,22 +34,50 @@ def write_submissions(pointer: Mapping[str, Any], finished: Finished, output_pat
         Rows of the task's own file; None where it has none.
     """
     benchmark, split = pointer["benchmark"], pointer["split"]
-    form, prepared, written = find_form(benchmark), read_prepared(benchmark, split), None
+    form, written = find_form(benchmark), None
     for part in form.parts:
         tasks = tasks_of_part(benchmark, split, part).values()
         keys = [frozenset(task.pointer.items()) for task in tasks]
         if frozenset(pointer.items()) not in keys or not finished.keys() >= set(keys):
             continue
-        table = prepared.rows_of(tasks)
-        built = form.build([item for key in keys for item in finished[key]], table, part)
-        if built is None or (len(tasks) > 1 and built.rows < len(table.rows)):
-            continue
         path = output_path / form.path(split, part)
-        write_file(path, built.text)
+        try:
+            table = read_prepared(benchmark, split).rows_of(tasks)
+            built = form.build([item for key in keys for item in finished[key]], table, part)
+            if built is None or (len(tasks) > 1 and built.rows < len(table.rows)):
+                continue
+            _keep_earlier(path, built.text)
+            write_file(path, built.text)
+        except Exception as error:  # lmms-eval saves the results after this, and no file is worth losing them
+            logger.warning(
+                "{} was not written ({}: {}). The run keeps all else; with --log_samples, "
+                "`lmms-eval-tasks submit {} {} --out FILE` writes the file later.",
+                path,
+                type(error).__name__,
+                first_line(error),
+                benchmark,
+                output_path,
+            )
+            continue
         _log(path, built, len(table.rows))
         if written is None and len(tasks) == 1:
             written = built.rows
     return written
+
+
+def _keep_earlier(path: Path, text: str) -> None:
+    """Keep another run's file of the same name, as two models with one output path have, under a name of its own."""
+    if not path.is_file() or (earlier := path.read_bytes()) == text.encode("utf-8"):
+        return
+    for number in count(1):
+        kept = path.with_name(f"{path.stem}.{number}{path.suffix}")
+        try:
+            with kept.open("xb") as file:
+                file.write(earlier)
+        except FileExistsError:
+            continue
+        logger.warning("{} was another run's; that file is now {}. Give each run its own output path.", path, kept)
+        return
 
 
 def _log(path: Path, built: Built, expected: int) -> None:

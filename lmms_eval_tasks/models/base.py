@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,14 @@ from typing import Any, NoReturn
 from accelerate import Accelerator
 from lmms_eval.api.instance import Instance
 from lmms_eval.api.model import lmms
+from lmms_eval.utils import simple_parse_args_string
 from tqdm import tqdm
+
+from lmms_eval_tasks.host.models import model_name
+from lmms_eval_tasks.host.ranks import stop_if_any
+from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
+from lmms_eval_tasks.utils.core.problems import InputError, Problems
+from lmms_eval_tasks.utils.core.wording import quote, suggest
 
 
 @dataclass(frozen=True)
@@ -32,18 +40,67 @@ class Request:
 class RequestModel(lmms):  # type: ignore[misc]
     """A model that runs on any number of ranks and answers each request by itself.
 
-    Subclasses implement `answer`; `batch_size` and `device` are what lmms-eval always passes and mean nothing here.
+    Subclasses implement `answer`; the constructor's arguments are what lmms-eval passes and mean nothing here.
     """
 
     is_simple = True
     shows_clips = False
+    answer_forms = frozenset({AnswerForm.WORDS})
 
-    def __init__(self, batch_size: int | str = 1, device: str | None = None) -> None:
+    def __init__(self, batch_size: int | str = 1, device: str | None = None, max_batch_size: int | None = None) -> None:
         super().__init__()
         self.accelerator = Accelerator()
         self.device = self.accelerator.device
         self._rank = self.accelerator.process_index
         self._world_size = self.accelerator.num_processes
+
+    @classmethod
+    def create_from_arg_string(cls, arg_string: str, additional_config: dict[str, Any] | None = None) -> RequestModel:
+        """The model that ``--model_args`` describes, as lmms-eval makes it.
+
+        Raises:
+            SystemExit, InputError: as `stop_if_any`, where an argument is unknown or a needed one is missing.
+        """
+        problem = None
+        try:
+            cls.check_arguments(arg_string)
+        except InputError as error:
+            problem = str(error)
+        stop_if_any(problem)
+        model: RequestModel = super().create_from_arg_string(arg_string, additional_config)
+        return model
+
+    @classmethod
+    def argument_names(cls) -> dict[str, bool]:
+        """The arguments that the model takes, and whether each has to be given."""
+        parameters = inspect.signature(cls).parameters.values()
+        hosts = inspect.signature(RequestModel).parameters.keys()
+        return {
+            one.name: one.default is one.empty
+            for one in parameters
+            if one.kind is not one.VAR_KEYWORD and one.name not in hosts
+        }
+
+    @classmethod
+    def check_arguments(cls, arg_string: str) -> None:
+        """Refuse arguments that the model does not take.
+
+        Raises:
+            InputError: names all of them, and those that are missing.
+        """
+        problems, known = Problems(), cls.argument_names()
+        try:
+            given = simple_parse_args_string(arg_string)
+        except ValueError:
+            given = {name: True for name, needed in known.items() if needed}
+            problems.add("--model_args", f"Expected name=value,name=value but got {quote(arg_string)}.")
+        for name in (name for name in given if name not in known):
+            expected = f"one of the arguments {', '.join(known)}" if known else "no arguments"
+            problems.add(name, f"Expected {expected}, but got this one.{suggest(name, known)}")
+        for name, needed in known.items():
+            if needed and name not in given:
+                problems.add(name, "Expected this argument but found none.", f"--model_args {name}=…")
+        problems.raise_if_any(f"{model_name(cls)} cannot be run as asked")
 
     @abc.abstractmethod
     def answer(self, request: Request) -> str:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from accelerate.utils import gather_object
-
-from lmms_eval_tasks.host.ranks import stop_if_any
+from lmms_eval_tasks.host.ranks import gather_objects, stop_if_any
 from lmms_eval_tasks.models.base import Request, RequestModel
+from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.wording import summarize_names
@@ -22,8 +21,10 @@ class Replay(RequestModel):
         predictions: A file of ``{"id": item_id, "response": text}`` lines, a benchmark's official prediction file, a
             sample log of a run of our tasks, or a folder of sample logs (a run's output path, say).
         missing: ``error`` stops the run where an item has no saved response; ``unparsed`` gives it an empty one.
-        **host: ``batch_size`` and ``device``, as lmms-eval passes them.
+        **host: What lmms-eval passes to every model.
     """
+
+    answer_forms = frozenset(AnswerForm)
 
     def __init__(self, predictions: str, missing: str = "error", **host: Any) -> None:
         super().__init__(**host)
@@ -34,7 +35,7 @@ class Replay(RequestModel):
             if missing not in ("error", "unparsed"):
                 raise InputError(f"Expected missing to be error or unparsed, not {missing!r}.")
             kinds = [benchmark.predictions for benchmark in registry().benchmarks.values() if benchmark.predictions]
-            self.saved = read_responses(self.source, kinds)
+            self.saved = read_responses(self.source, kinds, self.allow_missing)
         except InputError as error:
             problem = str(error)
         stop_if_any(problem)
@@ -49,8 +50,8 @@ class Replay(RequestModel):
                 if {"item_id", "question", "options"} <= set(table.column_names)
             }
             stop_if_any(self.saved.join(tables, self.source))
-        unsaved = [(request.task, request.doc["item_id"]) for request in requests if self._find(request) is None]
-        unsaved = sorted(set(gather_object(unsaved)))
+        lacking = [(request.task, request.doc["item_id"]) for request in requests if self._find(request) is None]
+        unsaved = sorted({item for items in gather_objects(lacking) for item in items})
         if not unsaved or self.allow_missing:
             return
         tasks = ", ".join(dict.fromkeys(task for task, _ in unsaved))

@@ -17,6 +17,7 @@ from lmms_eval_tasks.utils.core.problems import InputError, Problems, Warnings
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 from lmms_eval_tasks.utils.core.wording import first_line, quote, summarize_names
 from lmms_eval_tasks.utils.data.building import Origin, building
+from lmms_eval_tasks.utils.data.clips import refuse_folder_without_clips
 from lmms_eval_tasks.utils.data.manifest import SplitManifest
 from lmms_eval_tasks.utils.data.release import SAMPLE_MARK, LinkedClip, download_dataset, is_safe
 
@@ -44,7 +45,8 @@ def prepare(
     merely unusual in them is a warning.
 
     Raises:
-        InputError: the annotations cannot be loaded or have problems (all are listed), or there is no such folder.
+        InputError: the annotations cannot be loaded or have problems (all are listed), there is no such folder, or it
+            holds none of the clips.
     """
     if split not in CARD.splits:
         raise InputError(f"Expected split to be one of {', '.join(CARD.splits)}, but got {split!r}.")
@@ -66,6 +68,8 @@ def prepare(
     problems.raise_if_any(f"MVP, split {split}, cannot be prepared", "nothing was written")
     paths = {row["clip"]: videos.absolute() / row["clip"].removeprefix(f"{split}/") for row in rows}
     clips = {clip: LinkedClip(path) if path.is_file() else None for clip, path in paths.items()}
+    present = sum(clip is not None for clip in clips.values())
+    refuse_folder_without_clips(f"MVP, split {split}", videos, paths.values(), present)
     sample = (root / SAMPLE_MARK).is_file()
     origin = Origin(source, digests, sample, revision, warnings.messages())
     with building(CARD.name) as build:

@@ -11,12 +11,13 @@ from typing import Any, NamedTuple
 from lmms_eval_tasks.report.clips import ClipShelf
 from lmms_eval_tasks.utils.benchmark.registry import Task, registry
 from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.core.wording import summarize_names
+from lmms_eval_tasks.utils.core.wording import escape_surrogates, summarize_names
 from lmms_eval_tasks.utils.data.home import read_table
 from lmms_eval_tasks.utils.reporting.panels import OUTCOMES
 from lmms_eval_tasks.utils.reporting.views import AnswerView, InstanceTrack, ItemView, Row
 from lmms_eval_tasks.utils.runs.responses import SavedResponses, read_responses
-from lmms_eval_tasks.utils.runs.run import Run, log_lines, sample_log
+from lmms_eval_tasks.utils.runs.results_file import sample_log
+from lmms_eval_tasks.utils.runs.run import Run, read_logged
 from lmms_eval_tasks.utils.scoring.records import Record
 
 LONGEST_RESPONSE = 6_000
@@ -157,7 +158,7 @@ def _open_rows(name: str, sample: bool) -> TaskRows:
 
 def _responses(run: Run, task: str) -> SavedResponses | None:
     try:
-        return read_responses(sample_log(run.path, task))
+        return read_responses(sample_log(run.path, task), allow_incomplete=True)
     except InputError:
         return None  # A log without responses still has its records.
 
@@ -166,10 +167,9 @@ def _prompts(runs: Sequence[Run], task: str) -> dict[str, str]:
     """The prompt of each item, as the sample logs have it."""
     prompts = {}
     for run in runs:
-        for line in log_lines(sample_log(run.path, task)):
-            value = json.loads(line)
-            if isinstance(value.get("input"), str):
-                prompts[value["record"]["item_id"]] = value["input"]
+        for item in read_logged(run, task):
+            if isinstance(prompt := item.values.get("input"), str):
+                prompts[item.record.item_id] = prompt
     return prompts
 
 
@@ -213,4 +213,4 @@ def as_json(value: Mapping[str, Any]) -> str:
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     # Half a character, which no file can hold, stays the escape that JSON has for it.
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return escape_surrogates(text)

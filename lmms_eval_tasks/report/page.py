@@ -15,9 +15,11 @@ from lmms_eval_tasks.report.items import as_json, task_block
 from lmms_eval_tasks.report.runs import entries_of
 from lmms_eval_tasks.report.sections import build_section, tag_of
 from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.core.wording import escape_surrogates
 from lmms_eval_tasks.utils.reporting.figures import template_environment
 from lmms_eval_tasks.utils.reporting.panels import OUTCOMES
-from lmms_eval_tasks.utils.runs.run import RESULTS, Run
+from lmms_eval_tasks.utils.runs.results_file import RESULTS
+from lmms_eval_tasks.utils.runs.run import Run
 
 ASSETS = Path(__file__).parent / "assets"
 TEMPLATE = "page.html"
@@ -32,7 +34,7 @@ def write_page(runs: Sequence[Run], path: Path, only: str = "", clips: Clips = C
         InputError: where no run holds `only`, the one task or group to show; all of them if it is empty.
         OSError: where the file cannot be written.
     """
-    write_file(path, build_page(runs, only, clips))
+    write_file(path, escape_surrogates(build_page(runs, only, clips)))
 
 
 def build_page(runs: Sequence[Run], only: str = "", clips: Clips = Clips.auto) -> str:
@@ -68,6 +70,8 @@ def build_page(runs: Sequence[Run], only: str = "", clips: Clips = Clips.auto) -
                     "name": run.name,
                     "file": run.path.name.removesuffix(RESULTS),
                     "sample": run.sample,
+                    "limited": run.limited,
+                    "incomplete": run.incomplete,
                     "items": sum(map(len, run.records.values())),
                     "card": run.card,
                 }

@@ -16,14 +16,20 @@ from lmms_eval_tasks.utils.benchmark.card import Card
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.wording import summarize_names
 from lmms_eval_tasks.utils.reporting.figures import Dot, around_zero, dot_plot, heat_map, run_heading
-from lmms_eval_tasks.utils.reporting.panels import Panel, RunRecords, answer_panels, consistency_panel, outcome_panel
+from lmms_eval_tasks.utils.reporting.panels import (
+    Panel,
+    RunRecords,
+    answer_panels,
+    consistency_panel,
+    limited_note,
+    outcome_panel,
+    whole_runs,
+)
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, reference_notes
 from lmms_eval_tasks.utils.runs.run import Run
-from lmms_eval_tasks.utils.scoring.records import Record
+from lmms_eval_tasks.utils.scoring.records import HOW_ASKED, Record
 from lmms_eval_tasks.utils.stats.estimates import Records
 
-SIGNED = ("prompt", "boxes", "judge", "settings_digest")
-"""Fields of a record about how its item was asked and read."""
 MOST_VALUES = 24
 """A stratum column with more values than this is left to the item browser."""
 FULL_GRID = 0.6
@@ -66,7 +72,10 @@ def tag_of(place: int) -> str:
 def build_section(name: str, entries: Sequence[tuple[int, Run, Sequence[str]]]) -> Section:
     """The section of a task or group, from the runs that hold it, each with its place on the page and its tasks."""
     tasks = tuple(entries[0][2])
-    runs = [RunRecords(tag_of(place), run.name, [run.records[task] for task in of]) for place, run, of in entries]
+    runs = [
+        RunRecords(tag_of(place), run.name, [run.records[task] for task in of], run.part, run.path)
+        for place, run, of in entries
+    ]
     columns = columns_of(tasks[0])
     references = references_of(name, tasks[0], max(len(run.records) for run in runs))
     task = registry().find_task(tasks[0])
@@ -98,10 +107,10 @@ def _signature(name: str, run: Run, records: Sequence[Record]) -> str:
     parts = [
         f"version {run.versions.get(name, '?')}",
         "SAMPLE DATA" if run.sample else "",
-        run.limited,
+        run.part,
         f"{len(records):,} items in {len({record.group_id for record in records}):,} groups",
     ]
-    for field in SIGNED:
+    for field in HOW_ASKED:
         values = sorted({_text(record.fields[field]) for record in records if record.fields.get(field)})
         parts.append(f"{field.replace('_', ' ')} {summarize_names(values, 3)}" if values else "")
     return "; ".join([*filter(None, parts), "95% intervals over groups, 10,000 draws, seed 0"])
@@ -116,11 +125,14 @@ def _text(value: Any) -> str:
 def _reference_panels(runs: Sequence[RunRecords], references: Sequence[ReferencedMetric]) -> list[Panel]:
     """Each score beside chance, people and published models, best first."""
     panels = []
+    whole, part = whole_runs(runs), limited_note(runs)
     for reference in references:
-        dots = [Dot.of(run.name, reference.estimate(run.parts), run.tag) for run in runs]
+        dots = [Dot.of(run.name, reference.estimate(run.parts), run.tag) for run in whole or runs]
         bounds = _axis(reference, dots)
-        facts = [Dot("people", human.percent, kind="people") for human in reference.people]
-        facts += [Dot(model.model, model.value, kind="published") for model in reference.published]
+        facts = []
+        if whole:
+            facts += [Dot("people", human.percent, kind="people") for human in reference.people]
+            facts += [Dot(model.model, model.value, kind="published") for model in reference.published]
         if reference.chance is not None:
             facts.append(Dot("chance", reference.chance, kind="chance"))
         ordered = sorted(
@@ -132,7 +144,7 @@ def _reference_panels(runs: Sequence[RunRecords], references: Sequence[Reference
             Panel(
                 f"{_heading(reference)}{unit}",
                 dot_plot(caption, ordered, bounds, reference.chance),
-                "; ".join(human.caveat for human in reference.people) or reference.note,
+                " ".join(filter(None, ["; ".join(human.caveat for human in reference.people) or reference.note, part])),
             )
         )
     return panels

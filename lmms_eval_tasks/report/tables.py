@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from rich import box
-from rich.table import Table
-
 from lmms_eval_tasks.report.runs import columns_of, entries_of, references_of
 from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.tables import FittingTable
 from lmms_eval_tasks.utils.reporting.columns import Column
-from lmms_eval_tasks.utils.reporting.references import compare_to_reference, reference_notes
+from lmms_eval_tasks.utils.reporting.references import Published, compare_to_reference, reference_notes
 from lmms_eval_tasks.utils.runs.run import Run
 from lmms_eval_tasks.utils.scoring.records import Record
 from lmms_eval_tasks.utils.stats.estimates import Estimate
 
 
-def score_tables(runs: Sequence[Run], only: str = "") -> list[Table]:
+def score_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
     """One table per task or group that a run holds: a row per run.
 
     Scores in percent with their 95% bootstrap interval (10,000 draws, seed 0), percent of unparsed and unscored items,
@@ -38,7 +36,7 @@ def score_tables(runs: Sequence[Run], only: str = "") -> list[Table]:
     return tables
 
 
-def reference_tables(runs: Sequence[Run], only: str = "") -> list[Table]:
+def reference_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
     """Scores beside chance, people and the best published model: a table for each task or group that has references.
 
     A row per score with a reference, and run. Beside a reference stands whether the score's 95% interval lies ``above``
@@ -54,28 +52,27 @@ def reference_tables(runs: Sequence[Run], only: str = "") -> list[Table]:
         if not references:
             continue
         sample = "; SAMPLE DATA, the references are of the benchmark" if any(run.sample for run, _ in entries) else ""
-        table = Table(title=f"{name}: beside references{sample}", title_justify="left", box=box.SIMPLE_HEAD, padding=0)
-        table.add_column("score", no_wrap=True)
-        table.add_column("model", overflow="fold")
-        for heading in ("value", "chance", "people"):
-            table.add_column(heading, justify="right", no_wrap=True)
-        table.add_column("best published", justify="right", overflow="fold")
+        headings = ("score", "model", "value", "chance", "people", "best published")
+        table = FittingTable(f"{name}: beside references{sample}", headings, names=2)
         for reference in references:
             for run, tasks in entries:
                 score = reference.estimate([run.records[task] for task in tasks])
-                best = reference.best
+                best, people = reference.best, reference.people[0].percent if reference.people else None
                 table.add_row(
                     reference.metric.title,
                     run.name,
                     f"{score.value:.1f}" if score else "N/A",
                     _compared(score, reference.chance),
-                    _compared(score, reference.people[0].percent if reference.people else None),
-                    f"{best.model} {_compared(score, best.value)}" if best else "",
+                    run.part if run.part and people is not None else _compared(score, people),
+                    run.part if run.part and best else _best(score, best),
                 )
         table.caption = "\n".join(reference_notes(references))
-        table.caption_justify = "left"
         tables.append(table)
     return tables
+
+
+def _best(score: Estimate | None, best: Published | None) -> str:
+    return f"{best.model} {_compared(score, best.value)}" if best else ""
 
 
 def _compared(score: Estimate | None, reference: float | None) -> str:
@@ -85,7 +82,7 @@ def _compared(score: Estimate | None, reference: float | None) -> str:
     return f"{reference:.1f} {compare_to_reference(score, reference)}" if score else f"{reference:.1f}"
 
 
-def stratum_tables(run: Run, columns: Sequence[str], only: str = "") -> list[Table]:
+def stratum_tables(run: Run, columns: Sequence[str], only: str = "") -> list[FittingTable]:
     """One table per task: a row per combination of the named stratum columns, in their alphabetical order.
 
     Raises:
@@ -113,12 +110,19 @@ def stratum_tables(run: Run, columns: Sequence[str], only: str = "") -> list[Tab
     return tables
 
 
-def _new_table(name: str, runs: Sequence[Run], first: str, columns: Sequence[Column]) -> Table:
+def limit_warnings(runs: Sequence[Run]) -> list[str]:
+    """A line for each run that was asked a part of its tasks."""
+    return [
+        f"A PART OF THE ITEMS: {run.name} was run with {run.limited}. Its scores are of those items alone, and stand "
+        "beside no score of people or of published models."
+        for run in runs
+        if run.limited
+    ]
+
+
+def _new_table(name: str, runs: Sequence[Run], first: str, columns: Sequence[Column]) -> FittingTable:
     versions = sorted({run.versions.get(name, "?") for run in runs})
     sample = "; SAMPLE DATA, not the benchmark" if any(run.sample for run in runs) else ""
-    title = f"{name} (version {', '.join(versions)}{sample})"
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=0)
-    table.add_column(first, overflow="fold")
-    for column in columns:
-        table.add_column(column.heading, justify="right", no_wrap=True)
-    return table
+    limited = "".join(f"; {limit}" for limit in sorted({run.part for run in runs} - {""}))
+    title = f"{name} (version {', '.join(versions)}{sample}{limited})"
+    return FittingTable(title, [first, *(column.heading for column in columns)])

@@ -1,12 +1,13 @@
 """YoCausal: whether a video diffusion model expects time to run forward."""
 
 from lmms_eval_tasks.utils import answers
-from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind, TaskSettings
+from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm, Benchmark, TaskKind, TaskSettings
 from lmms_eval_tasks.utils.denoising.response import EXTRACTOR
 from lmms_eval_tasks.utils.prompting.questions import ask_choice, prompt_reader
 from lmms_eval_tasks.yocausal import hooks, report, vlm
 from lmms_eval_tasks.yocausal.card import CARD
 from lmms_eval_tasks.yocausal.cli import app
+from lmms_eval_tasks.yocausal.log_forms import DirectionLine, PairLine
 from lmms_eval_tasks.yocausal.metrics import METRICS, VLM_METRICS
 from lmms_eval_tasks.yocausal.prepare import prepare
 from lmms_eval_tasks.yocausal.prompt import OFFICIAL_PROMPT, find_prompt
@@ -27,7 +28,9 @@ DENOISING = TaskKind(
     read_settings=lambda kwargs, environment: TaskSettings(),
     target=lambda row: "forward",
     visuals=("clip", "clip_backward"),
+    answer_form=AnswerForm.LOSSES,
     warnings=hooks.warnings,
+    log_form=PairLine,
 )
 
 VLM = TaskKind(
@@ -43,6 +46,7 @@ VLM = TaskKind(
     read_settings=prompt_reader(),
     rows=vlm.both_directions,
     row_id=vlm.pair_id,
+    log_form=DirectionLine,
     no_submission="the leaderboard ranks video diffusion models by their losses, and takes no answers in words. What "
     "can be submitted is a run of yocausal.",
 )

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
 from lmms_eval_tasks.utils.core.console import make_console, show_progress, text_table
 from lmms_eval_tasks.utils.core.wording import summarize_names
 
 if TYPE_CHECKING:
+    from lmms_eval_tasks.utils.core.tables import FittingTable
     from lmms_eval_tasks.yocausal.cross_analysis import Correlation
     from lmms_eval_tasks.yocausal.ranking import Ranking
 
@@ -43,6 +43,8 @@ def rank(
     finished = [read_run(run) for run in runs]
     judges = rank_by_labels(finished, labels or [])
     console = make_console()
+    for note in dict.fromkeys(note for run in finished for note in run.notes):
+        console.print(f"note: {note}.", style="yellow", soft_wrap=True)
     for name, ranking in judges.rankings.items():
         if ranking.sample:
             console.print("SAMPLE DATA, not the benchmark", style="bold red")
@@ -57,7 +59,9 @@ def rank(
         console.print(_correlation_table("rank against other values", correlate_scores(prepared, against)))
         console.print("A positive value: the better rank goes with the greater value or the later date.")
     if prompts := compare_prompts(finished):
-        table = text_table("forward and null prompt", "model", "score", "forward", "null", "change [95%]", "pairs")
+        table = text_table(
+            "forward and null prompt", "model", "score", "forward", "null", "change [95%]", "pairs", names=2
+        )
         for model, differences in prompts.items():
             for score in differences:
                 low, high = score.interval
@@ -67,7 +71,7 @@ def rank(
         console.print(table)
 
 
-def _ranking_table(ranking: Ranking, title: str | None) -> Table:
+def _ranking_table(ranking: Ranking, title: str | None) -> FittingTable:
     table = text_table(title, "model", "rank", "RSI", "rank", "CCI", "rank", "pairs", "unscored")
     for run in ranking.runs:
         place = run.place
@@ -84,8 +88,8 @@ def _ranking_table(ranking: Ranking, title: str | None) -> Table:
     return table
 
 
-def _correlation_table(title: str, correlations: Sequence[Correlation]) -> Table:
-    table = text_table(title, "", "", "models", "Kendall tau", "p", "Pearson r", "p")
+def _correlation_table(title: str, correlations: Sequence[Correlation]) -> FittingTable:
+    table = text_table(title, "", "", "models", "Kendall tau", "p", "Pearson r", "p", names=2)
     for one in correlations:
         values = (one.tau, one.tau_p, one.pearson, one.pearson_p)
         table.add_row(*one.names, str(one.models), *("N/A" if value is None else f"{value:.4f}" for value in values))

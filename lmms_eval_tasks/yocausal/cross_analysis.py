@@ -17,7 +17,7 @@ from pathlib import Path
 from lmms_eval_tasks.utils.core.csv_rows import read_csv
 from lmms_eval_tasks.utils.core.problems import Problems
 from lmms_eval_tasks.utils.core.wording import quote
-from lmms_eval_tasks.utils.runs.run import Run, read_logged
+from lmms_eval_tasks.utils.runs.run import Run, read_graded
 from lmms_eval_tasks.utils.scoring.records import Record
 from lmms_eval_tasks.utils.stats.comparison import ScoreDifference, compare_records
 from lmms_eval_tasks.yocausal import metrics
@@ -191,7 +191,7 @@ def compare_prompts(runs: Sequence[Run]) -> dict[str, tuple[ScoreDifference, ...
     for run in runs:
         measured = {
             (str(settings.get("model")), str(settings.get("prompt")))
-            for item in read_logged(run, TASK)
+            for item in read_graded(run, TASK)
             if (settings := item.submission.get("settings"))
         }
         if len(measured) == 1:

@@ -8,7 +8,15 @@ from pathlib import Path
 from lmms_eval_tasks.utils.benchmark.card import Human
 from lmms_eval_tasks.utils.reporting.columns import PAIR_COLUMNS, Column, interval_column, score_column
 from lmms_eval_tasks.utils.reporting.figures import Bar, Point, around_zero, scatter_plot, share_plot
-from lmms_eval_tasks.utils.reporting.panels import Panel, RunRecords, answer_panels, consistency_panel, outcome_panel
+from lmms_eval_tasks.utils.reporting.panels import (
+    Panel,
+    RunRecords,
+    answer_panels,
+    consistency_panel,
+    limited_note,
+    outcome_panel,
+    whole_runs,
+)
 from lmms_eval_tasks.utils.reporting.references import (
     ReferencedMetric,
     compare_to_reference,
@@ -79,15 +87,17 @@ def vlm_panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
 
 
 def _rsi_against_cci(runs: Sequence[RunRecords], rsi: ReferencedMetric, cci: ReferencedMetric) -> Panel:
-    estimates = ((run, rsi.estimate(run.parts), cci.estimate(run.parts)) for run in runs)
+    whole = whole_runs(runs)
+    estimates = ((run, rsi.estimate(run.parts), cci.estimate(run.parts)) for run in whole or runs)
     points = [Point(run.name, x.value, y.value, tag=run.tag) for run, x, y in estimates if x and y]
-    published_cci = {model.model: model.value for model in cci.published}
-    points += [
-        Point(model.model, model.value, published_cci[model.model], "published")
-        for model in rsi.published
-        if model.model in published_cci
-    ]
-    points.append(Point("people", rsi.people[0].percent, cci.people[0].percent, "people"))
+    if whole:
+        published_cci = {model.model: model.value for model in cci.published}
+        points += [
+            Point(model.model, model.value, published_cci[model.model], "published")
+            for model in rsi.published
+            if model.model in published_cci
+        ]
+        points.append(Point("people", rsi.people[0].percent, cci.people[0].percent, "people"))
     figure = scatter_plot(
         "RSI and CCI of the runs, of published models and of people",
         points,
@@ -99,7 +109,7 @@ def _rsi_against_cci(runs: Sequence[RunRecords], rsi: ReferencedMetric, cci: Ref
         "Letters are the runs, small dots published models. Lines cross at chance: right of it a model finds time "
         "running forward more likely, above it more so where there is cause and effect."
     )
-    return Panel("RSI against CCI", figure, note)
+    return Panel("RSI against CCI", figure, f"{note} {limited_note(runs)}".strip())
 
 
 def _winners(runs: Sequence[RunRecords]) -> Panel:

@@ -187,7 +187,7 @@ def test_the_hub_is_asked_for_questions_and_for_clips_that_nobody_gave(
     prepare()
     assert load_table("cast_bench", "test")["clip_present"] == [True]
     assert read_manifest("cast_bench").splits["test"].revision == revision
-    prepare("someone/CaST-Bench", tmp_path / "hub")
+    prepare("someone/CaST-Bench", tmp_path / "hub" / revision / "clips")
     assert asked == [("wovenbytoyota-vai/CaST-Bench", True), ("someone/CaST-Bench", False)]
 
     def fail(*_: Any, **__: Any) -> str:
@@ -199,6 +199,20 @@ def test_the_hub_is_asked_for_questions_and_for_clips_that_nobody_gave(
     assert str(caught.value).splitlines()[0] == (
         "CaST-Bench cannot be loaded from wovenbytoyota-vai/CaST-Bench: no such dataset"
     )
+
+
+def test_a_folder_without_any_clip_is_the_wrong_one(tmp_path: Path, home: Path) -> None:
+    release = write_release(tmp_path / "release", [ROW])
+    (tmp_path / "wrong").mkdir()
+    with pytest.raises(InputError) as refused:
+        prepare(str(release), tmp_path / "wrong")
+    assert str(refused.value) == (
+        f"CaST-Bench cannot be prepared: none of its 1 clips is in {tmp_path}/wrong, and nothing was written.\n"
+        f"Expected clips such as {tmp_path}/wrong/sav_000001.mp4. Remedy: give --videos the folder that they are named "
+        "from."
+    )
+    assert not (home / "cast_bench").exists()
+    assert len(prepare(str(release))["test"].missing) == 1, "without a folder, saved responses can be scored"
 
 
 def test_what_is_odd_is_told_and_prepared(tmp_path: Path) -> None:

@@ -84,13 +84,32 @@ def test_mvp_submission_files_are_the_official_ones(random_run: HostRun) -> None
     assert random_run.submission("mvp_mini_submission.jsonl") == joint
 
 
-def test_a_constant_answer_scores_its_known_chance(sample_world: SampleWorld, tmp_path: Path) -> None:
-    run = run_host("--model", "constant_answer", "--tasks", DEBUG, home=sample_world.home, out=tmp_path, ranks=2)
-    assert run.score("mvp_mini", "pair_accuracy") == 0
-    assert run.score("mvp_mini", "single_accuracy") == 50
-    samples = run.samples("causalvqa_debug_paired")
+@pytest.fixture(scope="module")
+def constant_run(sample_world: SampleWorld, tmp_path_factory: pytest.TempPathFactory) -> HostRun:
+    """A run whose output folder has a file where the folder `submissions` should be."""
+    out = tmp_path_factory.mktemp("constant")
+    (out / "submissions").write_text("a file", encoding="utf-8")
+    return run_host("--model", "constant_answer", "--tasks", DEBUG, home=sample_world.home, out=out, ranks=2)
+
+
+def test_a_constant_answer_scores_its_known_chance(constant_run: HostRun) -> None:
+    assert constant_run.score("mvp_mini", "pair_accuracy") == 0
+    assert constant_run.score("mvp_mini", "single_accuracy") == 50
+    samples = constant_run.samples("causalvqa_debug_paired")
     share = 100 * sum(sample["target"] == "A" for sample in samples) / len(samples)
-    assert run.score("causalvqa_debug_paired", "single_accuracy") == pytest.approx(share)
+    assert constant_run.score("causalvqa_debug_paired", "single_accuracy") == pytest.approx(share)
+
+
+def test_a_submission_that_cannot_be_written_loses_nothing_else(constant_run: HostRun) -> None:
+    assert f"{constant_run.out}/submissions/causalvqa_debug.jsonl was not written (FileExistsError" in (
+        constant_run.output
+    )
+    assert constant_run.score("causalvqa_debug_paired", "submission_rows") is None
+    assert {sample["record"]["answered"] for sample in constant_run.samples("causalvqa_debug_paired")} == {"A"}
+    # MVP's whole submission lies beside that folder, and is written once its four parts are there.
+    assert len(constant_run.submission("mvp_mini_submission.jsonl")) == 2 * sum(
+        constant_run.score(f"mvp_mini_{subset}", "pairs_scored") for subset in SUBSETS
+    )
 
 
 @pytest.mark.parametrize("ranks", [1, 2])

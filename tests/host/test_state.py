@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from host_run import environment
 from submission_world import prepare_world
 from task_states import docs_of, task_state
 
+from lmms_eval_tasks.host.index import bind_config
+from lmms_eval_tasks.host.ranks import RunStopped
 from lmms_eval_tasks.host.state import Evaluation, TaskState
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.problems import InputError
@@ -36,33 +38,23 @@ def write_predictions(path: Path) -> Path:
     return path
 
 
-def start(home: Path, predictions: Path, out: Path, *names: str) -> subprocess.Popen[str]:
-    environment = {
-        **os.environ,
-        "LMMS_EVAL_TASKS_HOME": str(home),
-        "HF_HOME": str(home.parent / "hf"),
-        "HF_HUB_OFFLINE": "1",
-        "ACCELERATE_USE_CPU": "true",
-        "OMP_NUM_THREADS": "1",
-    }
-    command = [sys.executable, str(SCRIPT), str(predictions), str(out), *names]
-    return subprocess.Popen(
-        command, cwd=out.parent, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
-
-
 @pytest.mark.host
 def test_two_evaluations_in_one_process_give_what_two_processes_give(home: Path, tmp_path: Path) -> None:
     prepare_world(tmp_path / "releases")
-    runs = {"both": (FIRST, SECOND), "first": (FIRST,), "second": (SECOND,)}
     predictions = write_predictions(tmp_path / "predictions.jsonl")
-    started = {name: start(home, predictions, tmp_path / f"{name}.json", *names) for name, names in runs.items()}
-    given: dict[str, dict[str, Any]] = {}
-    for name, run in started.items():
-        output, _ = run.communicate(timeout=900)
-        assert run.returncode == 0, output
-        given[name] = json.loads((tmp_path / f"{name}.json").read_text(encoding="utf-8"))
-    alone = {**given["first"], **given["second"]}
+    finished = subprocess.run(
+        [sys.executable, str(SCRIPT), str(predictions), str(tmp_path)],
+        cwd=tmp_path,
+        env=environment(home),
+        capture_output=True,
+        text=True,
+        timeout=900,
+    )
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    given: dict[str, dict[str, Any]] = {
+        name: json.loads((tmp_path / f"{name}.json").read_text(encoding="utf-8")) for name in ("both", FIRST, SECOND)
+    }
+    alone = {**given[FIRST], **given[SECOND]}
     assert given["both"] == alone
     # The two are different in all that the state holds.
     first, second = (alone[name] for name in (FIRST, SECOND))
@@ -102,3 +94,20 @@ def test_a_score_that_a_benchmark_has_not_is_refused() -> None:
     task = registry().tasks["cast_bench"]
     with pytest.raises(InputError, match=r"^The task mine lists scores that cast_bench lacks: cider\.$"):
         TaskState("mine", task.pointer, ["cider"], Evaluation())
+
+
+def test_a_score_that_a_groups_tasks_have_not_is_refused(tmp_path: Path) -> None:
+    known = "mvp_mini_temporal_reasoning"
+    config = {"group": "mine", "task": [known], "aggregate_metric_list": [{"metric": "pair_accuracy"}]}
+    path = tmp_path / "mine.yaml"
+    path.write_text(json.dumps(config), encoding="utf-8")
+    folder = registry().tasks[known].benchmark.folder
+    index = {
+        "mine": {"type": "group", "task": -1, "yaml_path": str(path)},
+        known: {"type": "task", "yaml_path": str(folder / f"{known}.yaml")},
+    }
+    (bound,) = bind_config("mine", config, index, Evaluation())["aggregate_metric_list"]
+    assert callable(bound["aggregation"])
+    config["aggregate_metric_list"] = [{"metric": name} for name in ("pair_accuracy", "cider", "bleu")]
+    with pytest.raises(RunStopped, match=r"The group mine lists scores that mvp lacks: cider, bleu\.$"):
+        bind_config("mine", config, index, Evaluation())

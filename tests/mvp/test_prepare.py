@@ -152,6 +152,7 @@ def test_what_is_odd_is_a_warning_that_the_manifest_keeps(tmp_path: Path, videos
 
 
 def test_sources_that_are_not_released_are_unknown(tmp_path: Path, videos: Path) -> None:
+    write_clip(videos / "pt" / "x_1.mp4")
     rows = [{name: value for name, value in row.items() if name != "source"} for row in mvp_pair("x")]
     prepare(videos, str(write_snapshot(tmp_path, "mini", dict.fromkeys(SUBSETS, rows))))
     assert set(load_table("mvp", "mini", require_clips=False)["source"]) == {"unknown"}
@@ -166,6 +167,14 @@ def test_white_space_around_texts_is_no_difference() -> None:
         ("A", ["left", "right"]),
         ("B", ["left ", " right"]),
     ]
+
+
+def test_a_folder_without_any_clip_is_the_wrong_one(tmp_path: Path, videos: Path, home: Path) -> None:
+    assert refusal(tmp_path, videos / "pt", mvp_pair("s")) == (
+        "MVP, split mini cannot be prepared: none of its 8 clips is in ~/videos/pt, and nothing was written.\n"
+        "Expected clips such as ~/videos/pt/pt/s_1.mp4. Remedy: give --videos the folder that they are named from."
+    )
+    assert not (home / "mvp").exists()
 
 
 def test_clips_that_are_missing_are_listed_per_source(tmp_path: Path, videos: Path) -> None:

@@ -78,6 +78,19 @@ def test_a_signature_says_what_scores_stand_on(sample_runs: tuple[Path, Path]) -
     )
 
 
+def test_a_part_of_the_items_stands_beside_nothing_published(sample_runs: tuple[Path, Path]) -> None:
+    whole, other = map(read_run, sample_runs)
+    banner = "<strong>A part of the items.</strong> Run B, hasty-2b, was made with <code>--limit 3</code>"
+    both = build_page([whole, replace(other, limited="--limit 3")], "cast_bench")
+    assert both.count(banner) == 1
+    assert "Not shown, because only a part of the items was asked: B (--limit 3)." in both
+    published = re.compile(r'class="[^"]*published')
+    assert published.search(both) and banner not in build_page([whole, other], "cast_bench")
+    alone = build_page([replace(whole, limited="--limit 3")], "cast_bench")
+    assert "Only a part of the items was asked, so no published score is shown: A (--limit 3)." in alone
+    assert not published.search(alone.partition("<main>")[2].partition('<section id="items"')[0])
+
+
 def test_without_prepared_data_the_page_says_so(
     sample_runs: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

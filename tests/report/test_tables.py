@@ -10,8 +10,9 @@ from rich.console import Console
 
 from lmms_eval_tasks.cast_bench.grading import Question, score_question
 from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS
+from lmms_eval_tasks.mvp.card import SUBSETS
 from lmms_eval_tasks.report.runs import columns_of
-from lmms_eval_tasks.report.tables import score_tables, stratum_tables
+from lmms_eval_tasks.report.tables import limit_warnings, reference_tables, score_tables, stratum_tables
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.evidence.reader import read_truth
 from lmms_eval_tasks.utils.runs.run import Run, read_run
@@ -114,6 +115,42 @@ def test_tables_fit_a_hundred_columns(tmp_path: Path) -> None:
     lines = printed([*score_tables([run]), *stratum_tables(run, ["type", "difficulty"])]).splitlines()
     assert max(map(len, lines)) <= 100
     assert any(line.strip().startswith("planning easy") for line in lines)
+
+
+LIMITED = "pretrained=org/a-model-with-quite-a-long-name-7b-instruct"
+
+
+@pytest.mark.parametrize("width", [80, 100, 160])
+def test_names_of_models_are_whole_at_every_width(width: int, tmp_path: Path) -> None:
+    subsets = {f"mvp_mini_{subset}": records("m", [RIGHT, WRONG] * 20, subset) for subset in SUBSETS}
+    run = read_run(write_run(tmp_path, LIMITED, **subsets))
+    console = Console(width=width, record=True, file=io.StringIO())
+    for table in (*score_tables([run]), *reference_tables([run]), *stratum_tables(run, ["type"])):
+        console.print(table)
+    lines = console.export_text().splitlines()
+    assert max(map(len, lines)) <= width
+    blocks = sum("a-model-with-quite-a-long-name-7b-instruct" in line for line in lines)
+    assert blocks == sum("replay" in line for line in lines) >= 2
+    for subset in SUBSETS:
+        for word in subset.split("_"):
+            assert any(line.split()[:1] == [word] or word in line.split() for line in lines)
+
+
+def test_a_run_with_a_limit_is_marked_and_stands_beside_nothing_published(tmp_path: Path) -> None:
+    task = "mvp_mini_intuitive_physics"
+    whole = read_run(write_run(tmp_path, "", **{task: records("m", [RIGHT, WRONG] * 20)}))
+    limited = replace(whole, name="part", limited="--limit 40")
+    assert "best published" in printed(reference_tables([whole]))
+    assert limit_warnings([whole]) == []
+    (warning,) = limit_warnings([whole, limited])
+    assert warning.startswith("A PART OF THE ITEMS: part was run with --limit 40.")
+    assert "; --limit 40)" in printed(score_tables([whole, limited]))
+    lines = printed(reference_tables([whole, limited])).splitlines()
+    rows = {name: " ".join(line for line in lines if name in line.split()) for name in ("replay", "part")}
+    assert "--limit 40" in rows["part"] and "--limit" not in rows["replay"]
+    assert rows["part"].count("above") + rows["part"].count("below") + rows["part"].count("open") < (
+        rows["replay"].count("above") + rows["replay"].count("below") + rows["replay"].count("open")
+    )
 
 
 def test_an_unknown_stratum_names_the_known_ones() -> None:

@@ -23,9 +23,10 @@ TINY = {
     "causalvqa": {"debug_per_type": 1, "test_per_stratum": 0},
     "mvp": {"mini_pairs": 1, "full_pairs": 2},
     "cast_bench": {"clips_per_family": 1},
+    "countervqa": {"clips": 2},
     "yocausal": {"pairs": 1},
 }
-OWN = ["cast_bench", "causalvqa", "mvp", "yocausal"]
+OWN = ["cast_bench", "causalvqa", "countervqa", "mvp", "yocausal"]
 SOURCES = {"pt", "ssv2", "language_table", "intphys", "inflevel", "grasp", "clevrer", "star", "vinoground"}
 
 
@@ -48,6 +49,7 @@ def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(tmp_path):
     counts = (
         ("filming clips", 5),
         ("filming clips", 5),
+        ("filming clips", 2),
         ("filming clips", 16),
         ("filming clips and their reversals", 4),
     )
@@ -86,6 +88,7 @@ def test_every_benchmark_has_a_writer_whose_release_can_be_prepared(tmp_path):
     assert prepare_commands(tmp_path) == [
         ["cast_bench", "--source", f"{tmp_path}/cast_bench"],
         ["causalvqa", "--source", f"{tmp_path}/causalvqa/CausalVQA"],
+        ["countervqa", "--source", f"{tmp_path}/countervqa"],
         *(
             ["mvp", "--source", f"{tmp_path}/mvp/snapshot", "--videos", f"{tmp_path}/mvp/videos", "--split", split]
             for split in ("mini", "full")
@@ -100,7 +103,7 @@ def test_a_new_module_is_all_that_a_new_writer_takes(tmp_path, monkeypatch):
         "from lmms_eval_tasks.utils.benchmark.sample_writer import SampleWriter\n"
         "WRITER = SampleWriter('nothing', {}, print, prepare=(('--videos', '{folder}/v'),))\n"
     )
-    assert list(sample_writers()) == [*OWN[:3], "own_benchmark", OWN[3]]
+    assert list(sample_writers()) == sorted([*OWN, "own_benchmark"])
     assert ["own_benchmark", "--videos", f"{tmp_path}/own_benchmark/v"] in prepare_commands(tmp_path)
     (tmp_path / "wrong.py").write_text("WRITER = 'me'\n")
     with pytest.raises(TypeError, match=r"Expected .*\.writers\.wrong\.WRITER to be a SampleWriter but got str\."):
@@ -206,7 +209,7 @@ def test_every_source_occurs_in_mini(sample):
 
 def test_every_clip_decodes(sample):
     clips = sorted(sample.rglob("*.mp4"))
-    assert len(clips) == 40 + 64 + 10 + 2 * 16
+    assert len(clips) == 40 + 64 + 10 + 4 + 2 * 16
     for clip in clips:
         frames, fps = decode(clip)
         assert frames.shape[1:] == (144, 192, 3) and fps == 12

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from hook_runs import FILES, MVP_MINI, Answer, write_hook_run
+from loguru import logger
 from releases import Question, write_causalvqa
 from submission_world import EVERY, choose, losses
 from typer.testing import CliRunner
@@ -90,25 +91,57 @@ def test_what_is_printed(world_home: Path, run: Path, tmp_path: Path, monkeypatc
 
 def test_all_reasons_are_told_at_once(world_home: Path, run: Path, tmp_path: Path) -> None:
     def spoil(lines: list[Line]) -> list[Line]:
-        first, second, third, _ = lines
+        first, second, third, *_ = lines
         first["record"]["answered"] = "F"
         second["record"]["item_id"] = "9_1"
         third["record"]["unscored_reason"] = "no clip"
         third["sample_data"] = 100.0
-        return [first, second, third, third]
+        return [first, second, third]
 
     assert refused(tmp_path, "causalvqa", with_log(run, tmp_path / "run", "causalvqa_paired", spoil)) == [
-        "cannot be submitted to CausalVQA: 6 problems, nothing was written.",
+        "cannot be submitted to CausalVQA: 5 problems, nothing was written.",
         "  data: Expected the benchmark's, but got sample data. Remedy: --allow-sample writes the file nevertheless; "
         "no leaderboard should be sent it.",
         "  items: Expected those of the prepared split test, but got `9_1`. Remedy: Prepare the release that the run "
         "was of.",
-        "  items: Expected all to be asked, but for want of clips this was not done for `8_0`, `8_0`. Remedy: "
+        "  items: Expected all to be asked, but for want of clips this was not done for `8_0`. Remedy: "
         "--allow-incomplete writes the file nevertheless.",
-        "  items: Expected each once, but got again `8_0`.",
         "  items: Expected all 4 of the split, but the run lacks `7_1`, `8_1`. Remedy: --allow-incomplete writes the "
         "file nevertheless.",
         "  answers: Expected options of their items, but got `F` (7_0).",
+    ]
+
+
+def test_two_models_with_one_output_path_keep_their_files(world_home: Path, tmp_path: Path) -> None:
+    out, logged = tmp_path / "out", []
+    handler = logger.add(logged.append, format="{message}")
+    try:
+        for letter, date in (("B", "20261120"), ("B", "20261121"), ("C", "20261122"), ("D", "20261123")):
+            write_hook_run(out, {"causalvqa_paired": choose(letter)}, date=date)
+    finally:
+        logger.remove(handler)
+    names = {"causalvqa_test.jsonl": "D", "causalvqa_test.1.jsonl": "B", "causalvqa_test.2.jsonl": "C"}
+    assert {path.name for path in (out / "submissions").iterdir()} == set(names)
+    for name, letter in names.items():
+        rows = (out / "submissions" / name).read_text("utf-8").splitlines()
+        assert {json.loads(row)["model_answer"] for row in rows} == {letter}
+    file = out / "submissions" / "causalvqa_test.jsonl"
+    assert [str(line).strip() for line in logged if "another run" in line] == [
+        f"{file} was another run's; that file is now {file.with_name(f'causalvqa_test.{number}.jsonl')}. Give each run "
+        "its own output path."
+        for number in (1, 2)
+    ]
+    (results,) = out.glob("20261121*_results.json")
+    assert command("submit", "causalvqa", results, "--out", tmp_path / "again")[0] == 0
+    assert (tmp_path / "again").read_bytes() == (out / "submissions" / "causalvqa_test.1.jsonl").read_bytes()
+
+
+def test_a_log_of_two_runs_is_named(world_home: Path, run: Path, tmp_path: Path) -> None:
+    both = with_log(run, tmp_path / "run", "causalvqa_paired", lambda lines: [*lines, *lines])
+    assert refused(tmp_path, "causalvqa", both) == [
+        "cannot be read: 1 problem.",
+        "  20261122_samples_causalvqa_paired.jsonl, items: Expected each once, but got again `7_0`, `7_1`, `8_0`, "
+        "`8_1`. Remedy: Two runs that started in the same second wrote this log: run each again.",
     ]
 
 
@@ -263,7 +296,8 @@ def test_a_log_that_is_not_text_is_named(world_home: Path, run: Path, tmp_path: 
     (log,) = spoilt.glob("*_samples_causalvqa_paired.jsonl")
     log.write_bytes(b"\xff" + log.read_bytes())
     told = refused(tmp_path, "causalvqa", spoilt)
-    assert told[1:] == [f"  {log.name}: Expected UTF-8 text, but byte 1 is not."]
+    expected = "Expected logged items of one of our tasks, but got bytes that are not UTF-8 (line 1)."
+    assert told[1:] == [f"  {log.name}, lines: {expected}"]
 
 
 def test_a_log_of_an_older_version_is_named(world_home: Path, run: Path, tmp_path: Path) -> None:
@@ -286,17 +320,20 @@ def test_a_log_of_an_older_version_is_named(world_home: Path, run: Path, tmp_pat
     ],
 )
 def test_tasks_that_no_leaderboard_takes_say_so(
-    task: str, benchmark: str, title: str, why: str, world_home: Path, run: Path, tmp_path: Path
+    task: str,
+    benchmark: str,
+    title: str,
+    why: str,
+    world_home: Path,
+    run: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for arguments in ((task, run), ("validate", task, run)):
         status, _, told = command(*(["submit", *arguments, "--out", "x"] if arguments[0] == task else arguments))
         assert status == 1 and told.startswith(f"{task} has no official submission: {why}")
-    (log,) = run.glob("*_samples_causalvqa_paired.jsonl")
-    other = tmp_path / "run"
-    other.mkdir()
-    shutil.copy(log, other / log.name.replace("causalvqa_paired", task))
-    results = {"configs": {task: {}}, "group_subtasks": {}, "config": {}}
-    (other / log.name.replace("_samples_causalvqa_paired.jsonl", "_results.json")).write_text(json.dumps(results))
+    monkeypatch.setenv("LMMS_EVAL_TASKS_JUDGE", "none")
+    other = write_hook_run(tmp_path / "run", {task: choose("A")})
     told = refused(tmp_path, benchmark, other)
     assert told[0] == f"cannot be submitted to {title}: Expected a task of it, {benchmark}, but the run has {task}."
     assert told[1].startswith(f"{task} has no official submission: {why}")

@@ -1,6 +1,8 @@
-"""Evaluations one after the other in this process: `python evaluate_in_turn.py PREDICTIONS OUT NAME…`.
+"""Evaluations one after the other in one process, and each in a process of its own: `python evaluate_in_turn.py
+PREDICTIONS OUT`.
 
-It writes what each gave as JSON: scores, records, and what the run card says of its tasks.
+It writes what each gave as JSON: scores, records, and what the run card says of its tasks. The processes are forks of
+one that has imported lmms-eval but has evaluated nothing, as the imports take longer than the evaluations.
 """
 
 from __future__ import annotations
@@ -8,6 +10,8 @@ from __future__ import annotations
 import json
 import os
 import sys
+import traceback
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +45,23 @@ def evaluate(name: str, predictions: str) -> dict[str, Any]:
     }
 
 
+def evaluate_in_turn(names: Sequence[str], predictions: str, out: Path) -> int:
+    """Start a process that evaluates one after the other; its number."""
+    process = os.fork()
+    if process == 0:
+        try:
+            given = {name: evaluate(name, predictions) for name in names}
+            out.write_text(json.dumps(given, default=str), encoding="utf-8")
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    return process
+
+
 if __name__ == "__main__":
-    given = {name: evaluate(name, sys.argv[1]) for name in sys.argv[3:]}
-    Path(sys.argv[2]).write_text(json.dumps(given, default=str), encoding="utf-8")
+    predictions, folder = sys.argv[1], Path(sys.argv[2])
+    runs = {"both": tuple(EVALUATIONS), **{name: (name,) for name in EVALUATIONS}}
+    started = [evaluate_in_turn(names, predictions, folder / f"{run}.json") for run, names in runs.items()]
+    statuses = [os.waitpid(process, 0)[1] for process in started]
+    sys.exit(any(statuses))

@@ -43,7 +43,8 @@ def write_hook_run(out: Path, said: Mapping[str, Answer], limit: int | None = No
         logged = [state.process_results(doc, [answer(doc)]) for doc in docs_of(state)[:limit]]
         lines = [json.dumps(values, ensure_ascii=False) + "\n" for values in logged]
         (out / f"{date}_samples_{task}.jsonl").write_text("".join(lines), encoding="utf-8")
-        state.finish([values[SUBMISSION_ROWS] for values in logged], args)
+        if state.submits:
+            state.finish([values[SUBMISSION_ROWS] for values in logged], args)
     results = {
         "configs": {task: {} for task in said},
         "group_subtasks": {},

@@ -7,12 +7,15 @@ import os
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import psutil
+from warm_host import IMPORT_TIME, WarmHost
 
 LMMS_EVAL = Path(sysconfig.get_path("scripts")) / "lmms-eval"
 
@@ -82,6 +85,14 @@ def launcher(ranks: int) -> list[str]:
     return [sys.executable, "-m", "torch.distributed.run", f"--nproc_per_node={ranks}", *meeting]
 
 
+def _command(arguments: Sequence[str], out: Path, log_samples: bool, ranks: int = 1) -> list[str]:
+    """The command of a run, whose output folder is made."""
+    out.mkdir(parents=True, exist_ok=True)
+    command = [*launcher(ranks), "-m", "lmms_eval"] if ranks > 1 else [str(LMMS_EVAL)]
+    logged = ["--log_samples"] if log_samples else []
+    return [*command, *arguments, "--output_path", str(out), *logged]
+
+
 def start_host(
     *arguments: str,
     home: Path,
@@ -91,13 +102,8 @@ def start_host(
     log_samples: bool = True,
 ) -> subprocess.Popen[str]:
     """Start lmms-eval in an empty folder, as `lmms-eval …` or, on several ranks, as `torchrun … -m lmms_eval …`."""
-    out.mkdir(parents=True, exist_ok=True)
-    command = [str(LMMS_EVAL)]
-    if ranks > 1:
-        command = [*launcher(ranks), "-m", "lmms_eval"]
-    logged = ["--log_samples"] if log_samples else []
     return subprocess.Popen(
-        [*command, *arguments, "--output_path", str(out), *logged],
+        _command(arguments, out, log_samples, ranks),
         cwd=out,
         env=environment(home, env),
         stdout=subprocess.PIPE,
@@ -118,8 +124,17 @@ def kill_host(run: subprocess.Popen[str]) -> None:
     run.communicate(timeout=60)
 
 
-def run_host(*arguments: str, home: Path, out: Path, **options: Any) -> HostRun:
-    """Run lmms-eval to its end; options as for `start_host`."""
+def run_host(*arguments: str, home: Path, out: Path, warm: bool = True, **options: Any) -> HostRun:
+    """Run lmms-eval to its end; options as for `start_host`.
+
+    On one rank it runs in a fork of a process that has imported lmms-eval, unless a variable is set that is read at
+    import, or `warm` is false.
+    """
+    extra = options.get("env") or {}
+    if warm and options.get("ranks", 1) == 1 and not any(name.startswith(IMPORT_TIME) for name in extra):
+        command = _command(arguments, out, options.get("log_samples", True))
+        status, output = _warm_host().run(command, out, environment(home, extra))
+        return HostRun(status, output, out)
     run = start_host(*arguments, home=home, out=out, **options)
     try:
         output, _ = run.communicate(timeout=900)
@@ -127,3 +142,8 @@ def run_host(*arguments: str, home: Path, out: Path, **options: Any) -> HostRun:
         kill_host(run)
         raise
     return HostRun(run.returncode, output, out)
+
+
+@cache
+def _warm_host() -> WarmHost:
+    return WarmHost(environment(Path()))

@@ -83,7 +83,7 @@ class JudgeServer:
         most_at_once: Most requests that were under way at the same time.
     """
 
-    def __init__(self, script: Script) -> None:
+    def __init__(self, script: Script, port: int = 0) -> None:
         self.script = script
         self.bodies: list[dict[str, Any]] = []
         self.asked: Counter[str] = Counter()
@@ -92,7 +92,7 @@ class JudgeServer:
         self.changed = threading.Condition()
         self._under_way = 0
         self._stopping = threading.Event()
-        self._http = _Http(("127.0.0.1", 0), self._handler())
+        self._http = _Http(("127.0.0.1", port), self._handler())
         self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
 
     @property
@@ -113,7 +113,8 @@ class JudgeServer:
         self._http.server_close()
 
     def _begin(self, body: dict[str, Any]) -> tuple[str, Action]:
-        content = body["messages"][-1]["content"]
+        # A request for an embedding has a text and no messages.
+        content = body["input"] if "input" in body else body["messages"][-1]["content"]
         prompt = content if isinstance(content, str) else content[0]["text"]
         with self.changed:
             before = self.asked[prompt]

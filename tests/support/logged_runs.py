@@ -32,7 +32,8 @@ def write_run(
         fields: Benchmark fields of every record.
     """
     folder.mkdir(parents=True)
-    results = {
+    results: dict[str, object] = {
+        "results": {task: {} for task in tasks},
         "configs": {task: {} for task in tasks},
         "group_subtasks": {task: [] for task in tasks},
         "versions": dict.fromkeys(tasks, version),

@@ -27,6 +27,7 @@ TASKS = (
 )
 SMALL = {
     "causalvqa": {"debug_per_type": 2, "test_per_stratum": 1},
+    "countervqa": {"clips": 2},
     "mvp": {"mini_pairs": 4, "full_pairs": 4},
     "yocausal": {"pairs": 2},
 }

@@ -177,8 +177,11 @@ def logged(folder: Path, model: str, prompt: str, wins: str) -> Run:
     """A run whose sample log says with which prompt it was measured."""
     folder.mkdir()
     finished = replace(run(model, wins), path=folder / "1_results.json")
-    rows = {"submission_rows": {"settings": {"model": model, "prompt": prompt}}}
-    lines = [json.dumps({**rows, "record": one.to_json()}) + "\n" for one in finished.records["yocausal"]]
+    loss = {"item_id": "x", "forward": 1.0, "backward": 2.0, "digest": "", "versions": {}}
+    steps = {"steps": {"forward": [], "backward": []}, "timesteps": []}
+    rows = {"submission_rows": {**loss, **steps, "settings": {"model": model, "prompt": prompt}}}
+    records = [one.with_fields(motion_symmetric=False) for one in finished.records["yocausal"]]
+    lines = [json.dumps({**rows, "record": one.to_json()}) + "\n" for one in records]
     (folder / "1_samples_yocausal.jsonl").write_text("".join(lines))
     return finished
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from lmms_eval_tasks.utils.benchmark.built_set import BuiltSet
 from lmms_eval_tasks.utils.benchmark.card import Card
 from lmms_eval_tasks.utils.benchmark.sample_writer import SampleWriter
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from lmms_eval_tasks.utils.reporting.references import ReferencedMetric
     from lmms_eval_tasks.utils.reporting.views import AnswerView, ItemView
     from lmms_eval_tasks.utils.runs.responses import PredictionLines
+    from lmms_eval_tasks.utils.scoring.log_forms import LogLine
     from lmms_eval_tasks.utils.scoring.metrics import Metric
     from lmms_eval_tasks.utils.scoring.records import GradedItem, Record
     from lmms_eval_tasks.utils.submission.form import SubmissionForm
@@ -30,6 +33,13 @@ if TYPE_CHECKING:
 Row = Mapping[str, Any]
 """A row of a prepared table. While a task runs it also has ``asked`` (False where the clip is missing and the model
 needs it), ``split`` and ``sample`` (whether the data is simulated)."""
+
+
+class AnswerForm(str, Enum):
+    """What a task takes for an answer, and a model gives."""
+
+    WORDS = "words"
+    LOSSES = "denoising losses"
 
 
 @dataclass(frozen=True)
@@ -92,13 +102,17 @@ class TaskKind:
         read_settings: From the task's ``lmms_eval_specific_kwargs`` and the environment; raises InputError.
         target: What lmms-eval logs as an item's target.
         visuals: Columns that name the clips that are shown.
+        answer_form: What it takes for an answer; a model that gives no such answers is refused before it is loaded.
         rows: Changes the prepared table into the task's items; None where they are the same.
         row_id: The prepared row that an item was made from.
         warnings: What to log once all items are graded.
         judged: Whether a judge grades answers.
+        judge_optional: Whether it has scores without one, so that a run which chooses none asks none.
         no_submission: Why no leaderboard takes its tasks, where the benchmark has a form all the same.
         restore: The context of a finished run: its settings and judge, from rows and logged lines; None where the
             settings of today serve.
+        log_form: The form of its lines in a sample log, where its scores need more than every task's; a run whose log
+            has others is refused in words.
     """
 
     metrics: tuple[Metric, ...]
@@ -113,12 +127,15 @@ class TaskKind:
     read_settings: Callable[[Mapping[str, Any], Mapping[str, str]], TaskSettings]
     target: Callable[[Row], str] = lambda row: str(row["answer"] or "")
     visuals: tuple[str, ...] = ("clip",)
+    answer_form: AnswerForm = AnswerForm.WORDS
     rows: Callable[[datasets.Dataset], datasets.Dataset] | None = None
     row_id: Callable[[str], str] = str
     warnings: Callable[[Sequence[GradedItem], TaskContext], Sequence[str]] | None = None
     judged: bool = False
+    judge_optional: bool = False
     no_submission: str = ""
     restore: Callable[[RestoredContext, Sequence[Row], Sequence[Mapping[str, Any]]], None] | None = None
+    log_form: type[LogLine] | None = None
 
     def metric(self, name: str) -> Metric:
         """One of its metrics.
@@ -157,7 +174,10 @@ class Benchmark:
         find_prompt: The official prompt or an imported one, by name; raises InputError.
         predictions: The lines of its official prediction files, where these name no items.
         replaces: Tasks of lmms-eval that its own replace.
+        variables: Environment variables that it alone reads, beginning with `LMMS_EVAL_TASKS_`.
         cli: Subcommands of its own.
+        build: Makes a set of its own from annotated clips. A function whose parameters are typer options, and
+            ``progress``; None where sets of it are not made.
         sample: How its sample data is made; None where a module of `lmms_eval_tasks.sample.writers` does it.
     """
 
@@ -172,7 +192,9 @@ class Benchmark:
     find_prompt: Callable[[str], Prompt] | None = None
     predictions: PredictionLines | None = None
     replaces: frozenset[str] = field(default_factory=frozenset)
+    variables: tuple[str, ...] = ()
     cli: typer.Typer | None = None
+    build: Callable[..., BuiltSet] | None = None
     sample: SampleWriter | None = None
 
     def __post_init__(self) -> None:

@@ -78,6 +78,11 @@ class Registry:
             **{name: version for name, (_, version) in self.groups.items()},
         }
 
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The environment variables that single benchmarks read."""
+        return tuple(dict.fromkeys(name for benchmark in self.benchmarks.values() for name in benchmark.variables))
+
     def tasks_of(self, benchmark: str) -> dict[str, Task]:
         """The tasks of a benchmark by name."""
         return {name: task for name, task in self.tasks.items() if task.benchmark.name == benchmark}

@@ -10,23 +10,19 @@ from lmms_eval_tasks.utils.core.wording import printable_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
     from rich.text import Text
 
     from lmms_eval_tasks.utils.core.progress import Progress
+    from lmms_eval_tasks.utils.core.tables import FittingTable
 
 WIDEST = 100
 
 
-def text_table(title: str | None, *columns: str) -> Table:
-    """An empty table; without a title, all columns but the first are numbers."""
-    from rich import box
-    from rich.table import Table
+def text_table(title: str | None, *columns: str, names: int = 1) -> FittingTable:
+    """An empty table whose first columns are names; without a title, the others are numbers."""
+    from lmms_eval_tasks.utils.core.tables import FittingTable
 
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
-    for index, column in enumerate(columns):
-        table.add_column(column, justify="right" if index and title is None else "left", overflow="fold")
-    return table
+    return FittingTable(title, columns, names, numbers=title is None, padding=1)
 
 
 def make_console() -> Console:

@@ -13,7 +13,7 @@ from pydantic_core import PydanticCustomError
 from lmms_eval_tasks.utils.core.files import open_regular
 from lmms_eval_tasks.utils.core.problems import GroupedIssues
 from lmms_eval_tasks.utils.core.strict_json import read_json
-from lmms_eval_tasks.utils.core.wording import describe, is_utf8, printable
+from lmms_eval_tasks.utils.core.wording import describe, escape_surrogates, is_utf8, printable
 
 LONGEST_LINE = 1 << 24
 """Bytes; a longer line is no row, and is not looked into."""
@@ -36,6 +36,7 @@ _BOUNDS = {
     "greater_than_equal": "at least {ge:g}",
     "less_than_equal": "at most {le:g}",
     "literal_error": "{expected}",
+    "enum": "{expected}",
 }
 
 
@@ -63,7 +64,7 @@ def as_lines(rows: Iterable[Mapping[str, Any]]) -> str:
     A lone surrogate, which a response may hold and no UTF-8 file can, is written as its JSON escape.
     """
     lines = (json.dumps(dict(row), ensure_ascii=False) + "\n" for row in rows)
-    return "".join(lines).encode("utf-8", "backslashreplace").decode("utf-8")
+    return escape_surrogates("".join(lines))
 
 
 def read_rows(
@@ -101,7 +102,7 @@ def read_rows(
             except ValueError as error:
                 issues.add("lines", "Expected one JSON object in each, but got", f"{error} ({where})")
                 continue
-            row = _validated(value, row_type, issues, where)
+            row = validate_value(value, row_type, issues, where)
             if row is not None:
                 yield where, row
         if number == 0:
@@ -125,7 +126,7 @@ def read_object(path: Path, form: type[RowType], issues: GroupedIssues) -> RowTy
     except ValueError as error:
         issues.add("text", "Expected one JSON object, but got", str(error))
     else:
-        return _validated(value, form, issues, "")
+        return validate_value(value, form, issues, "")
     return None
 
 
@@ -149,7 +150,8 @@ def _decode(line: bytes, where: str, first: bool, issues: GroupedIssues, layout_
     return text
 
 
-def _validated(value: object, row_type: type[RowType], issues: GroupedIssues, where: str) -> RowType | None:
+def validate_value(value: object, row_type: type[RowType], issues: GroupedIssues, where: str) -> RowType | None:
+    """A JSON value as the form asked for; None, with every issue and its place noted, where it has another."""
     try:
         return row_type.model_validate(value)
     except ValidationError as error:

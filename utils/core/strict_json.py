@@ -10,6 +10,8 @@ from lmms_eval_tasks.utils.core.wording import describe
 
 LONGEST = 300
 """Digits of a whole number that a float can still hold."""
+DEEPEST = 100
+"""Lists and objects one inside the other that a program of ours can still walk through."""
 _ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -20,13 +22,43 @@ def read_json(text: str) -> Any:
         ValueError: the text is not JSON, or holds NaN, Infinity, a number too long for a float, one field twice or
             values nested too deeply; its message says what is wrong, and names no place outside the text.
     """
+    return _read(text, parse_constant=refuse_constant, object_pairs_hook=_unique)
+
+
+def read_written_json(text: str) -> Any:
+    """The value of a JSON text that Python wrote, which may hold NaN and Infinity.
+
+    Raises:
+        ValueError: the text is not JSON, or holds a number too long for a float or values nested deeper than `DEEPEST`;
+            its message is one of `read_json`.
+    """
+    value = _read(text)
+    if text.count("[") + text.count("{") > DEEPEST and _is_deep(value):
+        raise ValueError("values nested too deeply")
+    return value
+
+
+def _read(text: str, **options: Any) -> Any:
     try:
-        return json.loads(text, parse_constant=refuse_constant, object_pairs_hook=_unique, parse_int=_whole)
+        return json.loads(text, parse_int=_whole, **options)
     except json.JSONDecodeError as error:
         what = "text after the value" if error.msg == "Extra data" else "no JSON"
         raise ValueError(f"{what} from character {error.pos + 1} on") from None
     except RecursionError:
         raise ValueError("values nested too deeply") from None
+
+
+def _is_deep(value: Any) -> bool:
+    """Whether values are nested deeper than `DEEPEST`."""
+    level = [value]
+    for _ in range(DEEPEST + 1):
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, list | dict)
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+    return bool(level)
 
 
 def read_released_json(content: str | bytes) -> Any:

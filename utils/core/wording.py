@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from difflib import get_close_matches
 
 
 def quote(value: object, longest: int = 60) -> str:
@@ -42,9 +43,20 @@ def is_utf8(text: str) -> bool:
     return True
 
 
+def escape_surrogates(text: str) -> str:
+    """A text that can be written as UTF-8: a lone surrogate is the escape that JSON has for it."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
 def first_line(error: Exception) -> str:
     """The first line of an error's text, its type where it has none."""
     return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """A sentence that names the known name nearest to one that is not known; empty where none is near."""
+    nearest = get_close_matches(name, list(known), n=1)
+    return f" Did you mean {nearest[0]}?" if nearest else ""
 
 
 def _as_json(value: object) -> str:

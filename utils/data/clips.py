@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 
 if TYPE_CHECKING:
@@ -60,6 +61,26 @@ def _each(
         for done, result in enumerate(zip(paths, pool.map(look, paths), strict=True), 1):
             yield result
             progress(what, done, len(paths))
+
+
+def refuse_folder_without_clips(what: str, folder: Path, paths: Iterable[Path], present: int) -> None:
+    """Refuse a folder of videos that holds none of a release's clips: it is the wrong one.
+
+    Args:
+        what: What is prepared.
+        folder: The folder that the user named.
+        paths: Where its clips should lie.
+        present: How many of them are there.
+
+    Raises:
+        InputError: where none is.
+    """
+    expected = list(dict.fromkeys(paths))
+    if expected and not present:
+        raise InputError(
+            f"{what} cannot be prepared: none of its {len(expected):,} clips is in {folder}, and nothing was written.\n"
+            f"Expected clips such as {expected[0]}. Remedy: give --videos the folder that they are named from."
+        )
 
 
 def frame_size(path: Path) -> tuple[int, int] | None:

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from lmms_eval_tasks.utils.benchmark.registry import read_card
 from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.variables import HOME, MISSING
 from lmms_eval_tasks.utils.core.wording import is_utf8, summarize_names
 from lmms_eval_tasks.utils.data.manifest import SCHEMA, Manifest, SplitManifest, file_sha256
 from lmms_eval_tasks.utils.data.swapping import read_steadily
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     import datasets
     import pyarrow
 
-HOME = "LMMS_EVAL_TASKS_HOME"
-MISSING = "LMMS_EVAL_TASKS_MISSING"
 PLACEHOLDER = "placeholder.mp4"
 
 logger = logging.getLogger(__name__)

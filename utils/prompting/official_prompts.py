@@ -18,8 +18,9 @@ from lmms_eval_tasks.utils.benchmark.registry import find_benchmark, read_card
 from lmms_eval_tasks.utils.benchmark.task_files import LARGEST_CONFIG
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
+from lmms_eval_tasks.utils.core.variables import PROMPT
 from lmms_eval_tasks.utils.data.home import home
-from lmms_eval_tasks.utils.prompting.prompts import CHOICE, OFFICIAL, Prompt, prompt_ids
+from lmms_eval_tasks.utils.prompting.prompts import OFFICIAL, Prompt, prompt_ids
 
 
 @dataclass(frozen=True)
@@ -148,7 +149,7 @@ def check_choice(benchmark: str) -> None:
     Raises:
         InputError: where LMMS_EVAL_TASKS_PROMPT names no prompt, or one that was not imported.
     """
-    chosen = os.environ.get(CHOICE)
+    chosen = os.environ.get(PROMPT)
     if not chosen or chosen in prompt_ids():
         return
     source = find_benchmark(benchmark).official_prompt
@@ -156,7 +157,7 @@ def check_choice(benchmark: str) -> None:
         source.find(chosen)
     elif chosen != OFFICIAL:
         known = ", ".join(prompt_ids())
-        raise InputError(f"Expected {CHOICE} to be {OFFICIAL} or one of {known}, but got {chosen!r}.")
+        raise InputError(f"Expected {PROMPT} to be {OFFICIAL} or one of {known}, but got {chosen!r}.")
 
 
 def read_whole(path: Path) -> str:

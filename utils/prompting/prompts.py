@@ -14,8 +14,8 @@ from typing import Any
 
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.variables import PROMPT
 
-CHOICE = "LMMS_EVAL_TASKS_PROMPT"
 DEFAULT = "mcq_letter"
 OFFICIAL = "official"
 QUESTION_AND_OPTIONS = frozenset({"question", "options"})
@@ -106,14 +106,14 @@ def choose_prompt(
     Raises:
         InputError: where no prompt of that name is to be had, or it has other fields.
     """
-    chosen = environment.get(CHOICE) or str((kwargs or {}).get("prompt", DEFAULT))
+    chosen = environment.get(PROMPT) or str((kwargs or {}).get("prompt", DEFAULT))
     if chosen in prompt_ids() or (find is None and chosen != OFFICIAL):
         prompt = read_prompt(chosen)
     elif find is not None:
         prompt = find(chosen)
     else:
         raise InputError(
-            f"Expected {CHOICE} to be one of {', '.join(prompt_ids())}, but got {OFFICIAL}: one of the tasks has no "
+            f"Expected {PROMPT} to be one of {', '.join(prompt_ids())}, but got {OFFICIAL}: one of the tasks has no "
             "official prompt. Run that task by itself without it."
         )
     if prompt.fields != fields:
@@ -121,6 +121,6 @@ def choose_prompt(
         raise InputError(
             f"Expected a prompt with {' and '.join(sorted(fields, reverse=True))}, one of {fit}, but got "
             f"{chosen!r}, which has {' and '.join(sorted(prompt.fields, reverse=True)) or 'no fields'}. A run of "
-            f"several tasks can only have a {CHOICE} that suits all of them."
+            f"several tasks can only have a {PROMPT} that suits all of them."
         )
     return prompt

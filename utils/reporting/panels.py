@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from markupsafe import Markup
 
@@ -25,11 +26,15 @@ class RunRecords:
         tag: Its letter on the page.
         name: Its model.
         parts: The records of each of its parts (the tasks of a group, or one task).
+        limited: The command line's options that left items out; empty where there is none.
+        results: Its results file; None where it comes from none. What a command keeps of a run lies beside it.
     """
 
     tag: str
     name: str
     parts: Sequence[Records]
+    limited: str = ""
+    results: Path | None = None
 
     @property
     def records(self) -> list[Record]:
@@ -52,6 +57,21 @@ class Panel:
     body: Markup
     note: str = ""
     wide: bool = False
+
+
+def whole_runs(runs: Sequence[RunRecords]) -> list[RunRecords]:
+    """The runs that were asked their whole tasks: no others stand beside published scores."""
+    return [run for run in runs if not run.limited]
+
+
+def limited_note(runs: Sequence[RunRecords]) -> str:
+    """What a figure with published scores says of runs that were asked a part of their tasks; empty where none was."""
+    limited = [f"{run.tag} ({run.limited})" for run in runs if run.limited]
+    if not limited:
+        return ""
+    if len(limited) < len(runs):
+        return f"Not shown, because only a part of the items was asked: {', '.join(limited)}."
+    return f"Only a part of the items was asked, so no published score is shown: {', '.join(limited)}."
 
 
 def outcome_panel(runs: Sequence[RunRecords]) -> Panel:

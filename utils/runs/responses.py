@@ -6,7 +6,6 @@ lines hold the prompt in place of the item's id: these are joined with items by 
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
+from lmms_eval_tasks.utils.core.strict_json import read_written_json
 from lmms_eval_tasks.utils.core.wording import summarize_names
+from lmms_eval_tasks.utils.runs.results_file import SAMPLES, read_results, results_beside
 from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, UnscoredReason
 
-SAMPLE_LOG = "_samples_"
 ItemKey = tuple[str | None, str]
 """Task, None for any, and item id."""
 
@@ -121,7 +121,9 @@ class SavedResponses:
         return None
 
 
-def read_responses(source: Path, kinds: Sequence[PredictionLines] = ()) -> SavedResponses:
+def read_responses(
+    source: Path, kinds: Sequence[PredictionLines] = (), allow_incomplete: bool = False
+) -> SavedResponses:
     """Read saved responses.
 
     A line is ``{"id": item_id, "response": text}``, with an optional ``"task"``; or one of an official prediction file;
@@ -131,18 +133,19 @@ def read_responses(source: Path, kinds: Sequence[PredictionLines] = ()) -> Saved
 
     Args:
         source: A file, or a folder whose sample logs are read, also those of its sub-folders; of several runs of a task
-            in one folder the latest.
+            in one folder the latest that is whole.
         kinds: The kinds of official prediction files that it may be.
+        allow_incomplete: Whether to read a sample log that has fewer items than its run's results file counts.
 
     Raises:
-        InputError: where there is nothing to read, a line is none of these, or an item's id is answered twice;
-            all such lines are listed.
+        InputError: where there is nothing to read, a line is none of these, an item's id is answered twice, or a sample
+            log lacks items; all such lines and logs are listed.
     """
     files = _latest_logs(source) if source.is_dir() else [source]
     if not files or not all(file.is_file() for file in files):
         raise InputError(
             f"{source} cannot be replayed: Expected a file of responses or a folder of sample logs "
-            f"(*{SAMPLE_LOG}*.jsonl), but found none."
+            f"(*{SAMPLES}*.jsonl), but found none."
         )
     saved = SavedResponses()
     first_seen: dict[ItemKey, str] = {}
@@ -150,8 +153,12 @@ def read_responses(source: Path, kinds: Sequence[PredictionLines] = ()) -> Saved
     official = "".join(f"or with {kind.fields}, " for kind in kinds)
     expected = f"Expected an object with id and response, {official}or a line of a sample log of one of our tasks"
     for file in files:
-        task = file.stem.partition(SAMPLE_LOG)[2] or None
-        for where, text in _lines(file, problems):
+        task = file.stem.partition(SAMPLES)[2] or None
+        gap = _missing_items(file)
+        if gap and not allow_incomplete:
+            problems.add(file.name, gap, "missing=unparsed replays the part that is there.")
+            continue
+        for where, text in _lines(_split(file, without_torn=bool(gap)), file.name, problems):
             value = _read_object(text)
             if predicted := next(((kind, line) for kind in kinds if (line := kind.read(value))), None):
                 kind, (asked, response) = predicted
@@ -170,16 +177,40 @@ def read_responses(source: Path, kinds: Sequence[PredictionLines] = ()) -> Saved
 
 
 def _latest_logs(folder: Path) -> list[Path]:
-    """The sample logs in a folder and below; of several runs of a task in one folder the latest, by their date."""
-    latest: dict[tuple[Path, str], Path] = {}
-    for log in sorted(folder.rglob(f"*{SAMPLE_LOG}*.jsonl")):
-        latest[log.parent, log.stem.partition(SAMPLE_LOG)[2]] = log
-    return list(latest.values())
+    """The sample logs in a folder and below; of several runs of a task in one folder the latest whole one, by date."""
+    logs: dict[tuple[Path, str], list[Path]] = {}
+    for log in sorted(folder.rglob(f"*{SAMPLES}*.jsonl")):
+        logs.setdefault((log.parent, log.stem.partition(SAMPLES)[2]), []).append(log)
+    return [
+        next((log for log in reversed(of_task) if not _missing_items(log)), of_task[-1]) for of_task in logs.values()
+    ]
 
 
-def _lines(file: Path, problems: Problems) -> Iterator[tuple[str, str]]:
-    for number, line in enumerate(file.read_bytes().split(b"\n"), start=1):
-        where = f"{file.name}, line {number}"
+def _missing_items(log: Path) -> str:
+    """What a sample log lacks of the items that its run's results file counts; empty where it is whole, or no log."""
+    task, results = log.stem.partition(SAMPLES)[2], results_beside(log)
+    if not task or not results.is_file() or not log.is_file():
+        return ""
+    try:
+        expected = read_results(results).expected_items(task)
+    except InputError:
+        return ""
+    there = sum(map(bool, _split(log, without_torn=True)))
+    if expected is None or there >= expected:
+        return ""
+    return f"Expected {expected:,} items, as the results file counts, but got {there:,}: the run was cut short."
+
+
+def _split(file: Path, without_torn: bool) -> list[bytes]:
+    """The lines of a file, perhaps without a last one that breaks off, as where a run was killed while it wrote."""
+    *lines, last = file.read_bytes().split(b"\n")
+    return lines if without_torn and not _read_object(last.decode("utf-8", "replace")) else [*lines, last]
+
+
+def _lines(lines: Iterable[bytes], name: str, problems: Problems) -> Iterator[tuple[str, str]]:
+    """The lines of the file of a name that are not empty, each with its place; those not UTF-8 are problems."""
+    for number, line in enumerate(lines, start=1):
+        where = f"{name}, line {number}"
         try:
             text = line.decode("utf-8").strip()
         except UnicodeDecodeError as error:
@@ -197,8 +228,8 @@ def _encodable(response: str) -> str:
 def _read_object(text: str) -> dict[str, Any]:
     """The JSON object of a line; an empty one for any other line."""
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
+        value = read_written_json(text)
+    except ValueError:
         return {}
     return value if isinstance(value, dict) else {}
 

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
-from lmms_eval_tasks.utils.core.arguments import parse_arguments
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
-from lmms_eval_tasks.utils.runs.run_card import CARD, Sections, read_run_card
+from lmms_eval_tasks.utils.core.wording import describe
+from lmms_eval_tasks.utils.runs.results_file import (
+    RESULTS,
+    CutShort,
+    ResultsFile,
+    card_path,
+    read_results,
+    results_files,
+    sample_log,
+)
+from lmms_eval_tasks.utils.runs.run_card import Sections, read_run_card
+from lmms_eval_tasks.utils.runs.sample_log import LoggedItem, SampleLog, read_sample_log
 from lmms_eval_tasks.utils.scoring.records import GradedItem, Record
 
-RESULTS = "_results.json"
-SUBMISSIONS = "submissions"
+INCOMPLETE = "--allow-incomplete reads the part that is there."
+RUN_AGAIN = "The same command with the same output path goes on where the run was."
+NOT_SCORED = (
+    "The answers are kept and not scored (--predict_only). `lmms-eval-tasks rescore {run} --out DIR` scores them, "
+    "`lmms-eval-tasks submit` writes a leaderboard's file of them, and the model `replay` reads them."
+)
 
 
 @dataclass(frozen=True)
@@ -30,6 +42,10 @@ class Run:
         sample: Whether any of it was scored on sample data.
         limited: The command line's options that leave items out, such as ``--limit 3``; empty where there is none.
         card: What the run was made with; empty for a run of a version that wrote no card.
+        only_predicted: Whether its answers were kept and not scored, by ``--predict_only``.
+        logged: Task to how many of its items were logged, and of how many, for tasks that lack items because the run
+            was cut short.
+        notes: What else lies in the folder, as sentences.
     """
 
     path: Path
@@ -40,110 +56,157 @@ class Run:
     sample: bool
     limited: str = ""
     card: Sections = field(default_factory=dict)
+    only_predicted: bool = False
+    logged: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def part(self) -> str:
+        """Why it holds only a part of the items, so that no published score stands beside it; empty of a whole run."""
+        return ", ".join(filter(None, (self.limited, "cut short" if self.logged else "")))
+
+    @property
+    def incomplete(self) -> str:
+        """What is lacking of a run that was cut short; empty of a whole one."""
+        return ", ".join(map(self.part_of, self.logged))
+
+    def part_of(self, task: str) -> str:
+        """How many items of a task that lacks some were logged, and of how many."""
+        there, number = self.logged[task]
+        return f"{there:,} of {number:,} items of {task}"
 
 
-def read_run(source: Path) -> Run:
+def read_run(source: Path, allow_incomplete: bool = False, allow_predictions: bool = False) -> Run:
     """Read the latest run in a folder, a run's ``--output_path``, or the run of one ``…_results.json`` in it.
 
+    A run that was cut short while lmms-eval wrote its files does not hide an earlier whole one. The run's notes name
+    the others in the folder.
+
+    Args:
+        source: The folder or file.
+        allow_incomplete: Whether to read the part that is there of a run that was cut short, where there is no whole
+            one.
+        allow_predictions: Whether to read a run whose answers were not scored.
+
     Raises:
-        InputError: where there is no run, its results are not JSON, it has no task of ours, or it was run without
-            ``--log_samples``, or a log or its card cannot be read.
+        InputError: where there is no run, its results are not JSON, it has no task of ours, it was run without
+            ``--log_samples``, it was cut short, or a log or its card cannot be read.
+        OSError: where a file cannot be read.
     """
-    files = [source] if source.is_file() else sorted(source.rglob(f"*{RESULTS}"), key=lambda path: path.name)
-    files = [file for file in files if file.parent.name != SUBMISSIONS]
+    files = results_files(source)
     if not files:
         raise InputError(f"{source} holds no run: Expected a file *{RESULTS}, as lmms-eval writes it to --output_path.")
-    path = files[-1]
-    try:
-        results = json.loads(path.read_text(encoding="utf-8"))
-        names = list(results["configs"])
-        subtasks: dict[str, list[str]] = results["group_subtasks"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{path} is not a results file of lmms-eval ({type(error).__name__}: {error}).") from error
-    records, sample = {}, False
-    problems = Problems()
-    for task in names:
-        log = sample_log(path, task)
-        if not log.is_file():
-            problems.add(log.name, f"Expected the sample log of {task}, but there is none.", "Run with --log_samples.")
-            continue
+    cut: dict[Path, CutShort] = {}
+    for path, incomplete in [(path, False) for path in reversed(files)] + [(path, True) for path in reversed(files)]:
+        if incomplete and not allow_incomplete:
+            raise cut[files[-1]]
         try:
-            lines = log_lines(log)
-        except UnicodeDecodeError as error:
-            problems.add(log.name, f"Expected UTF-8 text, but byte {error.start + 1} is not.")
+            run = _read(path, incomplete)
+        except CutShort as error:
+            cut[path] = error
             continue
-        if not lines or '"record"' not in lines[0]:
-            continue  # a task of somebody else
-        records[task], is_sample = _read_log(log.name, lines, problems)
-        sample = sample or is_sample
-    if not records and not problems:
-        problems.add(path.name, "Expected a task of ours, but the run has none.")
+        break
+    else:
+        raise cut[files[-1]]
+    if run.only_predicted and not allow_predictions:
+        tasks = ", ".join(run.records)
+        raise InputError(f"{run.path} holds no scores of {tasks}. {NOT_SCORED.format(run=run.path)}")
+    return replace(run, notes=_notes(source, files, run, [path for path in cut if path != run.path]))
+
+
+def read_logged(run: Run, task: str) -> tuple[LoggedItem, ...]:
+    """The lines of one of a run's tasks."""
+    problems = Problems()
+    log = read_sample_log(sample_log(run.path, task), task, problems)
+    problems.raise_if_any(f"{run.path} cannot be read")
+    return log.items if log else ()
+
+
+def read_graded(run: Run, task: str) -> tuple[GradedItem, ...]:
+    """The items of one of a run's tasks, each with what the submission needs of it."""
+    return tuple(item.graded() for item in read_logged(run, task))
+
+
+def _read(path: Path, allow_incomplete: bool) -> Run:
+    """The run of one results file; `CutShort` where that is all that is wrong with it."""
+    results = read_results(path)
+    problems, gaps = Problems(), Problems()
+    records: dict[str, tuple[Record, ...]] = {}
+    logged: dict[str, tuple[int, int]] = {}
+    sample = only_predicted = False
+    for task in results.configs:
+        expected = results.expected_items(task)
+        log = _open_log(path, task, results, problems) if expected != 0 else None
+        if log is None:
+            continue
+        there = len(log.items)
+        name = sample_log(path, task).name
+        if expected is not None and there != expected:
+            what = f"Expected {expected:,} items, as the results file counts, but got {there:,}."
+            (gaps if there < expected else problems).add(name, what)
+            logged[task] = there, expected
+        elif log.torn:
+            problems.add(name, "Expected every line to be whole, but the last one breaks off.")
+        if log.items:
+            records[task] = tuple(item.record for item in log.items)
+        sample = sample or any(item.sample for item in log.items)
+        only_predicted = only_predicted or any(item.only_predicted for item in log.items)
+    if not (records or problems or (gaps and not allow_incomplete)):
+        predicted = [task for task in results.configs if results.is_predicted(task)]
+        remedy = "A run with --predict_only is read where this package was installed when it was made."
+        problems.add(path.name, "Expected a task of ours, but the run has none.", remedy if predicted else "")
     card: Sections = {}
     try:
         card = read_run_card(card_path(path))
     except InputError as error:
         problems.add(card_path(path).name, str(error), "Move it away: the run can be read without its card.")
     problems.raise_if_any(f"{path} cannot be read")
+    if gaps and not allow_incomplete:
+        try:
+            gaps.raise_if_any(f"{path} is of a run that was cut short while its sample logs were written")
+        except InputError as error:
+            raise CutShort(f"{error}\n  {RUN_AGAIN} {INCOMPLETE}") from None
     return Run(
         path=path,
-        name=_model_name(results.get("config", {})),
+        name=results.model_name,
         records=records,
-        groups={name: tuple(tasks) for name, tasks in subtasks.items() if tasks and set(tasks) <= set(records)},
-        versions={name: str(version) for name, version in results.get("versions", {}).items()},
+        groups={
+            name: tuple(dict.fromkeys(tasks))
+            for name, tasks in results.group_subtasks.items()
+            if tasks and set(tasks) <= set(records)
+        },
+        versions={name: str(version) for name, version in results.versions.items()},
         sample=sample,
-        limited=_limits(results.get("config", {})),
+        limited=results.limits,
         card=card,
+        only_predicted=only_predicted,
+        logged=logged,
     )
 
 
-def read_logged(run: Run, task: str) -> tuple[GradedItem, ...]:
-    """The items of one of a run's tasks, each with what the submission needs of it."""
-    lines = [json.loads(line) for line in log_lines(sample_log(run.path, task))]
-    return tuple(
-        GradedItem.from_json({**(line.get("submission_rows") or {}), "record": line["record"]}) for line in lines
-    )
+def _open_log(path: Path, task: str, results: ResultsFile, problems: Problems) -> SampleLog | None:
+    """A task's log, empty where the run was cut short before it; None where it is somebody else's, or a problem."""
+    try:
+        log = sample_log(path, task)
+        if log.is_file():
+            return read_sample_log(log, task, problems)
+    except (ValueError, OSError):
+        problems.add(path.name, f"Expected tasks whose logs can be read, but got {describe(task)}.")
+        return None
+    if results.config.logs_samples and results.expected_items(task):
+        return SampleLog(())
+    problems.add(log.name, f"Expected the sample log of {task}, but there is none.", "Run with --log_samples.")
+    return None
 
 
-def sample_log(results: Path, task: str) -> Path:
-    """The sample log of a task beside a run's results file; it need not exist."""
-    return results.with_name(f"{results.name.removesuffix(RESULTS)}_samples_{task}.jsonl")
-
-
-def card_path(results: Path) -> Path:
-    """The run card beside a run's results file; it need not exist."""
-    return results.with_name(f"{results.name.removesuffix(RESULTS)}{CARD}")
-
-
-def log_lines(log: Path) -> list[str]:
-    """The lines of a sample log.
-
-    Only a line feed ends one: a model's text may hold the other characters that Python takes for the end of a line.
-
-    Raises:
-        UnicodeDecodeError: where it is not UTF-8.
-    """
-    return [line for line in log.read_text(encoding="utf-8").split("\n") if line]
-
-
-def _limits(config: Mapping[str, Any]) -> str:
-    options = ((name, config.get(name)) for name in ("limit", "offset"))
-    return ", ".join(f"--{name} {value:g}" for name, value in options if isinstance(value, (int, float)) and value > 0)
-
-
-def _read_log(name: str, lines: list[str], problems: Problems) -> tuple[tuple[Record, ...], bool]:
-    records, sample = [], False
-    for number, line in enumerate(lines, start=1):
-        try:
-            value = json.loads(line)
-            records.append(Record.from_json(value["record"]))
-            sample = sample or "sample_data" in value
-        except (ValueError, KeyError, TypeError):
-            problems.add(f"{name}, line {number}", "Expected a logged item of one of our tasks.")
-    return tuple(records), sample
-
-
-def _model_name(config: Mapping[str, Any]) -> str:
-    arguments = parse_arguments(config.get("model_args"))
-    checkpoint = next((arguments[key] for key in ("pretrained", "model_version", "model") if arguments.get(key)), "")
-    model = str(config.get("model", "unknown model"))
-    return f"{model} {Path(checkpoint).name}".strip() if checkpoint else model
+def _notes(source: Path, files: list[Path], run: Run, cut: list[Path]) -> tuple[str, ...]:
+    """What to know of the other runs in a folder."""
+    notes = [f"{path} is of a run that was cut short, and is left out" for path in cut]
+    others = [path for path in files if path != run.path and path not in cut]
+    if others:
+        what = "another run" if len(others) == 1 else f"{len(others):,} other runs"
+        notes.append(
+            f"{source} holds {what}; this is the latest, {run.path}. Name a results file to read another, "
+            f"such as {others[-1]}"
+        )
+    return tuple(notes)

@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import StrictFloat, StrictInt, StrictStr, TypeAdapter, ValidationError
 
 from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.variables import ANSWERS, HOME
 
 CARD = "_run_card.json"
 TASK = "task "
@@ -52,8 +53,8 @@ _WEIGHTS = {
     ("run", "batch size"): Weight.ENVIRONMENT,
     ("rescored", ""): Weight.NEVER,
     (NOT_KNOWN, ""): Weight.NEVER,
-    ("settings", "LMMS_EVAL_TASKS_HOME"): Weight.NEVER,
-    ("settings", "LMMS_EVAL_TASKS_ANSWERS"): Weight.NEVER,
+    ("settings", HOME): Weight.NEVER,
+    ("settings", ANSWERS): Weight.NEVER,
     (TASK, "data source"): Weight.NEVER,
     (TASK, "prepared by"): Weight.NEVER,
 }

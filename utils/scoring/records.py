@@ -9,6 +9,8 @@ from typing import Any
 
 NOT_ASKED = "<not asked: the clip is missing>"
 """The response of an item that was not asked, in saved runs that are scored again."""
+HOW_ASKED = ("prompt", "boxes", "judge", "settings_digest")
+"""Fields of a record about how its item was asked and read."""
 
 
 class Outcome(str, Enum):
@@ -45,6 +47,8 @@ class UnscoredReason(str, Enum):
     """The model did not fit beside the clip."""
     OTHER_ITEM = "other item"
     """The response is about another item."""
+    ONLY_PREDICTED = "only predicted"
+    """The run kept what the model answered and graded nothing, as lmms-eval's ``--predict_only`` has it."""
     FAILED = "failed"
     """The model gave an error instead of an answer; the record's detail has its text."""
 

@@ -9,13 +9,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 
 from lmms_eval_tasks.models.video_diffusion.adapter import Adapter
 from lmms_eval_tasks.models.video_diffusion.placement import Placement
 from lmms_eval_tasks.models.video_diffusion.settings import DenoisingSettings
+from lmms_eval_tasks.utils.data.frames import open_frames
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.utils.denoising.protocol import (
     Window,
@@ -43,24 +43,14 @@ class ClipFile:
     """
 
     def __init__(self, path: Path) -> None:
-        import decord
-
         self.path = path
         if not path.is_file():
             raise UnreadableClip(f"Expected a clip at {path}, but there is no such file.")
-        try:
-            self._reader: Any = decord.VideoReader(str(path))
-            self.frames = len(self._reader)
-            self.fps = float(self._reader.get_avg_fps())
-            self.height, self.width = (int(size) for size in self._as_tensor([0]).shape[1:3])
-        except (decord.DECORDError, RuntimeError, IndexError, ValueError) as error:
-            raise UnreadableClip(f"Expected {path} to be a video, but it cannot be decoded.") from error
+        self._reader = open_frames(path)
+        self.frames, self.fps = self._reader.count, self._reader.fps
+        self.height, self.width = (int(size) for size in self._reader.read([0]).shape[1:3])
         if self.fps <= 0:
             raise UnreadableClip(f"Expected {path} to have a frame rate above 0, but got {self.fps}.")
-
-    def _as_tensor(self, positions: list[int]) -> torch.Tensor:
-        batch = self._reader.get_batch(positions)
-        return batch if isinstance(batch, torch.Tensor) else torch.from_numpy(batch.asnumpy())
 
     def read(self, positions: Sequence[float], height: int, width: int) -> torch.Tensor:
         """Decode some frames.
@@ -76,17 +66,14 @@ class ClipFile:
         Raises:
             UnreadableClip: where a frame cannot be decoded.
         """
-        import decord
-
         parts = []
-        try:
-            for first in range(0, len(positions), FRAMES_AT_ONCE):
-                some = positions[first : first + FRAMES_AT_ONCE]
-                low = self._as_tensor([math.floor(position) for position in some]).float()
-                high = self._as_tensor([math.ceil(position) for position in some]).float()
-                parts.append(cover((low + high).div_(2).permute(0, 3, 1, 2), height, width))
-        except (decord.DECORDError, RuntimeError, IndexError) as error:
-            raise UnreadableClip(f"Expected {self.path} to be a video, but it cannot be decoded to its end.") from error
+        for first in range(0, len(positions), FRAMES_AT_ONCE):
+            some = positions[first : first + FRAMES_AT_ONCE]
+            numbers = sorted({number for position in some for number in (math.floor(position), math.ceil(position))})
+            pictures = torch.from_numpy(self._reader.read(numbers))
+            low = pictures[[numbers.index(math.floor(position)) for position in some]].float()
+            high = pictures[[numbers.index(math.ceil(position)) for position in some]].float()
+            parts.append(cover((low + high).div_(2).permute(0, 3, 1, 2), height, width))
         return torch.cat(parts)
 
 

@@ -9,10 +9,17 @@ from typing import TYPE_CHECKING, Any
 from lmms_eval_tasks import __version__
 from lmms_eval_tasks.host.answer_files import answers_folder, log_kept
 from lmms_eval_tasks.host.environment import installed_version
-from lmms_eval_tasks.host.ranks import gather_objects, stop_if_any
+from lmms_eval_tasks.host.ranks import RunStopped, gather_objects, stop_if_any
 from lmms_eval_tasks.models.base import Request, RequestModel
-from lmms_eval_tasks.models.video_diffusion.settings import DenoisingSettings, check_geometry, read_batch, read_settings
+from lmms_eval_tasks.models.video_diffusion.settings import (
+    CHOICES,
+    DenoisingSettings,
+    check_geometry,
+    read_batch,
+    read_settings,
+)
 from lmms_eval_tasks.models.video_diffusion.store import AnswerStore, ClipPair
+from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.denoising.response import DenoisingResponse, cause_of, with_model_name
 
@@ -43,10 +50,12 @@ class VideoDiffusion(RequestModel):
         cache: Folder of the answers, where they are not to lie with those of other models; ``none`` keeps none.
         batch_size: Passed by lmms-eval, without meaning here.
         device: Passed by lmms-eval, without meaning here.
+        max_batch_size: Passed by lmms-eval, without meaning here.
         **choices: What fixes the losses, from ``pretrained`` to ``tiling`` of `DenoisingSettings`, and ``name``.
     """
 
     shows_clips = True
+    answer_forms = frozenset({AnswerForm.LOSSES})
 
     def __init__(
         self,
@@ -57,9 +66,10 @@ class VideoDiffusion(RequestModel):
         cache: str | None = None,
         batch_size: int | str = 1,
         device: str | None = None,
+        max_batch_size: int | None = None,
         **choices: Any,
     ) -> None:
-        super().__init__(batch_size, device)
+        super().__init__(batch_size, device, max_batch_size)
         message = None
         try:
             self.engine = self._load(read_settings(family, choices), read_batch(batch), str(offload).lower(), compile)
@@ -70,6 +80,11 @@ class VideoDiffusion(RequestModel):
         self._causes: list[str] = []
         self.answers_kept: int | None = None
         self.keep_answers_in(answers_folder(None))
+
+    @classmethod
+    def argument_names(cls) -> dict[str, bool]:
+        """The arguments that the model takes, and whether each has to be given."""
+        return {**super().argument_names(), **dict.fromkeys(CHOICES, False)}
 
     def keep_answers_in(self, folder: Path | None) -> None:
         """Keep answers in a run's folder, or nowhere, unless the argument `cache` has chosen.
@@ -141,7 +156,7 @@ class VideoDiffusion(RequestModel):
         """End the run where pairs fail in the same way one after the other, for no reason of their own.
 
         Raises:
-            SystemExit: with what they share.
+            RunStopped: with what they share.
         """
         error = response.error
         if error is None:
@@ -152,8 +167,8 @@ class VideoDiffusion(RequestModel):
         self._causes = [*self._causes, cause] if cause in self._causes else [cause]
         if len(self._causes) == ENOUGH_FAILURES:
             settings = self.engine.settings
-            raise SystemExit(
-                f"\n{ENOUGH_FAILURES} pairs in a row failed in the same way, so the others would too:\n"
+            raise RunStopped(
+                f"{ENOUGH_FAILURES} pairs in a row failed in the same way, so the others would too:\n"
                 f"  {error.message}\n"
                 f"They share the model and its settings: {settings.family.title} from {settings.pretrained}, "
                 f"{settings.dtype} on {self.device}, {settings.width}x{settings.height}, {settings.frames} frames.\n"

@@ -1,18 +1,28 @@
 """Answers questions about the sample's clips from decoded pixels, and from nothing else."""
 
+import pkgutil
 import re
 from collections.abc import Sequence
+from functools import cache
+from importlib import import_module
 from pathlib import Path
 from string import ascii_uppercase
 
+from lmms_eval_tasks.sample import solve as rule_modules
 from lmms_eval_tasks.sample.scenes.options import read_objects
-from lmms_eval_tasks.sample.solve import chains, pairs, table
-from lmms_eval_tasks.sample.solve.measure import track_of
+from lmms_eval_tasks.sample.solve.measure import Rules, track_of
 from lmms_eval_tasks.sample.world.scene import Rejected
 from lmms_eval_tasks.sample.world.vision import decode, observe
 
 CANNOT_TELL = "I cannot tell from this clip."
-RULES = {**chains.RULES, **pairs.RULES, **table.RULES}
+
+
+@cache
+def all_rules() -> Rules:
+    """The rules of every module beside this one that has some."""
+    names = sorted(module.name for module in pkgutil.iter_modules(rule_modules.__path__))
+    modules = [import_module(f"{rule_modules.__name__}.{name}") for name in names]
+    return {pattern: respond for module in modules for pattern, respond in getattr(module, "RULES", {}).items()}
 
 
 def solve(question: str, options: Sequence[str], clip: Path, *, reverse: bool = False) -> str:
@@ -32,9 +42,9 @@ def solve(question: str, options: Sequence[str], clip: Path, *, reverse: bool = 
         cannot tell: the clip does not show what the question needs, or the sample asks no such question.
 
     Raises:
-        decord.DECORDError: the clip cannot be read.
+        UnreadableClip: the clip cannot be read.
     """
-    for pattern, respond in RULES.items():
+    for pattern, respond in all_rules().items():
         if re.search(pattern, question):
             frames, fps = decode(clip)
             try:

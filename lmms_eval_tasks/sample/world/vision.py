@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import decord
 import numpy as np
 from matplotlib.colors import rgb_to_hsv
 from numpy.typing import NDArray
@@ -13,6 +12,7 @@ from scipy import ndimage
 
 from lmms_eval_tasks.sample.world.bodies import Shape
 from lmms_eval_tasks.sample.world.scene import HUES
+from lmms_eval_tasks.utils.data.frames import open_frames
 
 Mask = NDArray[np.bool_]
 
@@ -70,9 +70,8 @@ class _Blob:
 
 def decode(clip: Path) -> tuple[NDArray[np.uint8], float]:
     """All frames of a clip as (T, H, W, 3) uint8 RGB, and its frame rate."""
-    reader = decord.VideoReader(str(clip), num_threads=1)
-    frames: NDArray[np.uint8] = reader.get_batch(range(len(reader))).asnumpy()
-    return frames, float(reader.get_avg_fps())
+    reader = open_frames(clip, threads=1)
+    return reader.read(range(reader.count)), reader.fps
 
 
 def observe(frames: NDArray[np.uint8], fps: float) -> Observation:

@@ -335,7 +335,7 @@ def test_a_failed_pair_is_answered_and_asked_again_next_time(make: Make, clips: 
     ],
 )
 def test_choices_that_cannot_be_used_are_told_together(make: Make, arguments: dict[str, Any], message: str) -> None:
-    with pytest.raises(SystemExit) as stopped:
+    with pytest.raises(InputError) as stopped:
         make(**arguments)
     assert message in str(stopped.value)
 
@@ -343,10 +343,10 @@ def test_choices_that_cannot_be_used_are_told_together(make: Make, arguments: di
 def test_weights_that_are_not_there_are_named(make: Make, tmp_path: Path, checkpoints: Path) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
-    with pytest.raises(SystemExit, match=r"Expected .*empty to hold Wan2\.1-T2V-1\.3B in diffusers' layout"):
+    with pytest.raises(InputError, match=r"Expected .*empty to hold Wan2\.1-T2V-1\.3B in diffusers' layout"):
         make(pretrained=str(empty))
     other = tiny_checkpoint(checkpoints, "animatediff-sd1.5")
-    with pytest.raises(SystemExit, match=r"Expected .* to hold Wan2\.1-T2V-1\.3B in diffusers' layout, but it"):
+    with pytest.raises(InputError, match=r"Expected .* to hold Wan2\.1-T2V-1\.3B in diffusers' layout, but it"):
         make(pretrained=str(other))
 
 
@@ -359,7 +359,7 @@ def test_without_diffusers_one_message_says_what_to_install(make: Make, monkeypa
         return real(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(SystemExit) as stopped:
+    with pytest.raises(InputError) as stopped:
         make()
     assert str(stopped.value).strip() == (
         'video_diffusion needs diffusers.\nRun:  pip install "lmms-eval-tasks[diffusion]"'

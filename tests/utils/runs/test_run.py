@@ -23,12 +23,13 @@ def test_a_broken_card_is_told_with_whatever_else_is_wrong(tmp_path: Path) -> No
     folder = write_run(tmp_path / "run", weak())
     (folder / "20261121_run_card.json").write_text('{"run": []}', encoding="utf-8")
     log = folder / f"20261121_samples_{TASK}.jsonl"
-    log.write_text(log.read_text(encoding="utf-8") + "\nno item", encoding="utf-8")
+    log.write_text(log.read_text(encoding="utf-8") + "\nno item\n", encoding="utf-8")
     with pytest.raises(InputError) as error:
         read_run(folder)
     assert str(error.value) == (
         f"{folder}/20261121_results.json cannot be read: 2 problems.\n"
-        f"  {log.name}, line 121: Expected a logged item of one of our tasks.\n"
+        f"  {log.name}, lines: Expected logged items of one of our tasks, but got no JSON from character 1 on "
+        "(line 121).\n"
         "  20261121_run_card.json: Expected sections of fields that are texts or numbers, but got input should be an "
         "object at run. Remedy: Move it away: the run can be read without its card."
     )
@@ -50,4 +51,5 @@ def test_a_log_that_is_not_utf8_is_told(tmp_path: Path) -> None:
     log.write_bytes(b"\xff" + log.read_bytes())
     with pytest.raises(InputError) as error:
         read_run(folder)
-    assert str(error.value).endswith(f"\n  {log.name}: Expected UTF-8 text, but byte 1 is not.")
+    expected = "Expected logged items of one of our tasks, but got bytes that are not UTF-8 (line 1)."
+    assert str(error.value).endswith(f"\n  {log.name}, lines: {expected}")

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from lmms_eval_tasks.utils.runs.run import read_logged, read_run
+from lmms_eval_tasks.utils.runs.run import read_graded, read_run
 from lmms_eval_tasks.utils.scoring.records import GradedItem, Outcome, Record
 
 RECORD = Record("1_0", "1", {}, "A", "A", Outcome.CORRECT)
+OTHER = Record("1_1", "1", {}, "A", "A", Outcome.CORRECT)
 
 
 def write(folder: Path, config: dict[str, object], *lines: dict[str, object]) -> Path:
@@ -37,7 +38,7 @@ def test_whether_a_run_was_limited(config: dict[str, object], limited: str, tmp_
 
 def test_a_response_with_any_line_end_in_it_is_one_line(tmp_path: Path) -> None:
     submission = {"predict": "a\u2028b\x85c\x0bd"}
-    lines = [{"record": RECORD.to_json(), "submission_rows": submission}, {"record": RECORD.to_json()}]
+    lines = [{"record": RECORD.to_json(), "submission_rows": submission}, {"record": OTHER.to_json()}]
     run = read_run(write(tmp_path, {}, *lines))
-    assert run.records["t"] == (RECORD, RECORD)
-    assert read_logged(run, "t") == (GradedItem(RECORD, submission), GradedItem(RECORD))
+    assert run.records["t"] == (RECORD, OTHER)
+    assert read_graded(run, "t") == (GradedItem(RECORD, submission), GradedItem(OTHER))

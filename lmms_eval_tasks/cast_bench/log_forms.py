@@ -1,0 +1,122 @@
+"""What CaST-Bench's lines of a sample log have beyond those of every task."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from lmms_eval_tasks.utils.core.json_rows import Row
+from lmms_eval_tasks.utils.evidence.boxes import Convention
+from lmms_eval_tasks.utils.scoring.log_forms import LogForm, LogLine, RecordForm
+
+Share = Annotated[float, Field(ge=0, le=1)]
+Count = Annotated[int, Field(ge=0, le=1_000_000)]
+
+
+class PairForm(LogForm):
+    """A predicted and a true instance that were matched."""
+
+    predicted: Count
+    true: Count
+
+
+class GroundingForm(LogForm):
+    """The measures of `Grounding` that are scores, drawn or shown."""
+
+    temporal_recall: Share
+    tiou_tp_only: Share
+    im_tiou: Share
+    st_recall: Share
+    viou_tp_only: Share
+    im_viou: Share
+    supported: bool
+    supported_strict: bool
+    false_positives: Count
+    pairs: list[PairForm]
+
+
+class ReadingForm(LogForm):
+    """What was lost to format."""
+
+    json_valid: bool
+    schema_valid: bool
+    recoverable: bool
+    answered: str | None
+
+
+class BoxesForm(LogForm):
+    """How boxes were read."""
+
+    convention: Annotated[Convention, Field(strict=False)] | None = None
+    seen: Annotated[list[Count], Field(min_length=2, max_length=2)] | None = None
+
+
+class EvidenceFields(LogForm):
+    """Of a question of the task `cast_bench`."""
+
+    grounding: GroundingForm | None
+    grounding_reason: str | None = None
+    format: ReadingForm
+    boxes: BoxesForm | None = None
+    chosen_kind: str | None = None
+    prompt: str | None = None
+
+
+class EvidenceRecord(RecordForm):
+    """The record of such a question."""
+
+    fields: EvidenceFields  # type: ignore[assignment]
+
+
+class HitsForm(Row):
+    """When evidence counted as a hit: the fields of `Settings`, which the metrics file repeats."""
+
+    eps_overlap: Count
+    tau_t: Share
+    tau_st: Share
+    coverage_aware: bool
+
+
+class EvidenceSubmission(LogForm):
+    """What the files for the leaderboard need; a line of an earlier version lacks it."""
+
+    prompt: str = ""
+    predict: str = ""
+    asked: bool = True
+    settings: HitsForm = Field(default=None)  # type: ignore[assignment]
+
+
+class EvidenceLine(LogLine):
+    """The line of such a question."""
+
+    record: EvidenceRecord
+    submission_rows: EvidenceSubmission | None = None  # type: ignore[assignment]
+
+
+class JudgeForm(LogForm):
+    """Who graded an answer."""
+
+    model: str
+    prompt: str = ""
+    consistency_prompt: str = ""
+
+
+class OpenFields(LogForm):
+    """Of a free answer."""
+
+    scores: dict[str, Annotated[float, Field(ge=0, le=10)]] | None
+    judge: JudgeForm | None = None
+    prompt: str | None = None
+
+
+class OpenRecord(RecordForm):
+    """The record of a free answer."""
+
+    fields: OpenFields  # type: ignore[assignment]
+
+
+class OpenLine(LogLine):
+    """The line of a free answer."""
+
+    record: OpenRecord

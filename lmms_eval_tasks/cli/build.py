@@ -1,0 +1,47 @@
+"""`lmms-eval-tasks build …`: sets of questions made from annotated clips."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+
+import typer
+
+from lmms_eval_tasks.cli.options import command_of
+from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
+from lmms_eval_tasks.utils.benchmark.built_set import BuiltSet
+from lmms_eval_tasks.utils.benchmark.registry import registry
+from lmms_eval_tasks.utils.core.console import make_console, show_progress, text_table
+
+build_app = typer.Typer(no_args_is_help=True, help="Make a benchmark's set of questions from clips of your own.")
+
+
+def _build_command(benchmark: Benchmark, build: Callable[..., BuiltSet]) -> Callable[..., None]:
+    def run(**options: object) -> None:
+        with show_progress() as progress:
+            built = build(**options, progress=progress)
+        print_built(benchmark.name, built)
+
+    return command_of(build, run)
+
+
+def print_built(benchmark: str, built: BuiltSet) -> None:
+    """Show what `build` has just written, and what to do with it."""
+    console = make_console()
+    for shown in built.tables:
+        if shown.title:
+            console.print(f"\n{shown.title}", style="bold")
+        table = text_table(None, *shown.columns)
+        for cells in shown.rows:
+            table.add_row(*cells)
+        console.print(table)
+    for warning in built.warnings:
+        console.print(f"warning: {warning}", style="yellow")
+    console.print(built.summary)
+    source = shlex.quote(str(built.folder))
+    console.print(f"Next:  lmms-eval-tasks prepare {benchmark} --source {source}", soft_wrap=True)
+
+
+for _benchmark in registry().benchmarks.values():
+    if _benchmark.build is not None:
+        build_app.command(_benchmark.name)(_build_command(_benchmark, _benchmark.build))

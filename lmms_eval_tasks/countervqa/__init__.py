@@ -1,0 +1,1 @@
+"""CounterVQA: had an action not happened, would another still have?"""

@@ -1,0 +1,59 @@
+"""CounterVQA: had an action not happened, would another still have?"""
+
+from dataclasses import replace
+
+from lmms_eval_tasks.countervqa import hooks, probe, report
+from lmms_eval_tasks.countervqa.agreement import restore_agreement
+from lmms_eval_tasks.countervqa.build import build
+from lmms_eval_tasks.countervqa.card import CARD
+from lmms_eval_tasks.countervqa.cli import app
+from lmms_eval_tasks.countervqa.log_forms import ProbeLine, VerdictLine
+from lmms_eval_tasks.countervqa.metrics import METRICS
+from lmms_eval_tasks.countervqa.prepare import own_columns, prepare
+from lmms_eval_tasks.countervqa.verdicts import EXTRACTOR
+from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind
+from lmms_eval_tasks.utils.reporting.views import clip_view
+
+VERDICT = TaskKind(
+    metrics=METRICS,
+    ask=hooks.ask,
+    grade=hooks.grade_and_judge,
+    extractor=EXTRACTOR,
+    columns=report.COLUMNS,
+    references=report.references,
+    panels=report.panels,
+    item_view=clip_view,
+    answer_view=report.answer_view,
+    read_settings=hooks.read_settings,
+    log_form=VerdictLine,
+    judged=True,
+    judge_optional=True,
+    restore=restore_agreement,
+)
+
+ANNOTATED = replace(VERDICT, ask=hooks.ask_annotated, read_settings=hooks.read_annotated_settings)
+
+PROBE = TaskKind(
+    metrics=probe.METRICS,
+    ask=probe.ask,
+    grade=probe.grade,
+    extractor=EXTRACTOR,
+    columns=report.PROBE_COLUMNS,
+    references=report.probe_references,
+    panels=report.probe_panels,
+    item_view=clip_view,
+    answer_view=report.probe_answer_view,
+    read_settings=probe.read_settings,
+    log_form=ProbeLine,
+)
+
+BENCHMARK = Benchmark(
+    card=CARD,
+    folder=report.FOLDER,
+    kinds={"verdict": VERDICT, "annotated": ANNOTATED, "probe": PROBE},
+    prepare=prepare,
+    schema=own_columns,
+    cli=app,
+    build=build,
+    no_submission="CounterVQA has no leaderboard: its data is not released, and nobody collects answers to it.",
+)

@@ -1,0 +1,1 @@
+"""Making a set of questions: annotated clips, causal graphs, questions, verification."""

@@ -1,0 +1,67 @@
+"""How many clips and questions each step leaves, beside the paper's numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lmms_eval_tasks.utils.benchmark.built_set import BuiltTable
+
+PAPER = {
+    "annotated clips": 1200,
+    "clips that pass the filters": 712,
+    "candidate questions": 21_360,
+    "questions kept": 3987,
+}
+"""CounterVQA (arXiv 2511.19923), sections 2.3 and A.1; candidates are 712 clips x 3 levels x 10."""
+
+
+@dataclass(frozen=True)
+class Attrition:
+    """Counts of a build.
+
+    Attributes:
+        annotated: Clips that the annotations describe.
+        pairs: What became of the pairs of actions that models looked at, step by step; empty where links were given.
+        linked: Those that have causal links, or could be given some.
+        removed: Filter to the clips that it removed of those that the filters before it left.
+        failing: Filter to the clips that it would remove by itself.
+        candidates: Questions made.
+        rejected: Reason to the questions that were not kept for it.
+        clips: Clips with a question that was kept.
+    """
+
+    annotated: int
+    pairs: Mapping[str, int]
+    linked: int
+    removed: Mapping[str, int]
+    failing: Mapping[str, int]
+    candidates: int
+    rejected: Mapping[str, int]
+    clips: int
+
+    @property
+    def filtered(self) -> int:
+        """Clips that pass all filters."""
+        return self.linked - sum(self.removed.values())
+
+    @property
+    def kept(self) -> int:
+        """Questions that were kept."""
+        return self.candidates - sum(self.rejected.values())
+
+    def table(self) -> BuiltTable:
+        """One row per step, with the paper's number where it gives one."""
+        rows = [("annotated clips", self.annotated), *self.pairs.items(), ("clips with causal links", self.linked)]
+        rows += [
+            (f"  removed by {name} (by itself {self.failing[name]:,})", -count) for name, count in self.removed.items()
+        ]
+        rows += [("clips that pass the filters", self.filtered), ("candidate questions", self.candidates)]
+        rows += [(f"  {reason}", -count) for reason, count in self.rejected.items()]
+        rows += [("questions kept", self.kept), ("clips with a question", self.clips)]
+        cells = [(name, f"{count:,}", f"{PAPER[name]:,}" if name in PAPER else "") for name, count in rows]
+        paper = 100.0 * (1 - PAPER["questions kept"] / PAPER["candidate questions"])
+        here = f"{100.0 * (1 - self.kept / self.candidates):.1f}%" if self.candidates else "N/A"
+        return BuiltTable(
+            "Attrition", ("step", "here", "paper"), [*cells, ("questions removed", here, f"{paper:.1f}%")]
+        )

@@ -1,0 +1,89 @@
+"""Questions and reference explanations by template. All levels have one wording, so that none is known by it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from lmms_eval_tasks.countervqa.construction.annotations import TimedAction
+from lmms_eval_tasks.countervqa.released import Interaction
+
+ACTORS = {"C": "the camera wearer", "O": "another person"}
+PEOPLE = re.compile(r"\b[COXYZ]\b")
+"""How Ego-Exo4D's descriptions name people: C wears the camera, O and the others do not."""
+OTHERS = re.compile(r"\b(?:another|other) (?:person|player|man|woman)\b|\bpartner\b", re.IGNORECASE)
+LONGEST_CHAIN = 4
+
+
+class Phrasing:
+    """The words for the actions of one clip.
+
+    Args:
+        actions: Its actions. The time is named with those whose text another one has too.
+    """
+
+    def __init__(self, actions: Sequence[TimedAction]) -> None:
+        times = Counter(action.text for action in actions)
+        self._names: Mapping[str, str] = {
+            action.id: f"{quoted(action.text)} (at {clock(action.start)})"
+            if times[action.text] > 1
+            else quoted(action.text)
+            for action in actions
+        }
+
+    def question(self, action: str, outcome: str) -> str:
+        """Had an action of the clip not happened: would the outcome still have?"""
+        return f"If {self._names[action]} had not happened, would {self._names[outcome]} still have happened?"
+
+    def absent_question(self, text: str, outcome: str) -> str:
+        """The same of an action that is not one of the clip."""
+        return f"If {quoted(text)} had not happened, would {self._names[outcome]} still have happened?"
+
+    def unlinked(self, action: str, outcome: str) -> str:
+        """Why the answer is yes where one follows the other without a link."""
+        return f"Yes. {self._names[outcome]} comes right after {self._names[action]}, and does not depend on it."
+
+    def linked(self, action: str, outcome: str) -> str:
+        """Why the answer is no where one causes the other."""
+        return f"No. {self._names[outcome]} depends on {self._names[action]}."
+
+    def chain(self, actions: Sequence[str]) -> str:
+        """Why the answer is no where a chain of causes leads from one to the other."""
+        names = [self._names[action] for action in actions]
+        if len(names) > LONGEST_CHAIN:
+            names = [*names[: LONGEST_CHAIN - 2], f"{len(names) - LONGEST_CHAIN + 1} more actions", names[-1]]
+        return f"No. {names[0]} leads to {', which leads to '.join(names[1:])}."
+
+    def disconnected(self, action: str, outcome: str) -> str:
+        """Why the answer is yes where no chain leads from one to the other."""
+        return f"Yes. No chain of causes leads from {self._names[action]} to {self._names[outcome]}."
+
+    def absent(self, text: str, outcome: str) -> str:
+        """Why the answer is yes where the action never happened."""
+        return f"Yes. {quoted(text)} does not happen in the video, so {self._names[outcome]} does not depend on it."
+
+
+def quoted(text: str) -> str:
+    """A description in quotation marks, without its full stop; who acts is named in words."""
+    text = text.rstrip(" .")
+    name, space, rest = text.partition(" ")
+    return f"“{ACTORS.get(name, name)}{space}{rest}”"
+
+
+def clock(seconds: float) -> str:
+    """A time as minutes and seconds."""
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
+
+
+def interaction(actions: Sequence[TimedAction], absent: str = "") -> Interaction:
+    """H2H where the actions are of two people, or a description names somebody else; H2O otherwise. The rule is ours.
+
+    Args:
+        actions: Those of the clip that a question is about.
+        absent: The action that never happened, if it is about one.
+    """
+    subjects = {action.subject for action in actions if action.subject}
+    people = {name for action in actions for name in PEOPLE.findall(action.text)} | set(PEOPLE.findall(absent))
+    texts = (*(action.text for action in actions), absent)
+    return "H2H" if len(subjects | people) > 1 or any(map(OTHERS.search, texts)) else "H2O"

@@ -1,0 +1,189 @@
+"""Causal links by a model in four roles.
+
+Source: CounterVQA (arXiv 2511.19923), sections 2.3 and A.1: an observer is confident of each pair of actions to some
+degree, and the fifth of a clip's pairs of which it is most confident go on; a verifier makes a counterfactual test, by
+abduction first, and a back-door test; a critic objects; a synthesizer decides. The wording is ours.
+
+A step that fails (no reply, a refusal, malformed JSON) leaves its pair *undecided*: it is no link, and no question
+rests on its being none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import combinations
+from math import ceil
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from lmms_eval_tasks.countervqa.construction.annotations import Take
+from lmms_eval_tasks.countervqa.construction.given_links import Links
+from lmms_eval_tasks.countervqa.construction.steps import Form, OpenModel, Steps, make_case
+
+SHARE = 0.2
+"""Of a clip's pairs, those that go on from the observer."""
+PAIRS_A_REQUEST = 40
+
+Confidence = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
+Pair = tuple[str, str]
+
+
+class PairConfidence(Form):
+    """How sure the observer is of one pair, by its number in the request."""
+
+    pair: int
+    confidence: Confidence
+
+
+class Confidences(Form):
+    """The observer's reply."""
+
+    confidences: list[PairConfidence]
+
+
+class LinkTest(Form):
+    """The verifier's reply: a counterfactual test after abduction, and a back-door test."""
+
+    conditions: str
+    effect_without_cause: bool
+    common_cause: str
+    explained_by_common_cause: bool
+
+
+class Criticism(Form):
+    """The critic's reply."""
+
+    objections: str
+    sound: bool
+
+
+class LinkDecision(Form):
+    """The synthesizer's reply."""
+
+    reason: str
+    causal: bool
+
+
+@dataclass(frozen=True)
+class FoundLinks:
+    """What the roles say of all takes.
+
+    Attributes:
+        links: Take to its links.
+        undecided: Take to the pairs of which a step failed.
+        candidates: Pairs that the observer was asked about.
+        tested: Those that went on.
+    """
+
+    links: Mapping[str, Links]
+    undecided: Mapping[str, frozenset[Pair]]
+    candidates: int
+    tested: int
+
+
+def find_links(takes: Sequence[Take], open_model: OpenModel, steps: Steps) -> FoundLinks:
+    """Ask a model in the four roles for the links of every take that has two actions or more.
+
+    Args:
+        takes: The takes.
+        open_model: Gives what asks the model.
+        steps: Keeps a row of every step.
+    """
+    takes = [take for take in takes if len(take.actions) > 1]
+    undecided: dict[str, set[Pair]] = {take.uid: set() for take in takes}
+    confidences = _observe(takes, open_model, steps, undecided)
+    tested = [(take, pair) for take in takes for pair in _most_confident(take, confidences[take.uid])]
+
+    def ask(
+        role: str, form: type[Form], pairs: list[tuple[Take, Pair]], **given: Mapping[tuple[str, Pair], Any]
+    ) -> Any:
+        """The replies of a role by take and pair, and the pairs that have one; the others are undecided."""
+        cases = [
+            partial(
+                make_case,
+                f"countervqa_{role}",
+                take,
+                cause=pair[0],
+                effect=pair[1],
+                **{name: replies[take.uid, pair] for name, replies in given.items()},
+            )
+            for take, pair in pairs
+        ]
+        verdicts = steps.ask(role, open_model(form), [(take, " > ".join(pair)) for take, pair in pairs], cases)
+        replies = {}
+        for (take, pair), verdict in zip(pairs, verdicts, strict=True):
+            if verdict.reply is None:
+                undecided[take.uid].add(pair)
+            else:
+                replies[take.uid, pair] = verdict.reply.model_dump()
+        return replies, [(take, pair) for take, pair in pairs if (take.uid, pair) in replies]
+
+    tests, left = ask("verifier", LinkTest, tested)
+    criticisms, left = ask("critic", Criticism, left, test=tests)
+    first = {(take.uid, pair): confidences[take.uid][pair] for take, pair in left}
+    decisions, left = ask("synthesizer", LinkDecision, left, confidence=first, test=tests, criticism=criticisms)
+    links = {
+        take.uid: tuple(pair for other, pair in left if other is take and decisions[take.uid, pair]["causal"])
+        for take in takes
+    }
+    return FoundLinks(
+        links,
+        {uid: frozenset(pairs) for uid, pairs in undecided.items() if pairs},
+        sum(len(take.actions) * (len(take.actions) - 1) // 2 for take in takes),
+        len(tested),
+    )
+
+
+def _observe(
+    takes: Sequence[Take], open_model: OpenModel, steps: Steps, undecided: Mapping[str, set[Pair]]
+) -> dict[str, dict[Pair, float]]:
+    """The observer's confidence in each pair of each take; pairs that it gives none are undecided."""
+    parts = [(take, number, pairs) for take in takes for number, pairs in enumerate(_in_parts(take))]
+    cases = [
+        partial(
+            make_case,
+            "countervqa_observer",
+            take,
+            pairs=[{"pair": place, "first": one, "second": other} for place, (one, other) in enumerate(pairs, start=1)],
+        )
+        for take, _, pairs in parts
+    ]
+    about = [(take, _numbers(number, pairs)) for take, number, pairs in parts]
+    before = len(steps.done)
+    verdicts = steps.ask("observer", open_model(Confidences), about, cases)
+    confidences: dict[str, dict[Pair, float]] = {take.uid: {} for take in takes}
+    for place, ((take, _, pairs), verdict) in enumerate(zip(parts, verdicts, strict=True), start=before):
+        given: dict[int, list[float]] = {}
+        for entry in verdict.reply.confidences if verdict.reply else ():
+            given.setdefault(entry.pair, []).append(entry.confidence)
+        missing = [number for number in range(1, len(pairs) + 1) if len(given.get(number, ())) != 1]
+        undecided[take.uid].update(pairs[number - 1] for number in missing)
+        if verdict.reply and missing:
+            steps.note(place, f"no one confidence for the pairs {', '.join(map(str, missing))}")
+        for number, pair in enumerate(pairs, start=1):
+            if number not in missing:
+                confidences[take.uid][pair] = given[number][0]
+    return confidences
+
+
+def _numbers(part: int, pairs: Sequence[Pair]) -> str:
+    """Which of a take's pairs a request is about."""
+    first = PAIRS_A_REQUEST * part + 1
+    return f"pairs {first} to {first + len(pairs) - 1}"
+
+
+def _in_parts(take: Take) -> Iterator[list[Pair]]:
+    """All pairs of a take in order of time, a request's at a time."""
+    pairs = [(one.id, other.id) for one, other in combinations(take.actions, 2)]
+    for start in range(0, len(pairs), PAIRS_A_REQUEST):
+        yield pairs[start : start + PAIRS_A_REQUEST]
+
+
+def _most_confident(take: Take, confidences: Mapping[Pair, float]) -> list[Pair]:
+    """The share of pairs with the highest confidence, in order of time; of equals the earlier."""
+    ranked = sorted(confidences, key=lambda pair: -confidences[pair])
+    chosen = set(ranked[: ceil(SHARE * len(ranked))])
+    return [pair for pair in confidences if pair in chosen]

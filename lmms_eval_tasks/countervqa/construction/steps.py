@@ -1,0 +1,113 @@
+"""Asking models, step by step; what came of every step is a row, also where nothing did."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+from lmms_eval_tasks.countervqa.construction.annotations import Take, TimedAction
+from lmms_eval_tasks.utils.core.progress import Progress
+from lmms_eval_tasks.utils.judge.client import Case, Judge, Verdict
+from lmms_eval_tasks.utils.prompting.prompts import read_prompt
+
+R = TypeVar("R", bound=BaseModel)
+
+
+class Form(BaseModel):
+    """Base of the forms of replies: exactly their keys."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing that a model was asked.
+
+    Attributes:
+        role: Who it was asked as.
+        take: The take that it is about.
+        about: The pair, question or part of the take.
+        verdict: What came of it.
+        problem: Why a reply that could be read was not used, or not all of it; empty where it was.
+    """
+
+    role: str
+    take: str
+    about: str
+    verdict: Verdict[Any]
+    problem: str = ""
+
+    def row(self) -> dict[str, Any]:
+        """The step as JSON values."""
+        about = {"role": self.role, "take": self.take, "about": self.about}
+        return {**about, **self.verdict.to_json(), "problem": self.problem or None}
+
+
+OpenModel = Callable[[type[Any]], Judge[Any]]
+"""Gives what asks a model for replies of a form."""
+
+
+class Steps:
+    """Asks models and keeps a row of every step, in an order that does not depend on who answers first.
+
+    Args:
+        progress: Called after each step.
+    """
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self.done: list[Step] = []
+
+    def ask(
+        self, role: str, model: Judge[R], about: Sequence[tuple[Take, str]], cases: Sequence[Callable[[], Case]]
+    ) -> list[Verdict[R]]:
+        """Ask a model about several things at once, and keep a row of each.
+
+        Args:
+            role: Who it is asked as.
+            model: The model.
+            about: The take and the part of it that each case is about.
+            cases: What makes each case when its turn comes.
+        """
+        total = len(cases)
+        verdicts = model.judge_all(cases, lambda _, done, __: self._progress(f"asking the {role}", done, total))
+        for (take, part), verdict in zip(about, verdicts, strict=True):
+            self.done.append(Step(role, take.uid, part, verdict))
+        return verdicts
+
+    def note(self, place: int, problem: str) -> None:
+        """Say why the reply of a step, counted from the end, was not used or not all of it."""
+        step = self.done[place]
+        self.done[place] = Step(step.role, step.take, step.about, step.verdict, problem)
+
+    @property
+    def failed(self) -> int:
+        """How many steps brought no reply that could be read."""
+        return sum(step.verdict.reply is None for step in self.done)
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """A row for each step."""
+        return (step.row() for step in self.done)
+
+
+def make_case(prompt_id: str, take: Take | None, **material: Any) -> Case:
+    """A case with what a step is given, as JSON, so that no text ends its quotation.
+
+    Args:
+        prompt_id: The prompt.
+        take: The take whose actions are shown; None where none are.
+        material: What else is shown.
+    """
+    prompt = read_prompt(prompt_id)
+    if take is not None:
+        material = {"task": take.task, "actions": [_shown(action) for action in take.actions], **material}
+    return Case(prompt.render(case=json.dumps(material, ensure_ascii=False)), prompt)
+
+
+def _shown(action: TimedAction) -> dict[str, Any]:
+    subject = {"subject": action.subject} if action.subject else {}
+    return {"id": action.id, "seconds": action.start, **subject, "text": action.text}

@@ -1,0 +1,88 @@
+"""CounterVQA's scores: verdicts by interaction and level, pairs of opposite verdicts, and the floors of constants.
+
+The paper prints H2H, H2O and Total by L1, L2, L3 and Avg; an average there is over items, as every score here is.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from lmms_eval_tasks.countervqa.card import INTERACTIONS, LEVELS
+from lmms_eval_tasks.countervqa.released import OWN_RULES
+from lmms_eval_tasks.countervqa.verdicts import NO, YES
+from lmms_eval_tasks.utils.scoring import pairs, rates
+from lmms_eval_tasks.utils.scoring.metrics import Errors, Metric
+from lmms_eval_tasks.utils.scoring.rates import percent
+from lmms_eval_tasks.utils.scoring.records import Record
+
+
+def _right(record: Record) -> float | None:
+    return percent(record.correct)
+
+
+def _expects(verdict: str, record: Record) -> float | None:
+    return None if record.correct is None else 100.0 * (record.expected == verdict)
+
+
+def _says_yes(record: Record) -> float | None:
+    return None if record.answered is None else 100.0 * (record.answered == YES)
+
+
+VERDICT_ACCURACY = Metric("verdict_accuracy", "verdict accuracy", _right, errors=Errors.CLUSTERED)
+"""Percent of scored items with the right verdict; an answer without one is wrong."""
+
+BALANCED_ACCURACY = Metric(
+    "balanced_accuracy", "balanced accuracy", _right, stratum=lambda record: str(record.expected)
+)
+"""The unweighted mean of the accuracies where yes and where no is right: 50 for a constant, where both occur."""
+
+ALWAYS_YES = Metric("always_yes", "always yes", partial(_expects, YES), higher_is_better=None)
+ALWAYS_NO = Metric("always_no", "always no", partial(_expects, NO), higher_is_better=None)
+"""What a constant answer would score on the same items."""
+
+YES_RATE = Metric("yes_rate", "says yes", _says_yes, higher_is_better=None)
+"""Percent of read verdicts that are yes."""
+
+
+def _judged(record: Record) -> float | None:
+    return percent(record.fields.get("judged"))
+
+
+JUDGED_ACCURACY = Metric("judged_accuracy", "judged accuracy", _judged, errors=Errors.CLUSTERED)
+"""Percent of right verdicts whose explanation agrees with the reference; none without a judge."""
+
+PAPER_RULES = VERDICT_ACCURACY.within("paper_rules", lambda record: record.stratum["rule"] not in OWN_RULES)
+"""The accuracy on the questions that the paper's rules make."""
+
+
+def in_cell(interaction: str | None, level: str | None, record: Record) -> bool:
+    """Whether a record is of an interaction and a level; None stands for all."""
+    return interaction in (None, record.stratum["interaction"]) and level in (None, record.stratum["level"])
+
+
+CELLS = tuple((interaction, level) for interaction in (*INTERACTIONS, None) for level in (*LEVELS, None))
+"""The cells of the paper's table, row by row; None is the total over interactions or the average over levels."""
+
+
+def by_cell(metric: Metric) -> tuple[Metric, ...]:
+    """A score in each cell of the paper's table except the last, which is the score itself."""
+    return tuple(
+        metric.within("_".join(part.lower() for part in cell if part), partial(in_cell, *cell)) for cell in CELLS[:-1]
+    )
+
+
+METRICS = (
+    VERDICT_ACCURACY,
+    BALANCED_ACCURACY,
+    ALWAYS_YES,
+    ALWAYS_NO,
+    YES_RATE,
+    JUDGED_ACCURACY,
+    pairs.PAIR_ACCURACY,
+    pairs.PAIRS_SCORED,
+    PAPER_RULES,
+    *by_cell(VERDICT_ACCURACY),
+    *by_cell(ALWAYS_YES),
+    *by_cell(ALWAYS_NO),
+    *rates.COMMON,
+)

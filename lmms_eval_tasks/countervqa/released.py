@@ -1,0 +1,210 @@
+"""The form of a CounterVQA set: `questions.jsonl`, `graphs.jsonl` and a folder of clips.
+
+The paper's data is not released, so this form is ours; README.md describes it for people.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from lmms_eval_tasks.utils.core.json_rows import Row, WholeText, read_rows
+from lmms_eval_tasks.utils.core.problems import GroupedIssues, Problems
+from lmms_eval_tasks.utils.core.wording import describe
+from lmms_eval_tasks.utils.data.release import is_safe
+
+QUESTIONS = "questions.jsonl"
+GRAPHS = "graphs.jsonl"
+CLIPS = "clips"
+
+Seconds = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+Verdict = Literal["yes", "no"]
+Level = Literal[1, 2, 3]
+Interaction = Literal["H2H", "H2O"]
+Rule = Literal["adjacent_unlinked", "adjacent_linked", "path", "disconnected", "absent"]
+"""How a question was made from its graph: L1 of two adjacent actions without a link (yes) or, ours, with one (no); L2
+of a path of two links or more (no) or, ours, of two actions without a path (yes); L3 of an absent action (yes)."""
+
+OWN_RULES: tuple[Rule, ...] = ("adjacent_linked", "disconnected")
+"""Those that are ours and not the paper's."""
+
+
+class Action(Row):
+    """An action of a clip: when it begins and ends (seconds), what is done, and by whom where that is known."""
+
+    id: WholeText
+    start: Seconds
+    end: Seconds | None = None
+    text: WholeText
+    subject: WholeText | None = None
+
+
+class Link(Row):
+    """A causal link: without the action `cause`, the action `effect` would not have happened. Both are ids."""
+
+    cause: WholeText
+    effect: WholeText
+
+
+class ClipGraph(Row):
+    """One line of `graphs.jsonl`: a clip's actions in order of their start, and the causal links between them.
+
+    `clip` is a path below the folder of clips; `task` is what the clip shows somebody do, empty where that is unknown.
+    """
+
+    clip: WholeText
+    task: WholeText = ""
+    actions: list[Action]
+    links: list[Link]
+
+
+class CounterfactualQuestion(Row):
+    """One line of `questions.jsonl`: had an action not happened, would the outcome still have?
+
+    `action` and `outcome` are ids of the clip's actions; `action` is None at level 3, where `absent_action` names in
+    words the action that never happened. `partner` is the id of the question about the same clip with the opposite
+    verdict, if there is one: both count together in `pair_accuracy`. `rule` is None where a question was not made from
+    its graph by rule.
+    """
+
+    id: WholeText
+    clip: WholeText
+    level: Level
+    interaction: Interaction
+    question: WholeText
+    verdict: Verdict
+    explanation: WholeText
+    action: WholeText | None = None
+    absent_action: WholeText | None = None
+    outcome: WholeText
+    partner: WholeText | None = None
+    rule: Rule | None = None
+
+
+RULE_LEVELS: Mapping[Rule, Level] = {
+    "adjacent_unlinked": 1,
+    "adjacent_linked": 1,
+    "path": 2,
+    "disconnected": 2,
+    "absent": 3,
+}
+"""The level of the questions that a rule makes."""
+
+
+def read_release(
+    questions_file: Path, graphs_file: Path
+) -> tuple[list[CounterfactualQuestion], dict[str, ClipGraph], Problems]:
+    """The questions in the order of their file, the graph of each clip, and every problem of both files.
+
+    Where there are problems, what could be read is returned all the same.
+
+    Raises:
+        OSError: a file cannot be read.
+    """
+    issues = GroupedIssues()
+    graphs: dict[str, ClipGraph] = {}
+    for where, graph in read_rows(graphs_file, ClipGraph, issues, exact=False):
+        _check_graph(graph, where, graphs, issues)
+        graphs.setdefault(graph.clip, graph)
+    problems = issues.as_problems(f"{graphs_file.name}, ")
+    issues = GroupedIssues()
+    questions: dict[str, tuple[str, CounterfactualQuestion]] = {}
+    for where, question in read_rows(questions_file, CounterfactualQuestion, issues, exact=False):
+        if question.id in questions:
+            issues.add("id", "Expected each once, but got again", f"{describe(question.id)} ({where})")
+        questions.setdefault(question.id, (where, question))
+        _check_question(question, where, graphs.get(question.clip), issues)
+    _check_partners(questions, issues)
+    if not questions and not issues:
+        issues.add("lines", "Expected questions, but", "there is none")
+    problems.extend(issues.as_problems(f"{questions_file.name}, "))
+    return [question for _, question in questions.values()], graphs, problems
+
+
+def _check_graph(graph: ClipGraph, where: str, graphs: Mapping[str, ClipGraph], issues: GroupedIssues) -> None:
+    if not is_safe(graph.clip):
+        issues.add("clip", "Expected a path below the folder of clips, but got", f"{describe(graph.clip)} ({where})")
+    if graph.clip in graphs:
+        issues.add("clip", "Expected one graph for each, but got another for", f"{describe(graph.clip)} ({where})")
+    known: set[str] = set()
+    latest = 0.0
+    for number, action in enumerate(graph.actions, 1):
+        place = f"({where}, entry {number})"
+        if action.id in known:
+            issues.add("actions.id", "Expected each once in a clip, but got again", f"{describe(action.id)} {place}")
+        if not (action.id.strip() and action.text.strip()):
+            issues.add("actions", "Expected an id and a text, but one is empty", place)
+        if action.start < latest:
+            issues.add("actions.start", "Expected actions in order of time, but got", f"{action.start:g} {place}")
+        if action.end is not None and action.end < action.start:
+            issues.add("actions.end", "Expected none before its start, but got", f"{action.end:g} {place}")
+        known.add(action.id)
+        latest = max(latest, action.start)
+    links: set[tuple[str, str]] = set()
+    for number, link in enumerate(graph.links, 1):
+        place = f"({where}, entry {number})"
+        for end in dict.fromkeys((link.cause, link.effect)):
+            if end not in known:
+                issues.add("links", "Expected ids of the clip's actions, but got", f"{describe(end)} {place}")
+        if link.cause == link.effect:
+            issues.add("links", "Expected two actions, but got one", f"{describe(link.cause)} {place}")
+        if (link.cause, link.effect) in links:
+            issues.add("links", "Expected each once, but got again", f"{link.cause} to {link.effect} {place}")
+        links.add((link.cause, link.effect))
+
+
+def _check_question(
+    question: CounterfactualQuestion, where: str, graph: ClipGraph | None, issues: GroupedIssues
+) -> None:
+    for field in ("id", "question", "explanation"):
+        if not getattr(question, field).strip():
+            issues.add(field, "Expected a text, but got none", f"({where})")
+    for field, case in _action_faults(question):
+        issues.add(field, case, f"({where})")
+    if question.rule is not None and RULE_LEVELS[question.rule] != question.level:
+        expected = f"Expected one of level {question.level}, but got"
+        issues.add("rule", expected, f"{describe(question.rule)} ({where})")
+    if graph is None:
+        issues.add("clip", f"Expected one with a graph in {GRAPHS}, but got", f"{describe(question.clip)} ({where})")
+        return
+    known = {action.id for action in graph.actions}
+    for field, name in (("action", question.action), ("outcome", question.outcome)):
+        if name is not None and name not in known:
+            issues.add(field, "Expected the id of one of the clip's actions, but got", f"{describe(name)} ({where})")
+
+
+def _action_faults(question: CounterfactualQuestion) -> Iterator[tuple[str, str]]:
+    """Which of the fields that name the action do not fit the level, and how."""
+    absent = question.absent_action is not None and question.absent_action.strip()
+    if question.level == 3:
+        if question.action is not None:
+            yield "action", "Expected null at level 3, but got an action"
+        if not absent:
+            yield "absent_action", "Expected the action that never happened at level 3, but got none"
+        return
+    if question.action is None:
+        yield "action", "Expected the action that is left out at levels 1 and 2, but got none"
+    elif question.action == question.outcome:
+        yield "outcome", "Expected another action than the one that is left out, but got the same"
+    if question.absent_action is not None:
+        yield "absent_action", "Expected null at levels 1 and 2, but got an action"
+
+
+def _check_partners(questions: Mapping[str, tuple[str, CounterfactualQuestion]], issues: GroupedIssues) -> None:
+    for where, question in questions.values():
+        if question.partner is None:
+            continue
+        case = f"{describe(question.partner)} ({where})"
+        if question.partner not in questions or question.partner == question.id:
+            issues.add("partner", "Expected the id of another question, but got", case)
+            continue
+        _, partner = questions[question.partner]
+        if partner.partner != question.id:
+            issues.add("partner", "Expected a question that names this one in return, but got", case)
+        if partner.clip != question.clip:
+            issues.add("partner", "Expected a question about the same clip, but got", case)
+        if partner.verdict == question.verdict:
+            issues.add("partner", "Expected a question with the opposite verdict, but got", case)

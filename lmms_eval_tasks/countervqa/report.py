@@ -1,0 +1,199 @@
+"""What a report shows of CounterVQA beside its scores: the paper's table, floors, published figures, answers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from markupsafe import Markup
+
+from lmms_eval_tasks.countervqa import metrics, probe
+from lmms_eval_tasks.countervqa.card import CARD, INTERACTIONS, LEVELS
+from lmms_eval_tasks.countervqa.errors import KINDS, kind_counts, mean_readability, read_analysis
+from lmms_eval_tasks.countervqa.verdicts import NO, YES
+from lmms_eval_tasks.utils.reporting.columns import OUTCOME_COLUMNS, interval_column, score_column
+from lmms_eval_tasks.utils.reporting.figures import Bar, count_table, heat_map, run_heading, share_plot
+from lmms_eval_tasks.utils.reporting.panels import NOT_READ, Panel, RunRecords, consistency_panel, outcome_panel
+from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, published_models
+from lmms_eval_tasks.utils.reporting.views import AnswerView, Row
+from lmms_eval_tasks.utils.scoring import pairs
+from lmms_eval_tasks.utils.scoring.metrics import Metric
+from lmms_eval_tasks.utils.scoring.records import Outcome, Record
+from lmms_eval_tasks.utils.stats.estimates import estimate
+
+FOLDER = Path(__file__).parent
+OTHER_RULE = (
+    "The paper's scoring rule is not published, and its vanilla scores lie far below the 50% of a guess; ours counts "
+    "the verdict alone."
+)
+TOTAL, AVERAGE = "Total", "Avg"
+
+COLUMNS = (
+    interval_column(metrics.VERDICT_ACCURACY, stacked=True),
+    interval_column(metrics.BALANCED_ACCURACY, stacked=True),
+    interval_column(pairs.PAIR_ACCURACY, stacked=True),
+    score_column(metrics.ALWAYS_YES),
+    score_column(metrics.ALWAYS_NO),
+    score_column(metrics.YES_RATE),
+    score_column(metrics.JUDGED_ACCURACY),
+    *OUTCOME_COLUMNS,
+    score_column(pairs.PAIRS_SCORED),
+)
+
+
+PROBE_COLUMNS = (
+    interval_column(probe.DETECTION, stacked=True),
+    score_column(probe.DETECTION_ABSENT),
+    score_column(probe.DETECTION_PRESENT),
+    score_column(probe.DETECTION_BALANCED),
+    interval_column(probe.GIVEN_DETECTION, stacked=True),
+    score_column(probe.GIVEN_ABSENCE, "… of the absent"),
+    *OUTCOME_COLUMNS,
+)
+DETECTIONS = ("both right", "verdict alone", "detection alone", "neither", "unscored")
+
+
+def references(task: str, items: int) -> tuple[ReferencedMetric, ...]:
+    """Verdict accuracy beside the paper's Table 2, of a task with annotations Table 1; then the scores of its own."""
+    if task.endswith("_annotated"):
+        models = tuple(
+            model
+            for model in published_models(FOLDER, source="CounterVQA paper Table 1")
+            if model.model.endswith("(video + annotations)")
+        )
+    else:
+        models = published_models(FOLDER, source="CounterVQA paper Table 2", split=TOTAL, level="avg")
+    return (
+        ReferencedMetric(
+            metrics.VERDICT_ACCURACY, CARD.chance["verdict_accuracy"], CARD.human, models, note=OTHER_RULE
+        ),
+        ReferencedMetric(metrics.BALANCED_ACCURACY, CARD.chance["balanced_accuracy"]),
+        ReferencedMetric(pairs.PAIR_ACCURACY, CARD.chance["pair_accuracy"]),
+    )
+
+
+def panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
+    """The paper's table of each run, the floors of constants, opposite verdicts, outcomes, and yes against no."""
+    tables = [
+        Panel(
+            "Verdicts by interaction and level",
+            run_heading(run) + _table("Verdict accuracy by interaction and level", metrics.VERDICT_ACCURACY, run),
+            "Averages are over items. Compare with the floors: a cell in which one verdict is always right rewards a "
+            "constant.",
+        )
+        for run in runs
+    ]
+    return [
+        *tables,
+        _floors(runs[0]),
+        consistency_panel(runs, "verdicts"),
+        outcome_panel(runs),
+        *_answers(runs),
+        *_errors(task, runs),
+    ]
+
+
+def _table(caption: str, metric: Metric, run: RunRecords) -> Markup:
+    """A score in the layout of the paper's table."""
+    cells = {
+        (interaction or TOTAL, level or AVERAGE): estimate(
+            metric.within("cell", partial(metrics.in_cell, interaction, level)), run.parts
+        )
+        for interaction, level in metrics.CELLS
+    }
+    return heat_map(caption, (*INTERACTIONS, TOTAL), (*LEVELS, AVERAGE), cells, metric.bounds)
+
+
+def _floors(run: RunRecords) -> Panel:
+    tables = (
+        _table(f"What a constant {verdict} scores", metric, run)
+        for verdict, metric in ((YES, metrics.ALWAYS_YES), (NO, metrics.ALWAYS_NO))
+    )
+    return Panel(
+        "Floors of a constant answer",
+        Markup("").join(tables),
+        "The first table is of a constant yes, the second of a constant no, on the items that the first run scored.",
+    )
+
+
+def _answers(runs: Sequence[RunRecords]) -> list[Panel]:
+    """The verdicts expected against those given, of each run that has any."""
+    made = []
+    for run in runs:
+        keyed = [record for record in run.records if record.expected and record.outcome is not Outcome.UNSCORED]
+        if not keyed:
+            continue
+        rows = {
+            verdict: Counter(record.answered or NOT_READ for record in keyed if record.expected == verdict)
+            for verdict in (YES, NO)
+        }
+        table = count_table("Expected by answered", "expected ↓  answered →", rows, (YES, NO, NOT_READ))
+        made.append(Panel("Verdicts: expected × answered", run_heading(run) + table))
+    return made
+
+
+def _errors(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
+    """How answers were come by, of the runs that `countervqa errors` has looked at."""
+    bars, readability = [], []
+    for run in runs:
+        items = read_analysis(run.results, task) if run.results else []
+        if items:
+            bars.append(Bar(run.name, {kind.replace("_", " "): n for kind, n in kind_counts(items).items()}, run.tag))
+            readability.append(f"{run.tag} {mean_readability(items) or 0.0:.2f}")
+    if not bars:
+        return []
+    return [
+        Panel(
+            "How answers were come by",
+            share_plot(
+                "Answers of each run by kind, as a judge sees them", bars, [kind.replace("_", " ") for kind in KINDS]
+            ),
+            f"Readability of the reasoning from 0 to 5: {', '.join(readability)}.",
+        )
+    ]
+
+
+def answer_view(record: Record, row: Row, response: str) -> AnswerView:
+    """The verdict that was read, the reference explanation, and how far a judge found the given one to agree."""
+    facts = {"verdict read": record.answered or NOT_READ, "reference": str(row["explanation"])}
+    agreement = record.fields.get("agreement")
+    return AnswerView(facts if agreement is None else {**facts, "agreement": f"{agreement:g} of 10"})
+
+
+def probe_references(task: str, items: int) -> tuple[ReferencedMetric, ...]:
+    """Detection beside the paper's figure of its appendix B.2, and the verdicts given it."""
+    models = published_models(FOLDER, source="CounterVQA paper B.2", metric="event-detection question accuracy")
+    note = "The paper does not say of which actions it asked; a set of absent actions alone rewards a constant no."
+    return (
+        ReferencedMetric(probe.DETECTION, published=models, note=note),
+        ReferencedMetric(probe.DETECTION_BALANCED, 50.0),
+        ReferencedMetric(probe.GIVEN_DETECTION, 50.0),
+    )
+
+
+def probe_panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
+    """Detection against verdict, and outcomes."""
+    bars = [Bar(run.name, Counter(map(_detection, run.records)), run.tag) for run in runs]
+    return [
+        Panel(
+            "Detection and verdict",
+            share_plot("Items of each run by which of the two answers is right", bars, DETECTIONS),
+            "Detection: whether the action that the question leaves out took place.",
+        ),
+        outcome_panel(runs),
+    ]
+
+
+def _detection(record: Record) -> str:
+    if record.correct is None:
+        return DETECTIONS[-1]
+    detected = record.fields["detected"]
+    return DETECTIONS[(0 if detected else 1) if record.correct else (2 if detected else 3)]
+
+
+def probe_answer_view(record: Record, row: Row, response: str) -> AnswerView:
+    """Both answers as they were read, and the action."""
+    facts = {"action": str(row["action"]), "detection read": record.fields.get("detection") or NOT_READ}
+    return AnswerView({**facts, **answer_view(record, row, response).facts})

@@ -1,0 +1,149 @@
+"""Reads yes, no or "cannot tell" from a free answer to a counterfactual question."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from lmms_eval_tasks.countervqa.verdicts import words
+from lmms_eval_tasks.countervqa.verdicts.outcomes import read_outcomes
+from lmms_eval_tasks.countervqa.verdicts.poles import read_pole, without_choices
+from lmms_eval_tasks.countervqa.verdicts.sentences import Sentence, split_sentences
+from lmms_eval_tasks.countervqa.verdicts.statements import NO, OPPOSITE, UNCLEAR, Assertion, Force
+from lmms_eval_tasks.utils.answers.text import json_answers, plain_text, shorten, split_reasoning
+
+_JSON_FLAG = re.compile(
+    r"(\"[^\"\n]{0,30}(?:answer|verdict|happen|outcome)[^\"\n]{0,20}\"\s{0,3}:\s{0,3})(true|false)\b", re.IGNORECASE
+)
+
+
+def read_verdict(response: object) -> str:
+    """The verdict that a careful reader would find in an answer to "had A not happened, would B still have?".
+
+    "cannot tell" covers refusals, hedges between both, empty and unreadable answers, and whatever else leaves a doubt:
+    a wrong guess is worse than none. How it decides:
+
+    1. Marked reasoning (`<think>…</think>`) is not the answer; if nothing follows it, only a labelled last line counts.
+       An answer key of a JSON object decides.
+    2. A yes or no behind a label or alone in its line decides, the last of them; what takes it back ("wait, actually")
+       decides instead.
+    3. Then the yes or no with which the answer opens, unless a later sentence revises it or concludes otherwise, or its
+       own sentence goes on to state the opposite of the outcome ("No, nothing changes, it would still happen"). Where
+       it only opens a refusal ("No, I cannot tell"), there is no verdict.
+    4. Without a yes or no, what is stated of the outcome ("it would still happen"): a conclusion before a statement,
+       the last one where they differ. Then links between the actions ("B requires A"), if they all speak for one side.
+       Then a plain affirmation ("the ball would roll").
+
+    The time taken is linear in the length of the response, of which the beginning and the end are read.
+
+    Args:
+        response: What the model returned; anything but text cannot be told.
+
+    Returns:
+        "yes", "no" or "cannot tell"; raises nothing.
+    """
+    if not isinstance(response, str):
+        return UNCLEAR
+    visible, closing = split_reasoning(response)
+    text = _JSON_FLAG.sub(lambda flag: f'{flag[1]}"{"yes" if flag[2].lower() == "true" else "no"}"', shorten(visible))
+    values, rest = json_answers(text)
+    verdicts = {_read(value) for value in values} - {UNCLEAR}
+    if verdicts:
+        return verdicts.pop() if len(verdicts) == 1 else UNCLEAR
+    if rest.strip() or values:
+        return _read(rest)
+    sentences = split_sentences(plain_text(shorten(closing)))
+    labelled = [one for one in read_statements(sentences) if one.force is Force.LABEL]
+    # A verdict with more behind it may be cut off before it is taken back.
+    return labelled[0].pole if len(sentences) == len(labelled) == 1 and _is_last_word(sentences[0]) else UNCLEAR
+
+
+def _is_last_word(sentence: Sentence) -> bool:
+    last = sentence.text.rpartition(" ")[2]
+    return last in words.YES or last in words.NO
+
+
+def _read(text: str) -> str:
+    return _decide(read_statements(split_sentences(plain_text(text))))
+
+
+def read_statements(sentences: list[Sentence]) -> list[Assertion]:
+    """All that the sentences say, in the order of the text; what is only asked or considered is left out."""
+    statements: list[Assertion] = []
+    revises = False
+    for place, sentence in enumerate(sentences):
+        marked = bool(words.PHRASES["revise"].search(sentence.text))
+        revises = revises or marked
+        concludes = bool(words.PHRASES["conclude"].match(sentence.text.removeprefix("and ")))
+        found = _statements(_without_temptation(sentence), place in (0, len(sentences) - 1))
+        statements += [replace(one, place=place, revises=revises, concludes=concludes) for one in found]
+        if found:
+            revises = False
+    return statements
+
+
+def _statements(sentence: Sentence, at_an_end: bool) -> list[Assertion]:
+    chosen = without_choices(sentence)
+    pole = read_pole(chosen, at_an_end)
+    if pole is None and chosen is not sentence and not sentence.asks:
+        return [Assertion(UNCLEAR, Force.STATED)]
+    return [*([pole] if pole else []), *([] if sentence.asks else read_outcomes(chosen))]
+
+
+def _without_temptation(sentence: Sentence) -> Sentence:
+    """The sentence without a verdict that it only considers: "at first glance yes, but …"."""
+    if not words.PHRASES["tempting"].search(sentence.text):
+        return sentence
+    contrasts = [at for at, word in enumerate(sentence.words) if word in ("but", "however", "yet")]
+    return replace(sentence, words=sentence.words[contrasts[0] + 1 :] if contrasts else ())
+
+
+def _decide(statements: list[Assertion]) -> str:
+    known = [one for one in statements if one.pole != UNCLEAR]
+    unclear = [one for one in statements if one.pole == UNCLEAR]
+    for force in (Force.LABEL, Force.LEAD):
+        if given := [one for one in known if one.force is force]:
+            first = given[-1] if force is Force.LABEL else given[0]
+            return _unless_taken_back(first, known, unclear)
+    stated = [one for one in known if one.force is Force.STATED]
+    if stated:
+        last = _weightiest(stated)
+        return UNCLEAR if any(one.place >= last.place for one in unclear) else last.pole
+    if unclear:
+        return UNCLEAR
+    for force in (Force.LEANING, Force.HINT):
+        poles = {one.pole for one in known if one.force is force}
+        if poles:
+            return poles.pop() if len(poles) == 1 else UNCLEAR
+    return UNCLEAR
+
+
+def _weightiest(stated: list[Assertion]) -> Assertion:
+    """The statement that decides: the last that revises, else the last that concludes, else the last."""
+    for kind in ("revises", "concludes"):
+        if chosen := [one for one in stated if getattr(one, kind)]:
+            return chosen[-1]
+    return stated[-1]
+
+
+def _unless_taken_back(given: Assertion, known: list[Assertion], unclear: list[Assertion]) -> str:
+    """The pole of a yes or no, unless what follows revises it, concludes otherwise or contradicts it."""
+    if given.pole == NO and any(0 <= one.place - given.place <= 1 for one in unclear):
+        agrees = [one for one in known if one.pole == NO and one is not given and one.force >= Force.STATED]
+        if not agrees:
+            return UNCLEAR
+    later = [one for one in known if one.place > given.place and one.force >= Force.STATED]
+    final = [one for one in later if one.revises or (one.concludes and one.force >= Force.STATED)]
+    if final and given.force is not Force.LABEL:
+        return final[-1].pole
+    if revised := [one for one in later if one.revises]:
+        return revised[-1].pole
+    leads = [one for one in later if one.force >= Force.LEAD]
+    if leads and leads[-1].pole != given.pole and given.force is Force.LEAD:
+        return UNCLEAR
+    beside = [one for one in known if one.place >= given.place and one is not given and one.force is Force.STATED]
+    contradicted = beside and all(one.pole == OPPOSITE[given.pole] for one in beside)
+    if given.force is Force.LEAD and contradicted and beside[0].place == given.place:
+        # "No, it does not matter, it would still happen" denies something else than the outcome.
+        return beside[0].pole
+    return given.pole

@@ -1,0 +1,83 @@
+"""Whether all ranks of an evaluation would ask and grade the same: compared before the first request."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+import lmms_eval_tasks
+from lmms_eval_tasks.host.judge import read_settings
+from lmms_eval_tasks.host.ranks import gather_objects, stop_if_any, world_size
+from lmms_eval_tasks.host.state import TaskState
+from lmms_eval_tasks.utils.core.wording import summarize_names
+from lmms_eval_tasks.utils.data.home import read_manifest
+
+Facts = Mapping[str, str]
+"""What a rank would ask, in words: what it is about to what this rank has."""
+
+
+def stop_unless_ranks_agree(states: Sequence[TaskState]) -> None:
+    """End the run on every rank where two of them have other data, prompts or settings; every rank has to call this.
+
+    Args:
+        states: This rank's tasks of ours, once they are loaded; none where all tasks are other people's.
+
+    Raises:
+        SystemExit, InputError: as `stop_if_any`.
+    """
+    if world_size() > 1:
+        stop_if_any(describe_disagreement(gather_objects(rank_facts(states))))
+
+
+def rank_facts(states: Sequence[TaskState]) -> dict[str, str]:
+    """What this rank would ask, and how it would grade it."""
+    facts = {"version of lmms-eval-tasks": lmms_eval_tasks.__version__}
+    for state in states:
+        facts |= {f"{state.name}, {what}": text for what, text in _task_facts(state).items()}
+    return facts
+
+
+def _task_facts(state: TaskState) -> dict[str, str]:
+    split = read_manifest(state.benchmark.name).splits[state.pointer["split"]]
+    table = state.evaluation.open_split(state.pointer)
+    absent = [item for item, asked in zip(table["item_id"], table["asked"], strict=True) if not asked]
+    facts = {
+        "prepared data": f"{len(table):,} items, table {split.table_sha256[:12]}",
+        "items whose clip is missing": f"{len(absent):,}" + (f", {_digest(absent)}" if absent else ""),
+    }
+    with suppress(RuntimeError):  # lmms-eval asked for no prompt yet, on any rank
+        facts["prompt"] = state.settings.signature or "none"
+        facts |= {name: str(value) for name, value in state.settings.facts().items()}
+    if state.kind.judged and state.evaluation.judge_needed:
+        judge = read_settings(optional=state.kind.judge_optional)
+        facts["judge"] = "none" if judge is None else f"{judge.model}, {judge.sampling}"
+    return facts
+
+
+def _digest(names: Sequence[str]) -> str:
+    return hashlib.sha256("\0".join(names).encode()).hexdigest()[:12]
+
+
+def describe_disagreement(ranks: Sequence[Facts]) -> str | None:
+    """What ranks would ask differently, by the facts of each in their order; None where they agree."""
+    lines = []
+    for name in dict.fromkeys(name for facts in ranks for name in facts):
+        holders: dict[str, list[int]] = {}
+        for rank, facts in enumerate(ranks):
+            holders.setdefault(facts.get(name, "not asked"), []).append(rank)
+        if len(holders) > 1:
+            texts = [
+                f"{text} on {'rank' if len(holding) == 1 else 'ranks'} {summarize_names(holding)}"
+                for text, holding in holders.items()
+            ]
+            lines.append(f"  {name}: {'; '.join(texts)}")
+    if not lines:
+        return None
+    return "\n".join(
+        [
+            "The ranks of this run would not ask the same, so their answers cannot be scored together:",
+            *lines,
+            "Give all ranks the same data home (LMMS_EVAL_TASKS_HOME), the same settings and the same version.",
+        ]
+    )

@@ -1,0 +1,103 @@
+"""Sentence encoders behind any server that speaks OpenAI's protocol of embeddings.
+
+They are asked through the client of judges, so that retries, the bound on requests under way and the cache are the
+same: a text's vector is paid for once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+from lmms_eval_tasks.host.judge import ADDRESSES, JudgeSettings, server_error
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.graphs.encoders import SentenceEncoder
+from lmms_eval_tasks.utils.judge.cache import Reply, ReplyCache
+from lmms_eval_tasks.utils.judge.client import Case, Judge, Sampling
+from lmms_eval_tasks.utils.prompting.prompts import Prompt
+
+TEXT = Prompt("embedding", "{text}")
+
+Component = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class Embedding(BaseModel):
+    """A text's vector."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    embedding: list[Component] = Field(min_length=1)
+
+
+def server_encoder(settings: JudgeSettings, cache: ReplyCache | None = None) -> SentenceEncoder:
+    """A sentence encoder that asks a server.
+
+    Args:
+        settings: The server and the name of its model, as for a judge; the provider azure is not known here.
+        cache: Where vectors are kept; that of judges by default.
+
+    Returns:
+        The encoder. Its `encode` raises InputError where the server gives no vector for a text, or vectors of several
+        lengths.
+
+    Raises:
+        InputError: where the server's key is missing, or the provider is azure. Nothing is sent to find out.
+    """
+    judge = Judge(_sender(settings), _sampling(settings), Embedding, cache or ReplyCache(), settings.limits)
+
+    def encode(texts: Sequence[str]) -> np.ndarray:
+        verdicts = judge.judge_all([Case(text, TEXT) for text in texts])
+        failed = [verdict.reason for verdict in verdicts if verdict.reply is None]
+        if failed:
+            raise InputError(
+                f"Expected {settings.model} to give a vector for each of {len(texts)} texts, but got none for "
+                f"{len(failed)}: {failed[0]}."
+            )
+        vectors = [verdict.reply.embedding for verdict in verdicts if verdict.reply]
+        if len(lengths := sorted({len(vector) for vector in vectors})) > 1:
+            raise InputError(
+                f"Expected vectors of one length from {settings.model}, but got {lengths[0]} and {lengths[1]}."
+            )
+        return np.array(vectors)
+
+    return SentenceEncoder(f"{settings.model} at {settings.server}", encode)
+
+
+def _sampling(settings: JudgeSettings) -> Sampling:
+    """What decides a vector: model and server, whatever else was chosen."""
+    return Sampling(settings.model, server=settings.server)
+
+
+def _sender(settings: JudgeSettings) -> Any:
+    if settings.provider == "azure":
+        raise InputError("Expected an embeddings server of the provider openai or local, but got azure.")
+    key = os.environ.get("OPENAI_API_KEY")
+    if settings.provider == "openai" and not key:
+        raise InputError(
+            f"The encoder {settings.model} cannot be asked: Expected OPENAI_API_KEY to be set.\n"
+            "For a server that asks for no key, any text will do, or choose provider=local."
+        )
+    from openai import OpenAI
+
+    address = (settings.url or os.environ.get(ADDRESSES[settings.provider]) or "").removesuffix("/chat/completions")
+    client = OpenAI(
+        api_key=key if settings.provider == "openai" else "none",
+        base_url=address or None,
+        max_retries=0,
+        timeout=settings.timeout,
+    )
+
+    def send(case: Case) -> Reply:
+        try:
+            response = client.embeddings.create(model=settings.model, input=case.text, encoding_format="float")
+            return Reply(json.dumps({"embedding": response.data[0].embedding}), str(response.model))
+        except Exception as error:
+            # Not `from error`: its text and its request hold the key.
+            raise server_error(error) from None
+
+    return send

@@ -1,0 +1,68 @@
+"""Whether a model gives the answers that tasks take: asked before its weights are loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lmms_eval_tasks.host.models import MODELS
+from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
+from lmms_eval_tasks.utils.benchmark.registry import Task, registry
+
+FORMS = "answer_forms"
+"""The attribute by which a model's class names the forms of its answers; without it they are words."""
+
+
+def answer_forms(model: object) -> frozenset[AnswerForm]:
+    """The forms of the answers that a model, or a class of models, gives."""
+    return frozenset(map(AnswerForm, getattr(model, FORMS, (AnswerForm.WORDS,))))
+
+
+def describe_misfit(model: str, tasks: Mapping[str, frozenset[AnswerForm]]) -> str | None:
+    """Why a model cannot answer tasks; None where it can, or where nothing is known of it.
+
+    Args:
+        model: Its name, as lmms-eval knows it.
+        tasks: Name of a task or group to the forms that it takes.
+    """
+    if model not in MODELS and frozenset().union(*tasks.values()) == {AnswerForm.WORDS}:
+        return None  # importing somebody else's model can take long
+    kind = find_class(model)
+    return None if kind is None else describe_misfit_of(kind, model, tasks)
+
+
+def describe_misfit_of(kind: object, model: str, tasks: Mapping[str, frozenset[AnswerForm]]) -> str | None:
+    """The same for a model, or a class of models, that is there."""
+    given = answer_forms(kind)
+    reasons = []
+    for name, forms in tasks.items():
+        for form in sorted(forms - given):
+            answers = " or ".join(sorted(one.value for one in given))
+            reasons.append(f"{name} takes {form.value} for an answer, but the model {model} gives {answers}.")
+            if models := _models_of(form):
+                reasons.append(f"  Models for it: {', '.join(models)}.")
+            if others := _tasks_beside(name, given):
+                reasons.append(f"  Tasks of the same benchmark for {model}: {', '.join(others)}.")
+    return "\n".join(reasons) or None
+
+
+def find_class(model: str) -> Any:
+    """The class of a model; None where it cannot be imported, which lmms-eval says by itself."""
+    from lmms_eval.models import MODEL_REGISTRY_V2
+
+    try:
+        return MODEL_REGISTRY_V2.get_model_class(model)
+    except Exception:  # whatever somebody else's module raises
+        return None
+
+
+def _models_of(form: AnswerForm) -> list[str]:
+    """Our models that give answers of one form alone; every model that is not ours gives words."""
+    return [] if form is AnswerForm.WORDS else [name for name in MODELS if answer_forms(find_class(name)) == {form}]
+
+
+def _tasks_beside(name: str, given: frozenset[AnswerForm]) -> list[str]:
+    """Tasks of a task's benchmark that take answers of some form."""
+    known = registry().find_task(name)
+    beside: list[Task] = list(registry().tasks_of(known.benchmark.name).values()) if known else []
+    return [task.name for task in beside if task.kind.answer_form in given]

@@ -1,0 +1,133 @@
+"""The saved answers of a finished run, graded again by the tasks' own hooks over the prepared data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from lmms_eval_tasks.host.index import state_of
+from lmms_eval_tasks.host.loading import load_tasks, task_outputs
+from lmms_eval_tasks.host.state import SUBMISSION_ROWS
+from lmms_eval_tasks.utils.benchmark.registry import registry
+from lmms_eval_tasks.utils.core.problems import Problems
+from lmms_eval_tasks.utils.core.variables import HOME
+from lmms_eval_tasks.utils.core.wording import summarize_names
+from lmms_eval_tasks.utils.data.home import read_manifest
+from lmms_eval_tasks.utils.runs.responses import scored_responses, was_asked
+from lmms_eval_tasks.utils.runs.results_file import read_results
+from lmms_eval_tasks.utils.runs.run import Run, read_logged
+from lmms_eval_tasks.utils.runs.run_card import TASK
+from lmms_eval_tasks.utils.runs.sample_log import LoggedItem
+from lmms_eval_tasks.utils.scoring.records import GradedItem
+
+FILTER = "none"
+"""The host's name for responses that no filter has changed, as none does in our tasks."""
+OTHER_DATA = f"Prepare the data that the run was made with, or name its home in {HOME}."
+
+
+@dataclass(frozen=True)
+class RegradedRun:
+    """A run's answers, graded again.
+
+    Attributes:
+        loaded: Tasks and groups, as the host loads them.
+        outputs: Task to the host's holder of what its items bring to each score.
+        lines: Task to its logged lines, in their order, with what items bring to each score beside their values.
+        notes: What else is to be known, as sentences.
+    """
+
+    loaded: dict[Any, Any]
+    outputs: Mapping[str, Any]
+    lines: Mapping[str, Sequence[tuple[LoggedItem, Mapping[str, Any]]]]
+    notes: list[str] = field(default_factory=list)
+
+
+def regrade(run: Run, names: Sequence[str], tasks: Sequence[str], folder: Path) -> RegradedRun:
+    """Grade the answers in a run's sample logs again.
+
+    Args:
+        run: The run.
+        names: Its groups and single tasks, as the host is to load them.
+        tasks: All tasks of these.
+        folder: Where files for leaderboards go, should their scores be aggregated.
+
+    Raises:
+        InputError: where a log holds no answers, or the run's data is not prepared here; every reason is listed.
+    """
+    logs = _read_logs(run, tasks)
+    loaded = load_tasks(list(names), read_results(run.path).config.model)
+    regraded = RegradedRun(loaded, task_outputs(loaded), {})
+    docs = _find_docs(run, regraded.outputs, logs, regraded.notes)
+    lines = {}
+    for task in tasks:
+        output = regraded.outputs[task]
+        output.task.args = SimpleNamespace(output_path=str(folder))
+        state = state_of(output.task)
+        if state and state.kind.restore:
+            state.kind.restore(state, docs[task], [item.values for item in logs[task]])
+        lines[task] = [(item, _grade(output, doc, item)) for doc, item in zip(docs[task], logs[task], strict=True)]
+    return RegradedRun(loaded, regraded.outputs, lines, regraded.notes)
+
+
+def graded_items(run: Run, tasks: Sequence[str], folder: Path) -> list[GradedItem]:
+    """The items of some tasks of a run, graded again; arguments and errors as for `regrade`."""
+    regraded = regrade(run, tasks, tasks, folder)
+    return [
+        GradedItem.from_json(json.loads(json.dumps(contributions[SUBMISSION_ROWS])))
+        for task in tasks
+        for _, contributions in regraded.lines[task]
+    ]
+
+
+def _read_logs(run: Run, tasks: Sequence[str]) -> dict[str, tuple[LoggedItem, ...]]:
+    logs = {task: read_logged(run, task) for task in tasks}
+    problems = Problems()
+    for items in logs.values():
+        for item in items:
+            if scored_responses(item.values) is None:
+                problems.add(item.where, "Expected filtered_resps with what the model said.")
+    problems.raise_if_any(f"{run.path} cannot be scored again")
+    return logs
+
+
+def _find_docs(
+    run: Run, outputs: Mapping[str, Any], logs: Mapping[str, Sequence[LoggedItem]], notes: list[str]
+) -> dict[str, list[dict[str, Any]]]:
+    """The prepared row of each logged item, in the log's order, asked where the model was."""
+    problems = Problems()
+    docs: dict[str, list[dict[str, Any]]] = {}
+    for task, items in logs.items():
+        rows = {row["item_id"]: row for row in outputs[task].task.eval_docs}
+        missing = [item.record.item_id for item in items if item.record.item_id not in rows]
+        sample = any(item.sample for item in items)
+        if items and sample != any(row["sample"] for row in rows.values()):
+            kind = "sample data" if sample else "released data"
+            problems.add(task, f"Expected the {kind} that it was run on, but other data is prepared.", OTHER_DATA)
+        elif missing:
+            names = f"{len(missing)} of {len(items)} are not in it ({summarize_names(missing)})"
+            problems.add(task, f"Expected every item in the prepared data, but {names}.", OTHER_DATA)
+        else:
+            docs[task] = [{**rows[item.record.item_id], "asked": was_asked(item.values["record"])} for item in items]
+        known = registry().tasks[task]
+        digest = run.card.get(f"{TASK}{task}", {}).get("data sha256")
+        now = read_manifest(known.benchmark.name).splits[known.split].table_sha256
+        if digest and digest != now:
+            notes.append(f"{task}: the data prepared here is not the run's ({str(digest)[:8]}, here {now[:8]})")
+    problems.raise_if_any(f"{run.path} cannot be scored again")
+    return docs
+
+
+def _grade(output: Any, doc: Mapping[str, Any], item: LoggedItem) -> Mapping[str, Any]:
+    """Grade an item into the host's holder; what it brings to each score."""
+    contributions: dict[str, Any] = output.task.process_results(doc, scored_responses(item.values) or [])
+    fields, logged = contributions["record"]["fields"], item.record.fields
+    # Only the run knows with which prompt it asked; earlier versions did not all say.
+    if "prompt" in fields:
+        fields["prompt"] = logged.get("prompt")
+    for metric, value in contributions.items():
+        output.sample_metrics[metric, FILTER].append(value)
+    return contributions

@@ -1,0 +1,99 @@
+"""What YoCausal's lines of a sample log have beyond those of every task."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from lmms_eval_tasks.utils.scoring.log_forms import LogForm, LogLine, RecordForm, StratumForm
+from lmms_eval_tasks.yocausal.rsi import Winner
+
+
+class SubsetStratum(StratumForm):
+    """The stratum over which scores are a mean."""
+
+    subset: str
+
+
+class LossForm(LogForm):
+    """The losses of a pair."""
+
+    forward: float
+    backward: float
+
+
+class PairFields(LogForm):
+    """Of a pair that a video diffusion model measured."""
+
+    vlm_causality: bool | None
+    human_discriminable: bool | None
+    motion_symmetric: bool | None
+    loss: LossForm | None = None
+    model: str | None = None
+    settings_digest: str | None = None
+
+
+class PairRecord(RecordForm):
+    """The record of such a pair."""
+
+    stratum: SubsetStratum  # type: ignore[assignment]
+    answered: Annotated[Winner, Field(strict=False)] | None
+    fields: PairFields  # type: ignore[assignment]
+
+
+class StepsForm(LogForm):
+    """The losses of each direction at each timestep."""
+
+    forward: list[float]
+    backward: list[float]
+
+
+class LossSubmission(LogForm):
+    """What the result file needs of a pair."""
+
+    item_id: str
+    forward: float
+    backward: float
+    steps: StepsForm
+    timesteps: list[float]
+    settings: dict[str, Any]
+    digest: str
+    versions: dict[str, str]
+
+    @model_validator(mode="after")
+    def _as_many_as_timesteps(self) -> LossSubmission:
+        if not len(self.steps.forward) == len(self.steps.backward) == len(self.timesteps):
+            raise ValueError("Expected a loss at each timestep")
+        return self
+
+
+def _without_record(value: object) -> object:
+    """What is logged for the file beside the record; None where there is nothing, as of a pair without losses."""
+    return None if isinstance(value, dict) and not value.keys() - {"record"} else value
+
+
+class PairLine(LogLine):
+    """The line of such a pair."""
+
+    record: PairRecord
+    submission_rows: Annotated[LossSubmission | None, BeforeValidator(_without_record)] = None  # type: ignore[assignment]
+
+
+class DirectionFields(LogForm):
+    """Of a clip whose direction was answered in words."""
+
+    human_credit: Annotated[float, Field(ge=0, le=100)] | None
+
+
+class DirectionRecord(RecordForm):
+    """The record of such a clip."""
+
+    stratum: SubsetStratum  # type: ignore[assignment]
+    fields: DirectionFields  # type: ignore[assignment]
+
+
+class DirectionLine(LogLine):
+    """The line of such a clip."""
+
+    record: DirectionRecord

@@ -1,0 +1,190 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from annotated_takes import draw_takes, write_takes
+
+from lmms_eval_tasks.countervqa.construction.annotations import TimedAction, read_takes
+from lmms_eval_tasks.countervqa.construction.given_links import links_of_takes, read_links
+from lmms_eval_tasks.utils.core.problems import InputError
+
+
+def written(folder: Path, value: Any, name: str = "annotations.json") -> Path:
+    path = folder / name
+    path.write_text(json.dumps(value), encoding="utf-8")
+    return path
+
+
+def nested(**takes: list[Any]) -> dict[str, Any]:
+    return {"ds": "9.1", "take_cam_id_map": {"t1": {}}, "annotations": takes}
+
+
+REAL = nested(
+    t1=[
+        {
+            "annotator_id": "1",
+            "rejected": False,
+            "descriptions": [
+                # As the release has them: not in order, with fields that are missing or null.
+                {"text": "C cuts  the onion.", "timestamp": 7.5, "subject": "C", "ego_visible": True, "best_exo": None},
+                {
+                    "text": "C takes a knife.",
+                    "timestamp": 3,
+                    "subject": "C",
+                    "unsure": False,
+                    "best_exo": {"cam_id": "x"},
+                },
+                {"text": None, "timestamp": 4.0, "subject": "C"},
+                {"text": "C looks away.", "timestamp": 5.0, "unsure": True},
+                {"text": "O waves.", "timestamp": None, "subject": "O"},
+                {"text": "O sits down.", "timestamp": 7.5, "subject": None},
+                {"timestamp": 9.0},
+                "nothing",
+            ],
+        },
+        {"annotator_id": "2", "rejected": True, "descriptions": [{"text": "x", "timestamp": n} for n in range(9)]},
+        {"annotator_id": "3", "descriptions": [{"text": "C sings.", "timestamp": 1.0}]},
+    ],
+    t2=[],
+    t3=[{"annotator_id": "4"}],
+)
+
+
+def test_the_real_nesting_with_its_missing_fields(tmp_path: Path) -> None:
+    takes, warnings = read_takes([written(tmp_path, REAL)])
+    assert [take.uid for take in takes] == ["t1", "t2", "t3"]
+    assert takes[0].actions == (
+        TimedAction("A00", 3.0, None, "C takes a knife.", "C"),
+        TimedAction("A03", 7.5, None, "C cuts the onion.", "C"),
+        TimedAction("A04", 7.5, None, "O sits down.", None),
+    )
+    assert takes[0].left_out == {"A01", "A02", "A05"}
+    assert (takes[0].clip, takes[0].task, takes[1].actions, takes[2].actions) == ("t1.mp4", "", (), ())
+    place = "annotations.json, take `t1`, description"
+    assert warnings == (
+        f"Descriptions without a usable timestamp, left out: 2 ({place} 5, {place} 8).",
+        f"Descriptions without a text, left out: 2 ({place} 3, {place} 7).",
+        f"Descriptions that the annotator was unsure of, left out: 1 ({place} 4).",
+    )
+
+
+def test_both_forms_say_the_same(tmp_path: Path) -> None:
+    drawn = draw_takes(5)
+    ego_exo, links, tasks = write_takes(tmp_path / "one", drawn)
+    listed, _, _ = write_takes(tmp_path / "other", drawn, ego_exo=False)
+    assert read_takes([ego_exo], tasks) == read_takes([listed])
+    takes, _ = read_takes([ego_exo], tasks)
+    assert [take.task for take in takes] == ["task 0", "task 1", "task 2", "task 0", "task 1"]
+    assert [len(take.actions) for take in takes] == [14] * 5
+    pairs, warnings = links_of_takes(takes, read_links(links), links)
+    assert warnings == ()
+    assert pairs["take-003"] == tuple((f"A{a:02d}", f"A{b:02d}") for a, b in drawn["take-003"]["links"])
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (7, "annotations.json: Expected annotations by take, or a list of takes, but got `7`."),
+        ([], "annotations.json: Expected at least one take, but got none."),
+        (nested(), "annotations.json: Expected at least one take, but got none."),
+        ([{"take_uid": 3}], "annotations.json, take 1: Expected a take_uid that can be a file's name, but got `3`."),
+        (["x"], "annotations.json, take 1: Expected a take_uid that can be a file's name, but got `null`."),
+        (
+            [{"take_uid": "../up"}],
+            "annotations.json, take 1: Expected a take_uid that can be a file's name, but got `../up`.",
+        ),
+        (nested(t="x"), "annotations.json, take `t`: Expected a list of annotators, but got `x`."),
+        (
+            [{"take_uid": "t", "atomic_descriptions": "x"}],
+            "annotations.json, take 1: Expected a list of descriptions, but got `x`.",
+        ),
+        (
+            [{"take_uid": "t"}, {"take_uid": "t"}],
+            "annotations.json, take 2: Expected each take once, but got `t` again.",
+        ),
+        (
+            [{"take_uid": "t", "clip": "/etc/x.mp4"}],
+            "annotations.json, take 1: Expected clip to be a path below the folder of clips, but got `/etc/x.mp4`.",
+        ),
+        (
+            [{"take_uid": "t", "clip": "a.mp4"}, {"take_uid": "u", "clip": "a.mp4"}],
+            "clips: Expected a clip of its own for each take, but `a.mp4` is that of 2.",
+        ),
+        (
+            [{"take_uid": "t", "atomic_descriptions": [{"id": "x", "text": "a", "timestamp": n} for n in (1, 2)]}],
+            "annotations.json, take 1: Expected each id once, but got `x` again.",
+        ),
+    ],
+)
+def test_faults_of_annotations(tmp_path: Path, value: Any, expected: str) -> None:
+    with pytest.raises(InputError) as error:
+        read_takes([written(tmp_path, value)])
+    head, line = str(error.value).splitlines()
+    assert head == "The annotations cannot be used: 1 problem, nothing was built."
+    assert line.strip() == expected
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"[" * 100_000, b'{"annotations": {"t": "\\ud800"}}'])
+def test_what_is_no_json_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "annotations.json"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"^annotations.json cannot be used: Expected JSON, but got"):
+        read_takes([path])
+    with pytest.raises(InputError, match=r"^(annotations.json|The links) cannot be used"):
+        links_of_takes([], read_links(path), path)
+
+
+def test_links_in_every_form(tmp_path: Path) -> None:
+    forms = {
+        "t1": [{"from": "A00", "to": "A03"}, {"from_action": {"id": "A03"}, "to_action": {"id": "t1_A04"}}],
+        "t2": [{"cause": 0, "effect": 2}, {"from": "x", "to": "y", "why": "because"}],
+    }
+    linked = read_links(written(tmp_path, forms, "links.json"))
+    assert linked["t1"].links == (("A00", "A03"), ("A03", "A04"))
+    assert linked["t2"].links == (("A00", "A02"), ("x", "y"))
+    row = {
+        "clip": "takes/t1.mp4",
+        "actions": [{"id": "a", "start": 0.0, "text": "x"}, {"id": "b", "start": 1.0, "text": "y"}],
+        "links": [{"cause": "a", "effect": "b"}],
+    }
+    lines = tmp_path / "graphs.jsonl"
+    lines.write_text(json.dumps(row) + "\n", encoding="utf-8")
+    graph = read_links(lines)["takes/t1"]
+    assert (graph.actions, graph.links) == (("a", "b"), (("a", "b"),))
+
+
+def test_links_of_descriptions_that_are_left_out_are_left_out(tmp_path: Path) -> None:
+    takes, _ = read_takes([written(tmp_path, REAL)])
+    file = written(tmp_path, {"t1": [[], {"from": "A00", "to": "A01"}, {"from": "A00", "to": "A03"}][1:]}, "links.json")
+    links, warnings = links_of_takes(takes, read_links(file), file)
+    assert links == {"t1": (("A00", "A03"),)}
+    assert warnings == ("Takes with links of descriptions that are left out: 1 (t1: 1).",)
+
+
+def test_every_fault_of_links_is_in_one_message(tmp_path: Path) -> None:
+    file = written(tmp_path, {"t1": [{"from": "A00"}, 7, {"from": True, "to": "b"}], "t2": "x"}, "links.json")
+    with pytest.raises(InputError) as error:
+        read_links(file)
+    wanted = "Expected a link with cause/effect or from/to or from_action/to_action, but got"
+    assert str(error.value).splitlines() == [
+        "links.json cannot be used: 4 problems.",
+        f"  `t1`, link 1: {wanted} `from`.",
+        f"  `t1`, link 2: {wanted} `7`.",
+        f"  `t1`, link 3: {wanted} `from, to`.",
+        "  `t2`: Expected a list of links, but got `x`.",
+    ]
+    takes, _ = read_takes([written(tmp_path, REAL)])
+    file = written(
+        tmp_path, {"zz": [], "t1": [{"from": "A00", "to": "A99"}, {"from": "A03", "to": "A03"}]}, "links.json"
+    )
+    with pytest.raises(InputError) as error:
+        links_of_takes(takes, read_links(file), file)
+    assert str(error.value).splitlines() == [
+        "The links cannot be used: 3 problems, nothing was built.",
+        "  links.json: Expected links of annotated takes, but got those of `zz`.",
+        "  links.json, take `t1`: Expected links between its 3 actions, but got one with `A99`.",
+        "  links.json, take `t1`: Expected links between two actions, but got `A03` as its own cause.",
+    ]

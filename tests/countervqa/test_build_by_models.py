@@ -1,0 +1,247 @@
+"""`build` with models in all roles: what they say, what they fail at, and going on after a kill."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from annotated_takes import draw_takes, write_takes
+from judge_server import Action, Hold, JudgeServer, Say
+from role_player import RolePlayer, material_of, role_of
+
+from lmms_eval_tasks.countervqa.build import build
+from lmms_eval_tasks.countervqa.construction.rederive import check_set
+from lmms_eval_tasks.utils.core.problems import InputError
+
+Drawn = dict[str, dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def drawn() -> Drawn:
+    takes = draw_takes(30, actions=7)
+    # A fifth of the pairs goes on, so a take has no more links than that.
+    for take in takes.values():
+        take["links"] = [(place, place + 1) for place in (0, 1, 2, 4)]
+    return takes
+
+
+@pytest.fixture(scope="module")
+def sources(drawn: Drawn, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    annotations, _, tasks = write_takes(tmp_path_factory.mktemp("sources"), drawn)
+    return annotations, tasks
+
+
+def player(drawn: Drawn, **faults: int) -> RolePlayer:
+    links = {
+        "|".join(entry["text"] for entry in take["descriptions"]): {
+            (f"A{a:02d}", f"A{b:02d}") for a, b in take["links"]
+        }
+        for take in drawn.values()
+    }
+    return RolePlayer(links, **faults)
+
+
+def named(server: JudgeServer, model: str = "m", **more: object) -> str:
+    fields = {"model": model, "provider": "local", "url": server.url, "first_delay": 0, "concurrent": 4, **more}
+    return ",".join(f"{name}={value}" for name, value in fields.items())
+
+
+def rows(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+FILES = ("questions.jsonl", "graphs.jsonl", "takes.jsonl", "steps.jsonl", "build.json")
+
+
+def whole(folder: Path) -> list[bytes]:
+    return [(folder / name).read_bytes() for name in FILES]
+
+
+def run(server: JudgeServer, sources: tuple[Path, Path], out: Path, **options: Any) -> list[str]:
+    annotations, tasks = sources
+    options |= {"verify_with": [named(server, "v1"), named(server, "v2")], "min_depth": 2, "candidates": 5}
+    return list(build([annotations], out, takes=tasks, model=named(server), **options).warnings)
+
+
+@pytest.fixture(scope="module")
+def faulty(drawn: Drawn, sources: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A set that was built through a server with faults."""
+    out = tmp_path_factory.mktemp("faulty") / "set"
+    with JudgeServer(player(drawn, faults=40, wrong=100)) as server:
+        run(server, sources, out)
+        asked = Counter(role_of(prompt) for prompt in server.asked)
+        assert all(times == 1 or server.asked[prompt] <= 6 for prompt, times in server.paid.items())
+    (out.parent / "asked.json").write_text(json.dumps(asked))
+    yield out
+
+
+def test_without_faults_the_links_are_the_true_ones(drawn: Drawn, sources: tuple[Path, Path], tmp_path: Path) -> None:
+    with JudgeServer(player(drawn)) as server:
+        warnings = run(server, sources, tmp_path / "set", rephrase=True)
+        assert set(server.asked.values()) == {1, 2}
+        # Both verifying models are asked the same.
+        assert {role_of(prompt) for prompt, times in server.asked.items() if times == 2} == {"verification"}
+    assert not any("usable reply" in warning for warning in warnings)
+    check_set(tmp_path / "set")
+    for graph in rows(tmp_path / "set" / "graphs.jsonl"):
+        take = drawn[graph["clip"].removesuffix(".mp4")]
+        assert [(link["cause"], link["effect"]) for link in graph["links"]] == [
+            (f"A{a:02d}", f"A{b:02d}") for a, b in take["links"]
+        ]
+    questions = rows(tmp_path / "set" / "questions.jsonl")
+    assert all(question["question"].startswith("Say: If “") for question in questions)
+    assert {question["absent_action"] for question in questions} == {None, "C sings a song.", "C dances.", "C hums."}
+    facts = json.loads((tmp_path / "set" / "build.json").read_text())
+    assert facts["counts"]["pairs"] == {
+        "candidate pairs of actions": 630,
+        "  that the observer lets on": 150,
+        "  that are causal links": 120,
+        "  of which a step failed": 0,
+    }
+    assert facts["steps"]["failed"] == 0
+    assert facts["counts"]["rejected"] == {}
+
+
+def test_every_question_follows_from_its_graph_whatever_fails(faulty: Path) -> None:
+    counts = check_set(faulty)
+    assert set(counts) == {"adjacent_unlinked", "adjacent_linked", "path", "disconnected", "absent"}
+    facts = json.loads((faulty / "build.json").read_text())["counts"]
+    assert set(facts["rejected"]) == {
+        "a verifying model answered otherwise",
+        "a verifying model gave no usable answer",
+    }
+    assert facts["kept"] == sum(counts.values()) == facts["candidates"] - sum(facts["rejected"].values())
+
+
+def test_what_fails_is_a_row_that_says_so_and_no_question(faulty: Path) -> None:
+    steps = rows(faulty / "steps.jsonl")
+    failed = [step for step in steps if step["reply"] is None]
+    assert 0 < len(failed) < len(steps) / 10
+    assert all(step["reason"] for step in failed)
+    reasons = {step["reason"].partition(":")[0] for step in failed}
+    assert reasons == {"unreadable reply", "request refused (400)"}
+    undecided = {(step["take"], step["about"]) for step in failed if " > " in step["about"]}
+    assert undecided
+    questions = rows(faulty / "questions.jsonl")
+    for question in questions:
+        assert (question["clip"].removesuffix(".mp4"), f"{question['action']} > {question['outcome']}") not in undecided
+    unanswered = {step["about"] for step in failed if step["role"].startswith("verifying")}
+    assert unanswered and not unanswered & {question["id"] for question in questions}
+    # A pair whose link was not decided is no link either.
+    for graph in rows(faulty / "graphs.jsonl"):
+        take = graph["clip"].removesuffix(".mp4")
+        assert not {(take, f"{link['cause']} > {link['effect']}") for link in graph["links"]} & undecided
+    # What the proposals hold that cannot be used is noted beside them.
+    problems = {step["problem"] for step in steps if step["role"] == "absent" and step["reply"]}
+    assert problems == {"unusable: 2 is an action of the video; 3 is there before; 5 is no action"}
+
+
+def test_a_finished_build_asks_nothing_again_but_what_the_server_refused(
+    drawn: Drawn, sources: tuple[Path, Path], faulty: Path
+) -> None:
+    before = whole(faulty)
+    refused = [step for step in rows(faulty / "steps.jsonl") if str(step["reason"]).startswith("request refused")]
+    facts = json.loads((faulty / "build.json").read_text())
+    port = int(facts["settings"]["model"]["server"].rpartition(":")[2].removesuffix("/v1"))
+    with JudgeServer(player(drawn, faults=40, wrong=100), port) as server:
+        run(server, sources, faulty)
+        assert sum(server.asked.values()) == len(refused)
+    assert whole(faulty) == before
+
+
+def test_a_time_out_is_a_row_that_says_so(drawn: Drawn, tmp_path: Path) -> None:
+    few = dict(list(drawn.items())[:2])
+    annotations, _, tasks = write_takes(tmp_path, few)
+    play = player(few)
+
+    def script(prompt: str, before: int) -> Action:
+        slow = role_of(prompt) == "critic" and material_of(prompt)["cause"] == "A01"
+        return Hold() if slow else play(prompt, before)
+
+    with JudgeServer(script) as server:
+        model = named(server, timeout=0.5, requests=2)
+        build([annotations], tmp_path / "set", takes=tasks, model=model, min_depth=1)
+    failed = [step for step in rows(tmp_path / "set" / "steps.jsonl") if step["reply"] is None]
+    assert {(step["role"], step["about"], step["reason"]) for step in failed} == {("critic", "A01 > A02", "timed out")}
+    check_set(tmp_path / "set")
+    graphs = rows(tmp_path / "set" / "graphs.jsonl")
+    assert {link["cause"] for graph in graphs for link in graph["links"]} == {"A00", "A02", "A04"}
+    questions = rows(tmp_path / "set" / "questions.jsonl")
+    assert ("A01", "A02") not in {(question["action"], question["outcome"]) for question in questions}
+    # A01 may yet lead to A03, by A02, which nobody can tell.
+    assert ("A01", "A03") not in {(question["action"], question["outcome"]) for question in questions}
+
+
+def test_refusals(sources: tuple[Path, Path], tmp_path: Path) -> None:
+    annotations, _ = sources
+    for message, options in {
+        "Expected --links, the file with the causal links, or --model": {},
+        "Expected --model to name a model, but got 'none'": {"model": "none"},
+        "Expected --model, who to ask for other words, beside --rephrase": {"rephrase": True, "links": annotations},
+        "Expected each --verify-with to be another model, but got the same twice": {
+            "links": annotations,
+            "verify_with": ["m", "model=m"],
+        },
+    }.items():
+        with pytest.raises(InputError, match=message):
+            build([annotations], tmp_path / "set", **options)  # type: ignore[arg-type]
+    assert not (tmp_path / "set").exists()
+
+
+def test_killed_at_ten_points_it_gives_the_same_bytes_and_asks_nothing_twice(drawn: Drawn, tmp_path: Path) -> None:
+    few = dict(list(drawn.items())[:5])
+    annotations, _, tasks = write_takes(tmp_path, few)
+    play = player(few, faults=60, wrong=100)
+    answered: Counter[str] = Counter()
+    said: Counter[str] = Counter()
+    most = 10**9
+
+    def script(prompt: str, before: int) -> Action:
+        if answered.total() >= most:
+            return Hold()
+        answered[prompt] += 1
+        action = play(prompt, answered[prompt] - 1)
+        said[prompt] += isinstance(action, Say)
+        return action
+
+    with JudgeServer(script) as server:
+
+        def run_in(name: str) -> None:
+            verifiers = [named(server, "v1"), named(server, "v2")]
+            build(
+                [annotations], tmp_path / name, takes=tasks, model=named(server), verify_with=verifiers,
+                min_depth=2, candidates=3,
+            )  # fmt: skip
+
+        run_in("alone")
+        alone, total = Counter(said), answered.total()
+        answered.clear()
+        said.clear()
+        replies = tmp_path / "killed" / "replies"
+        for point in range(1, 11):
+            most = total * point // 11
+            child = os.fork()
+            if child == 0:
+                try:
+                    run_in("killed")
+                finally:
+                    os._exit(1)
+            deadline = time.monotonic() + 60
+            while answered.total() < most or len(list(replies.rglob("*.json"))) < said.total():
+                assert time.monotonic() < deadline
+                time.sleep(0.01)
+            os.kill(child, signal.SIGKILL)
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+            assert not (tmp_path / "killed" / "questions.jsonl").exists()
+        most = 10**9
+        run_in("killed")
+    assert whole(tmp_path / "killed") == whole(tmp_path / "alone")
+    check_set(tmp_path / "killed")
+    assert said == alone

@@ -1,0 +1,145 @@
+"""From a set's files to a prepared table, and every fault of them in one message."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from releases import write_clip
+
+from lmms_eval_tasks.countervqa.hooks import timed_actions
+from lmms_eval_tasks.countervqa.prepare import prepare
+from lmms_eval_tasks.countervqa.released import ClipGraph
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.data.home import load_table, read_manifest
+
+GRAPH: dict[str, Any] = {
+    "clip": "kitchen/one.mp4",
+    "task": "making tea",
+    "actions": [
+        {"id": "a1", "start": 2, "end": 4.5, "text": "opens the fridge", "subject": "C"},
+        {"id": "a2", "start": 61.9, "text": "takes out\nthe milk"},
+        {"id": "a3", "start": 70, "text": "boils water"},
+    ],
+    "links": [{"cause": "a1", "effect": "a2"}],
+}
+LINKED: dict[str, Any] = {
+    "id": "q1",
+    "clip": "kitchen/one.mp4",
+    "level": 1,
+    "interaction": "H2O",
+    "question": "Had C not opened the fridge, would the milk still have been taken out?",
+    "verdict": "no",
+    "explanation": "No, the milk is in the fridge.",
+    "action": "a1",
+    "outcome": "a2",
+    "partner": "q3",
+    "rule": "adjacent_linked",
+}
+ABSENT: dict[str, Any] = {
+    **LINKED, "id": "q2", "level": 3, "verdict": "yes", "action": None, "absent_action": "sneezes", "outcome": "a3",
+    "partner": None, "rule": "absent",
+}  # fmt: skip
+UNLINKED: dict[str, Any] = {
+    **LINKED, "id": "q3", "verdict": "yes", "action": "a2", "outcome": "a3", "partner": "q1",
+    "rule": "adjacent_unlinked",
+}  # fmt: skip
+
+
+def write_set(folder: Path, questions: list[Any], graphs: list[Any], clip: bool = True) -> Path:
+    """Write a set; a line may be given as text."""
+    if clip:
+        write_clip(folder / "clips" / GRAPH["clip"])
+    folder.mkdir(exist_ok=True)
+    for name, rows in (("questions", questions), ("graphs", graphs)):
+        lines = [row if isinstance(row, str) else json.dumps(row) for row in rows]
+        (folder / f"{name}.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("source", [".", "questions.jsonl"])
+def test_a_set_becomes_a_table_with_partners_side_by_side(home: Path, tmp_path: Path, source: str) -> None:
+    folder = write_set(tmp_path / "set", [LINKED, ABSENT, UNLINKED], [GRAPH])
+    prepare(folder / source)
+    table = load_table("countervqa", "test")
+    assert table["item_id"] == ["q1", "q3", "q2"] and table["group_id"] == ["q1", "q1", "q2"]
+    assert table["clip"] == ["test/kitchen/one.mp4"] * 3 and table["clip_present"] == [True] * 3
+    assert (table["level"], table["rule"]) == (["L1", "L1", "L3"], ["adjacent_linked", "adjacent_unlinked", "absent"])
+    assert table["action"] == ["opens the fridge", "takes out\nthe milk", "sneezes"]
+    assert table["outcome"] == ["takes out\nthe milk", "boils water", "boils water"]
+    assert (table["answer"], table["paired"]) == (["no", "yes", "yes"], [True, True, False])
+    actions = timed_actions(ClipGraph.model_validate_json(table["graph"][0]))
+    assert actions == "00:02-00:04 C: opens the fridge\n01:01 takes out the milk\n01:10 boils water"
+
+
+def test_clips_may_lie_elsewhere_or_be_missing(home: Path, tmp_path: Path) -> None:
+    folder = write_set(tmp_path / "set", [ABSENT], [GRAPH], clip=False)
+    prepare(folder)
+    (missing,) = read_manifest("countervqa").splits["test"].missing
+    assert (missing.clip, missing.reason) == ("test/kitchen/one.mp4", "absent")
+    write_clip(tmp_path / "elsewhere" / GRAPH["clip"])
+    prepare(folder, tmp_path / "elsewhere")
+    assert read_manifest("countervqa").splits["test"].missing == ()
+
+
+def faults(tmp_path: Path, questions: list[Any], graphs: list[Any]) -> list[str]:
+    with pytest.raises(InputError) as caught:
+        prepare(write_set(tmp_path / "set", questions, graphs, clip=False))
+    head, *lines = str(caught.value).splitlines()
+    assert head.startswith("questions.jsonl cannot be prepared: ") and head.endswith(", nothing was written.")
+    return [line.strip() for line in lines]
+
+
+def test_every_fault_of_both_files_is_in_one_message(home: Path, tmp_path: Path) -> None:
+    first, second = GRAPH["actions"][:2]
+    graphs = [
+        {**GRAPH, "clip": "../one.mp4"},
+        GRAPH,
+        {**GRAPH, "actions": [second, first, {**first, "start": 99, "end": 1}]},
+        {**GRAPH, "clip": "two.mp4", "links": [{"cause": "a1", "effect": "a9"}, {"cause": "a1", "effect": "a1"}]},
+        {**GRAPH, "clip": "three.mp4", "links": GRAPH["links"] * 2},
+        "{",
+    ]
+    questions = [
+        {**LINKED, "partner": "q1", "rule": "path"},
+        {**LINKED, "partner": None, "clip": "none.mp4", "explanation": " "},
+        {**ABSENT, "id": "q4", "action": "a1", "absent_action": None, "outcome": "a9"},
+        {**LINKED, "id": "q5", "action": None, "absent_action": "sneezes", "partner": None},
+        {**LINKED, "id": "q6", "outcome": "a1", "partner": "q7"},
+        {**LINKED, "id": "q7", "clip": "two.mp4", "partner": "q8"},
+        {**LINKED, "id": "q8", "level": 4, "verdict": "maybe", "more": 1},
+        {**LINKED, "id": "q9", "level": True, "outcome": 3},
+    ]
+    assert faults(tmp_path, questions, graphs) == [
+        "graphs.jsonl, clip: Expected a path below the folder of clips, but got `../one.mp4` (line 1).",
+        "graphs.jsonl, clip: Expected one graph for each, but got another for `kitchen/one.mp4` (line 3).",
+        "graphs.jsonl, actions.start: Expected actions in order of time, but got 2 (line 3, entry 2).",
+        "graphs.jsonl, actions.id: Expected each once in a clip, but got again `a1` (line 3, entry 3).",
+        "graphs.jsonl, actions.end: Expected none before its start, but got 1 (line 3, entry 3).",
+        "graphs.jsonl, links: Expected ids of the clip's actions, but got `a9` (line 4, entry 1).",
+        "graphs.jsonl, links: Expected two actions, but got one `a1` (line 4, entry 2).",
+        "graphs.jsonl, links: Expected each once, but got again a1 to a2 (line 5, entry 2).",
+        "graphs.jsonl, lines: Expected one JSON object in each, but got no JSON from character 2 on (line 6).",
+        "questions.jsonl, rule: Expected one of level 1, but got `path` (line 1).",
+        "questions.jsonl, id: Expected each once, but got again `q1` (line 2).",
+        "questions.jsonl, explanation: Expected a text, but got none (line 2).",
+        "questions.jsonl, clip: Expected one with a graph in graphs.jsonl, but got `none.mp4` (line 2).",
+        "questions.jsonl, action: Expected null at level 3, but got an action (line 3).",
+        "questions.jsonl, absent_action: Expected the action that never happened at level 3, but got none (line 3).",
+        "questions.jsonl, outcome: Expected the id of one of the clip's actions, but got `a9` (line 3).",
+        "questions.jsonl, action: Expected the action that is left out at levels 1 and 2, but got none (line 4).",
+        "questions.jsonl, absent_action: Expected null at levels 1 and 2, but got an action (line 4).",
+        "questions.jsonl, outcome: Expected another action than the one that is left out, but got the same (line 5).",
+        "questions.jsonl, level: Expected 1, 2 or 3, but got `4` (line 7).",
+        "… and 7 more",
+    ]
+
+
+def test_a_set_without_its_files_is_refused(home: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"there is no .*questions\.jsonl"):
+        prepare(tmp_path)
+    (tmp_path / "questions.jsonl").touch()
+    with pytest.raises(InputError, match=r"there is no .*graphs\.jsonl"):
+        prepare(tmp_path)

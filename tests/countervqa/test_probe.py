@@ -1,0 +1,71 @@
+"""The detection probe: two answers in one response, read apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from countervqa_rows import row
+from task_states import task_state
+
+from lmms_eval_tasks.countervqa import report
+from lmms_eval_tasks.countervqa.probe import METRICS, split_response
+from lmms_eval_tasks.utils.reporting.panels import RunRecords
+from lmms_eval_tasks.utils.scoring.records import Record
+
+TASK = "countervqa_probe"
+
+
+def grade(rows: list[dict[str, Any]], responses: list[Any]) -> list[Record]:
+    state = task_state(TASK)
+    return [state.kind.grade(one, said, state).record for one, said in zip(rows, responses, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("response", "first", "second"),
+    [
+        ("Happened: no\nAnswer: yes, it would.", "no", "yes, it would."),
+        ("**Happened:** Yes\n**Answer:** No", "** Yes\n", "** No"),
+        ("1. First: no\n2. Second: yes", "no", "yes"),
+        ("No.\nYes, it would still happen.", "No.", "Yes, it would still happen."),
+        ("Answer: yes\nHappened: no", "Answer: yes", "Happened: no"),
+        ("Yes", "Yes", ""),
+        (None, "", ""),
+        ("\n" * 50_000, "", ""),
+    ],
+)
+def test_a_response_has_two_parts(response: object, first: str, second: str) -> None:
+    assert [part.strip() for part in split_response(response)] == [first.strip(), second.strip()]
+
+
+def test_detection_and_the_verdicts_given_it() -> None:
+    rows = [
+        row(1, "no", "L1"),
+        row(2, "yes", "L2"),
+        row(3, "yes", "L3"),
+        row(4, "yes", "L3"),
+        row(5, "no", asked=False),
+    ]
+    said = "Happened: {}\nAnswer: {}".format
+    records = grade(rows, [said("yes", "no"), said("no", "yes"), said("no", "no"), said("yes", "yes"), ""])
+    assert [record.fields["detected"] for record in records] == [True, False, True, False, None]
+    scores = {metric.name: metric.score_records(records) for metric in METRICS}
+    assert scores["detection_accuracy"] == scores["detection_accuracy_absent"] == scores["detection_balanced"] == 50
+    assert scores["verdict_accuracy"] == 75 and scores["verdict_accuracy_given_detection"] == 50
+    assert scores["verdict_accuracy_given_detection_absent"] == 0
+    panel = report.probe_panels(TASK, [RunRecords("A", "model", [records])])[0]
+    assert all(name in str(panel.body) for name in ("both right", "verdict alone", "detection alone", "unscored"))
+    assert report.probe_references(TASK, 4)[0].published[0].value == 98.2
+
+
+def test_the_prompt_asks_for_the_action_before_the_question() -> None:
+    asked = {**row(1, "yes", "L3"), "action": "sneezes {twice}"}
+    text = task_state(TASK).doc_to_text(asked)
+    assert 0 < text.index("sneezes {twice}") < text.index(asked["question"]) < text.index("Happened:")
+
+
+@pytest.mark.parametrize("constant", ["Happened: no\nAnswer: yes", "Happened: yes\nAnswer: yes"])
+def test_a_constant_detects_half_where_both_kinds_are_asked(constant: str) -> None:
+    records = grade([row(number, "yes", f"L{1 + 2 * (number % 2)}") for number in range(6)], [constant] * 6)
+    scores = {metric.name: metric.score_records(records) for metric in METRICS}
+    assert scores["detection_balanced"] == 50

@@ -1,0 +1,86 @@
+"""The reader of verdicts, on answers that were labelled before it was written and without knowledge of it."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lmms_eval_tasks.countervqa.verdicts import NO, UNCLEAR, YES, read_verdict
+
+ANSWERS = [
+    json.loads(line) for line in Path(__file__).with_name("verdicts.jsonl").read_text(encoding="utf-8").splitlines()
+]
+PIECES = (
+    "yes", "no", "not", "would", "still", "answer:", "if", "had", "happen", "whether", "wait,", "actually", "never",
+    "nothing", "depends", "on", ".", "?", "\n", "{", '"answer":', "true", "<think>", "</think>", "不会", "会",
+    "**", "|", "\ud800", "\u0301",
+)  # fmt: skip
+
+
+def test_there_are_answers_of_many_kinds() -> None:
+    assert len(ANSWERS) >= 150 and len({row["answer"] for row in ANSWERS}) == len(ANSWERS)
+    assert min(Counter(row["verdict"] for row in ANSWERS).values()) > 50
+
+
+def test_the_reader_agrees_with_the_labels() -> None:
+    read = [(row, read_verdict(row["answer"])) for row in ANSWERS]
+    wrong = [(row["answer"], verdict) for row, verdict in read if verdict != (row["verdict"] or UNCLEAR)]
+    assert len(wrong) <= 0.03 * len(ANSWERS), wrong
+    # A wrong guess is worse than none.
+    assert [one for one in wrong if one[1] != UNCLEAR] == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "verdict"),
+    [
+        ("It would still happen.", YES),
+        ("She could not have poured it.", NO),
+        ("Nothing would change.", YES),
+        ("Nothing would have moved.", NO),
+        ("I doubt that it would still happen.", NO),
+        ("There is no reason why it would not.", YES),
+        ("Whether it would still happen depends on the weather.", UNCLEAR),
+        ("Would it still happen? No.", NO),
+        ("Would it still happen?", UNCLEAR),
+        ("Yes or no: no.", NO),
+        ("At first glance yes, but the ball had to be hit, so it would not have moved.", NO),
+        ("Yes... wait, no: it would not move.", NO),
+        ("No, nothing depends on it: it would still happen.", YES),
+        ("No, I cannot tell.", UNCLEAR),
+        ("B requires A.", NO),
+        ("B does not require A.", YES),
+        ("B requires A. B is independent of A.", UNCLEAR),
+        ("<think>Yes.</think>No.", NO),
+        ("<think>The answer is yes but", UNCLEAR),
+        ('{"reason": "Yes, it needs A.", "answer": "no"}', NO),
+        ('{"answer": true}', YES),
+        ("", UNCLEAR),
+    ],
+)
+def test_a_rule_at_a_time(answer: str, verdict: str) -> None:
+    assert read_verdict(answer) == verdict
+
+
+@pytest.mark.parametrize("response", [None, 5, ["yes"], b"yes", float("nan")])
+def test_what_is_no_text_has_no_verdict(response: object) -> None:
+    assert read_verdict(response) == UNCLEAR
+
+
+@given(st.one_of(st.text(max_size=300), st.lists(st.sampled_from(PIECES), max_size=60).map(" ".join)))
+@settings(max_examples=1_000)
+def test_it_never_raises(text: str) -> None:
+    assert read_verdict(text) in (YES, NO, UNCLEAR)
+
+
+@pytest.mark.parametrize("piece", [*PIECES, "a", " ", "é", "if would ", "answer is ", "no longer "])
+def test_the_time_is_linear(piece: str) -> None:
+    read_verdict(piece * 100)
+    start = time.process_time()
+    read_verdict(piece * (400_000 // len(piece)))
+    assert time.process_time() - start < 3

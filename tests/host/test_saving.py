@@ -1,0 +1,64 @@
+"""Two runs of the same second have files of their own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from task_states import task_state
+
+from lmms_eval_tasks.host.index import Results
+from lmms_eval_tasks.host.saving import free_date
+
+
+def tracker(folder: Path | None, model: str = "") -> Any:
+    return SimpleNamespace(
+        output_path=folder and str(folder), general_config_tracker=SimpleNamespace(model_name_sanitized=model)
+    )
+
+
+def ours() -> Results:
+    results = Results()
+    results.evaluation = SimpleNamespace()  # type: ignore[assignment]
+    return results
+
+
+@pytest.mark.host
+def test_lmms_eval_saves_two_runs_of_one_second_apart(tmp_path: Path) -> None:
+    from lmms_eval.loggers.evaluation_tracker import EvaluationTracker
+
+    from lmms_eval_tasks.host.saving import hook_saving
+
+    hook_saving()
+    for answer in ("A", "B"):
+        saver = EvaluationTracker(output_path=str(tmp_path))
+        saver.general_config_tracker.model_name = saver.general_config_tracker.model_name_sanitized = ""
+        results = ours()
+        results.evaluation = task_state("causalvqa_paired").evaluation
+        results.update({"configs": {}, "config": {}, "versions": {}})
+        saver.save_results_aggregated(results, None, datetime_str="20261231_235959")
+        sample = {"arguments": ["?"], "resps": [[answer]], "filtered_resps": [answer], "target": "", "doc": {}}
+        saver.save_results_samples("t", [sample])
+    names = sorted(path.name for path in tmp_path.iterdir() if "card" not in path.name)
+    assert names == [
+        "20261231_235959_results.json", "20261231_235959_samples_t.jsonl",
+        "20270101_000000_results.json", "20270101_000000_samples_t.jsonl",
+    ]  # fmt: skip
+    for name, answer in zip(names[1::2], "AB", strict=True):
+        (line,) = (tmp_path / name).read_text(encoding="utf-8").splitlines()
+        assert f'"filtered_resps": "{answer}"' in line
+
+
+def test_a_date_that_is_free_is_kept(tmp_path: Path) -> None:
+    assert free_date(tracker(tmp_path), ours(), "20261122_101112") == "20261122_101112"
+    assert free_date(tracker(tmp_path), ours(), "20261122_101112") == "20261122_101113"
+    assert free_date(tracker(tmp_path, "other"), ours(), "20261122_101112") == "20261122_101112"
+
+
+def test_runs_of_others_are_left_alone(tmp_path: Path) -> None:
+    for _ in range(2):
+        assert free_date(tracker(tmp_path), {}, "20261122_101112") == "20261122_101112"
+        assert free_date(tracker(None), ours(), "20261122_101112") == "20261122_101112"
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,68 @@
+"""Tables on terminals of several widths."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from lmms_eval_tasks.utils.core.tables import FittingTable
+
+NAMES = ("qwen2_5_vl Qwen2.5-VL-72B-Instruct", "internvl3 InternVL3-78B", "replay")
+HEADINGS = ("model", "pair accuracy", "single accuracy", "official pair accuracy", "unparsed", "unscored", "pairs")
+VALUES = ("50.0 [40.1, 60.2]", "70.1 [65.0, 75.0]", "49.0", "0.0", "0.0", "1,000")
+
+
+def show(table: FittingTable, width: int) -> list[str]:
+    console = Console(width=width, record=True, file=io.StringIO())
+    console.print(table)
+    return console.export_text().splitlines()
+
+
+def scores(*names: str) -> FittingTable:
+    table = FittingTable("a title", HEADINGS)
+    for name in names:
+        table.add_row(name, *VALUES)
+    return table
+
+
+@pytest.mark.parametrize("width", [80, 100, 160])
+def test_names_headings_and_values_are_whole(width: int) -> None:
+    lines = show(scores(*NAMES), width)
+    assert max(map(len, lines)) <= width
+    text = "\n".join(lines)
+    for heading in HEADINGS[1:]:
+        assert heading in text
+    for name in NAMES:
+        for word in name.split():
+            assert text.count(word) == text.count("replay")
+    for value in VALUES[:2]:
+        assert text.count(value) == len(NAMES)
+
+
+def test_one_table_where_it_fits(width: int = 160) -> None:
+    lines = show(scores(*NAMES), width)
+    assert [line.split()[0] for line in lines if line.strip() and "─" not in line] == [
+        "a", "model", "qwen2_5_vl", "internvl3", "replay",
+    ]  # fmt: skip
+
+
+def test_a_name_that_is_wider_than_the_terminal_is_folded_into_few_lines() -> None:
+    lines = show(scores("org/" + "long-" * 40 + "end"), 80)
+    assert max(map(len, lines)) <= 80
+    blocks = sum("model" in line for line in lines)
+    assert len(lines) < blocks * 12
+    assert sum("end" in line for line in lines) == blocks
+
+
+def test_a_long_text_gets_the_room_that_is_left() -> None:
+    table = FittingTable("settings", ("field", "value"), numbers=False, padding=1)
+    table.add_row("text", "word " * 40)
+    lines = show(table, 100)
+    assert 90 < max(map(len, lines)) <= 100
+    assert len(lines) < 10
+
+
+def test_a_table_without_rows_shows_its_headings() -> None:
+    assert any("model" in line for line in show(scores(), 80))

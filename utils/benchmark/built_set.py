@@ -1,0 +1,39 @@
+"""What a benchmark's `build` made, as the command shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class BuiltTable:
+    """A table to print.
+
+    Attributes:
+        title: Above it; empty for none.
+        columns: The heads of its columns.
+        rows: Its cells.
+    """
+
+    title: str
+    columns: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class BuiltSet:
+    """A set of questions that was built, in a form that `prepare` takes.
+
+    Attributes:
+        folder: Where it is.
+        summary: What it holds, in one line.
+        tables: How it came about.
+        warnings: What to know before using it.
+    """
+
+    folder: Path
+    summary: str
+    tables: Sequence[BuiltTable] = ()
+    warnings: Sequence[str] = ()

@@ -1,0 +1,43 @@
+"""The environment variables that this package reads, and those that are set and mean nothing to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+PREFIX = "LMMS_EVAL_TASKS_"
+HOME = f"{PREFIX}HOME"
+"""The data home."""
+MISSING = f"{PREFIX}MISSING"
+"""What a run does about missing clips."""
+PROMPT = f"{PREFIX}PROMPT"
+"""The prompt of a run."""
+JUDGE = f"{PREFIX}JUDGE"
+"""The judge of free answers."""
+ANSWERS = f"{PREFIX}ANSWERS"
+"""Where answers are kept: a folder, or `none`."""
+KNOWN = (HOME, MISSING, PROMPT, JUDGE, ANSWERS)
+"""Those of all benchmarks; a benchmark names its own."""
+
+_SIMILAR = PREFIX[: len("LMMS_EVAL_TASK")]
+
+
+def describe_unknown_variables(names: Iterable[str], known: Iterable[str]) -> list[str]:
+    """A sentence for each variable that looks like one of ours and is none, with the nearest that is.
+
+    Args:
+        names: Names of the variables that are set.
+        known: Names of ours.
+    """
+    ours = {name.removeprefix(PREFIX): name for name in known}
+    messages = []
+    for name in sorted(names):
+        if name in ours.values() or not name.upper().startswith(_SIMILAR):
+            continue
+        ending = name.upper()[len(_SIMILAR) :].removeprefix("S").removeprefix("_")
+        (nearest,) = get_close_matches(ending, ours, n=1, cutoff=0.0)
+        messages.append(
+            f"{name} is set, but no such variable is read; the nearest is {ours[nearest]}. Known are "
+            f"{', '.join(sorted(ours.values()))}."
+        )
+    return messages

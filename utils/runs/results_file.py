@@ -1,0 +1,149 @@
+"""The results file of a run, as lmms-eval writes it before the sample logs; and where a run's other files lie."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field
+
+from lmms_eval_tasks.utils.core.arguments import parse_arguments
+from lmms_eval_tasks.utils.core.files import open_regular
+from lmms_eval_tasks.utils.core.json_rows import Row, validate_value
+from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
+from lmms_eval_tasks.utils.core.strict_json import read_written_json
+from lmms_eval_tasks.utils.runs.run_card import CARD
+
+RESULTS = "_results.json"
+SAMPLES = "_samples_"
+SUBMISSIONS = "submissions"
+BYPASS = "bypass"
+"""The one score of a run with ``--predict_only``; the lines of its sample logs have it, too."""
+SAMPLE = "sample"
+"""Whether the data of such a line is simulated; other lines have the score `SAMPLE_DATA` where it is."""
+
+Count = Annotated[int, Field(ge=0, le=1_000_000_000)]
+Limit = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class _Part(Row):
+    """Part of a results file: what we read of it; the rest is not looked at."""
+
+    model_config = ConfigDict(extra="ignore", populate_by_name=True)
+
+
+class RunConfig(_Part):
+    """How lmms-eval was started."""
+
+    model: str = "unknown model"
+    model_args: str | dict[str, Any] | None = None
+    limit: Limit | None = None
+    offset: Count | None = None
+    bootstrap_iters: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
+    resolved_cli_args: dict[str, Any] = Field(default_factory=dict)
+
+    @property
+    def logs_samples(self) -> bool:
+        """Whether a sample log of every task was to be written."""
+        return any(self.resolved_cli_args.get(option) is True for option in ("log_samples", "predict_only"))
+
+
+class SampleCount(_Part):
+    """How many items a task has, and how many of them a limit leaves."""
+
+    original: Count
+    effective: Count
+
+
+class ResultsFile(_Part):
+    """The file."""
+
+    configs: dict[str, Any]
+    group_subtasks: dict[str, list[str]]
+    results: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    groups: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    versions: dict[str, Any] = Field(default_factory=dict)
+    n_samples: dict[str, SampleCount] = Field(default_factory=dict, alias="n-samples")
+    config: RunConfig = Field(default_factory=RunConfig)
+
+    def expected_items(self, task: str) -> int | None:
+        """How many items of a task lmms-eval ran; None where it does not say."""
+        count = self.n_samples.get(task)
+        return None if count is None else min(count.effective, max(0, count.original - (self.config.offset or 0)))
+
+    def is_predicted(self, task: str) -> bool:
+        """Whether a task's answers were kept and not scored."""
+        return any(name.startswith(f"{BYPASS},") for name in self.results.get(task, {}))
+
+    @property
+    def model_name(self) -> str:
+        """The model, with its arguments' checkpoint where it has one."""
+        arguments = parse_arguments(self.config.model_args)
+        names = ("pretrained", "model_version", "model")
+        checkpoint = next((arguments[name] for name in names if arguments.get(name)), "")
+        return f"{self.config.model} {Path(checkpoint).name}".strip() if checkpoint else self.config.model
+
+    @property
+    def limits(self) -> str:
+        """The command line's options that leave items out, such as ``--limit 3``; empty where there is none."""
+        options = (("limit", self.config.limit), ("offset", self.config.offset))
+        return ", ".join(f"--{name} {value:g}" for name, value in options if value is not None and value > 0)
+
+
+class CutShort(InputError):
+    """A run that ended while lmms-eval wrote its files, so that they hold only part of it."""
+
+
+def read_results(path: Path) -> ResultsFile:
+    """Read a results file.
+
+    Raises:
+        CutShort: where it is no whole JSON text.
+        InputError: where it is the results of something else; every issue is listed.
+        OSError: where it cannot be read.
+    """
+    return read_results_with_all(path)[0]
+
+
+def read_results_with_all(path: Path) -> tuple[ResultsFile, Mapping[str, Any]]:
+    """The same, and everything in the file as JSON values; errors as for `read_results`."""
+    with open_regular(path) as file:
+        content = file.read()
+    try:
+        value = read_written_json(content.decode("utf-8"))
+    except ValueError as error:
+        what = "bytes that are not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
+        raise CutShort(f"{path} is not a results file of lmms-eval: Expected JSON, but got {what}.") from None
+    issues = GroupedIssues()
+    form = validate_value(value, ResultsFile, issues, "")
+    issues.raise_if_any(f"{path} is not a results file of lmms-eval")
+    assert form is not None
+    return form, value
+
+
+def results_files(source: Path) -> list[Path]:
+    """The results files of runs in a folder and below, by date; of a file only itself."""
+    if source.is_file():
+        return [source]
+    files = [path for path in source.rglob(f"*{RESULTS}") if path.parent.name != SUBMISSIONS and path.is_file()]
+    return sorted(files, key=lambda path: (path.name, path))
+
+
+def sample_log(results: Path, task: str) -> Path:
+    """The sample log of a task beside a run's results file; it need not exist.
+
+    Raises:
+        ValueError: where no file can have the task's name.
+    """
+    return results.with_name(f"{results.name.removesuffix(RESULTS)}{SAMPLES}{task}.jsonl")
+
+
+def results_beside(log: Path) -> Path:
+    """The results file of the run that a sample log is of; it need not exist."""
+    return log.with_name(f"{log.name.partition(SAMPLES)[0]}{RESULTS}")
+
+
+def card_path(results: Path) -> Path:
+    """The run card beside a run's results file; it need not exist."""
+    return results.with_name(f"{results.name.removesuffix(RESULTS)}{CARD}")

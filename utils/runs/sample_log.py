@@ -1,0 +1,122 @@
+"""The sample log of a task of ours: the one place where its lines are read and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lmms_eval_tasks.utils.benchmark.registry import registry
+from lmms_eval_tasks.utils.core.json_rows import validate_value
+from lmms_eval_tasks.utils.core.problems import GroupedIssues, Problems
+from lmms_eval_tasks.utils.core.strict_json import read_written_json
+from lmms_eval_tasks.utils.core.wording import describe
+from lmms_eval_tasks.utils.runs.results_file import BYPASS, SAMPLE
+from lmms_eval_tasks.utils.scoring.log_forms import LogLine
+from lmms_eval_tasks.utils.scoring.rates import SAMPLE_DATA
+from lmms_eval_tasks.utils.scoring.records import GradedItem, Record
+
+SEVERAL_WRITERS = "Two runs that started in the same second wrote this log: run each again."
+_EXPECTED = "Expected logged items of one of our tasks, but got"
+
+
+@dataclass(frozen=True)
+class LoggedItem:
+    """One line.
+
+    Attributes:
+        where: Its place, as a message names it.
+        record: Its record.
+        values: The whole line, as JSON values.
+    """
+
+    where: str
+    record: Record
+    values: Mapping[str, Any]
+
+    @property
+    def only_predicted(self) -> bool:
+        """Whether the run kept the answer and graded nothing."""
+        return BYPASS in self.values
+
+    @property
+    def sample(self) -> bool:
+        """Whether the data is simulated."""
+        return SAMPLE_DATA.name in self.values or self.values.get(SAMPLE) is True
+
+    def graded(self) -> GradedItem:
+        """The item with what the submission needs of it."""
+        submission: Mapping[str, Any] = self.values.get("submission_rows") or {}
+        return GradedItem(self.record, {name: part for name, part in submission.items() if name != "record"})
+
+
+@dataclass(frozen=True)
+class SampleLog:
+    """A log without faults.
+
+    Attributes:
+        items: Its lines.
+        torn: Whether its last line breaks off.
+    """
+
+    items: tuple[LoggedItem, ...]
+    torn: bool = False
+
+
+def read_sample_log(path: Path, task: str, problems: Problems) -> SampleLog | None:
+    """Read a task's sample log; None where no line has a record of ours, as in the log of somebody else's task.
+
+    Only a line feed ends a line: a model's text may hold the other characters that Python takes for the end of one. A
+    last line that breaks off, as where a run was killed while it wrote the log, is left out.
+
+    Args:
+        path: The log.
+        task: The task; of one that a benchmark has, lines are checked by its own form.
+        problems: Takes what is wrong, by kind: a line that is not one of a task of ours, an item that is there twice.
+    """
+    lines = path.read_bytes().split(b"\n")
+    if any(lines) and not any(b'"record"' in line for line in lines):
+        return None
+    issues = GroupedIssues()
+    items: list[LoggedItem] = []
+    torn = False
+    for number, line in enumerate(lines, start=1):
+        if not line:
+            continue
+        where = f"line {number}"
+        try:
+            value = read_written_json(line.decode("utf-8"))
+        except ValueError as error:
+            torn = number == len(lines)
+            if not torn:
+                what = "bytes that are not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
+                issues.add("lines", _EXPECTED, f"{what} ({where})")
+            continue
+        if (record := _read_record(value, task, where, issues)) is not None:
+            items.append(LoggedItem(f"{path.name}, {where}", record, value))
+    _note_doubled(items, issues)
+    problems.extend(issues.as_problems(f"{path.name}, "))
+    return SampleLog(tuple(items), torn)
+
+
+def _read_record(value: Any, task: str, where: str, issues: GroupedIssues) -> Record | None:
+    known = registry().find_task(task)
+    only_predicted = isinstance(value, dict) and BYPASS in value
+    form = LogLine if known is None or known.kind.log_form is None or only_predicted else known.kind.log_form
+    if validate_value(value, form, issues, where) is None:
+        return None
+    try:
+        return Record.from_json(value["record"])
+    except ValueError as error:
+        issues.add("lines", _EXPECTED, f"{error} ({where})")
+        return None
+
+
+def _note_doubled(items: list[LoggedItem], issues: GroupedIssues) -> None:
+    seen: set[str] = set()
+    for item in items:
+        name = item.record.item_id
+        if name in seen:
+            issues.add("items", "Expected each once, but got again", describe(name), SEVERAL_WRITERS)
+        seen.add(name)
