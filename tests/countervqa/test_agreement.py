@@ -35,7 +35,7 @@ def graded(judge: Scripted | None, responses: list[Any], monkeypatch: pytest.Mon
     state = task_state(TASK)
     if judge is not None:
         monkeypatch.setenv("LMMS_EVAL_TASKS_JUDGE", "scripted")
-        monkeypatch.setattr(state.evaluation, "judge", lambda schema: judge)
+        monkeypatch.setattr(state.evaluation, "judge", lambda schema, optional: judge)
     rows = [row(number, "no", sample=False) for number in range(len(responses))]
     return [state.process_results(one, [response]) for one, response in zip(rows, responses, strict=True)]
 
