@@ -56,14 +56,18 @@ KEYS = (
 
 
 class _GivenJudge:
-    """A judge that gives every case the same reply, which it reads as any other."""
+    """A judge that gives every case of a prompt the same reply, where it has one, and reads it as any other."""
 
     def __init__(self, schema: type[BaseModel], replies: Mapping[str, str]) -> None:
         self.schema, self.replies = schema, replies
 
     def judge(self, case: Case) -> Verdict[Any]:
         """The verdict on a case."""
-        return Verdict(read_reply(self.replies[case.prompt.prompt_id], self.schema), None, "given", "given")
+        try:
+            reply = read_reply(self.replies.get(case.prompt.prompt_id, ""), self.schema)
+        except UnreadableReply as error:
+            return Verdict(None, str(error), "given", "given")
+        return Verdict(reply, None, "given", "given")
 
 
 class _JudgedEvaluation(Evaluation):
@@ -73,7 +77,7 @@ class _JudgedEvaluation(Evaluation):
         super().__init__(clips_needed=False)
         self.replies = replies
 
-    def judge(self, schema: Any) -> Any:
+    def judge(self, schema: Any, optional: bool = False) -> Any:
         """A judge for replies of a schema."""
         return _GivenJudge(schema, self.replies)
 
