@@ -60,7 +60,7 @@ def test_its_commands_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         run = write_run(Path("out") / name, weak())
         (run / "20261121_run_card.json").write_text(json.dumps({"run": {"limit": "none"}}), encoding="utf-8")
     commands = [words for block in blocks(PAGE) for words in block.commands()]
-    assert [words[1] for words in commands] == ["report"] * 3 + ["rescore"] * 2
+    assert [words[1] for words in commands] == ["report"] * 3 + ["--model", "rescore", "submit"] + ["rescore"] * 2
     for _, *arguments in commands[:3]:
         result = CliRunner().invoke(app, arguments)
         assert result.exit_code == 0, result.output

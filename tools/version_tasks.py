@@ -141,7 +141,7 @@ class _RecordedJudge(Evaluation):
         self.reply = reply
         self.asked: list[str] = []
 
-    def judge(self, schema: Any) -> Judge[Any]:
+    def judge(self, schema: Any, optional: bool = False) -> Judge[Any]:
         """A judge for replies of a schema."""
         return Judge(self._send, Sampling("recorded"), schema, _NoCache(), Limits(requests=1, unreadable=1))
 

@@ -7,7 +7,7 @@ from lmms_eval_tasks.countervqa.agreement import restore_agreement
 from lmms_eval_tasks.countervqa.build import build
 from lmms_eval_tasks.countervqa.card import CARD
 from lmms_eval_tasks.countervqa.cli import app
-from lmms_eval_tasks.countervqa.log_forms import VerdictLine
+from lmms_eval_tasks.countervqa.log_forms import ProbeLine, VerdictLine
 from lmms_eval_tasks.countervqa.metrics import METRICS
 from lmms_eval_tasks.countervqa.prepare import own_columns, prepare
 from lmms_eval_tasks.countervqa.verdicts import EXTRACTOR
@@ -44,6 +44,7 @@ PROBE = TaskKind(
     item_view=clip_view,
     answer_view=report.probe_answer_view,
     read_settings=probe.read_settings,
+    log_form=ProbeLine,
 )
 
 BENCHMARK = Benchmark(

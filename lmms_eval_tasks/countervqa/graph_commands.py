@@ -18,31 +18,31 @@ def graph_quality(
 ) -> None:
     """Compare predicted causal links with a reference: precision, recall, F1 and accuracy."""
     from lmms_eval_tasks.countervqa.construction.graph_quality import MEASURES, compare_graphs
+    from lmms_eval_tasks.utils.graphs.agreement import LinkCounts
     from lmms_eval_tasks.utils.scoring.metrics import mean_of_known
 
     quality = compare_graphs(predicted, gold)
     console = make_console()
     table = text_table(None, "take", *MEASURES, "links found", "predicted", "reference")
 
-    def add(name: str, values: list[float | None], *counts: int) -> None:
+    def add(name: str, values: list[float | None], links: LinkCounts | None) -> None:
         shown = ["N/A" if value is None else f"{value:.4f}" for value in values]
-        table.add_row(name, *shown, *map(str, counts))
+        # A mean of takes has no links of its own.
+        numbers = (links.hits, links.hits + links.extra, links.hits + links.missed) if links else ("", "", "")
+        table.add_row(name, *shown, *map(str, numbers))
 
-    total = quality.total
+    def measures(links: LinkCounts) -> list[float | None]:
+        return [getattr(links, name) for name in MEASURES]
+
+    add("all links", measures(quality.total), quality.total)
     add(
-        "all links",
-        [getattr(total, name) for name in MEASURES],
-        total.hits, total.hits + total.extra, total.hits + total.missed,
-    )  # fmt: skip
-    every = quality.takes.values()
-    add("mean of the takes", [mean_of_known(getattr(one, name) for one in every) for name in MEASURES])
+        "mean of the takes",
+        [mean_of_known(column) for column in zip(*map(measures, quality.takes.values()), strict=True)],
+        None,
+    )
     worst = sorted(quality.takes.items(), key=lambda item: (item[1].f1 is None, item[1].f1 or 0.0, item[0]))
-    for name, one in worst[:takes]:
-        add(
-            name,
-            [getattr(one, measure) for measure in MEASURES],
-            one.hits, one.hits + one.extra, one.hits + one.missed,
-        )  # fmt: skip
+    for name, links in worst[:takes]:
+        add(name, measures(links), links)
     console.print(table)
     if len(worst) > takes:
         console.print(f"{len(worst) - takes} more takes; --takes shows more.")

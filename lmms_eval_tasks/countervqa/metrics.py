@@ -45,7 +45,7 @@ YES_RATE = Metric("yes_rate", "says yes", _says_yes, higher_is_better=None)
 
 
 def _judged(record: Record) -> float | None:
-    return percent(record.fields["judged"])
+    return percent(record.fields.get("judged"))
 
 
 JUDGED_ACCURACY = Metric("judged_accuracy", "judged accuracy", _judged, errors=Errors.CLUSTERED)

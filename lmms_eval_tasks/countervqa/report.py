@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from lmms_eval_tasks.countervqa import metrics, probe
 from lmms_eval_tasks.countervqa.card import CARD, INTERACTIONS, LEVELS
+from lmms_eval_tasks.countervqa.errors import KINDS, kind_counts, mean_readability, read_analysis
 from lmms_eval_tasks.countervqa.verdicts import NO, YES
 from lmms_eval_tasks.utils.reporting.columns import OUTCOME_COLUMNS, interval_column, score_column
 from lmms_eval_tasks.utils.reporting.figures import Bar, count_table, heat_map, run_heading, share_plot
@@ -84,7 +85,14 @@ def panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
         )
         for run in runs
     ]
-    return [*tables, _floors(runs[0]), consistency_panel(runs, "verdicts"), outcome_panel(runs), *_answers(runs)]
+    return [
+        *tables,
+        _floors(runs[0]),
+        consistency_panel(runs, "verdicts"),
+        outcome_panel(runs),
+        *_answers(runs),
+        *_errors(task, runs),
+    ]
 
 
 def _table(caption: str, metric: Metric, run: RunRecords) -> Markup:
@@ -124,6 +132,27 @@ def _answers(runs: Sequence[RunRecords]) -> list[Panel]:
         table = count_table("Expected by answered", "expected ↓  answered →", rows, (YES, NO, NOT_READ))
         made.append(Panel("Verdicts: expected × answered", run_heading(run) + table))
     return made
+
+
+def _errors(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
+    """How answers were come by, of the runs that `countervqa errors` has looked at."""
+    bars, readability = [], []
+    for run in runs:
+        items = read_analysis(run.results, task) if run.results else []
+        if items:
+            bars.append(Bar(run.name, {kind.replace("_", " "): n for kind, n in kind_counts(items).items()}, run.tag))
+            readability.append(f"{run.tag} {mean_readability(items) or 0.0:.2f}")
+    if not bars:
+        return []
+    return [
+        Panel(
+            "How answers were come by",
+            share_plot(
+                "Answers of each run by kind, as a judge sees them", bars, [kind.replace("_", " ") for kind in KINDS]
+            ),
+            f"Readability of the reasoning from 0 to 5: {', '.join(readability)}.",
+        )
+    ]
 
 
 def answer_view(record: Record, row: Row, response: str) -> AnswerView:

@@ -50,7 +50,7 @@ def _task_facts(state: TaskState) -> dict[str, str]:
         facts["prompt"] = state.settings.signature or "none"
         facts |= {name: str(value) for name, value in state.settings.facts().items()}
     if state.kind.judged and state.evaluation.judge_needed:
-        judge = read_settings()
+        judge = read_settings(optional=state.kind.judge_optional)
         facts["judge"] = "none" if judge is None else f"{judge.model}, {judge.sampling}"
     return facts
 

@@ -90,12 +90,13 @@ class JudgeSettings(BaseModel):
         return Limits(**{name: getattr(self, name) for name in Limits.__dataclass_fields__})
 
 
-def read_settings(text: str | None = None) -> JudgeSettings | None:
+def read_settings(text: str | None = None, optional: bool = False) -> JudgeSettings | None:
     """The judge that a user chose.
 
     Args:
         text: ``model=NAME,max_tokens=4096,…`` or a model's name alone; by default $LMMS_EVAL_TASKS_JUDGE. Where the
             text names no model or provider, lmms-eval's own MODEL_VERSION and API_TYPE do.
+        optional: Whether an empty text means ``none``.
 
     Returns:
         The settings; None where the text is ``none``: nothing is judged in this run.
@@ -104,7 +105,7 @@ def read_settings(text: str | None = None) -> JudgeSettings | None:
         InputError: where no model is named, or a setting is unknown or out of its range; all are listed.
     """
     choice = (os.environ.get(JUDGE, "") if text is None else text).strip()
-    if choice == NO_JUDGE:
+    if choice == NO_JUDGE or (optional and not choice):
         return None
     problems = Problems()
     values: dict[str, str] = {}
@@ -132,18 +133,12 @@ def read_settings(text: str | None = None) -> JudgeSettings | None:
     return settings
 
 
-def is_chosen() -> bool:
-    """Whether the user chose a judge for the run, or none by name."""
-    return bool(os.environ.get(JUDGE, "").strip())
-
-
-def check_judge() -> None:
+def check_judge(optional: bool = False) -> None:
     """Refuse a choice of judge that could not be asked, before anything is. Nothing is sent to find out.
 
-    Raises:
-        InputError: as `read_settings` and `open_judge`.
+    Arguments and errors as for `read_settings`; errors also as for `open_judge`.
     """
-    settings = read_settings()
+    settings = read_settings(optional=optional)
     if settings is not None:
         _connect(settings)
 

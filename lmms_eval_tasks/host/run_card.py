@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import lmms_eval_tasks
 from lmms_eval_tasks.host.environment import HARDWARE, PACKAGES, SOFTWARE, Unknown, package_version
-from lmms_eval_tasks.host.judge import is_chosen, read_settings
+from lmms_eval_tasks.host.judge import read_settings
 from lmms_eval_tasks.host.state import Evaluation, TaskState
 from lmms_eval_tasks.host.weights import get_nested_attr, weights_identity
 from lmms_eval_tasks.utils.benchmark.registry import registry
@@ -185,7 +185,7 @@ def _task_fields(results: Mapping[str, Any], state: TaskState) -> Iterator[Field
     for name, value in _settings_facts(state).items():
         fields[name] = partial(lambda value: value, value)
     if state.kind.judged:
-        fields["judge"] = _judge if is_chosen() or not state.kind.judge_optional else lambda: "none"
+        fields["judge"] = partial(_judge, state.kind.judge_optional)
     fields |= {
         "extractor": lambda: state.kind.extractor,
         "generation": lambda: config["generation_kwargs"],
@@ -203,8 +203,8 @@ def _settings_facts(state: TaskState) -> Mapping[str, Any]:
         return {}
 
 
-def _judge() -> str:
-    settings = read_settings()
+def _judge(optional: bool) -> str:
+    settings = read_settings(optional=optional)
     return "none" if settings is None else settings.model_dump_json(include=set(Sampling.__dataclass_fields__))
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from loguru import logger
 
-from lmms_eval_tasks.host.judge import check_judge, is_chosen, open_judge, read_settings
+from lmms_eval_tasks.host.judge import check_judge, open_judge, read_settings
 from lmms_eval_tasks.host.ranks import RunStopped
 from lmms_eval_tasks.host.submissions import Finished, write_submissions
 from lmms_eval_tasks.host.weights import Weights
@@ -95,9 +95,9 @@ class Evaluation:
         """
         benchmark = find_benchmark(pointer["benchmark"])
         kind = benchmark.kind_of(pointer)
-        if kind.judged and self.judge_needed and (is_chosen() or not kind.judge_optional):
+        if kind.judged and self.judge_needed:
             try:
-                check_judge()
+                check_judge(kind.judge_optional)
             except InputError as error:
                 raise InputError(f"{benchmark.card.title}'s free answers need a judge. {error}") from None
 
@@ -112,15 +112,19 @@ class Evaluation:
                     reasons[str(error)] = None
         return "\n\n".join(reasons) or None
 
-    def judge(self, schema: type[BaseModel]) -> Grader | None:
+    def judge(self, schema: type[BaseModel], optional: bool = False) -> Grader | None:
         """The judge of $LMMS_EVAL_TASKS_JUDGE, opened once; None where it is ``none``. Threads may share it.
+
+        Args:
+            schema: Of its replies.
+            optional: Whether none is asked where none is chosen.
 
         Raises:
             InputError: where it cannot be asked.
         """
         with self._lock:
             if schema not in self._judges:
-                settings = read_settings()
+                settings = read_settings(optional=optional)
                 self._judges[schema] = open_judge(schema, settings) if settings else None
             return self._judges[schema]
 
@@ -183,7 +187,7 @@ class TaskState:
         """The run's judge for replies of a schema; None where nothing is to be judged."""
         if not self.evaluation.judge_needed:
             return self.verdicts
-        return self.evaluation.judge(schema) if is_chosen() or not self.kind.judge_optional else None
+        return self.evaluation.judge(schema, self.kind.judge_optional)
 
     def process_docs(self, dataset: datasets.Dataset) -> datasets.Dataset:
         """Swap the one-row pointer for the prepared table.

@@ -73,7 +73,7 @@ def build_section(name: str, entries: Sequence[tuple[int, Run, Sequence[str]]]) 
     """The section of a task or group, from the runs that hold it, each with its place on the page and its tasks."""
     tasks = tuple(entries[0][2])
     runs = [
-        RunRecords(tag_of(place), run.name, [run.records[task] for task in of], run.limited)
+        RunRecords(tag_of(place), run.name, [run.records[task] for task in of], run.part, run.path)
         for place, run, of in entries
     ]
     columns = columns_of(tasks[0])
@@ -107,7 +107,7 @@ def _signature(name: str, run: Run, records: Sequence[Record]) -> str:
     parts = [
         f"version {run.versions.get(name, '?')}",
         "SAMPLE DATA" if run.sample else "",
-        run.limited,
+        run.part,
         f"{len(records):,} items in {len({record.group_id for record in records}):,} groups",
     ]
     for field in HOW_ASKED:

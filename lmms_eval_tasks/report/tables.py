@@ -63,8 +63,8 @@ def reference_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
                     run.name,
                     f"{score.value:.1f}" if score else "N/A",
                     _compared(score, reference.chance),
-                    run.limited if run.limited and people is not None else _compared(score, people),
-                    run.limited if run.limited and best else _best(score, best),
+                    run.part if run.part and people is not None else _compared(score, people),
+                    run.part if run.part and best else _best(score, best),
                 )
         table.caption = "\n".join(reference_notes(references))
         tables.append(table)
@@ -123,6 +123,6 @@ def limit_warnings(runs: Sequence[Run]) -> list[str]:
 def _new_table(name: str, runs: Sequence[Run], first: str, columns: Sequence[Column]) -> FittingTable:
     versions = sorted({run.versions.get(name, "?") for run in runs})
     sample = "; SAMPLE DATA, not the benchmark" if any(run.sample for run in runs) else ""
-    limited = "".join(f"; {limit}" for limit in sorted({run.limited for run in runs} - {""}))
+    limited = "".join(f"; {limit}" for limit in sorted({run.part for run in runs} - {""}))
     title = f"{name} (version {', '.join(versions)}{sample}{limited})"
     return FittingTable(title, [first, *(column.heading for column in columns)])

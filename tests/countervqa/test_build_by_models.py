@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from annotated_takes import draw_takes, write_takes
 from judge_server import Action, Hold, JudgeServer, Say
-from role_player import RolePlayer, role_of
+from role_player import RolePlayer, material_of, role_of
 
 from lmms_eval_tasks.countervqa.build import build
 from lmms_eval_tasks.countervqa.construction.rederive import check_set
@@ -154,6 +154,29 @@ def test_a_finished_build_asks_nothing_again_but_what_the_server_refused(
         run(server, sources, faulty)
         assert sum(server.asked.values()) == len(refused)
     assert whole(faulty) == before
+
+
+def test_a_time_out_is_a_row_that_says_so(drawn: Drawn, tmp_path: Path) -> None:
+    few = dict(list(drawn.items())[:2])
+    annotations, _, tasks = write_takes(tmp_path, few)
+    play = player(few)
+
+    def script(prompt: str, before: int) -> Action:
+        slow = role_of(prompt) == "critic" and material_of(prompt)["cause"] == "A01"
+        return Hold() if slow else play(prompt, before)
+
+    with JudgeServer(script) as server:
+        model = named(server, timeout=0.5, requests=2)
+        build([annotations], tmp_path / "set", takes=tasks, model=model, min_depth=1)
+    failed = [step for step in rows(tmp_path / "set" / "steps.jsonl") if step["reply"] is None]
+    assert {(step["role"], step["about"], step["reason"]) for step in failed} == {("critic", "A01 > A02", "timed out")}
+    check_set(tmp_path / "set")
+    graphs = rows(tmp_path / "set" / "graphs.jsonl")
+    assert {link["cause"] for graph in graphs for link in graph["links"]} == {"A00", "A02", "A04"}
+    questions = rows(tmp_path / "set" / "questions.jsonl")
+    assert ("A01", "A02") not in {(question["action"], question["outcome"]) for question in questions}
+    # A01 may yet lead to A03, by A02, which nobody can tell.
+    assert ("A01", "A03") not in {(question["action"], question["outcome"]) for question in questions}
 
 
 def test_refusals(sources: tuple[Path, Path], tmp_path: Path) -> None:

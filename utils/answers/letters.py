@@ -231,7 +231,11 @@ def _is_denied(mention: Mention) -> bool:
 
 def _is_hedged(mention: Mention) -> bool:
     """Whether it is asked, conditional or tentative: "if B were right", "A would be right if …", "it could be B"."""
-    sentence = until(mention.before(_SENTENCE), _SENTENCE_ENDS)
+    words_before = list(mention.before(_SENTENCE))
+    # Most letters have no such word before them, and to find where the sentence begins takes longer than to see that.
+    if words.TENTATIVE.isdisjoint(words_before) and words.CONDITION.isdisjoint(words_before):
+        words_before = []
+    sentence = until(words_before, _SENTENCE_ENDS)
     if not words.TENTATIVE.isdisjoint(until(sentence, _TENTATIVE_ENDS)):
         return True
     at = next((at for at, word in enumerate(sentence) if word in words.CONDITION), None)

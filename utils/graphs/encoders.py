@@ -12,6 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.wording import first_line
+
 TOKEN = r"[぀-ヿ㐀-鿿]|[^\W぀-ヿ㐀-鿿]+"
 """A word; in Chinese and Japanese, which do not part them, a character."""
 
@@ -40,7 +43,7 @@ def tfidf_encoder() -> SentenceEncoder:
 def sentence_transformer(name: str, device: str | None = None) -> SentenceEncoder:
     """A model of the sentence-transformers library, by its name on the hub or the folder that it is in.
 
-    It is loaded with the first text; what the library raises on a name without a model comes then.
+    It is loaded with the first text, and InputError says then that there is none of that name.
     """
     loaded: list[Any] = []
 
@@ -48,7 +51,10 @@ def sentence_transformer(name: str, device: str | None = None) -> SentenceEncode
         if not loaded:
             from sentence_transformers import SentenceTransformer
 
-            loaded.append(SentenceTransformer(name, device=device))
+            try:
+                loaded.append(SentenceTransformer(name, device=device))
+            except Exception as error:  # whatever its many layers raise
+                raise InputError(f"The sentence encoder {name} cannot be loaded: {first_line(error)}") from error
         return np.asarray(loaded[0].encode(list(texts), convert_to_numpy=True, show_progress_bar=False))
 
     return SentenceEncoder(name, encode)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from markupsafe import Markup
 
@@ -26,12 +27,14 @@ class RunRecords:
         name: Its model.
         parts: The records of each of its parts (the tasks of a group, or one task).
         limited: The command line's options that left items out; empty where there is none.
+        results: Its results file; None where it comes from none. What a command keeps of a run lies beside it.
     """
 
     tag: str
     name: str
     parts: Sequence[Records]
     limited: str = ""
+    results: Path | None = None
 
     @property
     def records(self) -> list[Record]:

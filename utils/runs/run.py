@@ -61,6 +61,11 @@ class Run:
     notes: tuple[str, ...] = ()
 
     @property
+    def part(self) -> str:
+        """Why it holds only a part of the items, so that no published score stands beside it; empty of a whole run."""
+        return ", ".join(filter(None, (self.limited, "cut short" if self.logged else "")))
+
+    @property
     def incomplete(self) -> str:
         """What is lacking of a run that was cut short; empty of a whole one."""
         return ", ".join(map(self.part_of, self.logged))

@@ -26,7 +26,7 @@ from lmms_eval_tasks.utils.evidence.reader import (
 from lmms_eval_tasks.utils.evidence.text import MAX_ANSWER, MAX_DEPTH, first_answer
 
 CASES = json.loads((Path(__file__).parent / "cases" / "diagnosis.json").read_text("utf-8"))["cases"]
-MEGABYTES = 10_000_000
+MEGABYTES = 2_000_000
 TRUE = [Timeline(0, 9, {})]
 
 scalars = (
@@ -177,10 +177,10 @@ def test_any_answer(answer: dict[str, Any]) -> None:
     "unit", ["{", "[", '{"a":', '{"answer_choice":', "[{", '{"', "{'", "}", '"', "\\", "(", "-", "{}"]
 )
 @pytest.mark.parametrize("before", ["", '{"answer_choice": "F", "x": '])
-def test_ten_megabytes_of_anything(before: str, unit: str) -> None:
+def test_megabytes_of_anything(before: str, unit: str) -> None:
     start = time.process_time()
     official, diagnosis = read_both(before + unit * (MEGABYTES // len(unit)))
-    assert time.process_time() - start < 20
+    assert time.process_time() - start < 5
     assert official.answer is None
     # What is cut off after its letter still states the letter.
     assert diagnosis.answer == ("F" if before else None)

@@ -70,7 +70,7 @@ def test_density_is_a_share(graph: tuple[int, Links]) -> None:
 @given(st.integers(0, 10**6), st.floats(0.01, 0.3))
 def test_a_bounded_depth_is_said_to_be_bounded(seed: int, density: float) -> None:
     links = nx.gnp_random_graph(30, density, seed=seed, directed=True)
-    few, many = causal_depth(links, steps=60), causal_depth(links, steps=6000)
+    few, many = causal_depth(links, steps=60), causal_depth(links, steps=20_000)
     for depth in (few, many):
         assert 0 <= depth.edges <= depth.bound <= 29
         assert depth.exact or str(depth) == f"at least {depth.edges}, at most {depth.bound}"
@@ -83,9 +83,9 @@ def test_sixty_actions_in_cycles_take_less_than_a_second() -> None:
     for density in (0.03, 0.05, 0.2):
         links = nx.gnp_random_graph(60, density, seed=1, directed=True)
         assert not nx.is_directed_acyclic_graph(links)
-        start = time.perf_counter()
+        start = time.process_time()
         depth = causal_depth(links)
-        assert time.perf_counter() - start < 1.0
+        assert time.process_time() - start < 1.0
         assert 20 < depth.edges <= depth.bound <= 59
         assert not depth.exact or depth.edges == 59
 

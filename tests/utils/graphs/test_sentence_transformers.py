@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.graphs.encoders import encode_texts, sentence_transformer
 
 LOADED: list[tuple[str, object]] = []
@@ -17,6 +18,8 @@ LOADED: list[tuple[str, object]] = []
 
 class SentenceTransformer:
     def __init__(self, name: str, device: str | None = None) -> None:
+        if name == "none":
+            raise OSError("none is no model\nTry another.")
         LOADED.append((name, device))
 
     def encode(self, texts: Sequence[str], **options: Any) -> np.ndarray:
@@ -35,3 +38,5 @@ def test_a_model_is_loaded_by_its_name_with_the_first_text(monkeypatch: pytest.M
     assert LOADED == [("all-MiniLM-L6-v2", "cpu")]
     assert encoded.vectors.shape == (2, 2)
     assert np.allclose(np.linalg.norm(encoded.vectors, axis=1), 1.0)
+    with pytest.raises(InputError, match=r"^The sentence encoder none cannot be loaded: none is no model$"):
+        sentence_transformer("none").encode(["run"])

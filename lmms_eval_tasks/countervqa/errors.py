@@ -1,0 +1,168 @@
+"""Error analysis of a finished run: how each answer was come by, and how readable its reasoning is, by a judge.
+
+Source: the paper's appendices B.2 (the four kinds) and E (readability from 0 to 5). What a kind means is in our words.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from lmms_eval_tasks.countervqa.hooks import timed_actions
+from lmms_eval_tasks.countervqa.released import ClipGraph
+from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.core.json_rows import Row, as_lines, read_rows
+from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
+from lmms_eval_tasks.utils.core.progress import Progress, no_progress
+from lmms_eval_tasks.utils.judge.client import Case, Judge, Verdict
+from lmms_eval_tasks.utils.prompting.prompts import read_prompt
+from lmms_eval_tasks.utils.reporting.references import published_models
+from lmms_eval_tasks.utils.runs.responses import scored_responses
+from lmms_eval_tasks.utils.runs.run import Run, read_logged
+from lmms_eval_tasks.utils.scoring.records import Outcome
+
+PROMPT = "countervqa_errors"
+Kind = Literal["direct_inference", "non_existent_action", "cannot_infer", "other"]
+KINDS: tuple[Kind, ...] = ("direct_inference", "non_existent_action", "cannot_infer", "other")
+_PUBLISHED = {
+    "direct_inference": "direct inference",
+    "non_existent_action": "non-existent action reasoning",
+    "cannot_infer": "cannot infer from inputs",
+    "other": "other",
+}
+"""How the paper's figures of B.2 are called in `published.json`."""
+Readability = Annotated[float, Field(ge=0.0, le=5.0, allow_inf_nan=False)]
+
+
+class AnswerAnalysis(BaseModel):
+    """A judge's reply about one answer."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    kind: Kind
+    readability: Readability
+
+
+class AnalysedItem(Row):
+    """One line of an analysis.
+
+    `kind` and `readability` are None where the judge gave no usable reply, as `reason` says; `outcome` is that of the
+    item's record.
+    """
+
+    item_id: str
+    outcome: str
+    kind: Kind | None
+    readability: Readability | None
+    reason: str | None
+    model: str
+    prompt: str
+
+
+def analyse(
+    run: Run, task: str, rows: Mapping[str, Mapping[str, Any]], judge: Judge[Any], progress: Progress = no_progress
+) -> list[AnalysedItem]:
+    """Have a judge look at every answer of a task that was scored.
+
+    Args:
+        run: The finished run.
+        task: One of its tasks of CounterVQA.
+        rows: Item id to its row of the prepared table.
+        judge: The judge; its replies are `AnswerAnalysis`.
+        progress: Called after each answer.
+
+    Returns:
+        An item per scored answer, in the log's order.
+
+    Raises:
+        InputError: an item of the run is not in the prepared table.
+    """
+    asked = []
+    for item in read_logged(run, task):
+        record = item.record
+        if record.outcome is Outcome.UNSCORED:
+            continue
+        if record.item_id not in rows:
+            raise InputError(f"{task}: Expected the data that the run was made with, but it lacks {record.item_id}.")
+        asked.append((record, analysis_case(rows[record.item_id], (scored_responses(item.values) or [""])[0])))
+    verdicts = judge.judge_all([case for _, case in asked], progress)
+    return [
+        _item(record.item_id, record.outcome, verdict) for (record, _), verdict in zip(asked, verdicts, strict=True)
+    ]
+
+
+def analysis_case(row: Mapping[str, Any], response: str) -> Case:
+    """What the judge is asked; texts are JSON strings, so that none can end its own quotation."""
+    material = {
+        "question": row["question"],
+        "actions": timed_actions(ClipGraph.model_validate_json(row["graph"])).splitlines(),
+        "answer": response.encode("utf-8", "replace").decode("utf-8").strip(),
+    }
+    prompt = read_prompt(PROMPT)
+    return Case(prompt.render(case=json.dumps(material, ensure_ascii=False, indent=1)), prompt)
+
+
+def _item(item_id: str, outcome: Outcome, verdict: Verdict[Any]) -> AnalysedItem:
+    reply = verdict.reply
+    return AnalysedItem(
+        item_id=item_id,
+        outcome=outcome.value,
+        kind=reply.kind if reply else None,
+        readability=float(reply.readability) if reply else None,
+        reason=verdict.reason,
+        model=verdict.model,
+        prompt=verdict.prompt,
+    )
+
+
+def published_shares() -> dict[str, float]:
+    """The paper's share of each kind, in percent."""
+    return {
+        kind: published_models(
+            Path(__file__).parent, source="CounterVQA paper B.2", metric=f"error-analysis share: {name}"
+        )[0].value
+        for kind, name in _PUBLISHED.items()
+    }
+
+
+def analysis_path(results: Path, task: str) -> Path:
+    """Where a run's analysis lies: beside its results file."""
+    return results.with_name(f"{results.name.removesuffix('_results.json')}_errors_{task}.jsonl")
+
+
+def write_analysis(results: Path, task: str, items: Sequence[AnalysedItem]) -> Path:
+    """Write an analysis beside its run; returns its file."""
+    path = analysis_path(results, task)
+    write_file(path, as_lines(item.model_dump() for item in items))
+    return path
+
+
+def read_analysis(results: Path, task: str) -> list[AnalysedItem]:
+    """The analysis of a run; empty where there is none.
+
+    Raises:
+        InputError: the file is not one of ours; its faults are listed.
+    """
+    path = analysis_path(results, task)
+    if not path.is_file():
+        return []
+    issues = GroupedIssues()
+    items = [item for _, item in read_rows(path, AnalysedItem, issues)]
+    issues.raise_if_any(f"{path.name} cannot be read")
+    return items
+
+
+def kind_counts(items: Sequence[AnalysedItem], wrong: bool = False) -> dict[str, int]:
+    """How many items are of each kind, of all or of the wrong and unparsed ones alone."""
+    counted = [item for item in items if not (wrong and item.outcome == Outcome.CORRECT.value)]
+    return {kind: sum(item.kind == kind for item in counted) for kind in KINDS}
+
+
+def mean_readability(items: Sequence[AnalysedItem]) -> float | None:
+    """The mean from 0 to 5 of the items that have one; None without any."""
+    known = [item.readability for item in items if item.readability is not None]
+    return sum(known) / len(known) if known else None

@@ -1,0 +1,196 @@
+"""Every reader of what a model or a judge said, and texts for it: repeated pieces for time, fuzzed ones for failures.
+
+A task's reader is the whole of what happens to a response once it is there: it is read, graded and made a record with
+its scores. A judge of free answers replies as it should, so that its own replies are read by readers of their own.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+from pydantic import BaseModel
+from version_examples import read_file
+
+from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS, AgreementScores, ConsistencyScore
+from lmms_eval_tasks.cast_bench.predictions import read_asked
+from lmms_eval_tasks.host.judge import server_error
+from lmms_eval_tasks.host.state import Evaluation, TaskState
+from lmms_eval_tasks.utils.benchmark.registry import registry
+from lmms_eval_tasks.utils.core.redaction import hide_known_secrets
+from lmms_eval_tasks.utils.judge.client import Case, UnreadableReply, Verdict, read_reply
+from lmms_eval_tasks.yocausal.labelling import Causality, OfficialCausality
+
+Reader = Callable[[str], object]
+
+TESTS = Path(__file__).parents[1]
+JUDGE_REPLIES: tuple[type[BaseModel], ...] = (AgreementScores, ConsistencyScore, Causality, OfficialCausality)
+
+OPENINGS: Mapping[str, Sequence[str]] = {
+    "cast_bench": (
+        "",
+        '{"answer_choice": "F", "x": ',
+        '{"answer_choice": "F", "x": "',
+        "{'answer_choice': 'F', 'x': ",
+        '{"instances": [',
+        '{"instances": [{"evidences": [{"evidence_end_time": "00:09", "bboxes_in_time_range": {',
+    ),
+    "reply of AgreementScores": ("", "```", '{"answer_conclusion_correctness": ', '{"x": "'),
+}
+"""What a reader's repeated pieces may follow, where it looks for more than words; others read the pieces alone."""
+ENDINGS = {'{"instances": [': "]}", '{"answer_choice": "F", "x": "': '"}', "```": "```"}
+"""What closes an opening, so that the text is whole."""
+KEYS = (
+    "answer", "answer_choice", "choice", "final_answer", "instances", "instance_name", "evidences", "00:01",
+    "evidence_start_time", "evidence_end_time", "bboxes_in_time_range", "verdict", "reasoning", "confidence",
+    "video_has_general_causality", *DIMENSIONS, "schema_version", "item_id", "loss", "losses", "forward", "backward",
+    "timesteps", "windows", "error", "kind", "message",
+)  # fmt: skip
+
+
+class _GivenJudge:
+    """A judge that gives every case the same reply, which it reads as any other."""
+
+    def __init__(self, schema: type[BaseModel], replies: Mapping[str, str]) -> None:
+        self.schema, self.replies = schema, replies
+
+    def judge(self, case: Case) -> Verdict[Any]:
+        """The verdict on a case."""
+        return Verdict(read_reply(self.replies[case.prompt.prompt_id], self.schema), None, "given", "given")
+
+
+class _JudgedEvaluation(Evaluation):
+    """An evaluation with such judges."""
+
+    def __init__(self, replies: Mapping[str, str]) -> None:
+        super().__init__(clips_needed=False)
+        self.replies = replies
+
+    def judge(self, schema: Any) -> Any:
+        """A judge for replies of a schema."""
+        return _GivenJudge(schema, self.replies)
+
+
+@cache
+def readers() -> dict[str, Reader]:
+    """Every reader by what it reads: one task of each kind, the forms of reply, a file's prompts, a server's texts."""
+    found: dict[str, Reader] = {}
+    kinds = set()
+    for name, task in registry().tasks.items():
+        kind = task.benchmark.name, task.pointer.get("kind")
+        if kind not in kinds and (task.benchmark.folder.parent.name == "lmms_eval_tasks"):
+            kinds.add(kind)
+            found[name] = _task_reader(name)
+    found |= {f"reply of {schema.__name__}": partial(_read_reply, schema=schema) for schema in JUDGE_REPLIES}
+    found["prompt of a prediction"] = read_asked
+    found["text of a judge's server"] = _read_server_text
+    return found
+
+
+def _task_reader(name: str) -> Reader:
+    task = registry().tasks[name]
+    examples = read_file(task.benchmark.name)
+    state = TaskState(name, task.pointer, task.metrics, _JudgedEvaluation(examples["reply"]))
+    row = {**examples["rows"][0], "asked": True}
+    state.doc_to_text(row)
+
+    def read(text: str) -> object:
+        items = state.process_results(row, [text])
+        json.dumps(items)
+        record = items["record"]
+        if record["outcome"] == "correct" and not task.kind.judged:
+            assert record["answered"] == record["expected"]
+        return items
+
+    return read
+
+
+def _read_reply(text: str, schema: type[BaseModel]) -> object:
+    with suppress(UnreadableReply):
+        return read_reply(text, schema)
+    return None
+
+
+def _read_server_text(text: str) -> object:
+    hide_known_secrets(text, {"OPENAI_API_KEY": "token=a", "OTHER_TOKEN": "a" * 8})
+    return server_error(RuntimeError(text)).reason
+
+
+def pieces() -> list[str]:
+    """The pieces."""
+    groups = json.loads((TESTS / "support" / "output_pieces.json").read_text(encoding="utf-8"))
+    return [piece for name, group in groups.items() if name != "what" for piece in group]
+
+
+def long_texts(reader: str, size: int, every: bool = True) -> Iterator[tuple[str, str]]:
+    """What is repeated behind which opening for a reader, and the text of about so many characters.
+
+    Args:
+        reader: Its name.
+        size: Characters of a text.
+        every: Whether each piece is put behind every opening, or only behind one, each opening in turn.
+    """
+    openings = OPENINGS.get(reader, ("",))
+    for number, piece in enumerate(pieces()):
+        for opening in openings if every else (openings[number % len(openings)],):
+            yield f"{opening}{piece}…", opening + piece * (size // len(piece)) + ENDINGS.get(opening, "")
+
+
+@cache
+def recorded() -> list[str]:
+    """Responses and replies that tests record: the answers' and the evidence's cases, the version gate's examples."""
+    answers = json.loads((TESTS / "utils" / "answers" / "cases.json").read_text(encoding="utf-8"))["cases"]
+    evidence = json.loads((TESTS / "utils" / "evidence" / "cases" / "diagnosis.json").read_text("utf-8"))["cases"]
+    texts = [case["text"] for case in (*answers, *evidence)]
+    for name in {task.benchmark.name for task in registry().tasks.values()}:
+        if (TESTS / "version_examples" / f"{name}.json").is_file():
+            content = read_file(name)
+            texts += [text for text in (*content["runs"], *content["reply"].values()) if isinstance(text, str)]
+    return list(dict.fromkeys(texts))
+
+
+def _mutate(text: str, seed: int, changes: int, inserted: Sequence[str]) -> str:
+    """A text with parts cut out, doubled, moved, and pieces put in."""
+    chance = random.Random(seed)
+    for _ in range(changes):
+        first, last = sorted(chance.randint(0, len(text)) for _ in range(2))
+        middle = text[first:last]
+        text = chance.choice(
+            (
+                text[:first] + text[last:],
+                text[:last],
+                text[:first] + middle * 2 + text[last:],
+                text[:first] + middle[::-1] + text[last:],
+                text[:first] + chance.choice(inserted) + text[first:],
+                text[:first] + chance.choice(inserted) * chance.randint(1, 9) + text[last:],
+            )
+        )
+    return text
+
+
+def outputs() -> SearchStrategy[str]:
+    """Texts that a model or judge might say, and many that none would: any characters, pieces, JSON, broken records."""
+    known = pieces()
+    scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.sampled_from(known)
+    keys = st.sampled_from(KEYS) | st.text(max_size=4)
+    trees = st.recursive(
+        scalars, lambda node: st.lists(node, max_size=4) | st.dictionaries(keys, node, max_size=5), max_leaves=12
+    )
+    broken = st.builds(
+        partial(_mutate, inserted=known), st.sampled_from(recorded()), st.integers(0, 2**32), st.integers(0, 6)
+    )
+    return st.one_of(
+        broken,
+        broken,
+        st.text(st.characters(exclude_categories=[]), max_size=80),
+        st.lists(st.sampled_from(known), max_size=20).map("".join),
+        trees.map(json.dumps),
+        trees.map(str),
+    )
