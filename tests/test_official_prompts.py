@@ -78,9 +78,8 @@ def run(*arguments: str | Path) -> tuple[int, str, str]:
 
 def listed(benchmark: str, prompt: str) -> list[str]:
     """A prompt's cells in a benchmark's table."""
-    text = run("list")[1]
-    table = text[text.index(f"{benchmark} ") :].split("\n\n\n")[0]
-    (line,) = [line for line in table.splitlines() if line.startswith(f"  {prompt} ")][:1]
+    lines = run("list")[1].splitlines()
+    line = next(line for line in lines[lines.index(benchmark) :] if line.startswith(f"  {prompt} "))
     return re.split(r"\s{2,}", line.strip())
 
 

@@ -73,10 +73,13 @@ class FittingTable:
         names, around = self._names, 2 * self.padding + 1
         columns = list(zip(self._headings, *self._rows, strict=True))
         natural = [max(map(_width, column)) for column in columns]
-        whole = [max(_width(word) for text in column for word in (text.split() or [""])) for column in columns[:names]]
+        words = [max(_width(word) for text in column for word in (text.split() or [""])) for column in columns]
+        whole = words[:names]
         free = width - 1 - len(natural) * around
         short = [min(one, max(width // 3, LEAST)) for one in natural[names:]]
-        for values in (natural[names:], short):
+        # A number and its interval stay on one line.
+        folded = [max(word, min(one, LEAST)) for word, one in zip(words[names:], short, strict=True)]
+        for values in (natural[names:], short, *([] if self._numbers else [folded])):
             if sum(whole) + sum(values) <= free:
                 widths = [*_shrink(natural[:names], whole, free - sum(values)), *values]
                 longest = max(range(len(widths)), key=lambda column: natural[column] - widths[column])
