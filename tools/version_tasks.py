@@ -16,6 +16,7 @@ from unittest.mock import patch
 import pyarrow as pa
 from loguru import logger
 
+from lmms_eval_tasks.host.judge import read_settings
 from lmms_eval_tasks.host.state import SUBMISSION_ROWS, Evaluation, TaskState
 from lmms_eval_tasks.utils.benchmark.registry import find_benchmark, registry
 from lmms_eval_tasks.utils.benchmark.task_files import task_configs
@@ -141,8 +142,10 @@ class _RecordedJudge(Evaluation):
         self.reply = reply
         self.asked: list[str] = []
 
-    def judge(self, schema: Any, optional: bool = False) -> Judge[Any]:
-        """A judge for replies of a schema."""
+    def judge(self, schema: Any, optional: bool = False) -> Judge[Any] | None:
+        """A judge for replies of a schema; None where a run need not have one and the example chooses none."""
+        if optional and read_settings(optional=True) is None:
+            return None
         return Judge(self._send, Sampling("recorded"), schema, _NoCache(), Limits(requests=1, unreadable=1))
 
     def _send(self, case: Case) -> Reply:

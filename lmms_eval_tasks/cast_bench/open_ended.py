@@ -166,11 +166,19 @@ def given_parts(text: str) -> dict[str, str]:
 
     Without both labels, or with nothing behind the first, the whole text is the answer, and the reasoning is empty.
     """
-    labels = list(_LABEL.finditer(text))
-    first = {label[1].lower(): number for number, label in reversed(list(enumerate(labels)))}
-    if len(first) == 2:
-        ends = [label.start() for label in labels[1:]] + [len(text)]
-        parts = {name: text[labels[number].end() : ends[number]].strip() for name, number in first.items()}
+    starts: dict[str, int] = {}
+    ends: dict[str, int] = {}
+    open_part = ""
+    for label in _LABEL.finditer(text):
+        if open_part:
+            ends[open_part] = label.start()
+        if len(ends) == 2:
+            break
+        name = label[1].lower()
+        open_part = "" if name in starts else name
+        starts.setdefault(name, label.end())
+    if len(starts) == 2:
+        parts = {name: text[start : ends.get(name)].strip() for name, start in starts.items()}
         if parts["answer"]:
             return {"given_answer": parts["answer"], "given_reasoning": parts["reasoning"]}
     return {"given_answer": text, "given_reasoning": ""}

@@ -73,7 +73,8 @@ def build_section(name: str, entries: Sequence[tuple[int, Run, Sequence[str]]]) 
     """The section of a task or group, from the runs that hold it, each with its place on the page and its tasks."""
     tasks = tuple(entries[0][2])
     runs = [
-        RunRecords(tag_of(place), run.name, [run.records[task] for task in of], run.part) for place, run, of in entries
+        RunRecords(tag_of(place), run.name, [run.records[task] for task in of], run.part, run.path)
+        for place, run, of in entries
     ]
     columns = columns_of(tasks[0])
     references = references_of(name, tasks[0], max(len(run.records) for run in runs))
