@@ -25,6 +25,7 @@ from lmms_eval_tasks.rescore import rescore
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.runs.responses import read_responses
+from lmms_eval_tasks.utils.runs.run import read_run
 from lmms_eval_tasks.utils.stats import estimates
 
 pytestmark = pytest.mark.slow
@@ -71,6 +72,7 @@ def read_all(run: Path, task: str, other: Path) -> None:
 def spoil(tmp_path: Path, task: str, one_in: int, read: Callable[[Path, str, Path], None]) -> int:
     """Read a run after each mutation of a sample of one in so many; returns how many there were."""
     run = write_whole_run(tmp_path / "run", task)
+    assert read_run(run).records[task]
     good, number = tmp_path / "good" / "run", 0
     shutil.copytree(run, good)
     for mutation in run_mutations(good):

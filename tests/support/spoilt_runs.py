@@ -22,6 +22,7 @@ ANSWERS: dict[str, Answer] = {
 }
 """One task of every kind that has a small release in `submission_world`, answered."""
 VERDICT_STRATUM = {"interaction": "H2O", "level": "L1", "rule": "none"}
+AGREEING = {"judged": True, "agreement": 8.0, "judge": {"model": "m", "prompt": "p:1", "reason": None}}
 TASKS = (*ANSWERS, "countervqa")
 JUDGED = {
     "scores": dict.fromkeys(DIMENSIONS, 5.0),
@@ -42,7 +43,7 @@ def write_whole_run(out: Path, task: str) -> Path:
     if task in ANSWERS:
         write_hook_run(out, {task: ANSWERS[task]})
     else:
-        write_run(out, strong(4), (task,), stratum=VERDICT_STRATUM, paired=True)
+        write_run(out, strong(4), (task,), stratum=VERDICT_STRATUM, **AGREEING)
     shutil.rmtree(out / "submissions", ignore_errors=True)
     for file in out.glob("mvp_*"):
         file.unlink()
@@ -50,7 +51,7 @@ def write_whole_run(out: Path, task: str) -> Path:
     lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
     for line in lines:
         line |= {"doc_id": 0, "filtered_resps": "A", "input": "?"}
-        if registry().tasks[task].kind.judged:
+        if task == "cast_bench_open":
             line["record"] |= {"outcome": "correct", "unscored_reason": None}
             line["record"]["fields"] |= JUDGED
     log.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
