@@ -185,7 +185,7 @@ def test_pairs_that_cannot_be_measured_leave_the_rest_unharmed(ill: Path, checkp
     assert sorted(line.replace("\x1b[0m", "").strip() for line in told) == [
         "animal_1: Expected a caption for animal_1, but got none; or run prompt=null.",
         "general_1: Expected at least 5 frames at the model's frame rate, but the clip has 2.",
-        f"human_1: Expected {clip} to be a video, but it cannot be decoded.",
+        f"human_1: Expected {clip} to be a video, but it cannot be opened.",
     ]
 
 

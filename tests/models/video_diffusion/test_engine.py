@@ -232,7 +232,7 @@ def test_bad_pairs_say_why_and_leave_the_next_alone(tmp_path: Path, clips: Clips
     absent = tmp_path / "absent.mp4"
     forward, backward = clips["long"]
     cases = {
-        ("unreadable_clip", f"Expected {text} to be a video, but it cannot be decoded."): ClipPair(
+        ("unreadable_clip", f"Expected {text} to be a video, but it cannot be opened."): ClipPair(
             "a", text, backward, "x"
         ),
         ("unreadable_clip", f"Expected a clip at {absent}, but there is no such file."): ClipPair(

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -25,6 +29,17 @@ def prepared(tmp_path: Path, *questions: dict[str, object]) -> Path:
     return benchmark_dir("causalvqa")
 
 
+@contextmanager
+def held_by_another_process(lock: Path) -> Iterator[None]:
+    code = "import sys, filelock; lock = filelock.FileLock(sys.argv[1]); lock.acquire(); print(); sys.stdin.read()"
+    command = [sys.executable, "-c", code, str(lock)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdin is not None and holder.stdout is not None
+        holder.stdout.readline()
+        yield
+        holder.stdin.close()
+
+
 def test_a_reader_undoes_a_swap_whose_build_was_killed(tmp_path: Path, home: Path) -> None:
     current = prepared(tmp_path, QUESTION)
     current.rename(home / ".causalvqa.old")
@@ -43,10 +58,9 @@ def test_a_reader_waits_for_a_swap_that_is_under_way(
         if len(pauses) == 3:
             old.rename(current)
 
-    monkeypatch.setattr(swapping.time, "sleep", pause)
-    # Locks are the process's own, so that this one is held as by another.
-    with locked(current):
+    with held_by_another_process(home / ".causalvqa.lock"):
         current.rename(old)
+        monkeypatch.setattr(swapping.time, "sleep", pause)
         assert list(read_manifest("causalvqa").splits) == ["debug"]
     assert len(pauses) == 3
 

@@ -8,9 +8,9 @@ from lmms_eval_tasks.mvp.card import CARD
 from lmms_eval_tasks.mvp.prompt import installed_official_prompt, official_prompt
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.variables import PROMPT
 from lmms_eval_tasks.utils.prompting.official_prompts import check_choice
 from lmms_eval_tasks.utils.prompting.prompts import (
-    CHOICE,
     Prompt,
     choose_prompt,
     prompt_ids,
@@ -30,7 +30,7 @@ def test_every_prompt_can_be_read(prompt_id: str) -> None:
 
 def test_a_prompt_that_would_leave_the_options_out_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     for chosen, fields in (("cast_bench_open", "question"), ("cast_bench_judge", "case")):
-        monkeypatch.setenv(CHOICE, chosen)
+        monkeypatch.setenv(PROMPT, chosen)
         with pytest.raises(InputError) as caught:
             choose_prompt({})
         assert str(caught.value) == (
@@ -52,19 +52,19 @@ def test_the_signature_moves_with_the_text() -> None:
 def test_the_environment_wins_over_the_task(monkeypatch: pytest.MonkeyPatch) -> None:
     own = Prompt("official", "theirs {question} {options}")
     assert choose_prompt({"prompt": "official"}, lambda name: own) is own
-    monkeypatch.setenv(CHOICE, "mcq_letter")
+    monkeypatch.setenv(PROMPT, "mcq_letter")
     assert choose_prompt({"prompt": "official"}, lambda name: own) == read_prompt("mcq_letter")
 
 
 def test_a_benchmark_without_its_official_prompt_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(CHOICE, "official")
+    monkeypatch.setenv(PROMPT, "official")
     with pytest.raises(InputError, match="one of the tasks has no official prompt"):
         choose_prompt({})
 
 
 @pytest.mark.parametrize("benchmark", registry().benchmarks)
 def test_a_misspelt_choice_is_refused(benchmark: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(CHOICE, "oficial")
+    monkeypatch.setenv(PROMPT, "oficial")
     with pytest.raises(InputError, match=r"one of .*mcq_letter.*, but got 'oficial'"):
         check_choice(benchmark)
 
