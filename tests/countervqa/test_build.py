@@ -115,8 +115,8 @@ def test_a_changed_set_is_found_out(sources: tuple[Path, Path, Path], tmp_path: 
     assert "Expected a question that follows from its graph, but by the rule" in str(error.value)
 
 
-def test_clips_of_the_sample_world_make_a_set(tmp_path: Path) -> None:
-    drawn = [draw_clip(0, number)[1] for number in range(1, 9)]
+def test_thirty_clips_of_the_sample_world_make_a_set(tmp_path: Path) -> None:
+    drawn = [draw_clip(0, number)[1] for number in range(1, 31)]
     takes = [
         {
             "take_uid": graph["clip"].removesuffix(".mp4"),
