@@ -40,7 +40,8 @@ def read_links(sentence: Sentence) -> Iterator[Assertion]:
         for found in words.PHRASES[role].finditer(text):
             before = text[: found.start()].split()[-_REACH:]
             # A phrase with a negation of its own is not turned round by another: "not doing it changes nothing".
-            denied = not DENYING & set(found.group().split()) and bool(DENYING & set(before))
+            opening = {sentence.word(0)} & words.NEGATIVE_SUBJECT if "," not in sentence.known else frozenset()
+            denied = not DENYING & set(found.group().split()) and bool(DENYING & set(before) or opening)
             yield Assertion(OPPOSITE[pole] if denied else pole, Force.LEANING)
 
 

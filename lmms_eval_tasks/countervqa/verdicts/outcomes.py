@@ -26,6 +26,9 @@ _NO_WITHOUT = re.compile(
 _NO_MORE = frozenset({"longer", "matter", "doubt", "less"})
 _SUGGESTING = frozenset({"suggest", "suggests", "indicate", "indicates", "imply", "implies", "shows"})
 _OBJECTS = frozenset({"it", "him", "her", "them", "this", "that"})
+_UNTELLING = frozenset(
+    {"is", "has", "was", "needs", "requires", "depends", "relies", "lacks", "fails", "unless", "this"}
+)
 _OCCURS = frozenset({"happens", "occurs", "proceeds", "continues"})
 _SEEN = frozenset({"video", "clip", "footage", "frame", "frames", "shown"})
 _ENDING = frozenset({"run out", "fallen short", "come up", "come undone", "fallen apart"})
@@ -122,7 +125,7 @@ def _modal(subject: list[str], behind: list[str], sentence: Sentence, at: int) -
     verbs = [word for word in behind if word not in words.VERB_FILLER]
     verb = verbs[0] if verbs else ""
     negated = any(word in words.NEGATION for word in behind[:4]) or "never" in behind
-    negated = negated or _near(behind, "no", {"longer"})
+    negated = negated or _near(behind, "no", {"longer"}) or "never" in (sentence.word(at - 1), sentence.word(at - 2))
     if behind[:1] == ["not"] and "only" in behind[1:3]:
         negated = False
     by_subject = bool(subject) and subject[0] in words.NEGATIVE_SUBJECT
@@ -144,7 +147,9 @@ def _modal(subject: list[str], behind: list[str], sentence: Sentence, at: int) -
     if "difference" in noun:
         return Assertion(NO, Force.LEANING)
     keeps_from = verb in ("keep", "kept") and "from" in behind
-    if keeps_from or (verb in words.EFFECT and not (verb in ("need", "needed") and "to" in behind)):
+    if keeps_from or (
+        verb in words.EFFECT and not (verb in ("need", "needed") and behind[behind.index(verb) + 1 :][:1] == ["to"])
+    ):
         if denies:
             return Assertion(YES, Force.STATED)
         return Assertion(NO, Force.STATED if keeps_from or verb in words.PREVENTING else Force.LEANING)
@@ -180,6 +185,8 @@ def _affirmed(behind: list[str], verbs: list[str], sentence: Sentence, at: int) 
         and (is_mark(sentence.words[-1]) or at < _SHORT)
     )
     occurs = verb in words.OCCURRING or " ".join(verbs[:2]) in _OCCURRING
+    if elliptical and not stays and sentence.word(at) in ("might", "may"):
+        return Assertion(UNCLEAR, Force.STATED)
     if stays or occurs or elliptical:
         return Assertion(YES, Force.STATED)
     if {"different", "differ", "differently", "differed"} & set(behind):
@@ -241,6 +248,12 @@ def _plainly(sentence: Sentence) -> Iterator[Assertion]:
         elif word in ("stays", "remains", "is", "stay", "remain") and words.UNCHANGED & {*following[:2]}:
             if "not" not in following and not denied:
                 yield Assertion(YES, Force.STATED if word not in ("is",) else Force.LEANING)
+        elif (
+            word in ("stays", "remains", "stay", "remain") and following and following[0] in words.STATE and not denied
+        ):
+            yield Assertion(NO, Force.LEANING)
+        elif word == "still" and following and following[0].endswith("s") and following[0] not in _UNTELLING:
+            yield Assertion(YES, Force.LEANING)
         elif word in words.LOSING:
             yield Assertion(YES if denied else NO, Force.LEANING)
     yield from _present(sentence)
@@ -265,7 +278,12 @@ def _present(sentence: Sentence) -> Iterator[Assertion]:
         yield Assertion(NO, Force.STATED)
     if sentence.word(0) in ("no", "without") and _NO_WITHOUT.match(" ".join(sentence.words)):
         yield Assertion(NO, Force.STATED)
-    if _SEEN & sentence.known or words.PHRASES["dependent"].search(text) or "whether" in sentence.words:
+    if (
+        _SEEN & sentence.known
+        or in_any_case(sentence)
+        or words.PHRASES["dependent"].search(text)
+        or "whether" in sentence.words
+    ):
         return
     supposed = concluded or bool({"without", "if", "then"} & set(sentence.words[:_BEFORE]))
     if supposed and "never" in sentence.known:
@@ -279,7 +297,8 @@ def _present(sentence: Sentence) -> Iterator[Assertion]:
         verb = verbs[0] if verbs else ""
         said = {verb, *verbs[1:2]} & (words.EFFECT | words.EFFECT_NOUN | words.TELLING | words.CHANGED)
         before = set(_last_clause(sentence.words[max(0, at - _BEFORE) : at]))
-        if said or not verbs or {"if", "without", "since", "because", "when"} & before:
+        related = {"which", "where"} & {*sentence.words[max(0, at - _NEAR - 1) : at]}
+        if said or related or not verbs or {"if", "without", "since", "because", "when"} & before:
             continue
         if sentence.word(at + 1) in words.NEGATION and word in ("does", "do", "is", "are", "can"):
             if supposed or (word in ("does", "do") and verb in ("happen", "occur", "take", "follow")):
