@@ -12,7 +12,10 @@ from lmms_eval_tasks.countervqa.verdicts.statements import NO, OPPOSITE, YES, As
 
 _REACH = 4
 _BEFORE = 12
-_ONLY = re.compile(r"\bonly (?:\w+ ){0,5}(?:because|due|thanks|after|since|when|once|if)\b")
+_ONLY = re.compile(
+    r"\bonly (?:\w+ ){0,5}(?:because|due|thanks|after|since|when|once|if)\b|\bonly with\b"
+    r"|\b(?:could|can|would) only (?:\w+ ){1,6}(?:with|by)\b"
+)
 _ANYWAY = words.STILL - {"still"}
 DENYING = frozenset({"not", "no", "never", "nor", "neither", "nothing", "none", "without", "hardly"})
 
@@ -57,7 +60,5 @@ def _effects(sentence: Sentence) -> Iterator[Assertion]:
         elif (stem in words.EFFECT or word in words.EFFECT) and not {"had", "if"} & set(sentence.words[:at]):
             if DENYING & before:
                 yield Assertion(YES, Force.LEANING)
-            elif stem in words.PREVENTING or (
-                word in ("matters", "changes") and sentence.word(at - 1) in ("it", "that")
-            ):
+            elif stem in words.PREVENTING or (word == "matters" and not {"what", "but"} & sentence.known):
                 yield Assertion(NO, Force.LEANING)

@@ -30,10 +30,12 @@ _UNTELLING = frozenset(
     {"is", "has", "was", "needs", "requires", "depends", "relies", "lacks", "fails", "unless", "this"}
 )
 _OCCURS = frozenset({"happens", "occurs", "proceeds", "continues"})
+_PRESENT = frozenset({"does", "do", "is", "are", "can", "takes", "never", *_OCCURS})
 _SEEN = frozenset({"video", "clip", "footage", "frame", "frames", "shown"})
 _ENDING = frozenset({"run out", "fallen short", "come up", "come undone", "fallen apart"})
 _DECIDED = words.MODAL - {"might", "may", "could"}
-_OCCURRING = frozenset({"come about", "take place", "taken place", "go ahead", "made it", "make it"})
+_GOING_ON = ("carried on", "carry on", "gone on", "go on", "gone ahead", "kept going", "come anyway")
+_OCCURRING = frozenset({"come about", "take place", "taken place", "go ahead", "made it", "make it", *_GOING_ON})
 _CONDITION = frozenset({"had", "did", "were", "was", "not", "happened", "skipped"})
 
 
@@ -169,7 +171,9 @@ def _affirmed(behind: list[str], verbs: list[str], sentence: Sentence, at: int) 
     verb = verbs[0] if verbs else ""
     if in_any_case(sentence) and not _is_state(behind, verbs):
         return Assertion(YES, Force.STATED)
-    keeps = verb in words.KEEPING
+    if behind[-1:] == ["been"] and sentence.word(at + 1 + len(behind)) == "without":
+        return Assertion(NO, Force.STATED)
+    keeps = verb in words.KEEPING and (verb != "left" or "been" in behind)
     state = verbs[1] if keeps and len(verbs) > 1 else verb
     if state in words.UNCHANGED:
         return Assertion(YES, Force.STATED)
@@ -278,6 +282,8 @@ def _present(sentence: Sentence) -> Iterator[Assertion]:
         yield Assertion(NO, Force.STATED)
     if sentence.word(0) in ("no", "without") and _NO_WITHOUT.match(" ".join(sentence.words)):
         yield Assertion(NO, Force.STATED)
+    if not _PRESENT & sentence.known:
+        return
     if (
         _SEEN & sentence.known
         or in_any_case(sentence)
@@ -291,7 +297,7 @@ def _present(sentence: Sentence) -> Iterator[Assertion]:
     for at, word in enumerate(sentence.words):
         if supposed and word == "no" and sentence.word(at - 1) in ("is", "are") and sentence.word(at - 2) == "there":
             yield Assertion(NO, Force.STATED)
-        if word not in ("does", "do", "is", "are", "can", "happens", "occurs", "takes", "proceeds", "continues"):
+        if word not in _PRESENT:
             continue
         verbs = [one for one in sentence.words[at + 1 : at + 5] if one not in words.VERB_FILLER]
         verb = verbs[0] if verbs else ""

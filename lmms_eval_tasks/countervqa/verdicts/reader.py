@@ -31,8 +31,9 @@ def read_verdict(response: object, question: str = "") -> str:
     2. A yes or no behind a label or alone in its line decides, the last of them; what takes it back ("wait, actually")
        decides instead.
     3. Then the yes or no with which the answer opens, unless a later sentence revises it or concludes otherwise, or its
-       own sentence goes on to state the opposite of the outcome ("No, nothing changes, it would still happen"). Where
-       it only opens a refusal ("No, I cannot tell"), there is no verdict.
+       own sentence goes on to state the opposite of the outcome ("No, nothing changes, it would still happen") or is
+       of an effect ("No, that has no effect"). A reply to a question of the answer's own is of what that question
+       asks. Where it only opens a refusal ("No, I cannot tell"), there is no verdict.
     4. Without a yes or no, what is stated of the outcome ("it would still happen"): a conclusion before a statement,
        the last one where they differ. Then links between the actions ("B requires A"), if they all speak for one side.
        Then a plain affirmation ("the ball would roll").
