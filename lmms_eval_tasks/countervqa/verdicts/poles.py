@@ -46,7 +46,8 @@ def without_choices(sentence: Sentence) -> Sentence:
     kept: list[str] = []
     at = 0
     while at < len(sentence.words):
-        step = next((gap for gap in (2, 3, 4) if _is_choice(sentence, at, gap)), 0)
+        gaps = (2, 3, 4) if _pole(sentence.words[at]) else ()
+        step = next((gap for gap in gaps if _is_choice(sentence, at, gap)), 0)
         kept += [] if step else [sentence.words[at]]
         at += step + 1
     return replace(sentence, words=tuple(kept)) if len(kept) < len(sentence.words) else sentence
