@@ -51,7 +51,7 @@ def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
     verdict) and ``prompt``.
     """
     asked = row["asked"] and response != NOT_ASKED
-    verdict = read_verdict(response) if asked else UNCLEAR
+    verdict = read_verdict(response, row["question"]) if asked else UNCLEAR
     answered = None if verdict == UNCLEAR else verdict
     reason = UnscoredReason.NO_CLIP if not asked else None if row["answer"] else UnscoredReason.NO_KEY
     if reason:

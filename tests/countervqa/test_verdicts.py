@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from lmms_eval_tasks.countervqa.verdicts import NO, UNCLEAR, YES, read_verdict
 
-ANSWERS = [
-    json.loads(line) for line in Path(__file__).with_name("verdicts.jsonl").read_text(encoding="utf-8").splitlines()
+SETS = [
+    [json.loads(line) for line in Path(__file__).with_name(name).read_text(encoding="utf-8").splitlines()]
+    for name in ("verdicts.jsonl", "verdicts_second.jsonl")
 ]
 PIECES = (
     "yes", "no", "not", "would", "still", "answer:", "if", "had", "happen", "whether", "wait,", "actually", "never",
@@ -23,15 +24,19 @@ PIECES = (
 )  # fmt: skip
 
 
-def test_there_are_answers_of_many_kinds() -> None:
-    assert len(ANSWERS) >= 150 and len({row["answer"] for row in ANSWERS}) == len(ANSWERS)
-    assert min(Counter(row["verdict"] for row in ANSWERS).values()) > 50
+@pytest.mark.parametrize("answers", SETS)
+def test_there_are_answers_of_many_kinds(answers: list[dict[str, str]]) -> None:
+    assert len(answers) >= 300 and len({row["answer"] for row in answers}) == len(answers)
+    assert min(Counter(row["verdict"] for row in answers).values()) > 50
 
 
-def test_the_reader_agrees_with_the_labels() -> None:
-    read = [(row, read_verdict(row["answer"])) for row in ANSWERS]
+@pytest.mark.parametrize("answers", SETS)
+@pytest.mark.parametrize("with_question", [False, True])
+def test_the_reader_agrees_with_the_labels(answers: list[dict[str, str]], with_question: bool) -> None:
+    questions = [row.get("question") or "" if with_question else "" for row in answers]
+    read = [(row, read_verdict(row["answer"], question)) for row, question in zip(answers, questions, strict=True)]
     wrong = [(row["answer"], verdict) for row, verdict in read if verdict != (row["verdict"] or UNCLEAR)]
-    assert len(wrong) <= 0.03 * len(ANSWERS), wrong
+    assert len(wrong) <= 0.01 * len(answers), wrong
     # A wrong guess is worse than none.
     assert [one for one in wrong if one[1] != UNCLEAR] == []
 
@@ -60,11 +65,34 @@ def test_the_reader_agrees_with_the_labels() -> None:
         ("<think>The answer is yes but", UNCLEAR),
         ('{"reason": "Yes, it needs A.", "answer": "no"}', NO),
         ('{"answer": true}', YES),
+        ('{"would_still_happen": false}', NO),
+        ('{"outcome_changed": true}', NO),
+        ("The onions would have ended up in the pan.", YES),
+        ("He would have scored either way.", YES),
+        ("There is a 10% chance that he still scores.", NO),
+        ("It is a high chance that he would not have scored.", NO),
+        ("He would not have known what to do.", NO),
+        ("She would therefore have stayed on the ground.", NO),
+        ("Without the jump, no basket.", NO),
+        ("So the dunk never happens.", NO),
+        ("No. He needed the ball.", NO),
+        ("No, that has no effect.", YES),
+        ("Yes, that would change it. He could not have scored.", NO),
+        ("Is the ball needed? No. So he still dances.", YES),
+        ("He might have, or he might not have.", UNCLEAR),
+        ("Yes, she could, or no, she might not.", UNCLEAR),
+        ("| Step | Needed |\n| Gloves | No |\nHe would still have shot.", YES),
         ("", UNCLEAR),
     ],
 )
 def test_a_rule_at_a_time(answer: str, verdict: str) -> None:
     assert read_verdict(answer) == verdict
+
+
+@pytest.mark.parametrize(("outcome", "verdict"), [("missed the net", YES), ("gone into the net", NO)])
+def test_the_question_tells_which_outcome_is_stated(outcome: str, verdict: str) -> None:
+    question = f"If the keeper had not dived, would the ball still have {outcome}?"
+    assert read_verdict("It would have missed.", question) == verdict
 
 
 @pytest.mark.parametrize("response", [None, 5, ["yes"], b"yes", float("nan")])

@@ -2,36 +2,70 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import takewhile
 
-from lmms_eval_tasks.countervqa.verdicts import words
+from lmms_eval_tasks.countervqa.verdicts import sentences, words
+from lmms_eval_tasks.countervqa.verdicts.links import DENYING, in_any_case, read_links
+from lmms_eval_tasks.countervqa.verdicts.odds import read_odds
 from lmms_eval_tasks.countervqa.verdicts.sentences import QUOTES, Sentence, is_mark
 from lmms_eval_tasks.countervqa.verdicts.statements import NO, OPPOSITE, UNCLEAR, YES, Assertion, Force
 
 _BEHIND = 10
 _BEFORE = 12
 _NEAR = 4
+_PHRASE = 3
+_ENGLISH_EACH = 6
+"""An English sentence has one of the commonest words in so many at least; others share some of them."""
 _SHORT = 5
+_NO_WITHOUT = re.compile(
+    r"(?:no|without) \w+(?: \w+){0,5} (?:[,;:→–—-] |means |and )?(?:then )?no (?!it |he |she |they )\w+"
+)
+_NO_MORE = frozenset({"longer", "matter", "doubt", "less"})
+_SUGGESTING = frozenset({"suggest", "suggests", "indicate", "indicates", "imply", "implies", "shows"})
+_OBJECTS = frozenset({"it", "him", "her", "them", "this", "that"})
+_UNTELLING = frozenset(
+    {"is", "has", "was", "needs", "requires", "depends", "relies", "lacks", "fails", "unless", "this"}
+)
+_OCCURS = frozenset({"happens", "occurs", "proceeds", "continues"})
+_PRESENT = frozenset({"does", "do", "is", "are", "can", "takes", "never", *_OCCURS})
+_SEEN = frozenset({"video", "clip", "footage", "frame", "frames", "shown"})
+_ENDING = frozenset({"run out", "fallen short", "come up", "come undone", "fallen apart"})
+_DECIDED = words.MODAL - {"might", "may", "could"}
+_GOING_ON = ("carried on", "carry on", "gone on", "go on", "gone ahead", "kept going", "come anyway")
+_OCCURRING = frozenset({"come about", "take place", "taken place", "go ahead", "made it", "make it", *_GOING_ON})
 _CONDITION = frozenset({"had", "did", "were", "was", "not", "happened", "skipped"})
-_DENYING = frozenset({"not", "no", "never", "nor", "neither", "nothing", "none", "without", "hardly"})
 
 
 def read_outcomes(sentence: Sentence) -> Iterator[Assertion]:
     """What the sentence says, in order of kind: what would be, what is, and how the actions are linked."""
     if gives_up(sentence):
         yield Assertion(UNCLEAR, Force.STATED)
-    if words.MODAL & set(sentence.words):
-        yield from _modals(sentence)
+    if likely := read_odds(sentence):
+        yield Assertion(likely, Force.STATED)
+        return
+    if words.MODAL & sentence.known:
+        statements = list(_modals(sentence))
+        if not _DECIDED & sentence.known and {YES, NO} <= {one.pole for one in statements}:
+            # "He might have, or he might not have."
+            statements = [Assertion(UNCLEAR, Force.STATED)]
+        yield from statements
     elif not gives_up(sentence):
         yield from _plainly(sentence)
-    yield from _links(sentence)
+    yield from read_links(_behind_verdict(sentence))
+
+
+def _behind_verdict(sentence: Sentence) -> Sentence:
+    """The sentence without the no with which it opens, which turns round nothing behind it: "No, he needed it"."""
+    opens = sentence.word(0) == "no" and (is_mark(sentence.word(1)) or sentence.word(1) in words.NO_FOLLOWER)
+    return replace(sentence, words=sentence.words[1:]) if opens else sentence
 
 
 def gives_up(sentence: Sentence) -> bool:
     """Whether the sentence says that there is no telling, and does not go on to tell."""
-    if sentence.word(0) == "whether" and {"depends", "depend"} & set(sentence.words):
+    if sentence.word(0) == "whether" and {"depends", "depend"} & sentence.known:
         return True
     found = words.PHRASES["unclear"].search(sentence.text)
     return found is not None and not {"but", "however", "though"} & set(sentence.text[found.end() :].split())
@@ -49,14 +83,18 @@ def _modals(sentence: Sentence) -> Iterator[Assertion]:
         turned = words.PHRASES["flip"].search(" ".join(before))
         subject = before[len(" ".join(before)[: turned.end()].split()) :] if turned else before
         statement = _modal(_last_clause(subject), behind, sentence, at)
-        if statement and turned:
-            statement = replace(statement, pole=OPPOSITE[statement.pole])
+        unsupported = sentence.word(0) in words.NEGATIVE_SUBJECT and _SUGGESTING & {*before}
+        if statement and (turned or unsupported):
+            statement = replace(statement, pole=OPPOSITE[statement.pole], force=max(statement.force, Force.STATED))
         if statement:
             yield statement
 
 
 def _clause(sentence: Sentence, start: int) -> list[str]:
     """The words behind a modal verb, up to the end of its clause."""
+    # "It would, therefore, have stayed": what only joins the sentences ends no clause.
+    while sentence.word(start) in words.JOINING or sentence.word(start) == sentence.word(start + 2) == ",":
+        start += 1
     reach = sentence.words[start : start + _BEHIND]
     clause = takewhile(lambda word: word not in words.CLAUSE_END and word not in words.MODAL, reach)
     return [word for word in clause if word not in QUOTES]
@@ -89,14 +127,19 @@ def _modal(subject: list[str], behind: list[str], sentence: Sentence, at: int) -
     verbs = [word for word in behind if word not in words.VERB_FILLER]
     verb = verbs[0] if verbs else ""
     negated = any(word in words.NEGATION for word in behind[:4]) or "never" in behind
-    negated = negated or _near(behind, "no", {"longer"})
+    negated = negated or _near(behind, "no", {"longer"}) or "never" in (sentence.word(at - 1), sentence.word(at - 2))
     if behind[:1] == ["not"] and "only" in behind[1:3]:
         negated = False
     by_subject = bool(subject) and subject[0] in words.NEGATIVE_SUBJECT
+    if sentence.word(at - 1) in ("that", "who", "which") and sentence.word(at - 2) in words.NEGATIVE_SUBJECT:
+        by_subject = True
     denies = negated != by_subject
     if subject[-1:] in (["i"], ["we"]) and (verb in words.SAY or verb in words.ASIDE):
         return None
-    if negated and (any(word in words.TELLING for word in verbs[:2]) or "necessarily" in behind[:4]):
+    if negated and verbs[:1] in (["see"], ["imagine"]) and {"how", "why"} & {*verbs, sentence.word(at + 3)}:
+        return None
+    judging = any(word in words.TELLING for word in verbs[:2]) and _judges(subject, behind, sentence.word(at))
+    if negated and (judging or "necessarily" in behind[:4]):
         return Assertion(UNCLEAR, Force.STATED)
     noun = words.EFFECT_NOUN & set(behind)
     if noun and (denies or _near(behind, "no", words.EFFECT_NOUN)):
@@ -106,13 +149,17 @@ def _modal(subject: list[str], behind: list[str], sentence: Sentence, at: int) -
     if "difference" in noun:
         return Assertion(NO, Force.LEANING)
     keeps_from = verb in ("keep", "kept") and "from" in behind
-    if keeps_from or (verb in words.EFFECT and not (verb in ("need", "needed") and "to" in behind)):
+    if keeps_from or (
+        verb in words.EFFECT and not (verb in ("need", "needed") and behind[behind.index(verb) + 1 :][:1] == ["to"])
+    ):
         if denies:
             return Assertion(YES, Force.STATED)
         return Assertion(NO, Force.STATED if keeps_from or verb in words.PREVENTING else Force.LEANING)
-    if any(word in words.FAILING for word in verbs):
+    if sentences.stem(verb) in sentence.asked and not {"no", "nothing", *words.KEEPING} & {verb, *behind[:_SHORT]}:
+        return Assertion(NO if denies else YES, Force.STATED)
+    if _fails(behind, verbs, sentence):
         return Assertion(YES if denies else NO, Force.STATED)
-    if any(word in ("no", "nothing", "nobody", "none") for word in behind[:5]) and not _near(behind, "no", {"longer"}):
+    if any(word in ("no", "nothing", "nobody", "none") for word in behind[:5]) and not _near(behind, "no", _NO_MORE):
         return Assertion(NO, Force.STATED)
     if denies:
         return Assertion(YES if words.CHANGED & set(behind) else NO, Force.STATED)
@@ -122,24 +169,67 @@ def _modal(subject: list[str], behind: list[str], sentence: Sentence, at: int) -
 def _affirmed(behind: list[str], verbs: list[str], sentence: Sentence, at: int) -> Assertion | None:
     """What a modal verb says that nothing negates."""
     verb = verbs[0] if verbs else ""
-    keeps = verb in words.KEEPING
+    if in_any_case(sentence) and not _is_state(behind, verbs):
+        return Assertion(YES, Force.STATED)
+    if behind[-1:] == ["been"] and sentence.word(at + 1 + len(behind)) == "without":
+        return Assertion(NO, Force.STATED)
+    keeps = verb in words.KEEPING and (verb != "left" or "been" in behind)
     state = verbs[1] if keeps and len(verbs) > 1 else verb
     if state in words.UNCHANGED:
         return Assertion(YES, Force.STATED)
-    if keeps or _near(behind, "be", words.STATE) or _near(behind, "been", words.STATE):
+    if keeps or _is_state(behind, verbs):
         return Assertion(NO, Force.LEANING)
     stays = bool(words.STILL & set(behind[:3])) or sentence.word(at - 1) in words.STILL
     stays = stays or bool((words.STILL - {"still"}) & set(behind))
     # "The second action would" without a full stop is cut off.
-    elliptical = not verbs and "have" not in behind[1:] and (is_mark(sentence.words[-1]) or at < _SHORT)
-    if stays or verb in words.OCCURRING or elliptical:
+    elliptical = (
+        not verbs
+        and not words.LABEL & {sentence.word(at - 1)}
+        and "have" not in behind[1:]
+        and (is_mark(sentence.words[-1]) or at < _SHORT)
+    )
+    occurs = verb in words.OCCURRING or " ".join(verbs[:2]) in _OCCURRING
+    if elliptical and not stays and sentence.word(at) in ("might", "may"):
+        return Assertion(UNCLEAR, Force.STATED)
+    if stays or occurs or elliptical:
         return Assertion(YES, Force.STATED)
     if {"different", "differ", "differently", "differed"} & set(behind):
         return Assertion(NO, Force.LEANING)
     end = sentence.words[at + 1 + len(behind) : at + 3 + len(behind)]
-    if verb in words.ASIDE or words.CHANGED & set(behind) or (end[:1] == ("without",) and end[-1].endswith("ing")):
+    makes = (
+        verb == "made" and sentence.word(at + 1) == "have" and verbs[1:2] not in (["it"], ["him"], ["her"], ["them"])
+    )
+    if (
+        (verb in words.ASIDE and not makes)
+        or words.CHANGED & set(behind)
+        or (end[:1] == ("without",) and end[-1].endswith("ing"))
+    ):
         return None
     return Assertion(YES, Force.HINT) if verbs else None
+
+
+def _judges(subject: Sequence[str], behind: Sequence[str], modal: str) -> bool:
+    """Whether a verb of knowing is the speaker's: "it cannot be known", not "he would not have known what to do"."""
+    own = {*subject[-1:]} <= {"i", "we", "you", "one", "it", "that", "this"}
+    return modal != "would" or own or bool({"be", "been"} & {*behind[:3]})
+
+
+def _fails(behind: Sequence[str], verbs: Sequence[str], sentence: Sentence) -> bool:
+    """Whether the words behind a modal verb deny an outcome: "would have failed"; "would have ended up" does not."""
+    if any(word in words.FAILING for word in verbs):
+        return True
+    ends = (
+        verbs[:1]
+        and (verbs[0] in words.ENDING or " ".join(verbs[:2]) in _ENDING)
+        and "up" not in behind
+        and not in_any_case(sentence)
+    )
+    return bool(ends) and not any(word in words.NEGATION for word in behind)
+
+
+def _is_state(behind: Sequence[str], verbs: Sequence[str]) -> bool:
+    """Whether a state is named: "would have been in the box", and not "would have been put in the box"."""
+    return bool({"be", "been"} & {*behind[:4]}) and bool(verbs) and verbs[0] in words.STATE
 
 
 def _near(behind: Sequence[str], first: str, others: Collection[str]) -> bool:
@@ -152,7 +242,7 @@ def _near(behind: Sequence[str], first: str, others: Collection[str]) -> bool:
 def _plainly(sentence: Sentence) -> Iterator[Assertion]:
     """Statements without a modal verb: "it still happens", "B is impossible", and those of other languages."""
     for at, word in enumerate(sentence.words):
-        following, denied = sentence.words[at + 1 : at + 4], sentence.word(at - 1) in _DENYING
+        following, denied = sentence.words[at + 1 : at + 4], sentence.word(at - 1) in DENYING
         if word == "still" and following[:1] and (following[0] in words.OCCURRING or following[0] in ("does", "goes")):
             yield Assertion(YES, Force.STATED)
         elif word in ("is", "was", "becomes", "became", "are", "remains") and {"impossible", "unlikely"} & {
@@ -162,9 +252,17 @@ def _plainly(sentence: Sentence) -> Iterator[Assertion]:
         elif word in ("stays", "remains", "is", "stay", "remain") and words.UNCHANGED & {*following[:2]}:
             if "not" not in following and not denied:
                 yield Assertion(YES, Force.STATED if word not in ("is",) else Force.LEANING)
+        elif (
+            word in ("stays", "remains", "stay", "remain") and following and following[0] in words.STATE and not denied
+        ):
+            yield Assertion(NO, Force.LEANING)
+        elif word == "still" and following and following[0].endswith("s") and following[0] not in _UNTELLING:
+            yield Assertion(YES, Force.LEANING)
         elif word in words.LOSING:
             yield Assertion(YES if denied else NO, Force.LEANING)
-    if sum(word in words.ENGLISH for word in sentence.words) > 1:
+    yield from _present(sentence)
+    english = sum(word in words.ENGLISH for word in sentence.words)
+    if english > 1 and english * _ENGLISH_EACH >= len(sentence.words):
         return
     text = "".join(word if not word.isascii() else f" {word} " for word in sentence.words).replace("  ", " ")
     for candidate in dict.fromkeys((" ".join(sentence.words), text)):
@@ -174,30 +272,42 @@ def _plainly(sentence: Sentence) -> Iterator[Assertion]:
                 return
 
 
-def _links(sentence: Sentence) -> Iterator[Assertion]:
-    """What the sentence says of the link between the actions."""
+def _present(sentence: Sentence) -> Iterator[Assertion]:
+    """An outcome in the present: "so B does not occur", "B takes place", "no rebound, no dunk"."""
+    if len(sentence.words) < _PHRASE:
+        return
     text = sentence.text
-    if not words.MODAL & set(sentence.words):
-        if words.PHRASES["anyway"].search(text) or (words.STILL - {"still"}) & set(sentence.words):
-            yield Assertion(YES, Force.LEANING)
-        yield from _effects(sentence)
-    for role, pole in (("independent", YES), ("dependent", NO)):
-        for found in words.PHRASES[role].finditer(text):
-            before = text[: found.start()].split()[-_NEAR:]
-            # A phrase with a negation of its own is not turned round by another: "not doing it changes nothing".
-            denied = not _DENYING & set(found.group().split()) and bool(_DENYING & set(before))
-            yield Assertion(OPPOSITE[pole] if denied else pole, Force.LEANING)
-
-
-def _effects(sentence: Sentence) -> Iterator[Assertion]:
-    """What an absence does to the outcome: "it does not affect B", "nothing prevents it", "it has no consequence"."""
+    concluded = words.PHRASES["conclude"].match(text.removeprefix("and ")) is not None
+    if words.PHRASES["denied"].search(text) and not _CONDITION & sentence.known - {"not"}:
+        yield Assertion(NO, Force.STATED)
+    if sentence.word(0) in ("no", "without") and _NO_WITHOUT.match(" ".join(sentence.words)):
+        yield Assertion(NO, Force.STATED)
+    if not _PRESENT & sentence.known:
+        return
+    if (
+        _SEEN & sentence.known
+        or in_any_case(sentence)
+        or words.PHRASES["dependent"].search(text)
+        or "whether" in sentence.words
+    ):
+        return
+    supposed = concluded or bool({"without", "if", "then"} & set(sentence.words[:_BEFORE]))
+    if supposed and "never" in sentence.known:
+        yield Assertion(NO, Force.STATED)
     for at, word in enumerate(sentence.words):
-        before = set(sentence.words[max(0, at - 3) : at])
-        stem = word.removesuffix("s")
-        if word in words.EFFECT_NOUN and "no" in before:
-            yield Assertion(YES, Force.LEANING)
-        elif (stem in words.EFFECT or word in words.EFFECT) and not {"had", "if"} & set(sentence.words[:at]):
-            if _DENYING & before:
-                yield Assertion(YES, Force.LEANING)
-            elif stem in words.PREVENTING:
-                yield Assertion(NO, Force.LEANING)
+        if supposed and word == "no" and sentence.word(at - 1) in ("is", "are") and sentence.word(at - 2) == "there":
+            yield Assertion(NO, Force.STATED)
+        if word not in _PRESENT:
+            continue
+        verbs = [one for one in sentence.words[at + 1 : at + 5] if one not in words.VERB_FILLER]
+        verb = verbs[0] if verbs else ""
+        said = {verb, *verbs[1:2]} & (words.EFFECT | words.EFFECT_NOUN | words.TELLING | words.CHANGED)
+        before = set(_last_clause(sentence.words[max(0, at - _BEFORE) : at]))
+        related = {"which", "where"} & {*sentence.words[max(0, at - _NEAR - 1) : at]}
+        if said or related or not verbs or {"if", "without", "since", "because", "when"} & before:
+            continue
+        if sentence.word(at + 1) in words.NEGATION and word in ("does", "do", "is", "are", "can"):
+            if supposed or (word in ("does", "do") and verb in ("happen", "occur", "take", "follow")):
+                yield Assertion(NO, Force.STATED)
+        elif concluded and not DENYING & before and (word in _OCCURS or (word == "takes" and verb == "place")):
+            yield Assertion(YES, Force.STATED)

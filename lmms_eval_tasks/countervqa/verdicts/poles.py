@@ -13,6 +13,8 @@ _LABEL_REACH = 14
 _LEAD_REACH = 14
 _NEAR = 4
 _SHORT = 4
+_CELLS = 2
+"""Marks between the cells of a table's row, whose yes or no is about that row."""
 _STRETCHED = {YES: re.compile(r"y+e+s+|ye+a+h+|y+e+p+"), NO: re.compile(r"n+o+|n+o+p+e+|n+a+h+")}
 _LINKS = frozenset({":", "=", "is", "be", "→", "-", "–", "—", "|", "was"})
 _WRONG = frozenset({"wrong", "incorrect", "false", "mistaken", "not"})
@@ -28,7 +30,10 @@ def read_pole(sentence: Sentence, at_an_end: bool) -> Assertion | None:
     """
     if labelled := _labelled(sentence):
         return Assertion(labelled, Force.LABEL)
-    if lead := _leading(sentence):
+    if sentence.words.count("|") >= _CELLS:
+        return None
+    lead = _leading(sentence)
+    if lead and not (sentence.asks and len(sentence.words) <= 2):
         alone = sentence.alone and at_an_end and len(sentence.words) <= _SHORT
         return Assertion(lead, Force.LABEL if alone else Force.LEAD)
     if not sentence.asks and (pole := _said(sentence) or _last(sentence)):
@@ -41,10 +46,22 @@ def without_choices(sentence: Sentence) -> Sentence:
     kept: list[str] = []
     at = 0
     while at < len(sentence.words):
-        step = next((gap for gap in (2, 3, 4) if _is_choice(sentence, at, gap)), 0)
+        gaps = (2, 3, 4) if _pole(sentence.words[at]) else ()
+        step = next((gap for gap in gaps if _is_choice(sentence, at, gap)), 0)
         kept += [] if step else [sentence.words[at]]
         at += step + 1
     return replace(sentence, words=tuple(kept)) if len(kept) < len(sentence.words) else sentence
+
+
+def names_both(sentence: Sentence) -> bool:
+    """Whether a sentence goes on from one verdict to the other as a choice: "yes, it could, or no, it might not"."""
+    poles = {YES: False, NO: False}
+    for at, word in enumerate(sentence.words):
+        if word in ("yes", "no") and _ends(sentence, at + 1):
+            if sentence.word(at - 1) == "or" and poles[OPPOSITE[word]]:
+                return True
+            poles[word] = True
+    return False
 
 
 def _is_choice(sentence: Sentence, at: int, gap: int) -> bool:
@@ -101,7 +118,7 @@ def _is_noun(sentence: Sentence, at: int) -> bool:
     return sentence.word(at) == "no" and following.isalpha() and following not in words.NO_FOLLOWER
 
 
-def _leading(sentence: Sentence) -> str | None:
+def _leading(sentence: Sentence, depth: int = 0) -> str | None:
     """The verdict with which a sentence opens."""
     text = sentence.text.removeprefix("well ").removeprefix("so ")
     if words.PHRASES["no_opening"].match(text):
@@ -119,6 +136,8 @@ def _leading(sentence: Sentence) -> str | None:
             revised = words.PHRASES["revise"].match(
                 " ".join(w for w in sentence.words[at + 1 : at + 7] if not is_mark(w))
             )
+            if revised and depth == 0:
+                return _leading(replace(sentence, words=sentence.words[at + 1 :]), 1)
             return None if revised or sentence.word(at - 1) == "no" else _judged(sentence, at, pole)
         if word in ("not", "so") and at > start and _ends(sentence, at + 1):
             return NO if word == "not" else YES if sentence.word(at - 1) in words.SAY else None

@@ -7,17 +7,20 @@ from dataclasses import replace
 
 from lmms_eval_tasks.countervqa.verdicts import words
 from lmms_eval_tasks.countervqa.verdicts.outcomes import read_outcomes
-from lmms_eval_tasks.countervqa.verdicts.poles import read_pole, without_choices
-from lmms_eval_tasks.countervqa.verdicts.sentences import Sentence, split_sentences
-from lmms_eval_tasks.countervqa.verdicts.statements import NO, OPPOSITE, UNCLEAR, Assertion, Force
+from lmms_eval_tasks.countervqa.verdicts.poles import names_both, read_pole, without_choices
+from lmms_eval_tasks.countervqa.verdicts.sentences import Sentence, outcome_words, split_sentences
+from lmms_eval_tasks.countervqa.verdicts.statements import NO, OPPOSITE, UNCLEAR, YES, Assertion, Force
 from lmms_eval_tasks.utils.answers.text import json_answers, plain_text, shorten, split_reasoning
 
 _JSON_FLAG = re.compile(
-    r"(\"[^\"\n]{0,30}(?:answer|verdict|happen|outcome)[^\"\n]{0,20}\"\s{0,3}:\s{0,3})(true|false)\b", re.IGNORECASE
+    r"\"([^\"\n]{0,30}(?:answer|verdict|happen|outcome|occur|would|still|result)[^\"\n]{0,20})\"\s{0,3}:\s{0,3}\"?"
+    r"(true|false|yes|no)\b\"?",
+    re.IGNORECASE,
 )
+_TURNING_KEY = re.compile(r"not_|never|prevent|chang|differ|affect|depend|alter|impact|requir", re.IGNORECASE)
 
 
-def read_verdict(response: object) -> str:
+def read_verdict(response: object, question: str = "") -> str:
     """The verdict that a careful reader would find in an answer to "had A not happened, would B still have?".
 
     "cannot tell" covers refusals, hedges between both, empty and unreadable answers, and whatever else leaves a doubt:
@@ -28,8 +31,9 @@ def read_verdict(response: object) -> str:
     2. A yes or no behind a label or alone in its line decides, the last of them; what takes it back ("wait, actually")
        decides instead.
     3. Then the yes or no with which the answer opens, unless a later sentence revises it or concludes otherwise, or its
-       own sentence goes on to state the opposite of the outcome ("No, nothing changes, it would still happen"). Where
-       it only opens a refusal ("No, I cannot tell"), there is no verdict.
+       own sentence goes on to state the opposite of the outcome ("No, nothing changes, it would still happen") or is
+       of an effect ("No, that has no effect"). A reply to a question of the answer's own is of what that question
+       asks. Where it only opens a refusal ("No, I cannot tell"), there is no verdict.
     4. Without a yes or no, what is stated of the outcome ("it would still happen"): a conclusion before a statement,
        the last one where they differ. Then links between the actions ("B requires A"), if they all speak for one side.
        Then a plain affirmation ("the ball would roll").
@@ -38,6 +42,8 @@ def read_verdict(response: object) -> str:
 
     Args:
         response: What the model returned; anything but text cannot be told.
+        question: The question that was asked, if it is known: a statement with its words is one of the outcome
+            ("would have missed").
 
     Returns:
         "yes", "no" or "cannot tell"; raises nothing.
@@ -45,17 +51,24 @@ def read_verdict(response: object) -> str:
     if not isinstance(response, str):
         return UNCLEAR
     visible, closing = split_reasoning(response)
-    text = _JSON_FLAG.sub(lambda flag: f'{flag[1]}"{"yes" if flag[2].lower() == "true" else "no"}"', shorten(visible))
+    text = _JSON_FLAG.sub(_flag, shorten(visible))
+    asked = outcome_words(question)
     values, rest = json_answers(text)
-    verdicts = {_read(value) for value in values} - {UNCLEAR}
+    verdicts = {_read(value, asked) for value in values} - {UNCLEAR}
     if verdicts:
         return verdicts.pop() if len(verdicts) == 1 else UNCLEAR
     if rest.strip() or values:
-        return _read(rest)
+        return _read(rest, asked)
     sentences = split_sentences(plain_text(shorten(closing)))
     labelled = [one for one in read_statements(sentences) if one.force is Force.LABEL]
     # A verdict with more behind it may be cut off before it is taken back.
     return labelled[0].pole if len(sentences) == len(labelled) == 1 and _is_last_word(sentences[0]) else UNCLEAR
+
+
+def _flag(flag: re.Match[str]) -> str:
+    """A field such as `"would_still_happen": false` of an object, as its answer; the opposite for "changed"."""
+    pole = YES if flag[2].lower() in ("true", "yes") else NO
+    return f'"answer": "{OPPOSITE[pole] if _TURNING_KEY.search(flag[1]) else pole}"'
 
 
 def _is_last_word(sentence: Sentence) -> bool:
@@ -63,8 +76,8 @@ def _is_last_word(sentence: Sentence) -> bool:
     return last in words.YES or last in words.NO
 
 
-def _read(text: str) -> str:
-    return _decide(read_statements(split_sentences(plain_text(text))))
+def _read(text: str, asked: frozenset[str]) -> str:
+    return _decide(read_statements(split_sentences(plain_text(text), asked)))
 
 
 def read_statements(sentences: list[Sentence]) -> list[Assertion]:
@@ -76,14 +89,34 @@ def read_statements(sentences: list[Sentence]) -> list[Assertion]:
         revises = revises or marked
         concludes = bool(words.PHRASES["conclude"].match(sentence.text.removeprefix("and ")))
         found = _statements(_without_temptation(sentence), place in (0, len(sentences) - 1))
+        if place and sentences[place - 1].asks:
+            found = _replies(found, sentences[place - 1])
         statements += [replace(one, place=place, revises=revises, concludes=concludes) for one in found]
         if found:
-            revises = False
+            # "No, sorry, I misread it. Yes, …": what takes back the verdict before it holds for what comes next.
+            revises = marked and [one.force for one in found] == [Force.LEAD] and not concludes
     return statements
+
+
+def _replies(found: list[Assertion], question: Sentence) -> list[Assertion]:
+    """The statements behind a question of the answer's own, whose yes or no may be of something else.
+
+    The lack of a thing is asked about ("would its lack have made B impossible? No"): a reply speaks for the opposite.
+    Without a modal verb ("was he in position? Yes") it is no verdict.
+    """
+    asked = {*question.words}
+    turned = asked & (words.EFFECT | words.EFFECT_NOUN | words.FAILING | words.ABSENCE)
+    if "still" in asked or (words.MODAL & asked and not turned) or not words.ENGLISH & asked:
+        return found
+    kept = [one for one in found if one.force < Force.LEAD]
+    replies = [one for one in found if one.force == Force.LEAD] if turned else []
+    return [*(replace(one, pole=OPPOSITE[one.pole], force=Force.LEANING) for one in replies), *kept]
 
 
 def _statements(sentence: Sentence, at_an_end: bool) -> list[Assertion]:
     chosen = without_choices(sentence)
+    if names_both(chosen):
+        return [Assertion(UNCLEAR, Force.STATED)]
     pole = read_pole(chosen, at_an_end)
     if pole is None and chosen is not sentence and not sentence.asks:
         return [Assertion(UNCLEAR, Force.STATED)]
@@ -141,9 +174,28 @@ def _unless_taken_back(given: Assertion, known: list[Assertion], unclear: list[A
     leads = [one for one in later if one.force >= Force.LEAD]
     if leads and leads[-1].pole != given.pole and given.force is Force.LEAD:
         return UNCLEAR
+    if given.force is Force.LEAD and _answers_otherwise(given, known):
+        return OPPOSITE[given.pole]
     beside = [one for one in known if one.place >= given.place and one is not given and one.force is Force.STATED]
     contradicted = beside and all(one.pole == OPPOSITE[given.pole] for one in beside)
     if given.force is Force.LEAD and contradicted and beside[0].place == given.place:
         # "No, it does not matter, it would still happen" denies something else than the outcome.
         return beside[0].pole
     return given.pole
+
+
+def _answers_otherwise(given: Assertion, known: list[Assertion]) -> bool:
+    """Whether a leading yes or no answers something else than the question, as the statements of the outcome show.
+
+    Either its own sentence speaks of the effect ("No, that has no effect", "Yes, it would make a difference. B would
+    not have happened"), or it concedes a point in the middle of a text that ends with the opposite.
+    """
+    stated = [one for one in known if one.force is Force.STATED and one.place >= given.place]
+    if any(one.pole == given.pole for one in stated):
+        return False
+    effects = [one for one in known if one.force is Force.LEANING]
+    for reach in (given.place, given.place + 1):
+        effect = [one for one in effects if given.place <= one.place <= reach]
+        if effect and all(one.pole == OPPOSITE[given.pole] for one in effect):
+            return bool(stated) or (given.pole == NO and reach == given.place)
+    return given.place > 0 and bool(stated) and stated[-1].place > given.place

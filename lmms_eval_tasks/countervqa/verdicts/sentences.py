@@ -25,7 +25,10 @@ _SPELLED_OUT: tuple[tuple[re.Pattern[str], str], ...] = (
 # A full stop ends a sentence before white space or the end, so that "2.5" and "e.g." do not; marks of other scripts
 # always do.
 _END = re.compile(r"\n+|(?<=[.!?;…])[\"')\]]{0,3}(?:\s+|\Z)|(?<=[。！？；।۔])")
-_ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|vs|mr|mrs|dr|no)|^\W{0,3}\d{1,2})\.$")
+_ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|vs|mr|mrs|dr)|^\W{0,3}\d{1,2})\.$")
+_NUMBER = re.compile(r"\bno\.$")
+"""Short for "number" where a digit follows, else an answer."""
+_SHORT_WORD = 3
 QUOTES = frozenset("\"'“”‘’«»")
 
 
@@ -42,16 +45,23 @@ class Sentence:
         words: Words and marks in order.
         line: Number of the line that it stands in.
         alone: Whether it is all of that line.
+        asked: Stems of the words of the outcome that is asked about (`stem`); empty where the question is not known.
     """
 
     words: tuple[str, ...]
     line: int
     alone: bool
+    asked: frozenset[str] = frozenset()
 
     @cached_property
     def text(self) -> str:
         """Its words without marks, single spaces between them."""
         return " ".join(word for word in self.words if not is_mark(word))
+
+    @cached_property
+    def known(self) -> frozenset[str]:
+        """Its words and marks without their order."""
+        return frozenset(self.words)
 
     @property
     def asks(self) -> bool:
@@ -63,15 +73,29 @@ class Sentence:
         return self.words[at] if 0 <= at < len(self.words) else ""
 
 
-def split_sentences(plain: str) -> list[Sentence]:
-    """The sentences of a plain text in order; time is linear in its length."""
+def stem(word: str) -> str:
+    """The first letters of a word, which its forms share: "missed" and "miss"."""
+    return word[:4]
+
+
+def outcome_words(question: str) -> frozenset[str]:
+    """Stems of the words with which a question "had A not happened, would B still have?" asks about B."""
+    asked = next((one for one in reversed(split_sentences(question)) if "would" in one.words), None)
+    if asked is None:
+        return frozenset()
+    behind = asked.words[asked.words.index("would") + 1 :]
+    return frozenset(stem(word) for word in behind if word.isalpha() and len(word) > _SHORT_WORD)
+
+
+def split_sentences(plain: str, asked: frozenset[str] = frozenset()) -> list[Sentence]:
+    """The sentences of a plain text in order, for a question about `asked`; time is linear in its length."""
     text = plain.casefold()
     for pattern, replacement in _SPELLED_OUT:
         text = pattern.sub(replacement, text)
     sentences = []
     for number, line in enumerate(text.split("\n")):
         parts = _parts(line)
-        sentences += [Sentence(words, number, len(parts) == 1) for words in parts]
+        sentences += [Sentence(words, number, len(parts) == 1, asked) for words in parts]
     return sentences
 
 
@@ -80,7 +104,8 @@ def _parts(line: str) -> list[tuple[str, ...]]:
     start = 0
     for end in (*(match.end() for match in _END.finditer(line)), len(line)):
         piece = line[start:end].strip()
-        if _ABBREVIATION.search(piece[-8:]) and end < len(line):
+        short = _NUMBER if line[end : end + 1].isdigit() else None
+        if end < len(line) and (_ABBREVIATION.search(piece[-8:]) or (short and short.search(piece[-8:]))):
             continue
         start = end
         words = tuple(token.word for token in tokenize(piece))
