@@ -13,10 +13,15 @@ from hypothesis import strategies as st
 
 from lmms_eval_tasks.countervqa.verdicts import NO, UNCLEAR, YES, read_verdict
 
-SETS = [
-    [json.loads(line) for line in Path(__file__).with_name(name).read_text(encoding="utf-8").splitlines()]
-    for name in ("verdicts.jsonl", "verdicts_second.jsonl")
-]
+
+def read_set(name: str) -> list[dict[str, str]]:
+    return [json.loads(line) for line in Path(__file__).with_name(name).read_text(encoding="utf-8").splitlines()]
+
+
+SETS = [read_set(name) for name in ("verdicts.jsonl", "verdicts_second.jsonl")]
+HELD_OUT = read_set("verdicts_held_out.jsonl")
+"""Answers by which no rule was made, so that they say how the reader does on those that it does not know. Their misses
+are not for mending: a new set would have to take their place."""
 PIECES = (
     "yes", "no", "not", "would", "still", "answer:", "if", "had", "happen", "whether", "wait,", "actually", "never",
     "nothing", "depends", "on", ".", "?", "\n", "{", '"answer":', "true", "<think>", "</think>", "不会", "会",
@@ -39,6 +44,11 @@ def test_the_reader_agrees_with_the_labels(answers: list[dict[str, str]], with_q
     assert len(wrong) <= 0.01 * len(answers), wrong
     # A wrong guess is worse than none.
     assert [one for one in wrong if one[1] != UNCLEAR] == []
+
+
+def test_the_reader_agrees_with_most_labels_that_it_was_not_made_by() -> None:
+    agreed = sum(read_verdict(row["answer"], row["question"]) == (row["verdict"] or UNCLEAR) for row in HELD_OUT)
+    assert agreed >= 0.9 * len(HELD_OUT)
 
 
 @pytest.mark.parametrize(
