@@ -33,5 +33,8 @@ def _odds(sentence: Sentence) -> float | None:
         return None
     if _CHANCES & sentence.known and (_LOW | _HIGH) & sentence.known:
         return float(not _LOW & sentence.known)
+    if {"sure", "certain", "confident"} & sentence.known and {"not", "never"} & sentence.known:
+        # "I can not be 100% sure" gives no probability of the outcome.
+        return None
     given = _PERCENT.search(" ".join(sentence.words))
     return float(given[1].replace(" ", "")) / 100 if given else None

@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import takewhile
 
 from lmms_eval_tasks.countervqa.verdicts import sentences, words
+from lmms_eval_tasks.countervqa.verdicts.concessions import gives_up, is_conceded, without_concession
 from lmms_eval_tasks.countervqa.verdicts.links import DENYING, in_any_case, read_links
 from lmms_eval_tasks.countervqa.verdicts.odds import read_odds
 from lmms_eval_tasks.countervqa.verdicts.sentences import QUOTES, Sentence, is_mark
@@ -32,6 +33,7 @@ _UNTELLING = frozenset(
 _OCCURS = frozenset({"happens", "occurs", "proceeds", "continues"})
 _PRESENT = frozenset({"does", "do", "is", "are", "can", "takes", "never", *_OCCURS})
 _SEEN = frozenset({"video", "clip", "footage", "frame", "frames", "shown"})
+_STAYS = frozenset({"stays", "remains", "stay", "remain", "keeps", "keep"})
 _ENDING = frozenset({"run out", "fallen short", "come up", "come undone", "fallen apart"})
 _DECIDED = words.MODAL - {"might", "may", "could"}
 _GOING_ON = ("carried on", "carry on", "gone on", "go on", "gone ahead", "kept going", "come anyway")
@@ -47,7 +49,7 @@ def read_outcomes(sentence: Sentence) -> Iterator[Assertion]:
         yield Assertion(likely, Force.STATED)
         return
     if words.MODAL & sentence.known:
-        statements = list(_modals(sentence))
+        statements = without_concession(list(_modals(sentence)), sentence)
         if not _DECIDED & sentence.known and {YES, NO} <= {one.pole for one in statements}:
             # "He might have, or he might not have."
             statements = [Assertion(UNCLEAR, Force.STATED)]
@@ -59,22 +61,18 @@ def read_outcomes(sentence: Sentence) -> Iterator[Assertion]:
 
 def _behind_verdict(sentence: Sentence) -> Sentence:
     """The sentence without the no with which it opens, which turns round nothing behind it: "No, he needed it"."""
+    if found := words.PHRASES["no_phrase"].match(sentence.text):
+        count = len(found.group().split())
+        if is_mark(sentence.word(count)):
+            return replace(sentence, words=sentence.words[count + 1 :])
     opens = sentence.word(0) == "no" and (is_mark(sentence.word(1)) or sentence.word(1) in words.NO_FOLLOWER)
     return replace(sentence, words=sentence.words[1:]) if opens else sentence
-
-
-def gives_up(sentence: Sentence) -> bool:
-    """Whether the sentence says that there is no telling, and does not go on to tell."""
-    if sentence.word(0) == "whether" and {"depends", "depend"} & sentence.known:
-        return True
-    found = words.PHRASES["unclear"].search(sentence.text)
-    return found is not None and not {"but", "however", "though"} & set(sentence.text[found.end() :].split())
 
 
 def _modals(sentence: Sentence) -> Iterator[Assertion]:
     """What the sentence says would be, could be or will be."""
     for at, word in enumerate(sentence.words):
-        if word not in words.MODAL or _is_condition(sentence, at):
+        if word not in words.MODAL or _is_condition(sentence, at) or is_conceded(sentence, at):
             continue
         before = sentence.words[max(0, at - _BEFORE) : at]
         behind = _clause(sentence, at + 1)
@@ -134,13 +132,15 @@ def _modal(subject: list[str], behind: list[str], sentence: Sentence, at: int) -
     if sentence.word(at - 1) in ("that", "who", "which") and sentence.word(at - 2) in words.NEGATIVE_SUBJECT:
         by_subject = True
     denies = negated != by_subject
-    if subject[-1:] in (["i"], ["we"]) and (verb in words.SAY or verb in words.ASIDE):
+    if subject[-1:] in (["i"], ["we"]) and (verb in words.SAY or verb in words.ASIDE or verb in words.SEARCHING):
         return None
     if negated and verbs[:1] in (["see"], ["imagine"]) and {"how", "why"} & {*verbs, sentence.word(at + 3)}:
         return None
     judging = any(word in words.TELLING for word in verbs[:2]) and _judges(subject, behind, sentence.word(at))
     if negated and (judging or "necessarily" in behind[:4]):
         return Assertion(UNCLEAR, Force.STATED)
+    if motive := _motive(behind, sentence):
+        return motive
     noun = words.EFFECT_NOUN & set(behind)
     if noun and (denies or _near(behind, "no", words.EFFECT_NOUN)):
         return Assertion(YES, Force.STATED)
@@ -148,7 +148,7 @@ def _modal(subject: list[str], behind: list[str], sentence: Sentence, at: int) -
         return Assertion(NO if negated else YES, Force.STATED)
     if "difference" in noun:
         return Assertion(NO, Force.LEANING)
-    keeps_from = verb in ("keep", "kept") and "from" in behind
+    keeps_from = verb in ("keep", "kept") and bool({"from", "him", "her", "them"} & {*behind})
     if keeps_from or (
         verb in words.EFFECT and not (verb in ("need", "needed") and behind[behind.index(verb) + 1 :][:1] == ["to"])
     ):
@@ -208,6 +208,18 @@ def _affirmed(behind: list[str], verbs: list[str], sentence: Sentence, at: int) 
     return Assertion(YES, Force.HINT) if verbs else None
 
 
+def _motive(behind: list[str], sentence: Sentence) -> Assertion | None:
+    """What "would have no reason to wipe it" says, whose reason is for the outcome; None where none is named."""
+    nouns = [at for at, word in enumerate(behind) if word in words.MOTIVE and "no" in behind[max(0, at - 3) : at]]
+    if not nouns:
+        return None
+    after = behind[nouns[0] + 1 :]
+    if "not" in after or {"why", "against"} & {*after}:
+        return Assertion(YES, Force.STATED)
+    named = bool(sentence.asked & {sentences.stem(word) for word in after})
+    return Assertion(NO, Force.STATED) if named or after[:1] == ["to"] else None
+
+
 def _judges(subject: Sequence[str], behind: Sequence[str], modal: str) -> bool:
     """Whether a verb of knowing is the speaker's: "it cannot be known", not "he would not have known what to do"."""
     own = {*subject[-1:]} <= {"i", "we", "you", "one", "it", "that", "this"}
@@ -252,8 +264,8 @@ def _plainly(sentence: Sentence) -> Iterator[Assertion]:
         elif word in ("stays", "remains", "is", "stay", "remain") and words.UNCHANGED & {*following[:2]}:
             if "not" not in following and not denied:
                 yield Assertion(YES, Force.STATED if word not in ("is",) else Force.LEANING)
-        elif (
-            word in ("stays", "remains", "stay", "remain") and following and following[0] in words.STATE and not denied
+        elif (word in _STAYS and {*following[:1]} & (words.STATE | {"put"}) and not denied) or (
+            word in _STAYS and following and following[0].endswith("ed") and not denied
         ):
             yield Assertion(NO, Force.LEANING)
         elif word == "still" and following and following[0].endswith("s") and following[0] not in _UNTELLING:
@@ -266,7 +278,7 @@ def _plainly(sentence: Sentence) -> Iterator[Assertion]:
         return
     text = "".join(word if not word.isascii() else f" {word} " for word in sentence.words).replace("  ", " ")
     for candidate in dict.fromkeys((" ".join(sentence.words), text)):
-        for role, pole in (("unclear", UNCLEAR), ("no", NO), ("yes", YES), ("no_then", NO)):
+        for role, pole in (("unclear", UNCLEAR), ("undone", NO), ("no", NO), ("yes", YES), ("no_then", NO)):
             if any(pattern.search(candidate) for pattern in words.PATTERNS[role]):
                 yield Assertion(pole, Force.STATED)
                 return

@@ -18,6 +18,8 @@ _CELLS = 2
 _STRETCHED = {YES: re.compile(r"y+e+s+|ye+a+h+|y+e+p+"), NO: re.compile(r"n+o+|n+o+p+e+|n+a+h+")}
 _LINKS = frozenset({":", "=", "is", "be", "→", "-", "–", "—", "|", "was"})
 _WRONG = frozenset({"wrong", "incorrect", "false", "mistaken", "not"})
+_CHANGING = frozenset({"change", "changing", "changed", "revise", "switch", "switching", "correct", "amend"})
+"""Before a label: "I change my answer to no"."""
 _ELLIPSES = frozenset({"it would", "he would", "she would", "they would", "it could", "it will"})
 
 
@@ -35,7 +37,7 @@ def read_pole(sentence: Sentence, at_an_end: bool) -> Assertion | None:
     lead = _leading(sentence)
     if lead and not (sentence.asks and len(sentence.words) <= 2):
         alone = sentence.alone and at_an_end and len(sentence.words) <= _SHORT
-        return Assertion(lead, Force.LABEL if alone else Force.LEAD)
+        return Assertion(lead, Force.LABEL if alone else Force.LEAD, opens=True)
     if not sentence.asks and (pole := _said(sentence) or _last(sentence)):
         return Assertion(pole, Force.LEAD)
     return None
@@ -57,8 +59,9 @@ def names_both(sentence: Sentence) -> bool:
     """Whether a sentence goes on from one verdict to the other as a choice: "yes, it could, or no, it might not"."""
     poles = {YES: False, NO: False}
     for at, word in enumerate(sentence.words):
-        if word in ("yes", "no") and _ends(sentence, at + 1):
-            if sentence.word(at - 1) == "or" and poles[OPPOSITE[word]]:
+        supposed = sentence.word(at + 1) in ("if", "otherwise")
+        if word in ("yes", "no") and (supposed or _ends(sentence, at + 1)):
+            if (supposed or sentence.word(at - 1) == "or") and poles[OPPOSITE[word]]:
                 return True
             poles[word] = True
     return False
@@ -99,7 +102,7 @@ def _labelled(sentence: Sentence) -> str | None:
     for at, word in enumerate(sentence.words):
         if word not in words.LABEL and not (at == 0 and word == "a" and sentence.word(1) == ":"):
             continue
-        linked = False
+        linked = bool(_CHANGING & {*sentence.words[max(0, at - 2) : at]})
         for step in range(at + 1, at + _LABEL_REACH):
             following = sentence.word(step)
             linked = linked or following in _LINKS or not following.isascii()
@@ -127,7 +130,7 @@ def _leading(sentence: Sentence, depth: int = 0) -> str | None:
         found = words.PHRASES[role].match(text)
         if found and (len(found.group()) == len(text) or _is_marked(sentence, text[: found.end()])):
             return phrase_pole
-    start = 2 if sentence.word(1) == ":" and not _pole(sentence.word(0)) else 0
+    start = 2 if sentence.word(1) == ":" and not (_pole(sentence.word(0)) or _alone(sentence.word(0))) else 0
     for at in range(start, min(start + _LEAD_REACH, len(sentence.words))):
         word = sentence.words[at]
         ends = _ends(sentence, at + 1)
@@ -170,7 +173,7 @@ def _joined(word: str) -> str | None:
     if word.isascii():
         return None
     for pole, prefixes in ((YES, ("是的", "会的", "會的", "對的", "对的")), (NO, ("不会", "不會", "不是", "不能"))):
-        if word.startswith(prefixes) and not any(pattern.match(word) for pattern in words.PATTERNS["yes"][:1]):
+        if word.startswith(prefixes) and not any(pattern.match(word) for pattern in words.PATTERNS["yes"]):
             return pole
     return None
 

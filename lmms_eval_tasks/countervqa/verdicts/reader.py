@@ -8,7 +8,7 @@ from dataclasses import replace
 from lmms_eval_tasks.countervqa.verdicts import words
 from lmms_eval_tasks.countervqa.verdicts.outcomes import read_outcomes
 from lmms_eval_tasks.countervqa.verdicts.poles import names_both, read_pole, without_choices
-from lmms_eval_tasks.countervqa.verdicts.sentences import Sentence, outcome_words, split_sentences
+from lmms_eval_tasks.countervqa.verdicts.sentences import Sentence, is_mark, outcome_words, split_sentences
 from lmms_eval_tasks.countervqa.verdicts.statements import NO, OPPOSITE, UNCLEAR, YES, Assertion, Force
 from lmms_eval_tasks.utils.answers.text import json_answers, plain_text, shorten, split_reasoning
 
@@ -16,6 +16,11 @@ _JSON_FLAG = re.compile(
     r"\"([^\"\n]{0,30}(?:answer|verdict|happen|outcome|occur|would|still|result)[^\"\n]{0,20})\"\s{0,3}:\s{0,3}\"?"
     r"(true|false|yes|no)\b\"?",
     re.IGNORECASE,
+)
+_DIRECT = 12
+_JOINTS = frozenset({",", ";", ":", "because", "since", "and", "but", "so", "nothing", "anyway", "regardless"})
+_JSON_REASON = re.compile(
+    r"\"(?:reason\w{0,9}|explanation|rationale)\"\s{0,3}:\s{0,3}\"([^\"\n]{1,400})\"", re.IGNORECASE
 )
 _TURNING_KEY = re.compile(r"not_|never|prevent|chang|differ|affect|depend|alter|impact|requir", re.IGNORECASE)
 
@@ -56,7 +61,8 @@ def read_verdict(response: object, question: str = "") -> str:
     values, rest = json_answers(text)
     verdicts = {_read(value, asked) for value in values} - {UNCLEAR}
     if verdicts:
-        return verdicts.pop() if len(verdicts) == 1 else UNCLEAR
+        verdict = verdicts.pop()
+        return UNCLEAR if verdicts or _reason_denies(verdict, text, asked) else verdict
     if rest.strip() or values:
         return _read(rest, asked)
     sentences = split_sentences(plain_text(shorten(closing)))
@@ -69,6 +75,14 @@ def _flag(flag: re.Match[str]) -> str:
     """A field such as `"would_still_happen": false` of an object, as its answer; the opposite for "changed"."""
     pole = YES if flag[2].lower() in ("true", "yes") else NO
     return f'"answer": "{OPPOSITE[pole] if _TURNING_KEY.search(flag[1]) else pole}"'
+
+
+def _reason_denies(verdict: str, text: str, asked: frozenset[str]) -> bool:
+    """Whether the reason of a JSON object is one sentence that states the opposite of its answer and nothing else."""
+    reason = _JSON_REASON.search(text)
+    sentences = split_sentences(plain_text(reason[1]), asked) if reason else []
+    said = read_statements(sentences) if len(sentences) == 1 else []
+    return [(one.force, one.pole) for one in said] == [(Force.STATED, OPPOSITE[verdict])]
 
 
 def _is_last_word(sentence: Sentence) -> bool:
@@ -118,9 +132,20 @@ def _statements(sentence: Sentence, at_an_end: bool) -> list[Assertion]:
     if names_both(chosen):
         return [Assertion(UNCLEAR, Force.STATED)]
     pole = read_pole(chosen, at_an_end)
+    if pole and _denies_itself(pole, chosen):
+        return [Assertion(UNCLEAR, Force.STATED)]
     if pole is None and chosen is not sentence and not sentence.asks:
         return [Assertion(UNCLEAR, Force.STATED)]
     return [*([pole] if pole else []), *([] if sentence.asks else read_outcomes(chosen))]
+
+
+def _denies_itself(lead: Assertion, sentence: Sentence) -> bool:
+    """Whether nothing but the opposite of a leading yes or no is behind it: "No, he would still have made coffee"."""
+    behind = sentence.words[2:-1]
+    if lead.force is not Force.LEAD or len(behind) > _DIRECT or not is_mark(sentence.word(1)) or {*behind} & _JOINTS:
+        return False
+    outcome = list(read_outcomes(replace(sentence, words=sentence.words[2:])))
+    return [one.force for one in outcome] == [Force.STATED] and outcome[0].pole == OPPOSITE[lead.pole]
 
 
 def _without_temptation(sentence: Sentence) -> Sentence:
@@ -136,6 +161,8 @@ def _decide(statements: list[Assertion]) -> str:
     unclear = [one for one in statements if one.pole == UNCLEAR]
     for force in (Force.LABEL, Force.LEAD):
         if given := [one for one in known if one.force is force]:
+            if force is Force.LABEL and _labels_deny_themselves(given, known):
+                return UNCLEAR
             first = given[-1] if force is Force.LABEL else given[0]
             return _unless_taken_back(first, known, unclear)
     stated = [one for one in known if one.force is Force.STATED]
@@ -149,6 +176,13 @@ def _decide(statements: list[Assertion]) -> str:
         if poles:
             return poles.pop() if len(poles) == 1 else UNCLEAR
     return UNCLEAR
+
+
+def _labels_deny_themselves(labels: list[Assertion], known: list[Assertion]) -> bool:
+    """Whether labels differ and all that is stated behind the last of them is its opposite."""
+    last = labels[-1]
+    stated = {one.pole for one in known if one.force is Force.STATED and one.place > last.place}
+    return labels[0].pole != last.pole and stated == {OPPOSITE[last.pole]}
 
 
 def _weightiest(stated: list[Assertion]) -> Assertion:
@@ -172,6 +206,8 @@ def _unless_taken_back(given: Assertion, known: list[Assertion], unclear: list[A
     if revised := [one for one in later if one.revises]:
         return revised[-1].pole
     leads = [one for one in later if one.force >= Force.LEAD]
+    if leads and leads[-1].force is Force.LEAD and leads[-1].place > given.place + 1 and not given.opens:
+        return leads[-1].pole
     if leads and leads[-1].pole != given.pole and given.force is Force.LEAD:
         return UNCLEAR
     if given.force is Force.LEAD and _answers_otherwise(given, known):

@@ -34,6 +34,7 @@ class Assertion:
         place: Number of its sentence.
         revises: Whether it takes back what came before.
         concludes: Whether it is a conclusion.
+        opens: Whether it is a yes or no at the beginning of its sentence.
     """
 
     pole: str
@@ -41,3 +42,4 @@ class Assertion:
     place: int = 0
     revises: bool = False
     concludes: bool = False
+    opens: bool = False
