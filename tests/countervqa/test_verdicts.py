@@ -29,7 +29,7 @@ PIECES = (
 @pytest.mark.parametrize("answers", SETS)
 def test_there_are_answers_of_many_kinds(answers: list[dict[str, str]]) -> None:
     assert len(answers) >= 240 and len({row["answer"] for row in answers}) == len(answers)
-    assert min(Counter(row["verdict"] for row in answers).values()) > 50
+    assert min(Counter(row["verdict"] for row in answers).values()) >= 40
 
 
 @pytest.mark.parametrize("answers", SETS)

@@ -33,6 +33,8 @@ _UNTELLING = frozenset(
 _OCCURS = frozenset({"happens", "occurs", "proceeds", "continues"})
 _PRESENT = frozenset({"does", "do", "is", "are", "can", "takes", "never", *_OCCURS})
 _SEEN = frozenset({"video", "clip", "footage", "frame", "frames", "shown"})
+_GOES_ON = frozenset({"stay", "rema"})
+"""Stems of a question that is itself of a state that goes on."""
 _STAYS = frozenset({"stays", "remains", "stay", "remain", "keeps", "keep"})
 _ENDING = frozenset({"run out", "fallen short", "come up", "come undone", "fallen apart"})
 _DECIDED = words.MODAL - {"might", "may", "could"}
@@ -175,7 +177,8 @@ def _affirmed(behind: list[str], verbs: list[str], sentence: Sentence, at: int) 
         return Assertion(NO, Force.STATED)
     keeps = verb in words.KEEPING and (verb != "left" or "been" in behind)
     state = verbs[1] if keeps and len(verbs) > 1 else verb
-    if state in words.UNCHANGED:
+    named = keeps and {sentences.stem(verb), sentences.stem(state)} <= sentence.asked
+    if state in words.UNCHANGED or named:
         return Assertion(YES, Force.STATED)
     if keeps or _is_state(behind, verbs):
         return Assertion(NO, Force.LEANING)
@@ -279,6 +282,8 @@ def _plainly(sentence: Sentence) -> Iterator[Assertion]:
     text = "".join(word if not word.isascii() else f" {word} " for word in sentence.words).replace("  ", " ")
     for candidate in dict.fromkeys((" ".join(sentence.words), text)):
         for role, pole in (("unclear", UNCLEAR), ("undone", NO), ("no", NO), ("yes", YES), ("no_then", NO)):
+            if role == "undone" and _GOES_ON & sentence.asked:
+                continue
             if any(pattern.search(candidate) for pattern in words.PATTERNS[role]):
                 yield Assertion(pole, Force.STATED)
                 return
