@@ -16,7 +16,7 @@ def is_conceded(sentence: Sentence, at: int) -> bool:
     """Whether a verb stands in a concession that something else is said beside."""
     if sentence.word(at) in _WEAK and "but" in sentence.words[at : at + _REACH]:
         # "She may not have been allowed to, but she probably would have."
-        return bool((words.MODAL - _WEAK) & {*sentence.words[sentence.words.index("but", at) :]})
+        return bool((words.MODAL - _WEAK) & {*sentence.words[at : at + 2 * _REACH]})
     if not words.CONCESSION & sentence.known:
         return False
     start = max(0, at - _REACH)
@@ -30,9 +30,11 @@ def gives_up(sentence: Sentence) -> bool:
     """Whether the sentence says that there is no telling, and neither concedes that nor goes on to tell."""
     if sentence.word(0) == "whether" and {"depends", "depend"} & sentence.known:
         return True
+    text = f" {sentence.text} "
+    contrast = max(text.rfind(f" {word} ") for word in _CONTRAST)
+    conceded = min((at for word in words.CONCESSION if (at := text.find(f" {word} ")) >= 0), default=len(text))
     return any(
-        not _CONTRAST & set(sentence.text[found.end() :].split())
-        and not words.CONCESSION & set(sentence.text[: found.start()].split())
+        contrast < found.end() and found.start() < conceded
         for found in words.PHRASES["unclear"].finditer(sentence.text)
     )
 
