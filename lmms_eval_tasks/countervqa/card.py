@@ -23,7 +23,7 @@ CARD = Card(
             split="test",
             percent=97.4,
             source="a text that is commented out in an earlier commit of the official repository (9196112)",
-            caveat="neither in the paper nor in today's repository; how it was scored is not said",
+            caveat="neither in the paper nor in today's repository; how it was scored is not published",
         ),
     ),
     prepare_command="lmms-eval-tasks prepare countervqa --source DIR",

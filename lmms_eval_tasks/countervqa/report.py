@@ -15,12 +15,19 @@ from lmms_eval_tasks.countervqa.errors import KINDS, kind_counts, mean_readabili
 from lmms_eval_tasks.countervqa.verdicts import NO, YES
 from lmms_eval_tasks.utils.reporting.columns import OUTCOME_COLUMNS, interval_column, score_column
 from lmms_eval_tasks.utils.reporting.figures import Bar, count_table, heat_map, run_heading, share_plot
-from lmms_eval_tasks.utils.reporting.panels import NOT_READ, Panel, RunRecords, consistency_panel, outcome_panel
+from lmms_eval_tasks.utils.reporting.panels import (
+    NOT_READ,
+    Panel,
+    RunRecords,
+    consistency_panel,
+    count_answers,
+    outcome_panel,
+)
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, published_models
 from lmms_eval_tasks.utils.reporting.views import AnswerView, Row
 from lmms_eval_tasks.utils.scoring import pairs
 from lmms_eval_tasks.utils.scoring.metrics import Metric
-from lmms_eval_tasks.utils.scoring.records import Outcome, Record
+from lmms_eval_tasks.utils.scoring.records import Record
 from lmms_eval_tasks.utils.stats.estimates import estimate
 
 FOLDER = Path(__file__).parent
@@ -122,13 +129,10 @@ def _answers(runs: Sequence[RunRecords]) -> list[Panel]:
     """The verdicts expected against those given, of each run that has any."""
     made = []
     for run in runs:
-        keyed = [record for record in run.records if record.expected and record.outcome is not Outcome.UNSCORED]
-        if not keyed:
+        counts = count_answers(run.records)
+        if not counts:
             continue
-        rows = {
-            verdict: Counter(record.answered or NOT_READ for record in keyed if record.expected == verdict)
-            for verdict in (YES, NO)
-        }
+        rows = {verdict: counts.get(verdict, Counter()) for verdict in (YES, NO)}
         table = count_table("Expected by answered", "expected ↓  answered →", rows, (YES, NO, NOT_READ))
         made.append(Panel("Verdicts: expected × answered", run_heading(run) + table))
     return made

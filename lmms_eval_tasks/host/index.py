@@ -19,7 +19,7 @@ from lmms_eval_tasks.host.answers import keep_answers
 from lmms_eval_tasks.host.fit import describe_misfit, describe_misfit_of
 from lmms_eval_tasks.host.models import CLIPLESS
 from lmms_eval_tasks.host.ranks import RunStopped, ordinary_errors, stop_if_any
-from lmms_eval_tasks.host.state import Evaluation, TaskState, bind_hooks
+from lmms_eval_tasks.host.state import Evaluation, TaskState, bind_hooks, find_metrics
 from lmms_eval_tasks.host.weights import read_weights
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
 from lmms_eval_tasks.utils.benchmark.registry import read_pointer, registry
@@ -129,17 +129,17 @@ def bind_config(name: str, config: Any, index: Mapping[str, Any], evaluation: Ev
     """A task's or group's configuration with our hooks and scores; other people's as it is.
 
     Raises:
-        RunStopped: where a task of ours lists a score that its benchmark lacks.
+        RunStopped: where a task or group of ours lists a score that its benchmark lacks.
     """
     if not isinstance(config, Mapping):
         return config
-    if "aggregate_metric_list" in config and "group" in config:
-        pointer = next(find_pointers(index, name), None)
-        return _bind_group(name, config, pointer) if pointer else config
-    pointer = _pointer_of(index.get(name, {}), config)
+    is_group = "aggregate_metric_list" in config and "group" in config
+    pointer = next(find_pointers(index, name), None) if is_group else _pointer_of(index.get(name, {}), config)
     if pointer is None:
         return config
     try:
+        if is_group:
+            return _bind_group(name, config, pointer)
         state = TaskState(name, pointer, [entry["metric"] for entry in config["metric_list"]], evaluation)
     except InputError as error:
         raise RunStopped(str(error)) from None
@@ -151,20 +151,13 @@ def _bind_group(name: str, config: Mapping[str, Any], pointer: Mapping[str, Any]
     """A group's configuration with how each score of its tasks becomes its own.
 
     Raises:
-        RunStopped: where it lists a score that its tasks lack.
+        InputError: where it lists a score that its tasks lack.
     """
-    benchmark = registry().benchmarks[pointer["benchmark"]]
-    metrics = {metric.name: metric for metric in benchmark.kind_of(pointer).metrics}
     entries = config["aggregate_metric_list"]
-    if unknown := [entry["metric"] for entry in entries if entry["metric"] not in metrics]:
-        raise RunStopped(f"The group {name} lists scores that {benchmark.name} lacks: {', '.join(unknown)}.")
+    metrics = find_metrics(f"The group {name}", pointer, [entry["metric"] for entry in entries])
     bound = [
-        {
-            **entry,
-            "aggregation": functools.partial(aggregate_tasks, metrics[entry["metric"]]),
-            "weight_by_size": False,
-        }
-        for entry in entries
+        {**entry, "aggregation": functools.partial(aggregate_tasks, metric), "weight_by_size": False}
+        for entry, metric in zip(entries, metrics, strict=True)
     ]
     return {**config, "aggregate_metric_list": bound}
 

@@ -25,6 +25,7 @@ from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.data.home import load_table, media_path, read_manifest
 from lmms_eval_tasks.utils.prompting.official_prompts import check_choice
 from lmms_eval_tasks.utils.runs.results_file import BYPASS, SAMPLE
+from lmms_eval_tasks.utils.scoring.metrics import Metric
 from lmms_eval_tasks.utils.scoring.rates import SAMPLE_DATA
 from lmms_eval_tasks.utils.scoring.records import HOW_ASKED, GradedItem, Outcome, UnscoredReason
 
@@ -129,6 +130,24 @@ class Evaluation:
             return self._judges[schema]
 
 
+def find_metrics(owner: str, pointer: Pointer, names: Sequence[str]) -> tuple[Metric, ...]:
+    """The scores that a task or group lists, by their names.
+
+    Args:
+        owner: The task or group, as the beginning of a sentence.
+        pointer: That of the task, or of one of the group's.
+        names: The scores.
+
+    Raises:
+        InputError: where the benchmark has no score of one of the names.
+    """
+    benchmark = find_benchmark(pointer["benchmark"])
+    known = {metric.name: metric for metric in benchmark.kind_of(pointer).metrics}
+    if unknown := [name for name in names if name not in known]:
+        raise InputError(f"{owner} lists scores that {benchmark.name} lacks: {', '.join(unknown)}.")
+    return tuple(known[name] for name in names)
+
+
 class TaskState:
     """One task of an evaluation: its settings, and the hooks that lmms-eval calls.
 
@@ -147,10 +166,8 @@ class TaskState:
         self.pointer = pointer
         self.benchmark = find_benchmark(pointer["benchmark"])
         self.kind: TaskKind = self.benchmark.kind_of(pointer)
-        known = {metric.name: metric for metric in self.kind.metrics}
-        if unknown := [metric for metric in metrics if metric not in (SUBMISSION_ROWS, *known)]:
-            raise InputError(f"The task {name} lists scores that {self.benchmark.name} lacks: {', '.join(unknown)}.")
-        self.metrics = tuple(known[metric] for metric in metrics if metric != SUBMISSION_ROWS)
+        scores = [metric for metric in metrics if metric != SUBMISSION_ROWS]
+        self.metrics = find_metrics(f"The task {name}", pointer, scores)
         self.evaluation = evaluation
         self.verdicts: Grader | None = None
         self.kwargs: Mapping[str, Any] = {}

@@ -84,26 +84,31 @@ def outcome_panel(runs: Sequence[RunRecords]) -> Panel:
     )
 
 
+def count_answers(records: Sequence[Record]) -> dict[str, Counter[str]]:
+    """Each expected answer, in order, to how often each answer was given to it; unscored items are left out."""
+    counts: dict[str, Counter[str]] = {}
+    for record in records:
+        if record.expected and record.outcome is not Outcome.UNSCORED:
+            counts.setdefault(record.expected, Counter())[record.answered or NOT_READ] += 1
+    return dict(sorted(counts.items()))
+
+
 def answer_panels(runs: Sequence[RunRecords]) -> list[Panel]:
     """Position bias: the key's letters against the answered ones, a panel per run that has both."""
     panels = []
     for run in runs:
-        keyed = [record for record in run.records if record.expected and record.outcome is not Outcome.UNSCORED]
-        if not keyed:
+        rows = count_answers(run.records)
+        if not rows:
             continue
-        keys = Counter(str(record.expected) for record in keyed)
-        letters = sorted(keys.keys() | {record.answered for record in keyed if record.answered})
-        rows = {
-            key: Counter(record.answered or NOT_READ for record in keyed if record.expected == key)
-            for key in sorted(keys)
-        }
-        answered = Counter(record.answered or NOT_READ for record in keyed)
+        answered = sum(rows.values(), Counter[str]())
+        letters = sorted((rows.keys() | answered.keys()) - {NOT_READ})
         most, times = max(sorted(answered.items()), key=lambda entry: entry[1])
         panels.append(
             Panel(
                 "Letters: expected × answered",
                 run_heading(run) + count_table("Key by answer", "key ↓  answer →", rows, [*letters, NOT_READ]),
-                f"Most given: {most}, {times:,} of {len(keyed):,} answers; it is the key {keys[most]:,} times. "
+                f"Most given: {most}, {times:,} of {answered.total():,} answers; it is the key "
+                f"{rows.get(most, Counter()).total():,} times. "
                 "A column that is full from top to bottom is position bias.",
             )
         )

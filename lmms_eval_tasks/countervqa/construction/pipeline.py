@@ -111,14 +111,14 @@ def build_set(
 
 
 def _links_by_model(takes: list[Take], builder: OpenModel, steps: Steps) -> LinkedTakes:
-    found = find_links(takes, builder, steps)
+    linked = find_links(takes, builder, steps)
     pairs = {
-        "candidate pairs of actions": found.candidates,
-        "  that the observer lets on": found.tested,
-        "  that are causal links": sum(map(len, found.links.values())),
-        "  of which a step failed": sum(map(len, found.undecided.values())),
+        "candidate pairs of actions": linked.candidates,
+        "  that the observer lets on": linked.tested,
+        "  that are causal links": sum(map(len, linked.links.values())),
+        "  of which a step failed": sum(map(len, linked.undecided.values())),
     }
-    return LinkedTakes(takes, found.links, found.undecided, pairs)
+    return LinkedTakes(takes, linked.links, linked.undecided, pairs)
 
 
 def choose_encoder(name: str) -> SentenceEncoder:

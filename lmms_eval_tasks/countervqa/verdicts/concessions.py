@@ -34,13 +34,13 @@ def gives_up(sentence: Sentence) -> bool:
     contrast = max(text.rfind(f" {word} ") for word in _CONTRAST)
     conceded = min((at for word in words.CONCESSION if (at := text.find(f" {word} ")) >= 0), default=len(text))
     return any(
-        contrast < found.end() and found.start() < conceded
-        for found in words.PHRASES["unclear"].finditer(sentence.text)
+        contrast < hedge.end() and hedge.start() < conceded
+        for hedge in words.PHRASES["unclear"].finditer(sentence.text)
     )
 
 
 def without_concession(statements: list[Assertion], sentence: Sentence) -> list[Assertion]:
     """The statements of a sentence without the doubt that it leaves behind: "I cannot be sure, but it would"."""
     turns = (_CONTRAST | words.CONCESSION) & sentence.known
-    told = [one for one in statements if one.pole != UNCLEAR]
-    return told if turns and told and statements[-1].pole != UNCLEAR else statements
+    decided = [one for one in statements if one.pole != UNCLEAR]
+    return decided if turns and decided and statements[-1].pole != UNCLEAR else statements

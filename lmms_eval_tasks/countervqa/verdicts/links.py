@@ -40,11 +40,11 @@ def read_links(sentence: Sentence) -> Iterator[Assertion]:
             yield Assertion(YES, Force.LEANING)
         yield from _effects(sentence)
     for role, pole in (("independent", YES), ("dependent", NO)):
-        for found in words.PHRASES[role].finditer(text):
-            before = text[: found.start()].split()[-_REACH:]
+        for phrase in words.PHRASES[role].finditer(text):
+            before = text[: phrase.start()].split()[-_REACH:]
             # A phrase with a negation of its own is not turned round by another: "not doing it changes nothing".
             opening = {sentence.word(0)} & words.NEGATIVE_SUBJECT if "," not in sentence.known else frozenset()
-            denied = not DENYING & set(found.group().split()) and bool(DENYING & set(before) or opening)
+            denied = not DENYING & set(phrase.group().split()) and bool(DENYING & set(before) or opening)
             yield Assertion(OPPOSITE[pole] if denied else pole, Force.LEANING)
 
 

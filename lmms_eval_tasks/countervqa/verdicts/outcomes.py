@@ -63,8 +63,8 @@ def read_outcomes(sentence: Sentence) -> Iterator[Assertion]:
 
 def _behind_verdict(sentence: Sentence) -> Sentence:
     """The sentence without the no with which it opens, which turns round nothing behind it: "No, he needed it"."""
-    if found := words.PHRASES["no_phrase"].match(sentence.text):
-        count = len(found.group().split())
+    if phrase := words.PHRASES["no_phrase"].match(sentence.text):
+        count = len(phrase.group().split())
         if is_mark(sentence.word(count)):
             return replace(sentence, words=sentence.words[count + 1 :])
     opens = sentence.word(0) == "no" and (is_mark(sentence.word(1)) or sentence.word(1) in words.NO_FOLLOWER)
@@ -318,10 +318,10 @@ def _present(sentence: Sentence) -> Iterator[Assertion]:
             continue
         verbs = [one for one in sentence.words[at + 1 : at + 5] if one not in words.VERB_FILLER]
         verb = verbs[0] if verbs else ""
-        said = {verb, *verbs[1:2]} & (words.EFFECT | words.EFFECT_NOUN | words.TELLING | words.CHANGED)
+        of_effect = {verb, *verbs[1:2]} & (words.EFFECT | words.EFFECT_NOUN | words.TELLING | words.CHANGED)
         before = set(_last_clause(sentence.words[max(0, at - _BEFORE) : at]))
         related = {"which", "where"} & {*sentence.words[max(0, at - _NEAR - 1) : at]}
-        if said or related or not verbs or {"if", "without", "since", "because", "when"} & before:
+        if of_effect or related or not verbs or {"if", "without", "since", "because", "when"} & before:
             continue
         if sentence.word(at + 1) in words.NEGATION and word in ("does", "do", "is", "are", "can"):
             if supposed or (word in ("does", "do") and verb in ("happen", "occur", "take", "follow")):

@@ -127,8 +127,8 @@ def _leading(sentence: Sentence, depth: int = 0) -> str | None:
     if words.PHRASES["no_opening"].match(text):
         return NO
     for phrase_pole, role in ((YES, "yes_phrase"), (NO, "no_phrase")):
-        found = words.PHRASES[role].match(text)
-        if found and (len(found.group()) == len(text) or _is_marked(sentence, text[: found.end()])):
+        phrase = words.PHRASES[role].match(text)
+        if phrase and (len(phrase.group()) == len(text) or _is_marked(sentence, text[: phrase.end()])):
             return phrase_pole
     start = 2 if sentence.word(1) == ":" and not (_pole(sentence.word(0)) or _alone(sentence.word(0))) else 0
     for at in range(start, min(start + _LEAD_REACH, len(sentence.words))):

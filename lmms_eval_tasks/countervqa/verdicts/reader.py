@@ -81,8 +81,8 @@ def _reason_denies(verdict: str, text: str, asked: frozenset[str]) -> bool:
     """Whether the reason of a JSON object is one sentence that states the opposite of its answer and nothing else."""
     reason = _JSON_REASON.search(text)
     sentences = split_sentences(plain_text(reason[1]), asked) if reason else []
-    said = read_statements(sentences) if len(sentences) == 1 else []
-    return [(one.force, one.pole) for one in said] == [(Force.STATED, OPPOSITE[verdict])]
+    stated = read_statements(sentences) if len(sentences) == 1 else []
+    return [(one.force, one.pole) for one in stated] == [(Force.STATED, OPPOSITE[verdict])]
 
 
 def _is_last_word(sentence: Sentence) -> bool:
@@ -102,17 +102,17 @@ def read_statements(sentences: list[Sentence]) -> list[Assertion]:
         marked = bool(words.PHRASES["revise"].search(sentence.text))
         revises = revises or marked
         concludes = bool(words.PHRASES["conclude"].match(sentence.text.removeprefix("and ")))
-        found = _statements(_without_temptation(sentence), place in (0, len(sentences) - 1))
+        assertions = _statements(_without_temptation(sentence), place in (0, len(sentences) - 1))
         if place and sentences[place - 1].asks:
-            found = _replies(found, sentences[place - 1])
-        statements += [replace(one, place=place, revises=revises, concludes=concludes) for one in found]
-        if found:
+            assertions = _replies(assertions, sentences[place - 1])
+        statements += [replace(one, place=place, revises=revises, concludes=concludes) for one in assertions]
+        if assertions:
             # "No, sorry, I misread it. Yes, …": what takes back the verdict before it holds for what comes next.
-            revises = marked and [one.force for one in found] == [Force.LEAD] and not concludes
+            revises = marked and [one.force for one in assertions] == [Force.LEAD] and not concludes
     return statements
 
 
-def _replies(found: list[Assertion], question: Sentence) -> list[Assertion]:
+def _replies(assertions: list[Assertion], question: Sentence) -> list[Assertion]:
     """The statements behind a question of the answer's own, whose yes or no may be of something else.
 
     The lack of a thing is asked about ("would its lack have made B impossible? No"): a reply speaks for the opposite.
@@ -121,9 +121,9 @@ def _replies(found: list[Assertion], question: Sentence) -> list[Assertion]:
     asked = {*question.words}
     turned = asked & (words.EFFECT | words.EFFECT_NOUN | words.FAILING | words.ABSENCE)
     if "still" in asked or (words.MODAL & asked and not turned) or not words.ENGLISH & asked:
-        return found
-    kept = [one for one in found if one.force < Force.LEAD]
-    replies = [one for one in found if one.force == Force.LEAD] if turned else []
+        return assertions
+    kept = [one for one in assertions if one.force < Force.LEAD]
+    replies = [one for one in assertions if one.force == Force.LEAD] if turned else []
     return [*(replace(one, pole=OPPOSITE[one.pole], force=Force.LEANING) for one in replies), *kept]
 
 
