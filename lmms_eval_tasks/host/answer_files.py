@@ -19,8 +19,8 @@ from loguru import logger
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.redaction import hide_secrets
 from lmms_eval_tasks.utils.core.variables import ANSWERS
+from lmms_eval_tasks.utils.data.content import content_digest
 from lmms_eval_tasks.utils.data.home import home
-from lmms_eval_tasks.utils.data.manifest import file_sha256
 
 FOLDER = "answers"
 MODEL = "model.json"
@@ -75,7 +75,6 @@ class AnswerFiles:
 
     def __init__(self, folder: Path, identity: Mapping[str, Any]) -> None:
         self.folder, self._identity = folder / digest(identity)[:16], identity
-        self._clip_digests: dict[tuple[str, int, int], str] = {}
         self._can_write = True
 
     def find(self, item: ItemRequest) -> Any:
@@ -142,14 +141,7 @@ class AnswerFiles:
         Raises:
             OSError: where one cannot be read.
         """
-        digests = []
-        for clip in item.clips:
-            facts = clip.stat()
-            key = str(clip), facts.st_size, facts.st_mtime_ns
-            if key not in self._clip_digests:
-                self._clip_digests[key] = file_sha256(clip)
-            digests.append(self._clip_digests[key])
-        return digests
+        return [content_digest(clip) for clip in item.clips]
 
 
 def digest(value: Mapping[str, Any]) -> str:

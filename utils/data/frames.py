@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from lmms_eval_tasks.utils.data.coding import upright
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class DecordFrames:
 
 
 class PyavFrames:
-    """A clip as PyAV reads it, with the same frames; see `open_frames`.
+    """A clip as PyAV reads it, with the same frames, upright; see `open_frames`.
 
     The times of all frames are read at first, without decoding one. A frame is found by its time, from the key frame
     before it on, and decoding goes on from there for the next.
@@ -125,5 +126,5 @@ class PyavFrames:
         if frame is None or frame.pts != time:
             raise IndexError(position)
         self._last = position
-        picture: NDArray[np.uint8] = frame.to_ndarray(format="rgb24")
+        picture: NDArray[np.uint8] = upright(frame).to_ndarray(format="rgb24")
         return picture

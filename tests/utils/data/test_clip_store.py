@@ -1,0 +1,175 @@
+"""The store of made clips: nothing half-written is seen, one process makes what several ask for, and it stays small."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from numbered_clips import number_of, pictures_by, write_numbered
+
+from lmms_eval_tasks.utils.data import clip_store
+from lmms_eval_tasks.utils.data.clip_store import ClipStore
+from lmms_eval_tasks.utils.data.made_clips import show_frame, show_reversed
+
+STOP_AT = """
+import sys
+from pathlib import Path
+from lmms_eval_tasks.utils.data import clip_store, made_clips
+def stop():
+    print("here", flush=True)
+    sys.stdin.read()
+if sys.argv[3] == "written":
+    clip_store.ClipStore._make_room = lambda self, size: stop()
+else:
+    original = made_clips.FrameCoder.write
+    def write(self, order):
+        original(self, (stop() if number == 20 else number for number in order))
+    made_clips.FrameCoder.write = write
+made_clips.show_reversed(Path(sys.argv[1]), made_clips.ClipStore(Path(sys.argv[2]), 1 << 30))
+"""
+MAKE_ONE = """
+import sys
+from pathlib import Path
+from lmms_eval_tasks.utils.data import made_clips
+original = made_clips.FrameCoder.write
+def write(self, order):
+    with open(sys.argv[3], "a") as log:
+        log.write("made\\n")
+    original(self, order)
+made_clips.FrameCoder.write = write
+print("ready", flush=True)
+sys.stdin.readline()
+print(made_clips.show_reversed(Path(sys.argv[1]), made_clips.ClipStore(Path(sys.argv[2]), 1 << 30)).path)
+"""
+
+
+def visible(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.glob("??/*") if not path.name.startswith("."))
+
+
+def start(code: str, *arguments: object) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+@pytest.mark.parametrize("moment", ["half", "written"])
+def test_a_process_that_is_killed_leaves_nothing_half_written(moment: str, tmp_path: Path) -> None:
+    clip, folder = write_numbered(tmp_path / "clip.mp4", 40), tmp_path / "made"
+    with start(STOP_AT, clip, folder, moment) as process:
+        assert process.stdout is not None and process.stdout.readline() == "here\n"
+        assert list(folder.glob("??/*.part")) and not visible(folder)
+        process.send_signal(signal.SIGKILL)
+    assert not visible(folder)
+    store = ClipStore(folder, 1 << 30)
+    made = show_reversed(clip, store)
+    assert visible(folder) == [made.path]
+    assert [number_of(picture) for picture in pictures_by("av", made.path)] == list(made.frames)
+    (left,) = folder.glob("??/*.part")
+    os.utime(left, (0, 0))
+    show_frame(clip, "first", ClipStore(folder, 1))
+    assert not left.exists() and made.path.is_file()
+
+
+def test_of_several_processes_one_makes_the_clip(tmp_path: Path) -> None:
+    clip, folder, log = write_numbered(tmp_path / "clip.mp4", 60), tmp_path / "made", tmp_path / "log"
+    processes = [start(MAKE_ONE, clip, folder, log) for _ in range(4)]
+    for process in processes:
+        assert process.stdout is not None and process.stdout.readline() == "ready\n"
+    answers = [process.communicate("\n", timeout=60)[0].strip() for process in processes]
+    (made,) = visible(folder)
+    assert answers == [str(made)] * 4 and all(process.returncode == 0 for process in processes)
+    assert log.read_text() == "made\n"
+    assert [number_of(picture) for picture in pictures_by("av", made)] == list(reversed(range(60)))
+    assert not list(folder.glob("??/*.part"))
+
+
+class Maker:
+    """Makes files of 1,000 bytes and counts them."""
+
+    def __init__(self, tmp_path: Path, limit: int) -> None:
+        self.clip = tmp_path / "source.bin"
+        self.clip.write_bytes(b"source")
+        self.store, self.made = ClipStore(tmp_path / "made", limit), 0
+
+    def ask(self, view: int) -> Path:
+        return self.store.find_or_make(self.clip, {"view": view}, ".mp4", self._make)[0]
+
+    def _make(self, path: Path) -> int:
+        self.made += 1
+        path.write_bytes(bytes(1000))
+        return 7
+
+
+def age(path: Path, seconds: float) -> None:
+    at = time.time() - seconds
+    os.utime(path, (at, at))
+
+
+def test_files_that_were_not_asked_for_longest_are_deleted_and_none_of_the_last_hour(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    maker = Maker(tmp_path, limit=10_000)
+    files = [maker.ask(view) for view in range(10)]
+    for hours, path in enumerate(reversed(files), 1):
+        age(path, 3600 * hours + 60)
+    assert maker.ask(0) == files[0] and maker.made == 10  # which makes the oldest the latest
+    new = maker.ask(10)
+    assert visible(maker.store.folder) == sorted([files[0], *files[3:], new])
+    assert sum(path.stat().st_size for path in visible(maker.store.folder)) <= 10_000
+    for path in files[3:]:
+        age(path, 1800)
+    with caplog.at_level(logging.WARNING):
+        later = [maker.ask(view) for view in range(11, 15)]
+    assert all(path.is_file() for path in [files[0], *files[3:], new, *later])
+    assert len(caplog.records) == 1 and "all were asked for within the last hour" in caplog.text
+
+
+def test_a_file_that_is_gone_is_made_again_and_a_lost_count_is_found_again(tmp_path: Path) -> None:
+    maker = Maker(tmp_path, limit=3_500)
+    files = [maker.ask(view) for view in range(3)]
+    files[1].unlink()
+    assert maker.ask(1) == files[1] and maker.made == 4
+    (maker.store.folder / "bytes").write_text("no number")
+    for path in files:
+        age(path, 7200)
+    maker.ask(3)
+    assert sum(path.stat().st_size for path in visible(maker.store.folder)) <= 3_500
+    assert (maker.store.folder / "bytes").read_text() == str(1000 * len(visible(maker.store.folder)))
+
+
+def test_a_use_leaves_the_time_of_change_by_which_digests_are_remembered(tmp_path: Path) -> None:
+    maker = Maker(tmp_path, limit=10_000)
+    path = maker.ask(0)
+    age(path, 7200)
+    changed = path.stat().st_mtime_ns
+    assert maker.ask(0) == path
+    assert path.stat().st_mtime_ns == changed and time.time() - path.stat().st_atime < 60
+
+
+def test_another_content_or_view_or_form_is_another_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    maker = Maker(tmp_path, limit=10_000)
+    first = maker.ask(0)
+    assert maker.ask(1) != first
+    maker.clip.write_bytes(b"other content")
+    assert maker.ask(0) != first
+    monkeypatch.setattr(clip_store, "FORMAT", clip_store.FORMAT + 1)
+    maker.clip.write_bytes(b"source")
+    assert maker.ask(0) != first and maker.made == 4
+
+
+def test_what_fails_to_be_made_leaves_nothing(tmp_path: Path) -> None:
+    maker = Maker(tmp_path, limit=10_000)
+
+    def fail(path: Path) -> int:
+        path.write_bytes(b"half")
+        raise OSError("disk full")
+
+    with pytest.raises(OSError, match="disk full"):
+        maker.store.find_or_make(maker.clip, {"view": 0}, ".mp4", fail)
+    assert not [path for path in maker.store.folder.glob("??/*") if path.name != ".lock"]
