@@ -25,7 +25,7 @@ KEPT_FORMATS = ("yuv420p", "yuvj420p", "yuv422p", "yuvj422p", "yuv444p", "yuvj44
 # AVX-512 it reads memory that it has not set. These are the bytes that it writes without any of it, in a third of the
 # time.
 _INSTRUCTIONS = "MMX2,SSE2" if platform.machine().lower() in ("x86_64", "amd64") else "0"
-QUALITY = "18"
+QUALITY = 18
 """Of x264, 0 to 51, where 0 is without loss: a frame of a film has a mean error of about 1 of 255."""
 
 
@@ -94,6 +94,13 @@ class SourceClip:
         if not self._times:
             raise UnreadableClip(f"Expected {self._path} to be a video, but it has no frame that can be decoded.")
 
+    def seconds_of_last_frame(self) -> float:
+        """When the frame that was decoded last is shown, in seconds from the first one on."""
+        first, last = self._times[0], self._times[-1]
+        if first is None or last is None:
+            return float((len(self._times) - 1) / self.rate)
+        return float((last - first) * self._time_base)
+
     def durations(self) -> tuple[list[int], Fraction]:
         """For how many ticks each decoded frame is shown, and the seconds of a tick.
 
@@ -154,10 +161,11 @@ class FrameCoder:
         source: The clip that the frames are of.
         every_key: Whether each frame can be shown without another one, so that any order will do; else only groups,
             which begin with a key frame, can be moved.
+        quality: See `QUALITY`.
     """
 
-    def __init__(self, path: Path, source: SourceClip, every_key: bool = False) -> None:
-        self._path, self._source, self._every_key = path, source, every_key
+    def __init__(self, path: Path, source: SourceClip, every_key: bool = False, quality: int = QUALITY) -> None:
+        self._path, self._source, self._every_key, self._quality = path, source, every_key, quality
         self._stream: Any = None
         self._format = ""
         self._numbers: list[int] = []
@@ -248,7 +256,7 @@ class FrameCoder:
             name = _full_format(first) if is_odd else "yuv420p"
         self._format = name
         options = {
-            "crf": QUALITY,
+            "crf": str(self._quality),
             "preset": "superfast",
             "tune": "zerolatency",
             "forced-idr": "1",
