@@ -42,12 +42,12 @@ def still_answered(
     from lmms_eval_tasks.cast_bench.masked import MaskOutcome, read_outcomes
     from lmms_eval_tasks.utils.core.files import write_file
     from lmms_eval_tasks.utils.core.problems import InputError
-    from lmms_eval_tasks.utils.runs.run import read_graded, read_run
+    from lmms_eval_tasks.utils.runs.run import read_run
 
     finished = read_run(run)
     if task not in finished.records or not task.startswith(CARD.name):
         raise InputError(f"Expected a task of {CARD.title} that the run holds, but got {task!r}.")
-    answers = read_outcomes(read_graded(finished, task))
+    answers = read_outcomes(finished.records[task])
     counts = Counter(answer.outcome for answer in answers)
     masked = len(answers) - counts[MaskOutcome.NOT_MASKED]
     if not masked:

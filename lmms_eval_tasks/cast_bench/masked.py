@@ -6,10 +6,10 @@ paper also masks the question's subject. A release names none, so that a subject
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
+from string import ascii_uppercase
 
 from lmms_eval_tasks.cast_bench.card import CARD
 from lmms_eval_tasks.utils.benchmark.benchmark import Row
@@ -18,11 +18,12 @@ from lmms_eval_tasks.utils.data.home import clip_path
 from lmms_eval_tasks.utils.data.made_clips import MadeClip
 from lmms_eval_tasks.utils.data.masked_clips import TimedBox, mask_boxes
 from lmms_eval_tasks.utils.evidence.reader import read_truth
-from lmms_eval_tasks.utils.scoring.records import GradedItem, Outcome, Record
+from lmms_eval_tasks.utils.scoring.records import Outcome, Record
 
 UNABLE = "Unable to determine"
 """The added option. The paper names it; its wording here is ours."""
-_ASKED = re.compile(rf"^\(?([A-Z])[.:)]*[ \t]+{UNABLE}[ \t]*$", re.MULTILINE)
+ADDED = "unable"
+"""The field of a record that has the letter of the added option."""
 
 
 def timed_boxes(row: Row) -> list[TimedBox]:
@@ -70,6 +71,11 @@ def masked_row(row: Row) -> Row:
     return {**row, "options": [*row["options"], UNABLE], "option_kinds": [*kinds, None] if kinds else kinds}
 
 
+def added_option(row: Row) -> dict[str, str]:
+    """What a record says of the added option; nothing where a row has none."""
+    return {ADDED: ascii_uppercase[row["options"].index(UNABLE)]} if UNABLE in row["options"] else {}
+
+
 class MaskOutcome(str, Enum):
     """What became of a question whose evidence was black."""
 
@@ -89,21 +95,13 @@ class MaskedAnswer:
     outcome: MaskOutcome
 
 
-def read_outcomes(items: Iterable[GradedItem]) -> list[MaskedAnswer]:
-    """What became of each question of a finished run over masked clips.
-
-    Args:
-        items: The run's items, with the prompts that they were asked with.
-    """
-    return [
-        MaskedAnswer(item.record.item_id, _outcome(item.record, str(item.submission.get("prompt", ""))))
-        for item in items
-    ]
+def read_outcomes(records: Iterable[Record]) -> list[MaskedAnswer]:
+    """What became of each question of a finished run over masked clips."""
+    return [MaskedAnswer(record.item_id, _outcome(record)) for record in records]
 
 
-def _outcome(record: Record, prompt: str) -> MaskOutcome:
-    unable = _ASKED.search(prompt)
-    if unable is None:
+def _outcome(record: Record) -> MaskOutcome:
+    if ADDED not in record.fields:
         return MaskOutcome.NOT_MASKED
     if record.outcome is Outcome.UNSCORED:
         return MaskOutcome.UNSCORED
@@ -111,4 +109,4 @@ def _outcome(record: Record, prompt: str) -> MaskOutcome:
         return MaskOutcome.STILL_RIGHT
     if record.outcome is Outcome.UNPARSED:
         return MaskOutcome.UNPARSED
-    return MaskOutcome.UNABLE if record.answered == unable[1] else MaskOutcome.WRONG
+    return MaskOutcome.UNABLE if record.answered == record.fields[ADDED] else MaskOutcome.WRONG
