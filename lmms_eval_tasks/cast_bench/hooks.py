@@ -11,6 +11,7 @@ from typing import Any
 from lmms_eval_tasks.cast_bench.box_conventions import convention_warning, diagnose_convention
 from lmms_eval_tasks.cast_bench.card import CARD
 from lmms_eval_tasks.cast_bench.grading import Question, score_question
+from lmms_eval_tasks.cast_bench.masked import added_option
 from lmms_eval_tasks.cast_bench.prepare import frame_of
 from lmms_eval_tasks.cast_bench.settings import EvidenceSettings
 from lmms_eval_tasks.utils.benchmark.benchmark import Row, TaskContext
@@ -37,7 +38,7 @@ def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
     asked = row["asked"] and response != NOT_ASKED
     question = replace(read_question(row, settings, context.model), asked=asked)
     record = score_question(question, response, settings.hits, settings.convention)
-    record = record.with_fields(prompt=settings.signature, **_chosen_kind(row, record))
+    record = record.with_fields(prompt=settings.signature, **_chosen_kind(row, record), **added_option(row))
     submission = {
         "split": row["split"],
         "item_id": record.item_id,

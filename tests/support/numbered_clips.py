@@ -73,6 +73,17 @@ def lay_on_its_side(path: Path) -> Path:
     return path
 
 
+def cut_off(path: Path, frames: int) -> Path:
+    """Set in the header of an mp4 by `write_numbered` that its first frames are not shown, as cutting tools do."""
+    content = bytearray(path.read_bytes())
+    start = content.index(b"elst") + 12
+    length, first = (int.from_bytes(content[at : at + 4], "big") for at in (start, start + 4))
+    content[start : start + 4] = (length - 80 * frames).to_bytes(4, "big")  # in thousandths of a second
+    content[start + 4 : start + 8] = (first + 1024 * frames).to_bytes(4, "big")  # in ticks, 12,800 a second
+    path.write_bytes(content)
+    return path
+
+
 def pictures_by(reader: str, path: Path) -> NDArray[np.uint8]:
     """All frames, (T, H, W, 3) RGB, as ``decord``, ``av`` or ``cv2`` read them."""
     if reader == "decord":

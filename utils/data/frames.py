@@ -88,12 +88,14 @@ class PyavFrames:
             self._stream.thread_type = "AUTO"
             self._stream.codec_context.thread_count = threads
             packets = [packet for packet in self._container.demux(self._stream) if packet.size]
-            self._times = sorted(packet.pts for packet in packets if packet.pts is not None)
             self._keys = sorted(packet.pts for packet in packets if packet.is_keyframe and packet.pts is not None)
-            self.count, self.fps = len(packets), float(self._stream.average_rate or 0.0)
+            # What was cut off without coding the rest anew is still there, and is not shown.
+            shown = [packet.pts for packet in packets if not packet.is_discard]
+            self._times = sorted(time for time in shown if time is not None)
+            self.count, self.fps = len(shown), float(self._stream.average_rate or 0.0)
         except self._errors as error:
             raise UnreadableClip(f"Expected {path} to be a video, but it cannot be opened.") from error
-        if len(self._times) < len(packets) or not self._keys:
+        if len(self._times) < self.count or not self._keys:
             raise UnreadableClip(f"Expected {path} to say when each frame is shown, but it does not.")
         self._decoded: Any = None
         self._last = -1

@@ -63,11 +63,11 @@ def show_frame(clip: Path, position: str, store: ClipStore) -> MadeClip:
         return {"first": 0, "centre": count // 2, "last": count - 1}[position]
 
     def make(path: Path) -> int:
-        import cv2
+        # Not by OpenCV: where decord was imported before it, it writes a PNG that cannot be read, and says nothing.
+        from PIL import Image
 
         reader = PyavFrames(clip, threads=1)
-        picture = reader.read([place(reader.count)])[0]
-        path.write_bytes(cv2.imencode(".png", picture[..., ::-1])[1].tobytes())
+        Image.fromarray(reader.read([place(reader.count)])[0]).save(path, format="PNG")
         return reader.count
 
     path, count = store.find_or_make(clip, {"frame": position}, ".png", make)

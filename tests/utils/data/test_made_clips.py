@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections import Counter
 from fractions import Fraction
 from pathlib import Path
 
 import av
-import cv2
 import numpy as np
 import pytest
-from numbered_clips import lay_on_its_side, number_of, numbered_frame, pictures_by, write_numbered
+from numbered_clips import cut_off, lay_on_its_side, number_of, numbered_frame, pictures_by, write_numbered
+from numpy.typing import NDArray
+from PIL import Image
 
 from lmms_eval_tasks.utils.data import made_clips
 from lmms_eval_tasks.utils.data.frames import DecordFrames, PyavFrames
@@ -33,8 +36,9 @@ def clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_numbered(tmp_path_factory.mktemp("source") / "clip.mp4", COUNT, sound=True)
 
 
-def picture_of(made: MadeClip) -> np.ndarray:
-    return cv2.imread(str(made.path))[..., ::-1]
+def picture_of(made: MadeClip) -> NDArray[np.uint8]:
+    with Image.open(made.path) as picture:
+        return np.asarray(picture)
 
 
 def facts(path: Path) -> tuple[object, ...]:
@@ -128,6 +132,28 @@ def test_a_phones_clip_is_shown_upright(tmp_path: Path, store: ClipStore) -> Non
     assert np.abs(picture_of(show_frame(clip, "centre", store)).astype(int) - upright[4]).max() <= 3
     for opened in (PyavFrames(clip), DecordFrames(clip)):
         assert np.abs(opened.read([7])[0].astype(int) - upright[7]).max() <= 3
+
+
+def test_frames_that_were_cut_off_are_not_shown(tmp_path: Path, store: ClipStore) -> None:
+    clip = cut_off(write_numbered(tmp_path / "cut.mp4", 40), 5)
+    assert [number_of(picture) for picture in pictures_by("av", clip)] == list(range(5, 40))
+    for position, number in (("first", 0), ("centre", 17), ("last", 34)):
+        made = show_frame(clip, position, store)
+        assert made.frames == (number,) and number_of(picture_of(made)) == number + 5
+    for made in (show_reversed(clip, store), show_shuffled(clip, store)):
+        assert sorted(made.frames) == list(range(35))
+        numbers = [number_of(picture) for picture in pictures_by("decord", made.path)]
+        assert numbers == [number + 5 for number in made.frames]
+
+
+def test_a_picture_is_whole_where_decord_was_imported_first(clip: Path, tmp_path: Path) -> None:
+    code = (
+        "import decord, cv2, sys; from pathlib import Path; from lmms_eval_tasks.utils.data.made_clips import *; "
+        "print(show_frame(Path(sys.argv[1]), 'last', ClipStore(Path(sys.argv[2]), 1 << 30)).path)"
+    )
+    command = [sys.executable, "-c", code, str(clip), str(tmp_path / "made")]
+    path = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    assert number_of(picture_of(MadeClip(Path(path), (COUNT - 1,)))) == COUNT - 1
 
 
 @pytest.mark.parametrize(("position", "number"), [("first", 0), ("centre", COUNT // 2), ("last", COUNT - 1)])

@@ -1,0 +1,112 @@
+"""The paper's video-mask test: a question whose evidence is black should not be answered any more.
+
+The boxes of all evidence are blacked out over their time, and "unable to determine" is added as the last option. The
+paper also masks the question's subject. A release names none, so that a subject which is no evidence stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from string import ascii_uppercase
+
+from lmms_eval_tasks.cast_bench.card import CARD
+from lmms_eval_tasks.utils.benchmark.benchmark import Row
+from lmms_eval_tasks.utils.data.clip_store import ClipStore
+from lmms_eval_tasks.utils.data.home import clip_path
+from lmms_eval_tasks.utils.data.made_clips import MadeClip
+from lmms_eval_tasks.utils.data.masked_clips import TimedBox, mask_boxes
+from lmms_eval_tasks.utils.evidence.reader import read_truth
+from lmms_eval_tasks.utils.scoring.records import Outcome, Record
+
+UNABLE = "Unable to determine"
+"""The added option. The paper names it; its wording here is ours."""
+ADDED = "unable"
+"""The field of a record that has the letter of the added option."""
+
+
+def timed_boxes(row: Row) -> list[TimedBox]:
+    """When and where a question's clip is black.
+
+    Boxes are of whole seconds. From one annotated second to the next both boxes are black, for what they hold is on its
+    way from the one to the other: the box of second s from s - 1 to s + 1, within the evidence's span, whose last
+    second is part of it. A box outside its evidence's span is left out, as where grounding is scored. A second without
+    a box, in which nothing is to be seen, adds none.
+
+    Args:
+        row: A row of the prepared table.
+    """
+    return [
+        TimedBox(max(second - 1, evidence.start), min(second + 1, evidence.end + 1), box)
+        for instance in read_truth(row["evidence"])
+        for evidence in instance.evidences
+        for second, box in zip(evidence.seconds, evidence.boxes, strict=True)
+        if evidence.start <= second <= evidence.end
+    ]
+
+
+def masked_clip(row: Row, store: ClipStore) -> MadeClip:
+    """The clip of a row with its evidence blacked out.
+
+    Args:
+        row: A row of the prepared table.
+        store: Where it is kept.
+
+    Raises:
+        UnreadableClip: the row's clip is missing or cannot be decoded.
+        OSError: the store cannot be written.
+    """
+    return mask_boxes(clip_path(CARD.name, row["clip"]), timed_boxes(row), store)
+
+
+def masked_row(row: Row) -> Row:
+    """A row with the added option; as it is where its evidence has no box, so that nothing could be masked.
+
+    The key stays: it is right where the question is answered all the same.
+    """
+    if not timed_boxes(row):
+        return row
+    kinds = row["option_kinds"]
+    return {**row, "options": [*row["options"], UNABLE], "option_kinds": [*kinds, None] if kinds else kinds}
+
+
+def added_option(row: Row) -> dict[str, str]:
+    """What a record says of the added option; nothing where a row has none."""
+    return {ADDED: ascii_uppercase[row["options"].index(UNABLE)]} if UNABLE in row["options"] else {}
+
+
+class MaskOutcome(str, Enum):
+    """What became of a question whose evidence was black."""
+
+    STILL_RIGHT = "still answered right"
+    UNABLE = "unable to determine"
+    WRONG = "answered wrong"
+    UNPARSED = "no answer that can be read"
+    UNSCORED = "not scored"
+    NOT_MASKED = "not masked: its evidence has no box"
+
+
+@dataclass(frozen=True)
+class MaskedAnswer:
+    """One question of a run over masked clips, and what became of it."""
+
+    item_id: str
+    outcome: MaskOutcome
+
+
+def read_outcomes(records: Iterable[Record]) -> list[MaskedAnswer]:
+    """What became of each question of a finished run over masked clips."""
+    return [MaskedAnswer(record.item_id, _outcome(record)) for record in records]
+
+
+def _outcome(record: Record) -> MaskOutcome:
+    if ADDED not in record.fields:
+        return MaskOutcome.NOT_MASKED
+    if record.outcome is Outcome.UNSCORED:
+        return MaskOutcome.UNSCORED
+    if record.outcome is Outcome.CORRECT:
+        return MaskOutcome.STILL_RIGHT
+    if record.outcome is Outcome.UNPARSED:
+        return MaskOutcome.UNPARSED
+    return MaskOutcome.UNABLE if record.answered == record.fields[ADDED] else MaskOutcome.WRONG
