@@ -34,7 +34,8 @@ class TextModel:
 
         try:
             self._tokenizer: Any = AutoTokenizer.from_pretrained(name)
-            model: Any = AutoModelForCausalLM.from_pretrained(name)
+            # With fewer bits, a sum would depend on which other texts are in its batch.
+            model: Any = AutoModelForCausalLM.from_pretrained(name, dtype=torch.float32)
         except Exception as error:  # whatever its many layers raise
             raise InputError(f"The text model {name} cannot be loaded: {first_line(error)}") from error
         starts = (self._tokenizer.bos_token_id, self._tokenizer.eos_token_id)
