@@ -14,6 +14,7 @@ from lmms_eval_tasks.cli.build import build_app
 from lmms_eval_tasks.cli.check import check
 from lmms_eval_tasks.cli.compare import compare
 from lmms_eval_tasks.cli.humans import humans
+from lmms_eval_tasks.cli.mine import mine_app
 from lmms_eval_tasks.cli.prepare import prepare_app, sample
 from lmms_eval_tasks.cli.prompts import prompts_app
 from lmms_eval_tasks.cli.report import report
@@ -45,6 +46,7 @@ app.add_typer(build_app, name="build")
 app.command()(check)
 app.command()(compare)
 app.command()(humans)
+app.add_typer(mine_app, name="mine")
 app.command()(sample)
 app.command()(report)
 app.command()(rescore)
