@@ -1,4 +1,4 @@
-"""How long mining minimal pairs takes, and how much memory, beside a double loop over all pairs of a question.
+"""How long mining minimal pairs takes, beside a double loop over all pairs of a question, and filtering them.
 
 python benchmarks/pair_mining.py [--candidates N] [--questions N] [--rival N]
 
@@ -20,9 +20,12 @@ import numpy as np
 
 from lmms_eval_tasks.utils.curation.candidates import Candidate
 from lmms_eval_tasks.utils.curation.mining import distinct_clips, mine_pairs
+from lmms_eval_tasks.utils.curation.shortcuts import MODELS, Records, single_frame_filter
 from lmms_eval_tasks.utils.curation.vectors import Floats, exact_units
+from lmms_eval_tasks.utils.scoring.records import Outcome, Record
 
 DIMENSIONS, SKILLS, CLUSTERS = 512, 4, 200
+SEEDS = 3
 Pairs = list[tuple[str, str]]
 
 
@@ -80,6 +83,31 @@ def mined(candidates: Sequence[Candidate], vectors: Floats) -> Pairs:
     return [(pair.first.item_id, pair.second.item_id) for pair in pairs]
 
 
+def frame_answers(number: int, models: int, seeds: int) -> dict[str, Records]:
+    """Answers of several models to single frames of items in pairs, two in three of them right."""
+    rng = np.random.default_rng(1)
+    frames = rng.integers(0, 300, (seeds, number)).tolist()
+    answers: dict[str, Records] = {}
+    for model in range(models):
+        right = (rng.random((seeds, number)) < 2 / 3).tolist()
+        answers[f"model {model}"] = {
+            "task": [
+                Record(
+                    f"{item // 2}_{item % 2}",
+                    str(item // 2),
+                    {},
+                    "A",
+                    "A",
+                    Outcome.CORRECT if right[seed][item] else Outcome.WRONG,
+                    fields={"frame": frames[seed][item]},
+                )
+                for seed in range(seeds)
+                for item in range(number)
+            ]
+        }
+    return answers
+
+
 def pairs_of(candidates: Sequence[Candidate]) -> int:
     """How many pairs of a question with different answers there are."""
     same = Counter(one.question for one in candidates)
@@ -126,6 +154,13 @@ def main() -> None:
     print(f"the same pairs in the same order: {'yes' if ours == theirs else 'NO'} ({len(ours):,})")
     scaled = rival / number * everything
     print(f"the double loop on all, by its time a pair: {scaled:.0f} s, ours {scaled / spent:.0f} times as fast")
+    answers = frame_answers(arguments.candidates, MODELS, SEEDS)
+    started = time.process_time()
+    groups = single_frame_filter(answers)
+    spent = time.process_time() - started
+    removed = sum(group.removed for group in groups)
+    print(f"filter of {len(groups):,} pairs by {MODELS} models and {SEEDS} frames: {spent:.1f} s, {removed:,} removed")
+    print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.2f} GB in all")
 
 
 if __name__ == "__main__":

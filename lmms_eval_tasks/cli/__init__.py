@@ -13,6 +13,7 @@ import lmms_eval_tasks
 from lmms_eval_tasks.cli.build import build_app
 from lmms_eval_tasks.cli.check import check
 from lmms_eval_tasks.cli.compare import compare
+from lmms_eval_tasks.cli.filters import filter_app
 from lmms_eval_tasks.cli.humans import humans
 from lmms_eval_tasks.cli.mine import mine_app
 from lmms_eval_tasks.cli.prepare import prepare_app, sample
@@ -45,6 +46,7 @@ app.add_typer(prepare_app, name="prepare")
 app.add_typer(build_app, name="build")
 app.command()(check)
 app.command()(compare)
+app.add_typer(filter_app, name="filter")
 app.command()(humans)
 app.add_typer(mine_app, name="mine")
 app.command()(sample)

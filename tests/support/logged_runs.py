@@ -18,6 +18,7 @@ def write_run(
     version: str = "1-A",
     sample: bool = False,
     stratum: Mapping[str, str] | None = None,
+    view: str = "",
     **fields: object,
 ) -> Path:
     """A run's output folder.
@@ -29,6 +30,7 @@ def write_run(
         version: Of every task.
         sample: Whether the run is of sample data.
         stratum: Of every record.
+        view: What every record shows of its item.
         fields: Benchmark fields of every record.
     """
     folder.mkdir(parents=True)
@@ -51,6 +53,7 @@ def write_run(
                     "A",
                     Outcome.CORRECT if flag else Outcome.WRONG,
                     fields={"official_correct": flag, **fields},
+                    view=view,
                 ).to_json(),
                 **({"sample_data": 100.0} if sample else {}),
             }
