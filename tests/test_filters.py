@@ -57,7 +57,8 @@ def test_pairs_that_single_frames_solve_are_listed(tmp_path: Path) -> None:
     assert listed(out)["b"]["removed"] is False
     words = " ".join(printed.split())
     assert f"{SUBSET} 2 1 50.0 [9.5, 90.5] 1 0" in words
-    assert "published, mvp_mini_robot_object_interactions: 18.3%, pair_accuracy, average of 5 VideoLLMs" in words
+    assert "published, mvp_mini_robot_object_interactions: 18.3, pair_accuracy, average of 5 VideoLLMs" in words
+    assert "-22.3, pair_accuracy change vs previous row" in words
     assert "Pairs: 1 removed, 1 kept: " in words
     assert run("single-frame", *runs, "--out", out, "--frame-share", "0.6")[0] == 0
     assert listed(out)["a"]["removed"] is False
@@ -103,6 +104,6 @@ def test_pairs_that_are_solved_blind_are_listed(tmp_path: Path, models: int, rem
     assert [name for name, group in listed(out).items() if group["removed"]] == removed
     words = " ".join(printed.split())
     assert "SAMPLE DATA, not the benchmark" in words
-    assert f"published, {TASK}: 39.0%, questions that a text model got right in both versions" in words
+    assert f"published, {TASK}: 39.0, percent of questions that a text model got right in both versions" in words
     status, _, err = run("blind", frame_runs(tmp_path, 1)[0], "--out", out)
     assert status == 1 and "Expected a run of the view blind, but its tasks are" in err

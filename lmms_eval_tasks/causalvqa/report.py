@@ -47,7 +47,9 @@ def references(task: str, items: int) -> tuple[ReferencedMetric, ...]:
 
 def controls(task: str) -> tuple[PublishedControl, ...]:
     """What its filters removed as the set was made, from far more questions than the test split has."""
-    removed = "questions that a text model got right in both versions, of those that were left as the set was made"
+    removed = (
+        "percent of questions that a text model got right in both versions, of those that were left as the set was made"
+    )
     return (PublishedControl(Control.BLIND, removed, BLIND_REMOVED, "CausalVQA paper"),)
 
 

@@ -125,7 +125,7 @@ def _print_published(console: Console, groups: Sequence[FilteredGroup], controls
         known = find(task)
         for published in known.kind.controls(task) if known else ():
             if published.control in controls:
-                console.print(f"published, {task}: {published.value:.1f}%, {published.what}; {published.source}")
+                console.print(f"published, {task}: {published.value:.1f}, {published.what}; {published.source}")
 
 
 def _write(console: Console, out: Path, groups: Sequence[FilteredGroup]) -> None:

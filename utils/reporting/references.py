@@ -41,7 +41,7 @@ class PublishedControl:
     Attributes:
         control: The control.
         what: What was measured, on what.
-        value: In percent.
+        value: In percent, or in percentage points where it is a change.
         source: Where it is printed.
     """
 
@@ -121,12 +121,15 @@ def _entries(folder: Path) -> tuple[Mapping[str, Any], ...]:
     return tuple(json.loads((folder / "published.json").read_text(encoding="utf-8"))["records"])
 
 
-def published_controls(folder: Path, controls: Mapping[str, Control], **where: object) -> tuple[PublishedControl, ...]:
+def published_controls(
+    folder: Path, controls: Mapping[str, Control], *, source: str, **where: object
+) -> tuple[PublishedControl, ...]:
     """What a benchmark's `published.json` has of the stages of making its data.
 
     Args:
         folder: Folder of the benchmark.
         controls: How a stage's name begins, and the control that it is.
+        source: How the entry's source begins.
         where: Fields that an entry must have, with their values.
     """
     return tuple(
@@ -134,6 +137,7 @@ def published_controls(folder: Path, controls: Mapping[str, Control], **where: o
         for beginning, control in controls.items()
         for entry in _entries(folder)
         if str(entry.get("stage", "")).startswith(beginning)
+        and str(entry["source"]).startswith(source)
         and all(entry.get(key) == value for key, value in where.items())
     )
 
