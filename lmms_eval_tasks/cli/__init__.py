@@ -14,7 +14,9 @@ from lmms_eval_tasks.cli.bias import bias
 from lmms_eval_tasks.cli.build import build_app
 from lmms_eval_tasks.cli.check import check
 from lmms_eval_tasks.cli.compare import compare
+from lmms_eval_tasks.cli.filters import filter_app
 from lmms_eval_tasks.cli.humans import humans
+from lmms_eval_tasks.cli.mine import mine_app
 from lmms_eval_tasks.cli.prepare import prepare_app, sample
 from lmms_eval_tasks.cli.prompts import prompts_app
 from lmms_eval_tasks.cli.report import report
@@ -47,7 +49,9 @@ app.add_typer(build_app, name="build")
 app.command()(bias)
 app.command()(check)
 app.command()(compare)
+app.add_typer(filter_app, name="filter")
 app.command()(humans)
+app.add_typer(mine_app, name="mine")
 app.command()(sample)
 app.command()(report)
 app.command()(rescore)

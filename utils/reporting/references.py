@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,32 @@ class Published:
     """A published model's score, in the metric's unit, and where it is printed."""
 
     model: str
+    value: float
+    source: str
+
+
+class Control(str, Enum):
+    """What a paper did to its data, so that shortcuts do not solve it."""
+
+    RANDOM_PAIRS = "random pairs"
+    MINIMAL_PAIRS = "minimal pairs"
+    SINGLE_FRAME = "single-frame filter"
+    BLIND = "blind filter"
+
+
+@dataclass(frozen=True)
+class PublishedControl:
+    """What a paper prints of such a control.
+
+    Attributes:
+        control: The control.
+        what: What was measured, on what.
+        value: In percent, or in percentage points where it is a change.
+        source: Where it is printed.
+    """
+
+    control: Control
+    what: str
     value: float
     source: str
 
@@ -149,6 +176,27 @@ def _entries(folder: Path) -> tuple[Mapping[str, Any], ...]:
     """The entries of a benchmark's `published.json`; none where it has no such file."""
     file = folder / "published.json"
     return tuple(json.loads(file.read_text(encoding="utf-8"))["records"]) if file.is_file() else ()
+
+
+def published_controls(
+    folder: Path, controls: Mapping[str, Control], *, source: str, **where: object
+) -> tuple[PublishedControl, ...]:
+    """What a benchmark's `published.json` has of the stages of making its data.
+
+    Args:
+        folder: Folder of the benchmark.
+        controls: How a stage's name begins, and the control that it is.
+        source: How the entry's source begins.
+        where: Fields that an entry must have, with their values.
+    """
+    return tuple(
+        PublishedControl(control, f"{entry['metric']} ({entry['stage']})", float(entry["value"]), str(entry["source"]))
+        for beginning, control in controls.items()
+        for entry in _entries(folder)
+        if str(entry.get("stage", "")).startswith(beginning)
+        and str(entry["source"]).startswith(source)
+        and all(entry.get(key) == value for key, value in where.items())
+    )
 
 
 def compare_to_reference(score: Estimate, reference: float) -> str:
