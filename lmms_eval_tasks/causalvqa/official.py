@@ -7,7 +7,7 @@ import re
 _SPACED_OR_DROPPED = ';/[]"{}()=+\\_-><@`,?!'
 _COMMA_IN_NUMBER = re.compile(r"\d,\d")
 _FREE_PERIOD = re.compile(r"\.(?!\d)")
-_LONE_LETTER = re.compile(r"\b[a-e]\b")
+_LAST_LONE_LETTER = re.compile(r".*\b([a-e])\b", re.DOTALL)
 _PERIODS_REMOVED = 32
 
 
@@ -44,5 +44,5 @@ def official_choice(text: str) -> str:
     for quote in "'\")(":
         line = line.strip(quote)
     line = line.strip().lower()
-    letters = _LONE_LETTER.findall(line)
-    return letters[-1].upper() if letters else line
+    letter = _LAST_LONE_LETTER.match(line)
+    return letter[1].upper() if letter else line
