@@ -36,11 +36,10 @@ def official_choice(text: str) -> str:
     """
     line = text.replace("\n", " ").replace("\t", " ").strip()
     number_with_comma = _COMMA_IN_NUMBER.search(line) is not None
-    table = {}
+    dropped = {mark: number_with_comma or f"{mark} " in line or f" {mark}" in line for mark in _SPACED_OR_DROPPED}
     for mark in _SPACED_OR_DROPPED:
-        dropped = number_with_comma or f"{mark} " in line or f" {mark}" in line
-        table[ord(mark)] = "" if dropped else " "
-    line = _FREE_PERIOD.sub("", line.translate(table), count=_PERIODS_REMOVED)
+        line = line.replace(mark, "" if dropped[mark] else " ")
+    line = _FREE_PERIOD.sub("", line, count=_PERIODS_REMOVED)
     for quote in "'\")(":
         line = line.strip(quote)
     line = line.strip().lower()
