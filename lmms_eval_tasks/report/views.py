@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from lmms_eval_tasks.report.runs import references_of
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.tables import FittingTable
+from lmms_eval_tasks.utils.reporting.references import published_of_view
 from lmms_eval_tasks.utils.runs.run import Run
 from lmms_eval_tasks.utils.stats.comparison import Comparison, Part, compare_records, run_parts
 
@@ -15,12 +16,14 @@ def view_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
     """One table per task or group of which the runs of a model hold a view beside the whole: a row per view and score.
 
     Scores are on the groups of items that both answered, and the difference has its 95% paired bootstrap interval.
+    Below stand published scores of the same view.
 
     Args:
         runs: Runs; a view and its parent may lie in two of them, if these are of one model.
         only: The one task, group or view to show; all if it is empty.
     """
     tables: dict[str, FittingTable] = {}
+    sources: dict[str, dict[str, None]] = {}
     for parent, view, run, whole, compared in _comparisons(runs):
         if only not in ("", parent, f"{parent}_{view}"):
             continue
@@ -41,9 +44,24 @@ def view_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
                 f"{difference.change:+.1f} [{low:+.1f}, {high:+.1f}]",
                 f"{difference.groups:,}",
             )
+        sources.setdefault(parent, {}).update(dict.fromkeys(_add_published(tables[parent], parent, view)))
         if part := run.part or whole.part:
-            tables[parent].caption = f"of a part of the items: {part}"
+            sources[parent][f"of a part of the items: {part}"] = None
+    for parent, table in tables.items():
+        table.caption = "\n".join(sources[parent])
     return list(tables.values())
+
+
+def _add_published(table: FittingTable, parent: str, view: str) -> Iterator[str]:
+    """Add a row for each published score of a view of a task or group; where they come from, and what to know."""
+    task = registry().find_task(parent)
+    for entry in published_of_view(task.benchmark.name, parent, view) if task else ():
+        assert task is not None
+        title = task.kind.metric(entry.score).title
+        table.add_row("", f"{entry.model} (published)", title, "", f"{entry.value:.1f}", "", "")
+        yield f"published, {view}: {entry.source}"
+        if entry.note:
+            yield f"{entry.model}: {entry.note}"
 
 
 def _comparisons(runs: Sequence[Run]) -> Iterator[tuple[str, str, Run, Run, Comparison]]:
