@@ -115,6 +115,32 @@ def pairs_of(candidates: Sequence[Candidate]) -> int:
     return sum(n * (n - 1) // 2 for n in same.values()) - sum(n * (n - 1) // 2 for n in alike.values())
 
 
+def beside_loop(candidates: Sequence[Candidate], vectors: Floats, most: int, spent: float) -> None:
+    """Measure both on the largest questions that fit in `most` candidates; `spent` is our time for all."""
+    sizes = Counter(one.question for one in candidates)
+    chosen: set[str] = set()
+    for question, size in sorted(sizes.items(), key=lambda entry: (-entry[1], entry[0])):
+        if sum(sizes[one] for one in chosen) + size <= most:
+            chosen.add(question)
+    kept = [place for place, one in enumerate(candidates) if one.question in chosen]
+    part, part_vectors = [candidates[place] for place in kept], vectors[kept]
+    number = pairs_of(part)
+    print(f"{len(part):,} candidates of {len(chosen)} questions, {number:,} pairs with two answers:")
+    if not number:
+        return
+    started = time.process_time()
+    ours = mined(part, part_vectors)
+    spent_part = time.process_time() - started
+    units = exact_units(part_vectors.astype(np.float64))
+    started = time.process_time()
+    theirs = loop(part, units)
+    rival = time.process_time() - started
+    print(f"double loop {rival:.1f} s, ours {spent_part:.2f} s, {rival / spent_part:.0f} times as fast")
+    print(f"the same pairs in the same order: {'yes' if ours == theirs else 'NO'} ({len(ours):,})")
+    scaled = rival / number * pairs_of(candidates)
+    print(f"the double loop on all, by its time a pair: {scaled:.0f} s, ours {scaled / spent:.0f} times as fast")
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -124,36 +150,15 @@ def main() -> None:
     arguments = parser.parse_args()
     candidates, vectors = make_candidates(arguments.candidates, arguments.questions, 0)
     sizes = Counter(one.question for one in candidates)
-    everything = pairs_of(candidates)
-    print(
-        f"{len(candidates):,} candidates, {len(sizes)} questions of {min(sizes.values()):,} to {max(sizes.values()):,},"
-    )
-    print(f"{everything:,} pairs with different answers, {DIMENSIONS} dimensions")
+    print(f"{len(candidates):,} candidates of {DIMENSIONS} dimensions, {pairs_of(candidates):,} pairs with two answers")
+    print(f"{len(sizes)} questions of {min(sizes.values()):,} to {max(sizes.values()):,}")
     started, watch = time.process_time(), time.perf_counter()
     whole = mined(candidates, vectors)
     spent, wall = time.process_time() - started, time.perf_counter() - watch
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     print(f"ours, all: {len(whole):,} pairs in {spent:.1f} s of the processor, {wall:.1f} s by the clock")
     print(f"peak memory {memory:.2f} GB")
-    chosen: set[str] = set()
-    for question, size in sorted(sizes.items(), key=lambda entry: (-entry[1], entry[0])):
-        if sum(sizes[one] for one in chosen) + size <= arguments.rival:
-            chosen.add(question)
-    kept = [place for place, one in enumerate(candidates) if one.question in chosen]
-    part, part_vectors = [candidates[place] for place in kept], vectors[kept]
-    started = time.process_time()
-    ours = mined(part, part_vectors)
-    spent_part = time.process_time() - started
-    units = exact_units(part_vectors.astype(np.float64))
-    started = time.process_time()
-    theirs = loop(part, units)
-    rival = time.process_time() - started
-    number = pairs_of(part)
-    print(f"{len(part):,} candidates of {len(chosen)} questions, {number:,} pairs with different answers:")
-    print(f"double loop {rival:.1f} s, ours {spent_part:.2f} s, {rival / spent_part:.0f} times as fast")
-    print(f"the same pairs in the same order: {'yes' if ours == theirs else 'NO'} ({len(ours):,})")
-    scaled = rival / number * everything
-    print(f"the double loop on all, by its time a pair: {scaled:.0f} s, ours {scaled / spent:.0f} times as fast")
+    beside_loop(candidates, vectors, arguments.rival, spent)
     answers = frame_answers(arguments.candidates, MODELS, SEEDS)
     started = time.process_time()
     groups = single_frame_filter(answers)

@@ -67,7 +67,8 @@ def pairs(
     mining = mine_pairs(items, read_vectors(embeddings, ids, distinct_clips(items)), chosen, per_skill, total)
     console = make_console()
     console.print(_table(mining))
-    console.print(f"In no pair: {EXPLAINED}.")
+    if mining.dropped:
+        console.print(f"In no pair: {EXPLAINED}.")
     _write(out, mining)
     console.print(f"{len(mining.pairs):,} pairs by the rule {rule}: {out}", soft_wrap=True)
 
