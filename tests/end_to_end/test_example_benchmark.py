@@ -80,8 +80,9 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     found.run("lmms-eval-tasks", "prepare", "lamp_side", "--source", "release")
     for model in ("random_answer", "constant_answer"):
         found.run(
-            "lmms-eval", "--model", model, "--tasks", "lamp_side", "--output_path", f"runs/{model}", "--log_samples"
-        )
+            "lmms-eval", "--model", model, "--tasks", "lamp_side,lamp_side_blind,lamp_side_single_frame_last",
+            "--output_path", f"runs/{model}", "--log_samples",
+        )  # fmt: skip
     return found
 
 
@@ -106,6 +107,7 @@ def test_every_command_works(installed: Installed) -> None:
     assert always[2:4] == ["100%", "50.0"] and always[-1] == "100%"
     runs = ("runs/random_answer", "runs/constant_answer")
     report = installed.run("lmms-eval-tasks", "report", *runs, "--html", "r.html")
+    assert "lamp_side: what is left in its views" in report and "single_frame_last" in report
     assert "0.0 [0.0, 39.0]" in report and "lamp_side: beside references" in report and "version 1-A" in report
     assert "Which side is answered" in (installed.root / "r.html").read_text("utf-8")
     compared = installed.run("lmms-eval-tasks", "compare", *runs)

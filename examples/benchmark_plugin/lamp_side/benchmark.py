@@ -151,6 +151,7 @@ BENCHMARK = Benchmark(
             item_view=clip_view,
             answer_view=lambda record, row, response: AnswerView(),
             read_settings=prompt_reader(),
+            views=("blind", "single_frame", "shuffled"),
         )
     },
     prepare=prepare,
