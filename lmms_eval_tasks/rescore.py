@@ -169,7 +169,8 @@ def claimed(folder: Path, source: Path) -> Iterator[None]:
 
 def _choose(run: Run, notes: list[str]) -> tuple[list[str], list[str]]:
     """The groups and single tasks of ours in a run, and all its tasks of ours."""
-    versions = registry().versions
+    names = dict.fromkeys((*run.groups, *run.records, *(task for tasks in run.groups.values() for task in tasks)))
+    versions = {name: version for name in names if (version := registry().find_version(name))}
     groups = {name: tasks for name, tasks in run.groups.items() if name in versions and set(tasks) <= set(versions)}
     tasks = [task for task in run.records if task in versions]
     problems = Problems()
@@ -249,7 +250,8 @@ def _card(rescored: Rescored) -> dict[str, dict[str, Value]]:
     card: dict[str, dict[str, Value]] = {section: dict(fields) for section, fields in rescored.run.card.items()}
     for task in rescored.logs:
         if fields := card.get(f"{TASK}{task}"):
-            known = registry().tasks[task]
+            known = registry().find_task(task)
+            assert known is not None, f"{task} was scored, and is of no benchmark"
             fields["version"] = known.version
             fields["extractor"] = known.kind.extractor
     card["rescored"] = {

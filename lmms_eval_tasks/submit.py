@@ -139,9 +139,10 @@ def _choose_split(card: Card, run: Run, part: str, split: str) -> str:
             f"{run.path} cannot be submitted to {card.title}: Expected a task of it, {wanted}, but the run has "
             f"{', '.join(run.records)}."
         ]
-        for name, task in registry().tasks_of(card.name).items():
-            if name in run.records and task.kind.no_submission:
-                lines.append(f"{name} has no official submission: {task.kind.no_submission}")
+        for name in run.records:
+            task = registry().find_task(name)
+            if task and task.benchmark.name == card.name and task.no_submission:
+                lines.append(f"{name} has no official submission: {task.no_submission}")
         raise InputError("\n".join(lines))
     withheld = [name for name in present if card.splits[name].answers_withheld]
     chosen = present if len(present) == 1 else withheld

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from lmms_eval_tasks.cast_bench.prompt import normal_form
 from lmms_eval_tasks.cli import app
-from lmms_eval_tasks.host.state import Evaluation
+from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.utils.benchmark.registry import find_benchmark, read_card, registry
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.variables import PROMPT

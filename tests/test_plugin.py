@@ -14,9 +14,9 @@ from loguru import logger
 
 import lmms_eval_tasks
 from lmms_eval_tasks.host import index, saving
+from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.index import Results, evaluation_of, state_of
 from lmms_eval_tasks.host.models import MODELS
-from lmms_eval_tasks.host.state import Evaluation
 from lmms_eval_tasks.host.weights import Weights
 from lmms_eval_tasks.utils.benchmark.registry import registry
 

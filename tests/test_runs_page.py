@@ -15,8 +15,8 @@ from task_states import task_state
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli import app
+from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.run_card import gather
-from lmms_eval_tasks.host.state import Evaluation
 from lmms_eval_tasks.utils.runs.run_card import NOT_KNOWN, TASK, Sections
 
 PAGE = ROOT / "docs" / "runs.md"

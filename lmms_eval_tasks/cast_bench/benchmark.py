@@ -11,6 +11,7 @@ from lmms_eval_tasks.cast_bench.prompt import OFFICIAL_PROMPT, find_prompt
 from lmms_eval_tasks.cast_bench.settings import BOXES, read_settings
 from lmms_eval_tasks.cast_bench.submission import FORM
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind
+from lmms_eval_tasks.utils.benchmark.views import CLIP_VIEWS, SOCRATIC
 from lmms_eval_tasks.utils.evidence.reader import EXTRACTOR
 
 EVIDENCE = TaskKind(
@@ -27,6 +28,7 @@ EVIDENCE = TaskKind(
     warnings=hooks.warnings,
     restore=restore.restore_settings,
     log_form=EvidenceLine,
+    views=(*CLIP_VIEWS, SOCRATIC),
 )
 
 OPEN = TaskKind(
@@ -46,6 +48,7 @@ OPEN = TaskKind(
     "submitted is a run of cast_bench.",
     restore=restore.restore_verdicts,
     log_form=OpenLine,
+    views=(*CLIP_VIEWS, SOCRATIC),
 )
 
 BENCHMARK = Benchmark(

@@ -20,6 +20,7 @@ from lmms_eval_tasks.cli.report import report
 from lmms_eval_tasks.cli.rescore import rescore
 from lmms_eval_tasks.cli.submit import submit, validate
 from lmms_eval_tasks.cli.tiny_vlm import tiny_vlm
+from lmms_eval_tasks.cli.views import views
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.variables import KNOWN, describe_unknown_variables
@@ -51,6 +52,7 @@ app.command()(rescore)
 app.add_typer(prompts_app, name="prompts")
 app.command()(submit)
 app.command()(validate)
+app.command()(views)
 app.command("tiny-vlm")(tiny_vlm)
 for _benchmark in registry().benchmarks.values():
     if _benchmark.cli is not None:

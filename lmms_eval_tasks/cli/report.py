@@ -32,6 +32,7 @@ def report(
 ) -> None:
     """Show what runs scored, with 95% intervals and how many are behind each score."""
     from lmms_eval_tasks.report.tables import limit_warnings, reference_tables, score_tables, stratum_tables
+    from lmms_eval_tasks.report.views import view_tables
 
     console = make_console()
     opened = open_runs(console, runs, allow_incomplete, allow_predictions=True)
@@ -49,7 +50,15 @@ def report(
     for run in read:
         for table in stratum_tables(run, by.split(","), task) if by else ():
             console.print(table)
-    for table in () if by else (*score_tables(read, task), *reference_tables(read, task)):
+    for table in (
+        ()
+        if by
+        else (
+            *score_tables(read, task),
+            *view_tables(read, task),
+            *reference_tables(read, task),
+        )
+    ):
         console.print(table)
     console.print(
         "Scores in percent, with 95% intervals over pairs, or over clips where no items are paired. above/below: the "

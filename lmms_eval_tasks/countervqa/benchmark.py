@@ -12,6 +12,7 @@ from lmms_eval_tasks.countervqa.metrics import METRICS
 from lmms_eval_tasks.countervqa.prepare import own_columns, prepare
 from lmms_eval_tasks.countervqa.verdicts import EXTRACTOR
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind
+from lmms_eval_tasks.utils.benchmark.views import CLIP_VIEWS, SOCRATIC
 from lmms_eval_tasks.utils.reporting.views import clip_view
 
 VERDICT = TaskKind(
@@ -29,6 +30,7 @@ VERDICT = TaskKind(
     judged=True,
     judge_optional=True,
     restore=restore_agreement,
+    views=(*CLIP_VIEWS, SOCRATIC),
 )
 
 ANNOTATED = replace(VERDICT, ask=hooks.ask_annotated, read_settings=hooks.read_annotated_settings)
@@ -45,6 +47,7 @@ PROBE = TaskKind(
     answer_view=report.probe_answer_view,
     read_settings=probe.read_settings,
     log_form=ProbeLine,
+    views=(*CLIP_VIEWS, SOCRATIC),
 )
 
 BENCHMARK = Benchmark(

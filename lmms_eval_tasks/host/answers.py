@@ -12,16 +12,15 @@ import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from loguru import logger
 from tqdm import tqdm
 
 from lmms_eval_tasks.host.answer_files import AnswerFiles, ItemRequest, answers_folder, digest, log_kept
+from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.model_identity import find_arguments, model_identity
 from lmms_eval_tasks.host.ranks import gather_objects
-from lmms_eval_tasks.host.state import Evaluation
 from lmms_eval_tasks.host.weights import get_nested_attr
 from lmms_eval_tasks.utils.core.variables import ANSWERS
 
@@ -187,8 +186,9 @@ class AnswerKeeper:
             "repeat": repeat,
             "seeds": self._seeds if sampled else None,
         }
-        clips = tuple(map(Path, state.doc_to_visual(row)))
-        return ItemRequest(digest(asked), task, str(row["item_id"]), repeat, clips)
+        if state.pointer.get("view"):
+            asked["frame"] = state.kind.frame
+        return ItemRequest(digest(asked), task, str(row["item_id"]), repeat, state.clips_behind(row))
 
 
 def _is_padding(request: Any) -> bool:

@@ -10,16 +10,19 @@ import inspect
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from loguru import logger
 
 from lmms_eval_tasks.host.agreement import stop_unless_ranks_agree
 from lmms_eval_tasks.host.answers import keep_answers
+from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.fit import describe_misfit, describe_misfit_of
 from lmms_eval_tasks.host.models import CLIPLESS
+from lmms_eval_tasks.host.other_views import bind_view
 from lmms_eval_tasks.host.ranks import RunStopped, ordinary_errors, stop_if_any
-from lmms_eval_tasks.host.state import Evaluation, TaskState, bind_hooks, find_metrics
+from lmms_eval_tasks.host.state import TaskState, bind_hooks, find_metrics
+from lmms_eval_tasks.host.view_index import VIEW, add_views, listed_views, view_config
 from lmms_eval_tasks.host.weights import read_weights
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
 from lmms_eval_tasks.utils.benchmark.registry import read_pointer, registry
@@ -68,6 +71,7 @@ def hook_task_manager() -> None:
 
     @functools.wraps(match_tasks)
     def match_and_check(self: Any, task_list: list[str]) -> list[str]:
+        add_views(self, task_list)
         names: list[str] = match_tasks(self, task_list)
         # Before the model loads: lmms-eval loads tasks after it.
         ours = {name: pointers for name in names if (pointers := list(find_pointers(self.task_index, name)))}
@@ -80,14 +84,15 @@ def hook_task_manager() -> None:
 
     @functools.wraps(get_config)
     def get_bound_config(self: Any, name: str) -> Any:
-        config = get_config(self, name)
+        config = view_config(get_config(self, name), self.task_index.get(name, {}))
         _hook_evaluate()
         return bind_config(name, config, self.task_index, evaluation_of(self))
 
     @functools.wraps(load_names)
-    def load_names_or_say_why(*arguments: Any, **named: Any) -> Any:
+    def load_names_or_say_why(self: Any, task_list: Any = None, task_type: Literal["simple", "chat"] = "simple") -> Any:
+        add_views(self, [task_list] if isinstance(task_list, str) else task_list or [])
         with ordinary_errors():
-            return load_names(*arguments, **named)
+            return load_names(self, task_list, task_type)
 
     @functools.wraps(load_config)
     def load_config_or_say_why(*arguments: Any, **named: Any) -> Any:
@@ -121,12 +126,12 @@ def _with_our_tasks(manager: Any, index: dict[str, Any]) -> dict[str, Any]:
                 ", ".join(taken),
             )
         else:
-            merged.update(ours)
+            merged.update({**listed_views(ours), **ours})
     return merged
 
 
 def bind_config(name: str, config: Any, index: Mapping[str, Any], evaluation: Evaluation) -> Any:
-    """A task's or group's configuration with our hooks and scores; other people's as it is.
+    """A task's or group's configuration with our hooks and scores; other people's as it is, or as it names a view.
 
     Raises:
         RunStopped: where a task or group of ours lists a score that its benchmark lacks.
@@ -136,7 +141,7 @@ def bind_config(name: str, config: Any, index: Mapping[str, Any], evaluation: Ev
     is_group = "aggregate_metric_list" in config and "group" in config
     pointer = next(find_pointers(index, name), None) if is_group else _pointer_of(index.get(name, {}), config)
     if pointer is None:
-        return config
+        return bind_view(config)
     try:
         if is_group:
             return _bind_group(name, config, pointer)
@@ -174,7 +179,7 @@ def find_pointers(index: Mapping[str, Any], name: str) -> Iterator[dict[str, Any
     path = entry.get("yaml_path", -1)
     if path == -1:
         return
-    config = load_yaml_config(path, mode="simple")
+    config = view_config(load_yaml_config(path, mode="simple"), entry)
     if isinstance(config.get("task"), list):
         for task in config["task"]:
             if isinstance(task, str) and task != name:
@@ -193,7 +198,9 @@ def _pointer_of(entry: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str
     if path == -1 or config.get("dataset_path") != "json":
         return None
     pointer = read_pointer(Path(path).parent, config)
-    return pointer if pointer and pointer["benchmark"] in registry().benchmarks else None
+    if pointer is None or pointer["benchmark"] not in registry().benchmarks:
+        return None
+    return {**pointer, VIEW: entry[VIEW]} if VIEW in entry else pointer
 
 
 def _hook_evaluate() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from loguru import logger
 
 from lmms_eval_tasks.host.index import evaluation_of, find_pointers, hook_task_manager
+from lmms_eval_tasks.host.view_index import add_views
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.problems import InputError
 
@@ -54,6 +55,7 @@ def load_tasks(names: list[str], model: str) -> dict[Any, Any]:
     hook_task_manager()
     folders = [str(benchmark.folder) for benchmark in registry().benchmarks.values()]
     manager = TaskManager(include_path=folders, include_defaults=False, model_name=model)
+    add_views(manager, names)
     evaluation = evaluation_of(manager)
     evaluation.clips_needed = evaluation.judge_needed = False
     pointers = [pointer for name in names for pointer in find_pointers(manager.task_index, name)]

@@ -12,6 +12,7 @@ from typing import Any
 from lmms_eval_tasks.host.index import state_of
 from lmms_eval_tasks.host.loading import load_tasks, task_outputs
 from lmms_eval_tasks.host.state import SUBMISSION_ROWS
+from lmms_eval_tasks.host.task_view import FRAME, UNSHOWN, is_unshown
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.problems import Problems
 from lmms_eval_tasks.utils.core.variables import HOME
@@ -111,14 +112,22 @@ def _find_docs(
             names = f"{len(missing)} of {len(items)} are not in it ({summarize_names(missing)})"
             problems.add(task, f"Expected every item in the prepared data, but {names}.", OTHER_DATA)
         else:
-            docs[task] = [{**rows[item.record.item_id], "asked": was_asked(item.values["record"])} for item in items]
-        known = registry().tasks[task]
+            docs[task] = [_asked_row(rows[item.record.item_id], item) for item in items]
+        known = registry().find_task(task)
+        assert known is not None, f"{task} was loaded, and is of no benchmark"
         digest = run.card.get(f"{TASK}{task}", {}).get("data sha256")
         now = read_manifest(known.benchmark.name).splits[known.split].table_sha256
         if digest and digest != now:
             notes.append(f"{task}: the data prepared here is not the run's ({str(digest)[:8]}, here {now[:8]})")
     problems.raise_if_any(f"{run.path} cannot be scored again")
     return docs
+
+
+def _asked_row(row: Mapping[str, Any], item: LoggedItem) -> dict[str, Any]:
+    """A prepared row as it was asked, and where its view could not be shown, why."""
+    record = item.record
+    asked = {**row, "asked": was_asked(item.values["record"])}
+    return asked | {UNSHOWN: (record.unscored_reason, record.detail)} if is_unshown(record) else asked
 
 
 def _grade(output: Any, doc: Mapping[str, Any], item: LoggedItem) -> Mapping[str, Any]:
@@ -128,6 +137,8 @@ def _grade(output: Any, doc: Mapping[str, Any], item: LoggedItem) -> Mapping[str
     # Only the run knows with which prompt it asked; earlier versions did not all say.
     if "prompt" in fields:
         fields["prompt"] = logged.get("prompt")
+    if FRAME in logged:
+        fields[FRAME] = logged[FRAME]
     for metric, value in contributions.items():
         output.sample_metrics[metric, FILTER].append(value)
     return contributions

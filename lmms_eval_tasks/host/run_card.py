@@ -18,8 +18,9 @@ from typing import Any, TypeVar
 
 import lmms_eval_tasks
 from lmms_eval_tasks.host.environment import HARDWARE, PACKAGES, SOFTWARE, Unknown, package_version
+from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.judge import read_settings
-from lmms_eval_tasks.host.state import Evaluation, TaskState
+from lmms_eval_tasks.host.state import TaskState
 from lmms_eval_tasks.host.weights import get_nested_attr, weights_identity
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.arguments import parse_arguments
@@ -178,6 +179,8 @@ def _task_fields(results: Mapping[str, Any], state: TaskState) -> Iterator[Field
         "missing clips": lambda: len(prepared().missing),
         "items": lambda: results["n-samples"][task]["effective"],
     }
+    if state.view.name:
+        fields["view"] = state.shown.describe
     if "prompt" in (config.get("lmms_eval_specific_kwargs") or {}):
         fields["prompt"] = lambda: prompt().prompt_id
         fields["prompt sha256"] = lambda: prompt().sha256

@@ -1,29 +1,27 @@
-"""The state of an evaluation and of its tasks: what one hook of lmms-eval learns and a later one needs.
+"""The state of a task: what one hook of lmms-eval learns and a later one needs.
 
-It belongs to lmms-eval's task manager and to the task objects that it builds, never to a module, so that two
-evaluations in one process do not see each other.
+It belongs to the task objects that lmms-eval builds, never to a module, so that two evaluations in one process do not
+see each other.
 """
 
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loguru import logger
 
-from lmms_eval_tasks.host.judge import check_judge, open_judge, read_settings
+from lmms_eval_tasks.host.captions import CLIP
+from lmms_eval_tasks.host.evaluation import Evaluation, Pointer, view_of
 from lmms_eval_tasks.host.ranks import RunStopped
-from lmms_eval_tasks.host.submissions import Finished, write_submissions
-from lmms_eval_tasks.host.weights import Weights
+from lmms_eval_tasks.host.submissions import write_submissions
+from lmms_eval_tasks.host.task_view import FRAME, TaskView
 from lmms_eval_tasks.utils.benchmark.benchmark import Grader, Row, TaskKind, TaskSettings
 from lmms_eval_tasks.utils.benchmark.registry import find_benchmark
 from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.data.home import load_table, media_path, read_manifest
-from lmms_eval_tasks.utils.prompting.official_prompts import check_choice
 from lmms_eval_tasks.utils.runs.results_file import BYPASS, SAMPLE
 from lmms_eval_tasks.utils.scoring.metrics import Metric
 from lmms_eval_tasks.utils.scoring.rates import SAMPLE_DATA
@@ -35,99 +33,6 @@ if TYPE_CHECKING:
 
 SUBMISSION_ROWS = "submission_rows"
 """The score of a task that is how many rows its submission file has; the file is written when it is aggregated."""
-Pointer = Mapping[str, Any]
-
-
-@dataclass
-class Evaluation:
-    """What holds for all tasks of one evaluation.
-
-    Attributes:
-        clips_needed: False where the model that runs never looks at a clip and so needs none.
-        judge_needed: False where saved responses are scored again with the verdicts that were saved with them.
-        model: The model that runs, once it is known.
-        weights: Its weights' commit and precision; lmms-eval throws the weights away before it scores.
-        tasks: The state of each task that was built.
-        answers_kept: How many answers were kept from before, on all ranks; None where none are kept.
-        finished: The graded items of the tasks whose scores have been aggregated, by what their pointers name: a user's
-            variant of one of our tasks stands for that task.
-    """
-
-    clips_needed: bool = True
-    judge_needed: bool = True
-    model: Any = None
-    weights: Weights = field(default_factory=Weights)
-    tasks: dict[str, TaskState] = field(default_factory=dict)
-    answers_kept: int | None = None
-    finished: Finished = field(default_factory=dict)
-    _tables: dict[tuple[str, str], datasets.Dataset] = field(default_factory=dict)
-    _judges: dict[type, Grader | None] = field(default_factory=dict)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def open_split(self, pointer: Pointer) -> datasets.Dataset:
-        """The rows of the prepared table that a task's pointer names, rows at the index that they have there.
-
-        Returns:
-            The table with the columns ``split``, ``sample`` (whether the data is simulated) and ``asked`` (False where
-            the clip is missing and the model needs it).
-
-        Raises:
-            InputError: where the split is not prepared, clips are missing and that is not allowed, or the run's choice
-                of prompt names none.
-        """
-        benchmark, split = pointer["benchmark"], pointer["split"]
-        check_choice(benchmark)
-        if (benchmark, split) not in self._tables:
-            self._tables[benchmark, split] = load_table(benchmark, split, require_clips=self.clips_needed)
-        table = self._tables[benchmark, split]
-        if subset := pointer.get("subset"):
-            table = table.select([row for row, value in enumerate(table["subset"]) if value == subset])
-        asked = [present or not self.clips_needed for present in table["clip_present"]]
-        sample = read_manifest(benchmark).splits[split].sample
-        for name, column in {"split": [split] * len(asked), "sample": [sample] * len(asked), "asked": asked}.items():
-            table = table.add_column(name, column)
-        return table
-
-    def check_grading(self, pointer: Pointer) -> None:
-        """Refuse a task that a judge grades, where the judge cannot be asked.
-
-        Raises:
-            InputError: where no judge is chosen, not even ``none``, or its settings cannot be used.
-        """
-        benchmark = find_benchmark(pointer["benchmark"])
-        kind = benchmark.kind_of(pointer)
-        if kind.judged and self.judge_needed:
-            try:
-                check_judge(kind.judge_optional)
-            except InputError as error:
-                raise InputError(f"{benchmark.card.title}'s free answers need a judge. {error}") from None
-
-    def problems(self, pointers: Sequence[Pointer]) -> str | None:
-        """Why tasks cannot run, each reason once; None where they can."""
-        reasons: dict[str, None] = {}
-        for pointer in pointers:
-            for check in (self.open_split, self.check_grading):
-                try:
-                    check(pointer)
-                except InputError as error:
-                    reasons[str(error)] = None
-        return "\n\n".join(reasons) or None
-
-    def judge(self, schema: type[BaseModel], optional: bool = False) -> Grader | None:
-        """The judge of $LMMS_EVAL_TASKS_JUDGE, opened once; None where it is ``none``. Threads may share it.
-
-        Args:
-            schema: Of its replies.
-            optional: Whether none is asked where none is chosen.
-
-        Raises:
-            InputError: where it cannot be asked.
-        """
-        with self._lock:
-            if schema not in self._judges:
-                settings = read_settings(optional=optional)
-                self._judges[schema] = open_judge(schema, settings) if settings else None
-            return self._judges[schema]
 
 
 def find_metrics(owner: str, pointer: Pointer, names: Sequence[str]) -> tuple[Metric, ...]:
@@ -158,7 +63,7 @@ class TaskState:
         evaluation: What it shares with the other tasks.
 
     Raises:
-        InputError: where its benchmark has no score of one of the names.
+        InputError: where its benchmark has no score of one of the names, or no such view.
     """
 
     def __init__(self, name: str, pointer: Pointer, metrics: Sequence[str], evaluation: Evaluation) -> None:
@@ -168,6 +73,8 @@ class TaskState:
         self.kind: TaskKind = self.benchmark.kind_of(pointer)
         scores = [metric for metric in metrics if metric != SUBMISSION_ROWS]
         self.metrics = find_metrics(f"The task {name}", pointer, scores)
+        self.view = view_of(pointer)
+        self.shown = TaskView(self.view, self.benchmark, pointer, evaluation)
         self.evaluation = evaluation
         self.verdicts: Grader | None = None
         self.kwargs: Mapping[str, Any] = {}
@@ -214,14 +121,19 @@ class TaskState:
         """
         try:
             self.evaluation.check_grading(self.pointer)
+            self.evaluation.check_view(self.pointer)
             table = self.evaluation.open_split(self.pointer)
         except InputError as error:
             raise RunStopped(str(error)) from None
-        return self.kind.rows(table) if self.kind.rows else table
+        return self.shown.select(self.kind.rows(table) if self.kind.rows else table)
 
-    def doc_to_visual(self, doc: Row) -> list[str]:
-        """Paths of the item's clips."""
-        return [str(media_path(self.benchmark.name, doc, column)) for column in self.kind.visuals]
+    def clips_behind(self, doc: Row) -> tuple[Path, ...]:
+        """The files of which the item shows something; they may be missing."""
+        return self.shown.clips(doc)
+
+    def doc_to_visual(self, doc: Row) -> list[Any]:
+        """What is shown of the item's clips: paths of videos, or pictures."""
+        return self.shown.visuals(doc)
 
     def doc_to_text(self, doc: Row, lmms_eval_specific_kwargs: Mapping[str, Any] | None = None) -> str:
         """The item's prompt. lmms-eval asks for one when it builds the task: then the settings are read.
@@ -232,10 +144,12 @@ class TaskState:
         if self._settings is None:
             self.kwargs = lmms_eval_specific_kwargs or {}
             try:
-                self._settings = self.kind.read_settings(self.kwargs, os.environ)
+                settings = self.kind.read_settings(self.kwargs, os.environ)
             except InputError as error:
                 raise RunStopped(str(error)) from None
-        return self.kind.ask(doc, self._settings)
+            self._settings = self.shown.adjust_settings(settings)
+        settings = self._settings
+        return self.shown.put(doc, lambda: self.kind.ask(doc, settings))
 
     def doc_to_target(self, doc: Row) -> str:
         """What lmms-eval logs as the item's target."""
@@ -243,8 +157,7 @@ class TaskState:
 
     def process_results(self, doc: Row, results: Sequence[Any]) -> dict[str, Any]:
         """Grade the first response: the record, and what it contributes to each score."""
-        response = results[0] if results else ""
-        graded = self.kind.grade(doc, response, self)
+        graded = self._grade(doc, results[0] if results else "")
         record = graded.record
         items: dict[str, Any] = {"record": record.to_json()}
         for metric in self.metrics:
@@ -256,21 +169,25 @@ class TaskState:
 
     def keep_prediction(self, doc: Row, results: Sequence[Any]) -> dict[str, Any]:
         """What is logged beside an answer that is not graded: an unscored record that says how its item was asked."""
-        record = self.kind.grade(doc, "", self).record
+        record = self._grade(doc, "").record
         unscored = replace(
             record,
             answered=None,
             outcome=Outcome.UNSCORED,
             unscored_reason=UnscoredReason.ONLY_PREDICTED if record.asked else record.unscored_reason,
             detail="",
-            fields={name: record.fields[name] for name in HOW_ASKED if name in record.fields},
+            fields={name: record.fields[name] for name in (*HOW_ASKED, FRAME, CLIP) if name in record.fields},
         )
         return {BYPASS: None, "record": unscored.to_json(), SAMPLE: doc["sample"]}
+
+    def _grade(self, doc: Row, response: object) -> GradedItem:
+        """Grade a response, and say in its record what was shown."""
+        return self.shown.grade(doc, lambda row, answer: self.kind.grade(row, answer, self), response)
 
     @property
     def submits(self) -> bool:
         """Whether a leaderboard takes this task."""
-        return self.benchmark.submission is not None and not self.kind.no_submission
+        return self.benchmark.submission is not None and not (self.kind.no_submission or self.view.name)
 
     def finish(self, items: Sequence[Mapping[str, Any]], args: Any) -> int | None:
         """Once the items of all ranks are graded: log warnings, and write the files for the leaderboard.
@@ -291,7 +208,8 @@ def bind_hooks(config: Mapping[str, Any], state: TaskState) -> dict[str, Any]:
     """A task's configuration with the hooks and scores of its state."""
     metrics = {metric.name: metric for metric in state.metrics}
     scores = []
-    for name in (entry["metric"] for entry in config["metric_list"]):
+    listed = [entry["metric"] for entry in config["metric_list"]]
+    for name in listed if state.submits else [name for name in listed if name != SUBMISSION_ROWS]:
         metric = metrics.get(name)
         aggregation, higher_is_better = (metric.score, metric.higher_is_better) if metric else (state.finish, None)
         scores.append({"metric": name, "aggregation": aggregation, "higher_is_better": higher_is_better})

@@ -13,6 +13,7 @@ from accelerate import Accelerator
 from lmms_eval.api.instance import Instance
 from lmms_eval.api.model import lmms
 from lmms_eval.utils import simple_parse_args_string
+from PIL.Image import Image
 from tqdm import tqdm
 
 from lmms_eval_tasks.host.models import model_name
@@ -30,11 +31,15 @@ class Request:
         task: Name of the task.
         doc: The item's row of the prepared table.
         clips: The clips that the task shows with it.
+        pictures: The single frames that it shows instead.
+        prompt: What the task asks.
     """
 
     task: str
     doc: Mapping[str, Any]
     clips: tuple[Path, ...]
+    pictures: tuple[Image, ...] = ()
+    prompt: str = ""
 
 
 class RequestModel(lmms):  # type: ignore[misc]
@@ -127,7 +132,9 @@ class RequestModel(lmms):  # type: ignore[misc]
         raise NotImplementedError(f"{type(self).__name__} answers in one round.")
 
     def _read(self, instance: Instance) -> Request:
-        _, _, doc_to_visual, doc_id, task, split = instance.args
+        prompt, _, doc_to_visual, doc_id, task, split = instance.args
         doc = self.task_dict[task][split][doc_id]
-        clips = tuple(Path(clip) for clip in doc_to_visual(doc)) if self.shows_clips else ()
-        return Request(task, doc, clips)
+        visuals = doc_to_visual(doc) if self.shows_clips else ()
+        clips = tuple(Path(visual) for visual in visuals if isinstance(visual, (str, Path)))
+        pictures = tuple(visual for visual in visuals if isinstance(visual, Image))
+        return Request(task, doc, clips, pictures, prompt)

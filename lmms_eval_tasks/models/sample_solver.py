@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from lmms_eval_tasks.models.base import Request, RequestModel
-from lmms_eval_tasks.sample.solve.solver import solve
+from lmms_eval_tasks.sample.solve.solver import CANNOT_TELL, solve, solve_frames
 
 
 class SampleSolver(RequestModel):
-    """Decodes each clip, tracks what moves in it and reasons from the tracks; of use on sample data only."""
+    """Decodes each clip, tracks what moves in it and reasons from the tracks; of use on sample data only.
+
+    It cannot tell where it is shown nothing, or not asked the question.
+    """
 
     shows_clips = True
 
     def answer(self, request: Request) -> str:
         """The solver's response to the item's question about its clip: with evidence where the question asks for it."""
-        return solve(request.doc["question"], request.doc["options"], request.clips[0])
+        question, options = request.doc["question"], request.doc["options"]
+        if question in request.prompt and request.clips:
+            return solve(question, options, request.clips[0])
+        if question in request.prompt and request.pictures:
+            return solve_frames(question, options, np.stack([np.asarray(request.pictures[0])]), fps=1.0)
+        return CANNOT_TELL

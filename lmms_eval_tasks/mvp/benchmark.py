@@ -9,7 +9,8 @@ from lmms_eval_tasks.mvp.prompt import find_prompt
 from lmms_eval_tasks.mvp.submission import FORM
 from lmms_eval_tasks.utils.answers import EXTRACTOR
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind
-from lmms_eval_tasks.utils.prompting.questions import ask_choice, prompt_reader
+from lmms_eval_tasks.utils.benchmark.views import VIEWS
+from lmms_eval_tasks.utils.prompting.questions import OPTIONS_PROMPT, ask_choice, prompt_reader
 from lmms_eval_tasks.utils.reporting.columns import PAIR_COLUMNS
 from lmms_eval_tasks.utils.reporting.views import clip_view, official_reading
 from lmms_eval_tasks.utils.scoring.choice import choice_grader
@@ -27,6 +28,9 @@ PAIRS = TaskKind(
     answer_view=official_reading,
     read_settings=prompt_reader(find_prompt),
     log_form=ChoiceLine,
+    views=VIEWS,
+    frame="centre",
+    options_prompt=OPTIONS_PROMPT,
 )
 
 BENCHMARK = Benchmark(

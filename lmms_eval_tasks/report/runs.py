@@ -21,10 +21,11 @@ def columns_of(task: str) -> tuple[Column, ...]:
 def references_of(name: str, task: str, items: int) -> tuple[ReferencedMetric, ...]:
     """The scores of a task or group that its benchmark sets beside published figures; the leading one first.
 
-    `task` is one of its tasks; a benchmark can distinguish parts of a release by how many items a run has.
+    `task` is one of its tasks. A view stands beside the figures of its parent. A benchmark can distinguish parts of a
+    release by how many items a run has.
     """
     known = registry().find_task(task)
-    return known.kind.references(name, items) if known else pair_references()
+    return known.kind.references(registry().find_parent(name), items) if known else pair_references()
 
 
 def parts_of(run: Run) -> Iterator[tuple[str, Sequence[str]]]:

@@ -80,7 +80,7 @@ def build_section(name: str, entries: Sequence[tuple[int, Run, Sequence[str]]]) 
     references = references_of(name, tasks[0], max(len(run.records) for run in runs))
     task = registry().find_task(tasks[0])
     own = (
-        task.kind.panels(name, runs)
+        task.kind.panels(registry().find_parent(name), runs)
         if task
         else [consistency_panel(runs, "members"), outcome_panel(runs), *answer_panels(runs)]
     )
@@ -108,6 +108,7 @@ def _signature(name: str, run: Run, records: Sequence[Record]) -> str:
         f"version {run.versions.get(name, '?')}",
         "SAMPLE DATA" if run.sample else "",
         run.part,
+        *(f"view {view}" for view in dict.fromkeys(record.view for record in records) if view),
         f"{len(records):,} items in {len({record.group_id for record in records}):,} groups",
     ]
     for field in HOW_ASKED:

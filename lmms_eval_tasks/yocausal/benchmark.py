@@ -2,6 +2,7 @@
 
 from lmms_eval_tasks.utils import answers
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm, Benchmark, TaskKind, TaskSettings
+from lmms_eval_tasks.utils.benchmark.views import BLIND, SHUFFLED, SINGLE_FRAME
 from lmms_eval_tasks.utils.denoising.response import EXTRACTOR
 from lmms_eval_tasks.utils.prompting.questions import ask_choice, prompt_reader
 from lmms_eval_tasks.yocausal import hooks, report, vlm
@@ -47,6 +48,8 @@ VLM = TaskKind(
     rows=vlm.both_directions,
     row_id=vlm.pair_id,
     log_form=DirectionLine,
+    # A clip and its reversal are both asked: shown backwards, each is the other.
+    views=(BLIND, SINGLE_FRAME, SHUFFLED),
     no_submission="the leaderboard ranks video diffusion models by their losses, and takes no answers in words. What "
     "can be submitted is a run of yocausal.",
 )

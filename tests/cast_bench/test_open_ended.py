@@ -25,8 +25,8 @@ from lmms_eval_tasks.cast_bench.open_ended import (
     given_parts,
     grade,
 )
+from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.judge import JudgeSettings, open_judge
-from lmms_eval_tasks.host.state import Evaluation
 from lmms_eval_tasks.utils.benchmark.benchmark import Grader
 from lmms_eval_tasks.utils.judge.cache import Reply, ReplyCache
 from lmms_eval_tasks.utils.judge.client import Case, ServerError

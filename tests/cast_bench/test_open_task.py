@@ -18,7 +18,8 @@ from lmms_eval_tasks.cast_bench.card import CATEGORIES
 from lmms_eval_tasks.cast_bench.metrics import OPEN_METRICS
 from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS
 from lmms_eval_tasks.cast_bench.prepare import prepare
-from lmms_eval_tasks.host.state import Evaluation, TaskState
+from lmms_eval_tasks.host.evaluation import Evaluation
+from lmms_eval_tasks.host.state import TaskState
 from lmms_eval_tasks.utils.judge.client import Case, Verdict
 from lmms_eval_tasks.utils.prompting.prompts import read_prompt
 from lmms_eval_tasks.utils.scoring.records import NOT_ASKED

@@ -12,7 +12,8 @@ from task_states import task_state
 from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS, grade
 from lmms_eval_tasks.cast_bench.restore import NOT_JUDGED, OTHER_DIMENSIONS
 from lmms_eval_tasks.cast_bench.settings import BOXES, EvidenceSettings
-from lmms_eval_tasks.host.state import Evaluation, TaskState
+from lmms_eval_tasks.host.evaluation import Evaluation
+from lmms_eval_tasks.host.state import TaskState
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.evidence.boxes import Convention
 from lmms_eval_tasks.utils.judge.client import Case, Verdict

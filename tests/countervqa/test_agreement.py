@@ -10,7 +10,7 @@ from countervqa_rows import row
 from task_states import task_state
 
 from lmms_eval_tasks.countervqa.agreement import Agreement, agreement_case
-from lmms_eval_tasks.host.state import Evaluation
+from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.judge.client import Case, Verdict
 from lmms_eval_tasks.utils.scoring.records import Record

@@ -15,7 +15,7 @@ from task_states import docs_of, new_state
 from lmms_eval_tasks.causalvqa.prepare import prepare
 from lmms_eval_tasks.host import agreement
 from lmms_eval_tasks.host.agreement import describe_disagreement, rank_facts, stop_unless_ranks_agree
-from lmms_eval_tasks.host.state import Evaluation
+from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.data.home import clip_path
 

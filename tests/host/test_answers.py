@@ -18,8 +18,8 @@ from loguru import logger
 from lmms_eval_tasks.host import answers, model_identity
 from lmms_eval_tasks.host.answer_files import answers_folder
 from lmms_eval_tasks.host.answers import keep_answers
+from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.model_identity import find_arguments, hook_model_arguments
-from lmms_eval_tasks.host.state import Evaluation
 
 GREEDY: dict[str, Any] = {"max_new_tokens": 16, "temperature": 0}
 SAMPLED: dict[str, Any] = {"temperature": 0.7, "do_sample": True}
@@ -100,7 +100,7 @@ class World:
     ) -> tuple[list[str], Evaluation]:
         evaluation = Evaluation()
         evaluation.tasks["ours"] = SimpleNamespace(  # type: ignore[assignment]
-            pointer={"benchmark": "some", "split": "test"}, doc_to_visual=lambda row: [row["clip"]]
+            pointer={"benchmark": "some", "split": "test"}, clips_behind=lambda row: (Path(row["clip"]),)
         )
         model.task_dict = {task: {"test": self.rows} for task in ("ours", "theirs")}
         setattr(model, model_identity.ARGUMENTS, arguments)

@@ -12,6 +12,7 @@ from judge_server import MODEL, Action, Drip, Drop, Fail, Hold, JudgeServer, Raw
 from pydantic import BaseModel, Field
 
 import lmms_eval_tasks
+from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.judge import (
     JudgeSettings,
     check_judge,
@@ -20,7 +21,6 @@ from lmms_eval_tasks.host.judge import (
     retry_after,
     server_error,
 )
-from lmms_eval_tasks.host.state import Evaluation
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.judge.cache import ReplyCache
 from lmms_eval_tasks.utils.judge.client import Case, Judge

@@ -12,10 +12,11 @@ from task_states import task_state
 
 import lmms_eval_tasks
 from lmms_eval_tasks.host.environment import Unknown, package_version
+from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.index import Results
 from lmms_eval_tasks.host.run_card import FRAMES, gather
 from lmms_eval_tasks.host.saving import write_card
-from lmms_eval_tasks.host.state import Evaluation, TaskState
+from lmms_eval_tasks.host.state import TaskState
 from lmms_eval_tasks.host.weights import Weights, read_weights, weights_identity
 from lmms_eval_tasks.utils.benchmark.benchmark import TaskSettings
 from lmms_eval_tasks.utils.benchmark.registry import registry

@@ -13,9 +13,10 @@ from host_run import environment
 from submission_world import prepare_world
 from task_states import docs_of, task_state
 
+from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.index import bind_config
 from lmms_eval_tasks.host.ranks import RunStopped
-from lmms_eval_tasks.host.state import Evaluation, TaskState
+from lmms_eval_tasks.host.state import TaskState
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.problems import InputError
 

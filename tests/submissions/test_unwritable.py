@@ -15,7 +15,8 @@ from submission_world import choose
 from task_states import docs_of, task_state
 
 from lmms_eval_tasks.host import submissions
-from lmms_eval_tasks.host.state import SUBMISSION_ROWS, Evaluation
+from lmms_eval_tasks.host.evaluation import Evaluation
+from lmms_eval_tasks.host.state import SUBMISSION_ROWS
 from lmms_eval_tasks.utils.core.files import write_file
 
 

@@ -1,4 +1,4 @@
-"""Makes the model `qwen_on_cpu_ranks` known to lmms-eval, as an installed plugin would."""
+"""Makes the models of `qwen_on_cpu_ranks` known to lmms-eval, as an installed plugin would."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-ENTRY_POINT = "[lmms_eval.models]\nqwen_on_cpu_ranks = cpu_ranks:manifest\n"
+ENTRY_POINT = "[lmms_eval.models]\nqwen_on_cpu_ranks = cpu_ranks:manifest\nqwen_chat_on_cpu_ranks = cpu_ranks:chat\n"
 METADATA = "Metadata-Version: 2.1\nName: qwen-on-cpu-ranks\nVersion: 0\n"
 
 
@@ -17,8 +17,15 @@ def manifest() -> Any:
     return ModelManifest(model_id="qwen_on_cpu_ranks", simple_class_path="qwen_on_cpu_ranks.QwenOnCpuRanks")
 
 
+def chat() -> Any:
+    """The model that is given messages, for the host's registry."""
+    from lmms_eval.models.registry_v2 import ModelManifest
+
+    return ModelManifest(model_id="qwen_chat_on_cpu_ranks", chat_class_path="qwen_on_cpu_ranks.QwenChatOnCpuRanks")
+
+
 def python_path(folder: Path) -> str:
-    """A PYTHONPATH on which the host finds the model; what an installer would note of it is written into `folder`."""
+    """A PYTHONPATH on which the host finds the models; what an installer would note of it is written into `folder`."""
     installed = folder / "qwen_on_cpu_ranks-0.dist-info"
     installed.mkdir(parents=True)
     (installed / "METADATA").write_text(METADATA, encoding="utf-8")

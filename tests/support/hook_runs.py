@@ -10,7 +10,8 @@ from typing import Any
 
 from task_states import docs_of, task_state
 
-from lmms_eval_tasks.host.state import SUBMISSION_ROWS, Evaluation
+from lmms_eval_tasks.host.evaluation import Evaluation
+from lmms_eval_tasks.host.state import SUBMISSION_ROWS
 from lmms_eval_tasks.mvp.card import SUBSETS
 
 MVP_MINI = tuple(f"mvp_mini_{subset}" for subset in SUBSETS)

@@ -1,20 +1,57 @@
-"""The host's Qwen2.5-VL adapter on several ranks of a machine without GPUs.
+"""The host's Qwen2.5-VL adapters on several ranks of a machine without GPUs.
 
-On several ranks the adapter takes CUDA devices, whatever `--device` says. Told that its process is the only one, it
+On several ranks the adapters take CUDA devices, whatever `--device` says. Told that its process is the only one, one
 loads, decodes and generates on the CPU; its rank is set afterwards, so that the host shares the items out as ever.
 """
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 from unittest.mock import PropertyMock, patch
+from uuid import uuid4
 
+import numpy as np
 from accelerate import Accelerator
+from lmms_eval.models.chat.qwen2_5_vl import Qwen2_5_VL as Qwen2_5_VLChat
 from lmms_eval.models.simple.qwen2_5_vl import Qwen2_5_VL
 
+RECEIVED = "RECEIVED_FOLDER"
+"""Where what reaches the processor is written, if it is set."""
 
-class QwenOnCpuRanks(Qwen2_5_VL):  # type: ignore[misc]
+
+class RecordingProcessor:
+    """A processor that also writes the prompts, pictures and videos of each call to a file."""
+
+    def __init__(self, processor: Any, folder: Path) -> None:
+        self._processor, self._folder = processor, folder
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._processor, name)
+
+    def __call__(self, **inputs: Any) -> Any:
+        pictures = {f"image{place}": np.asarray(one) for place, one in enumerate(inputs.get("images") or ())}
+        videos = {f"video{place}": np.asarray(one) for place, one in enumerate(inputs.get("videos") or ())}
+        self._folder.mkdir(parents=True, exist_ok=True)
+        np.savez(self._folder / f"{uuid4().hex}.npz", text=np.array(inputs["text"]), **pictures, **videos)
+        return self._processor(**inputs)
+
+
+class OnCpuRanks:
+    """Beside an adapter, what puts it on the CPU."""
+
     def __init__(self, **settings: Any) -> None:
         with patch.object(Accelerator, "num_processes", new_callable=PropertyMock, return_value=1):
             super().__init__(**settings)
-        self._rank, self._world_size = self.accelerator.process_index, self.accelerator.num_processes
+        self._rank, self._world_size = self.accelerator.process_index, self.accelerator.num_processes  # type: ignore[attr-defined]
+        if folder := os.environ.get(RECEIVED):
+            self.processor = RecordingProcessor(self.processor, Path(folder))  # type: ignore[has-type]
+
+
+class QwenOnCpuRanks(OnCpuRanks, Qwen2_5_VL):  # type: ignore[misc]
+    """The simple adapter."""
+
+
+class QwenChatOnCpuRanks(OnCpuRanks, Qwen2_5_VLChat):  # type: ignore[misc]
+    """The chat adapter."""

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lmms_eval_tasks.host.state import Evaluation, TaskState
+from lmms_eval_tasks.host.evaluation import Evaluation
+from lmms_eval_tasks.host.state import TaskState
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.benchmark.task_files import task_configs
 
 
 def new_state(task: str, evaluation: Evaluation | None = None) -> TaskState:
     """The state of a task of which no item was asked yet; without an evaluation, in one that needs no clips."""
-    known = registry().tasks[task]
+    known = registry().find_task(task)
+    assert known is not None, task
     state = TaskState(task, known.pointer, known.metrics, evaluation or Evaluation(clips_needed=False))
     state.evaluation.tasks[task] = state
     return state
@@ -30,11 +32,11 @@ def task_state(
         model: For which model of lmms-eval.
     """
     state = new_state(task, evaluation)
-    config = task_configs(state.benchmark.folder)[task]
+    config = task_configs(state.benchmark.folder)[registry().find_parent(task)]
     given = config.get("lmms_eval_specific_kwargs", {})
     chosen = given.get(model, {**given, **given.get("default", {})}) if kwargs is None else kwargs
     state.kwargs = chosen
-    state.settings = state.kind.read_settings(chosen, {})
+    state.settings = state.shown.adjust_settings(state.kind.read_settings(chosen, {}))
     return state
 
 

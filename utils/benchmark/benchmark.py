@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from lmms_eval_tasks.utils.benchmark.built_set import BuiltSet
 from lmms_eval_tasks.utils.benchmark.card import Card
 from lmms_eval_tasks.utils.benchmark.sample_writer import SampleWriter
+from lmms_eval_tasks.utils.benchmark.views import POSITIONS, VIDEO_ONLY, VIEWS, View
 
 if TYPE_CHECKING:
     import datasets
@@ -113,6 +114,10 @@ class TaskKind:
             settings of today serve.
         log_form: The form of its lines in a sample log, where its scores need more than every task's; a run whose log
             has others is refused in words.
+        views: The views that make sense of it, by their names in `utils.benchmark.views`; each is a task of its own.
+        frame: Which frame the view of a single frame shows: ``first``, ``centre`` or ``last``.
+        options_prompt: Id of the prompt that asks with the options alone; the view of options without the question
+            needs it.
     """
 
     metrics: tuple[Metric, ...]
@@ -136,6 +141,27 @@ class TaskKind:
     no_submission: str = ""
     restore: Callable[[RestoredContext, Sequence[Row], Sequence[Mapping[str, Any]]], None] | None = None
     log_form: type[LogLine] | None = None
+    views: tuple[str, ...] = ()
+    frame: str = "centre"
+    options_prompt: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse views that there are not.
+
+        Raises:
+            ValueError: where it lists something that is no view, a position that is none, or the view of options
+                alone without a prompt for it.
+        """
+        if unknown := [name for name in self.views if name not in VIEWS]:
+            raise ValueError(f"Expected views, any of {', '.join(VIEWS)}, but got {', '.join(unknown)}.")
+        if self.frame not in POSITIONS:
+            raise ValueError(f"Expected a frame, one of {', '.join(POSITIONS)}, but got {self.frame}.")
+        if VIDEO_ONLY in self.views and not self.options_prompt:
+            raise ValueError(f"Expected an options_prompt for the view {VIDEO_ONLY}, but found none.")
+
+    def offers(self, view: View) -> bool:
+        """Whether its tasks have a view; all have the whole item."""
+        return not view.name or view.family in self.views
 
     def metric(self, name: str) -> Metric:
         """One of its metrics.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -19,6 +19,7 @@ import lmms_eval_tasks
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind
 from lmms_eval_tasks.utils.benchmark.card import Card
 from lmms_eval_tasks.utils.benchmark.task_files import task_configs
+from lmms_eval_tasks.utils.benchmark.views import View, name_view, split_name
 from lmms_eval_tasks.utils.core.problems import InputError
 
 GROUP = "lmms_eval_tasks.benchmarks"
@@ -31,8 +32,8 @@ class Task:
     Attributes:
         name: As lmms-eval knows it.
         benchmark: The benchmark.
-        pointer: What of the benchmark it asks: ``benchmark``, ``split``, and where it is not all of that ``subset``
-            and ``kind``.
+        pointer: What of the benchmark it asks: ``benchmark``, ``split``, and where it is not all of that ``subset``,
+            ``kind`` and ``view``.
         version: N-X; N moves when its scores stop being comparable.
         metrics: Names of the scores that it prints.
     """
@@ -53,6 +54,23 @@ class Task:
         """The split that it asks."""
         return str(self.pointer["split"])
 
+    @property
+    def view(self) -> str:
+        """Name of the view that it shows; empty for the whole item."""
+        return str(self.pointer.get("view", ""))
+
+    @property
+    def no_submission(self) -> str:
+        """Why no leaderboard takes it, where its benchmark has a form all the same; empty where one does."""
+        if self.view:
+            return "it shows a view of its items, and a leaderboard takes answers to the whole ones."
+        return self.kind.no_submission
+
+    def seen_as(self, view: View) -> Task:
+        """A view of this task."""
+        name, pointer = name_view(self.name, view.name), {**self.pointer, "view": view.name}
+        return replace(self, name=name, pointer=pointer)
+
 
 @dataclass(frozen=True)
 class Registry:
@@ -60,8 +78,8 @@ class Registry:
 
     Attributes:
         benchmarks: Name to benchmark, ours first, in alphabetical order.
-        tasks: Task name to task.
-        groups: Group name to its tasks' names and its version.
+        tasks: Task name to task, without views.
+        groups: Group name to its tasks' names and its version, without views.
         faults: A sentence for each benchmark that cannot be used.
     """
 
@@ -87,10 +105,31 @@ class Registry:
         """The tasks of a benchmark by name."""
         return {name: task for name, task in self.tasks.items() if task.benchmark.name == benchmark}
 
-    def find_task(self, name: str) -> Task | None:
-        """A task, or the first one of a group; None for a task of no benchmark."""
+    def find_members(self, name: str) -> list[Task]:
+        """A task, or the tasks of a group, by a name that may end in a view; none for a task of no benchmark."""
         members, _ = self.groups.get(name, ((name,), ""))
-        return self.tasks.get(members[0])
+        if members[0] in self.tasks:
+            return [self.tasks[member] for member in members]
+        parts = split_name(name)
+        if parts is None:
+            return []
+        parent, view = parts
+        tasks = self.find_members(parent)
+        offered = all(task.kind.offers(view) and not task.view for task in tasks)
+        return [task.seen_as(view) for task in tasks] if offered else []
+
+    def find_task(self, name: str) -> Task | None:
+        """A task, or the first one of a group, by a name that may end in a view; None for a task of no benchmark."""
+        return next(iter(self.find_members(name)), None)
+
+    def find_version(self, name: str) -> str | None:
+        """The version of a task or group, by a name that may end in a view; None where it is of no benchmark."""
+        return self.versions.get(self.find_parent(name))
+
+    def find_parent(self, name: str) -> str:
+        """The name of a task or group without its view."""
+        task = self.find_task(name)
+        return name.removesuffix(f"_{task.view}") if task and task.view else name
 
 
 @cache

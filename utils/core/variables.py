@@ -16,7 +16,11 @@ JUDGE = f"{PREFIX}JUDGE"
 """The judge of free answers."""
 ANSWERS = f"{PREFIX}ANSWERS"
 """Where answers are kept: a folder, or `none`."""
-KNOWN = (HOME, MISSING, PROMPT, JUDGE, ANSWERS)
+CAPTIONS = f"{PREFIX}CAPTIONS"
+"""Captions that stand in place of clips."""
+VIEW_BYTES = f"{PREFIX}VIEW_BYTES"
+"""How many bytes the frames and clips that views make may take."""
+KNOWN = (HOME, MISSING, PROMPT, JUDGE, ANSWERS, CAPTIONS, VIEW_BYTES)
 """Those of all benchmarks; a benchmark names its own."""
 
 _SIMILAR = PREFIX[: len("LMMS_EVAL_TASK")]

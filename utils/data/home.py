@@ -61,8 +61,11 @@ def media_path(benchmark: str, row: Mapping[str, Any], column: str = "clip") -> 
 
     Models end the whole run on a video that is not there, so a row that will be *unscored* still needs one to show.
     """
-    if row["clip_present"]:
-        return clip_path(benchmark, row[column])
+    return clip_path(benchmark, row[column]) if row["clip_present"] else placeholder_path(benchmark)
+
+
+def placeholder_path(benchmark: str) -> Path:
+    """The short black clip of a prepared benchmark."""
     return benchmark_dir(benchmark) / PLACEHOLDER
 
 

@@ -19,8 +19,6 @@ from lmms_eval_tasks.utils.data.coding import FrameCoder, SourceClip
 from lmms_eval_tasks.utils.data.content import content_digest
 from lmms_eval_tasks.utils.data.frames import PyavFrames
 
-__all__ = ["ClipStore", "MadeClip", "show_frame", "show_reversed", "show_shuffled"]
-
 GROUP_FRAMES = 48
 """Most frames of a reversed clip from one key frame to the next."""
 GROUP_BYTES = 128_000_000

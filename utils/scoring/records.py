@@ -66,6 +66,7 @@ class Record:
         outcome: How the item counts.
         unscored_reason: Why it is unscored; None where it is scored.
         detail: The reason in more words, for people; empty where there are none.
+        view: What the model was shown of the item, by the view's name; empty for the whole item.
         fields: What only this benchmark records, as JSON values.
     """
 
@@ -78,6 +79,7 @@ class Record:
     unscored_reason: UnscoredReason | None = None
     detail: str = ""
     fields: Mapping[str, Any] = field(default_factory=dict)
+    view: str = ""
 
     @property
     def correct(self) -> bool | None:
@@ -129,6 +131,7 @@ class Record:
                 unscored_reason=reason,
                 detail=detail,
                 fields=fields,
+                view=str(value.get("view") or ""),
             )
         except (KeyError, TypeError) as error:
             raise ValueError(f"Expected a record with item_id, group_id, stratum, …, but got {value!r}.") from error

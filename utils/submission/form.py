@@ -136,7 +136,7 @@ def find_form(name: str) -> SubmissionForm:
         InputError: no benchmark has that name, or it has no form; the message says why.
     """
     task = registry().find_task(name)
-    if task and name not in registry().benchmarks and (reason := task.kind.no_submission):
+    if task and name not in registry().benchmarks and (reason := task.no_submission):
         raise InputError(f"{name} has no official submission: {reason}")
     benchmark = find_benchmark(name)
     if benchmark.submission is None:
@@ -149,7 +149,7 @@ def tasks_of_part(benchmark: str, split: str, part: str) -> dict[str, Task]:
     tasks = {
         name: task
         for name, task in registry().tasks_of(benchmark).items()
-        if task.split == split and not task.kind.no_submission
+        if task.split == split and not task.no_submission
     }
 
     def of_subset(subset: str | None) -> dict[str, Task]:

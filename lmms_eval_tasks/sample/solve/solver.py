@@ -8,6 +8,9 @@ from importlib import import_module
 from pathlib import Path
 from string import ascii_uppercase
 
+import numpy as np
+from numpy.typing import NDArray
+
 from lmms_eval_tasks.sample import solve as rule_modules
 from lmms_eval_tasks.sample.scenes.options import read_objects
 from lmms_eval_tasks.sample.solve.measure import Rules, track_of
@@ -44,11 +47,18 @@ def solve(question: str, options: Sequence[str], clip: Path, *, reverse: bool = 
     Raises:
         UnreadableClip: the clip cannot be read.
     """
+    if not any(re.search(pattern, question) for pattern in all_rules()):
+        return CANNOT_TELL
+    frames, fps = decode(clip)
+    return solve_frames(question, options, frames[::-1] if reverse else frames, fps)
+
+
+def solve_frames(question: str, options: Sequence[str], frames: NDArray[np.uint8], fps: float) -> str:
+    """Answer a question about frames, (T, H, W, 3) uint8 RGB, in order of time; see `solve`."""
     for pattern, respond in all_rules().items():
         if re.search(pattern, question):
-            frames, fps = decode(clip)
             try:
-                seen = observe(frames[::-1] if reverse else frames, fps)
+                seen = observe(frames, fps)
                 response = respond(seen, [track_of(seen, name) for name in read_objects(question)], options)
             except (Rejected, ValueError):
                 break

@@ -8,7 +8,7 @@ import pytest
 from raw_releases import QUESTION, write_metadata
 
 from lmms_eval_tasks.causalvqa.prepare import prepare
-from lmms_eval_tasks.host.state import Evaluation
+from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.data import home as home_module
 from lmms_eval_tasks.utils.data.building import make_table, write_table

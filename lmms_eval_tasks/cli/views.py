@@ -1,0 +1,34 @@
+"""`lmms-eval-tasks views`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lmms_eval_tasks.utils.benchmark.views import CLIP_VIEWS
+from lmms_eval_tasks.utils.core.console import make_console
+
+
+def views(
+    tasks: Annotated[list[str], typer.Argument(help="Tasks, groups or tags of lmms-eval, or patterns: 'mvbench_*'.")],
+    out: Annotated[Path, typer.Option(help="Folder for the views' task files.", show_default=False)],
+    view: Annotated[
+        str,
+        typer.Option("--views", help="Which, with commas: also socratic, single_frame_first, single_frame_random3."),
+    ] = ",".join(CLIP_VIEWS),
+    include_path: Annotated[str | None, typer.Option(help="A folder with further tasks.")] = None,
+) -> None:
+    """Write views of video tasks that are not ours: without the clip, with one frame of it, shuffled, reversed.
+
+    Ours have their views by name, such as mvp_mini_blind.
+    """
+    from lmms_eval_tasks.host.loading import quiet_host
+    from lmms_eval_tasks.host.view_files import write_views
+
+    with quiet_host():
+        written = write_views(tasks, view.split(","), out, include_path)
+    console = make_console()
+    console.print(f"{len(written):,} tasks written to {out}", soft_wrap=True)
+    console.print(f"Run them:  lmms-eval --include_path {out} --tasks {written[0]} …", soft_wrap=True)

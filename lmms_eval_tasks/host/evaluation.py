@@ -1,0 +1,154 @@
+"""The state of an evaluation: what holds for all of its tasks.
+
+It belongs to lmms-eval's task manager, never to a module, so that two evaluations in one process do not see each other.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from lmms_eval_tasks.host.captions import read_captions
+from lmms_eval_tasks.host.judge import check_judge, open_judge, read_settings
+from lmms_eval_tasks.host.submissions import Finished
+from lmms_eval_tasks.host.views import read_limit
+from lmms_eval_tasks.host.weights import Weights
+from lmms_eval_tasks.utils.benchmark.benchmark import Grader
+from lmms_eval_tasks.utils.benchmark.registry import find_benchmark
+from lmms_eval_tasks.utils.benchmark.views import View, find_view
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.variables import VIEW_BYTES
+from lmms_eval_tasks.utils.data.home import load_table, read_manifest
+from lmms_eval_tasks.utils.prompting.official_prompts import check_choice
+
+if TYPE_CHECKING:
+    import datasets
+    from pydantic import BaseModel
+
+    from lmms_eval_tasks.host.state import TaskState
+
+Pointer = Mapping[str, Any]
+
+
+@dataclass
+class Evaluation:
+    """What holds for all tasks of one evaluation.
+
+    Attributes:
+        clips_needed: False where the model that runs never looks at a clip and so needs none.
+        judge_needed: False where saved responses are scored again with the verdicts that were saved with them.
+        model: The model that runs, once it is known.
+        weights: Its weights' commit and precision; lmms-eval throws the weights away before it scores.
+        tasks: The state of each task that was built.
+        answers_kept: How many answers were kept from before, on all ranks; None where none are kept.
+        finished: The graded items of the tasks whose scores have been aggregated, by what their pointers name: a user's
+            variant of one of our tasks stands for that task.
+    """
+
+    clips_needed: bool = True
+    judge_needed: bool = True
+    model: Any = None
+    weights: Weights = field(default_factory=Weights)
+    tasks: dict[str, TaskState] = field(default_factory=dict)
+    answers_kept: int | None = None
+    finished: Finished = field(default_factory=dict)
+    _tables: dict[tuple[str, str, bool], datasets.Dataset] = field(default_factory=dict)
+    _judges: dict[type, Grader | None] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def open_split(self, pointer: Pointer) -> datasets.Dataset:
+        """The rows of the prepared table that a task's pointer names, rows at the index that they have there.
+
+        Returns:
+            The table with the columns ``split``, ``sample`` (whether the data is simulated) and ``asked`` (False where
+            the clip is missing and the model needs it).
+
+        Raises:
+            InputError: where the split is not prepared, clips are missing and that is not allowed, or the run's choice
+                of prompt names none.
+        """
+        benchmark, split = pointer["benchmark"], pointer["split"]
+        check_choice(benchmark)
+        clips_needed = self.clips_needed and view_of(pointer).needs_clip
+        if (key := (benchmark, split, clips_needed)) not in self._tables:
+            self._tables[key] = load_table(benchmark, split, require_clips=clips_needed)
+        table = self._tables[key]
+        if subset := pointer.get("subset"):
+            table = table.select([row for row, value in enumerate(table["subset"]) if value == subset])
+        asked = [present or not clips_needed for present in table["clip_present"]]
+        sample = read_manifest(benchmark).splits[split].sample
+        for name, column in {"split": [split] * len(asked), "sample": [sample] * len(asked), "asked": asked}.items():
+            table = table.add_column(name, column)
+        return table
+
+    def check_grading(self, pointer: Pointer) -> None:
+        """Refuse a task that a judge grades, where the judge cannot be asked.
+
+        Raises:
+            InputError: where no judge is chosen, not even ``none``, or its settings cannot be used.
+        """
+        benchmark = find_benchmark(pointer["benchmark"])
+        kind = benchmark.kind_of(pointer)
+        if kind.judged and self.judge_needed:
+            try:
+                check_judge(kind.judge_optional)
+            except InputError as error:
+                raise InputError(f"{benchmark.card.title}'s free answers need a judge. {error}") from None
+
+    def check_view(self, pointer: Pointer) -> None:
+        """Refuse a view that cannot be shown.
+
+        Raises:
+            InputError: where there are no captions for a view that shows them, or the limit of what may be made for
+                views is no number.
+        """
+        view = view_of(pointer)
+        if self.clips_needed and view.captioned:
+            read_captions()
+        if self.clips_needed and view.is_made:
+            read_limit(os.environ.get(VIEW_BYTES))
+
+    def problems(self, pointers: Sequence[Pointer]) -> str | None:
+        """Why tasks cannot run, each reason once; None where they can."""
+        reasons: dict[str, None] = {}
+        for pointer in pointers:
+            for check in (self.open_split, self.check_grading, self.check_view):
+                try:
+                    check(pointer)
+                except InputError as error:
+                    reasons[str(error)] = None
+        return "\n\n".join(reasons) or None
+
+    def judge(self, schema: type[BaseModel], optional: bool = False) -> Grader | None:
+        """The judge of $LMMS_EVAL_TASKS_JUDGE, opened once; None where it is ``none``. Threads may share it.
+
+        Args:
+            schema: Of its replies.
+            optional: Whether none is asked where none is chosen.
+
+        Raises:
+            InputError: where it cannot be asked.
+        """
+        with self._lock:
+            if schema not in self._judges:
+                settings = read_settings(optional=optional)
+                self._judges[schema] = open_judge(schema, settings) if settings else None
+            return self._judges[schema]
+
+
+def view_of(pointer: Pointer) -> View:
+    """The view that a task's pointer names.
+
+    Raises:
+        InputError: where its benchmark has no such view.
+    """
+    name, benchmark = pointer.get("view", ""), find_benchmark(pointer["benchmark"])
+    view, kind = find_view(name), benchmark.kind_of(pointer)
+    if view is None or not kind.offers(view):
+        raise InputError(
+            f"Expected a view of {benchmark.name}, any of {', '.join(kind.views) or 'none'}, but got {name!r}."
+        )
+    return view

@@ -1,0 +1,133 @@
+"""The view of a task: what of its items a model is shown, in pictures and words, and what their records say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from lmms_eval_tasks.host.captions import CAPTIONED, CLIP, DESCRIBE, NO_CAPTION, read_captions
+from lmms_eval_tasks.host.evaluation import Evaluation
+from lmms_eval_tasks.host.views import make, see
+from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, Row, TaskSettings
+from lmms_eval_tasks.utils.benchmark.views import Shown, View
+from lmms_eval_tasks.utils.data.home import media_path, placeholder_path
+from lmms_eval_tasks.utils.data.release import UnreadableClip
+from lmms_eval_tasks.utils.prompting.prompts import read_prompt
+from lmms_eval_tasks.utils.prompting.questions import without_clip
+from lmms_eval_tasks.utils.scoring.records import GradedItem, Outcome, Record, UnscoredReason
+
+if TYPE_CHECKING:
+    import datasets
+
+FRAME = "frame"
+"""The field of a record that has the index of the single frame that was shown."""
+UNSHOWN = "unshown"
+"""The field of a row that says why nothing was shown of a saved answer's item: its reason and the detail."""
+
+Settings = TypeVar("Settings", bound=TaskSettings)
+
+
+def is_unshown(record: Record) -> bool:
+    """Whether nothing could be shown of a view's item, so that the model was not asked its question."""
+    return bool(record.view) and record.unscored_reason in (UnscoredReason.UNREADABLE_CLIP, UnscoredReason.NO_CAPTION)
+
+
+class TaskView:
+    """What one task shows of its items.
+
+    Args:
+        view: The view.
+        benchmark: The task's benchmark.
+        pointer: The task's pointer.
+        evaluation: The evaluation that the task belongs to.
+    """
+
+    def __init__(self, view: View, benchmark: Benchmark, pointer: Mapping[str, Any], evaluation: Evaluation) -> None:
+        self._view, self._benchmark, self._evaluation = view, benchmark.name, evaluation
+        self._kind = benchmark.kind_of(pointer)
+
+    def describe(self) -> str:
+        """What is shown, for a run card."""
+        shown = "a caption" if self._view.captioned else self._view.shown.value
+        position = f", {self._view.position or self._kind.frame}" if self._view.shown is Shown.FRAME else ""
+        options = ", and options without the question" if self._view.options_alone else ""
+        return f"{self._view.name}: {shown}{position}{options}"
+
+    def select(self, table: datasets.Dataset) -> datasets.Dataset:
+        """The rows that are asked: all, but the first of each clip where clips are described."""
+        if not self._view.describes:
+            return table
+        first = {clip: row for row, clip in reversed(list(enumerate(table[self._kind.visuals[0]])))}
+        return table.select(sorted(first.values()))
+
+    def clips(self, row: Row) -> tuple[Path, ...]:
+        """The files of which an item shows something; they may be missing."""
+        if not self._view.needs_clip:
+            return ()
+        return tuple(media_path(self._benchmark, row, column) for column in self._kind.visuals)
+
+    def visuals(self, row: Row) -> list[Any]:
+        """What is shown of an item's clips: paths of videos, or pictures.
+
+        A clip of which the view cannot be made is unscored, and the placeholder stands in its place.
+        """
+        clips = self.clips(row)
+        try:
+            return [see(self._view, clip, self._kind.frame) for clip in clips]
+        except UnreadableClip:
+            return [see(self._view, placeholder_path(self._benchmark), self._kind.frame) for _ in clips]
+
+    def adjust_settings(self, settings: Settings) -> Settings:
+        """A task's settings with the prompt that the view asks with, where it has one of its own."""
+        if self._view.options_alone:
+            return replace(settings, prompt=read_prompt(self._kind.options_prompt))
+        return replace(settings, prompt=read_prompt(DESCRIBE)) if self._view.describes else settings
+
+    def put(self, row: Row, ask: Callable[[], str]) -> str:
+        """An item's prompt; `ask` gives that of the whole item."""
+        if self._view.describes:
+            return without_clip(read_prompt(DESCRIBE).text, row["asked"])
+        if not self._view.captioned:
+            return ask()
+        return read_prompt(CAPTIONED).render(caption=self._caption(row) or NO_CAPTION, prompt=ask())
+
+    def grade(self, row: Row, grade: Callable[[Row, object], GradedItem], response: object) -> GradedItem:
+        """Grade a response as the task does, and say in the record what was shown, and why where nothing was."""
+        if not self._view.name:
+            return grade(row, response)
+        frame, unshown = None, row.get(UNSHOWN)
+        if self._evaluation.clips_needed and row["asked"]:
+            frame, unshown = self._look_back(row)
+        graded = grade({**row, "asked": False}, "") if unshown else grade(row, response)
+        record = replace(graded.record, view=self._view.name)
+        if unshown:
+            record = replace(record, unscored_reason=UnscoredReason(unshown[0]), detail=unshown[1])
+        if frame is not None:
+            record = record.with_fields(**{FRAME: frame})
+        if self._view.describes:
+            if record.asked:
+                record = replace(
+                    record, answered=None, outcome=Outcome.UNSCORED, unscored_reason=UnscoredReason.ONLY_PREDICTED
+                )
+            record = record.with_fields(**{CLIP: row[self._kind.visuals[0]]})
+        return replace(graded, record=record)
+
+    def _look_back(self, row: Row) -> tuple[int | None, tuple[UnscoredReason, str] | None]:
+        """The index of the single frame that an item was asked with, and why nothing could be shown of it."""
+        if self._view.captioned:
+            return None, None if self._caption(row) else (UnscoredReason.NO_CAPTION, "")
+        if not self._view.is_made:
+            return None, None
+        try:
+            made = [make(self._view, clip, self._kind.frame) for clip in self.clips(row)]
+        except UnreadableClip as error:
+            return None, (UnscoredReason.UNREADABLE_CLIP, str(error))
+        return made[0].frames[0] if self._view.shown is Shown.FRAME else None, None
+
+    def _caption(self, row: Row) -> str | None:
+        """The caption that stands in place of an item's clip; None where there is none, or nobody reads it."""
+        if not self._evaluation.clips_needed:
+            return None
+        return read_captions().find(row[self._kind.visuals[0]])

@@ -1,0 +1,69 @@
+"""Views beside what they are views of: what is left of a score when a shortcut, or the clip, is taken away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from lmms_eval_tasks.report.runs import references_of
+from lmms_eval_tasks.utils.benchmark.registry import registry
+from lmms_eval_tasks.utils.core.tables import FittingTable
+from lmms_eval_tasks.utils.runs.run import Run
+from lmms_eval_tasks.utils.stats.comparison import Comparison, Part, compare_records, run_parts
+
+
+def view_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
+    """One table per task or group of which the runs of a model hold a view beside the whole: a row per view and score.
+
+    Scores are on the groups of items that both answered, and the difference has its 95% paired bootstrap interval.
+
+    Args:
+        runs: Runs; a view and its parent may lie in two of them, if these are of one model.
+        only: The one task, group or view to show; all if it is empty.
+    """
+    tables: dict[str, FittingTable] = {}
+    for parent, view, run, whole, compared in _comparisons(runs):
+        if only not in ("", parent, f"{parent}_{view}"):
+            continue
+        if parent not in tables:
+            sample = "; SAMPLE DATA, not the benchmark" if run.sample else ""
+            headings = ("view", "model", "score", "whole", "view", "view - whole", "groups")
+            tables[parent] = FittingTable(f"{parent}: what is left in its views{sample}", headings, names=2)
+        if not compared.differences:
+            tables[parent].add_row(view, run.name, "no group answered in both", "", "", "", "0")
+        for index, difference in enumerate(compared.differences):
+            low, high = difference.interval
+            tables[parent].add_row(
+                view if not index else "",
+                run.name if not index else "",
+                difference.metric.title,
+                f"{difference.first:.1f}",
+                f"{difference.second:.1f}",
+                f"{difference.change:+.1f} [{low:+.1f}, {high:+.1f}]",
+                f"{difference.groups:,}",
+            )
+        if part := run.part or whole.part:
+            tables[parent].caption = f"of a part of the items: {part}"
+    return list(tables.values())
+
+
+def _comparisons(runs: Sequence[Run]) -> Iterator[tuple[str, str, Run, Run, Comparison]]:
+    """Each view that a run holds and whose parent a run of the same model holds: the parent's name, the view's, the
+    run of the view, that of the parent, and both compared."""
+    parts = [(run, run_parts(run)) for run in runs]
+    for run, named in parts:
+        grouped = {task for tasks in run.groups.values() for task in tasks}
+        for name, part in named.items():
+            task, parent = registry().find_task(name), registry().find_parent(name)
+            if task is None or not task.view or name in grouped:
+                continue
+            for other, others in parts:
+                if other.name == run.name and parent in others:
+                    yield parent, task.view, run, other, _compare(parent, others[parent], part)
+                    break
+
+
+def _compare(parent: str, whole: Part, view: Part) -> Comparison:
+    """A view of a task or group, compared with the whole; the difference is the view's score less the whole's."""
+    renamed = {registry().find_parent(task): records for task, records in view.items()}
+    references = references_of(parent, next(iter(whole)), sum(map(len, whole.values())))
+    return compare_records(whole, renamed, [one.metric for one in references])
