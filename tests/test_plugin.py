@@ -19,32 +19,23 @@ from lmms_eval_tasks.host.index import Results, evaluation_of, state_of
 from lmms_eval_tasks.host.models import MODELS
 from lmms_eval_tasks.host.weights import Weights
 from lmms_eval_tasks.utils.benchmark.registry import registry
+from lmms_eval_tasks.utils.benchmark.task_files import task_configs
 
 FOLDER = Path(lmms_eval_tasks.__file__).parent
-TASKS = {
-    "causalvqa": "tag",
-    "causalvqa_paired": "task",
-    "causalvqa_debug_paired": "task",
-    "yocausal": "task",
-    "yocausal_vlm": "task",
-    "cast_bench": "task",
-    "cast_bench_open": "task",
-    "countervqa": "task",
-    "countervqa_annotated": "task",
-    "countervqa_probe": "task",
-    "mvp": "group",
-    "mvp_mini": "group",
-    **{
-        f"{name}_{subset}": "task"
-        for name in ("mvp", "mvp_mini")
-        for subset in (
-            "human_object_interactions",
-            "robot_object_interactions",
-            "intuitive_physics",
-            "temporal_reasoning",
-        )
-    },
-}
+OWN = {name: task for name, task in registry().tasks.items() if FOLDER in task.benchmark.folder.parents}
+GROUPS = {name: members for name, (members, _) in registry().groups.items() if set(members) <= OWN.keys()}
+FIRST = next(iter(OWN))
+"""Some task."""
+
+
+def read_tags() -> dict[str, set[str]]:
+    """Tags that YAML files give our tasks, with the tasks of each."""
+    tags: dict[str, set[str]] = {}
+    for name, task in OWN.items():
+        given = task_configs(task.benchmark.folder)[name].get("tag", ())
+        for tag in (given,) if isinstance(given, str) else given:
+            tags.setdefault(tag, set()).add(name)
+    return tags
 
 
 @pytest.fixture(scope="module")
@@ -64,22 +55,23 @@ def warnings() -> Any:
 
 
 def test_our_tasks_are_in_the_index_and_win(manager: Any) -> None:
-    for name, kind in TASKS.items():
-        entry = manager.task_index[name]
-        assert entry["type"] == kind
-        if kind == "tag":
-            assert set(entry["task"]) <= set(TASKS)
-            continue
-        assert FOLDER in Path(entry["yaml_path"]).parents
-
-
-def test_no_task_of_ours_is_missing_from_this_test(manager: Any) -> None:
     ours = {
-        name
+        name: entry["type"]
         for name, entry in manager.task_index.items()
         if entry["yaml_path"] != -1 and FOLDER in Path(entry["yaml_path"]).parents
     }
-    assert ours == {name for name, kind in TASKS.items() if kind != "tag"}
+    assert ours == {**dict.fromkeys(OWN, "task"), **dict.fromkeys(GROUPS, "group")}
+    folders = {path.parent.name for path in FOLDER.glob("*/benchmark.py")}
+    assert folders == {Path(manager.task_index[name]["yaml_path"]).parent.name for name in OWN}
+    assert folders == {task.benchmark.name for task in OWN.values()}
+
+
+def test_a_tag_stands_for_its_tasks(manager: Any) -> None:
+    tags = read_tags()
+    assert tags
+    for name, members in tags.items():
+        entry = manager.task_index[name]
+        assert entry["type"] == "tag" and set(entry["task"]) == members
 
 
 def test_built_in_tasks_stay(manager: Any) -> None:
@@ -92,7 +84,7 @@ def test_only_ours_without_the_defaults() -> None:
     assert TaskManager(include_defaults=False).all_tasks == []
 
 
-@pytest.mark.parametrize("name", sorted(name for name, kind in TASKS.items() if kind == "task"))
+@pytest.mark.parametrize("name", OWN)
 def test_every_hook_and_metric_of_a_task_is_bound(name: str, manager: Any) -> None:
     config = manager._get_config(name)
     assert config["task"] == name
@@ -107,7 +99,7 @@ def test_every_hook_and_metric_of_a_task_is_bound(name: str, manager: Any) -> No
 
 
 def test_versions_of_the_registry_are_the_tasks_versions(manager: Any) -> None:
-    assert registry().versions.keys() == {name for name, kind in TASKS.items() if kind != "tag"}
+    assert registry().versions
     for task, version in registry().versions.items():
         assert manager._get_config(task)["metadata"]["version"] == version, task
 
@@ -176,10 +168,10 @@ def test_the_model_and_its_weights_are_known_to_the_tasks_of_its_evaluation_alon
         return {"limit": limit}
 
     monkeypatch.setattr(evaluator, "evaluate", evaluate)
-    task = SimpleNamespace(config=SimpleNamespace(**manager._get_config("causalvqa_paired")))
+    task = SimpleNamespace(config=SimpleNamespace(**manager._get_config(FIRST)))
     state = state_of(task)
     assert state is not None and state.model is None
-    results = evaluator.evaluate(model, {"causalvqa": {"causalvqa_paired": task}}, limit=3)
+    results = evaluator.evaluate(model, {"some": {FIRST: task}}, limit=3)
     assert seen == [model, Weights(precision="float16")] and model.response == "B"
     assert results == {"limit": 3} and results.evaluation is state.evaluation is evaluation_of(manager)
     other = evaluation_of(TaskManager(include_defaults=False, model_name="replay"))
@@ -188,7 +180,7 @@ def test_the_model_and_its_weights_are_known_to_the_tasks_of_its_evaluation_alon
     assert type(evaluator.evaluate(SimpleNamespace(model=1), {"theirs": SimpleNamespace()})) is dict
     monkeypatch.setattr(evaluator, "evaluate", lambda lm, task_dict: None)
     index._hook_evaluate()
-    assert evaluator.evaluate(lm=model, task_dict={"causalvqa_paired": task}) is None
+    assert evaluator.evaluate(lm=model, task_dict={FIRST: task}) is None
 
 
 def test_an_lmms_eval_that_evaluates_differently_is_named_in_a_warning(
@@ -197,7 +189,7 @@ def test_an_lmms_eval_that_evaluates_differently_is_named_in_a_warning(
     from lmms_eval import evaluator
 
     monkeypatch.setattr(evaluator, "evaluate", lambda everything: None)
-    manager._get_config("causalvqa_paired")
+    manager._get_config(FIRST)
     (message,) = warnings
     assert message.startswith("lmms_eval_tasks does not know the model of a run in this lmms-eval, which is built")
 
@@ -207,7 +199,7 @@ def test_our_tasks_are_in_the_index_whatever_is_imported_first() -> None:
     code = (
         "import sys, lmms_eval_tasks.plugin, lmms_eval.models\n"
         "from lmms_eval.tasks import TaskManager\n"
-        "sys.exit('causalvqa_paired' not in TaskManager().all_tasks)"
+        f"sys.exit({FIRST!r} not in TaskManager().all_tasks)"
     )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 

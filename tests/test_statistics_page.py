@@ -21,11 +21,11 @@ EXAMPLE = Path(__file__).parent / "utils" / "stats" / "human_example"
 def test_its_commands_run_from_top_to_bottom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name, right in (("first", weak()), ("second", strong()), ("third", strong())):
-        write_run(Path("out") / name, right)
+        write_run(Path("out") / name, right, question="Which?", keys="AB")
     shutil.copy(EXAMPLE / "responses.csv", "people.csv")
     shutil.copy(EXAMPLE / "items.csv", "items.csv")
     commands = [words for block in blocks(PAGE) for words in block.commands()]
-    assert len(commands) == 4
+    assert len(commands) == 5
     for program, *arguments in commands:
         result = CliRunner().invoke(app, arguments)
         assert (program, result.exit_code) == ("lmms-eval-tasks", 0), result.output

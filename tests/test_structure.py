@@ -23,7 +23,7 @@ UTILS = (
     ("prompting", "answers"),
     ("evidence", "scoring", "denoising"),
     ("judge", "runs"),
-    ("stats", "submission"),
+    ("stats", "submission", "curation"),
     ("reporting",),
 )
 """Packages of utils, from the ground up; those of one line know nothing of each other."""
@@ -40,6 +40,10 @@ SAMPLE = (("world",), ("scenes",), ("writers", "solve"), ("build", "tiny_vlm"))
 """Packages and modules of the sample, in the same way."""
 SAME_LINE = {("sample", "models"), ("utils", "prompts")}
 MODULES = sorted(path for path in PACKAGE.rglob("*.py"))
+SPELLED = {name: re.compile(name.replace("_", "[-_ ]?"), re.IGNORECASE) for name in OWN}
+TESTS = Path(__file__).parent
+REGISTRY_WIDE = ("tests/benchmarks/", "tests/test_plugin.py", "tests/test_structure.py")
+"""Tests of every benchmark, which name none."""
 
 
 @pytest.fixture(scope="module")
@@ -128,16 +132,32 @@ def names_in_code(path: Path) -> set[str]:
 
 
 def test_no_module_names_a_benchmark_outside_its_folder() -> None:
-    spelled = {name: re.compile(name.replace("_", "[-_ ]?"), re.IGNORECASE) for name in OWN}
     wrong = []
     for path in MODULES:
         place = path.relative_to(PACKAGE)
-        for name, pattern in spelled.items():
+        for name, pattern in SPELLED.items():
             if place.parts[0] == name or place.parts[:2] == ("sample", "writers"):
                 continue
             if hits := sorted(text for text in names_in_code(path) if pattern.search(text)):
                 wrong.append(f"{place}: {hits[0]!r}")
     assert not wrong, "\n".join(wrong)
+
+
+def test_a_new_benchmark_needs_no_edit_of_a_shared_test() -> None:
+    """Tests over the whole registry name no benchmark, and no list in a test or tool that is not of one has them all.
+
+    Such a list would have to grow with every benchmark. Some by name, as examples, are no list.
+    """
+    shared = [*TESTS.rglob("*.py"), *TESTS.parent.glob("tools/*.py"), *TESTS.parent.glob("benchmarks/*.py")]
+    named = {}
+    for path in shared:
+        place = path.relative_to(TESTS.parent).as_posix()
+        if not any(pattern.search(place) for pattern in SPELLED.values()):
+            texts = names_in_code(path)
+            named[place] = {name for name, pattern in SPELLED.items() if any(map(pattern.search, texts))}
+    wide = {place: names for place, names in named.items() if place.startswith(REGISTRY_WIDE)}
+    assert len(wide) >= len(REGISTRY_WIDE) and not any(wide.values()), wide
+    assert len(named) > 50 and [place for place, names in named.items() if names == set(OWN)] == []
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(PACKAGE).as_posix())

@@ -210,6 +210,12 @@ def edit(path: Path, changed: Callable[[str], str]) -> None:
     path.write_text(after, encoding="utf-8")
 
 
+def benchmark_of(name: str) -> str:
+    task = registry().find_task(name)
+    assert task is not None
+    return task.benchmark.name
+
+
 def raise_version(text: str) -> str:
     return re.sub(r"version: (\d+)-", lambda version: f"version: {int(version[1]) + 1}-", text)
 
@@ -219,7 +225,7 @@ def swap(old: str, new: str) -> Callable[[str], str]:
 
 
 CHANGES = {
-    "causalvqa/official.py": lambda text: text.replace("\n    return ", "\n    letters = letters[:1]\n    return ", 1),
+    "causalvqa/official.py": lambda text: text.replace("\n    return ", "\n    letter = None\n    return ", 1),
     "prompts/clip_direction.txt": swap("turned around", "turned round"),
     "prompts/cast_bench_judge.txt": swap("0", "zero"),
     "mvp/_pairs_template_yaml": swap("max_new_tokens: 1024", "max_new_tokens: 16"),
@@ -270,7 +276,8 @@ def test_the_command_on_a_changed_package(now: Entries, labels: dict[str, str], 
     renewed = gate(tmp_path)
     assert renewed.returncode == 0, renewed.stderr
     versions = {name: entry["version"] for name, entry in read_kept(tmp_path / "digests.json").items()}
-    assert {name for name, version in versions.items() if version == now[name]["version"]} == {
-        "yocausal",
-        *registry().tasks_of("countervqa"),
-    }
+    folders = {template.partition("/")[0] for template in TEMPLATES}
+    untouched = {name for name in versions if benchmark_of(name) not in folders}
+    assert untouched
+    kept = {name for name, version in versions.items() if version == now[name]["version"]}
+    assert kept == {"yocausal"} | untouched

@@ -7,7 +7,7 @@ import re
 _SPACED_OR_DROPPED = ';/[]"{}()=+\\_-><@`,?!'
 _COMMA_IN_NUMBER = re.compile(r"\d,\d")
 _FREE_PERIOD = re.compile(r"\.(?!\d)")
-_LONE_LETTER = re.compile(r"\b[a-e]\b")
+_LAST_LONE_LETTER = re.compile(r".*\b([a-e])\b", re.DOTALL)
 _PERIODS_REMOVED = 32
 
 
@@ -36,13 +36,12 @@ def official_choice(text: str) -> str:
     """
     line = text.replace("\n", " ").replace("\t", " ").strip()
     number_with_comma = _COMMA_IN_NUMBER.search(line) is not None
-    table = {}
+    dropped = {mark: number_with_comma or f"{mark} " in line or f" {mark}" in line for mark in _SPACED_OR_DROPPED}
     for mark in _SPACED_OR_DROPPED:
-        dropped = number_with_comma or f"{mark} " in line or f" {mark}" in line
-        table[ord(mark)] = "" if dropped else " "
-    line = _FREE_PERIOD.sub("", line.translate(table), count=_PERIODS_REMOVED)
+        line = line.replace(mark, "" if dropped[mark] else " ")
+    line = _FREE_PERIOD.sub("", line, count=_PERIODS_REMOVED)
     for quote in "'\")(":
         line = line.strip(quote)
     line = line.strip().lower()
-    letters = _LONE_LETTER.findall(line)
-    return letters[-1].upper() if letters else line
+    letter = _LAST_LONE_LETTER.match(line)
+    return letter[1].upper() if letter else line

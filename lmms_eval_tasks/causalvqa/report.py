@@ -8,9 +8,17 @@ from pathlib import Path
 
 from lmms_eval_tasks.causalvqa.card import CARD
 from lmms_eval_tasks.utils.reporting.panels import Panel, RunRecords, answer_panels, consistency_panel, outcome_panel
-from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, pair_references, published_models
+from lmms_eval_tasks.utils.reporting.references import (
+    Control,
+    PublishedControl,
+    ReferencedMetric,
+    pair_references,
+    published_models,
+)
 
 OTHER_QUESTIONS = "Published scores of people and models are of the test split; the debug split has other questions."
+BLIND_REMOVED = 39.0
+"""Percent of questions, as the paper's text has it."""
 FOLDER = Path(__file__).parent
 
 
@@ -35,6 +43,14 @@ def references(task: str, items: int) -> tuple[ReferencedMetric, ...]:
             "published": models(source="CausalVQA paper Table 12", metric="unpaired_accuracy"),
         },
     )
+
+
+def controls(task: str) -> tuple[PublishedControl, ...]:
+    """What its filters removed as the set was made, from far more questions than the test split has."""
+    removed = (
+        "percent of questions that a text model got right in both versions, of those that were left as the set was made"
+    )
+    return (PublishedControl(Control.BLIND, removed, BLIND_REMOVED, "CausalVQA paper"),)
 
 
 def panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:

@@ -10,10 +10,13 @@ import typer
 from typer.core import TyperGroup
 
 import lmms_eval_tasks
+from lmms_eval_tasks.cli.bias import bias
 from lmms_eval_tasks.cli.build import build_app
 from lmms_eval_tasks.cli.check import check
 from lmms_eval_tasks.cli.compare import compare
+from lmms_eval_tasks.cli.filters import filter_app
 from lmms_eval_tasks.cli.humans import humans
+from lmms_eval_tasks.cli.mine import mine_app
 from lmms_eval_tasks.cli.prepare import prepare_app, sample
 from lmms_eval_tasks.cli.prompts import prompts_app
 from lmms_eval_tasks.cli.report import report
@@ -43,9 +46,12 @@ class _Commands(TyperGroup):
 app = typer.Typer(cls=_Commands, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 app.add_typer(prepare_app, name="prepare")
 app.add_typer(build_app, name="build")
+app.command()(bias)
 app.command()(check)
 app.command()(compare)
+app.add_typer(filter_app, name="filter")
 app.command()(humans)
+app.add_typer(mine_app, name="mine")
 app.command()(sample)
 app.command()(report)
 app.command()(rescore)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lmms_eval_tasks.check import check_split
-from lmms_eval_tasks.cli.prepared import counts_table, print_card, print_split, print_warnings
+from lmms_eval_tasks.cli.prepared import counts_table, print_card, print_split, print_statistics, print_warnings
 from lmms_eval_tasks.utils.benchmark.registry import read_card, registry
 from lmms_eval_tasks.utils.core.console import make_console, show_progress, text_table
 from lmms_eval_tasks.utils.core.problems import InputError
@@ -25,6 +25,9 @@ def check(
         list[str] | None, typer.Argument(help="Benchmarks to check; all that are prepared if none is named.")
     ] = None,
     decode: Annotated[bool, typer.Option(help="Also decode the first frame of every clip.")] = False,
+    stats: Annotated[
+        bool, typer.Option("--stats", help="Also show how long clips are and how questions are worded, by stratum.")
+    ] = False,
 ) -> None:
     """Show what is prepared and installed; exit with status 1 if something would stop a run."""
     skip_missing()
@@ -41,6 +44,8 @@ def check(
             printed: set[str] = set()
             for split in read_manifest(name).splits:
                 stops += _check_split(console, name, split, decode, printed)
+                if stats:
+                    print_statistics(console, name, split)
         except InputError as error:
             stops.append(str(error))
     stops += _check_installation(console)

@@ -11,11 +11,11 @@ from typing import Annotated
 
 import typer
 
+from lmms_eval_tasks.cli.options import table_file
 from lmms_eval_tasks.utils.core.console import make_console, text_table
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.wording import summarize_names
-from lmms_eval_tasks.utils.data.home import table_path
 from lmms_eval_tasks.utils.stats.human_baseline import (
     DIFFICULTIES,
     DROPPED,
@@ -46,7 +46,7 @@ def humans(
     out: Annotated[Path | None, typer.Option(help="Where to write each question's summary, as CSV.")] = None,
 ) -> None:
     """Show a human baseline from annotators' responses: accuracy by stratum, and the questions' difficulty."""
-    asked = read_items(_items_path(items)) if items else None
+    asked = read_items(table_file(items)) if items else None
     answers = read_human_responses(responses, asked)
     summaries = summarise(answers)
     known = {name for one in (asked or {}).values() for name in one.strata}
@@ -98,15 +98,6 @@ def humans(
     if out is not None:
         _write(out, summaries, disputed)
         console.print(f"Written: {out}", soft_wrap=True)
-
-
-def _items_path(items: str) -> Path:
-    """The file that `--items` names."""
-    benchmark, colon, split = items.partition(":")
-    path = table_path(benchmark, split) if colon and not Path(items).exists() else Path(items)
-    if not path.is_file():
-        raise InputError(f"{items} cannot be used: there is no {path}.")
-    return path
 
 
 def _write(out: Path, summaries: Sequence[QuestionSummary], disputed: Sequence[str]) -> None:

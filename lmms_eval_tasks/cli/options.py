@@ -1,10 +1,14 @@
-"""Commands whose options are the parameters of a benchmark's own function."""
+"""Options that several commands have: those of a benchmark's own function, and files of items."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
+
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.data.home import table_path
 
 
 def command_of(function: Callable[..., Any], run: Callable[..., None]) -> Callable[..., None]:
@@ -23,3 +27,16 @@ def command_of(function: Callable[..., Any], run: Callable[..., None]) -> Callab
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in options}
     run.__doc__ = (inspect.getdoc(function) or "").partition("\n")[0]
     return run
+
+
+def table_file(name: str) -> Path:
+    """The file of items that an option names: a path, or a prepared split as ``BENCHMARK:SPLIT``.
+
+    Raises:
+        InputError: there is no such file.
+    """
+    benchmark, colon, split = name.partition(":")
+    path = table_path(benchmark, split) if colon and not Path(name).exists() else Path(name)
+    if not path.is_file():
+        raise InputError(f"{name} cannot be used: there is no {path}.")
+    return path

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 from lmms_eval_tasks.check import ClipCount, prepared_clips
 from lmms_eval_tasks.utils.benchmark.card import Card
 from lmms_eval_tasks.utils.benchmark.registry import read_card
-from lmms_eval_tasks.utils.core.console import make_console, text_table
+from lmms_eval_tasks.utils.core.console import make_console, show_progress, text_table
 from lmms_eval_tasks.utils.core.variables import MISSING
 from lmms_eval_tasks.utils.core.wording import summarize_names
 from lmms_eval_tasks.utils.data.counts import Count
 from lmms_eval_tasks.utils.data.home import benchmark_dir
 from lmms_eval_tasks.utils.data.manifest import SplitManifest
+from lmms_eval_tasks.utils.data.statistics import split_statistics
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -93,3 +94,38 @@ def counts_table(counts: Sequence[Count]) -> FittingTable:
     for count in counts:
         table.add_row(count.what, str(count.expected), str(count.found), "" if count.expected == count.found else "≠")
     return table
+
+
+def print_statistics(console: Console, benchmark: str, split: str) -> None:
+    """Show how long the clips of each stratum are and how its questions are worded, beside what the paper says."""
+    facts = read_card(benchmark).splits[split]
+    published = facts.statistics
+    with show_progress() as progress:
+        strata = split_statistics(benchmark, split, progress)
+    by_stratum = bool(published.stratum_seconds)
+    headings = ["items", "clips", "mean s", *(["paper"] if by_stratum else []), "longest s", "words", "vocabulary"]
+    table = text_table(None, "clips and questions", *headings)
+    for one in strata:
+        length = [_number(published.stratum_seconds.get(one.stratum), 1)] if by_stratum else []
+        table.add_row(
+            " / ".join(one.stratum) or "all",
+            f"{one.items:,}",
+            f"{one.clips:,}",
+            _number(one.mean_seconds, 1),
+            *length,
+            _number(one.longest_seconds, 1),
+            f"{one.words:.1f}",
+            f"{one.vocabulary:,}",
+        )
+    printed = [_number(published.longest_seconds, 1), _number(published.words, 1), _number(published.vocabulary, 0)]
+    nothing = ["–"] if by_stratum else []
+    counted = (_number(facts.items, 0), _number(facts.clips, 0))
+    table.add_row("paper", *counted, _number(published.mean_seconds, 1), *nothing, *printed)
+    console.print(table)
+    if strata[-1].unknown:
+        console.print(f"of unknown length, and in no mean: {strata[-1].unknown:,} clips", style="yellow")
+
+
+def _number(value: float | None, decimals: int) -> str:
+    """A number, or a dash where there is none."""
+    return "–" if value is None else f"{value:,.{decimals}f}"

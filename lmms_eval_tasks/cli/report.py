@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +14,12 @@ from lmms_eval_tasks.report.clips import Clips
 from lmms_eval_tasks.utils.core.console import make_console
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.runs.run import NOT_SCORED
+
+
+class Pairing(str, Enum):
+    """Which partners items get."""
+
+    random = "random"
 
 
 def report(
@@ -28,9 +35,14 @@ def report(
     clips: Annotated[
         Clips, typer.Option(help="Clips of the page: in it, linked as files, or in it up to 30 MB of them.")
     ] = Clips.auto,
+    pairing: Annotated[
+        Pairing | None, typer.Option(help="Also pair accuracy with the partners of other pairs of the same question.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the draws for --pairing.")] = 0,
     allow_incomplete: Annotated[bool, typer.Option("--allow-incomplete", help=ALLOW_INCOMPLETE)] = False,
 ) -> None:
     """Show what runs scored, with 95% intervals and how many are behind each score."""
+    from lmms_eval_tasks.report.pairing import pairing_tables
     from lmms_eval_tasks.report.tables import limit_warnings, reference_tables, score_tables, stratum_tables
     from lmms_eval_tasks.report.views import view_tables
 
@@ -59,6 +71,8 @@ def report(
             *reference_tables(read, task),
         )
     ):
+        console.print(table)
+    for table in pairing_tables(read, task, seed) if pairing else ():
         console.print(table)
     console.print(
         "Scores in percent, with 95% intervals over pairs, or over clips where no items are paired. above/below: the "

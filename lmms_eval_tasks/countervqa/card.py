@@ -1,6 +1,6 @@
 """The facts of CounterVQA, whose data, prompt and scorer are not released."""
 
-from lmms_eval_tasks.utils.benchmark.card import Card, Human, SplitFacts
+from lmms_eval_tasks.utils.benchmark.card import Card, Human, PublishedStatistics, SplitFacts
 
 LEVELS = ("L1", "L2", "L3")
 """Two adjacent actions, a chain of two links or more, an action that never happened."""
@@ -14,7 +14,15 @@ CARD = Card(
     licence="the paper's data is not released; its clips are from Ego-Exo4D, under its own licence",
     homepage="https://github.com/AzhenHETU/CounterVQA",
     main_metric="verdict_accuracy",
-    splits={"test": SplitFacts(items=3987, groups=3987, clips=712, answers_withheld=False)},
+    splits={
+        "test": SplitFacts(
+            items=3987,
+            groups=3987,
+            clips=712,
+            answers_withheld=False,
+            statistics=PublishedStatistics(mean_seconds=199.7),
+        )
+    },
     strata_columns=("interaction", "level"),
     chance={"verdict_accuracy": 50.0, "balanced_accuracy": 50.0, "pair_accuracy": 25.0},
     human=(

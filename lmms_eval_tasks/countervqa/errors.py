@@ -13,7 +13,6 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from lmms_eval_tasks.countervqa.hooks import timed_actions
-from lmms_eval_tasks.countervqa.released import ClipGraph
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.json_rows import Row, as_lines, read_rows
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
@@ -99,7 +98,7 @@ def analysis_case(row: Mapping[str, Any], response: str) -> Case:
     """What the judge is asked; texts are JSON strings, so that none can end its own quotation."""
     material = {
         "question": row["question"],
-        "actions": timed_actions(ClipGraph.model_validate_json(row["graph"])).splitlines(),
+        "actions": timed_actions(row["graph"]).splitlines(),
         "answer": response.encode("utf-8", "replace").decode("utf-8").strip(),
     }
     prompt = read_prompt(PROMPT)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from lmms_eval_tasks.countervqa.agreement import with_agreement
 from lmms_eval_tasks.countervqa.released import ClipGraph
 from lmms_eval_tasks.countervqa.verdicts import UNCLEAR, read_verdict
@@ -25,12 +27,20 @@ def ask(row: Row, settings: TaskSettings) -> str:
 def ask_annotated(row: Row, settings: TaskSettings) -> str:
     """The prompt with the clip's timed actions."""
     assert settings.prompt is not None
-    actions = timed_actions(ClipGraph.model_validate_json(row["graph"]))
+    actions = timed_actions(row["graph"])
     return without_clip(settings.prompt.render(question=row["question"], actions=actions), row["asked"])
 
 
-def timed_actions(graph: ClipGraph) -> str:
-    """A clip's actions, one per line in order of time: "00:03-00:05 C opens the fridge"."""
+@lru_cache(maxsize=16)
+def timed_actions(text: str) -> str:
+    """A clip's actions, one per line in order of time: "00:03-00:05 C opens the fridge".
+
+    The questions about a clip follow each other, and its graph is read once for them.
+
+    Args:
+        text: The graph of the clip, a `ClipGraph` as JSON.
+    """
+    graph = ClipGraph.model_validate_json(text)
     lines = []
     for action in graph.actions:
         end = "" if action.end is None else f"-{clock(action.end)}"

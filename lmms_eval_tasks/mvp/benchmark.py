@@ -24,6 +24,7 @@ PAIRS = TaskKind(
     columns=PAIR_COLUMNS,
     references=report.references,
     panels=report.panels,
+    controls=report.controls,
     item_view=clip_view,
     answer_view=official_reading,
     read_settings=prompt_reader(find_prompt),

@@ -1,6 +1,6 @@
 """The facts of MVP (Minimal Video Pairs)."""
 
-from lmms_eval_tasks.utils.benchmark.card import Card, Human, SplitFacts
+from lmms_eval_tasks.utils.benchmark.card import Card, Human, PublishedStatistics, SplitFacts
 
 SUBSETS = (
     "human_object_interactions",
@@ -34,6 +34,7 @@ CARD = Card(
             clips=None,
             answers_withheld=False,
             strata={("temporal_reasoning",): 1383},
+            statistics=PublishedStatistics(mean_seconds=8.8, words=8.1, vocabulary=2355),
         ),
     },
     strata_columns=("subset",),

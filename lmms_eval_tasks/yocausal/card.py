@@ -1,9 +1,11 @@
 """The facts of YoCausal."""
 
-from lmms_eval_tasks.utils.benchmark.card import Card, Human, SplitFacts
+from lmms_eval_tasks.utils.benchmark.card import Card, Human, PublishedStatistics, SplitFacts
 
 # Pairs per subset: paper, section on data (Moments in Time, Physics-IQ, Kinetics-400, Animal Kingdom).
 _PAIRS = {"animal": 200, "general": 500, "human": 400, "physics": 132}
+# How much of a source's video is taken: the same section.
+_SECONDS = {"animal": 3.0, "general": 3.0, "human": 3.0, "physics": 5.0}
 SUBSETS = tuple(_PAIRS)
 QUESTION = "Is this clip played forward, as it was filmed, or reversed?"
 OPTIONS = ("It is played forward.", "It is played in reverse.", "It cannot be told.")
@@ -23,6 +25,7 @@ CARD = Card(
             clips=2464,
             answers_withheld=False,
             strata={(subset,): pairs for subset, pairs in _PAIRS.items()},
+            statistics=PublishedStatistics(stratum_seconds={(subset,): length for subset, length in _SECONDS.items()}),
         )
     },
     strata_columns=("subset",),

@@ -11,7 +11,6 @@ from releases import write_clip
 
 from lmms_eval_tasks.countervqa.hooks import timed_actions
 from lmms_eval_tasks.countervqa.prepare import prepare
-from lmms_eval_tasks.countervqa.released import ClipGraph
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.data.home import load_table, read_manifest
 
@@ -70,7 +69,7 @@ def test_a_set_becomes_a_table_with_partners_side_by_side(home: Path, tmp_path: 
     assert table["action"] == ["opens the fridge", "takes out\nthe milk", "sneezes"]
     assert table["outcome"] == ["takes out\nthe milk", "boils water", "boils water"]
     assert (table["answer"], table["paired"]) == (["no", "yes", "yes"], [True, True, False])
-    actions = timed_actions(ClipGraph.model_validate_json(table["graph"][0]))
+    actions = timed_actions(table["graph"][0])
     assert actions == "00:02-00:04 C: opens the fridge\n01:01 takes out the milk\n01:10 boils water"
 
 

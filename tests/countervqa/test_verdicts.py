@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lmms_eval_tasks.countervqa.verdicts import NO, UNCLEAR, YES, read_verdict
+from lmms_eval_tasks.countervqa.verdicts.sentences import split_sentences
 
 
 def read_set(name: str) -> list[dict[str, str]]:
@@ -132,6 +133,15 @@ def test_what_is_no_text_has_no_verdict(response: object) -> None:
 @settings(max_examples=1_000)
 def test_it_never_raises(text: str) -> None:
     assert read_verdict(text) in (YES, NO, UNCLEAR)
+
+
+def test_of_a_loop_both_ends_are_read() -> None:
+    for text in ("a.\n" * 5_000, "a. " * 5_000, "a " * 5_000, "1/" * 5_000):
+        sentences = split_sentences(text)
+        assert len(sentences) <= 1_200 and all(len(one.words) <= 1_200 for one in sentences)
+    assert read_verdict("Yes, it would.\n" + "It moves.\n" * 1_500) == YES
+    assert read_verdict("It moves.\n" * 1_500 + "Answer: no") == NO
+    assert read_verdict("it moves and " * 1_500 + "so the answer is no") == NO
 
 
 @pytest.mark.parametrize("piece", [*PIECES, "a", " ", "é", "if would ", "answer is ", "no longer "])

@@ -5,34 +5,64 @@ from __future__ import annotations
 import json
 import subprocess
 import sysconfig
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from host_run import HostRun, SampleWorld, environment, run_host
+from judge_server import JudgeServer, Say
+
+from lmms_eval_tasks.utils.runs.run import read_run
 
 pytestmark = pytest.mark.host
 
 COMMAND = Path(sysconfig.get_path("scripts")) / "lmms-eval-tasks"
 TASKS = ("countervqa", "countervqa_annotated")
+PROBE = "countervqa_probe"
 
 
-def run_model(world: SampleWorld, out: Path, *model: str, ranks: int = 1) -> HostRun:
-    return run_host("--model", *model, "--tasks", ",".join(TASKS), home=world.home, out=out, ranks=ranks)
+def judge(prompt: str, before: int) -> Say:
+    """Finds that the explanations of a no agree with the reference, and will not speak of the others."""
+    if '"readability"' in prompt:
+        return Say('{"kind": "other", "readability": 4}')
+    return Say('{"agreement": 8}' if '"true_answer_and_reason": "No.' in prompt else "I would rather not.")
+
+
+def judge_fully(prompt: str, before: int) -> Say:
+    reply = judge(prompt, before)
+    return reply if reply.text.startswith("{") else Say('{"agreement": 3}')
 
 
 @pytest.fixture(scope="module")
-def solved(sample_world: SampleWorld, tmp_path_factory: pytest.TempPathFactory) -> HostRun:
-    return run_model(sample_world, tmp_path_factory.mktemp("solved"), "sample_solver")
+def server() -> Iterator[JudgeServer]:
+    with JudgeServer(judge) as server:
+        yield server
+
+
+def judge_options(server: JudgeServer) -> str:
+    return f"model=m,url={server.url},first_delay=0,unreadable=1"
+
+
+def run_judged(world: SampleWorld, out: Path, server: JudgeServer, tasks: str, *model: str) -> HostRun:
+    env = {"LMMS_EVAL_TASKS_JUDGE": judge_options(server), "OPENAI_API_KEY": "any"}
+    return run_host("--model", *model, "--tasks", tasks, home=world.home, out=out, env=env)
+
+
+@pytest.fixture(scope="module")
+def solved(sample_world: SampleWorld, server: JudgeServer, tmp_path_factory: pytest.TempPathFactory) -> HostRun:
+    out = tmp_path_factory.mktemp("solved")
+    return run_judged(sample_world, out, server, ",".join((*TASKS, PROBE)), "sample_solver")
 
 
 @pytest.fixture(scope="module")
 def constant(sample_world: SampleWorld, tmp_path_factory: pytest.TempPathFactory) -> HostRun:
+    model = ("--model", "constant_answer", "--model_args", "response=Yes.")
     out = tmp_path_factory.mktemp("constant")
-    return run_model(sample_world, out, "constant_answer", "--model_args", "response=Yes.", ranks=2)
+    return run_host(*model, "--tasks", ",".join(TASKS), home=sample_world.home, out=out, ranks=2)
 
 
 def command(world: SampleWorld, *words: str | Path, status: int = 0) -> str:
-    env = {**environment(world.home), "COLUMNS": "200"}
+    env = {**environment(world.home), "COLUMNS": "200", "OPENAI_API_KEY": "any"}
     finished = subprocess.run([COMMAND, *words], env=env, capture_output=True, text=True)
     assert finished.returncode == status, finished.stdout + finished.stderr
     return finished.stdout + finished.stderr
@@ -55,6 +85,7 @@ def test_a_constant_scores_its_floor_on_two_ranks(constant: HostRun) -> None:
             assert scores[f"verdict_accuracy_{cell}"] == scores[f"always_yes_{cell}"]
             assert scores[f"always_yes_{cell}"] + scores[f"always_no_{cell}"] == 100
         assert (scores["balanced_accuracy"], scores["pair_accuracy"], scores["yes_rate"]) == (50, 0, 100)
+        assert scores["judged_accuracy"] is None
 
 
 def test_the_annotated_prompt_holds_the_actions(constant: HostRun) -> None:
@@ -83,3 +114,37 @@ def test_the_log_says_what_each_question_was(solved: HostRun) -> None:
     records = [sample["record"] for sample in solved.samples("countervqa")]
     assert {json.dumps(record["stratum"]["level"]) for record in records} == {'"L1"', '"L2"', '"L3"'}
     assert {record["stratum"]["interaction"] for record in records} == {"H2H", "H2O"}
+
+
+def test_the_probe_is_asked_beside_it(solved: HostRun) -> None:
+    scores = solved.scores(PROBE)
+    assert {value for name, value in scores.items() if name.startswith(("detection", "verdict_accuracy"))} == {100.0}
+
+
+def test_explanations_are_judged_once_and_errors_analysed(
+    solved: HostRun, server: JudgeServer, sample_world: SampleWorld, tmp_path: Path
+) -> None:
+    assert solved.score("countervqa", "judged_accuracy") == 100
+    records = read_run(solved.out).records["countervqa"]
+    assert {(record.expected, record.fields["judged"]) for record in records} == {("no", True), ("yes", None)}
+    refused = [record.fields["judge"]["reason"] for record in records if record.expected == "yes"]
+    assert len(refused) == 18 and all(reason.startswith("unreadable reply") for reason in refused)
+    readable = {prompt for prompt in server.asked if judge(prompt, 0).text.startswith("{")}
+    assert len(server.asked) == 30 and len(readable) == 12 and {server.asked[prompt] for prompt in readable} == {1}
+
+    # The run is judged to its end: a reply that could be read is not asked for again.
+    server.script = judge_fully
+    answers = ("replay", "--model_args", f"predictions={solved.out}")
+    judged = run_judged(sample_world, tmp_path / "judged", server, "countervqa", *answers)
+    scores = judged.scores("countervqa")
+    assert scores["judged_accuracy"] == scores["always_no"] == 40 and scores["verdict_accuracy"] == 100
+    assert {server.asked[prompt] for prompt in readable} == {1}
+
+    asked = len(server.bodies)
+    for _ in range(2):
+        errors = ("countervqa", "errors", judged.out, "--judge", judge_options(server))
+        assert "readability of the reasoning: 4.00 of 5 (30 answers)" in command(sample_world, *errors)
+        assert len(server.bodies) == asked + 30
+    page = tmp_path / "page.html"
+    assert "judged accuracy" in command(sample_world, "report", judged.out, "--html", page)
+    assert "How answers were come by" in page.read_text(encoding="utf-8")

@@ -99,7 +99,11 @@ def test_a_constant_answer_is_right_half_of_the_time_and_never_in_pairs(installe
 
 
 def test_every_command_works(installed: Installed) -> None:
-    assert "Nothing here would stop a run." in installed.run("lmms-eval-tasks", "check", "lamp_side")
+    checked = installed.run("lmms-eval-tasks", "check", "lamp_side", "--stats")
+    assert "Nothing here would stop a run." in checked and "vocabulary" in checked
+    rules = [line.split() for line in installed.run("lmms-eval-tasks", "bias", "lamp_side").splitlines()]
+    (always,) = [words for words in rules if words[:2] == ["always", "A"]]
+    assert always[2:4] == ["100%", "50.0"] and always[-1] == "100%"
     runs = ("runs/random_answer", "runs/constant_answer")
     report = installed.run("lmms-eval-tasks", "report", *runs, "--html", "r.html")
     assert "0.0 [0.0, 39.0]" in report and "lamp_side: beside references" in report and "version 1-A" in report

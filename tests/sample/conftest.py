@@ -30,7 +30,7 @@ class Item:
 
 @pytest.fixture(scope="session")
 def sample(tmp_path_factory) -> Path:
-    sizes = {"causalvqa": {"debug_per_type": 2}, "mvp": {"mini_pairs": 4, "full_pairs": 8}, "countervqa": {"clips": 4}}
+    sizes = {"causalvqa": {"debug_per_type": 2}, "mvp": {"mini_pairs": 4, "full_pairs": 8}}
     return build_sample(tmp_path_factory.mktemp("sample") / "world", SEED, sizes=sizes)
 
 

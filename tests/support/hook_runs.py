@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -46,11 +46,16 @@ def write_hook_run(out: Path, said: Mapping[str, Answer], limit: int | None = No
         (out / f"{date}_samples_{task}.jsonl").write_text("".join(lines), encoding="utf-8")
         if state.submits:
             state.finish([values[SUBMISSION_ROWS] for values in logged], args)
+    write_results(out, said, limit, date)
+    return out
+
+
+def write_results(out: Path, tasks: Iterable[str], limit: int | None = None, date: str = "20261122") -> None:
+    """The results of a run's tasks, without scores."""
     results = {
-        "configs": {task: {} for task in said},
+        "configs": {task: {} for task in tasks},
         "group_subtasks": {},
         "versions": {},
         "config": {"model": "replay", "model_args": "", "limit": limit},
     }
     (out / f"{date}_results.json").write_text(json.dumps(results), encoding="utf-8")
-    return out

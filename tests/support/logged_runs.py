@@ -18,6 +18,9 @@ def write_run(
     version: str = "1-A",
     sample: bool = False,
     stratum: Mapping[str, str] | None = None,
+    view: str = "",
+    question: str = "",
+    keys: str = "",
     **fields: object,
 ) -> Path:
     """A run's output folder.
@@ -29,6 +32,9 @@ def write_run(
         version: Of every task.
         sample: Whether the run is of sample data.
         stratum: Of every record.
+        view: What every record shows of its item.
+        question: The prompt of every item; none is logged without it.
+        keys: Letters of the keys of a group's items; A without it.
         fields: Benchmark fields of every record.
     """
     folder.mkdir(parents=True)
@@ -47,12 +53,14 @@ def write_run(
                     f"{name}_{index}",
                     name,
                     stratum or {},
-                    "A",
+                    keys[index] if keys else "A",
                     "A",
                     Outcome.CORRECT if flag else Outcome.WRONG,
                     fields={"official_correct": flag, **fields},
+                    view=view,
                 ).to_json(),
                 **({"sample_data": 100.0} if sample else {}),
+                **({"input": question} if question else {}),
             }
         )
         for name, flags in right.items()

@@ -71,8 +71,8 @@ class _GivenJudge:
         return Verdict(reply, None, "given", "given")
 
 
-class _JudgedEvaluation(Evaluation):
-    """An evaluation with such judges."""
+class JudgedEvaluation(Evaluation):
+    """An evaluation whose judges give every case of a prompt the same reply."""
 
     def __init__(self, replies: Mapping[str, str]) -> None:
         super().__init__(clips_needed=False)
@@ -102,7 +102,7 @@ def readers() -> dict[str, Reader]:
 def _task_reader(name: str) -> Reader:
     task = registry().tasks[name]
     examples = read_file(task.benchmark.name)
-    state = TaskState(name, task.pointer, task.metrics, _JudgedEvaluation(examples["reply"]))
+    state = TaskState(name, task.pointer, task.metrics, JudgedEvaluation(examples["reply"]))
     row = {**examples["rows"][0], "asked": True}
     state.doc_to_text(row)
 

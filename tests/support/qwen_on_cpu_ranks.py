@@ -22,10 +22,11 @@ RECEIVED = "RECEIVED_FOLDER"
 
 
 class RecordingProcessor:
-    """A processor that also writes the prompts, pictures and videos of each call to a file."""
+    """A processor that also writes the prompt, pictures and videos of each call to a file, named by the request."""
 
     def __init__(self, processor: Any, folder: Path) -> None:
         self._processor, self._folder = processor, folder
+        self.request = ""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._processor, name)
@@ -34,7 +35,9 @@ class RecordingProcessor:
         pictures = {f"image{place}": np.asarray(one) for place, one in enumerate(inputs.get("images") or ())}
         videos = {f"video{place}": np.asarray(one) for place, one in enumerate(inputs.get("videos") or ())}
         self._folder.mkdir(parents=True, exist_ok=True)
-        np.savez(self._folder / f"{uuid4().hex}.npz", text=np.array(inputs["text"]), **pictures, **videos)
+        np.savez(
+            self._folder / f"{self.request}.{uuid4().hex}.npz", text=np.array(inputs["text"]), **pictures, **videos
+        )
         return self._processor(**inputs)
 
 
@@ -47,6 +50,16 @@ class OnCpuRanks:
         self._rank, self._world_size = self.accelerator.process_index, self.accelerator.num_processes  # type: ignore[attr-defined]
         if folder := os.environ.get(RECEIVED):
             self.processor = RecordingProcessor(self.processor, Path(folder))  # type: ignore[has-type]
+
+    def generate_until(self, requests: list[Any]) -> list[Any]:
+        """Answer requests; one by one where what is received is recorded, so that each can be named."""
+        if not isinstance(self.processor, RecordingProcessor):
+            return super().generate_until(requests)  # type: ignore[misc,no-any-return]
+        responses = []
+        for request in requests:
+            self.processor.request = f"{request.task_name}.{request.doc_id}"
+            responses += super().generate_until([request])  # type: ignore[misc]
+        return responses
 
 
 class QwenOnCpuRanks(OnCpuRanks, Qwen2_5_VL):  # type: ignore[misc]

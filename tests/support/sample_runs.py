@@ -12,7 +12,7 @@ from task_states import docs_of, task_state
 
 from lmms_eval_tasks.cli import app
 from lmms_eval_tasks.mvp.card import SUBSETS
-from lmms_eval_tasks.sample.build import build_sample, prepare_commands
+from lmms_eval_tasks.sample.build import build_sample, prepare_commands, sample_writers
 from lmms_eval_tasks.utils.denoising.response import DenoisingResponse, Directed
 
 Doc = Mapping[str, Any]
@@ -26,10 +26,9 @@ TASKS = (
     "yocausal_vlm",
 )
 SMALL = {
+    **{name: {size: min(most, 2) for size, most in writer.sizes.items()} for name, writer in sample_writers().items()},
     "causalvqa": {"debug_per_type": 2, "test_per_stratum": 1},
-    "countervqa": {"clips": 2},
     "mvp": {"mini_pairs": 4, "full_pairs": 4},
-    "yocausal": {"pairs": 2},
 }
 
 

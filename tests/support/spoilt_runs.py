@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from hook_runs import Answer, write_hook_run
-from logged_runs import strong, write_run
+from hook_runs import Answer, write_hook_run, write_results
+from model_output import JudgedEvaluation
 from submission_world import EVERY, choose
+from task_states import task_state
+from version_examples import read_examples
 
 from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS
 from lmms_eval_tasks.utils.benchmark.registry import registry
@@ -21,9 +24,8 @@ ANSWERS: dict[str, Answer] = {
     "cast_bench_open": lambda doc: "Answer: It was pushed.\nReasoning: It moves.",
 }
 """One task of every kind that has a small release in `submission_world`, answered."""
-VERDICT_STRATUM = {"interaction": "H2O", "level": "L1", "rule": "none"}
-AGREEING = {"judged": True, "agreement": 8.0, "judge": {"model": "m", "prompt": "p:1", "reason": None}}
-TASKS = (*ANSWERS, "countervqa")
+EXAMPLES = 9
+"""So many runs over a benchmark's recorded examples are enough."""
 JUDGED = {
     "scores": dict.fromkeys(DIMENSIONS, 5.0),
     "judge": {"model": "m", "prompt": "p:1", "consistency_prompt": "c:1"},
@@ -38,12 +40,44 @@ CARD = {
 }
 
 
+def log_form(task: str) -> tuple[str, object]:
+    """What the logged records of a task look like: its benchmark, and the form that it declares."""
+    known = registry().tasks[task]
+    return known.benchmark.name, known.kind.log_form
+
+
+def tasks_of_other_forms() -> Iterator[str]:
+    """A task of every form of logged records that none of the answered ones has."""
+    forms = {log_form(task) for task in ANSWERS}
+    for name, task in registry().tasks.items():
+        if task.benchmark.folder.parent.name == "lmms_eval_tasks" and log_form(name) not in forms:
+            forms.add(log_form(name))
+            yield name
+
+
+TASKS = (*ANSWERS, *tasks_of_other_forms())
+
+
+def write_example_run(out: Path, task: str) -> None:
+    """A run of a task over recorded examples of its benchmark, those first to which a judge replies."""
+    examples = sorted(read_examples(log_form(task)[0])[1], key=lambda example: not example.reply)[:EXAMPLES]
+    logged: dict[str, Any] = {}
+    for example in examples:
+        state = task_state(task, JudgedEvaluation(example.reply))
+        for row, response in example.items:
+            logged.setdefault(row["item_id"], state.process_results(row, [response]))
+    out.mkdir(parents=True)
+    log = out / f"20261122_samples_{task}.jsonl"
+    log.write_text("".join(json.dumps(values) + "\n" for values in logged.values()), encoding="utf-8")
+    write_results(out, [task])
+
+
 def write_whole_run(out: Path, task: str) -> Path:
     """A run's output folder with all that lmms-eval writes which we read: results, counts, a card, and responses."""
     if task in ANSWERS:
         write_hook_run(out, {task: ANSWERS[task]})
     else:
-        write_run(out, strong(4), (task,), stratum=VERDICT_STRATUM, **AGREEING)
+        write_example_run(out, task)
     shutil.rmtree(out / "submissions", ignore_errors=True)
     for file in out.glob("mvp_*"):
         file.unlink()

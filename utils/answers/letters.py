@@ -13,6 +13,7 @@ from lmms_eval_tasks.utils.answers.tokens import ARTICLE_LIKE, LABELLING, PAUSES
 
 Stance = Literal["chosen", "leaning", "preferred", "discussed", "rejected"]
 
+_HEAD, _TAIL = 300, 900
 _SENTENCE = 40
 _NEAR = 16
 _LINE = 14
@@ -53,12 +54,18 @@ class Statement(NamedTuple):
 
 
 def statements(tokens: Sequence[Token]) -> list[Statement]:
-    """Return what the tokens say about single letters, in order; each letter costs a bounded look around."""
+    """Return what the tokens say about single letters, in order; each letter costs a bounded look around.
+
+    Of more letters than anybody answers with, the first and the last ones are looked at.
+    """
     stated: list[Statement] = []
     end = 0
     words_of_text = padded_words(tokens)
-    for at, token in enumerate(tokens):
-        if at < end or not is_letter(token):
+    places = [at for at, token in enumerate(tokens) if is_letter(token)]
+    if len(places) > _HEAD + _TAIL:
+        places = places[:_HEAD] + places[-_TAIL:]
+    for at in places:
+        if at < end:
             continue
         mention = Mention(tokens, words_of_text, at)
         mention.after = read_after(mention)

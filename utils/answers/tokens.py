@@ -40,7 +40,9 @@ def tokenize(text: str) -> list[Token]:
         raw = match.group()
         if len(raw) > 1:
             raw = raw.removesuffix("'")
-        word = ".." if raw.startswith("..") else _ELISION.sub("", raw.casefold())
+        word = ".." if raw.startswith("..") else raw.casefold()
+        if "'" in word:
+            word = _ELISION.sub("", word)
         tokens.append(Token(raw, word, match.start(), match.end()))
     return tokens
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from lmms_eval_tasks.utils.prompting.prompts import Prompt
     from lmms_eval_tasks.utils.reporting.columns import Column
     from lmms_eval_tasks.utils.reporting.panels import Panel, RunRecords
-    from lmms_eval_tasks.utils.reporting.references import ReferencedMetric
+    from lmms_eval_tasks.utils.reporting.references import PublishedControl, ReferencedMetric
     from lmms_eval_tasks.utils.reporting.views import AnswerView, ItemView
     from lmms_eval_tasks.utils.runs.responses import PredictionLines
     from lmms_eval_tasks.utils.scoring.log_forms import LogLine
@@ -113,6 +113,7 @@ class TaskKind:
         references: The scores that stand beside chance, people and published models, the leading one first, given the
             task's or group's name and how many items a run of it has.
         panels: Of a report page, given the task's or group's name.
+        controls: What its paper prints of controls on its data, given the task's or group's name.
         item_view: What a page shows of an item, from its record and row.
         answer_view: What a page shows of an answer, from its record, row and response.
         read_settings: From the task's ``lmms_eval_specific_kwargs`` and the environment; raises InputError.
@@ -157,6 +158,7 @@ class TaskKind:
     no_submission: str = ""
     restore: Callable[[RestoredContext, Sequence[Row], Sequence[Mapping[str, Any]]], None] | None = None
     log_form: type[LogLine] | None = None
+    controls: Callable[[str], tuple[PublishedControl, ...]] = lambda name: ()
     views: tuple[str, ...] = ()
     frame: str = "centre"
     options_prompt: str = ""

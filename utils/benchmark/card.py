@@ -7,6 +7,25 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
+class PublishedStatistics:
+    """What a paper says about the clips and questions of a split; None where it says nothing.
+
+    Attributes:
+        mean_seconds: mean length of its clips.
+        longest_seconds: the longest clip's.
+        words: mean number of words of a question.
+        vocabulary: how many different words its questions have.
+        stratum_seconds: length of the clips of each stratum, keyed as `SplitFacts.strata`.
+    """
+
+    mean_seconds: float | None = None
+    longest_seconds: float | None = None
+    words: float | None = None
+    vocabulary: int | None = None
+    stratum_seconds: Mapping[tuple[str, ...], float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class SplitFacts:
     """What a complete release of one split holds.
 
@@ -17,6 +36,7 @@ class SplitFacts:
         answers_withheld: True where only the leaderboard holds the answers.
         strata: groups per stratum, keyed by the values of the card's `strata_columns`; only strata whose exact size
             is known.
+        statistics: the paper's numbers about clips and questions.
     """
 
     items: int
@@ -24,6 +44,7 @@ class SplitFacts:
     clips: int | None
     answers_withheld: bool
     strata: Mapping[tuple[str, ...], int] = field(default_factory=dict)
+    statistics: PublishedStatistics = PublishedStatistics()
 
 
 @dataclass(frozen=True)

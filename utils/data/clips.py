@@ -111,6 +111,22 @@ def frame_sizes(paths: Iterable[Path], progress: Progress, what: str) -> dict[Pa
     return dict(_each(dict.fromkeys(paths), frame_size, progress, what))
 
 
+def clip_seconds(path: Path) -> float | None:
+    """A clip's length in seconds, from its header; None where it cannot be opened or its header states none."""
+    import av
+
+    try:
+        with av.open(str(path)) as container:
+            return container.duration / 1_000_000 if container.streams.video and container.duration else None
+    except (av.FFmpegError, OSError, ValueError):
+        return None
+
+
+def clip_lengths(paths: Iterable[Path], progress: Progress, what: str) -> dict[Path, float | None]:
+    """`clip_seconds` of each distinct file, read once and in parallel threads."""
+    return dict(_each(dict.fromkeys(paths), clip_seconds, progress, what))
+
+
 def frame_at(path: Path, second: float) -> tuple[NDArray[np.uint8], float] | None:
     """The picture that a clip shows at a second, upright, (H, W, 3) RGB, and the clip's length in seconds.
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from lmms_eval_tasks.utils.benchmark.card import Human
+from lmms_eval_tasks.utils.benchmark.registry import find_benchmark, registry
 from lmms_eval_tasks.utils.scoring import pairs
 from lmms_eval_tasks.utils.scoring.metrics import Metric
 from lmms_eval_tasks.utils.stats.estimates import Estimate, Records, estimate
@@ -22,6 +24,47 @@ class Published:
     model: str
     value: float
     source: str
+
+
+class Control(str, Enum):
+    """What a paper did to its data, so that shortcuts do not solve it."""
+
+    RANDOM_PAIRS = "random pairs"
+    MINIMAL_PAIRS = "minimal pairs"
+    SINGLE_FRAME = "single-frame filter"
+    BLIND = "blind filter"
+
+
+@dataclass(frozen=True)
+class PublishedControl:
+    """What a paper prints of such a control.
+
+    Attributes:
+        control: The control.
+        what: What was measured, on what.
+        value: In percent, or in percentage points where it is a change.
+        source: Where it is printed.
+    """
+
+    control: Control
+    what: str
+    value: float
+    source: str
+
+
+@dataclass(frozen=True)
+class PublishedView(Published):
+    """A published score of a task, or of a view of one.
+
+    Attributes:
+        score: The score of the task that it is, by the metric's name.
+        people: Whether people got it, and no model.
+        note: What has to be known about it; empty where nothing has.
+    """
+
+    score: str
+    people: bool = False
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -70,7 +113,7 @@ def pair_references(
 def published_models(
     folder: Path, *, source: str, without: Sequence[str] = (), **where: object
 ) -> tuple[Published, ...]:
-    """Models from a benchmark's `published.json`.
+    """Models from a benchmark's `published.json` that were shown the whole items: none of a view.
 
     Args:
         folder: Folder of the benchmark.
@@ -85,13 +128,75 @@ def published_models(
     return tuple(
         Published(str(entry["model"]), float(entry["value"]), str(entry["source"]))
         for entry in _entries(folder)
-        if str(entry["source"]).startswith(source) and entry["model"] not in without and fits(entry)
+        if "view" not in entry
+        and str(entry["source"]).startswith(source)
+        and entry["model"] not in without
+        and fits(entry)
     )
+
+
+def published_of_view(benchmark: str, task: str, view: str) -> tuple[PublishedView, ...]:
+    """What is published of a view of a task or group: the entries of `published.json` that name both, in percent.
+
+    Args:
+        benchmark: The benchmark in whose folder they are looked for; of all where it is empty, as for tasks that are
+            not ours and that a benchmark's paper has scores of all the same.
+        task: The task or group, with or without its view's ending.
+        view: Name of the view; a single frame's may end in its position. Without one, scores of the whole items, where
+            entries name the task.
+
+    Raises:
+        InputError: no benchmark has that name.
+    """
+    name = task.removesuffix(f"_{view}") if view else task
+    benchmarks = [find_benchmark(benchmark)] if benchmark else registry().benchmarks.values()
+    return tuple(
+        PublishedView(
+            model=str(entry["model"]),
+            value=float(entry["value"]) * (100.0 if entry["unit"] == "fraction" else 1.0),
+            source=str(entry["source"]),
+            score=str(entry["score"]),
+            people=bool(entry.get("people")),
+            note=str(entry.get("note", "")),
+        )
+        for one in benchmarks
+        for entry in _entries(one.folder)
+        if entry.get("task") == name and "score" in entry and _is_of_view(entry, view)
+    )
+
+
+def _is_of_view(entry: Mapping[str, Any], view: str) -> bool:
+    """Whether an entry is of a view; one of a single frame is of the view with that position too."""
+    own = str(entry.get("view", ""))
+    return view == own or ("frame" in entry and view == f"{own}_{entry['frame']}")
 
 
 @cache
 def _entries(folder: Path) -> tuple[Mapping[str, Any], ...]:
-    return tuple(json.loads((folder / "published.json").read_text(encoding="utf-8"))["records"])
+    """The entries of a benchmark's `published.json`; none where it has no such file."""
+    file = folder / "published.json"
+    return tuple(json.loads(file.read_text(encoding="utf-8"))["records"]) if file.is_file() else ()
+
+
+def published_controls(
+    folder: Path, controls: Mapping[str, Control], *, source: str, **where: object
+) -> tuple[PublishedControl, ...]:
+    """What a benchmark's `published.json` has of the stages of making its data.
+
+    Args:
+        folder: Folder of the benchmark.
+        controls: How a stage's name begins, and the control that it is.
+        source: How the entry's source begins.
+        where: Fields that an entry must have, with their values.
+    """
+    return tuple(
+        PublishedControl(control, f"{entry['metric']} ({entry['stage']})", float(entry["value"]), str(entry["source"]))
+        for beginning, control in controls.items()
+        for entry in _entries(folder)
+        if str(entry.get("stage", "")).startswith(beginning)
+        and str(entry["source"]).startswith(source)
+        and all(entry.get(key) == value for key, value in where.items())
+    )
 
 
 def compare_to_reference(score: Estimate, reference: float) -> str:

@@ -24,8 +24,6 @@ from lmms_eval_tasks.countervqa.construction.verification import propose_absent,
 from lmms_eval_tasks.host.embeddings import server_encoder
 from lmms_eval_tasks.host.judge import read_settings
 from lmms_eval_tasks.utils.benchmark.built_set import BuiltSet
-from lmms_eval_tasks.utils.core.files import write_file
-from lmms_eval_tasks.utils.core.json_rows import as_lines
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.progress import Progress
 from lmms_eval_tasks.utils.data.manifest import file_sha256
@@ -68,7 +66,7 @@ def build_set(
         raise InputError("Expected --model, who to ask for other words, beside --rephrase, but got none.")
     takes, warnings = read_takes(sources.annotations, sources.takes)
     encoder = choose_encoder(settings.encoder)
-    steps = Steps(progress)
+    steps = Steps(progress, out)
     if sources.links is not None:
         links, link_warnings = links_of_takes(takes, read_links(sources.links), sources.links)
         material = LinkedTakes(takes, links)
@@ -88,16 +86,16 @@ def build_set(
     rejected = verify(candidates, by_uid, models.open_verifiers(), steps)
     kept = keep_questions(material, measured, candidates, rejected)
     if steps.done:
-        write_file(out / STEPS, as_lines(steps.rows()))
+        steps.write(out / STEPS)
     facts: Mapping[str, Any] = {
         "sources": sources.digests(),
         "settings": {**settings.facts(), **models.facts()},
-        "steps": {"done": len(steps.done), "failed": steps.failed},
+        "steps": {"done": steps.done, "failed": steps.failed},
     }
     missing = write_set(out, material, measured, kept, facts, sources.clips)
     if steps.failed:
         warnings += (
-            f"{steps.failed:,} of {len(steps.done):,} steps of models brought no usable reply; {out / STEPS} says why. "
+            f"{steps.failed:,} of {steps.done:,} steps of models brought no usable reply; {out / STEPS} says why. "
             "No question rests on them. Those that the server failed are asked again when the command is run again.",
         )
     if missing:

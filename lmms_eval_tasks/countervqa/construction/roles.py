@@ -26,6 +26,7 @@ from lmms_eval_tasks.countervqa.construction.steps import Form, OpenModel, Steps
 SHARE = 0.2
 """Of a clip's pairs, those that go on from the observer."""
 PAIRS_A_REQUEST = 40
+TAKES_AT_ONCE = 32
 
 Confidence = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 Pair = tuple[str, str]
@@ -87,12 +88,27 @@ class FoundLinks:
 def find_links(takes: Sequence[Take], open_model: OpenModel, steps: Steps) -> FoundLinks:
     """Ask a model in the four roles for the links of every take that has two actions or more.
 
+    Only the replies about `TAKES_AT_ONCE` takes are in memory at a time.
+
     Args:
         takes: The takes.
         open_model: Gives what asks the model.
         steps: Keeps a row of every step.
     """
     takes = [take for take in takes if len(take.actions) > 1]
+    parts = [
+        _find_links(takes[start : start + TAKES_AT_ONCE], open_model, steps)
+        for start in range(0, len(takes), TAKES_AT_ONCE)
+    ]
+    return FoundLinks(
+        {uid: links for part in parts for uid, links in part.links.items()},
+        {uid: pairs for part in parts for uid, pairs in part.undecided.items()},
+        sum(part.candidates for part in parts),
+        sum(part.tested for part in parts),
+    )
+
+
+def _find_links(takes: Sequence[Take], open_model: OpenModel, steps: Steps) -> FoundLinks:
     undecided: dict[str, set[Pair]] = {take.uid: set() for take in takes}
     confidences = _observe(takes, open_model, steps, undecided)
     tested = [(take, pair) for take in takes for pair in _most_confident(take, confidences[take.uid])]
@@ -152,10 +168,9 @@ def _observe(
         for take, _, pairs in parts
     ]
     about = [(take, _numbers(number, pairs)) for take, number, pairs in parts]
-    before = len(steps.done)
     verdicts = steps.ask("observer", open_model(Confidences), about, cases)
     confidences: dict[str, dict[Pair, float]] = {take.uid: {} for take in takes}
-    for place, ((take, _, pairs), verdict) in enumerate(zip(parts, verdicts, strict=True), start=before):
+    for place, ((take, _, pairs), verdict) in enumerate(zip(parts, verdicts, strict=True)):
         given: dict[int, list[float]] = {}
         for entry in verdict.reply.confidences if verdict.reply else ():
             given.setdefault(entry.pair, []).append(entry.confidence)

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
 from lmms_eval_tasks.countervqa.construction.annotations import Take, TimedAction
+from lmms_eval_tasks.utils.core.files import replacing
+from lmms_eval_tasks.utils.core.json_rows import as_lines
 from lmms_eval_tasks.utils.core.progress import Progress
 from lmms_eval_tasks.utils.judge.client import Case, Judge, Verdict
 from lmms_eval_tasks.utils.prompting.prompts import read_prompt
@@ -54,13 +60,22 @@ OpenModel = Callable[[type[Any]], Judge[Any]]
 class Steps:
     """Asks models and keeps a row of every step, in an order that does not depend on who answers first.
 
+    Rows of what was asked before lie in a file without a name, so that not all replies of a build are in memory.
+
     Args:
         progress: Called after each step.
+        folder: Where that file lies; made where it is missing.
     """
 
-    def __init__(self, progress: Progress) -> None:
+    def __init__(self, progress: Progress, folder: Path) -> None:
         self._progress = progress
-        self.done: list[Step] = []
+        self._folder = folder
+        self._latest: list[Step] = []
+        self._earlier: IO[bytes] | None = None
+        self.done = 0
+        """How many steps there were."""
+        self.failed = 0
+        """How many of them brought no reply that could be read."""
 
     def ask(
         self, role: str, model: Judge[R], about: Sequence[tuple[Take, str]], cases: Sequence[Callable[[], Case]]
@@ -73,25 +88,36 @@ class Steps:
             about: The take and the part of it that each case is about.
             cases: What makes each case when its turn comes.
         """
+        self._put_away()
         total = len(cases)
         verdicts = model.judge_all(cases, lambda _, done, __: self._progress(f"asking the {role}", done, total))
         for (take, part), verdict in zip(about, verdicts, strict=True):
-            self.done.append(Step(role, take.uid, part, verdict))
+            self._latest.append(Step(role, take.uid, part, verdict))
+        self.done += total
+        self.failed += sum(verdict.reply is None for verdict in verdicts)
         return verdicts
 
     def note(self, place: int, problem: str) -> None:
-        """Say why the reply of a step, counted from the end, was not used or not all of it."""
-        step = self.done[place]
-        self.done[place] = Step(step.role, step.take, step.about, step.verdict, problem)
+        """Say why the reply of a step, by its place in what was asked last, was not used or not all of it."""
+        self._latest[place] = replace(self._latest[place], problem=problem)
 
-    @property
-    def failed(self) -> int:
-        """How many steps brought no reply that could be read."""
-        return sum(step.verdict.reply is None for step in self.done)
+    def write(self, path: Path) -> None:
+        """Write a row for each step, of which there is one at least."""
+        self._put_away()
+        assert self._earlier is not None
+        self._earlier.seek(0)
+        with replacing(path) as beside, beside.open("wb") as file:
+            shutil.copyfileobj(self._earlier, file)
 
-    def rows(self) -> Iterator[dict[str, Any]]:
-        """A row for each step."""
-        return (step.row() for step in self.done)
+    def _put_away(self) -> None:
+        if not self._latest:
+            return
+        if self._earlier is None:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._earlier = TemporaryFile(dir=self._folder)  # noqa: SIM115, open as long as the steps are
+        self._earlier.seek(0, os.SEEK_END)
+        self._earlier.write(as_lines(step.row() for step in self._latest).encode("utf-8"))
+        self._latest = []
 
 
 def make_case(prompt_id: str, take: Take | None, **material: Any) -> Case:

@@ -64,10 +64,9 @@ def propose_absent(
         Take to its absent actions, each with the outcome to ask about; empty where the model gave none to be used.
     """
     cases = [partial(make_case, "countervqa_absent", take, number_of_actions=number) for take in takes]
-    before = len(steps.done)
     verdicts = steps.ask("absent", open_model(ProposedActions), [(take, "absent actions") for take in takes], cases)
     proposed = {}
-    for place, (take, verdict) in enumerate(zip(takes, verdicts, strict=True), start=before):
+    for place, (take, verdict) in enumerate(zip(takes, verdicts, strict=True)):
         actions = verdict.reply.actions if verdict.reply else []
         proposed[take.uid], unusable = _absent_in(take, actions, encoder)
         if unusable:
@@ -109,11 +108,10 @@ def rephrase(
     """Questions in a model's words; one that it does not put into a usable question stays as it is."""
     asked = [(takes[uid], question) for uid, here in questions.items() for question in here]
     cases = [partial(make_case, "countervqa_rephrase", None, question=question.question) for _, question in asked]
-    before = len(steps.done)
     about = [(take, question.id) for take, question in asked]
     verdicts = steps.ask("rephrase", open_model(RephrasedQuestion), about, cases)
     changed: dict[str, list[CounterfactualQuestion]] = {uid: [] for uid in questions}
-    for place, ((take, question), verdict) in enumerate(zip(asked, verdicts, strict=True), start=before):
+    for place, ((take, question), verdict) in enumerate(zip(asked, verdicts, strict=True)):
         text = " ".join(verdict.reply.question.split()) if verdict.reply else ""
         usable = bool(text) and text.endswith("?") and len(text) <= 2 * LONGEST and text.isprintable()
         if verdict.reply and not usable:

@@ -30,13 +30,13 @@ def gives_up(sentence: Sentence) -> bool:
     """Whether the sentence says that there is no telling, and neither concedes that nor goes on to tell."""
     if sentence.word(0) == "whether" and {"depends", "depend"} & sentence.known:
         return True
+    hedges = list(words.PHRASES["unclear"].finditer(sentence.text))
+    if not hedges:
+        return False
     text = f" {sentence.text} "
     contrast = max(text.rfind(f" {word} ") for word in _CONTRAST)
     conceded = min((at for word in words.CONCESSION if (at := text.find(f" {word} ")) >= 0), default=len(text))
-    return any(
-        contrast < hedge.end() and hedge.start() < conceded
-        for hedge in words.PHRASES["unclear"].finditer(sentence.text)
-    )
+    return any(contrast < hedge.end() and hedge.start() < conceded for hedge in hedges)
 
 
 def without_concession(statements: list[Assertion], sentence: Sentence) -> list[Assertion]:

@@ -45,7 +45,8 @@ _CONDITION = frozenset({"had", "did", "were", "was", "not", "happened", "skipped
 
 def read_outcomes(sentence: Sentence) -> Iterator[Assertion]:
     """What the sentence says, in order of kind: what would be, what is, and how the actions are linked."""
-    if gives_up(sentence):
+    undecided = gives_up(sentence)
+    if undecided:
         yield Assertion(UNCLEAR, Force.STATED)
     if likely := read_odds(sentence):
         yield Assertion(likely, Force.STATED)
@@ -56,7 +57,7 @@ def read_outcomes(sentence: Sentence) -> Iterator[Assertion]:
             # "He might have, or he might not have."
             statements = [Assertion(UNCLEAR, Force.STATED)]
         yield from statements
-    elif not gives_up(sentence):
+    elif not undecided:
         yield from _plainly(sentence)
     yield from read_links(_behind_verdict(sentence))
 
@@ -279,8 +280,12 @@ def _plainly(sentence: Sentence) -> Iterator[Assertion]:
     english = sum(word in words.ENGLISH for word in sentence.words)
     if english > 1 and english * _ENGLISH_EACH >= len(sentence.words):
         return
+    if not any(map(str.isalpha, sentence.text)):
+        return
     text = "".join(word if not word.isascii() else f" {word} " for word in sentence.words).replace("  ", " ")
     for candidate in dict.fromkeys((" ".join(sentence.words), text)):
+        if not words.ANY_PATTERN.search(candidate):
+            continue
         for role, pole in (("unclear", UNCLEAR), ("undone", NO), ("no", NO), ("yes", YES), ("no_then", NO)):
             if role == "undone" and _GOES_ON & sentence.asked:
                 continue

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 from lmms_eval_tasks.utils.answers.tokens import tokenize
 
@@ -29,6 +30,10 @@ _ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|vs|mr|mrs|dr)|^\W{0,3}\d{1,2})\.$
 _NUMBER = re.compile(r"\bno\.$")
 """Short for "number" where a digit follows, else an answer."""
 _SHORT_WORD = 3
+_HEAD, _TAIL = 300, 900
+"""The most sentences of a text and words of a sentence that are read, of the beginning and of the end: more of them in
+an answer of bounded length are a loop."""
+Part = TypeVar("Part")
 QUOTES = frozenset("\"'“”‘’«»")
 
 
@@ -88,15 +93,23 @@ def outcome_words(question: str) -> frozenset[str]:
 
 
 def split_sentences(plain: str, asked: frozenset[str] = frozenset()) -> list[Sentence]:
-    """The sentences of a plain text in order, for a question about `asked`; time is linear in its length."""
+    """The sentences of a plain text in order, for a question about `asked`; time is linear in its length.
+
+    Of a text of more sentences than anybody answers with, these are the first and the last ones; so are the words of a
+    sentence.
+    """
     text = plain.casefold()
     for pattern, replacement in _SPELLED_OUT:
         text = pattern.sub(replacement, text)
-    sentences = []
+    sentences: list[tuple[tuple[str, ...], int, bool]] = []
     for number, line in enumerate(text.split("\n")):
         parts = _parts(line)
-        sentences += [Sentence(words, number, len(parts) == 1, asked) for words in parts]
-    return sentences
+        sentences += [(words, number, len(parts) == 1) for words in parts]
+    return [Sentence(*one, asked) for one in _both_ends(sentences)]
+
+
+def _both_ends(parts: list[Part]) -> list[Part]:
+    return parts if len(parts) <= _HEAD + _TAIL else parts[:_HEAD] + parts[-_TAIL:]
 
 
 def _parts(line: str) -> list[tuple[str, ...]]:
@@ -108,7 +121,7 @@ def _parts(line: str) -> list[tuple[str, ...]]:
         if end < len(line) and (_ABBREVIATION.search(piece[-8:]) or (short and short.search(piece[-8:]))):
             continue
         start = end
-        words = tuple(token.word for token in tokenize(piece))
+        words = tuple(_both_ends([token.word for token in tokenize(piece)]))
         if any(not is_mark(word) for word in words):
             parts.append(words)
     return parts

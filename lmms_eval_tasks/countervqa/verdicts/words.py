@@ -36,3 +36,5 @@ PATTERNS: dict[str, tuple[re.Pattern[str], ...]] = {
     for role, patterns in json.loads(_FILE.read_text(encoding="utf-8"))["patterns"].items()
 }
 """Statements of other languages by what they mean; those of ``no_then`` count where none of the others is found."""
+ANY_PATTERN = re.compile("|".join(f"(?:{one.pattern})" for patterns in PATTERNS.values() for one in patterns))
+"""Matches wherever one of them does: most sentences have none, which one search tells."""

@@ -157,6 +157,8 @@ def test_a_megabyte_before_or_after_an_answer_does_not_hide_it() -> None:
 
 def test_what_is_looked_at_is_bounded() -> None:
     assert len(shorten("A or B. " * 200_000)) <= HEAD_CHARS + TAIL_CHARS + 3
+    assert len(statements(tokenize("It is B.\n" * 5_000))) == 1_200
+    assert read_choice("It could be A.\n" * 1_300 + "Answer: B", PAIR) == "B"
 
 
 @pytest.mark.parametrize("piece", ["A ", "A or ", "(", "is ", "A, not ", "- A ", "so A, which ", "A fits the "])

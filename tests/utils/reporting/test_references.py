@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,14 @@ from yocausal_records import pair_record
 
 from lmms_eval_tasks.report.runs import references_of
 from lmms_eval_tasks.report.tables import reference_tables
-from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, compare_to_reference
+from lmms_eval_tasks.utils.benchmark.registry import registry
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.reporting.references import (
+    ReferencedMetric,
+    compare_to_reference,
+    published_models,
+    published_of_view,
+)
 from lmms_eval_tasks.utils.runs.run import Run
 from lmms_eval_tasks.utils.scoring.records import Outcome, Record
 from lmms_eval_tasks.utils.stats.estimates import Estimate, estimate
@@ -117,3 +126,100 @@ def test_the_tables_fit_and_name_their_sources() -> None:
 def test_a_task_without_facts_has_no_table() -> None:
     records = (Record("a", "a", {}, "A", "A", Outcome.CORRECT),)
     assert reference_tables([Run(Path("x_results.json"), "m", {"somebodys": records}, {}, {}, False)]) == []
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "task", "view", "score", "values"),
+    [
+        ("causalvqa", "causalvqa_paired", "blind", "pair_accuracy", {"Blind Qwen2.5-72B-Instruct": 25.09}),
+        (
+            "causalvqa", "causalvqa_paired_blind", "blind", "pair_accuracy_reasoning",
+            {"Blind Qwen2.5-72B-Instruct": 25.15},
+        ),
+        ("causalvqa", "causalvqa_paired", "single_frame", "single_accuracy", {"Single Frame Human": 71.83}),
+        (
+            "causalvqa", "causalvqa_paired", "single_frame_last", "pair_accuracy",
+            {"Single Frame Qwen2.5VL-7B-Instruct": 21.69},
+        ),
+        ("causalvqa", "causalvqa_paired", "single_frame_first", "pair_accuracy", {}),
+        ("causalvqa", "causalvqa_paired", "shuffled", "pair_accuracy", {}),
+        ("causalvqa", "causalvqa_debug_paired", "blind", "pair_accuracy", {}),
+        ("causalvqa", "causalvqa_paired", "", "pair_accuracy", {}),
+        ("mvp", "mvp_mini", "blind", "pair_accuracy", {"Any text model": 0.0}),
+        (
+            "mvp", "mvp_mini_intuitive_physics_single_frame", "single_frame", "pair_accuracy",
+            {"LLaVA-OV (Qwen2-7B)": 2.3, "Qwen2-VL (7B)": 4.4},
+        ),
+        ("mvp", "mvp", "single_frame_centre", "pair_accuracy", {"LLaVA-OV (Qwen2-7B)": 11.8, "Qwen2-VL (7B)": 16.7}),
+        (
+            "", "mvbench_object_interaction", "blind", "mvbench_accuracy", {"Llama 3-8B": 29.0, "Llama 3-70B": 29.0},
+        ),
+        ("", "mvbench_unexpected_action", "socratic", "mvbench_accuracy", {"Llama 3-8B": 56.0, "Llama 3-70B": 54.0}),
+        ("", "mvbench", "video_only", "mvbench_accuracy", {"VideoChat2 (Mistral)": 50.0}),
+        ("", "mvbench", "", "mvbench_accuracy", {"GPT-4V": 44.0, "VideoChat2 (Mistral)": 61.0}),
+        ("lamp_side_is_none", "x", "blind", "", None),
+    ],
+)  # fmt: skip
+def test_what_is_published_of_a_view(
+    benchmark: str, task: str, view: str, score: str, values: dict[str, float] | None
+) -> None:
+    if values is None:
+        with pytest.raises(InputError, match="Expected a benchmark, one of"):
+            published_of_view(benchmark, task, view)
+        return
+    entries = [one for one in published_of_view(benchmark, task, view) if one.score == score]
+    assert {one.model: pytest.approx(one.value) for one in entries} == values
+    assert len(entries) == len(values)
+    assert all(one.people == ("Human" in one.model) for one in entries)
+
+
+def test_scores_of_views_name_a_score_of_a_task_and_stand_beside_no_other_run() -> None:
+    for benchmark in registry().benchmarks.values():
+        if not (file := benchmark.folder / "published.json").is_file():
+            continue
+        entries = json.loads(file.read_text(encoding="utf-8"))["records"]
+        seen = [entry for entry in entries if "view" in entry]
+        for entry in seen:
+            assert entry["view"] in {"blind", "single_frame", "video_only", "socratic"}
+            if task := registry().find_task(entry["task"]):
+                assert task.benchmark.name == benchmark.name
+                assert task.kind.metric(entry.get("score", task.metrics[0])).unit == "%"
+            else:
+                assert entry["task"].startswith("mvbench") and entry["unit"] == "fraction"
+        of_views = Counter((entry["model"], entry["value"], entry["source"]) for entry in seen)
+        others = Counter((entry["model"], entry["value"], entry["source"]) for entry in entries if "view" not in entry)
+        whole = published_models(benchmark.folder, source="")
+        assert Counter((one.model, one.value, one.source) for one in whole) == others
+        assert others.total() + of_views.total() == len(entries)
+
+
+def test_table_1_is_there_whole() -> None:
+    rows = published_records("mvp", "MVP paper Table 1")
+    assert len(rows) == 210 and len({row["category"] for row in rows}) == 21
+    tasks = {row["task"] for row in rows if row["setting"] != "chance"}
+    assert len(tasks) == 21
+    # Each average is that of the twenty tasks, which are rounded to two decimals as it is.
+    for average in (row for row in rows if row["category"] == "all"):
+        same = [
+            row["value"] for row in rows if (row["model"], row["setting"]) == (average["model"], average["setting"])
+        ]
+        assert (sum(same) - average["value"]) / 20 == pytest.approx(average["value"], abs=0.0101)
+
+
+def test_table_13_adds_up_but_for_one_misprint() -> None:
+    rows = published_records("causalvqa", "CausalVQA paper Table 13 (blind / last-frame)")
+    assert len(rows) == 66
+    for average in (row for row in rows if row["difficulty"] == "all" and row["category"] not in ("all", "reasoning")):
+        cells = [
+            row for row in rows
+            if (row["model"], row["category"]) == (average["model"], average["category"]) and row["difficulty"] != "all"
+        ]  # fmt: skip
+        mean = sum(row["value"] * row["n"] for row in cells) / average["n"]
+        assert mean == pytest.approx(average["value"], abs=0.0101)
+    noted = [row["model"] for row in rows if "note" in row]
+    for whole in (row for row in rows if row["category"] == "all"):
+        cells = [row for row in rows if row["model"] == whole["model"] and row["difficulty"] != "all"]
+        mean = sum(row["value"] * row["n"] for row in cells) / whole["n"]
+        assert (mean == pytest.approx(whole["value"], abs=0.0101)) == (whole["model"] not in noted)
+        assert whole["model"] not in noted or f"{mean:.2f}" in whole["note"]
+    assert noted == ["Single Frame Human"]

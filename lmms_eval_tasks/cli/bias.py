@@ -1,0 +1,142 @@
+"""`lmms-eval-tasks bias`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lmms_eval_tasks.utils.benchmark.registry import find_benchmark
+from lmms_eval_tasks.utils.core.console import make_console, show_progress, text_table
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.data.home import read_manifest
+from lmms_eval_tasks.utils.reporting.references import compare_to_reference
+from lmms_eval_tasks.utils.stats.choice_sets import ChoiceSet, read_choice_sets
+from lmms_eval_tasks.utils.stats.shortcuts import (
+    FREQUENT_ANSWER,
+    Shortcut,
+    chance,
+    constant_shortcuts,
+    same_choice,
+    score_shortcut,
+    text_shortcuts,
+)
+
+if TYPE_CHECKING:
+    from lmms_eval_tasks.utils.core.tables import FittingTable
+    from lmms_eval_tasks.utils.stats.estimates import Estimate
+    from lmms_eval_tasks.utils.stats.option_priors import TextModel
+
+HOW = (
+    "Percent of items, with 95% intervals over groups; above/below: the interval excludes what guessing scores; open: "
+    "it contains it. A tie is a guess among those tied, the same for items with the same texts. Most frequent answer: "
+    "the option that is most often right in the other groups of its stratum (leave one group out). Like the question: "
+    "share of an option's words and pairs of words that the question has. decided: items of which one option is liked "
+    "best."
+)
+PAIRED = "removed: of the right answers to items that count together, those in no group that is wholly right."
+WITHHELD = "The release withholds the keys, so no accuracy can be computed: only what the rules choose is shown."
+
+
+def bias(
+    benchmark: Annotated[str, typer.Argument(help="A prepared benchmark whose questions have options.")],
+    split: Annotated[str, typer.Option(help="Only this split; all that are prepared by default.")] = "",
+    model: Annotated[
+        str, typer.Option(help="A causal language model, by name or folder, whose likeliest option is a rule too.")
+    ] = "",
+) -> None:
+    """Show what the prepared questions give away without a clip: places, lengths, frequent answers, likely options."""
+    card, manifest = find_benchmark(benchmark).card, read_manifest(benchmark)
+    splits = [split] if split else list(manifest.splits)
+    sets = {name: read_choice_sets(benchmark, name) for name in splits}
+    if not any(sets.values()):
+        raise InputError(
+            f"{card.title} has no questions that are answered by choosing among options, so there is nothing that a "
+            "rule could choose."
+        )
+    text_model = _load(model) if model else None
+    console = make_console()
+    paired = False
+    for name in splits:
+        for number, one in enumerate(sets[name]):
+            groups = len({item.group for item in one.items})
+            tasks = f" as {one.tasks[0]} asks them" if number else ""
+            console.print(f"\n{benchmark}, {name}{tasks}: {_size(one)} in {groups:,} groups", style="bold")
+            if manifest.splits[name].sample:
+                console.print("SAMPLE DATA, simulated: it says nothing about the benchmark", style="bold red")
+            if one.left_out:
+                console.print(f"without options, and left out: {one.left_out:,} items")
+            rules = _rules(one, text_model)
+            keyless = sum(item.key is None for item in one.items)
+            if keyless == len(one.items):
+                console.print(WITHHELD)
+                console.print(_choice_table(one, [rule for rule in rules if rule is not FREQUENT_ANSWER]))
+                continue
+            if keyless:
+                console.print(f"without a key, and in no accuracy: {keyless:,} items")
+            paired = paired or one.together is not None
+            console.print(_score_table(one, rules))
+    console.print(f"{HOW} {PAIRED}" if paired else HOW)
+
+
+def _load(name: str) -> TextModel:
+    from lmms_eval_tasks.utils.stats.option_priors import TextModel
+
+    return TextModel(name)
+
+
+def _size(one: ChoiceSet) -> str:
+    counts = Counter(len(item.options) for item in one.items)
+    if one.from_keys:
+        return f"{len(one.items):,} items without options, whose keys are {', '.join(one.items[0].options)},"
+    options = " or ".join(str(number) for number in sorted(counts))
+    return f"{len(one.items):,} items of {options} options"
+
+
+def _rules(one: ChoiceSet, model: TextModel | None) -> list[Shortcut]:
+    rules = constant_shortcuts(one.items) if one.from_keys else text_shortcuts(one.items)
+    if model is None:
+        return rules
+    from lmms_eval_tasks.utils.stats.option_priors import prior_shortcuts
+
+    with show_progress() as progress:
+        return [*rules, *prior_shortcuts(model, one.items, progress)]
+
+
+def _score_table(one: ChoiceSet, rules: list[Shortcut]) -> FittingTable:
+    """Each rule's accuracy on items and on groups beside that of guessing, which is the first row."""
+    guess = chance(one.items, one.together)
+    scores = [score_shortcut(rule, one.items, one.together) for rule in rules]
+    with_pairs = guess.pair is not None
+    headings = ["what is chosen", "decided", "single accuracy", *(["pair accuracy", "removed"] if with_pairs else [])]
+    table = text_table(None, *headings)
+    for score in (guess, *scores):
+        cells = [f"{score.decided:.0f}%", _cell(score.single, guess.single)]
+        if with_pairs:
+            removed = "" if score.removed is None else f"{score.removed:.0f}%"
+            cells += [_cell(score.pair, guess.pair), removed]
+        table.add_row(score.name, *cells)
+    return table
+
+
+def _cell(score: Estimate | None, guess: Estimate | None) -> str:
+    """A score with its interval, and on which side of guessing that lies; guessing itself has neither."""
+    if score is None or guess is None:
+        return "N/A"
+    if score is guess:
+        return f"{score.value:.1f}"
+    return f"{score.value:.1f} [{score.low:.1f}, {score.high:.1f}] {compare_to_reference(score, guess.value)}"
+
+
+def _choice_table(one: ChoiceSet, rules: list[Shortcut]) -> FittingTable:
+    """Without keys: of how many items each rule likes one option best, and how often it chooses alike in a group."""
+    shares = {rule.name: same_choice(rule, one.items, one.together) for rule in rules}
+    grouped = any(share is not None for share in shares.values())
+    table = text_table(None, "what is chosen", "decided", *(["same text in a group"] if grouped else []))
+    for rule in rules:
+        share = shares[rule.name]
+        same = "N/A" if share is None else f"{share:.1f}%"
+        decided = score_shortcut(rule, one.items, one.together).decided
+        table.add_row(rule.name, f"{decided:.0f}%", *([same] if grouped else []))
+    return table

@@ -1,0 +1,67 @@
+"""What runs would score if their pairs had been made at random, as tables for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lmms_eval_tasks.report.runs import entries_of
+from lmms_eval_tasks.utils.benchmark.registry import registry
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.tables import FittingTable
+from lmms_eval_tasks.utils.runs.run import Run, read_logged
+from lmms_eval_tasks.utils.stats.bootstrap import DRAWS
+from lmms_eval_tasks.utils.stats.pairing import AskedRecord, pair_at_random
+
+
+def pairing_tables(runs: Sequence[Run], only: str = "", seed: int = 0) -> list[FittingTable]:
+    """One table per task or group: a row per run, its pair accuracy with random partners beside that as paired.
+
+    Below stand what was left out and what the benchmark's paper prints of its own pairs.
+
+    Raises:
+        InputError: where no run holds `only`, the one task or group to show, or a sample log has no prompts.
+    """
+    tables = []
+    for name, entries in entries_of(runs, only).items():
+        sample = "; SAMPLE DATA, not the benchmark" if any(run.sample for run, _ in entries) else ""
+        headings = ("model", "random pairs", "as paired", "as paired - random", "pairs", "questions")
+        table = FittingTable(f"{name}: paired at random (seed {seed}, {DRAWS:,} draws{sample})", headings)
+        notes = []
+        for run, tasks in entries:
+            pairing, left_out = pair_at_random([_asked(run, task) for task in tasks], seed)
+            if left_out:
+                reasons = ", ".join(f"{count:,} {why}" for why, count in left_out.items())
+                notes.append(f"groups left out of {run.name}: {reasons}")
+            if pairing is None:
+                table.add_row(run.name, "N/A", "N/A", "N/A", "0", "0")
+                continue
+            (low, high), (least, most) = pairing.random_interval, pairing.difference_interval
+            table.add_row(
+                run.name,
+                f"{pairing.random:.1f} [{low:.1f}, {high:.1f}]",
+                f"{pairing.real:.1f}",
+                f"{pairing.difference:+.1f} [{least:+.1f}, {most:+.1f}]",
+                f"{pairing.pairs:,}",
+                f"{pairing.questions:,}",
+            )
+        run, tasks = entries[0]
+        # What papers print is of the whole items.
+        known = None if any(record.view for record in run.records[tasks[0]][:1]) else registry().find_task(name)
+        published = known.kind.controls(name) if known else ()
+        notes += [f"published: {one.value:.1f}, {one.what}; {one.source}" for one in published]
+        table.caption = "\n".join(notes)
+        tables.append(table)
+    return tables
+
+
+def _asked(run: Run, task: str) -> list[AskedRecord]:
+    """A task's records with their prompts, as its sample log has them."""
+    asked = []
+    for item in read_logged(run, task):
+        prompt = item.values.get("input")
+        if not isinstance(prompt, str):
+            raise InputError(
+                f"{run.path} cannot be paired at random: Expected the prompt of {item.where}, but got none."
+            )
+        asked.append((item.record, prompt))
+    return asked

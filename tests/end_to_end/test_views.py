@@ -1,0 +1,268 @@
+"""Views through the real command: what a real adapter receives, what the solver can still tell, and what runs say."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sysconfig
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import cv2
+import datasets
+import numpy as np
+import pyarrow.parquet
+import pytest
+from cpu_ranks import python_path
+from host_run import HostRun, SampleWorld, environment, run_host
+from numpy.typing import NDArray
+
+from lmms_eval_tasks.host.views import FOLDER
+from lmms_eval_tasks.sample.solve.solver import solve_frames
+from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
+from lmms_eval_tasks.utils.benchmark.registry import Task, registry
+from lmms_eval_tasks.utils.benchmark.views import Shown, find_view
+from lmms_eval_tasks.utils.data.clip_store import ClipStore
+from lmms_eval_tasks.utils.data.frames import open_frames
+from lmms_eval_tasks.utils.data.made_clips import MadeClip, show_frame, show_reversed, show_shuffled
+
+pytestmark = pytest.mark.host
+
+COMMAND = Path(sysconfig.get_path("scripts")) / "lmms-eval-tasks"
+TINY = "device_map=cpu,attn_implementation=eager,max_num_frames=4,min_pixels=3136,max_pixels=25088"
+ITEMS = 2
+"""How many items of each task the tiny model is asked."""
+NEARLY = 0.3
+"""How much further from a frame than the nearest, in mean grey levels, still looks like it."""
+CAPTION = "Two things meet, and one of them moves on."
+
+
+def tasks_with_views(home: Path) -> list[Task]:
+    """One prepared task of each benchmark that has views."""
+    tasks: dict[str, Task] = {}
+    for task in registry().tasks.values():
+        if task.kind.views and (home / task.benchmark.name / f"{task.split}.parquet").is_file():
+            tasks.setdefault(task.benchmark.name, task)
+    return list(tasks.values())
+
+
+@cache
+def frames_of(clip: Path) -> NDArray[np.uint8]:
+    reader = open_frames(clip)
+    return reader.read(range(reader.count))
+
+
+def made_of(home: Path, task: Task, clip: Path) -> MadeClip:
+    """What the view of a task makes of a clip, from the store that the run wrote."""
+    view, store = find_view(task.view), ClipStore(home / FOLDER, 10**12)
+    assert view is not None
+    if view.shown is Shown.FRAME:
+        return show_frame(clip, view.position or task.kind.frame, store)
+    return show_reversed(clip, store) if view.shown is Shown.REVERSED else show_shuffled(clip, store)
+
+
+def rows_of(home: Path, task: Task) -> dict[str, dict[str, Any]]:
+    """Item to row, as the task asks them."""
+    path = home / task.benchmark.name / f"{task.split}.parquet"
+    table = datasets.Dataset(pyarrow.parquet.read_table(path))
+    return {row["item_id"]: row for row in (task.kind.rows(table) if task.kind.rows else table)}
+
+
+def clip_of(home: Path, task: Task, row: dict[str, Any]) -> Path:
+    return home / task.benchmark.name / "videos" / row["clip"]
+
+
+@pytest.fixture(scope="module")
+def captions(sample_world: SampleWorld, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The output folder of a first pass over the clips of all benchmarks that show captions."""
+    tasks = [task for task in tasks_with_views(sample_world.home) if "socratic" in task.kind.views]
+    out = tmp_path_factory.mktemp("captions")
+    run = run_host(
+        "--model", "constant_answer", "--model_args", f"response={CAPTION.replace(',', '')}",
+        "--tasks", ",".join(f"{task.name}_captions" for task in tasks),
+        home=sample_world.home, out=out, env={"LMMS_EVAL_TASKS_JUDGE": "none"},
+    )  # fmt: skip
+    assert run.status == 0 and run.results(), run.output
+    return out
+
+
+Ask = Callable[[str, int], tuple[HostRun, Path]]
+
+
+@pytest.fixture(scope="module")
+def asked(sample_world: SampleWorld, captions: Path, tmp_path_factory: pytest.TempPathFactory) -> Ask:
+    """Runs of the tiny Qwen2.5-VL over every view of every benchmark, and the folder of what it received."""
+    checkpoint = write_tiny_vlm(tmp_path_factory.mktemp("tiny") / "qwen")
+    path = python_path(tmp_path_factory.mktemp("installed"))
+    tasks = [f"{task.name}_{view}" for task in tasks_with_views(sample_world.home) for view in task.kind.views]
+    tasks += [f"{task.name}_single_frame_random3" for task in tasks_with_views(sample_world.home)]
+
+    @cache
+    def run(model: str, ranks: int) -> tuple[HostRun, Path]:
+        out = tmp_path_factory.mktemp(f"{model}_{ranks}")
+        env = {
+            "PYTHONPATH": path,
+            "LMMS_EVAL_TASKS_JUDGE": "none",
+            "LMMS_EVAL_TASKS_CAPTIONS": str(captions),
+            "RECEIVED_FOLDER": str(out / "received"),
+        }
+        done = run_host(
+            "--model", model, "--model_args", f"pretrained={checkpoint},{TINY}", "--device", "cpu",
+            "--gen_kwargs", "max_new_tokens=4", "--limit", str(ITEMS), "--tasks", ",".join(tasks),
+            home=sample_world.home, out=out, ranks=ranks, env=env,
+        )  # fmt: skip
+        assert done.status == 0 and set(tasks) <= done.results()["results"].keys(), done.output
+        return done, out / "received"
+
+    return run
+
+
+CASES = [("qwen_on_cpu_ranks", 1), ("qwen_chat_on_cpu_ranks", 2)]
+"""The other two, of which nothing is new, were run by hand."""
+
+
+@pytest.mark.parametrize(("model", "ranks"), CASES)
+def test_a_model_receives_what_the_view_shows_and_nothing_else(
+    model: str, ranks: int, asked: Ask, sample_world: SampleWorld
+) -> None:
+    run, received = asked(model, ranks)
+    home, told_apart = sample_world.home, 0
+    for name in run.results()["results"]:
+        task = registry().find_task(name)
+        assert task is not None
+        rows, samples = rows_of(home, task), run.samples(name)
+        assert len(samples) == ITEMS
+        for sample in samples:
+            (file,) = received.glob(f"{name}.{sample['doc_id']}.*.npz")
+            with np.load(file) as shown:
+                text = str(shown["text"])
+                pictures = [shown[key] for key in shown.files if key.startswith("image")]
+                videos = [shown[key] for key in shown.files if key.startswith("video")]
+            view, item = find_view(task.view), sample["record"]["item_id"]
+            assert view is not None and sample["record"]["view"] == view.name
+            question = rows[item].get("question")
+            if question and not view.options_alone:
+                assert question in text
+            if view.captioned:
+                assert CAPTION.replace(",", "") in text
+            expected = (0, 0) if not view.needs_clip else (1, 0) if view.shown is Shown.FRAME else (0, 1)
+            assert (len(pictures), len(videos)) == expected, name
+            clip = clip_of(home, task, rows[item])
+            if view.shown is Shown.FRAME:
+                (frame,) = made_of(home, task, clip).frames
+                assert frame == sample["record"]["fields"]["frame"]
+                assert frame in nearest(pictures[0], clip, range(len(frames_of(clip))))
+            elif view.needs_clip:
+                order = made_of(home, task, clip).frames if view.is_made else range(len(frames_of(clip)))
+                others = range(len(order)) if view.is_made else range(len(order) - 1, -1, -1)
+                assert shows_in_order(videos[0], clip, order), (name, item)
+                told_apart += not shows_in_order(videos[0], clip, others)
+    assert told_apart > len(run.results()["results"]) // 4, "frames differ enough for their order to be seen"
+
+
+def nearest(picture: NDArray[Any], clip: Path, order: Sequence[int]) -> NDArray[np.intp]:
+    """Places in an order of a clip's frames, of those that a received picture looks like.
+
+    Frames are compared at the received size; coding and resizing may make near frames indistinguishable.
+    """
+    height, width = picture.shape[:2]
+    shown = [cv2.resize(frames_of(clip)[number], (width, height), interpolation=cv2.INTER_AREA) for number in order]
+    far = np.abs(np.stack(shown).astype(np.float32) - picture).mean(axis=(1, 2, 3))
+    return np.flatnonzero(far < far.min() + NEARLY)
+
+
+def shows_in_order(video: NDArray[Any], clip: Path, order: Sequence[int]) -> bool:
+    """Whether a received video has frames of a clip in this order, of which the adapter chose some."""
+    last = -1
+    for picture in video.transpose(0, 2, 3, 1):
+        places = nearest(picture, clip, order)
+        later = places[places > last]
+        if not later.size:
+            return False
+        last = int(later[0])
+    return True
+
+
+WHOLE = ("causalvqa_debug_paired", "mvp_mini")
+CHANGED = ("causalvqa_debug_paired_single_frame", "mvp_mini_single_frame", "mvp_mini_shuffled", "mvp_mini_reversed")
+"""Views that leave something to be seen."""
+
+
+@pytest.fixture(scope="module")
+def solved(sample_world: SampleWorld, tmp_path_factory: pytest.TempPathFactory) -> HostRun:
+    tasks = ",".join((*WHOLE, *CHANGED, "mvp_mini_blind", "mvp_mini_video_only"))
+    out = tmp_path_factory.mktemp("solved")
+    return run_host("--model", "sample_solver", "--tasks", tasks, home=sample_world.home, out=out)
+
+
+def test_the_solver_tells_what_the_frames_that_it_is_shown_tell(solved: HostRun, sample_world: SampleWorld) -> None:
+    """Its answers to a view are those to the source's own frames in the view's order, but for what coding changes."""
+    for view in CHANGED:
+        same, right = [], []
+        for task in registry().find_members(view):
+            rows = rows_of(sample_world.home, task)
+            for sample in solved.samples(task.name):
+                row = rows[sample["record"]["item_id"]]
+                clip = clip_of(sample_world.home, task, row)
+                made = made_of(sample_world.home, task, clip)
+                rate = 1.0 if task.view == "single_frame" else open_frames(clip).fps
+                alone = solve_frames(row["question"], row["options"], frames_of(clip)[list(made.frames)], rate)
+                same.append(sample["filtered_resps"] == alone)
+                right.append(alone == row["answer"])
+        coding = 100 * same.count(False) / len(same)
+        assert coding <= (0 if "single_frame" in view else 5), view
+        floor = 100 * sum(right) / len(right)
+        assert solved.score(view, "single_accuracy") == pytest.approx(floor, abs=coding + 1e-9)
+        assert floor < 75, "motion decides nearly all of these questions"
+
+
+def test_nothing_is_left_without_the_clip_or_the_question(solved: HostRun) -> None:
+    assert solved.score("mvp_mini", "pair_accuracy") == solved.score("causalvqa_debug_paired", "pair_accuracy") == 100
+    for view in ("mvp_mini_blind", "mvp_mini_video_only"):
+        assert solved.score(view, "pair_accuracy") == 0 and solved.score(view, "unparsed_rate") == 100
+
+
+def test_two_ranks_score_views_as_one(solved: HostRun, sample_world: SampleWorld, tmp_path: Path) -> None:
+    names = ["mvp_mini_intuitive_physics_shuffled", "mvp_mini_intuitive_physics_single_frame"]
+    two = run_host(
+        "--model", "sample_solver", "--tasks", ",".join(names), home=sample_world.home, out=tmp_path, ranks=2
+    )  # fmt: skip
+    for name in names:
+        assert two.scores(name) == solved.scores(name)
+
+
+def command(*arguments: object, home: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(COMMAND), *map(str, arguments)], env=environment(home), capture_output=True, text=True, timeout=120
+    )
+
+
+def test_the_report_sets_a_view_beside_its_parent_and_no_file_is_written_of_one(
+    solved: HostRun, sample_world: SampleWorld, tmp_path: Path
+) -> None:
+    shown = command("report", solved.out, home=sample_world.home)
+    assert "mvp_mini: what is left in its views" in shown.stdout, shown.stderr
+    assert "shuffled" in shown.stdout
+    written = sorted(path.name for path in (solved.out / "submissions").iterdir())
+    assert written and not [name for name in written if "blind" in name or "shuffled" in name]
+    card = json.loads(next(solved.out.glob("*_run_card.json")).read_text(encoding="utf-8"))
+    assert card["task mvp_mini_intuitive_physics_single_frame"]["view"] == "single_frame: one frame, centre"
+    assert "view" not in card["task mvp_mini_intuitive_physics"]
+
+
+def test_a_view_is_scored_again_as_it_was(solved: HostRun, sample_world: SampleWorld) -> None:
+    again = command("rescore", solved.out, home=sample_world.home)
+    assert again.returncode == 0 and "equal" in again.stdout, again.stdout + again.stderr
+
+
+def test_a_host_cache_answers_no_view_from_another(sample_world: SampleWorld, tmp_path: Path) -> None:
+    """lmms-eval's own cache knows nothing of clips: it goes by task, index and prompt."""
+    cached = ["--model", "sample_solver", "--use_cache", str(tmp_path / "cache"), "--limit", "4"]
+    whole = run_host(*cached, "--tasks", "mvp_mini_intuitive_physics", home=sample_world.home, out=tmp_path / "whole")
+    blind = run_host(
+        *cached, "--tasks", "mvp_mini_intuitive_physics_blind", home=sample_world.home, out=tmp_path / "blind"
+    )
+    assert whole.score("mvp_mini_intuitive_physics", "pair_accuracy") == 100
+    assert blind.score("mvp_mini_intuitive_physics_blind", "unparsed_rate") == 100

@@ -1,0 +1,33 @@
+"""Splits in the data home whose clips are missing: all that is needed where only texts are read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from lmms_eval_tasks.mvp import prepare as mvp
+from lmms_eval_tasks.sample.writers.mvp import FAMILIES, draw_subset
+from lmms_eval_tasks.utils.benchmark.registry import find_benchmark
+from lmms_eval_tasks.utils.core.problems import Problems, Warnings
+from lmms_eval_tasks.utils.core.progress import no_progress
+from lmms_eval_tasks.utils.data.building import Origin, building
+
+
+def add_texts(benchmark: str, split: str, rows: Sequence[dict[str, Any]], sample: bool = False) -> None:
+    """Prepare rows of a table, in which own columns may be missing."""
+    columns = find_benchmark(benchmark).schema()
+    filled = [{"clip": f"{split}/a.mp4", "options": [], **dict.fromkeys(columns), **row} for row in rows]
+    names = find_benchmark(benchmark).card.clip_columns
+    clips = {row[name]: None for row in filled for name in names}
+    with building(benchmark) as build:
+        build.add_split(split, filled, columns, clips, Origin("texts", {}, sample), no_progress)
+
+
+def add_mvp_sample(pairs: int) -> None:
+    """Prepare the sample's questions of MVP-mini, none of whose clips is filmed."""
+    rows, problems, warnings = [], Problems(), Warnings()
+    for subset in FAMILIES:
+        drawn, _ = draw_subset(20, subset, pairs, pairs)
+        rows += mvp.read_items(subset, "mini", drawn["mini"], problems, warnings)
+    assert not len(problems) and not warnings.messages()
+    add_texts("mvp", "mini", rows, sample=True)

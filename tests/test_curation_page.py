@@ -1,0 +1,36 @@
+"""The page on making and filtering sets: its commands run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from docs import ROOT, blocks
+from logged_runs import strong, weak, write_run
+from typer.testing import CliRunner
+
+from lmms_eval_tasks.cli import app
+
+PAGE = ROOT / "docs" / "curation.md"
+TASK = "mvp_mini_temporal_reasoning"
+
+
+def test_its_commands_run_from_top_to_bottom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("candidates.csv").write_text("item_id,clip,question,answer\n1,a,Where?,left\n2,b,Where?,right\n")
+    Path("clips.txt").write_text("a\nb\n")
+    np.save("clips.npy", np.eye(2))
+    for model, right in (("qwen", weak()), ("llava", strong())):
+        for seed in (1, 2):
+            view = f"single_frame_random{seed}"
+            folder = Path("out") / f"{model}-{seed}" / model
+            write_run(folder, right, (f"{TASK}_{view}",), view=view, frame=seed)
+        write_run(Path("out") / f"{model}-blind" / model, right, (f"{TASK}_blind",), view="blind")
+    # The command on a prepared split needs it prepared.
+    commands = [words for block in blocks(PAGE) for words in block.commands() if ":" not in words[3]]
+    assert len(commands) == 3
+    for program, *arguments in commands:
+        result = CliRunner().invoke(app, arguments)
+        assert (program, result.exit_code) == ("lmms-eval-tasks", 0), result.output
+    assert all(Path(name).read_text() for name in ("pairs.jsonl", "frames.jsonl", "blind.jsonl"))

@@ -1,0 +1,63 @@
+"""How long clips are and how questions are worded, by stratum."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from raw_releases import QUESTION, write_metadata
+from releases import write_clip
+from typer.testing import CliRunner
+
+from lmms_eval_tasks.causalvqa.prepare import prepare
+from lmms_eval_tasks.cli import app
+from lmms_eval_tasks.utils.core.progress import no_progress
+from lmms_eval_tasks.utils.data.clips import clip_seconds
+from lmms_eval_tasks.utils.data.statistics import StratumStatistics, split_statistics
+
+pytestmark = pytest.mark.usefixtures("home")
+
+
+def write_release(root: Path, split: str = "debug") -> Path:
+    """Three questions about a clip of one second, one about a clip of two, one about a clip that is not there."""
+    rows = [
+        QUESTION,
+        {**QUESTION, "qid": "q2", "question": "What's next?"},
+        {**QUESTION, "qid": "q3", "type": "descriptive", "question": "What happens, and what is NEXT to what?"},
+        {**QUESTION, "qid": "q4", "renamed_video": "b.mp4"},
+        {**QUESTION, "qid": "q5", "renamed_video": "c.mp4"},
+    ]
+    release = write_metadata(root, split, rows)
+    write_clip(release / split / "videos" / "b.mp4", frames=16)
+    return release
+
+
+def test_the_length_of_a_clip(tmp_path: Path) -> None:
+    assert clip_seconds(write_clip(tmp_path / "a.mp4", frames=12)) == pytest.approx(1.5)
+    (tmp_path / "b.mp4").write_bytes(b"no video")
+    assert clip_seconds(tmp_path / "b.mp4") is None and clip_seconds(tmp_path / "c.mp4") is None
+
+
+def test_each_stratum_and_all(tmp_path: Path) -> None:
+    prepare(write_release(tmp_path))
+    descriptive, planning, every = split_statistics("causalvqa", "debug", no_progress)
+    # Eight words, "what" three times among them.
+    assert descriptive == StratumStatistics(("descriptive", "easy"), 2, 1, 0, 1.0, 1.0, 8.0, 6)
+    assert planning == StratumStatistics(("planning", "easy"), 8, 2, 1, 1.5, 2.0, (3 * 3 + 2) / 4, 4)
+    assert every == StratumStatistics((), 10, 2, 1, 1.5, 2.0, (3 * 3 + 2 + 8) / 5, 7)
+
+
+def test_check_sets_them_beside_the_paper(tmp_path: Path) -> None:
+    prepare(write_release(tmp_path))
+    prepare(write_release(tmp_path / "withheld", "test"))
+    result = CliRunner().invoke(app, ["check", "causalvqa", "--stats"])
+    lines = [line.rstrip() for line in result.stdout.splitlines()]
+    assert max(len(line) for line in lines if not line.startswith("Data home")) <= 100
+    starts = [at for at, line in enumerate(lines) if "clips and questions" in line]
+    tables = [[line.split() for line in lines[at : lines.index("", at)]] for at in starts]
+    debug, test = ({words[0]: words[1:] for words in table} for table in tables)
+    assert debug["all"] == ["10", "2", "1.5", "2.0", "3.8", "7"]
+    assert debug["paper"] == ["200", "–", "–", "–", "–", "–"]
+    assert test["paper"] == ["1,586", "779", "24.8", "288.9", "–", "–"]
+    assert lines.count("of unknown length, and in no mean: 1 clips") == 2
+    assert "clips and questions" not in CliRunner().invoke(app, ["check", "causalvqa"]).stdout

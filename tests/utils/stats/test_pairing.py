@@ -1,0 +1,148 @@
+"""Pairs made at random: against all pairings of small sets, and what has to hold of any."""
+
+from __future__ import annotations
+
+import random
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from lmms_eval_tasks.utils.scoring.records import Outcome, Record
+from lmms_eval_tasks.utils.stats.pairing import AskedRecord, pair_at_random
+
+Flags = list[tuple[bool | None, bool | None]]
+
+
+def asked(question: str, pairs: Flags, keys: tuple[str, str] = ("A", "B")) -> list[AskedRecord]:
+    """Items of one question in pairs; None where one was not scored. The order of a pair's members changes."""
+    items = []
+    for number, flags in enumerate(pairs):
+        pair = [
+            (
+                Record(
+                    f"{question}{number}_{member}",
+                    f"{question}{number}",
+                    {},
+                    keys[member],
+                    None,
+                    Outcome.UNSCORED if flag is None else Outcome.CORRECT if flag else Outcome.WRONG,
+                ),
+                question,
+            )
+            for member, flag in enumerate(flags)
+        ]
+        items += pair[:: -1 if number % 2 else 1]
+    return items
+
+
+def enumerated(questions: list[Flags]) -> float:
+    """Percent of pairs that are right in the mean over all pairings that keep none."""
+    right = 0.0
+    for pairs in questions:
+        moved = [
+            order
+            for order in permutations(range(len(pairs)))
+            if all(place != partner for place, partner in enumerate(order))
+        ]
+        right += np.mean(
+            [sum(bool(pairs[place][0] and pairs[partner][1]) for place, partner in enumerate(order)) for order in moved]
+        )
+    return 100 * right / sum(map(len, questions))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_score_is_that_of_all_pairings(seed: int) -> None:
+    chance = random.Random(seed)
+    parts = [
+        [
+            [(chance.random() < 0.6, chance.random() < 0.5) for _ in range(chance.randint(2, 5))]
+            for _ in range(chance.randint(1, 4))
+        ]
+        for _ in range(chance.randint(1, 2))
+    ]
+    items = [[item for name, pairs in enumerate(part) for item in asked(f"q{name}", pairs)] for part in parts]
+    pairing, left_out = pair_at_random(items, draws=10)
+    assert pairing is not None and left_out == {}
+    assert pairing.random == pytest.approx(np.mean([enumerated(part) for part in parts]))
+    real = [100 * np.mean([all(pair) for pairs in part for pair in pairs]) for part in parts]
+    assert pairing.real == pytest.approx(np.mean(real))
+    assert pairing.difference == pytest.approx(pairing.real - pairing.random)
+    sizes = [len(pairs) for part in parts for pairs in part]
+    assert (pairing.pairs, pairing.questions) == (sum(sizes), len(sizes))
+
+
+@pytest.mark.parametrize("number", [3, 30])
+@pytest.mark.parametrize("letter", [0, 1])
+def test_a_model_that_always_gives_one_letter_stays_at_0(letter: int, number: int) -> None:
+    pairs: Flags = [(letter == 0, letter == 1)] * number
+    pairing, _ = pair_at_random([asked("q", pairs) + asked("r", pairs)])
+    assert pairing is not None
+    assert (pairing.random, pairing.random_interval) == (0.0, (0.0, 0.0))
+
+
+def test_pairs_that_share_what_makes_them_easy_lose_it() -> None:
+    # Either both members are easy or none is: as paired half are right, at random a quarter.
+    pairs: Flags = [(easy, easy) for easy in (True, False)] * 500
+    pairing, _ = pair_at_random([asked("q", pairs)])
+    assert pairing is not None
+    assert pairing.real == 50
+    assert pairing.random == pytest.approx(25, abs=0.05)
+    assert pairing.difference_interval[0] > 20
+
+
+@pytest.mark.parametrize(("questions", "size"), [(60, 2), (3, 40), (20, 8), (12, 12)])
+def test_intervals_hold_the_truth(questions: int, size: int) -> None:
+    """Right answers of the two sides go together within a pair, as they do where clips are alike."""
+    rng = np.random.default_rng(size)
+    easy = rng.beta(2, 2, 40_000)
+    truth, held, runs = 100 * easy.mean() ** 2, 0, 200
+    for _ in range(runs):
+        chances = rng.choice(easy, questions * size)
+        flags = (rng.random((2, questions * size)) < chances).T.tolist()
+        parts = [asked(f"q{place}", flags[place * size : (place + 1) * size]) for place in range(questions)]
+        pairing, _ = pair_at_random([[item for part in parts for item in part]], draws=400)
+        assert pairing is not None
+        low, high = pairing.random_interval
+        held += low <= truth <= high
+    assert held / runs > 0.89
+
+
+def test_what_cannot_be_paired_is_counted() -> None:
+    whole: Flags = [(True, True), (True, False), (False, True)]
+    lone = asked("other", [(True, True)])
+    two_questions = [
+        (record, f"{prompt} {number}") for number, (record, prompt) in enumerate(asked("x", [(True, True)]))
+    ]
+    items = [
+        *asked("q", [*whole, (True, None)]),
+        *lone,
+        *two_questions,
+        *asked("y", [(True, True)], ("A", "A")),
+        *asked("z", [(True, True)])[:1],
+    ]
+    pairing, left_out = pair_at_random([items])
+    assert pairing is not None and (pairing.pairs, pairing.questions) == (3, 1)
+    assert left_out == {
+        "incomplete or unscored": 2,
+        "with two questions, or other options": 1,
+        "with one key": 1,
+        "alone with their question": 1,
+    }
+    assert pair_at_random([items, lone])[0] is None
+    assert pair_at_random([])[0] is None
+
+
+def test_other_keys_to_the_same_question_are_other_sides() -> None:
+    pairs: Flags = [(True, False), (False, True)]
+    together = pair_at_random([asked("q", pairs * 2)])[0]
+    apart = pair_at_random([asked("q", pairs) + [(r, "q") for r, _ in asked("p", pairs, ("C", "D"))]])[0]
+    assert together is not None and apart is not None
+    assert (together.questions, apart.questions) == (1, 2)
+
+
+def test_the_same_seed_gives_the_same_numbers() -> None:
+    chance = random.Random(0)
+    items = asked("q", [(chance.random() < 0.5, chance.random() < 0.5) for _ in range(101)])
+    first, again, other = (pair_at_random([items], seed, draws=501)[0] for seed in (1, 1, 2))
+    assert first == again != other

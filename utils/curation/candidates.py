@@ -1,0 +1,179 @@
+"""Candidates for minimal pairs: questions about clips with their answers, from CSV, JSON lines or a prepared table."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from string import ascii_uppercase
+from typing import Any
+
+from pydantic import ConfigDict
+
+from lmms_eval_tasks.utils.core.csv_rows import read_csv
+from lmms_eval_tasks.utils.core.files import open_regular
+from lmms_eval_tasks.utils.core.json_rows import Row, WholeText, read_rows, validate_value
+from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
+from lmms_eval_tasks.utils.core.strict_json import read_json
+from lmms_eval_tasks.utils.core.wording import describe, first_line, is_utf8, summarize_names
+
+COLUMNS = ("item_id", "clip", "question", "answer")
+OPTIONS = "options"
+SKILL = "skill"
+ONE_SKILL = "all"
+"""The skill of every candidate where the file names none."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One question about one clip.
+
+    Attributes:
+        item_id: Its id.
+        clip: The clip's name, by which its vector is found.
+        question: The question.
+        answer: The text of its answer.
+        skill: What it tests; pairs are balanced over skills.
+    """
+
+    item_id: str
+    clip: str
+    question: str
+    answer: str
+    skill: str = ONE_SKILL
+
+
+class CandidateRow(Row):
+    """A row of a file of candidates; other columns are allowed, and one of them may be the skill."""
+
+    model_config = ConfigDict(extra="allow")
+
+    item_id: WholeText
+    clip: WholeText
+    question: WholeText
+    answer: WholeText
+    options: list[WholeText] | None = None
+
+
+def plain_text(text: str) -> str:
+    """A text as questions and answers are compared: without case, repeated white space and a final full stop."""
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split()).removesuffix(".").rstrip()
+
+
+def read_candidates(source: Path, skill: str = "") -> tuple[Candidate, ...]:
+    """The candidates of a file, in its order.
+
+    Args:
+        source: CSV, JSON lines (.jsonl) or a prepared table (.parquet) with the columns ``item_id``, ``clip``,
+            ``question`` and ``answer``. Where there are ``options`` (a list of texts; in CSV as JSON), the answer is
+            the letter or the text of one of them.
+        skill: Column that names the skill; by default ``skill``, and one skill for all where there is no such column.
+
+    Raises:
+        InputError: the file cannot be read, or has problems; all are listed, with the row.
+    """
+    issues = GroupedIssues()
+    try:
+        rows = list(_read_file(source, issues))
+    except OSError as error:
+        raise InputError(f"{source.name} cannot be used: {error.strerror or error}.") from error
+    column = skill or (SKILL if any(SKILL in _others(row) for _, row in rows) else "")
+    if skill and rows and not any(skill in _others(row) for _, row in rows):
+        known = dict.fromkeys(name for _, row in rows for name in _others(row))
+        raise InputError(
+            f"{source.name} cannot be used: Expected a column {describe(skill)} with the skill, but the others are "
+            f"{summarize_names(known, 20) or 'none'}."
+        )
+    first_places: dict[str, str] = {}
+    candidates = []
+    for where, row in rows:
+        before = first_places.setdefault(row.item_id, where)
+        if before != where:
+            issues.add(
+                "item_id", "Expected each once, but got again", f"{describe(row.item_id)} ({where}, as in {before})"
+            )
+        candidate = _candidate(row, column, where, issues)
+        if candidate is not None:
+            candidates.append(candidate)
+    issues.raise_if_any(f"{source.name} cannot be used")
+    if not candidates:
+        raise InputError(f"{source.name} cannot be used: it holds no candidates.")
+    return tuple(candidates)
+
+
+def _candidate(row: CandidateRow, column: str, where: str, issues: GroupedIssues) -> Candidate | None:
+    """A row as a candidate; None, with every issue noted, where it cannot be one."""
+    empty = [name for name in COLUMNS if not getattr(row, name).strip()]
+    skill = _others(row).get(column) if column else ONE_SKILL
+    name = "" if skill is None else str(skill).strip()
+    if not name or not is_utf8(name):
+        empty.append(column)
+    for field in empty:
+        issues.add(field, "Expected a text, but got none in", where)
+    answer = _answer_text(row, where, issues) if "answer" not in empty else None
+    if empty or answer is None:
+        return None
+    return Candidate(row.item_id, row.clip, row.question, answer, name)
+
+
+def _answer_text(row: CandidateRow, where: str, issues: GroupedIssues) -> str | None:
+    answer = row.answer.strip()
+    if row.options is None:
+        return answer
+    letters = ascii_uppercase[: len(row.options)]
+    if len(answer) == 1 and answer in letters:
+        answer = row.options[letters.index(answer)].strip()
+        if answer:
+            return answer
+    if answer and answer in [option.strip() for option in row.options]:
+        return answer
+    issues.add(
+        "answer", "Expected the letter or the text of one of the options, but got", f"{describe(row.answer)} ({where})"
+    )
+    return None
+
+
+def _others(row: CandidateRow) -> Mapping[str, Any]:
+    return row.model_extra or {}
+
+
+def _read_file(source: Path, issues: GroupedIssues) -> Iterator[tuple[str, CandidateRow]]:
+    if source.suffix == ".jsonl":
+        yield from read_rows(source, CandidateRow, issues, exact=False)
+        return
+    if source.suffix not in (".csv", ".parquet"):
+        raise InputError(f"Expected candidates in a file .csv, .jsonl or .parquet, but got {source.name}.")
+    for where, values in _parquet_rows(source) if source.suffix == ".parquet" else _csv_rows(source, issues):
+        row = validate_value(values, CandidateRow, issues, where)
+        if row is not None:
+            yield where, row
+
+
+def _csv_rows(source: Path, issues: GroupedIssues) -> Iterator[tuple[str, dict[str, Any]]]:
+    for place, cells in read_csv(source, COLUMNS):
+        where = place.rpartition(", ")[2]
+        options: object = None
+        if cells.get(OPTIONS):
+            try:
+                options = read_json(cells[OPTIONS])
+            except ValueError as error:
+                issues.add(OPTIONS, "Expected a JSON list of texts, but got", f"{error} ({where})")
+        yield where, {**cells, OPTIONS: options}
+
+
+def _parquet_rows(source: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    import pyarrow.lib
+    import pyarrow.parquet
+
+    try:
+        with open_regular(source) as file:
+            table = pyarrow.parquet.read_table(file)
+        table.validate(full=True)
+        rows = table.to_pylist()
+    except (pyarrow.lib.ArrowException, ValueError) as error:
+        raise InputError(
+            f"{source.name} cannot be used: it is not a parquet table with texts in UTF-8 ({first_line(error)})."
+        ) from error
+    for number, row in enumerate(rows, start=1):
+        yield f"row {number}", row

@@ -1,0 +1,83 @@
+"""How long the clips of a prepared split are and how its questions are worded, by stratum."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from lmms_eval_tasks.utils.benchmark.registry import read_card
+from lmms_eval_tasks.utils.core.progress import Progress
+from lmms_eval_tasks.utils.data.clips import clip_lengths
+from lmms_eval_tasks.utils.data.home import clip_path, clips_of_rows, read_table
+
+_WORD = re.compile(r"\w+(?:['’]\w+)*")
+
+
+@dataclass(frozen=True)
+class StratumStatistics:
+    """The clips and questions of a stratum, or of all.
+
+    Attributes:
+        stratum: Values of the card's strata columns; empty for all items together.
+        items: How many items there are.
+        clips: Different clips whose length is known.
+        unknown: Different clips that are missing, or that state no length.
+        mean_seconds: Mean length of the clips; None without one.
+        longest_seconds: The longest clip's; None without one.
+        words: Mean number of words of an item's question.
+        vocabulary: How many different words the questions have, whatever their case.
+    """
+
+    stratum: tuple[str, ...]
+    items: int
+    clips: int
+    unknown: int
+    mean_seconds: float | None
+    longest_seconds: float | None
+    words: float
+    vocabulary: int
+
+
+def split_statistics(benchmark: str, split: str, progress: Progress) -> list[StratumStatistics]:
+    """The statistics of each stratum in alphabetical order, and of all items last.
+
+    A clip's length is what its header says. Each clip counts once in a stratum, however many items ask about it.
+
+    Raises:
+        InputError: the split is not prepared or its table is not the one that was prepared.
+    """
+    table, _ = read_table(benchmark, split)
+    clips = clips_of_rows(benchmark, table)
+    paths = {clip: clip_path(benchmark, clip) for of_row in clips for clip in of_row}
+    lengths = clip_lengths(paths.values(), progress, f"{benchmark}, {split}: reading the length of clips")
+    seconds = {clip: lengths[path] for clip, path in paths.items()}
+    questions = [_WORD.findall((text or "").casefold()) for text in table.column("question").to_pylist()]
+    columns = [table.column(name).to_pylist() for name in read_card(benchmark).strata_columns]
+    rows: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
+    for row, values in enumerate(zip(*columns, strict=True) if columns else ()):
+        rows[tuple(map(str, values))].append(row)
+
+    def describe(stratum: tuple[str, ...], members: Collection[int]) -> StratumStatistics:
+        own = dict.fromkeys(clip for row in members for clip in clips[row])
+        return _statistics(stratum, [questions[row] for row in members], [seconds[clip] for clip in own])
+
+    return [*(describe(stratum, rows[stratum]) for stratum in sorted(rows)), describe((), range(table.num_rows))]
+
+
+def _statistics(
+    stratum: tuple[str, ...], questions: Collection[list[str]], lengths: Iterable[float | None]
+) -> StratumStatistics:
+    lengths = list(lengths)
+    known = [length for length in lengths if length is not None]
+    return StratumStatistics(
+        stratum=stratum,
+        items=len(questions),
+        clips=len(known),
+        unknown=len(lengths) - len(known),
+        mean_seconds=sum(known) / len(known) if known else None,
+        longest_seconds=max(known, default=None),
+        words=sum(map(len, questions)) / len(questions),
+        vocabulary=len({word for words in questions for word in words}),
+    )
