@@ -16,8 +16,9 @@ from unittest.mock import patch
 import pyarrow as pa
 from loguru import logger
 
+from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.judge import read_settings
-from lmms_eval_tasks.host.state import SUBMISSION_ROWS, Evaluation, TaskState
+from lmms_eval_tasks.host.state import SUBMISSION_ROWS, TaskState
 from lmms_eval_tasks.utils.benchmark.registry import find_benchmark, registry
 from lmms_eval_tasks.utils.benchmark.task_files import task_configs
 from lmms_eval_tasks.utils.data.building import make_table

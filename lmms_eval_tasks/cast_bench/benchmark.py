@@ -4,14 +4,15 @@ from lmms_eval_tasks.cast_bench import hooks, open_ended, report, restore
 from lmms_eval_tasks.cast_bench.card import CARD
 from lmms_eval_tasks.cast_bench.cli import app
 from lmms_eval_tasks.cast_bench.log_forms import EvidenceLine, OpenLine
+from lmms_eval_tasks.cast_bench.masked import masked_clip, masked_row
 from lmms_eval_tasks.cast_bench.metrics import METRICS, OPEN_METRICS
 from lmms_eval_tasks.cast_bench.predictions import PREDICTIONS
 from lmms_eval_tasks.cast_bench.prepare import own_columns, prepare
 from lmms_eval_tasks.cast_bench.prompt import OFFICIAL_PROMPT, find_prompt
 from lmms_eval_tasks.cast_bench.settings import BOXES, read_settings
 from lmms_eval_tasks.cast_bench.submission import FORM
-from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind
-from lmms_eval_tasks.utils.benchmark.views import CLIP_VIEWS, SOCRATIC
+from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, Masking, TaskKind
+from lmms_eval_tasks.utils.benchmark.views import CLIP_VIEWS, MASKED, SOCRATIC
 from lmms_eval_tasks.utils.evidence.reader import EXTRACTOR
 
 EVIDENCE = TaskKind(
@@ -28,7 +29,8 @@ EVIDENCE = TaskKind(
     warnings=hooks.warnings,
     restore=restore.restore_settings,
     log_form=EvidenceLine,
-    views=(*CLIP_VIEWS, SOCRATIC),
+    views=(*CLIP_VIEWS, MASKED, SOCRATIC),
+    masking=Masking(masked_row, masked_clip),
 )
 
 OPEN = TaskKind(

@@ -7,10 +7,9 @@ from typing import Annotated
 
 import typer
 
-from lmms_eval_tasks.cast_bench.mask_commands import mask, still_answered
+from lmms_eval_tasks.cast_bench.mask_commands import still_answered
 
 app = typer.Typer(no_args_is_help=True, help="Commands of CaST-Bench alone.")
-app.command()(mask)
 app.command()(still_answered)
 
 

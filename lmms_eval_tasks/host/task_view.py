@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from lmms_eval_tasks.host.captions import CAPTIONED, CLIP, DESCRIBE, NO_CAPTION, read_captions
 from lmms_eval_tasks.host.evaluation import Evaluation
-from lmms_eval_tasks.host.views import make, see
+from lmms_eval_tasks.host.views import make, open_store, see
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, Row, TaskSettings
 from lmms_eval_tasks.utils.benchmark.views import Shown, View
 from lmms_eval_tasks.utils.data.home import media_path, placeholder_path
@@ -20,6 +20,8 @@ from lmms_eval_tasks.utils.scoring.records import GradedItem, Outcome, Record, U
 
 if TYPE_CHECKING:
     import datasets
+
+    from lmms_eval_tasks.utils.data.made_clips import MadeClip
 
 FRAME = "frame"
 """The field of a record that has the index of the single frame that was shown."""
@@ -56,7 +58,12 @@ class TaskView:
         return f"{self._view.name}: {shown}{position}{options}"
 
     def select(self, table: datasets.Dataset) -> datasets.Dataset:
-        """The rows that are asked: all, but the first of each clip where clips are described."""
+        """The rows that are asked: all, changed where clips are masked; the first of each clip that is described."""
+        if self._kind.masking and self._view.shown is Shown.MASKED:
+            import datasets
+
+            rows = [dict(self._kind.masking.row(row)) for row in table.to_list()]
+            return datasets.Dataset.from_list(rows, features=table.features)
         if not self._view.describes:
             return table
         first = {clip: row for row, clip in reversed(list(enumerate(table[self._kind.visuals[0]])))}
@@ -74,10 +81,28 @@ class TaskView:
         A clip of which the view cannot be made is unscored, and the placeholder stands in its place.
         """
         clips = self.clips(row)
+        if self._view.shown is Shown.MASKED:
+            return [self._see_masked(row)]
         try:
             return [see(self._view, clip, self._kind.frame) for clip in clips]
         except UnreadableClip:
             return [see(self._view, placeholder_path(self._benchmark), self._kind.frame) for _ in clips]
+
+    def _see_masked(self, row: Row) -> str:
+        try:
+            return str(self._make(row)[0].path if row["asked"] else placeholder_path(self._benchmark))
+        except UnreadableClip:
+            return str(placeholder_path(self._benchmark))
+
+    def _make(self, row: Row) -> list[MadeClip]:
+        """What is made of an item's clips.
+
+        Raises:
+            UnreadableClip: where one cannot be decoded.
+        """
+        if self._kind.masking and self._view.shown is Shown.MASKED:
+            return [self._kind.masking.clip(row, open_store())]
+        return [make(self._view, clip, self._kind.frame) for clip in self.clips(row)]
 
     def adjust_settings(self, settings: Settings) -> Settings:
         """A task's settings with the prompt that the view asks with, where it has one of its own."""
@@ -121,7 +146,7 @@ class TaskView:
         if not self._view.is_made:
             return None, None
         try:
-            made = [make(self._view, clip, self._kind.frame) for clip in self.clips(row)]
+            made = self._make(row)
         except UnreadableClip as error:
             return None, (UnscoredReason.UNREADABLE_CLIP, str(error))
         return made[0].frames[0] if self._view.shown is Shown.FRAME else None, None

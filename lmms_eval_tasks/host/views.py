@@ -42,10 +42,19 @@ def see(view: View, clip: Path, frame: str) -> str | Image:
 
 def make(view: View, clip: Path, frame: str) -> MadeClip:
     """The frame or clip that a view makes of a clip, once; arguments and errors as for `see`."""
-    store = _open_store(home() / FOLDER, os.environ.get(VIEW_BYTES))
+    store = open_store()
     if view.shown is Shown.FRAME:
         return show_frame(clip, view.position or frame, store)
     return show_reversed(clip, store) if view.shown is Shown.REVERSED else show_shuffled(clip, store)
+
+
+def open_store() -> ClipStore:
+    """Where made frames and clips lie.
+
+    Raises:
+        InputError: where the environment's limit is no number.
+    """
+    return _open_store(home() / FOLDER, os.environ.get(VIEW_BYTES))
 
 
 def read_limit(text: str | None) -> int:

@@ -1,4 +1,4 @@
-"""The video-mask test: what is black and when, the set that is run, and the questions to reject."""
+"""The video-mask test: what is black and when, the view that is run, and the questions to reject."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import pytest
 from cast_bench import row, write_release
 from numbered_clips import number_of, pictures_by, write_numbered
 from sample_runs import write_sample_run
+from task_states import docs_of, task_state
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cast_bench.masked import UNABLE, masked_clip, masked_row, timed_boxes
-from lmms_eval_tasks.cast_bench.masked_set import write_masked_set
 from lmms_eval_tasks.cast_bench.prepare import prepare
 from lmms_eval_tasks.cli import app
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.utils.data.home import load_table
 from lmms_eval_tasks.utils.data.made_clips import ClipStore
 from lmms_eval_tasks.utils.data.masked_clips import TimedBox
@@ -52,6 +52,10 @@ def release(tmp_path: Path, home: Path) -> Path:
 @pytest.fixture
 def skipping(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LMMS_EVAL_TASKS_MISSING", "skip")
+
+
+def answer_with(letter: str) -> str:
+    return json.dumps({"instances": [], "answer_choice": letter})
 
 
 def run_command(*arguments: object) -> tuple[int, str]:
@@ -103,29 +107,31 @@ def test_the_added_option_stands_last_and_the_key_stays() -> None:
 
 
 @pytest.mark.usefixtures("release", "skipping")
-def test_the_set_is_prepared_as_a_release_and_its_questions_keep_their_ids(tmp_path: Path) -> None:
-    before = load_table("cast_bench", "test").to_list()
-    code, output = run_command("mask", "--out", tmp_path / "set")
-    assert code == 0 and "4 questions" in output
-    assert "not masked, for their evidence has no box: 1 (sav_000001_2)" in output
-    assert "without a clip, which is missing or cannot be decoded: 1 (sav_000002_1)" in output
-    made = sorted((tmp_path / "set" / "made").glob("??/*.mp4"))
-    assert len(made) == 1  # two questions with the same evidence have one clip
-    prepare(str(tmp_path / "set"))
-    after = load_table("cast_bench", "test").to_list()
-    for old, new in zip(before, after, strict=True):
-        expected = {**masked_row(old), "clip": new["clip"]}
-        assert new == expected and new["clip"].startswith(f"test/{old['item_id']}/")
-    with pytest.raises(InputError, match="is a masked set"):
-        write_masked_set(tmp_path / "again")
-    untouched = tmp_path / "set" / "videos" / "sav_000001_2" / "sav_000001.mp4"
-    assert untouched.read_bytes() == (tmp_path / "release" / "sav_000001.mp4").read_bytes()
+def test_the_view_asks_with_the_added_option_about_the_masked_clip(home: Path) -> None:
+    state = task_state("cast_bench_masked", Evaluation())
+    rows = docs_of(state)
+    for masked, whole in zip(rows, docs_of(task_state("cast_bench", Evaluation())), strict=True):
+        assert (masked["item_id"], masked["answer"]) == (whole["item_id"], whole["answer"])
+    first, without_box, _, missing = rows
+    assert f"E: {UNABLE}" in state.doc_to_text(first) and UNABLE not in state.doc_to_text(without_box)
+    (shown,) = state.doc_to_visual(first)
+    assert Path(shown) == masked_clip(first, ClipStore(home / "views", 1 << 30)).path
+    assert state.doc_to_visual(missing) == [str(home / "cast_bench" / "placeholder.mp4")]
+    record = state.process_results(first, [answer_with("E")])["record"]
+    assert (record["view"], record["outcome"], record["fields"]["unable"]) == ("masked", "wrong", "E")
+    assert record["answered"] == "E" and not state.submits
+    assert state.process_results(missing, [""])["record"]["unscored_reason"] == "no clip"
 
 
-def test_missing_clips_stop_it_as_they_stop_a_run(release: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="1 of 2 clips are missing"):
-        write_masked_set(tmp_path / "set")
-    assert not (tmp_path / "set").exists()
+@pytest.mark.usefixtures("release", "skipping")
+def test_a_clip_that_cannot_be_decoded_is_unscored_and_shown_black(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "release" / "sav_000001.mp4").write_bytes(b"no video")
+    state = task_state("cast_bench_masked", Evaluation())
+    first = docs_of(state)[0]
+    state.doc_to_text(first)
+    assert state.doc_to_visual(first) == [str(home / "cast_bench" / "placeholder.mp4")]
+    record = state.process_results(first, [answer_with("B")])["record"]
+    assert (record["outcome"], record["unscored_reason"]) == ("unscored", "unreadable clip")
 
 
 def test_questions_that_are_still_answered_are_listed(tmp_path: Path) -> None:
@@ -136,14 +142,9 @@ def test_questions_that_are_still_answered_are_listed(tmp_path: Path) -> None:
     letters = dict(zip((f"sav_000001_{number}" for number in range(1, 7)), "BEA?BB", strict=True))
 
     def answer(task: str, doc: Any) -> str:
-        return json.dumps({"instances": [], "answer_choice": letters[doc["item_id"]]})
+        return answer_with(letters[doc["item_id"]])
 
-    plain = write_sample_run(tmp_path / "plain", ["cast_bench"], answer)
-    code, message = run_command("still-answered", plain)
-    assert code == 1 and "no run over masked clips" in message and "cast-bench mask --out" in message
-    write_masked_set(tmp_path / "set")
-    prepare(str(tmp_path / "set"))
-    run = write_sample_run(tmp_path / "masked", ["cast_bench"], answer)
+    run = write_sample_run(tmp_path / "masked", ["cast_bench_masked"], answer)
     code, output = run_command("still-answered", run)
     assert code == 0 and output.splitlines()[-2:] == ["sav_000001_1", "sav_000001_5"]
     cells = [line.rsplit(None, 2) for line in output.splitlines()]
@@ -154,5 +155,6 @@ def test_questions_that_are_still_answered_are_listed(tmp_path: Path) -> None:
     assert "not masked: its evidence has no box" in output
     run_command("still-answered", run, "--out", tmp_path / "rejected.txt")
     assert (tmp_path / "rejected.txt").read_text() == "sav_000001_1\nsav_000001_5\n"
-    code, message = run_command("still-answered", run, "--task", "mvp")
-    assert code == 1 and "Expected a task of CaST-Bench that the run holds" in message
+    plain = write_sample_run(tmp_path / "plain", ["cast_bench"], answer)
+    code, message = run_command("still-answered", plain)
+    assert code == 1 and "holds no cast_bench_masked" in message

@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 from lmms_eval_tasks.utils.benchmark.built_set import BuiltSet
 from lmms_eval_tasks.utils.benchmark.card import Card
 from lmms_eval_tasks.utils.benchmark.sample_writer import SampleWriter
-from lmms_eval_tasks.utils.benchmark.views import POSITIONS, VIDEO_ONLY, VIEWS, View
+from lmms_eval_tasks.utils.benchmark.views import MASKED, POSITIONS, VIDEO_ONLY, VIEWS, View
 
 if TYPE_CHECKING:
     import datasets
     import typer
     from pydantic import BaseModel
 
+    from lmms_eval_tasks.utils.data.clip_store import ClipStore
+    from lmms_eval_tasks.utils.data.made_clips import MadeClip
     from lmms_eval_tasks.utils.judge.client import Case, Verdict
     from lmms_eval_tasks.utils.prompting.official_prompts import OfficialPrompt
     from lmms_eval_tasks.utils.prompting.prompts import Prompt
@@ -86,6 +88,19 @@ class TaskContext(Protocol):
 
 
 @dataclass(frozen=True)
+class Masking:
+    """How a kind of task blacks out the evidence of its questions.
+
+    Attributes:
+        row: A row with what is asked of the masked clip, such as an option more.
+        clip: The masked clip of a row, kept in a store; raises UnreadableClip.
+    """
+
+    row: Callable[[Row], Row]
+    clip: Callable[[Row, ClipStore], MadeClip]
+
+
+@dataclass(frozen=True)
 class TaskKind:
     """How one kind of task of a benchmark asks, grades, scores and reports. Its tasks differ in split or subset.
 
@@ -119,6 +134,7 @@ class TaskKind:
         frame: Which frame the view of a single frame shows: ``first``, ``centre`` or ``last``.
         options_prompt: Id of the prompt that asks with the options alone; the view of options without the question
             needs it.
+        masking: How its evidence is blacked out; the view of masked clips needs it.
     """
 
     metrics: tuple[Metric, ...]
@@ -146,20 +162,24 @@ class TaskKind:
     views: tuple[str, ...] = ()
     frame: str = "centre"
     options_prompt: str = ""
+    masking: Masking | None = None
 
     def __post_init__(self) -> None:
         """Refuse views that there are not.
 
         Raises:
             ValueError: where it lists something that is no view, a position that is none, or the view of options
-                alone without a prompt for it.
+                alone or of masked clips without what it needs.
         """
-        if unknown := [name for name in self.views if name not in VIEWS]:
-            raise ValueError(f"Expected views, any of {', '.join(VIEWS)}, but got {', '.join(unknown)}.")
+        known = (*VIEWS, MASKED)
+        if unknown := [name for name in self.views if name not in known]:
+            raise ValueError(f"Expected views, any of {', '.join(known)}, but got {', '.join(unknown)}.")
         if self.frame not in POSITIONS:
             raise ValueError(f"Expected a frame, one of {', '.join(POSITIONS)}, but got {self.frame}.")
         if VIDEO_ONLY in self.views and not self.options_prompt:
             raise ValueError(f"Expected an options_prompt for the view {VIDEO_ONLY}, but found none.")
+        if MASKED in self.views and self.masking is None:
+            raise ValueError(f"Expected a masking for the view {MASKED}, but found none.")
 
     def offers(self, view: View) -> bool:
         """Whether its tasks have a view; all have the whole item."""

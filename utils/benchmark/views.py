@@ -20,6 +20,9 @@ CAPTIONS = "captions"
 CLIP_VIEWS = (BLIND, SINGLE_FRAME, SHUFFLED, REVERSED)
 """Those that change what is shown and leave the words, which suit every task about a clip."""
 VIEWS = (*CLIP_VIEWS, VIDEO_ONLY, SOCRATIC)
+"""Those that need nothing of a benchmark but its clips, questions and options."""
+MASKED = "masked"
+"""The clip with its evidence blacked out, and an option more: for benchmarks that know where their evidence is."""
 
 POSITIONS = ("first", "centre", "last")
 _VARIANT = rf"{SINGLE_FRAME}_(?P<position>{'|'.join(POSITIONS)}|random(?:0|[1-9]\d{{0,5}}))"
@@ -33,6 +36,7 @@ class Shown(str, Enum):
     FRAME = "one frame"
     SHUFFLED = "its frames, shuffled"
     REVERSED = "its frames, last first"
+    MASKED = "the clip with its evidence black"
     NOTHING = "nothing"
 
 
@@ -73,7 +77,7 @@ class View:
     @property
     def is_made(self) -> bool:
         """Whether what is shown has to be made of the clip."""
-        return self.shown in (Shown.FRAME, Shown.SHUFFLED, Shown.REVERSED)
+        return self.shown in (Shown.FRAME, Shown.SHUFFLED, Shown.REVERSED, Shown.MASKED)
 
 
 WHOLE = View()
@@ -86,6 +90,7 @@ _BY_NAME = {
         View(SINGLE_FRAME, Shown.FRAME),
         View(SHUFFLED, Shown.SHUFFLED),
         View(REVERSED, Shown.REVERSED),
+        View(MASKED, Shown.MASKED),
         View(VIDEO_ONLY, options_alone=True),
         View(SOCRATIC, Shown.NOTHING, captioned=True),
         View(CAPTIONS, describes=True),

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lmms_eval_tasks.utils.benchmark.registry import registry
-from lmms_eval_tasks.utils.benchmark.views import VIEWS, Shown, find_view, name_view, split_name
+from lmms_eval_tasks.utils.benchmark.views import MASKED, VIEWS, Shown, find_view, name_view, split_name
 
 POSITIONS = ("first", "centre", "last", "random0", "random7", "random123456")
-NAMES = (*VIEWS, "captions", *(f"single_frame_{position}" for position in POSITIONS))
+NAMES = (*VIEWS, MASKED, "captions", *(f"single_frame_{position}" for position in POSITIONS))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -79,6 +79,6 @@ def test_a_kind_cannot_list_what_is_no_view() -> None:
     from dataclasses import replace
 
     kind = next(task.kind for task in registry().tasks.values() if "video_only" in task.kind.views)
-    for wrong in ({"views": ("blindly",)}, {"frame": "middle"}, {"options_prompt": ""}):
+    for wrong in ({"views": ("blindly",)}, {"frame": "middle"}, {"options_prompt": ""}, {"views": (MASKED,)}):
         with pytest.raises(ValueError, match="Expected"):
             replace(kind, **wrong)  # type: ignore[arg-type]
