@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sysconfig
 from pathlib import Path
 
 import pytest
-from host_run import HostRun, SampleWorld, environment, run_host
+from host_run import HostRun, SampleWorld, own_command, run_host
 
 pytestmark = pytest.mark.host
 
-COMMAND = Path(sysconfig.get_path("scripts")) / "lmms-eval-tasks"
 TASKS = ("countervqa", "countervqa_annotated")
 
 
@@ -32,8 +29,7 @@ def constant(sample_world: SampleWorld, tmp_path_factory: pytest.TempPathFactory
 
 
 def command(world: SampleWorld, *words: str | Path, status: int = 0) -> str:
-    env = {**environment(world.home), "COLUMNS": "200"}
-    finished = subprocess.run([COMMAND, *words], env=env, capture_output=True, text=True)
+    finished = own_command(world.home, *words, env={"COLUMNS": "200"})
     assert finished.returncode == status, finished.stdout + finished.stderr
     return finished.stdout + finished.stderr
 
