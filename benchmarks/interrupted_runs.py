@@ -170,7 +170,7 @@ def main() -> None:
     parser.add_argument("--ranks", default="1,2")
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="interrupted"))
-    sys.path[:0] = [str(folder / "plugin"), str(SUPPORT)]
+    sys.path.insert(0, str(SUPPORT))
     os.environ |= {
         "LMMS_EVAL_TASKS_HOME": str(folder / "home"), "HF_HOME": str(folder / "hf"), "HF_HUB_OFFLINE": "1",
         "ACCELERATE_USE_CPU": "true", "FORCE_QWENVL_VIDEO_READER": "decord", "OMP_NUM_THREADS": "1",
@@ -180,11 +180,11 @@ def main() -> None:
     subprocess.run(
         [str(command), "sample", "--out", str(folder / "sample"), "--prepare"], check=True, capture_output=True
     )
-    from cpu_ranks import python_path
-
-    python_path(folder / "plugin")
     import lmms_eval.__main__
     import lmms_eval.models.simple.qwen2_5_vl  # noqa: F401
+    from cpu_ranks import register
+
+    register()
 
     models = write_models(folder / "models")
     for name in options.models.split(","):

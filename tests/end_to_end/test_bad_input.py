@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from host_run import HostRun, SampleWorld, environment, launcher, run_host
+from host_run import HostRun, SampleWorld, run_host
 
 from lmms_eval_tasks.utils.prompting.prompts import prompt_ids
 
@@ -91,31 +89,21 @@ def test_a_clip_that_has_gone_can_be_skipped_and_asked_once_it_is_back(
     assert again.score("causalvqa_debug_paired", "single_accuracy") == 100
 
 
-def run_with_another_second_rank(setting: str, task: str, home: Path, folder: Path) -> HostRun:
-    """Two ranks of `random_answer`, of which the second has another setting, as on a machine of its own."""
-    script = folder / "run.sh"
-    script.write_text(f'if [ "$RANK" = 1 ]; then export {setting}; fi\nexec python -m lmms_eval "$@"\n')
-    arguments = ["--model", "random_answer", "--tasks", task, "--output_path", str(folder / "out")]
-    env = environment(home)
-    env["PATH"] = f"{Path(sys.executable).parent}:{env['PATH']}"
-    finished = subprocess.run(
-        [*launcher(2), "--no-python", "bash", str(script), *arguments],
-        cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300,
-    )  # fmt: skip
-    return HostRun(finished.returncode, finished.stdout, folder)
-
-
 def test_a_rank_that_lacks_the_data_says_so(sample_world: SampleWorld, tmp_path: Path) -> None:
-    setting = f"LMMS_EVAL_TASKS_HOME={tmp_path}/empty"
-    run = run_with_another_second_rank(setting, "mvp_mini", sample_world.home, tmp_path)
+    run = run_host(
+        "--model", "random_answer", "--tasks", "mvp_mini", home=sample_world.home, out=tmp_path / "out", ranks=2,
+        second_rank={"LMMS_EVAL_TASKS_HOME": f"{tmp_path}/empty"},
+    )  # fmt: skip
     assert message(run, "MVP is not prepared").startswith(
         f"MVP is not prepared: there is no {tmp_path}/empty/mvp/manifest.json.\n"
     )
 
 
 def test_ranks_that_would_ask_differently_end_together(sample_world: SampleWorld, tmp_path: Path) -> None:
-    setting = "LMMS_EVAL_TASKS_PROMPT=mcq_letter"
-    run = run_with_another_second_rank(setting, "cast_bench", sample_world.home, tmp_path)
+    run = run_host(
+        "--model", "random_answer", "--tasks", "cast_bench", home=sample_world.home, out=tmp_path / "out", ranks=2,
+        second_rank={"LMMS_EVAL_TASKS_PROMPT": "mcq_letter"},
+    )  # fmt: skip
     lines = message(run, "The ranks of this run would not ask the same").splitlines()
     assert re.fullmatch(r"  cast_bench, prompt: cast_bench_evidence:\w+ on rank 0; mcq_letter:\w+ on rank 1", lines[1])
     assert lines[2].startswith("Give all ranks the same data home")

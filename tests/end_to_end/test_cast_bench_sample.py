@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import math
-import subprocess
-import sysconfig
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cpu_ranks import python_path
-from host_run import HostRun, SampleWorld, environment, run_host
+from host_run import HostRun, SampleWorld, own_command, run_host
 
 from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
 
 pytestmark = pytest.mark.host
-
-COMMAND = Path(sysconfig.get_path("scripts")) / "lmms-eval-tasks"
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +79,7 @@ def test_a_real_adapter_answers_on_two_ranks_as_on_one(
 ) -> None:
     two = run_qwen(
         "qwen_on_cpu_ranks", tiny_qwen, sample_world.home, tmp_path / "out", ranks=2,
-        env={"PYTHONPATH": python_path(tmp_path / "plugin"), "LMMS_EVAL_TASKS_BOXES": "xyxy_resized"},
+        env={"LMMS_EVAL_TASKS_BOXES": "xyxy_resized"},
     )  # fmt: skip
     assert two.scores("cast_bench") == asked.scores("cast_bench")
     assert predictions(two) == predictions(asked)
@@ -95,11 +90,7 @@ def test_a_real_adapter_answers_on_two_ranks_as_on_one(
 
 def test_the_picture_of_an_answer(solved: HostRun, sample_world: SampleWorld, tmp_path: Path) -> None:
     item = solved.samples("cast_bench")[0]["record"]["item_id"]
-    shown = subprocess.run(
-        [str(COMMAND), "cast-bench", "show", item, "--run", str(solved.out), "--out", str(tmp_path / "evidence.png")],
-        env=environment(sample_world.home),
-        capture_output=True,
-        text=True,
-    )
-    assert (shown.returncode, shown.stdout) == (0, f"cast_bench, {item}: {tmp_path / 'evidence.png'}\n"), shown.stderr
-    assert (tmp_path / "evidence.png").stat().st_size > 10_000
+    picture = tmp_path / "evidence.png"
+    shown = own_command(sample_world.home, "cast-bench", "show", item, "--run", solved.out, "--out", picture)
+    assert (shown.returncode, shown.stdout) == (0, f"cast_bench, {item}: {picture}\n"), shown.stderr
+    assert picture.stat().st_size > 10_000

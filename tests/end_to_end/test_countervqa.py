@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from host_run import HostRun, SampleWorld, environment, run_host
+from host_run import HostRun, SampleWorld, own_command, run_host
 from judge_server import JudgeServer, Say
 
 from lmms_eval_tasks.utils.runs.run import read_run
 
 pytestmark = pytest.mark.host
 
-COMMAND = Path(sysconfig.get_path("scripts")) / "lmms-eval-tasks"
 TASKS = ("countervqa", "countervqa_annotated")
 PROBE = "countervqa_probe"
 
@@ -62,8 +59,7 @@ def constant(sample_world: SampleWorld, tmp_path_factory: pytest.TempPathFactory
 
 
 def command(world: SampleWorld, *words: str | Path, status: int = 0) -> str:
-    env = {**environment(world.home), "COLUMNS": "200", "OPENAI_API_KEY": "any"}
-    finished = subprocess.run([COMMAND, *words], env=env, capture_output=True, text=True)
+    finished = own_command(world.home, *words, env={"COLUMNS": "200", "OPENAI_API_KEY": "any"})
     assert finished.returncode == status, finished.stdout + finished.stderr
     return finished.stdout + finished.stderr
 

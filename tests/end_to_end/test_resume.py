@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cpu_ranks import python_path
 from host_run import HostRun, SampleWorld, kill_host, run_host, start_host
 
 from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
@@ -31,7 +30,7 @@ def qwen(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], dict[str,
         "--model", "qwen_on_cpu_ranks", "--model_args", f"pretrained={write_tiny_vlm(folder / 'qwen')},{FRAMES}",
         "--device", "cpu", "--gen_kwargs", "max_new_tokens=12", "--tasks", ",".join(TASKS), "--limit", str(ITEMS // 2),
     ]  # fmt: skip
-    return arguments, {"PYTHONPATH": python_path(folder / "plugin"), "LMMS_EVAL_TASKS_BOXES": "xyxy_resized"}
+    return arguments, {"LMMS_EVAL_TASKS_BOXES": "xyxy_resized"}
 
 
 def answers(out: Path) -> State:

@@ -34,7 +34,10 @@ def submissions(run: HostRun) -> dict[str, bytes]:
 
 
 def test_two_ranks_score_as_one(random_run: HostRun, sample_world: SampleWorld, tmp_path: Path) -> None:
-    two = run_host("--model", "random_answer", "--tasks", BOTH, home=sample_world.home, out=tmp_path, ranks=2)
+    """Started as users start ranks."""
+    two = run_host(
+        "--model", "random_answer", "--tasks", BOTH, home=sample_world.home, out=tmp_path, ranks=2, warm=False
+    )
     assert all_scores(two) == all_scores(random_run)
     assert submissions(two) == submissions(random_run)
     assert len(submissions(two)) == 6

@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sysconfig
 from pathlib import Path
 
 import pytest
 from hook_runs import FILES
-from host_run import HostRun, SampleWorld, environment, run_host
+from host_run import HostRun, SampleWorld, own_command, run_host
 from submission_world import losses
 
 pytestmark = pytest.mark.host
 
-COMMAND = Path(sysconfig.get_path("scripts")) / "lmms-eval-tasks"
 TASKS = "causalvqa_debug_paired,causalvqa_paired,mvp_mini,cast_bench,yocausal"
-
-
-def own_command(world: SampleWorld, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [str(COMMAND), *map(str, arguments)], env=environment(world.home), capture_output=True, text=True
-    )
 
 
 @pytest.fixture(scope="module")
@@ -52,13 +43,13 @@ def test_a_finished_run_is_submitted_and_valid(
 ) -> None:
     run.results()
     chosen = ["--part", part] if part else []
-    refused = own_command(sample_world, "submit", benchmark, run.out, "--out", tmp_path / "file", *chosen)
+    refused = own_command(sample_world.home, "submit", benchmark, run.out, "--out", tmp_path / "file", *chosen)
     assert refused.returncode == 1 and "Expected the benchmark's, but got sample data." in refused.stderr
     assert not (tmp_path / "file").exists()
     done = own_command(
-        sample_world, "submit", benchmark, run.out, "--out", tmp_path / "file", *chosen, "--allow-sample"
+        sample_world.home, "submit", benchmark, run.out, "--out", tmp_path / "file", *chosen, "--allow-sample"
     )
     assert done.returncode == 0 and done.stdout.startswith("SAMPLE DATA, not the benchmark"), done.stderr
     assert (tmp_path / "file").read_bytes() == (run.out / FILES[benchmark, part]).read_bytes()
-    checked = own_command(sample_world, "validate", benchmark, tmp_path / "file")
+    checked = own_command(sample_world.home, "validate", benchmark, tmp_path / "file")
     assert checked.returncode == 0 and "(SAMPLE DATA)" in " ".join(checked.stdout.split()), checked.stderr

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sysconfig
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
@@ -15,8 +13,7 @@ import datasets
 import numpy as np
 import pyarrow.parquet
 import pytest
-from cpu_ranks import python_path
-from host_run import HostRun, SampleWorld, environment, run_host
+from host_run import HostRun, SampleWorld, own_command, run_host
 from numpy.typing import NDArray
 
 from lmms_eval_tasks.host.views import FOLDER
@@ -30,7 +27,6 @@ from lmms_eval_tasks.utils.data.made_clips import MadeClip, show_frame, show_rev
 
 pytestmark = pytest.mark.host
 
-COMMAND = Path(sysconfig.get_path("scripts")) / "lmms-eval-tasks"
 TINY = "device_map=cpu,attn_implementation=eager,max_num_frames=4,min_pixels=3136,max_pixels=25088"
 ITEMS = 2
 """How many items of each task the tiny model is asked."""
@@ -95,7 +91,6 @@ Ask = Callable[[str, int], tuple[HostRun, Path]]
 def asked(sample_world: SampleWorld, captions: Path, tmp_path_factory: pytest.TempPathFactory) -> Ask:
     """Runs of the tiny Qwen2.5-VL over every view of every benchmark, and the folder of what it received."""
     checkpoint = write_tiny_vlm(tmp_path_factory.mktemp("tiny") / "qwen")
-    path = python_path(tmp_path_factory.mktemp("installed"))
     tasks = [f"{task.name}_{view}" for task in tasks_with_views(sample_world.home) for view in task.kind.views]
     tasks += [f"{task.name}_single_frame_random3" for task in tasks_with_views(sample_world.home)]
 
@@ -103,7 +98,6 @@ def asked(sample_world: SampleWorld, captions: Path, tmp_path_factory: pytest.Te
     def run(model: str, ranks: int) -> tuple[HostRun, Path]:
         out = tmp_path_factory.mktemp(f"{model}_{ranks}")
         env = {
-            "PYTHONPATH": path,
             "LMMS_EVAL_TASKS_JUDGE": "none",
             "LMMS_EVAL_TASKS_CAPTIONS": str(captions),
             "RECEIVED_FOLDER": str(out / "received"),
@@ -233,16 +227,10 @@ def test_two_ranks_score_views_as_one(solved: HostRun, sample_world: SampleWorld
         assert two.scores(name) == solved.scores(name)
 
 
-def command(*arguments: object, home: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [str(COMMAND), *map(str, arguments)], env=environment(home), capture_output=True, text=True, timeout=120
-    )
-
-
 def test_the_report_sets_a_view_beside_its_parent_and_no_file_is_written_of_one(
     solved: HostRun, sample_world: SampleWorld, tmp_path: Path
 ) -> None:
-    shown = command("report", solved.out, home=sample_world.home)
+    shown = own_command(sample_world.home, "report", solved.out)
     assert "mvp_mini: what is left in its views" in shown.stdout, shown.stderr
     assert "shuffled" in shown.stdout
     written = sorted(path.name for path in (solved.out / "submissions").iterdir())
@@ -253,7 +241,7 @@ def test_the_report_sets_a_view_beside_its_parent_and_no_file_is_written_of_one(
 
 
 def test_a_view_is_scored_again_as_it_was(solved: HostRun, sample_world: SampleWorld) -> None:
-    again = command("rescore", solved.out, home=sample_world.home)
+    again = own_command(sample_world.home, "rescore", solved.out)
     assert again.returncode == 0 and "equal" in again.stdout, again.stdout + again.stderr
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sysconfig
 import time
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,7 @@ from typing import Any
 import av
 import numpy as np
 import pytest
-from host_run import HostRun, environment, kill_host, run_host, start_host
+from host_run import HostRun, kill_host, own_command, run_host, start_host
 from small_clips import falling_ball, write_pair
 from tiny_models import BUILDERS, write_tiny_model
 from yocausal_world import read_metadata, write_metadata, write_release
@@ -24,15 +22,8 @@ from lmms_eval_tasks.yocausal.ranking import rank_runs
 
 pytestmark = pytest.mark.host
 
-COMMAND = Path(sysconfig.get_path("scripts")) / "lmms-eval-tasks"
 FAMILY = "wan2.1-1.3b"
 SIZES = ",".join(f"{name}={value}" for name, value in BUILDERS[FAMILY][1].items())
-
-
-def own_command(home: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [str(COMMAND), *map(str, arguments)], env=environment(home), cwd=home.parent, capture_output=True, text=True
-    )
 
 
 @pytest.fixture(scope="module")

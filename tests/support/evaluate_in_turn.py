@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from lmms_eval.evaluator import simple_evaluate
+from warm_host import read_own_tasks
 
 from lmms_eval_tasks.host.run_card import gather
 
@@ -60,6 +61,7 @@ def evaluate_in_turn(names: Sequence[str], predictions: str, out: Path) -> int:
 
 
 if __name__ == "__main__":
+    read_own_tasks()
     predictions, folder = sys.argv[1], Path(sys.argv[2])
     runs = {"both": tuple(EVALUATIONS), **{name: (name,) for name in EVALUATIONS}}
     started = [evaluate_in_turn(names, predictions, folder / f"{run}.json") for run, names in runs.items()]

@@ -64,6 +64,7 @@ class ForkServer:
 
 def serve() -> None:
     """Fork for every line of stdin, and print how each child ended."""
+    import gc
     import importlib
     import pkgutil
 
@@ -74,6 +75,9 @@ def serve() -> None:
     for module in pkgutil.walk_packages(lmms_eval_tasks.__path__, "lmms_eval_tasks."):
         if not module.name.startswith(("lmms_eval_tasks.models", "lmms_eval_tasks.plugin")):
             importlib.import_module(module.name)
+    # Or every fork would write to, and so copy, all that stands here whenever it collects garbage.
+    gc.collect()
+    gc.freeze()
     for line in sys.stdin:
         child = os.fork()
         if child == 0:

@@ -7,7 +7,8 @@ import os
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -15,9 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from warm_host import IMPORT_TIME, WarmHost
+from warm_host import IMPORT_TIME, WarmHost, WarmRun
 
 LMMS_EVAL = Path(sysconfig.get_path("scripts")) / "lmms-eval"
+OWN = Path(sysconfig.get_path("scripts")) / "lmms-eval-tasks"
 
 
 @dataclass(frozen=True)
@@ -85,12 +87,11 @@ def launcher(ranks: int) -> list[str]:
     return [sys.executable, "-m", "torch.distributed.run", f"--nproc_per_node={ranks}", *meeting]
 
 
-def _command(arguments: Sequence[str], out: Path, log_samples: bool, ranks: int = 1) -> list[str]:
-    """The command of a run, whose output folder is made."""
+def _arguments(arguments: Sequence[str], out: Path, log_samples: bool) -> list[str]:
+    """The arguments of a run, whose output folder is made."""
     out.mkdir(parents=True, exist_ok=True)
-    command = [*launcher(ranks), "-m", "lmms_eval"] if ranks > 1 else [str(LMMS_EVAL)]
     logged = ["--log_samples"] if log_samples else []
-    return [*command, *arguments, "--output_path", str(out), *logged]
+    return [*arguments, "--output_path", str(out), *logged]
 
 
 def start_host(
@@ -100,50 +101,72 @@ def start_host(
     ranks: int = 1,
     env: dict[str, str] | None = None,
     log_samples: bool = True,
-) -> subprocess.Popen[str]:
-    """Start lmms-eval in an empty folder, as `lmms-eval …` or, on several ranks, as `torchrun … -m lmms_eval …`."""
-    return subprocess.Popen(
-        _command(arguments, out, log_samples, ranks),
-        cwd=out,
-        env=environment(home, env),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-    )
+) -> WarmRun:
+    """Start lmms-eval in an empty folder, in forks of a process that has imported it; what it prints is not kept."""
+    command = [str(LMMS_EVAL), *_arguments(arguments, out, log_samples)]
+    return warm_host(env).start(command, out, environment(home, env), Path(os.devnull), ranks=ranks)
 
 
-def kill_host(run: subprocess.Popen[str]) -> None:
-    """End a run and all of its ranks, which the launcher puts into groups of their own, by SIGKILL."""
+def kill_host(run: WarmRun) -> None:
+    """End a run and all of its ranks by SIGKILL."""
     if run.poll() is None:
         first = psutil.Process(run.pid)
         first.suspend()  # or it would start anew, or tell, what is killed before it
         for process in [*first.children(recursive=True), first]:
             with suppress(psutil.NoSuchProcess):
                 process.kill()
-    run.communicate(timeout=60)
+    run.wait()
 
 
-def run_host(*arguments: str, home: Path, out: Path, warm: bool = True, **options: Any) -> HostRun:
-    """Run lmms-eval to its end; options as for `start_host`.
+def run_host(
+    *arguments: str,
+    home: Path,
+    out: Path,
+    ranks: int = 1,
+    env: dict[str, str] | None = None,
+    log_samples: bool = True,
+    second_rank: dict[str, str] | None = None,
+    warm: bool = True,
+) -> HostRun:
+    """Run lmms-eval to its end in an empty folder, and log its samples unless told otherwise.
 
-    On one rank it runs in a fork of a process that has imported lmms-eval, unless a variable is set that is read at
-    import, or `warm` is false.
+    It runs in forks of a process that has imported lmms-eval; unless `warm`, it is started as users do: `lmms-eval …`
+    or, on several ranks, `torchrun … -m lmms_eval …`. `second_rank` are variables that the second rank alone has.
     """
-    extra = options.get("env") or {}
-    if warm and options.get("ranks", 1) == 1 and not any(name.startswith(IMPORT_TIME) for name in extra):
-        command = _command(arguments, out, options.get("log_samples", True))
-        status, output = _warm_host().run(command, out, environment(home, extra))
-        return HostRun(status, output, out)
-    run = start_host(*arguments, home=home, out=out, **options)
-    try:
-        output, _ = run.communicate(timeout=900)
-    except BaseException:
-        kill_host(run)
-        raise
-    return HostRun(run.returncode, output, out)
+    if warm:
+        command = [str(LMMS_EVAL), *_arguments(arguments, out, log_samples)]
+        with tempfile.TemporaryDirectory() as printed:
+            output = Path(printed, "output")
+            settings = environment(home, env)
+            run = warm_host(env).start(command, out, settings, output, ranks=ranks, second_rank=second_rank)
+            status = run.wait()
+            return HostRun(status, output.read_text(encoding="utf-8", errors="replace"), out)
+    first = [*launcher(ranks), "-m", "lmms_eval"] if ranks > 1 else [str(LMMS_EVAL)]
+    finished = subprocess.run(
+        [*first, *_arguments(arguments, out, log_samples)],
+        cwd=out, env=environment(home, env), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        errors="replace", timeout=900,
+    )  # fmt: skip
+    return HostRun(finished.returncode, finished.stdout, out)
+
+
+def own_command(
+    home: Path, *arguments: str | Path, env: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run `lmms-eval-tasks` beside a data home, in a fork of a process that has imported it."""
+    command = [str(OWN), *map(str, arguments)]
+    with tempfile.TemporaryDirectory() as printed:
+        files = Path(printed, "output"), Path(printed, "errors")
+        status = warm_host(env).start(command, home.parent, environment(home, env), *files).wait()
+        output, errors = (file.read_text(encoding="utf-8") for file in files)
+        return subprocess.CompletedProcess(command, status, output, errors)
+
+
+def warm_host(env: Mapping[str, str] | None = None) -> WarmHost:
+    """The process of this worker whose forks are the runs with these variables."""
+    return _warm_host(frozenset(item for item in (env or {}).items() if item[0].startswith(IMPORT_TIME)))
 
 
 @cache
-def _warm_host() -> WarmHost:
-    return WarmHost(environment(Path()))
+def _warm_host(variables: frozenset[tuple[str, str]]) -> WarmHost:
+    return WarmHost(environment(Path(), dict(variables)))

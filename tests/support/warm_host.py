@@ -1,8 +1,10 @@
-"""Runs the lmms-eval command in forks of one process that has imported it and has read the files of its own tasks.
+"""Runs the commands lmms-eval and lmms-eval-tasks in forks of one process that has imported what they import and has
+read the files of lmms-eval's own tasks.
 
 Both take most of a short run's time. Each fork executes the installed script with the run's arguments, environment and
-folder, and ends as the command does. What is read from the environment at import (the Hugging Face home) is the same
-for all of them.
+folder, and ends as the command does; several ranks are forked by the launcher that users start. The model
+`qwen_on_cpu_ranks` is known to them all. What is read from the
+environment at import (the Hugging Face home) is the same for all of them.
 """
 
 from __future__ import annotations
@@ -15,16 +17,43 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 LONGEST = 900
 """Seconds after which a run is ended by a signal."""
 IMPORTS = (
     *("lmms_eval.cli.dispatch", "lmms_eval.__main__", "lmms_eval.evaluator", "nltk"),
     *("av", "cv2", "scipy.stats", "pyarrow.parquet", "torch._dynamo", "lmms_eval_tasks.check"),
+    *("lmms_eval_tasks.cli", "torch.distributed.launcher.api"),
 )
 IMPORT_TIME = ("HF_", "LMMS_EVAL_PLUGINS", "PYTHONPATH")
 """Variables that are read when lmms-eval or its libraries are imported begin so."""
+
+
+class WarmRun:
+    """A command that was started.
+
+    Attributes:
+        pid: Its process; on several ranks the launcher's.
+        returncode: Its exit status once it is known that it has ended; below 0 the signal that ended it.
+    """
+
+    def __init__(self, host: WarmHost, pid: int) -> None:
+        self._host, self.pid = host, pid
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        """The exit status, None while it runs."""
+        if self.returncode is None:
+            self.returncode = self._host.ask("poll", self.pid)
+        return self.returncode
+
+    def wait(self) -> int:
+        """The exit status, once it has ended."""
+        if self.returncode is None:
+            self.returncode = self._host.ask("wait", self.pid)
+        assert self.returncode is not None
+        return self.returncode
 
 
 class WarmHost:
@@ -44,65 +73,154 @@ class WarmHost:
         self._process.wait()
         self._folder.cleanup()
 
-    def run(self, command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> tuple[int, str]:
-        """Run the installed script with its arguments in a folder; exit status and what was printed."""
+    def ask(self, what: str, *arguments: Any) -> Any:
+        """What the process answers to a request."""
         assert self._process.stdin is not None and self._process.stdout is not None
+        print(json.dumps([what, *arguments]), file=self._process.stdin, flush=True)
+        return json.loads(self._process.stdout.readline())
+
+    def start(
+        self,
+        command: Sequence[str],
+        folder: Path,
+        environment: Mapping[str, str],
+        output: Path,
+        errors: Path | None = None,
+        ranks: int = 1,
+        second_rank: Mapping[str, str] | None = None,
+    ) -> WarmRun:
+        """Run an installed script with its arguments in a folder.
+
+        Args:
+            command: The script and its arguments.
+            folder: The current folder of the run.
+            environment: All of its variables.
+            output: The file for what it prints.
+            errors: The file for its standard error; it goes where its output goes without one.
+            ranks: How many processes run it; they run the module `lmms_eval` with these arguments.
+            second_rank: Variables that the second of them alone has.
+        """
         environment = {**environment, "HF_HOME": self._folder.name}
-        with tempfile.NamedTemporaryFile(prefix="output-") as output:
-            job = [list(command), str(folder), environment, output.name]
-            print(json.dumps(job), file=self._process.stdin, flush=True)
-            status = json.loads(self._process.stdout.readline())
-            return status, output.read().decode("utf-8", "replace")
+        files = [str(output), str(errors or output)]
+        return WarmRun(self, self.ask("start", [*command], str(folder), environment, files, ranks, second_rank or {}))
 
 
 def serve() -> None:
-    """Fork for every line of stdin, and print how each child ended."""
+    """Fork for every request on stdin to start a command, and answer how commands ended."""
+    import gc
     import importlib
+
+    from cpu_ranks import register
 
     for name in IMPORTS:
         importlib.import_module(name)
-    _read_own_tasks()
+    register()
+    read_own_tasks()
+    # Or every fork would write to, and so copy, all that stands here whenever it collects garbage.
+    gc.collect()
+    gc.freeze()
     for line in sys.stdin:
-        child = os.fork()
-        if child == 0:
-            _be_command(*json.loads(line))
-        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+        what, *arguments = json.loads(line)
+        if what == "start":
+            answer: int | None = os.fork() or _be_command(*arguments)
+        else:
+            ended, status = os.waitpid(arguments[0], os.WNOHANG if what == "poll" else 0)
+            answer = os.waitstatus_to_exitcode(status) if ended else None
+        print(json.dumps(answer), flush=True)
 
 
-def _read_own_tasks() -> None:
-    """Have lmms-eval read the YAML files of its own tasks once: over 3,000, in 8 seconds."""
-    import copy
+def read_own_tasks() -> None:
+    """Have lmms-eval read the YAML files of its own tasks once in this process: some 2,000, in 4 seconds."""
+    import pickle
 
     from lmms_eval import tasks, utils
 
     folder = Path(tasks.__file__).parent
     load = utils.load_yaml_config
-    configurations = {str(path): load(str(path), mode="simple") for path in folder.rglob("*.yaml")}
+    saved = {str(path): pickle.dumps(load(str(path), mode="simple")) for path in folder.rglob("*.yaml")}
 
     def load_once(yaml_path: str | None = None, *arguments: Any, mode: str = "full", **options: Any) -> Any:
-        if mode == "simple" and yaml_path in configurations:
-            return copy.deepcopy(configurations[yaml_path])
+        if mode == "simple" and yaml_path in saved:
+            return pickle.loads(saved[yaml_path])
         return load(yaml_path, *arguments, mode=mode, **options)
 
     utils.load_yaml_config = load_once
 
 
-def _be_command(command: list[str], folder: str, environment: dict[str, str], output: str) -> None:
-    """Run the script, and raise `SystemExit` as it does."""
-    import runpy
+def _be_command(
+    command: list[str], folder: str, environment: dict[str, str], files: list[str], ranks: int, second: dict[str, str]
+) -> NoReturn:
+    """Run the script in this process, and end it."""
     import signal
 
     signal.alarm(LONGEST)
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
-    with Path(output).open("wb") as stream, Path(os.devnull).open("rb") as nothing:
-        os.dup2(nothing.fileno(), 0)
-        for number in (1, 2):
-            os.dup2(stream.fileno(), number)
+    for number, file in ((0, os.devnull), (1, files[0]), (2, files[1])):
+        # Ranks, and the two streams where they share a file, take turns at its end.
+        stream = os.open(file, os.O_RDONLY if number == 0 else os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        os.dup2(stream, number)
+        os.close(stream)
+    status = 1
+    try:
+        status = _status_of(_launch, command[1:], ranks, second) if ranks > 1 else _status_of(_run_script, command)
+    finally:
+        os._exit(status)
+
+
+def _status_of(run: Any, *arguments: Any) -> int:
+    """Call a function, then what is to be called at the end of the process; its exit status."""
+    import traceback
+
+    status: Any = 0
+    try:
+        run(*arguments)
+    except SystemExit as ended:
+        status = ended.code or 0
+    except BaseException:
+        traceback.print_exc()
+        status = 1
+    if not isinstance(status, int):
+        print(status, file=sys.stderr)
+        status = 1
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    return status
+
+
+def _run_script(command: list[str]) -> None:
+    import runpy
+
     sys.argv = command
     runpy.run_path(command[0], run_name="__main__")
-    sys.exit(0)
+
+
+def _launch(arguments: list[str], ranks: int, second: dict[str, str]) -> None:
+    """Start the ranks as torchrun does, but as forks, and wait for them."""
+    from torch.distributed.launcher.api import LaunchConfig, elastic_launch
+
+    # As `torchrun --standalone --local_addr=127.0.0.1` has them.
+    config = LaunchConfig(
+        min_nodes=1, max_nodes=1, nproc_per_node=ranks, rdzv_backend="c10d", rdzv_endpoint="localhost:0",
+        run_id="none", max_restarts=0, monitor_interval=0.1, local_addr="127.0.0.1", start_method="fork",
+    )  # fmt: skip
+    elastic_launch(config, _be_rank)(arguments, second)
+
+
+def _be_rank(arguments: list[str], second: dict[str, str]) -> None:
+    os.environ.update(second if os.environ["RANK"] == "1" else {})
+    status = _status_of(_run_module, arguments)
+    if status:
+        sys.exit(status)
+
+
+def _run_module(arguments: list[str]) -> None:
+    import runpy
+
+    sys.argv = ["lmms_eval", *arguments]
+    runpy.run_module("lmms_eval", run_name="__main__", alter_sys=True)
 
 
 if __name__ == "__main__":

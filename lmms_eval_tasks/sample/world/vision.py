@@ -83,12 +83,13 @@ def observe(frames: NDArray[np.uint8], fps: float) -> Observation:
     ground = _background(np.median(light, axis=0), colourful.mean(axis=0) < 0.5)
     tones = (np.abs(light - ground) > _DEVIATION) & ~colourful
     structures = tones.mean(axis=0) > 0.6
-    arms = np.stack([ndimage.binary_opening(tone & ~structures, np.ones((3, 3))) for tone in tones])
+    arms = ndimage.binary_opening(tones & ~structures, np.ones((1, 3, 3)))
     tracks: dict[str, Track] = {}
     hue = 360 * rgb_to_hsv(frames[colourful] / 255)[:, 0]
+    places = np.flatnonzero(colourful)
     for colour, centre in HUES.items():
         mask = np.zeros_like(colourful)
-        mask[colourful] = np.abs((hue - centre + 180) % 360 - 180) < _HUE_WIDTH
+        mask.ravel()[places[np.abs((hue - centre + 180) % 360 - 180) < _HUE_WIDTH]] = True
         for track in _tracks(colour, mask):
             tracks.setdefault(track.name, track)
     return Observation(structures, arms, tracks, fps)
@@ -112,7 +113,10 @@ def _background(light: NDArray[np.float32], grey: Mask) -> NDArray[np.float64]:
 
 
 def _blobs(mask: Mask) -> list[_Blob]:
-    labels, _ = ndimage.label(mask)
+    # Objects fill a small part of a frame: the rest is not worth a look.
+    occupied = [np.flatnonzero(mask.any(axis=axis)) for axis in (1, 0)]
+    first_row, first_column = (int(places[0]) for places in occupied)
+    labels, _ = ndimage.label(mask[first_row : occupied[0][-1] + 1, first_column : occupied[1][-1] + 1])
     blobs = []
     for number, window in enumerate(ndimage.find_objects(labels), 1):
         piece = ndimage.binary_fill_holes(labels[window] == number)
@@ -120,7 +124,7 @@ def _blobs(mask: Mask) -> list[_Blob]:
         if area < _SMALLEST:
             continue
         rows, columns = np.nonzero(piece)
-        top, left = window[0].start, window[1].start
+        top, left = first_row + window[0].start, first_column + window[1].start
         centre = (left + columns.mean() + 0.5, top + rows.mean() + 0.5)
         # Mean of x²y² over area²: 1/144 for an upright square, 1/(24 π²) for a disc.
         dx, dy = columns - columns.mean(), rows - rows.mean()
