@@ -184,6 +184,7 @@ def test_a_graded_record_holds_the_scores_and_who_gave_them(tmp_path: Path) -> N
         "outcome": "correct",
         "unscored_reason": None,
         "detail": "",
+        "view": "",
         "fields": {
             "scores": {
                 "answer_conclusion_correctness": 9.0,
