@@ -188,7 +188,7 @@ class AnswerKeeper:
         }
         if state.pointer.get("view"):
             asked["frame"] = state.kind.frame
-        return ItemRequest(digest(asked), task, str(row["item_id"]), repeat, state.clips_behind(row))
+        return ItemRequest(digest(asked), task, str(row["item_id"]), repeat, state.answered_files(row))
 
 
 def _is_padding(request: Any) -> bool:

@@ -127,9 +127,9 @@ class TaskState:
             raise RunStopped(str(error)) from None
         return self.shown.select(self.kind.rows(table) if self.kind.rows else table)
 
-    def clips_behind(self, doc: Row) -> tuple[Path, ...]:
-        """The files of which the item shows something; they may be missing."""
-        return self.shown.clips(doc)
+    def answered_files(self, doc: Row) -> tuple[Path, ...]:
+        """The files by whose content an answer to the item is kept; they may be missing."""
+        return self.shown.answered_files(doc)
 
     def doc_to_visual(self, doc: Row) -> list[Any]:
         """What is shown of the item's clips: paths of videos, or pictures."""

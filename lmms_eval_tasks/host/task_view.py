@@ -75,14 +75,20 @@ class TaskView:
             return ()
         return tuple(media_path(self._benchmark, row, column) for column in self._kind.visuals)
 
+    def answered_files(self, row: Row) -> tuple[Path, ...]:
+        """The files by whose content an answer to an item is kept: the masked clip itself, for its boxes are part of it."""
+        if self._view.shown is Shown.MASKED:
+            return (Path(self._see_masked(row)),)
+        return self.clips(row)
+
     def visuals(self, row: Row) -> list[Any]:
         """What is shown of an item's clips: paths of videos, or pictures.
 
         A clip of which the view cannot be made is unscored, and the placeholder stands in its place.
         """
-        clips = self.clips(row)
         if self._view.shown is Shown.MASKED:
             return [self._see_masked(row)]
+        clips = self.clips(row)
         try:
             return [see(self._view, clip, self._kind.frame) for clip in clips]
         except UnreadableClip:

@@ -1,12 +1,18 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from host_run import SampleWorld, own_command
+from shared import made_once
 
 
 @pytest.fixture(scope="session")
 def sample_world(tmp_path_factory: pytest.TempPathFactory) -> SampleWorld:
-    root = tmp_path_factory.mktemp("world")
+    root = made_once(tmp_path_factory, "sample_world", write_world)
+    return SampleWorld(root / "home", root / "sample")
+
+
+def write_world(root: Path) -> None:
     made = own_command(root / "home", "sample", "--out", root / "sample", "--prepare")
     assert made.returncode == 0, made.stdout + made.stderr
-    return SampleWorld(root / "home", root / "sample")

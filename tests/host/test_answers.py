@@ -100,7 +100,7 @@ class World:
     ) -> tuple[list[str], Evaluation]:
         evaluation = Evaluation()
         evaluation.tasks["ours"] = SimpleNamespace(  # type: ignore[assignment]
-            pointer={"benchmark": "some", "split": "test"}, clips_behind=lambda row: (Path(row["clip"]),)
+            pointer={"benchmark": "some", "split": "test"}, answered_files=lambda row: (Path(row["clip"]),)
         )
         model.task_dict = {task: {"test": self.rows} for task in ("ours", "theirs")}
         setattr(model, model_identity.ARGUMENTS, arguments)

@@ -66,7 +66,7 @@ def test_a_single_frame_is_a_picture_and_its_index_is_recorded(world: Path, view
     (picture,) = state.doc_to_visual(doc)
     assert isinstance(picture, Image)
     frame = state.process_results(doc, ["A"])["record"]["fields"]["frame"]
-    reader = open_frames(state.clips_behind(doc)[0])
+    reader = open_frames(state.answered_files(doc)[0])
     expected = range(reader.count)[place] if place is not None else frame
     assert frame == expected and 0 <= frame < reader.count
     assert (np.asarray(picture) == reader.read([frame])[0]).all()
@@ -76,7 +76,7 @@ def test_a_single_frame_is_a_picture_and_its_index_is_recorded(world: Path, view
 def test_other_orders_are_other_clips_that_are_made_once(world: Path, view: str) -> None:
     state, doc = seen(view)
     (made,) = state.doc_to_visual(doc)
-    assert Path(made).is_relative_to(data_home() / "views") and Path(made) != state.clips_behind(doc)[0]
+    assert Path(made).is_relative_to(data_home() / "views") and Path(made) != state.answered_files(doc)[0]
     before = Path(made).stat().st_ino
     assert state.doc_to_visual(doc) == [made] and Path(made).stat().st_ino == before
 

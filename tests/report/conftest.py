@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from sample_runs import TASKS, prepare_sample, sometimes, write_sample_run
+from shared import made_once
 
 from lmms_eval_tasks.report.page import write_page
 from lmms_eval_tasks.utils.runs.run import read_run
@@ -22,10 +23,12 @@ def at(home: Path) -> Iterator[None]:
 @pytest.fixture(scope="session")
 def sample_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The sample world, prepared in a data home."""
-    root = tmp_path_factory.mktemp("page")
-    with at(root / "home"):
-        prepare_sample(root / "sample")
-    return root / "home"
+
+    def prepare(root: Path) -> None:
+        with at(root / "home"):
+            prepare_sample(root / "sample")
+
+    return made_once(tmp_path_factory, "page", prepare) / "home"
 
 
 @pytest.fixture(autouse=True)

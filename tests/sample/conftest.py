@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pyarrow.parquet
 import pytest
+from shared import made_once
 
 from lmms_eval_tasks.sample.build import build_sample
 from lmms_eval_tasks.sample.solve.solver import solve
@@ -31,7 +32,8 @@ class Item:
 @pytest.fixture(scope="session")
 def sample(tmp_path_factory) -> Path:
     sizes = {"causalvqa": {"debug_per_type": 2}, "mvp": {"mini_pairs": 4, "full_pairs": 8}}
-    return build_sample(tmp_path_factory.mktemp("sample") / "world", SEED, sizes=sizes)
+    root = made_once(tmp_path_factory, "sample", lambda root: build_sample(root / "world", SEED, sizes=sizes))
+    return root / "world"
 
 
 @pytest.fixture(scope="session")
