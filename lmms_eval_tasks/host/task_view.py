@@ -76,7 +76,7 @@ class TaskView:
         return tuple(media_path(self._benchmark, row, column) for column in self._kind.visuals)
 
     def answered_files(self, row: Row) -> tuple[Path, ...]:
-        """The files by whose content an answer to an item is kept: the masked clip itself, for its boxes are part of it."""
+        """The files by whose content an answer to an item is kept: of a mask the masked clip, which has the boxes."""
         if self._view.shown is Shown.MASKED:
             return (Path(self._see_masked(row)),)
         return self.clips(row)
