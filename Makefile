@@ -9,7 +9,9 @@ INSTALLED := $(VENV)/.installed-$(firstword $(shell cksum $(PACKAGED) | cksum))
 AWAY := cd tests &&
 TOP := $(CURDIR)
 # A file's tests share their fixtures, so they stay together; two run at a time, each with one thread for its networks.
-PYTEST = $(AWAY) OMP_NUM_THREADS=1 "$(TOP)/$(BIN)/pytest" --rootdir "$(TOP)" -c "$(TOP)/pyproject.toml" -n 2 --dist loadfile
+# tests/conftest.py sorts the files.
+PYTEST = $(AWAY) OMP_NUM_THREADS=1 "$(TOP)/$(BIN)/pytest" --rootdir "$(TOP)" -c "$(TOP)/pyproject.toml" -n 2 --dist loadfile \
+	--no-loadscope-reorder
 
 .PHONY: demo test quick lint versions version-examples install wheel clean
 

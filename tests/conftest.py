@@ -7,6 +7,7 @@ with it. (From a package that is installed as editable, hypothesis draws constan
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +24,30 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 JUDGES = "MODEL_VERSION API_TYPE OPENAI_API_KEY OPENAI_API_URL AZURE_API_KEY AZURE_ENDPOINT LLM_JUDGE_URL"
 PROXIES = "HTTP_PROXY HTTPS_PROXY ALL_PROXY http_proxy https_proxy all_proxy"
+
+
+LONG = ("host", "model", "browser", "slow")
+"""Marks of tests that take long, the longest first."""
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with long tests come first, so that no worker is left with one when the other has nothing more to do."""
+    ranks: dict[Path, int] = {}
+    for item in items:
+        marks = [rank for rank, mark in enumerate(LONG) if item.get_closest_marker(mark)]
+        ranks[item.path] = min([ranks.get(item.path, len(LONG)), *marks])
+    items.sort(key=lambda item: ranks[item.path])
+
+
+def pytest_collection_finish() -> None:
+    """What is imported and collected stays: without this every search for garbage goes through millions of objects."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    gc.unfreeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

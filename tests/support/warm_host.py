@@ -127,6 +127,7 @@ def serve() -> None:
             ended, status = os.waitpid(arguments[0], os.WNOHANG if what == "poll" else 0)
             answer = os.waitstatus_to_exitcode(status) if ended else None
         print(json.dumps(answer), flush=True)
+    gc.unfreeze()
 
 
 def read_own_tasks() -> None:
