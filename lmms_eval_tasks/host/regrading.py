@@ -12,7 +12,7 @@ from typing import Any
 from lmms_eval_tasks.host.index import state_of
 from lmms_eval_tasks.host.loading import load_tasks, task_outputs
 from lmms_eval_tasks.host.state import SUBMISSION_ROWS
-from lmms_eval_tasks.host.task_view import FRAME, UNSHOWN, is_unshown
+from lmms_eval_tasks.host.task_view import UNSHOWN, is_unshown
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.problems import Problems
 from lmms_eval_tasks.utils.core.variables import HOME
@@ -23,7 +23,7 @@ from lmms_eval_tasks.utils.runs.results_file import read_results
 from lmms_eval_tasks.utils.runs.run import Run, read_logged
 from lmms_eval_tasks.utils.runs.run_card import TASK
 from lmms_eval_tasks.utils.runs.sample_log import LoggedItem
-from lmms_eval_tasks.utils.scoring.records import GradedItem
+from lmms_eval_tasks.utils.scoring.records import FRAME, GradedItem
 
 FILTER = "none"
 """The host's name for responses that no filter has changed, as none does in our tasks."""

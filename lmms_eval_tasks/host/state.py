@@ -18,14 +18,14 @@ from lmms_eval_tasks.host.captions import CLIP
 from lmms_eval_tasks.host.evaluation import Evaluation, Pointer, view_of
 from lmms_eval_tasks.host.ranks import RunStopped
 from lmms_eval_tasks.host.submissions import write_submissions
-from lmms_eval_tasks.host.task_view import FRAME, TaskView
+from lmms_eval_tasks.host.task_view import TaskView
 from lmms_eval_tasks.utils.benchmark.benchmark import Grader, Row, TaskKind, TaskSettings
 from lmms_eval_tasks.utils.benchmark.registry import find_benchmark
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.runs.results_file import BYPASS, SAMPLE
 from lmms_eval_tasks.utils.scoring.metrics import Metric
 from lmms_eval_tasks.utils.scoring.rates import SAMPLE_DATA
-from lmms_eval_tasks.utils.scoring.records import HOW_ASKED, GradedItem, Outcome, UnscoredReason
+from lmms_eval_tasks.utils.scoring.records import FRAME, HOW_ASKED, GradedItem, Outcome, UnscoredReason
 
 if TYPE_CHECKING:
     import datasets

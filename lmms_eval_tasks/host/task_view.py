@@ -16,15 +16,13 @@ from lmms_eval_tasks.utils.data.home import media_path, placeholder_path
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.utils.prompting.prompts import read_prompt
 from lmms_eval_tasks.utils.prompting.questions import without_clip
-from lmms_eval_tasks.utils.scoring.records import GradedItem, Outcome, Record, UnscoredReason
+from lmms_eval_tasks.utils.scoring.records import FRAME, GradedItem, Outcome, Record, UnscoredReason
 
 if TYPE_CHECKING:
     import datasets
 
     from lmms_eval_tasks.utils.data.made_clips import MadeClip
 
-FRAME = "frame"
-"""The field of a record that has the index of the single frame that was shown."""
 UNSHOWN = "unshown"
 """The field of a row that says why nothing was shown of a saved answer's item: its reason and the detail."""
 

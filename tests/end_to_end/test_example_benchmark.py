@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from docs import ROOT, blocks
 from host_run import environment
 
 pytestmark = pytest.mark.host
 
-ROOT = Path(__file__).resolve().parents[2]
 OURS = ("lmms_eval_tasks", "utils", "prompts", "setup.cfg", "setup.py", "pyproject.toml", "README.md", "LICENSE")
 
 
@@ -77,6 +77,8 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     script.write_text("\n".join([f"#!{python}", *lines[1:]]), encoding="utf-8")
     found = Installed(root, python)
     found.run("python", "-m", "lamp_side.write", "release")
+    vectors = ["--embeddings", "release/clips.npy", "--ids", "release/clips.txt"]
+    found.run("lmms-eval-tasks", "mine", "pairs", "release/candidates.csv", *vectors, "--out", "release/pairs.jsonl")
     found.run("lmms-eval-tasks", "prepare", "lamp_side", "--source", "release")
     for model in ("random_answer", "constant_answer"):
         found.run(
@@ -119,6 +121,25 @@ def test_every_command_works(installed: Installed) -> None:
     assert "scores equal" in installed.run("lmms-eval-tasks", "rescore", "runs/random_answer")
     (card,) = (installed.root / "runs" / "random_answer").glob("*_run_card.json")
     assert json.loads(card.read_text("utf-8"))["task lamp_side"]["benchmark"] == "lamp_side, split test"
+
+
+def test_the_page_on_a_benchmark_of_ones_own_runs_from_top_to_bottom(installed: Installed, tmp_path: Path) -> None:
+    env = environment(tmp_path / "home") | {"COLUMNS": "100"}
+    env["PATH"] = f"{installed.python.parent}:{env['PATH']}"
+    runnable = [block for block in blocks(ROOT / "docs" / "own_benchmark.md") if block.example]
+    assert len(runnable) == 6
+    finished = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", "".join(block.text for block in runnable)],
+        cwd=tmp_path, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+    )  # fmt: skip
+    assert finished.returncode == 0, finished.stdout
+    filtered = [json.loads(line) for line in (tmp_path / "blind.jsonl").read_text("utf-8").splitlines()]
+    removed = sum(group["removed"] for group in filtered)
+    assert len(filtered) == 6 and 0 < removed < 6, "a guess is right on some pairs, and they go"
+    (path,) = (tmp_path / "out").glob("*_results.json")
+    assert json.loads(path.read_text("utf-8"))["results"]["lamp_side"]["pairs_scored,none"] == 6 - removed
+    assert (tmp_path / "frames.jsonl").is_file() and (tmp_path / "report.html").is_file()
+    assert "lamp_side: what is left in its views" in finished.stdout
 
 
 def test_a_broken_benchmark_is_named_and_the_others_work(installed: Installed) -> None:

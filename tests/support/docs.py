@@ -8,16 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-BLOCK = re.compile(r"(?P<run><!-- run -->\n)?```bash\n(?P<text>.*?)```", re.DOTALL)
+BLOCK = re.compile(r"(?P<run><!-- run(?P<example> with the example)? -->\n)?```bash\n(?P<text>.*?)```", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Block:
-    """A block of shell commands; `run` where it needs nothing but this package."""
+    """A block of shell commands; `run` where it needs nothing but this package, or the example of a benchmark."""
 
     page: str
     text: str
     run: bool
+    example: bool = False
 
     def commands(self) -> list[list[str]]:
         """Its commands as words; continued lines are one command, comments and leading variables are left out."""
@@ -41,6 +42,6 @@ def blocks(page: Path) -> list[Block]:
     """The page's shell blocks, in order."""
     name = page.relative_to(ROOT).as_posix()
     return [
-        Block(name, match["text"], match["run"] is not None)
+        Block(name, match["text"], match["run"] is not None, match["example"] is not None)
         for match in BLOCK.finditer(page.read_text(encoding="utf-8"))
     ]

@@ -12,6 +12,9 @@ NOT_ASKED = "<not asked: the clip is missing>"
 HOW_ASKED = ("prompt", "boxes", "judge", "settings_digest")
 """Fields of a record about how its item was asked and read."""
 
+FRAME = "frame"
+"""Field of a record that has the index of the single frame that was shown."""
+
 
 class Outcome(str, Enum):
     """What became of one item."""

@@ -14,6 +14,7 @@ from lmms_eval_tasks.utils.benchmark.card import Card, SplitFacts
 from lmms_eval_tasks.utils.core import json_rows
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
+from lmms_eval_tasks.utils.curation.shortcuts import read_removed
 from lmms_eval_tasks.utils.data.building import Origin, building
 from lmms_eval_tasks.utils.data.manifest import SplitManifest, file_sha256
 from lmms_eval_tasks.utils.data.release import LinkedClip
@@ -30,7 +31,6 @@ from lmms_eval_tasks.utils.scoring.records import GradedItem, Record
 from lmms_eval_tasks.utils.submission.choices import ChoiceForm
 from lmms_eval_tasks.utils.submission.form import SubmissionForm
 
-QUESTION = "On which side of the picture does the lamp go on?"
 OPTIONS = ("On the left.", "On the right.")
 SIDES = {"left": "A", "right": "B"}
 TITLE = "Lamp side"
@@ -49,38 +49,42 @@ CARD = Card(
 )
 
 
-class Question(json_rows.Row):
-    """One line of `questions.jsonl`."""
+class MinedPair(json_rows.Row):
+    """One line of `pairs.jsonl`, as `lmms-eval-tasks mine pairs` writes it."""
 
-    id: str
-    pair: str
-    clip: str
-    side: Literal["left", "right"]
+    skill: str
+    question: str
+    cosine: float
+    item_id_1: str
+    clip_1: str
+    answer_1: Literal["left", "right"]
+    item_id_2: str
+    clip_2: str
+    answer_2: Literal["left", "right"]
 
 
 def prepare(
     source: Annotated[Path, typer.Option(help="Folder of the release.", show_default=False)],
+    without: Annotated[Path | None, typer.Option(help="What a filter wrote: the pairs to leave out.")] = None,
     progress: Progress = no_progress,
 ) -> dict[str, SplitManifest]:
     """Prepare the release."""
-    file = source / "questions.jsonl"
+    file = source / "pairs.jsonl"
     if not file.is_file():
         raise InputError(f"{TITLE} cannot be prepared: there is no {file}.")
     issues = GroupedIssues()
-    questions = [question for _, question in json_rows.read_rows(file, Question, issues)]
+    pairs_of = {pair.item_id_1.split("_")[0]: pair for _, pair in json_rows.read_rows(file, MinedPair, issues)}
     issues.raise_if_any(f"{file} cannot be prepared", "nothing was written")
+    removed = read_removed(without) if without else frozenset()
     rows = [
-        {
-            "item_id": question.id,
-            "group_id": question.pair,
-            "question": QUESTION,
-            "options": list(OPTIONS),
-            "answer": SIDES[question.side],
-            "clip": f"test/{question.clip}",
-        }
-        for question in questions
-    ]
-    paths = {question.clip: source.absolute() / "videos" / question.clip for question in questions}
+        {"item_id": item, "group_id": group, "question": pair.question, "options": list(OPTIONS),
+         "answer": SIDES[side], "clip": f"test/{clip}"}
+        for group, pair in sorted(pairs_of.items()) if group not in removed
+        for item, clip, side in (
+            (pair.item_id_1, pair.clip_1, pair.answer_1), (pair.item_id_2, pair.clip_2, pair.answer_2)
+        )
+    ]  # fmt: skip
+    paths = {Path(row["clip"]).name: source.absolute() / "videos" / Path(row["clip"]).name for row in rows}
     clips = {f"test/{name}": LinkedClip(path) if path.is_file() else None for name, path in paths.items()}
     with building(CARD.name) as build:
         origin = Origin(str(source), {file.name: file_sha256(file)}, sample=False)

@@ -1,6 +1,6 @@
-"""Writes the clips and questions: `python -m lamp_side.write FOLDER`."""
+"""Writes annotated clips: `python -m lamp_side.write FOLDER`."""
 
-import json
+import csv
 import sys
 from pathlib import Path
 
@@ -8,32 +8,42 @@ import av
 import numpy as np
 
 PAIRS, FRAMES, HEIGHT, WIDTH = 6, 12, 48, 64
+QUESTION = "On which side of the picture does the lamp go on?"
 
 
 def write_release(folder: Path) -> Path:
-    """Write a release: `questions.jsonl`, and two clips for each pair; the same bytes each time."""
+    """Write clips, `candidates.csv`, and in `clips.npy` how light each row of a clip's frames is; always the same."""
     (folder / "videos").mkdir(parents=True, exist_ok=True)
-    lines = []
-    for pair in range(PAIRS):
-        for side in ("left", "right"):
-            name = f"{pair}_{side}"
-            _write_clip(folder / "videos" / f"{name}.mp4", np.random.default_rng(pair), mirrored=side == "right")
-            lines.append(json.dumps({"id": name, "pair": str(pair), "clip": f"{name}.mp4", "side": side}) + "\n")
-    (folder / "questions.jsonl").write_text("".join(lines), encoding="utf-8")
+    names, vectors = [], []
+    with (folder / "candidates.csv").open("w", newline="", encoding="utf-8") as file:
+        table = csv.writer(file)
+        table.writerow(["item_id", "clip", "question", "answer"])
+        for pair in range(PAIRS):
+            for side in ("left", "right"):
+                name = f"{pair}_{side}.mp4"
+                table.writerow([f"{pair}_{side}", name, QUESTION, side])
+                frames = _draw(np.random.default_rng(pair), mirrored=side == "right")
+                _write_clip(folder / "videos" / name, frames)
+                names.append(name)
+                vectors.append(frames.mean(axis=(2, 3)).ravel())
+    np.save(folder / "clips.npy", np.stack(vectors))
+    (folder / "clips.txt").write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
     return folder
 
 
-def _write_clip(path: Path, rng: np.random.Generator, mirrored: bool) -> None:
+def _draw(rng: np.random.Generator, mirrored: bool) -> np.ndarray:
     row, column, start = rng.integers(8, 32), rng.integers(4, 20), rng.integers(2, FRAMES - 2)
+    frames = np.full((FRAMES, HEIGHT, WIDTH, 3), 40, np.uint8)
+    frames[start:, row : row + 8, column : column + 8] = 240
+    return np.ascontiguousarray(frames[:, :, ::-1] if mirrored else frames)
+
+
+def _write_clip(path: Path, frames: np.ndarray) -> None:
     with av.open(str(path), "w") as container:
         stream = container.add_stream("mpeg4", rate=4)
         stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, "yuv420p"
-        for number in range(FRAMES):
-            frame = np.full((HEIGHT, WIDTH, 3), 40, np.uint8)
-            if number >= start:
-                frame[row : row + 8, column : column + 8] = 240
-            picture = np.ascontiguousarray(frame[:, ::-1] if mirrored else frame)
-            container.mux(stream.encode(av.VideoFrame.from_ndarray(picture)))
+        for frame in frames:
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(frame)))
         container.mux(stream.encode())
 
 
