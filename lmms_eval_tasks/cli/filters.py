@@ -10,15 +10,14 @@ import typer
 
 from lmms_eval_tasks.cli.runs import ALLOW_INCOMPLETE, open_runs
 from lmms_eval_tasks.utils.benchmark.registry import registry
+from lmms_eval_tasks.utils.benchmark.views import BLIND, SINGLE_FRAME
 from lmms_eval_tasks.utils.core.console import make_console, text_table
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.json_rows import as_lines
 from lmms_eval_tasks.utils.curation.shortcuts import (
-    BLIND,
     FRAME_SHARE,
     MODEL_SHARE,
     MODELS,
-    SINGLE_FRAME,
     UNSCORED,
     FilteredGroup,
     blind_filter,
