@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from lmms_eval_tasks.cast_bench.prompt import normal_form
 from lmms_eval_tasks.cli import app
+from lmms_eval_tasks.host.captions import CAPTIONED, DESCRIBE
 from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.utils.benchmark.registry import find_benchmark, read_card, registry
 from lmms_eval_tasks.utils.core.problems import InputError
@@ -220,9 +221,10 @@ def test_the_list_fits_a_hundred_columns_and_names_defaults(checkout: Path) -> N
     assert max(map(len, lines)) <= 100
     assert listed("cast_bench", "cast_bench_open")[1:2] == ["cast_bench_open"]
     assert listed("yocausal", "yocausal_causality")[1] == "yocausal label"
-    # Those of judges are no prompts of tasks.
+    # Those of judges and views are no prompts of tasks.
     judges = {name for name in prompt_ids() if read_prompt(name).fields == {"case"}}
-    assert set(prompt_ids()) - {line.split()[0] for line in lines if line.strip()} == judges
+    views = {DESCRIBE, CAPTIONED, *(task.kind.options_prompt for task in registry().tasks.values())} - {""}
+    assert set(prompt_ids()) - {line.split()[0] for line in lines if line.strip()} == judges | views
     assert "cast_bench_judge" in judges
 
 

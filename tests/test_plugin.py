@@ -17,9 +17,11 @@ from lmms_eval_tasks.host import index, saving
 from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.index import Results, evaluation_of, state_of
 from lmms_eval_tasks.host.models import MODELS
+from lmms_eval_tasks.host.view_index import VIEW
 from lmms_eval_tasks.host.weights import Weights
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.benchmark.task_files import task_configs
+from lmms_eval_tasks.utils.benchmark.views import CAPTIONS
 
 FOLDER = Path(lmms_eval_tasks.__file__).parent
 OWN = {name: task for name, task in registry().tasks.items() if FOLDER in task.benchmark.folder.parents}
@@ -56,11 +58,16 @@ def warnings() -> Any:
 
 def test_our_tasks_are_in_the_index_and_win(manager: Any) -> None:
     ours = {
-        name: entry["type"]
+        name: entry
         for name, entry in manager.task_index.items()
         if entry["yaml_path"] != -1 and FOLDER in Path(entry["yaml_path"]).parents
     }
-    assert ours == {**dict.fromkeys(OWN, "task"), **dict.fromkeys(GROUPS, "group")}
+    types = {name: entry["type"] for name, entry in ours.items() if VIEW not in entry}
+    assert types == {**dict.fromkeys(OWN, "task"), **dict.fromkeys(GROUPS, "group")}
+    listed = {f"{name}_{view}" for name in types for view in registry().find_members(name)[0].kind.views}
+    views = {name: entry for name, entry in ours.items() if VIEW in entry}
+    assert listed and listed == {name for name, entry in views.items() if entry[VIEW] != CAPTIONS}
+    assert all(entry["type"] == types[name.removesuffix(f"_{entry[VIEW]}")] for name, entry in views.items())
     folders = {path.parent.name for path in FOLDER.glob("*/benchmark.py")}
     assert folders == {Path(manager.task_index[name]["yaml_path"]).parent.name for name in OWN}
     assert folders == {task.benchmark.name for task in OWN.values()}

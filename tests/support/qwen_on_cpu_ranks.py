@@ -50,11 +50,10 @@ class OnCpuRanks:
         self._rank, self._world_size = self.accelerator.process_index, self.accelerator.num_processes  # type: ignore[attr-defined]
         if folder := os.environ.get(RECEIVED):
             self.processor = RecordingProcessor(self.processor, Path(folder))  # type: ignore[has-type]
+            self.generate_until = self._answer_one_by_one
 
-    def generate_until(self, requests: list[Any]) -> list[Any]:
-        """Answer requests; one by one where what is received is recorded, so that each can be named."""
-        if not isinstance(self.processor, RecordingProcessor):
-            return super().generate_until(requests)  # type: ignore[misc,no-any-return]
+    def _answer_one_by_one(self, requests: list[Any]) -> list[Any]:
+        """Answer requests, each by itself, so that what is received is named by its request."""
         responses = []
         for request in requests:
             self.processor.request = f"{request.task_name}.{request.doc_id}"

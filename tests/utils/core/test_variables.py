@@ -29,8 +29,8 @@ def test_a_misspelt_variable_is_named_with_the_nearest(name: str, nearest: str) 
     (message,) = describe_unknown_variables([name, "PATH", *EVERY], EVERY)
     assert message == (
         f"{name} is set, but no such variable is read; the nearest is {nearest}. Known are LMMS_EVAL_TASKS_ANSWERS, "
-        "LMMS_EVAL_TASKS_BOXES, LMMS_EVAL_TASKS_HOME, LMMS_EVAL_TASKS_JUDGE, LMMS_EVAL_TASKS_MISSING, "
-        "LMMS_EVAL_TASKS_PROMPT."
+        "LMMS_EVAL_TASKS_BOXES, LMMS_EVAL_TASKS_CAPTIONS, LMMS_EVAL_TASKS_HOME, LMMS_EVAL_TASKS_JUDGE, "
+        "LMMS_EVAL_TASKS_MISSING, LMMS_EVAL_TASKS_PROMPT, LMMS_EVAL_TASKS_VIEW_BYTES."
     )
 
 
