@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lmms_eval_tasks.cli.options import table_file
-from lmms_eval_tasks.utils.core.console import make_console, text_table
+from lmms_eval_tasks.cli.options import clips_folder, table_file
+from lmms_eval_tasks.utils.core.console import make_console, show_progress, text_table
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.json_rows import as_lines
 from lmms_eval_tasks.utils.core.problems import InputError
@@ -71,6 +71,34 @@ def pairs(
         console.print(f"In no pair: {EXPLAINED}.")
     _write(out, mining)
     console.print(f"{len(mining.pairs):,} pairs by the rule {rule}: {out}", soft_wrap=True)
+
+
+@mine_app.command()
+def embed(
+    candidates: Annotated[str, typer.Argument(help=CANDIDATES_HELP)],
+    model: Annotated[str, typer.Option(help="A vision model of transformers, by name or folder.", show_default=False)],
+    out: Annotated[Path, typer.Option(help="Where to write the vectors: .parquet.", show_default=False)],
+    clips: Annotated[
+        Path | None, typer.Option(help="Folder of the candidates' clips; not needed for BENCHMARK:SPLIT.")
+    ] = None,
+) -> None:
+    """Give each clip of the candidates a vector, for `mine pairs`: the mean of eight frames' vectors."""
+    from lmms_eval_tasks.utils.curation.candidates import read_candidates
+    from lmms_eval_tasks.utils.curation.embedding import VisionModel, as_parquet, embed_clips
+    from lmms_eval_tasks.utils.curation.mining import distinct_clips
+
+    if out.suffix != ".parquet":
+        raise InputError(f"Expected --out to end in .parquet, but got {out}.")
+    source = table_file(candidates)
+    folder = clips or clips_folder(candidates)
+    if folder is None:
+        raise InputError(f"Expected --clips to name the folder of the clips of {candidates}, but it is not given.")
+    names = distinct_clips(read_candidates(source))
+    with show_progress() as progress:
+        vectors = embed_clips(VisionModel(model), {name: folder / name for name in names}, progress)
+    write_file(out, as_parquet(vectors))
+    size = len(next(iter(vectors.values())))
+    make_console().print(f"{len(vectors):,} clips, {size:,} dimensions: {out}", soft_wrap=True)
 
 
 def _table(mining: Mining) -> FittingTable:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.data.home import table_path
+from lmms_eval_tasks.utils.data.home import benchmark_dir, table_path
 
 
 def command_of(function: Callable[..., Any], run: Callable[..., None]) -> Callable[..., None]:
@@ -40,3 +40,9 @@ def table_file(name: str) -> Path:
     if not path.is_file():
         raise InputError(f"{name} cannot be used: there is no {path}.")
     return path
+
+
+def clips_folder(name: str) -> Path | None:
+    """Where the clips of a file of items lie that `table_file` found; None where it is no prepared split's."""
+    benchmark, colon, _ = name.partition(":")
+    return benchmark_dir(benchmark) / "videos" if colon and not Path(name).exists() else None
