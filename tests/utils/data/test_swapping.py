@@ -113,7 +113,7 @@ def test_readers_never_see_less_than_a_whole_benchmark(tmp_path: Path, home: Pat
     builder = threading.Thread(target=swap_for_ever)
     builder.start()
     try:
-        for _ in range(30):
+        for _ in range(10):
             assert load_table("causalvqa", "debug")["clip_present"] == [True, True]
     finally:
         done.set()
