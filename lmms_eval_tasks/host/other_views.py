@@ -19,7 +19,7 @@ KEY = "lmms_eval_tasks_view"
 """The entry of a configuration's metadata that names a view."""
 OFFERED = (BLIND, SINGLE_FRAME, SHUFFLED, REVERSED, SOCRATIC)
 """Views that need nothing of a task but its hooks."""
-FRAME = "centre"
+POSITION = "centre"
 """Which frame a single one is where the view does not say."""
 
 
@@ -115,7 +115,7 @@ def _see(view: View, visual: Any) -> Any:
         RunStopped: where it is no path of a video.
         UnreadableClip, OSError: as `see`.
     """
-    return see(view, _clip(visual), FRAME)
+    return see(view, _clip(visual), POSITION)
 
 
 def _caption(visual: Any) -> str:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 FOLDER = "views"
 DEFAULT_BYTES = 50_000_000_000
+ORDERS = {Shown.REVERSED: show_reversed, Shown.SHUFFLED: show_shuffled}
+"""What puts a clip's frames into another order."""
 
 
 def see(view: View, clip: Path, frame: str) -> str | Image:
@@ -45,7 +47,7 @@ def make(view: View, clip: Path, frame: str) -> MadeClip:
     store = open_store()
     if view.shown is Shown.FRAME:
         return show_frame(clip, view.position or frame, store)
-    return show_reversed(clip, store) if view.shown is Shown.REVERSED else show_shuffled(clip, store)
+    return ORDERS[view.shown](clip, store)
 
 
 def open_store() -> ClipStore:

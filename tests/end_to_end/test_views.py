@@ -149,7 +149,7 @@ def asked(sample_world: SampleWorld, captions: Path, tmp_path_factory: pytest.Te
 
 
 CASES = [("qwen_on_cpu_ranks", 1), ("qwen_chat_on_cpu_ranks", 2)]
-"""The other two, of which nothing is new, were run by hand."""
+"""Each adapter and each number of ranks once."""
 
 
 @pytest.mark.parametrize(("model", "ranks"), CASES)
