@@ -74,6 +74,7 @@ class Card:
         archive_sha256: published archive's file name to its SHA-256.
         hub_id: dataset on the Hugging Face hub; empty where there is none.
         prepare_command: the command that prepares the benchmark.
+        clip_sources: source of clips to where these can be had; empty where the release has them.
     """
 
     name: str
@@ -91,3 +92,4 @@ class Card:
     archive_sha256: Mapping[str, str] = field(default_factory=dict)
     hub_id: str = ""
     clip_columns: tuple[str, ...] = ("clip",)
+    clip_sources: Mapping[str, str] = field(default_factory=dict)

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import lmms_eval_tasks
 from lmms_eval_tasks.utils.benchmark.registry import read_card
 from lmms_eval_tasks.utils.core.files import replacing, write_file
-from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.core.progress import Progress
-from lmms_eval_tasks.utils.data.clips import unreadable, write_placeholder
+from lmms_eval_tasks.utils.data.clips import in_parallel, unreadable, write_placeholder
 from lmms_eval_tasks.utils.data.counts import counts, groups_of
 from lmms_eval_tasks.utils.data.home import PLACEHOLDER, benchmark_dir, home, read_manifest
 from lmms_eval_tasks.utils.data.manifest import Manifest, MissingClip, SplitManifest, file_sha256
-from lmms_eval_tasks.utils.data.release import Clip, UnreadableClip, link_or_copy
+from lmms_eval_tasks.utils.data.release import Clip, DamagedSource, UnreadableClip, link_or_copy
 from lmms_eval_tasks.utils.data.swapping import locked, swap
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ class Build:
         progress: Progress,
         whole: bool = False,
         decoded: Container[str] = (),
+        files: Mapping[str, str] | None = None,
     ) -> None:
         """Place a split's clips and write its table.
 
@@ -69,9 +70,12 @@ class Build:
             progress: called for each clip placed and opened.
             whole: decode every clip to its end, and take one that cannot be for unreadable; else it must only open.
             decoded: clips that are known to be readable so far as that, and are not looked at again.
+            files: clip to the file of its source's own download that holds it; the manifest names it where the clip is
+                missing.
 
         Raises:
-            InputError: the disk cannot hold the clips, or simulated data would replace real data.
+            InputError: the disk cannot hold the clips, simulated data would replace real data, or what clips are to be
+                made of is damaged (all of it is listed).
             ValueError: a clip's name does not begin with the split's.
         """
         card = read_card(self.benchmark)
@@ -80,6 +84,7 @@ class Build:
         if origin.sample:
             self._refuse_sample(split)
         missing = self._place(split, clips, progress, whole, decoded)
+        missing = tuple(entry.model_copy(update={"file": (files or {}).get(entry.clip)}) for entry in missing)
         absent = {entry.clip for entry in missing}
         table = make_table(
             [{**row, "clip_present": all(row[name] not in absent for name in card.clip_columns)} for row in rows], extra
@@ -125,13 +130,25 @@ class Build:
                 "untouched.\nRemedy: free disk space or point LMMS_EVAL_TASKS_HOME elsewhere."
             )
         reasons: dict[str, MissingClip] = {}
-        for done, (name, clip) in enumerate(present.items(), 1):
+        damages = Problems()
+
+        def place(name: str) -> UnreadableClip | DamagedSource | None:
             (videos / name).parent.mkdir(parents=True, exist_ok=True)
             try:
-                clip.place(videos / name, earlier / name)
-            except UnreadableClip:
+                present[name].place(videos / name, earlier / name)
+            except (UnreadableClip, DamagedSource) as error:
+                return error
+            return None
+
+        for name, error in in_parallel(present, place, progress, f"{split}: placing clips"):
+            if isinstance(error, DamagedSource):
+                damages.add(error.where, error.what, error.remedy)
+            elif error is not None:
                 reasons[name] = MissingClip(clip=name, reason="unreadable")
-            progress(f"{split}: placing clips", done, len(present))
+        damages.raise_if_any(
+            f"{read_card(self.benchmark).title}, split {split}, cannot be prepared",
+            "what was prepared before is untouched, and clips that are finished are kept for the next time",
+        )
         placed = [videos / name for name in present if name not in reasons and name not in decoded]
         what = f"{split}: {'decoding' if whole else 'opening'} clips"
         for path in unreadable(placed, progress=progress, what=what, whole=whole):

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 PLACEHOLDER_FRAMES = 16
 PLACEHOLDER_SIDE = 224
 
+K = TypeVar("K")
 T = TypeVar("T")
 
 
@@ -49,18 +50,19 @@ def unreadable(
     whole: bool = False,
 ) -> list[Path]:
     """The files that are not readable videos, in the given order; opened in parallel threads."""
-    looked = _each(list(paths), lambda path: is_readable(path, decode, whole), progress, what)
+    looked = in_parallel(list(paths), lambda path: is_readable(path, decode, whole), progress, what)
     return [path for path, good in looked if not good]
 
 
-def _each(
-    paths: Collection[Path], look: Callable[[Path], T], progress: Progress, what: str
-) -> Iterator[tuple[Path, T]]:
-    """Each file and what `look` finds in it, in the given order; several are looked at in parallel threads."""
+def in_parallel(things: Collection[K], work: Callable[[K], T], progress: Progress, what: str) -> Iterator[tuple[K, T]]:
+    """Each thing and what `work` returns for it, in the given order; several are worked on in parallel threads.
+
+    What `work` raises is raised here, and what has not begun by then is left undone.
+    """
     with ThreadPoolExecutor(max_workers=min(32, (os.cpu_count() or 1) + 4)) as pool:
-        for done, result in enumerate(zip(paths, pool.map(look, paths), strict=True), 1):
+        for done, result in enumerate(zip(things, pool.map(work, things), strict=True), 1):
             yield result
-            progress(what, done, len(paths))
+            progress(what, done, len(things))
 
 
 def refuse_folder_without_clips(what: str, folder: Path, paths: Iterable[Path], present: int) -> None:
@@ -108,7 +110,7 @@ def frame_size(path: Path) -> tuple[int, int] | None:
 
 def frame_sizes(paths: Iterable[Path], progress: Progress, what: str) -> dict[Path, tuple[int, int] | None]:
     """`frame_size` of each distinct file, read once and in parallel threads."""
-    return dict(_each(dict.fromkeys(paths), frame_size, progress, what))
+    return dict(in_parallel(dict.fromkeys(paths), frame_size, progress, what))
 
 
 def clip_seconds(path: Path) -> float | None:
@@ -124,7 +126,7 @@ def clip_seconds(path: Path) -> float | None:
 
 def clip_lengths(paths: Iterable[Path], progress: Progress, what: str) -> dict[Path, float | None]:
     """`clip_seconds` of each distinct file, read once and in parallel threads."""
-    return dict(_each(dict.fromkeys(paths), clip_seconds, progress, what))
+    return dict(in_parallel(dict.fromkeys(paths), clip_seconds, progress, what))
 
 
 def frame_at(path: Path, second: float) -> tuple[NDArray[np.uint8], float] | None:

@@ -1,4 +1,4 @@
-"""Decoded frames to a clip in another order: each is coded once, and only its code is put in order.
+"""Decoded frames to a clip, perhaps in another order: each is coded once, and only its code is put in order.
 
 No more than a few decoded frames are in memory at a time, however long the clip is. Codes lie in a temporary file.
 """
@@ -12,7 +12,7 @@ from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,32 @@ KEPT_FORMATS = ("yuv420p", "yuvj420p", "yuv422p", "yuvj422p", "yuv444p", "yuvj44
 _INSTRUCTIONS = "MMX2,SSE2" if platform.machine().lower() in ("x86_64", "amd64") else "0"
 QUALITY = 18
 """Of x264, 0 to 51, where 0 is without loss: a frame of a film has a mean error of about 1 of 255."""
+
+
+class FrameTiming(Protocol):
+    """How long frames are shown, and how wide their pixels are."""
+
+    rate: Fraction
+    aspect: Fraction
+
+    def durations(self) -> tuple[list[int], Fraction]:
+        """For how many ticks each frame is shown, and the seconds of a tick."""
+
+
+class PictureTiming:
+    """Pictures that are shown one after the other, each equally long; their pixels are square.
+
+    Args:
+        rate: Pictures a second.
+        count: How many there are.
+    """
+
+    def __init__(self, rate: int, count: int) -> None:
+        self.rate, self.aspect, self._count = Fraction(rate), Fraction(0), count
+
+    def durations(self) -> tuple[list[int], Fraction]:
+        """One tick for each picture."""
+        return [1] * self._count, 1 / self.rate
 
 
 class SourceClip:
@@ -94,6 +120,11 @@ class SourceClip:
         if not self._times:
             raise UnreadableClip(f"Expected {self._path} to be a video, but it has no frame that can be decoded.")
 
+    def stated_seconds(self) -> float | None:
+        """The length that the header states; None where it states none, or the clip has more than its pictures."""
+        length = self._container.duration
+        return length / 1_000_000 if length and len(self._container.streams) == 1 else None
+
     def seconds_of_last_frame(self) -> float:
         """When the frame that was decoded last is shown, in seconds from the first one on."""
         first, last = self._times[0], self._times[-1]
@@ -158,14 +189,23 @@ class FrameCoder:
 
     Args:
         path: The file to write.
-        source: The clip that the frames are of.
+        source: The clip that the frames are of, or how long pictures are shown.
         every_key: Whether each frame can be shown without another one, so that any order will do; else only groups,
             which begin with a key frame, can be moved.
         quality: See `QUALITY`.
+        comment: A text that the file carries.
     """
 
-    def __init__(self, path: Path, source: SourceClip, every_key: bool = False, quality: int = QUALITY) -> None:
+    def __init__(
+        self,
+        path: Path,
+        source: FrameTiming,
+        every_key: bool = False,
+        quality: int = QUALITY,
+        comment: str = "",
+    ) -> None:
         self._path, self._source, self._every_key, self._quality = path, source, every_key, quality
+        self._comment = comment
         self._stream: Any = None
         self._format = ""
         self._numbers: list[int] = []
@@ -188,6 +228,8 @@ class FrameCoder:
             self._codes.close()
             raise
         self._container.flags |= Flags.bitexact.value
+        if self._comment:
+            self._container.metadata["comment"] = self._comment
         return self
 
     def __exit__(

@@ -29,6 +29,7 @@ class MissingClip(BaseModel):
 
     clip: str
     reason: Literal["absent", "unreadable"]
+    file: Utf8Text | None = Field(default=None, description="file of a source's own download that would hold it")
 
 
 class SplitManifest(BaseModel):

@@ -44,11 +44,26 @@ class Clip(Protocol):
 
         Raises:
             UnreadableClip: the release holds the clip, but not whole.
+            DamagedSource: what the clip is to be made of is damaged.
         """
 
 
 class UnreadableClip(Exception):
     """A clip that the release holds cannot be read from it."""
+
+
+class DamagedSource(Exception):
+    """What a clip is to be made of is damaged, which the user should know and mend.
+
+    Attributes:
+        where: The file, as the user knows it.
+        what: A sentence in the form "Expected … but got …."
+        remedy: What to do about it.
+    """
+
+    def __init__(self, where: str, what: str, remedy: str) -> None:
+        super().__init__(f"{where}: {what}")
+        self.where, self.what, self.remedy = where, what, remedy
 
 
 class UnreadableMember(Exception):
