@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -12,8 +13,8 @@ from lmms_eval_tasks.utils.core.console import make_console, show_progress, text
 from lmms_eval_tasks.utils.core.variables import MISSING
 from lmms_eval_tasks.utils.core.wording import summarize_names
 from lmms_eval_tasks.utils.data.counts import Count
-from lmms_eval_tasks.utils.data.home import benchmark_dir
-from lmms_eval_tasks.utils.data.manifest import SplitManifest
+from lmms_eval_tasks.utils.data.home import benchmark_dir, clip_sources, clips_of_rows, read_table
+from lmms_eval_tasks.utils.data.manifest import MissingClip, SplitManifest
 from lmms_eval_tasks.utils.data.statistics import split_statistics
 
 if TYPE_CHECKING:
@@ -78,6 +79,24 @@ def print_split(console: Console, benchmark: str, split: str, facts: SplitManife
     for count in clips:
         table.add_row(count.source, str(count.clips), str(count.absent), str(count.unreadable))
     console.print(table)
+    if facts.missing and read_card(benchmark).clip_sources:
+        console.print(missing_table(benchmark, split, facts))
+
+
+def missing_table(benchmark: str, split: str, facts: SplitManifest) -> FittingTable:
+    """Clips that were missing when a split was prepared, by source: how many, their files, and where to get them."""
+    origins = read_card(benchmark).clip_sources
+    table = text_table("Clips that are missing", "source", "clips", "files", "from")
+    table_rows, _ = read_table(benchmark, split)
+    rows = zip(clips_of_rows(benchmark, table_rows), clip_sources(split, table_rows), strict=True)
+    source_of = {clip: source for clips, source in rows for clip in clips}
+    by_source: dict[str, list[MissingClip]] = defaultdict(list)
+    for entry in facts.missing:
+        by_source[source_of[entry.clip]].append(entry)
+    for source, entries in sorted(by_source.items()):
+        files = dict.fromkeys(entry.file or entry.clip.removeprefix(f"{split}/") for entry in entries)
+        table.add_row(source, f"{len(entries):,}", summarize_names(files, 2), origins.get(source, ""))
+    return table
 
 
 def print_warnings(console: Console, warnings: Sequence[str], printed: set[str]) -> None:

@@ -8,7 +8,19 @@ SUBSETS = (
     "intuitive_physics",
     "temporal_reasoning",
 )
-SOURCES = ("pt", "ssv2", "language_table", "intphys", "inflevel", "grasp", "clevrer", "star", "vinoground")
+CLIP_SOURCES = {
+    "pt": "https://github.com/google-deepmind/perception_test (valid_videos.zip)",
+    "ssv2": "https://www.qualcomm.com/developer/software/something-something-v-2-dataset",
+    "language_table": "gs://gresearch/robotics/language_table/0.0.1",
+    "intphys": "https://intphys.cognitive-ml.fr (dev.tar.gz)",
+    "inflevel": "https://github.com/allenai/inflevel (inflevel_lab.tar.gz)",
+    "grasp": "https://github.com/i-machine-think/grasp (videos.zip)",
+    "clevrer": "http://clevrer.csail.mit.edu (video_validation.zip)",
+    "star": "Charades, https://prior.allenai.org/projects/charades (Charades_v1_480.zip)",
+    "vinoground": "https://huggingface.co/datasets/HanSolo9682/Vinoground (vinoground_videos.zip)",
+}
+"""Where each source's clips come from: the official Makefile's downloads, and the pages that have their terms."""
+SOURCES = tuple(CLIP_SOURCES)
 # Pairs of the mini split: the only sizes that the four-decimal scores of the official reproducibility.md allow.
 _MINI_PAIRS = (2862, 1000, 4340, 1006)
 
@@ -51,4 +63,5 @@ CARD = Card(
     prompt_sha256={"post_prompt": "6e5efe9e4ed0239dfce20078862a1311c2f6010a8de1ca1f4afcf944b6298cb9"},
     hub_id="facebook/minimal_video_pairs",
     prepare_command="lmms-eval-tasks prepare mvp --videos DIR",
+    clip_sources=CLIP_SOURCES,
 )

@@ -1,4 +1,4 @@
-"""From the official MVP annotations and a folder of videos to a prepared table."""
+"""From the official MVP annotations, and a folder of videos or the sources' own downloads, to a prepared table."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from lmms_eval_tasks.mvp.card import CARD, SUBSETS
+from lmms_eval_tasks.mvp.raw import find_raw_clips, read_folders
 from lmms_eval_tasks.utils.core.problems import InputError, Problems, Warnings
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 from lmms_eval_tasks.utils.core.wording import first_line, quote, summarize_names
@@ -32,27 +33,45 @@ LONGEST = 10_000
 
 def prepare(
     videos: Annotated[
-        Path, typer.Option(help="Folder that holds one folder per source of videos.", show_default=False)
-    ],
+        Path | None, typer.Option(help="Folder that holds one folder per source of videos.", show_default=False)
+    ] = None,
     source: Annotated[str, typer.Option(help="Dataset on the hub, or a folder with a snapshot of it.")] = CARD.hub_id,
     split: Annotated[str, typer.Option(help="Split to prepare: mini or full.")] = "mini",
+    raw: Annotated[
+        list[str] | None,
+        typer.Option(help="Unpacked downloads of sources: ssv2=DIR,intphys=DIR,…", show_default=False),
+    ] = None,
     progress: Progress = no_progress,
 ) -> dict[str, SplitManifest]:
-    """Prepare one split of MVP; the videos are linked, not copied. Returns split name to what was prepared.
+    """Prepare one split of MVP; videos are linked, or made of the sources' own downloads.
+
+    A source that is given with `raw` is taken from there, others from `videos`. Of a download only the wanted clips
+    are taken; what is not MP4 there is converted, several at a time, and every clip is decoded to its end.
 
     Clips that are absent or unreadable are listed in the manifest, for few have all nine sources, and a run refuses
     them unless it is to skip them. Annotations that cannot be scored stop this, and nothing is written then; what is
-    merely unusual in them is a warning.
+    merely unusual in them is a warning. Downloads that are damaged stop it too; what can be seen without decoding is
+    checked first.
+
+    Returns:
+        Split name to what was prepared.
 
     Raises:
-        InputError: the annotations cannot be loaded or have problems (all are listed), there is no such folder, or it
-            holds none of the clips.
+        InputError: the annotations cannot be loaded or have problems, there is no such folder, or it holds none of the
+            clips, or a download is damaged (all problems are listed).
     """
     if split not in CARD.splits:
         raise InputError(f"Expected split to be one of {', '.join(CARD.splits)}, but got {split!r}.")
-    if not videos.is_dir():
+    if videos is None and not raw:
+        raise InputError(
+            "MVP cannot be prepared: Expected a folder of videos (--videos DIR), unpacked downloads of their sources "
+            "(--raw ssv2=DIR,intphys=DIR,…), or both."
+        )
+    if videos is not None and not videos.is_dir():
         raise InputError(f"MVP cannot be prepared: there is no folder {videos} to take the videos from.")
     problems, warnings = Problems(), Warnings()
+    folders = read_folders(raw or (), problems)
+    problems.raise_if_any("MVP cannot be prepared", "nothing was written")
     rows: list[dict[str, Any]] = []
     digests: dict[str, str] = {}
     root, revision = Path(source), None
@@ -65,15 +84,22 @@ def prepare(
         digests[f"{subset}/{split}"] = hashlib.sha256(text.encode()).hexdigest()
         rows += read_items(subset, split, released, problems, warnings)
         progress(f"{split}: reading annotations", done, len(SUBSETS))
+    paths = {row["clip"]: row["clip"].removeprefix(f"{split}/") for row in rows}
+    downloaded = find_raw_clips(folders, paths.values(), problems, progress)
     problems.raise_if_any(f"MVP, split {split}, cannot be prepared", "nothing was written")
-    paths = {row["clip"]: videos.absolute() / row["clip"].removeprefix(f"{split}/") for row in rows}
-    clips = {clip: LinkedClip(path) if path.is_file() else None for clip, path in paths.items()}
-    present = sum(clip is not None for clip in clips.values())
-    refuse_folder_without_clips(f"MVP, split {split}", videos, paths.values(), present)
+    clips = {clip: downloaded[path].clip for clip, path in paths.items() if path in downloaded}
+    files = {clip: downloaded[path].file for clip, path in paths.items() if path in downloaded}
+    linked = {clip: videos.absolute() / path for clip, path in paths.items() if videos and path not in downloaded}
+    clips |= {clip: LinkedClip(path) if path.is_file() else None for clip, path in linked.items()}
+    present = sum(clips[clip] is not None for clip in linked)
+    if videos is not None:
+        refuse_folder_without_clips(f"MVP, split {split}", videos, linked.values(), present)
+    clips = {clip: clips.get(clip) for clip in paths}
     sample = (root / SAMPLE_MARK).is_file()
+    made = {clip for clip, kind in clips.items() if not isinstance(kind, LinkedClip | None)}
     origin = Origin(source, digests, sample, revision, warnings.messages())
     with building(CARD.name) as build:
-        build.add_split(split, rows, own_columns(), clips, origin, progress)
+        build.add_split(split, rows, own_columns(), clips, origin, progress, whole=bool(raw), decoded=made, files=files)
     return {split: build.splits[split]}
 
 

@@ -1,0 +1,198 @@
+"""Clips that MVP's sources do not have as MP4: made of a WebM, of numbered pictures, or of a robot's episode.
+
+A made clip has the frames and the times of its source and no sound, and is decoded to its end before it takes its
+place. It carries what it was made of, so that the next `prepare` knows it again. The same source gives the same bytes.
+Sources: facebookresearch/minimal_video_pairs@149e336, setup/{setup_ssv2,setup_intphys,merge_lt}.py.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lmms_eval_tasks.mvp.episodes import read_frames
+from lmms_eval_tasks.mvp.tfrecord import TfRecord
+from lmms_eval_tasks.utils.core.files import replacing
+from lmms_eval_tasks.utils.data.coding import FrameCoder, PictureTiming, SourceClip
+from lmms_eval_tasks.utils.data.content import content_digest
+from lmms_eval_tasks.utils.data.release import DamagedSource, UnreadableClip, UnreadableMember, link_or_copy
+
+FORMAT = 1
+"""Grows when the same source is to be made into another clip."""
+PICTURES = tuple(f"scene_{number:03d}.png" for number in range(1, 101))
+"""Pictures of a clip of IntPhys."""
+PICTURES_RATE = 24
+EPISODE_RATE = 5
+KEY_EVERY = 48
+"""Frames from one that can be shown without another to the next, so that none is far from where a reader must begin."""
+SLACK = 0.25
+"""Seconds by which a clip's last frame may end before the length that its header states, beside two frames."""
+_BT601, _NARROW = 5, 1
+_AGAIN = "get it again, or delete it to go on without this clip."
+
+
+@dataclass(frozen=True)
+class WebmClip:
+    """A WebM as an MP4, with its frames' own times."""
+
+    path: Path
+
+    @property
+    def size(self) -> int:
+        """Bytes of the source, which the clip takes about as many of."""
+        return self.path.stat().st_size
+
+    def place(self, target: Path, earlier: Path) -> None:
+        """Keep the clip, take it from the finished build, or make it."""
+        _place(target, earlier, content_digest(self.path), self._make, "ssv2")
+
+    def _make(self, path: Path, mark: str) -> int:
+        with SourceClip(self.path) as source, FrameCoder(path, source, comment=mark) as coder:
+            count = _add(coder, source.frames())
+            stated = source.stated_seconds()
+            if stated is not None and source.seconds_of_last_frame() + 2 / source.rate + SLACK < stated:
+                raise UnreadableClip(f"Expected {self.path} to last {stated:.2f} seconds, but it was cut off.")
+            coder.write(range(count))
+        return count
+
+
+@dataclass(frozen=True)
+class PictureClip:
+    """The numbered pictures of a folder as an MP4; all of them are there."""
+
+    folder: Path
+
+    @property
+    def size(self) -> int:
+        """Bytes of the pictures, which is more than the clip takes."""
+        return sum((self.folder / name).stat().st_size for name in PICTURES)
+
+    def place(self, target: Path, earlier: Path) -> None:
+        """Keep the clip, take it from the finished build, or make it."""
+        digests = [content_digest(self.folder / name) for name in PICTURES]
+        _place(target, earlier, hashlib.sha256("\n".join(digests).encode()).hexdigest(), self._make, str(self.folder))
+
+    def _make(self, path: Path, mark: str) -> int:
+        return _write(path, self._pictures(), len(PICTURES), PICTURES_RATE, mark)
+
+    def _pictures(self) -> Iterator[NDArray[np.uint8]]:
+        from PIL import Image
+
+        size: tuple[int, int] | None = None
+        for name in PICTURES:
+            try:
+                with Image.open(self.folder / name) as image:
+                    picture = np.asarray(image.convert("RGB"))
+            except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+                raise UnreadableClip(f"Expected {name} to be a picture, but it cannot be decoded.") from error
+            size = size or picture.shape[:2]
+            if picture.shape[:2] != size:
+                raise UnreadableClip(f"Expected pictures of one size, but that of {name} is another.")
+            yield picture
+
+
+@dataclass(frozen=True)
+class EpisodeClip:
+    """An episode's pictures as an MP4."""
+
+    number: int
+    record: TfRecord
+
+    @property
+    def size(self) -> int:
+        """Bytes of the record, which is more than the clip takes."""
+        return self.record.size
+
+    def place(self, target: Path, earlier: Path) -> None:
+        """Keep the clip, take it from the finished build, or make it."""
+        record = self.record
+        # The file states the checksum, so that an episode that is already made is not read.
+        _place(
+            target, earlier, f"{record.size}-{record.checksum:08x}", self._make, f"{record.path}, episode {self.number}"
+        )
+
+    def _make(self, path: Path, mark: str) -> int:
+        pictures = list(read_frames(self.record))
+        return _write(path, iter(pictures), len(pictures), EPISODE_RATE, mark)
+
+
+def _place(target: Path, earlier: Path, digest: str, make: Callable[[Path, str], int], where: str) -> None:
+    """Make `target` the clip of a source with this digest, where neither it nor `earlier` is it already."""
+    mark = f"{FORMAT} {digest}"
+    if _mark_of(target) == mark:
+        return
+    target.unlink(missing_ok=True)
+    if _mark_of(earlier) == mark:
+        link_or_copy(earlier, target)
+        return
+    try:
+        with replacing(target) as beside:
+            count = make(beside, mark)
+            with SourceClip(beside) as clip:
+                decoded = sum(1 for _ in clip.frames())
+            if decoded != count:
+                raise UnreadableClip(f"Expected the clip that was made to have {count} frames, but got {decoded}.")
+    except (UnreadableClip, UnreadableMember) as error:
+        raise DamagedSource(where, str(error), _AGAIN) from error
+
+
+def _mark_of(path: Path) -> str | None:
+    """What a made clip says that it was made of; None where there is no such clip."""
+    import av
+
+    if path.is_symlink() or not path.is_file():
+        return None
+    try:
+        with av.open(str(path)) as container:
+            mark: str | None = container.metadata.get("comment")
+            return mark
+    except (av.FFmpegError, OSError, ValueError):
+        return None
+
+
+def _write(path: Path, pictures: Iterable[NDArray[np.uint8]], count: int, rate: int, mark: str) -> int:
+    with FrameCoder(path, PictureTiming(rate, count), comment=mark) as coder:
+        _add(coder, map(frame_of, pictures))
+        coder.write(range(count))
+    return count
+
+
+def _add(coder: FrameCoder, frames: Iterable[Any]) -> int:
+    """Code frames in their order; how many there are."""
+    count = 0
+    for count, frame in enumerate(frames, 1):
+        coder.add(count - 1, frame, is_key=(count - 1) % KEY_EVERY == 0)
+    return count
+
+
+def frame_of(picture: NDArray[np.uint8]) -> Any:
+    """A picture, (H, W, 3) RGB, as a frame of a video: brightness and colours by ITU-R BT.601, 16 to 235 and to 240.
+
+    Four pixels share a colour, and with an odd side none does. It is computed in integers, so that bytes are the same
+    on every processor.
+    """
+    import av
+
+    pixels = picture.astype(np.int32)
+    height, width = pixels.shape[:2]
+    is_odd = height % 2 or width % 2
+    shared = pixels if is_odd else (pixels.reshape(height // 2, 2, width // 2, 2, 3).sum(axis=(1, 3)) + 2) >> 2
+    planes = [
+        ((image @ np.array(weights, dtype=np.int32) + 128) >> 8) + zero
+        for image, weights, zero in (
+            (pixels, (66, 129, 25), 16),
+            (shared, (-38, -74, 112), 128),
+            (shared, (112, -94, -18), 128),
+        )
+    ]
+    packed = np.concatenate([plane.astype(np.uint8).ravel() for plane in planes])
+    shape, name = ((3, height, width), "yuv444p") if is_odd else ((height * 3 // 2, width), "yuv420p")
+    frame = av.VideoFrame.from_ndarray(packed.reshape(shape), format=name)
+    frame.colorspace, frame.color_range = _BT601, _NARROW
+    return frame

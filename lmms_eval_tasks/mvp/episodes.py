@@ -1,0 +1,166 @@
+"""Language Table's episodes as TensorFlow Datasets stores them, found by the number that MVP's clips have.
+
+MVP numbers episodes in the order in which the official script reads them, which is not that of the files: TensorFlow
+Datasets opens 16 files at a time and takes 16 episodes from each in turn.
+Sources: facebookresearch/minimal_video_pairs@08cb285, setup/download_lt.py; tensorflow/datasets@088aba6, core/reader.py
+"""
+
+from __future__ import annotations
+
+import io
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, Field, NonNegativeInt, ValidationError
+
+from lmms_eval_tasks.mvp.tfrecord import BadRecord, TfRecord, index_records, read_example
+from lmms_eval_tasks.utils.core.problems import InputError, Problems
+from lmms_eval_tasks.utils.core.progress import Progress
+from lmms_eval_tasks.utils.data.release import UnreadableMember, read_metadata
+
+INFO = "dataset_info.json"
+SPLIT = "train"
+FRAMES = "steps/observation/rgb"
+FIRST, LAST = "steps/is_first", "steps/is_last"
+MOST = 10_000_000
+"""Episodes of a dataset; Language Table has 442,226."""
+TOGETHER = 16
+"""Files that are read in turns."""
+BLOCK = 16
+"""Episodes that are taken from a file in one turn."""
+
+
+class _Split(BaseModel):
+    name: str
+    shard_lengths: list[NonNegativeInt] = Field(alias="shardLengths", min_length=1)
+
+
+class _Info(BaseModel):
+    name: str
+    splits: list[_Split]
+    is_ordered: bool = Field(False, alias="disableShuffling")
+
+
+class Episodes:
+    """The training split of a dataset in a folder of TensorFlow Datasets, of which files may be missing.
+
+    Attributes:
+        folder: The folder.
+        files: Names of all its files, those that are missing too.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Read how many episodes each file holds.
+
+        Raises:
+            InputError: the folder has no description of the dataset that can be read.
+        """
+        self.folder = folder
+        path = folder / INFO
+        try:
+            info = _Info.model_validate_json(read_metadata(path))
+            lengths = next(split.shard_lengths for split in info.splits if split.name == SPLIT)
+        except (ValidationError, StopIteration) as error:
+            raise InputError(f"{path}: Expected the sizes of the files of the split {SPLIT}, but got none.") from error
+        if sum(lengths) > MOST:
+            raise InputError(f"{path}: Expected at most {MOST:,} episodes, but got {sum(lengths):,}.")
+        name = f"{info.name}-{SPLIT}.tfrecord"
+        self.files = [f"{name}-{number:05d}-of-{len(lengths):05d}" for number in range(len(lengths))]
+        self._places: dict[int, tuple[int, int]] = {}
+        number = 0
+        for file, start, count in reading_order(lengths, 1 if info.is_ordered else TOGETHER, BLOCK):
+            for place in range(start, start + count):
+                self._places[number] = file, place
+                number += 1
+
+    def file_of(self, number: int) -> str | None:
+        """Name of the file that holds an episode; None where the dataset has fewer episodes."""
+        return self.files[self._places[number][0]] if number in self._places else None
+
+    def find(self, numbers: Collection[int], problems: Problems, progress: Progress) -> dict[int, TfRecord]:
+        """Where the wanted episodes lie, of those whose file is there; files that are damaged are problems."""
+        wanted: dict[int, list[int]] = defaultdict(list)
+        for number in sorted(set(numbers) & self._places.keys()):
+            wanted[self._places[number][0]].append(number)
+        found: dict[int, TfRecord] = {}
+        for done, (file, inside) in enumerate(sorted(wanted.items()), 1):
+            path = self.folder / self.files[file]
+            if path.is_file():
+                try:
+                    records = index_records(path, 1 + max(self._places[number][1] for number in inside))
+                except BadRecord as error:
+                    problems.add(str(path), str(error), "copy it again, or delete it to go on without its episodes.")
+                else:
+                    found |= {number: records[self._places[number][1]] for number in inside}
+            progress("finding episodes in files", done, len(wanted))
+        return found
+
+
+def reading_order(lengths: Sequence[int], together: int, block: int) -> Iterator[tuple[int, int, int]]:
+    """In which order records of several files are read, as `tf.data.Dataset.interleave` does it.
+
+    Args:
+        lengths: Records of each file; a file without any is not opened.
+        together: How many files are read in turns.
+        block: How many records are taken from a file in one turn.
+
+    Yields:
+        File, first record, and how many from there on.
+    """
+    waiting = [file for file, length in enumerate(lengths) if length][::-1]
+    taken = [0] * len(lengths)
+    slots: list[int | None] = [None] * together
+    while waiting or any(file is not None for file in slots):
+        for slot, file in enumerate(slots):
+            if file is None:
+                if not waiting:
+                    continue
+                file = slots[slot] = waiting.pop()
+            count = min(block, lengths[file] - taken[file])
+            if count:
+                yield file, taken[file], count
+                taken[file] += count
+            # That a file has no more is seen only when one more is asked for.
+            if count < block:
+                slots[slot] = None
+
+
+def read_frames(record: TfRecord) -> Iterator[NDArray[np.uint8]]:
+    """The pictures of an episode, (H, W, 3) RGB, in the order of its steps.
+
+    Raises:
+        UnreadableMember: it is damaged, or has not one picture for each step; the message says what was expected.
+        OSError: its file cannot be read.
+    """
+    try:
+        features = read_example(record.read(), (FRAMES, FIRST, LAST))
+    except BadRecord as error:
+        raise UnreadableMember(str(error)) from error
+    frames, first, last = (list(features.get(name, ())) for name in (FRAMES, FIRST, LAST))
+    if not frames or not len(frames) == len(first) == len(last):
+        raise UnreadableMember(
+            f"Expected one picture for each of {max(len(first), len(last))} steps, but got {len(frames)}."
+        )
+    if first[0] != 1 or last[-1] != 1:
+        raise UnreadableMember("Expected an episode from its first step to its last, but it is a part of one.")
+    size: Any = None
+    for number, frame in enumerate(frames):
+        picture = _decode(frame, number)
+        size = size or picture.shape
+        if picture.shape != size:
+            raise UnreadableMember(f"Expected pictures of one size, but that of step {number} has another.")
+        yield picture
+
+
+def _decode(frame: object, number: int) -> NDArray[np.uint8]:
+    from PIL import Image
+
+    try:
+        with Image.open(io.BytesIO(frame if isinstance(frame, bytes) else b"")) as image:
+            return np.asarray(image.convert("RGB"))
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+        raise UnreadableMember(f"Expected the picture of step {number} to be a PNG or a JPEG.") from error
