@@ -5,17 +5,20 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lmms_eval_tasks.cli.options import table_file
+from lmms_eval_tasks.cli.options import prepared_benchmark, table_file
+from lmms_eval_tasks.utils.benchmark.registry import read_card, registry
 from lmms_eval_tasks.utils.core.console import make_console, text_table
 from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.core.json_rows import as_lines
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.wording import summarize_names
+from lmms_eval_tasks.utils.data.home import read_table
 from lmms_eval_tasks.utils.stats.human_baseline import (
     DIFFICULTIES,
     DROPPED,
@@ -24,8 +27,12 @@ from lmms_eval_tasks.utils.stats.human_baseline import (
     question_strata,
     summarise,
 )
-from lmms_eval_tasks.utils.stats.human_responses import read_human_responses, read_items
+from lmms_eval_tasks.utils.stats.human_responses import Response, read_human_responses, read_items
+from lmms_eval_tasks.utils.stats.human_study import HumanStudy, label_items, score_study, unknown_share
 from lmms_eval_tasks.utils.stats.key_checks import compare_versions, disputed_questions
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 LEVEL = 0.05
 ITEMS_HELP = (
@@ -44,9 +51,16 @@ def humans(
         bool, typer.Option("--drop-disputed", help="Leave out questions whose most frequent answer is not the key.")
     ] = False,
     out: Annotated[Path | None, typer.Option(help="Where to write each question's summary, as CSV.")] = None,
+    labels_out: Annotated[
+        Path | None,
+        typer.Option(help="Where to write which items people can tell, for `prepare … --labels`; of a study only."),
+    ] = None,
 ) -> None:
     """Show a human baseline from annotators' responses: accuracy by stratum, and the questions' difficulty."""
-    asked = read_items(table_file(items)) if items else None
+    study, rows = _study_of(items)
+    if labels_out is not None and study is None:
+        raise InputError("Expected --labels-out only with --items of a benchmark that has a study of people.")
+    asked = study.questions(rows) if study else read_items(table_file(items)) if items else None
     answers = read_human_responses(responses, asked)
     summaries = summarise(answers)
     known = {name for one in (asked or {}).values() for name in one.strata}
@@ -95,9 +109,47 @@ def humans(
         "Each question counts once; an interval is for one response per question. A single-version score: not to be "
         "compared with pair accuracy."
     )
+    if study is not None:
+        _print_study(console, study, rows, answers, prepared_benchmark(items) or "")
+        if labels_out is not None:
+            labels = label_items(answers)
+            write_file(labels_out, as_lines({"id": item, study.label: label} for item, label in labels.items()))
+            console.print(f"Written: {labels_out}", soft_wrap=True)
     if out is not None:
         _write(out, summaries, disputed)
         console.print(f"Written: {out}", soft_wrap=True)
+
+
+def _study_of(items: str) -> tuple[HumanStudy | None, list[dict[str, Any]]]:
+    """The study of people that a prepared split's benchmark has, and the split's rows; none where it has none."""
+    name = prepared_benchmark(items) or ""
+    benchmark = registry().benchmarks.get(name)
+    if benchmark is None or benchmark.human_study is None:
+        return None, []
+    table, _ = read_table(name, items.partition(":")[2])
+    return benchmark.human_study, table.to_pylist()
+
+
+def _print_study(
+    console: Console, study: HumanStudy, rows: Sequence[Mapping[str, Any]], answers: Sequence[Response], name: str
+) -> None:
+    """Show the scores of a benchmark's own study of people, beside the paper's."""
+    published = {human.metric: f"{human.percent:.2f}" for human in read_card(name).human}
+    table = text_table(None, "people", "items", "score", "95% interval", "paper")
+    for score in score_study(study, rows, answers):
+        value, metric = score.estimate, score.metric
+        cells = (
+            ("0", "–", "–")
+            if value is None
+            else (f"{value.groups:,}", f"{value.value:.2f}", f"[{value.low:.1f}, {value.high:.1f}]")
+        )
+        table.add_row(metric.title, *cells, published.get(metric.name, ""))
+    console.print(table)
+    labels = label_items(answers)
+    console.print(f"unknown: {unknown_share(answers):.1f}% of the responses, each with half the credit")
+    console.print(
+        f"{study.label}: {sum(labels.values()):,} of {len(labels):,} items, by more than half of the responses"
+    )
 
 
 def _write(out: Path, summaries: Sequence[QuestionSummary], disputed: Sequence[str]) -> None:

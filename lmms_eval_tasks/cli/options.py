@@ -42,7 +42,13 @@ def table_file(name: str) -> Path:
     return path
 
 
+def prepared_benchmark(name: str) -> str | None:
+    """The benchmark of a prepared split that an option names, as for `table_file`; None where it names a path."""
+    benchmark, colon, _ = name.partition(":")
+    return benchmark if colon and not Path(name).exists() else None
+
+
 def clips_folder(name: str) -> Path | None:
     """Where the clips of a file of items lie that `table_file` found; None where it is no prepared split's."""
-    benchmark, colon, _ = name.partition(":")
-    return benchmark_dir(benchmark) / "videos" if colon and not Path(name).exists() else None
+    benchmark = prepared_benchmark(name)
+    return benchmark_dir(benchmark) / "videos" if benchmark else None

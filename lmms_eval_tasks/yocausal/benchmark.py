@@ -10,6 +10,7 @@ from lmms_eval_tasks.yocausal.card import CARD
 from lmms_eval_tasks.yocausal.cli import app
 from lmms_eval_tasks.yocausal.log_forms import DirectionLine, PairLine
 from lmms_eval_tasks.yocausal.metrics import METRICS, VLM_METRICS
+from lmms_eval_tasks.yocausal.people import STUDY
 from lmms_eval_tasks.yocausal.prepare import prepare
 from lmms_eval_tasks.yocausal.prompt import OFFICIAL_PROMPT, find_prompt
 from lmms_eval_tasks.yocausal.submission import FORM
@@ -64,4 +65,5 @@ BENCHMARK = Benchmark(
     official_prompt=OFFICIAL_PROMPT,
     find_prompt=find_prompt,
     cli=app,
+    human_study=STUDY,
 )

@@ -65,7 +65,12 @@ class LabelRow(Row):
     model_config = ConfigDict(extra="ignore")
 
     id: WholeText
-    vlm_causality: bool | None
+    vlm_causality: bool | None = None
+    human_discriminable: bool | None = None
+
+
+CAUSALITY, DISCRIMINABLE = "vlm_causality", "human_discriminable"
+"""Labels of a pair."""
 
 
 def own_columns() -> dict[str, Any]:
@@ -142,28 +147,42 @@ def read_labels(file: Path, known: Container[str]) -> dict[str, bool | None]:
         InputError: where the file is not such a file, an id is unknown or labelled twice, or it labels nothing; every
             problem is listed.
     """
+    return {item_id: row.vlm_causality for item_id, row in _read_label_rows(file, known, (CAUSALITY,)).items()}
+
+
+def _read_label_rows(file: Path, known: Container[str], names: Sequence[str]) -> dict[str, LabelRow]:
+    """The lines of a labels file by item id; each has one label at least of those that are named."""
     if not file.is_file():
         raise InputError(f"The labels cannot be used: there is no file {file}.")
-    issues, labels = GroupedIssues(), dict[str, bool | None]()
+    issues, labels = GroupedIssues(), dict[str, LabelRow]()
+    wanted = " or ".join(names)
     for where, row in read_rows(file, LabelRow, issues, exact=False):
         if row.id not in known:
             issues.add("id", "Expected the id of a pair, but got", f"{describe(row.id)} ({where})")
         elif row.id in labels:
             issues.add("id", "Expected one label per pair, but got again", f"{describe(row.id)} ({where})")
+        elif row.model_fields_set.isdisjoint(names):
+            issues.add(wanted, "Expected true, false or null, but got nothing for", f"{describe(row.id)} ({where})")
         else:
-            labels[row.id] = row.vlm_causality
-    if not issues and all(label is None for label in labels.values()):
-        issues.add("vlm_causality", "Expected true or false for at least one pair, but", "no pair has a label")
+            labels[row.id] = row
+    if not issues and all(getattr(row, name) is None for row in labels.values() for name in names):
+        issues.add(wanted, "Expected true or false for at least one pair, but", "no pair has a label")
     problems = issues.as_problems(f"{file.name}, ")
     problems.raise_if_any(f"The labels in {file.name} cannot be used", "nothing was written")
     return labels
 
 
 def with_labels(pairs: Sequence[PairRow], file: Path) -> list[PairRow]:
-    """The pairs with the causality labels of a file in place of their own; a pair that it leaves out keeps its own.
+    """The pairs with the labels of a file in place of their own; what it leaves out stays.
+
+    Args:
+        pairs: The pairs.
+        file: As for `read_labels`, or with ``human_discriminable`` in its lines, as `lmms-eval-tasks humans` writes it.
 
     Raises:
         InputError: as `read_labels`.
     """
-    labels = read_labels(file, {pair.item_id for pair in pairs})
-    return [replace(pair, vlm_causality=labels.get(pair.item_id, pair.vlm_causality)) for pair in pairs]
+    names = (CAUSALITY, DISCRIMINABLE)
+    rows = _read_label_rows(file, {pair.item_id for pair in pairs}, names)
+    given = {item_id: row.model_dump(include=row.model_fields_set & set(names)) for item_id, row in rows.items()}
+    return [replace(pair, **given.get(pair.item_id, {})) for pair in pairs]

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from lmms_eval_tasks.utils.scoring.log_forms import LogLine
     from lmms_eval_tasks.utils.scoring.metrics import Metric
     from lmms_eval_tasks.utils.scoring.records import GradedItem, Record
+    from lmms_eval_tasks.utils.stats.human_study import HumanStudy
     from lmms_eval_tasks.utils.submission.form import SubmissionForm
 
 Row = Mapping[str, Any]
@@ -226,6 +227,7 @@ class Benchmark:
         cli: Subcommands of its own.
         build: Makes a set of its own from annotated clips. A function whose parameters are typer options, and
             ``progress``; None where sets of it are not made.
+        human_study: How people are asked about its items, where that is not how a model is; None where it is.
         sample: How its sample data is made; None where a module of `lmms_eval_tasks.sample.writers` does it.
     """
 
@@ -243,6 +245,7 @@ class Benchmark:
     variables: tuple[str, ...] = ()
     cli: typer.Typer | None = None
     build: Callable[..., BuiltSet] | None = None
+    human_study: HumanStudy | None = None
     sample: SampleWriter | None = None
 
     def __post_init__(self) -> None:

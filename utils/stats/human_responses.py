@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from string import ascii_uppercase
@@ -17,6 +17,8 @@ COLUMNS = ("item", "version", "annotator", "choice")
 UNKNOWN = "UNKNOWN"
 UNKNOWN_CREDIT = 0.5
 """YoCausal paper: credit of an annotator who does not know, in its human study."""
+RIGHT = 1.0
+"""Credit of a response that is the key."""
 OPTIONS = "options"
 NOT_STRATA = ("item", "item_id", "group_id", "version", "answer", "question", "options", "clip", "clip_present")
 
@@ -30,12 +32,12 @@ class AskedQuestion:
 
     Attributes:
         answer: The key, upper-case; None where it is withheld.
-        letters: Letters of its options; empty where they are not known.
+        choices: What can be chosen, upper-case, such as letters; empty where that is not known.
         strata: The question's columns, such as type and difficulty.
     """
 
     answer: str | None
-    letters: str = ""
+    choices: Sequence[str] = ()
     strata: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -133,9 +135,9 @@ def _credit(
         return None
     if choice == UNKNOWN:
         return UNKNOWN_CREDIT
-    answer, letters = question.answer, question.letters
-    if letters and choice not in tuple(letters):
-        problems.add(where, f"Expected a choice out of {', '.join(letters)} or unknown, but got {quote(choice)}.")
+    answer, choices = question.answer, question.choices
+    if choices and choice not in tuple(choices):
+        problems.add(where, f"Expected a choice out of {', '.join(choices)} or unknown, but got {quote(choice)}.")
     elif answer is None and not marked:
         problems.add(where, f"Expected correct, for the answer to {_name(key)} is not known, but got none.")
     elif answer is not None and marked and (choice == answer) != (marked == "1"):

@@ -12,10 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lmms_eval_tasks.utils.stats.comparison import holm
-from lmms_eval_tasks.utils.stats.human_responses import Response
-
-RIGHT = 1.0
-"""Credit of a response that is the key."""
+from lmms_eval_tasks.utils.stats.human_responses import RIGHT, Response
 
 
 def disputed_questions(responses: Sequence[Response]) -> list[str]:
