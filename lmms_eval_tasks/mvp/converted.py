@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lmms_eval_tasks.mvp.card import CARD
 from lmms_eval_tasks.mvp.episodes import read_frames
 from lmms_eval_tasks.mvp.tfrecord import TfRecord
 from lmms_eval_tasks.utils.core.files import replacing
@@ -123,14 +124,19 @@ class EpisodeClip:
 
 
 def _place(target: Path, earlier: Path, digest: str, make: Callable[[Path, str], int], where: str) -> None:
-    """Make `target` the clip of a source with this digest, where neither it nor `earlier` is it already."""
+    """Make `target` the clip of a source with this digest, where neither it nor `earlier` is it already.
+
+    The splits share clips: what was made for one serves the other.
+    """
     mark = f"{FORMAT} {digest}"
     if _mark_of(target) == mark:
         return
     target.unlink(missing_ok=True)
-    if _mark_of(earlier) == mark:
-        link_or_copy(earlier, target)
-        return
+    videos, name = earlier.parents[2], Path(earlier.parent.name, earlier.name)
+    for made in (earlier, *(videos / split / name for split in CARD.splits)):
+        if _mark_of(made) == mark:
+            link_or_copy(made, target)
+            return
     try:
         with replacing(target) as beside:
             count = make(beside, mark)

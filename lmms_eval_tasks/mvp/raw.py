@@ -142,8 +142,8 @@ def _find_pictures(folder: Path, inside: PurePosixPath, problems: Problems) -> R
     if lacking := [picture for picture in PICTURES if not (found / picture).is_file()]:
         problems.add(
             str(found),
-            f"Expected {len(PICTURES)} pictures, {PICTURES[0]} to {PICTURES[-1]}, but {len(lacking)} are missing "
-            f"({summarize_names(lacking, 3)}).",
+            f"Expected {len(PICTURES)} pictures, {PICTURES[0]} to {PICTURES[-1]}, but got "
+            f"{len(PICTURES) - len(lacking)} (without {summarize_names(lacking, 3)}).",
             "unpack the download again, or delete the folder to go on without this clip.",
         )
     return RawClip(PictureClip(found), str(inside))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from mvp_downloads import LENGTHS, episode, episode_colour, png, write_episodes, write_records
+from mvp_downloads import LENGTHS, episode, episode_colour, example, png, write_episodes, write_records
 
 from lmms_eval_tasks.mvp.episodes import Episodes, read_frames, reading_order
 from lmms_eval_tasks.mvp.tfrecord import index_records
@@ -98,3 +98,8 @@ def test_a_picture_that_cannot_be_shown_is_named(tmp_path: Path) -> None:
     at = data.index(good) + 8
     spoilt = data[:at] + b"\0" * 8 + data[at + 8 :]
     assert problem(tmp_path, spoilt) == "Expected the picture of step 0 to be a PNG or a JPEG."
+    other = png(np.full((16, 30, 3), 1, dtype=np.uint8))
+    steps = {"steps/is_first": [1, 0], "steps/is_last": [0, 1]}
+    assert problem(tmp_path, example({"steps/observation/rgb": [good, other], **steps})) == (
+        "Expected pictures of one size, but that of step 1 has another."
+    )

@@ -149,8 +149,8 @@ def test_what_is_wrong_with_downloads_is_seen_before_any_is_decoded(
         "  ~/raw/language_table/0.0.1/language_table-train.tfrecord-00000-of-00003: Expected record 3 to end at byte "
         "N, but the file has 1,500 bytes: it was cut off. Remedy: copy it again, or delete it to go on without its "
         "episodes.\n"
-        "  ~/raw/intphys/dev/O1/01/1/scene: Expected 100 pictures, scene_001.png to scene_100.png, but 1 are missing "
-        "(scene_007.png). Remedy: unpack the download again, or delete the folder to go on without this clip.\n"
+        "  ~/raw/intphys/dev/O1/01/1/scene: Expected 100 pictures, scene_001.png to scene_100.png, but got 99 "
+        "(without scene_007.png). Remedy: unpack the download again, or delete the folder to go on without this clip.\n"
         "  --raw star=~/raw/grasp: Expected files such as 0A8CF.mp4, 0BXRN.mp4 in it, but got none of 2. Remedy: give "
         "the folder that the download was unpacked to, of Charades, https://prior.allenai.org/projects/charades "
         "(Charades_v1_480.zip)."
@@ -183,13 +183,22 @@ def test_what_cannot_be_decoded_is_said_at_once_and_leaves_what_was_there(
     assert conversions(originals, raw, monkeypatch) == 2
 
 
-def conversions(originals: Path, raw: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> int:
+def test_what_was_converted_for_one_split_serves_the_other(
+    originals: Path, raw: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert conversions(originals, raw, monkeypatch) == 6
+    assert conversions(originals, raw, monkeypatch, "full") == 0
+    mini, full = (clip_path("mvp", f"{split}/ssv2/101.mp4") for split in ("mini", "full"))
+    assert mini.samefile(full)
+
+
+def conversions(originals: Path, raw: dict[str, Path], monkeypatch: pytest.MonkeyPatch, split: str = "mini") -> int:
     """Prepare to the end; how many clips are converted for it."""
     begun: list[Path] = []
     enter = FrameCoder.__enter__
     with monkeypatch.context() as patched:
         patched.setattr(FrameCoder, "__enter__", lambda coder: (begun.append(coder._path), enter(coder))[1])
-        assert prepare(None, str(originals / "snapshot"), raw=[raw_option(raw)])["mini"].missing == ()
+        assert prepare(None, str(originals / "snapshot"), split, [raw_option(raw)])[split].missing == ()
     return len(begun)
 
 

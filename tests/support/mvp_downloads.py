@@ -36,12 +36,13 @@ LENGTHS = (18, 4, 20)
 
 
 def write_annotations(root: Path) -> Path:
-    """A snapshot of MVP whose mini split has a pair of each source."""
+    """A snapshot of MVP whose splits are the same, a pair of each source."""
     rows: dict[str, list[dict[str, str]]] = {subset: [] for subset in SUBSETS}
     for source, paths in CLIPS.items():
         first, second = mvp_pair(f"{source}_0", source=source, video_path=paths[1])
         rows[SUBSETS[SUBSET_OF[source]]] += [{**first, "source": source, "video_path": paths[0]}, second]
-    return write_snapshot(root, "mini", rows)
+    write_snapshot(root, "mini", rows)
+    return write_snapshot(root, "full", rows)
 
 
 def write_downloads(root: Path) -> dict[str, Path]:
