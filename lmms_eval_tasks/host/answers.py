@@ -20,7 +20,9 @@ from tqdm import tqdm
 from lmms_eval_tasks.host.answer_files import AnswerFiles, ItemRequest, answers_folder, digest, log_kept
 from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.model_identity import find_arguments, model_identity
+from lmms_eval_tasks.host.padding import is_padding
 from lmms_eval_tasks.host.ranks import gather_objects
+from lmms_eval_tasks.host.throughput import EACH
 from lmms_eval_tasks.host.weights import get_nested_attr
 from lmms_eval_tasks.utils.core.variables import ANSWERS
 
@@ -120,6 +122,9 @@ class AnswerKeeper:
         if is_first:
             log_kept(total, self._files.folder)
             self._files.write_identity()
+        if hasattr(self._model, EACH):
+            self._ask_each(requests, asked_items, answers)
+            return ["" if answer is None else answer for answer in answers]
         with tqdm(total=len(requests), initial=count, desc="Answers", unit="item", disable=not is_first) as bar:
             for places in self._divide(requests, asked_items, answers):
                 with _quiet(ask):
@@ -132,6 +137,14 @@ class AnswerKeeper:
                         self._files.keep(item, response)
                 bar.update(len(places))
         return ["" if answer is None else answer for answer in answers]
+
+    def _ask_each(self, requests: Sequence[Any], asked_items: Sequence[ItemRequest | None], answers: list[Any]) -> None:
+        """Ask a model that gives answers as they come for all that are missing, and keep each at once."""
+        missing = [place for place, answer in enumerate(answers) if answer is None and not is_padding(requests[place])]
+        for number, response in self._model.generate_each([requests[place] for place in missing]):
+            answers[missing[number]] = response
+            if (item := asked_items[missing[number]]) and response is not None:
+                self._files.keep(item, response)
 
     def _divide(
         self, requests: Sequence[Any], asked_items: Sequence[ItemRequest | None], answers: Sequence[Any]
@@ -146,7 +159,7 @@ class AnswerKeeper:
         parts: dict[int, list[int]] = defaultdict(list)
         missing: set[int] = set()
         for place, request in enumerate(requests):
-            padding = _is_padding(request) and self._state(request) is not None
+            padding = is_padding(request) and self._state(request) is not None
             if padding and not in_step:
                 continue
             part = place // size if in_step or asked_items[place] is not None else -1
@@ -165,7 +178,7 @@ class AnswerKeeper:
         before: Counter[int] = Counter()
         asked_items: list[ItemRequest | None] = []
         for request in requests:
-            asked_items.append(None if _is_padding(request) else self._read_item(request, before[id(request)]))
+            asked_items.append(None if is_padding(request) else self._read_item(request, before[id(request)]))
             before[id(request)] += 1
         return asked_items
 
@@ -189,10 +202,6 @@ class AnswerKeeper:
         if state.pointer.get("view"):
             asked["frame"] = state.kind.frame
         return ItemRequest(digest(asked), task, str(row["item_id"]), repeat, state.answered_files(row))
-
-
-def _is_padding(request: Any) -> bool:
-    return bool((getattr(request, "metadata", None) or {}).get("__padding_only__"))
 
 
 def _is_sampled(generation: Mapping[str, Any]) -> bool:

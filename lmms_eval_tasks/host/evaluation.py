@@ -23,6 +23,7 @@ from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.variables import VIEW_BYTES
 from lmms_eval_tasks.utils.data.home import load_table, read_manifest
 from lmms_eval_tasks.utils.prompting.official_prompts import check_choice
+from lmms_eval_tasks.utils.scoring.records import UnscoredReason
 
 if TYPE_CHECKING:
     import datasets
@@ -44,6 +45,8 @@ class Evaluation:
         weights: Its weights' commit and precision; lmms-eval throws the weights away before it scores.
         tasks: The state of each task that was built.
         answers_kept: How many answers were kept from before, on all ranks; None where none are kept.
+        throughput: How much was answered in which time, by the names of a run card's fields; empty where that is not
+            known.
         finished: The graded items of the tasks whose scores have been aggregated, by what their pointers name: a user's
             variant of one of our tasks stands for that task.
     """
@@ -54,10 +57,20 @@ class Evaluation:
     weights: Weights = field(default_factory=Weights)
     tasks: dict[str, TaskState] = field(default_factory=dict)
     answers_kept: int | None = None
+    throughput: Mapping[str, Any] = field(default_factory=dict)
     finished: Finished = field(default_factory=dict)
     _tables: dict[tuple[str, str, bool], datasets.Dataset] = field(default_factory=dict)
     _judges: dict[type, Grader | None] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def why_unanswered(self, task: str, item_id: str) -> tuple[UnscoredReason, str] | None:
+        """Why the model could not answer an item, and the reason in more words; None where it could, or says nothing.
+
+        A model says so in its mapping `unanswered`, of task and item.
+        """
+        reasons = getattr(self.model, "unanswered", None) or {}
+        why: tuple[UnscoredReason, str] | None = reasons.get((task, item_id))
+        return why
 
     def open_split(self, pointer: Pointer) -> datasets.Dataset:
         """The rows of the prepared table that a task's pointer names, rows at the index that they have there.

@@ -22,6 +22,7 @@ from lmms_eval_tasks.host.models import CLIPLESS
 from lmms_eval_tasks.host.other_views import bind_view
 from lmms_eval_tasks.host.ranks import RunStopped, ordinary_errors, stop_if_any
 from lmms_eval_tasks.host.state import TaskState, bind_hooks, find_metrics
+from lmms_eval_tasks.host.throughput import measure_throughput
 from lmms_eval_tasks.host.view_index import VIEW, add_views, listed_views, view_config
 from lmms_eval_tasks.host.weights import read_weights
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
@@ -235,7 +236,8 @@ def _hook_evaluate() -> None:
         evaluation = states[0].evaluation
         evaluation.model = given["lm"]
         evaluation.weights = read_weights(given["lm"])
-        with ordinary_errors(), keep_answers(given["lm"], evaluation, given):
+        model = given["lm"]
+        with ordinary_errors(), measure_throughput(model, evaluation), keep_answers(model, evaluation, given):
             results = evaluate(*arguments, **named)
         if not isinstance(results, dict):
             return results

@@ -130,6 +130,8 @@ def _fields(source: Source) -> Iterator[Field]:
     measured = get_nested_attr(source.model, "engine", "facts")
     for name in DENOISING if measured else ():
         yield "denoising", name, partial(measured.__getitem__, name)
+    yield from _known_facts("sharing", get_nested_attr(source.model, "facts"))
+    yield from _known_facts("throughput", source.evaluation.throughput)
     for name in ("random", "numpy", "torch", "fewshot"):
         yield "seeds", name, partial(config.__getitem__, f"{name}_seed")
     yield from (
@@ -295,6 +297,12 @@ def _frame_fields(source: Source) -> Iterator[Field]:
 
     yield from (("frames", name, partial(find, names)) for name, names in FRAMES.items())
     yield "frames", "pixels of a frame", pixels
+
+
+def _known_facts(section: str, facts: Any) -> Iterator[Field]:
+    """A field for each of some facts, if there are any."""
+    for name, value in facts.items() if isinstance(facts, Mapping) else ():
+        yield section, name, partial(lambda value: value, value)
 
 
 def _answers_kept(evaluation: Evaluation) -> int | str:
