@@ -196,6 +196,8 @@ def write_tiny_family(family: str, out: Path, seed: int = 0) -> Path:
     for parameter in model.parameters():
         if parameter.ndim > 1:
             torch.nn.init.normal_(parameter, std=0.15)
+        # Adapters of lmms-eval load them so, which then rounds nothing.
+        parameter.data = parameter.data.bfloat16().float()
     model.save_pretrained(out)
     processor.save_pretrained(out)
     return out
