@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 import lmms_eval_tasks
 from lmms_eval_tasks.host.environment import HARDWARE, PACKAGES, SOFTWARE, Unknown, package_version
 from lmms_eval_tasks.host.evaluation import Evaluation
+from lmms_eval_tasks.host.hazards import hazard_fields
 from lmms_eval_tasks.host.judge import read_settings
 from lmms_eval_tasks.host.state import TaskState
 from lmms_eval_tasks.host.weights import get_nested_attr, weights_identity
@@ -30,7 +31,7 @@ from lmms_eval_tasks.utils.data.home import read_manifest
 from lmms_eval_tasks.utils.evidence.shown_frames import qwen_limits
 from lmms_eval_tasks.utils.judge.client import Sampling
 from lmms_eval_tasks.utils.prompting.prompts import OFFICIAL, Prompt
-from lmms_eval_tasks.utils.runs.run_card import NOT_KNOWN, TASK, Value
+from lmms_eval_tasks.utils.runs.run_card import HAZARDS, NOT_KNOWN, TASK, Value
 
 DECODER_CHOICE = "FORCE_QWENVL_VIDEO_READER"
 FRAMES: Mapping[str, tuple[str, ...]] = {
@@ -132,6 +133,8 @@ def _fields(source: Source) -> Iterator[Field]:
         yield "denoising", name, partial(measured.__getitem__, name)
     yield from _known_facts("sharing", get_nested_attr(source.model, "facts"))
     yield from _known_facts("throughput", source.evaluation.throughput)
+    hazards = hazard_fields(source.evaluation, source.arguments, source.config.get("batch_size"))
+    yield from ((HAZARDS, name, find) for name, find in hazards)
     for name in ("random", "numpy", "torch", "fewshot"):
         yield "seeds", name, partial(config.__getitem__, f"{name}_seed")
     yield from (
