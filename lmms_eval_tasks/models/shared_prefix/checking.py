@@ -25,7 +25,7 @@ hundred times the bound of float32.
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ModeComparison:
     """Answers from a shared prefix beside those of plain generation.
 
     Attributes:
@@ -50,7 +50,7 @@ class Comparison:
         return f"{tokens}, logits within {self.distance:.1e} (rounding: {self.tolerance:g})"
 
 
-def compare(sharer: PrefixSharer, clip: ProcessedClip, generation: Mapping[str, Any]) -> Comparison | None:
+def compare(sharer: PrefixSharer, clip: ProcessedClip, generation: Mapping[str, Any]) -> ModeComparison | None:
     """Compare answers to a clip's first questions; None where these cannot share a prefix."""
     asked = {**generation, "max_new_tokens": min(TOKENS, generation["max_new_tokens"])}
     asked |= {"return_dict_in_generate": True, "output_logits": True}
@@ -75,7 +75,7 @@ def compare(sharer: PrefixSharer, clip: ProcessedClip, generation: Mapping[str, 
             if int(token) != int(shared[step]):
                 same = False
                 break
-    return Comparison(max(distances), same, TOLERANCE.get(sharer.model.dtype, TOLERANCE[torch.float32]))
+    return ModeComparison(max(distances), same, TOLERANCE.get(sharer.model.dtype, TOLERANCE[torch.float32]))
 
 
 def _distance(plain: torch.Tensor, shared: torch.Tensor) -> float:

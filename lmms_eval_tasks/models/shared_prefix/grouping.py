@@ -20,7 +20,7 @@ Media = tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
+class ClipQuestion:
     """One request of lmms-eval.
 
     Attributes:
@@ -39,7 +39,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class ClipQuestions:
+class ClipGroup:
     """Requests that show the same.
 
     Attributes:
@@ -49,18 +49,18 @@ class ClipQuestions:
     """
 
     media: Media
-    questions: tuple[Question, ...]
+    questions: tuple[ClipQuestion, ...]
     seconds: float
 
 
-def group_by_clip(requests: Sequence[Instance], task_dict: Mapping[str, Any]) -> list[ClipQuestions]:
+def group_by_clip(requests: Sequence[Instance], task_dict: Mapping[str, Any]) -> list[ClipGroup]:
     """Put requests that show the same together, in the order in which each clip is first asked about, without padding.
 
     Args:
         requests: lmms-eval's, each with ``(prompt, doc_to_messages, generation, doc_id, task, split)``.
         task_dict: Task to split to documents.
     """
-    groups: dict[Media, list[Question]] = {}
+    groups: dict[Media, list[ClipQuestion]] = {}
     for place, request in enumerate(requests):
         if is_padding(request):
             continue
@@ -71,8 +71,8 @@ def group_by_clip(requests: Sequence[Instance], task_dict: Mapping[str, Any]) ->
             return ChatMessages(messages=to_messages(doc))
 
         item = doc.get("item_id", doc_id) if isinstance(doc, Mapping) else doc_id
-        groups.setdefault(media_of(read()), []).append(Question(place, task, str(item), generation, read))
-    return [ClipQuestions(media, tuple(questions), _seconds(media)) for media, questions in groups.items()]
+        groups.setdefault(media_of(read()), []).append(ClipQuestion(place, task, str(item), generation, read))
+    return [ClipGroup(media, tuple(questions), _seconds(media)) for media, questions in groups.items()]
 
 
 def media_of(messages: ChatMessages) -> Media:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from enum import Enum
-from importlib.util import find_spec
 from itertools import takewhile
 from typing import Any, TypeVar
 
@@ -18,17 +17,11 @@ from lmms_eval_tasks.host.ranks import stop_if_any
 from lmms_eval_tasks.models.base import OwnModel
 from lmms_eval_tasks.models.failures import RepeatedFailures, free_memory, is_out_of_memory
 from lmms_eval_tasks.models.shared_prefix.checking import compare
+from lmms_eval_tasks.models.shared_prefix.checkpoint import load_checkpoint
 from lmms_eval_tasks.models.shared_prefix.generation import generation_arguments, why_alone
-from lmms_eval_tasks.models.shared_prefix.grouping import ClipQuestions, Question, group_by_clip
-from lmms_eval_tasks.models.shared_prefix.inputs import (
-    FAMILIES,
-    FrameSettings,
-    PlainInputs,
-    ProcessedClip,
-    QwenInputs,
-    ShownText,
-)
-from lmms_eval_tasks.models.shared_prefix.positions import REFERENCE_TYPES, Positions
+from lmms_eval_tasks.models.shared_prefix.grouping import ClipGroup, ClipQuestion, group_by_clip
+from lmms_eval_tasks.models.shared_prefix.inputs import FrameSettings, ProcessedClip, ShownText
+from lmms_eval_tasks.models.shared_prefix.positions import Positions, check_positions
 from lmms_eval_tasks.models.shared_prefix.sharing import EncodedClip, Mode, PrefixSharer
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.wording import summarize_names
@@ -36,7 +29,7 @@ from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.utils.scoring.records import UnscoredReason
 
 AUTO = "auto"
-Answer = tuple[Question, GenerationResult | None]
+Answer = tuple[ClipQuestion, GenerationResult | None]
 """A question and its answer; None where there is none, which `SharedPrefix.unanswered` explains."""
 Kind = TypeVar("Kind", bound=Enum)
 
@@ -104,58 +97,19 @@ class SharedPrefix(OwnModel):
         try:
             self._mode = None if mode == AUTO else _choose(Mode, mode, "mode")
             self._positions = _choose(Positions, positions, "positions")
-            self._load(pretrained, revision, dtype, device_map, attn_implementation, frames)
+            spread = device_map if self._world_size == 1 and device_map else {"": self.device}
+            loaded = load_checkpoint(pretrained, revision, dtype, spread, attn_implementation, frames)
+            self._model, self.tokenizer, self._inputs = loaded.model, loaded.tokenizer, loaded.inputs
+            check_positions(self._model.config.model_type, self._positions)
         except InputError as error:
             message = str(error)
         stop_if_any(message)
+        pad = self.tokenizer.pad_token_id
+        self._sharer = PrefixSharer(self._model, self._positions, self.tokenizer.eos_token_id if pad is None else pad)
         self._reason = "as asked"
         self._use_cache = use_cache
         self._notes: set[str] = set()
         self.unanswered: dict[tuple[str, str], tuple[UnscoredReason, str]] = {}
-
-    def _load(
-        self,
-        pretrained: str,
-        revision: str | None,
-        dtype: str,
-        device_map: str | None,
-        attn_implementation: str | None,
-        frames: FrameSettings,
-    ) -> None:
-        """Load weights and processor.
-
-        Raises:
-            InputError: they cannot be loaded, or have no positions of reference though these are asked for.
-        """
-        from transformers import AutoModelForImageTextToText, AutoProcessor, AutoTokenizer
-
-        chosen = {} if attn_implementation is None else {"attn_implementation": attn_implementation}
-        spread = device_map if self._world_size == 1 and device_map else {"": self.device}
-        try:
-            self._model = AutoModelForImageTextToText.from_pretrained(
-                pretrained, revision=revision, dtype=dtype, device_map=spread, **chosen
-            ).eval()
-            limits = {"max_pixels": frames.max_pixels, "min_pixels": frames.min_pixels}
-            kind = FAMILIES.get(self._model.config.model_type, PlainInputs)
-            pixels = {} if kind is PlainInputs else limits
-            processor = AutoProcessor.from_pretrained(pretrained, revision=revision, **pixels)
-            # Another than the processor's, which a thread uses while answers are decoded.
-            self.tokenizer = AutoTokenizer.from_pretrained(pretrained, revision=revision)
-        except (OSError, ValueError, KeyError, ImportError, TypeError, AttributeError) as error:
-            raise InputError(
-                f"Expected {pretrained} to be a video-language model that AutoModelForImageTextToText and "
-                f"AutoProcessor load, but they cannot:\n  {type(error).__name__}: {error}"
-            ) from error
-        if self._positions is Positions.REFERENCE and self._model.config.model_type not in REFERENCE_TYPES:
-            raise InputError(
-                f"Expected positions=library for {self._model.config.model_type}: positions of reference are known for "
-                f"{', '.join(sorted(REFERENCE_TYPES))} only."
-            )
-        if issubclass(kind, QwenInputs) and find_spec("qwen_vl_utils") is None:
-            raise InputError(f"{pretrained} is read by qwen-vl-utils.\nRun:  pip install qwen-vl-utils")
-        self._inputs = kind(processor, frames)
-        pad = self.tokenizer.pad_token_id
-        self._sharer = PrefixSharer(self._model, self._positions, self.tokenizer.eos_token_id if pad is None else pad)
 
     @property
     def model(self) -> Any:
@@ -210,7 +164,7 @@ class SharedPrefix(OwnModel):
             names = summarize_names([f"{task} {item}" for task, item in self.unanswered])
             logger.warning("{:,} questions have no answer and are unscored: {}.", len(self.unanswered), names)
 
-    def _progress(self, groups: Sequence[ClipQuestions]) -> Any:
+    def _progress(self, groups: Sequence[ClipGroup]) -> Any:
         return tqdm(
             total=sum(group.seconds or 1.0 for group in groups),
             desc="Clips",
@@ -218,7 +172,7 @@ class SharedPrefix(OwnModel):
             disable=self._rank != 0,
         )
 
-    def _process_ahead(self, groups: Sequence[ClipQuestions]) -> Iterator[tuple[ClipQuestions, Future[ProcessedClip]]]:
+    def _process_ahead(self, groups: Sequence[ClipGroup]) -> Iterator[tuple[ClipGroup, Future[ProcessedClip]]]:
         """Each group as the model takes it; the next is decoded and processed while the model works on one."""
         with ThreadPoolExecutor(max_workers=1, thread_name_prefix="clips") as pool:
             coming = [pool.submit(self._process, group) for group in groups[:1]]
@@ -228,11 +182,11 @@ class SharedPrefix(OwnModel):
                 coming += [pool.submit(self._process, after) for after in groups[number : number + 1]]
                 yield group, processed
 
-    def _process(self, group: ClipQuestions) -> ProcessedClip:
+    def _process(self, group: ClipGroup) -> ProcessedClip:
         with self._sharer.work.measure("decoding"):
             return self._inputs.process([question.read() for question in group.questions])
 
-    def _answer(self, group: ClipQuestions, processed: Future[ProcessedClip]) -> list[Answer]:
+    def _answer(self, group: ClipGroup, processed: Future[ProcessedClip]) -> list[Answer]:
         """Answers to the questions of a group; where it fails, none, and why."""
         try:
             clip = processed.result()
@@ -253,7 +207,7 @@ class SharedPrefix(OwnModel):
             if all(question is not answered for answered, _ in answers)
         ]
 
-    def _choose_mode(self, group: ClipQuestions, clip: ProcessedClip) -> None:
+    def _choose_mode(self, group: ClipGroup, clip: ProcessedClip) -> None:
         """On the first clip with several questions, see whether fast mode answers as plain generation does."""
         if self._mode is not None or len(self._shareable(group.questions)) < 2:
             return
@@ -267,7 +221,7 @@ class SharedPrefix(OwnModel):
         if self._mode is Mode.SAFE:
             logger.warning("shared_prefix goes on in safe mode, in which each prompt is read whole: {}.", self._reason)
 
-    def _shareable(self, questions: Sequence[Question]) -> list[Question]:
+    def _shareable(self, questions: Sequence[ClipQuestion]) -> list[ClipQuestion]:
         """The questions whose answers can be generated from what was read for others; says once why others cannot."""
         shareable = []
         for question in questions:
@@ -278,10 +232,10 @@ class SharedPrefix(OwnModel):
                 self._note(f"Prompts are read whole for {reason}.")
         return shareable
 
-    def _arguments(self, question: Question) -> dict[str, Any]:
+    def _arguments(self, question: ClipQuestion) -> dict[str, Any]:
         return generation_arguments(question.generation, self.tokenizer, self._use_cache)
 
-    def _answer_together(self, clip: EncodedClip, texts: Mapping[Question, ShownText]) -> Iterator[Answer]:
+    def _answer_together(self, clip: EncodedClip, texts: Mapping[ClipQuestion, ShownText]) -> Iterator[Answer]:
         """Answers from a shared prefix, in batches that are generated alike; none where that cannot be."""
         shareable = self._shareable(list(texts))
         if self._mode is not Mode.FAST or len(shareable) < 2:
@@ -290,7 +244,7 @@ class SharedPrefix(OwnModel):
         if prefix is None:
             self._note("Prompts are read whole where they differ before the clip, or the model's cache is another.")
             return
-        alike: dict[str, list[Question]] = {}
+        alike: dict[str, list[ClipQuestion]] = {}
         for question in shareable:
             alike.setdefault(repr(self._arguments(question)), []).append(question)
         for questions in alike.values():
@@ -301,7 +255,7 @@ class SharedPrefix(OwnModel):
                 answered = tokens[:, max(len(text.ids) for text in batch_texts) :]
                 yield from ((question, self._read_tokens(row)) for question, row in zip(batch, answered, strict=True))
 
-    def _answer_alone(self, clip: EncodedClip, question: Question, text: ShownText) -> Answer:
+    def _answer_alone(self, clip: EncodedClip, question: ClipQuestion, text: ShownText) -> Answer:
         try:
             tokens = self._sharer.generate_alone(clip, text, self._arguments(question))
             return question, self._read_tokens(tokens[0, len(text.ids) :])
@@ -317,7 +271,7 @@ class SharedPrefix(OwnModel):
             text = text.partition("</think>")[2].strip()
         return GenerationResult(text, TokenCounts(output_tokens=min(count + 1, len(tokens))))
 
-    def _leave_out(self, question: Question, error: Exception) -> Answer:
+    def _leave_out(self, question: ClipQuestion, error: Exception) -> Answer:
         """No answer to a question, and why."""
         if is_out_of_memory(error):
             reason = UnscoredReason.OUT_OF_MEMORY

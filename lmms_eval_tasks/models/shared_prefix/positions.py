@@ -14,6 +14,8 @@ from typing import Any
 
 import torch
 
+from lmms_eval_tasks.utils.core.problems import InputError
+
 TEXT, VIDEO = 0, 2
 """Of `mm_token_type_ids`; 1 is a picture."""
 REFERENCE_TYPES = frozenset({"qwen2_vl", "qwen2_5_vl"})
@@ -27,6 +29,19 @@ class Positions(str, Enum):
     """Those of the installed transformers, as lmms-eval's adapters use them."""
     REFERENCE = "reference"
     """Those of transformers 4.57, which the weights were released with."""
+
+
+def check_positions(model_type: str, positions: Positions) -> None:
+    """Refuse positions of reference where none are known.
+
+    Raises:
+        InputError: names the model types for which they are.
+    """
+    if positions is Positions.REFERENCE and model_type not in REFERENCE_TYPES:
+        known = ", ".join(sorted(REFERENCE_TYPES))
+        raise InputError(
+            f"Expected positions=library for {model_type}: positions of reference are known for {known} only."
+        )
 
 
 def find_positions(model: Any, inputs: Mapping[str, Any], positions: Positions) -> torch.Tensor:

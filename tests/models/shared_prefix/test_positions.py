@@ -12,8 +12,8 @@ from tiny_vlms import FAMILIES
 
 from lmms_eval_tasks.models.shared_prefix.positions import Positions, find_positions, reference_positions
 
-# ``get_rope_index`` of transformers 4.57.6, taken out of ``modeling_qwen2_5_vl.py`` and ``modeling_qwen2_vl.py`` and run
-# on prompts of text, pictures and videos: the last position and the sum of place times position of each axis.
+# ``get_rope_index`` of transformers 4.57.6, taken out of ``modeling_qwen2_5_vl.py`` and ``modeling_qwen2_vl.py`` and
+# run on prompts of text, pictures and videos: the last position and the sum of place times position of each axis.
 CASES = json.loads(Path(__file__).with_name("positions.json").read_text(encoding="utf-8"))
 
 
