@@ -22,6 +22,7 @@ from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.model_identity import find_arguments, model_identity
 from lmms_eval_tasks.host.ranks import gather_objects
 from lmms_eval_tasks.host.weights import get_nested_attr
+from lmms_eval_tasks.host.wrapping import replaced_method
 from lmms_eval_tasks.utils.core.variables import ANSWERS
 
 FORMAT = 1
@@ -32,6 +33,8 @@ ROUNDS = 4
 """Such an adapter gets this many times as many requests, because it waits for the slowest of them."""
 IN_STEP = ("FSDP", "DEEPSPEED", "MEGATRON_LM", "TP")
 """Kinds of distribution, as accelerate names them, in which all ranks have to compute together."""
+PADDING = "__padding_only__"
+"""The entry of a request's metadata by which lmms-eval marks what only makes ranks equal."""
 ASKED_ONCE = frozenset({"lmms_eval.models.simple.srt_api"})
 """Modules of adapters that end their server once they have answered what they were given."""
 METRICS_LOG = "lmms_eval.models.model_utils.gen_metrics"
@@ -78,14 +81,9 @@ def keep_answers(model: Any, evaluation: Evaluation, settings: Mapping[str, Any]
             # Without an output path all runs share the folder, and a draw would come back in a run that asks for a new.
             keep_sampled=bool(output_path or os.environ.get(ANSWERS)),
         )
-        own = vars(model).get("generate_until")
-        model.generate_until = functools.partial(keeper.generate_until, model.generate_until)
-        try:
+        ask = functools.partial(keeper.generate_until, model.generate_until)
+        with replaced_method(model, "generate_until", ask):
             yield
-        finally:
-            del model.generate_until
-            if own is not None:
-                model.generate_until = own
 
 
 class AnswerKeeper:
@@ -142,11 +140,11 @@ class AnswerKeeper:
         Other people's tasks are asked all at once. Where ranks compute in step, a part of which any rank lacks an
         answer is asked whole on all of them; elsewhere, what lmms-eval adds to make ranks equal is not asked at all.
         """
-        size, in_step = _part_size(self._model), _in_step(self._model)
+        size, in_step = _part_size(self._model), computes_in_step(self._model)
         parts: dict[int, list[int]] = defaultdict(list)
         missing: set[int] = set()
         for place, request in enumerate(requests):
-            padding = _is_padding(request) and self._state(request) is not None
+            padding = is_padding(request) and self._state(request) is not None
             if padding and not in_step:
                 continue
             part = place // size if in_step or asked_items[place] is not None else -1
@@ -165,7 +163,7 @@ class AnswerKeeper:
         before: Counter[int] = Counter()
         asked_items: list[ItemRequest | None] = []
         for request in requests:
-            asked_items.append(None if _is_padding(request) else self._read_item(request, before[id(request)]))
+            asked_items.append(None if is_padding(request) else self._read_item(request, before[id(request)]))
             before[id(request)] += 1
         return asked_items
 
@@ -191,8 +189,9 @@ class AnswerKeeper:
         return ItemRequest(digest(asked), task, str(row["item_id"]), repeat, state.answered_files(row))
 
 
-def _is_padding(request: Any) -> bool:
-    return bool((getattr(request, "metadata", None) or {}).get("__padding_only__"))
+def is_padding(request: Any) -> bool:
+    """Whether a request is there only to make ranks equal."""
+    return bool((getattr(request, "metadata", None) or {}).get(PADDING))
 
 
 def _is_sampled(generation: Mapping[str, Any]) -> bool:
@@ -217,7 +216,7 @@ def _whole(value: Any) -> int:
         return 0
 
 
-def _in_step(model: Any) -> bool:
+def computes_in_step(model: Any) -> bool:
     """Whether the model's ranks have to compute together, so that each has to be asked as much as the others."""
     kind = str(get_nested_attr(model, "accelerator", "distributed_type") or "").rpartition(".")[2]
     return kind in IN_STEP or _whole(get_nested_attr(model, "_tp_world_size")) > 1

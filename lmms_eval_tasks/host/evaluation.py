@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from lmms_eval_tasks.host.captions import read_captions
+from lmms_eval_tasks.host.deal import Deal
 from lmms_eval_tasks.host.judge import check_judge, open_judge, read_settings
 from lmms_eval_tasks.host.submissions import Finished
 from lmms_eval_tasks.host.views import read_limit
@@ -43,6 +44,7 @@ class Evaluation:
         model: The model that runs, once it is known.
         weights: Its weights' commit and precision; lmms-eval throws the weights away before it scores.
         tasks: The state of each task that was built.
+        deal: Which rank has which clips and questions; None on one rank, and where lmms-eval's own order stays.
         answers_kept: How many answers were kept from before, on all ranks; None where none are kept.
         finished: The graded items of the tasks whose scores have been aggregated, by what their pointers name: a user's
             variant of one of our tasks stands for that task.
@@ -53,6 +55,7 @@ class Evaluation:
     model: Any = None
     weights: Weights = field(default_factory=Weights)
     tasks: dict[str, TaskState] = field(default_factory=dict)
+    deal: Deal | None = None
     answers_kept: int | None = None
     finished: Finished = field(default_factory=dict)
     _tables: dict[tuple[str, str, bool], datasets.Dataset] = field(default_factory=dict)
