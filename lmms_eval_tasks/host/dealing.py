@@ -220,7 +220,7 @@ class ClipDealer:
         if not computes_in_step(self._model):
             return asked
         missing = max(gather_objects(len(asked))) - len(asked)
-        if not missing:
+        if not missing or not (asked or sent):
             return asked
         padding = copy.copy(asked[-1] if asked else self._attach(sent[0].request))
         padding.metadata = {**(padding.metadata or {}), PADDING: True}

@@ -262,6 +262,18 @@ def test_ranks_that_compute_in_step_are_asked_as_much(world: World, monkeypatch:
     assert set(several.pairs().values()) == {1}
 
 
+def test_ranks_in_step_that_have_nothing_to_repeat_ask_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the host's cache knows all of our answers, and on one rank somebody else's too."""
+    world.tables.update({OURS: [], PROBE: []})
+
+    def know(rank: int, requests: list[Instance], tasks: dict[str, LoadedTask]) -> None:
+        del requests[: rank * len(requests)]
+
+    sharded = SimpleNamespace(distributed_type="DistributedType.FSDP")
+    run = evaluate(world, 2, monkeypatch, change=know, accelerator=sharded)
+    assert [len(model.asked) for model in run.adapters] == [2, 0]
+
+
 def test_kept_answers_go_on_with_any_number_of_ranks(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     out = world.folder / "out"
     kept: dict[Any, Any] = {}
