@@ -24,6 +24,7 @@ from lmms_eval_tasks.host.padding import is_padding
 from lmms_eval_tasks.host.ranks import gather_objects
 from lmms_eval_tasks.host.throughput import EACH
 from lmms_eval_tasks.host.weights import get_nested_attr
+from lmms_eval_tasks.host.wrapping import replaced_method
 from lmms_eval_tasks.utils.core.variables import ANSWERS
 
 FORMAT = 1
@@ -80,14 +81,9 @@ def keep_answers(model: Any, evaluation: Evaluation, settings: Mapping[str, Any]
             # Without an output path all runs share the folder, and a draw would come back in a run that asks for a new.
             keep_sampled=bool(output_path or os.environ.get(ANSWERS)),
         )
-        own = vars(model).get("generate_until")
-        model.generate_until = functools.partial(keeper.generate_until, model.generate_until)
-        try:
+        ask = functools.partial(keeper.generate_until, model.generate_until)
+        with replaced_method(model, "generate_until", ask):
             yield
-        finally:
-            del model.generate_until
-            if own is not None:
-                model.generate_until = own
 
 
 class AnswerKeeper:
@@ -155,7 +151,7 @@ class AnswerKeeper:
         Other people's tasks are asked all at once. Where ranks compute in step, a part of which any rank lacks an
         answer is asked whole on all of them; elsewhere, what lmms-eval adds to make ranks equal is not asked at all.
         """
-        size, in_step = _part_size(self._model), _in_step(self._model)
+        size, in_step = _part_size(self._model), computes_in_step(self._model)
         parts: dict[int, list[int]] = defaultdict(list)
         missing: set[int] = set()
         for place, request in enumerate(requests):
@@ -226,7 +222,7 @@ def _whole(value: Any) -> int:
         return 0
 
 
-def _in_step(model: Any) -> bool:
+def computes_in_step(model: Any) -> bool:
     """Whether the model's ranks have to compute together, so that each has to be asked as much as the others."""
     kind = str(get_nested_attr(model, "accelerator", "distributed_type") or "").rpartition(".")[2]
     return kind in IN_STEP or _whole(get_nested_attr(model, "_tp_world_size")) > 1

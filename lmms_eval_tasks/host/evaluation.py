@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from lmms_eval_tasks.host.captions import read_captions
+from lmms_eval_tasks.host.deal import Deal
 from lmms_eval_tasks.host.judge import check_judge, open_judge, read_settings
 from lmms_eval_tasks.host.submissions import Finished
 from lmms_eval_tasks.host.views import read_limit
@@ -44,7 +45,9 @@ class Evaluation:
         model: The model that runs, once it is known.
         weights: Its weights' commit and precision; lmms-eval throws the weights away before it scores.
         tasks: The state of each task that was built.
+        deal: Which rank has which clips and questions; None on one rank, and where lmms-eval's own order stays.
         answers_kept: How many answers were kept from before, on all ranks; None where none are kept.
+        unanswered: Task and item to why there is no answer, where another rank's model was asked.
         throughput: How much was answered in which time, by the names of a run card's fields; empty where that is not
             known.
         finished: The graded items of the tasks whose scores have been aggregated, by what their pointers name: a user's
@@ -56,7 +59,9 @@ class Evaluation:
     model: Any = None
     weights: Weights = field(default_factory=Weights)
     tasks: dict[str, TaskState] = field(default_factory=dict)
+    deal: Deal | None = None
     answers_kept: int | None = None
+    unanswered: dict[tuple[str, str], tuple[UnscoredReason, str]] = field(default_factory=dict)
     throughput: Mapping[str, Any] = field(default_factory=dict)
     finished: Finished = field(default_factory=dict)
     _tables: dict[tuple[str, str, bool], datasets.Dataset] = field(default_factory=dict)
@@ -68,9 +73,8 @@ class Evaluation:
 
         A model says so in its mapping `unanswered`, of task and item.
         """
-        reasons = getattr(self.model, "unanswered", None) or {}
-        why: tuple[UnscoredReason, str] | None = reasons.get((task, item_id))
-        return why
+        own = getattr(self.model, "unanswered", None) or {}
+        return {**self.unanswered, **own}.get((task, item_id))
 
     def open_split(self, pointer: Pointer) -> datasets.Dataset:
         """The rows of the prepared table that a task's pointer names, rows at the index that they have there.

@@ -16,6 +16,11 @@ CLIPLESS = frozenset({"constant_answer", "random_answer", "replay"})
 """Those that look at no clip and so need none."""
 
 
+def is_ours(kind: type) -> bool:
+    """Whether a class of models is, or is made from, one of this package."""
+    return any(base.__module__.startswith(f"{__package__.partition('.')[0]}.") for base in kind.__mro__)
+
+
 def model_name(kind: type) -> str:
     """The name by which lmms-eval knows one of our classes; the class's own where it is none of them."""
     return next(

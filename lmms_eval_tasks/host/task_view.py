@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lmms_eval_tasks.host.captions import CAPTIONED, CLIP, DESCRIBE, NO_CAPTION, read_captions
+from lmms_eval_tasks.host.deal import Encode
 from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.views import make, open_store, see
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, Row, TaskSettings
@@ -75,6 +76,17 @@ class TaskView:
         if not self._view.needs_clip:
             return ()
         return tuple(media_path(self._benchmark, row, column) for column in self._kind.visuals)
+
+    def encodes(self, row: Row) -> tuple[Encode, ...]:
+        """What a model has to encode for an item: nothing where no clip is shown, or the clip is missing."""
+        if not row["asked"]:
+            return ()
+        shown, seen = self._view.shown, self._view.shown.value
+        if shown is Shown.FRAME:
+            seen = self._view.position or self._kind.frame
+        elif shown is Shown.MASKED:
+            seen += f" of {row['item_id']}"
+        return tuple(Encode(clip, seen, is_video=shown is not Shown.FRAME) for clip in self.clips(row))
 
     def answered_files(self, row: Row) -> tuple[Path, ...]:
         """The files by whose content an answer to an item is kept: of a mask the masked clip, which has the boxes."""

@@ -10,8 +10,10 @@ from time import perf_counter
 from typing import Any
 
 from lmms_eval_tasks.host.evaluation import Evaluation
+from lmms_eval_tasks.host.models import is_ours
 from lmms_eval_tasks.host.padding import is_padding
 from lmms_eval_tasks.host.ranks import gather_objects
+from lmms_eval_tasks.host.wrapping import replaced_method
 
 EACH = "generate_each"
 """A model's method that gives answers as they come, if it has one."""
@@ -46,14 +48,8 @@ def measure_throughput(model: Any, evaluation: Evaluation) -> Iterator[None]:
     answered = Answered()
     # A model that gives answers as they come does so in both methods.
     name, wrap = (EACH, _time_each) if hasattr(model, EACH) else ("generate_until", _time)
-    own = vars(model).get(name)
-    setattr(model, name, wrap(getattr(model, name), model, evaluation, answered))
-    try:
+    with replaced_method(model, name, wrap(getattr(model, name), model, evaluation, answered)):
         yield
-    finally:
-        delattr(model, name)
-        if own is not None:
-            setattr(model, name, own)
     answered.work = getattr(model, "work", None) or {}
     evaluation.throughput = describe(gather_objects(answered))
 
@@ -61,6 +57,9 @@ def measure_throughput(model: Any, evaluation: Evaluation) -> Iterator[None]:
 def _time(method: Any, model: Any, evaluation: Evaluation, answered: Answered) -> Callable[..., Any]:
     @functools.wraps(method)
     def answer(requests: list[Any]) -> Any:
+        # A rank that is dealt nothing calls this; only our own models then have something to do.
+        if not requests and not is_ours(type(model)):
+            return []
         begun = perf_counter()
         responses = method(requests)
         _count(requests, model, evaluation, answered, perf_counter() - begun)
