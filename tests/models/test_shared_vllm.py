@@ -13,9 +13,13 @@ import pytest
 from lmms_eval.api.instance import Instance
 from numbered_clips import number_of, write_numbered
 from PIL.Image import Image, new
+from task_states import new_state
 from transformers.video_utils import VideoMetadata
 
+from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.hazards import adapter_of
+from lmms_eval_tasks.host.run_card import gather
+from lmms_eval_tasks.host.weights import read_weights
 from lmms_eval_tasks.models import shared_vllm as package
 from lmms_eval_tasks.models.shared_vllm import model as shared_vllm
 from lmms_eval_tasks.models.shared_vllm import videos
@@ -23,6 +27,8 @@ from lmms_eval_tasks.models.shared_vllm.videos import VideoSampling, read_video
 from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.data.release import UnreadableClip
+from lmms_eval_tasks.utils.runs.hazards import DOES_NOT_APPLY
+from lmms_eval_tasks.utils.runs.run_card import HAZARDS
 from lmms_eval_tasks.utils.scoring.records import UnscoredReason
 
 
@@ -227,6 +233,17 @@ def test_without_vllm_it_is_listed_and_says_what_is_missing(checkpoint: Path) ->
     if shared_vllm.host.LLM is None:
         with pytest.raises(InputError, match=r"^shared_vllm answers by vLLM, which is not installed\."):
             kind.create_from_arg_string(f"model={checkpoint}")
+
+
+def test_its_run_card_says_how_clips_were_sampled(build: Callable[..., Any], checkpoint: Path) -> None:
+    model = build("nframes=8,max_pixels=1000")
+    run = Evaluation(model=model, weights=read_weights(model))
+    new_state("causalvqa_paired", run)
+    arguments = f"model={checkpoint},nframes=8"
+    card = gather({"config": {"model": "shared_vllm", "model_args": arguments, "batch_size": 4}}, run)
+    assert (card["frames"]["frames"], card["frames"]["fps"], card["frames"]["most pixels"]) == (8, "not set", 1000)
+    assert card["model"]["checkpoint"] == str(checkpoint)
+    assert set(card[HAZARDS].values()) == {DOES_NOT_APPLY}
 
 
 def test_it_answers_in_one_round(build: Callable[..., Any]) -> None:
