@@ -9,7 +9,7 @@ MODELS = {
 }
 """Name to class, with its module in `lmms_eval_tasks.models`."""
 
-CHAT_MODELS = {"shared_prefix": "shared_prefix.SharedPrefix"}
+CHAT_MODELS = {"shared_prefix": "shared_prefix.SharedPrefix", "shared_vllm": "shared_vllm.SharedVLLM"}
 """The same for models that take lmms-eval's chat messages."""
 
 CLIPLESS = frozenset({"constant_answer", "random_answer", "replay"})

@@ -12,6 +12,7 @@ import pytest
 import torch
 from numbered_clips import write_numbered
 from task_states import new_state
+from transformers.video_utils import VideoMetadata
 
 from lmms_eval_tasks.host import hazards as host_hazards
 from lmms_eval_tasks.host.environment import installed_version
@@ -24,6 +25,7 @@ from lmms_eval_tasks.utils.runs.run_card import HAZARDS, NOT_KNOWN
 
 POSITIONS = ("qwen_text_inside_video", "qwen_frames_at_one_time", "qwen_times_cut")
 QWEN = "lmms_eval.models.chat.qwen2_5_vl"
+SIMPLE = "lmms_eval.models.simple.qwen2_5_vl"
 
 
 def adapter(module: str, weights: str = "", **attributes: Any) -> Any:
@@ -83,11 +85,14 @@ def test_positions_are_those_of_the_version(
     assert hazards_of(adapter("lmms_eval.models.chat.huggingface", weights)) == set(names)
 
 
-@pytest.mark.parametrize("module", [QWEN, "lmms_eval.models.simple.qwen2_5_vl", "somebody.elses"])
+@pytest.mark.parametrize("module", [QWEN, SIMPLE, "somebody.elses"])
 def test_positions_are_of_weights_whatever_loads_them(module: str, versions: Callable[..., None]) -> None:
-    assert hazards_of(adapter(module, "qwen2_5_vl")) == {POSITIONS[0]}
-    assert hazards_of(adapter(module, "qwen2_5_vl", positions="library")) == {POSITIONS[0]}
-    assert hazards_of(adapter(module, "qwen2_5_vl"), model_args="positions=library") == {POSITIONS[0]}
+    for model, arguments in (
+        (adapter(module, "qwen2_5_vl"), ""),
+        (adapter(module, "qwen2_5_vl", positions="library"), ""),
+        (adapter(module, "qwen2_5_vl"), "positions=library"),
+    ):
+        assert hazards_of(model, model_args=arguments) & {*POSITIONS} == {POSITIONS[0]}
 
 
 def test_positions_that_are_given_have_no_hazard(versions: Callable[..., None]) -> None:
@@ -121,10 +126,29 @@ def test_the_first_clip_decides_for_a_batch(
     attributes: dict[str, Any], config: dict[str, Any], is_first: bool, versions: Callable[..., None]
 ) -> None:
     assert ("first_clip_frames" in hazards_of(adapter(QWEN, "qwen2_5_vl", **attributes), **config)) is is_first
-    other = adapter("lmms_eval.models.simple.qwen2_5_vl", "qwen2_5_vl", **attributes)
+    other = adapter(SIMPLE, "qwen2_5_vl", **attributes)
     assert "first_clip_frames" not in hazards_of(other, **config)
     versions(decord=None)
     assert "first_clip_frames" not in hazards_of(adapter(QWEN, "qwen2_5_vl", **attributes), **config)
+
+
+@pytest.mark.parametrize(
+    ("module", "weights", "names"),
+    [
+        ("simple.qwen2_vl", "qwen2_vl", {"only_first_clip_limited"}),
+        ("simple.qwen2_5_vl", "qwen2_5_vl", {"only_first_clip_limited", "frames_without_times"}),
+        ("simple.qwen3_vl", "qwen3_vl", set()),
+        ("chat.thyme", "qwen2_5_vl", {"frames_without_times"}),
+        ("chat.qwen2_5_vl", "qwen2_5_vl", {"first_clip_frames"}),
+    ],
+)
+def test_simple_models_of_qwen(module: str, weights: str, names: set[str], versions: Callable[..., None]) -> None:
+    model = adapter(f"lmms_eval.models.{module}", weights)
+    assert hazards_of(model, batch_size=2) - {*POSITIONS} == names
+    of_batches = {"only_first_clip_limited", "first_clip_frames"}
+    assert hazards_of(model, batch_size=1) - {*POSITIONS} == names - of_batches
+    versions(transformers="4.57.6")
+    assert hazards_of(model, batch_size=1) == set()
 
 
 @pytest.mark.parametrize(
@@ -280,6 +304,31 @@ def test_the_installed_lmms_eval_samples_a_batch_as_the_file_says(
         model.generate_until(requests)
     (frames,) = seen.value.args
     assert len(frames) == 3 and len(set(frames)) == 1 and frames[0] in (4, 6, 16)
+
+
+def test_the_installed_simple_model_shows_clips_as_the_file_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    from lmms_eval.models.simple import qwen2_5_vl
+
+    def process(**inputs: Any) -> None:
+        raise Seen(inputs)
+
+    processor = type("Processor", (), {"__call__": lambda self, **inputs: process(**inputs)})()
+    processor.apply_chat_template = lambda *arguments, **named: "text"
+    clips = [torch.zeros(40, 3, 8, 8), torch.zeros(30, 3, 8, 8)]
+    monkeypatch.setattr(qwen2_5_vl, "process_vision_info", lambda batch: (None, list(clips)))
+    model = object.__new__(qwen2_5_vl.Qwen2_5_VL)
+    vars(model).update(
+        batch_size_per_gpu=2, max_num_frames=8, task_dict={"t": {"s": [0, 0]}}, _rank=1, processor=processor,
+        reasoning_prompt=None, system_prompt="", interleave_visuals=False,
+        _tokenizer=SimpleNamespace(encode=list, decode=str, eos_token_id=0),
+    )  # fmt: skip
+    requests = [SimpleNamespace(args=("Why?", {}, lambda doc: [], place, "t", "s")) for place in range(2)]
+    with pytest.raises(Seen) as seen:
+        model.generate_until(requests)
+    (inputs,) = seen.value.args
+    assert [len(video) for video in inputs["videos"]] == [8, 30]
+    assert "video_metadata" not in inputs and "fps" not in inputs
+    assert ("frames_without_times" in hazards_of(adapter(SIMPLE, "qwen2_5_vl"))) is (VideoMetadata(8).sampled_fps == 24)
 
 
 def test_the_installed_lmms_eval_sends_images_as_the_file_says(monkeypatch: pytest.MonkeyPatch) -> None:
