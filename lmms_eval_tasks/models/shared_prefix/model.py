@@ -16,10 +16,10 @@ from tqdm import tqdm
 from lmms_eval_tasks.host.ranks import stop_if_any
 from lmms_eval_tasks.models.base import OwnModel
 from lmms_eval_tasks.models.failures import RepeatedFailures, free_memory, is_out_of_memory
+from lmms_eval_tasks.models.grouping import ClipGroup, ClipQuestion, group_by_clip
 from lmms_eval_tasks.models.shared_prefix.checking import compare
 from lmms_eval_tasks.models.shared_prefix.checkpoint import load_checkpoint
 from lmms_eval_tasks.models.shared_prefix.generation import generation_arguments, why_alone
-from lmms_eval_tasks.models.shared_prefix.grouping import ClipGroup, ClipQuestion, group_by_clip
 from lmms_eval_tasks.models.shared_prefix.inputs import FrameSettings, ProcessedClip, ShownText
 from lmms_eval_tasks.models.shared_prefix.positions import Positions, check_positions
 from lmms_eval_tasks.models.shared_prefix.sharing import EncodedClip, Mode, PrefixSharer
@@ -147,8 +147,10 @@ class SharedPrefix(OwnModel):
             RunStopped: where clip after clip fails in the same way, for no reason of its own.
         """
         groups = group_by_clip(requests, self.task_dict)
+        # A clip counts by its length in the progress bar; what has none counts as one second.
+        lengths = [sum(video.seconds for video in group.media.videos) or 1.0 for group in groups]
         failures = RepeatedFailures("clips")
-        with self._progress(groups) as bar:
+        with self._progress(sum(lengths)) as bar:
             for number, (group, processed) in enumerate(self._process_ahead(groups), start=1):
                 failure = None
                 for question, answer in self._answer(group, processed):
@@ -159,14 +161,14 @@ class SharedPrefix(OwnModel):
                         failure and failure[1], f"They share {self._model.config.model_type} on {self.device}."
                     )
                 bar.set_description_str(f"Clip {number:,} of {len(groups):,}", refresh=False)
-                bar.update(group.seconds or 1.0)
+                bar.update(lengths[number - 1])
         if self.unanswered:
             names = summarize_names([f"{task} {item}" for task, item in self.unanswered])
             logger.warning("{:,} questions have no answer and are unscored: {}.", len(self.unanswered), names)
 
-    def _progress(self, groups: Sequence[ClipGroup]) -> Any:
+    def _progress(self, seconds: float) -> Any:
         return tqdm(
-            total=sum(group.seconds or 1.0 for group in groups),
+            total=seconds,
             desc="Clips",
             bar_format="{desc}: {percentage:3.0f}%|{bar}| {elapsed}<{remaining}",
             disable=self._rank != 0,

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
 import torch.distributed as dist
 from lmms_eval.api.instance import GenerationResult, Instance
 from lmms_eval.models.chat import vllm as host
-from lmms_eval.protocol import ChatMessages, ChatVideoContent
 from loguru import logger
 from PIL import Image
 from tqdm import tqdm
 
 from lmms_eval_tasks.host.ranks import stop_if_any
+from lmms_eval_tasks.models.grouping import ClipQuestion, ShownVideo, group_by_clip
 from lmms_eval_tasks.models.shared_vllm.videos import SampledVideo, VideoSampling, read_video
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.utils.scoring.records import UnscoredReason
@@ -26,23 +25,13 @@ NO_VLLM = "shared_vllm answers by vLLM, which is not installed. Remedy: pip inst
 DECODERS = 4
 """Clips that are decoded at once; each is decoded by several threads of its own."""
 
-Video = tuple[str, float | None, float | None]
-"""A clip's file, and the first and last second of it that are shown; None for the whole."""
-
 
 @dataclass(frozen=True)
 class _Request:
-    """A request of lmms-eval.
+    """A question and the clips that it shows."""
 
-    `read` builds the chat messages anew, so that the pictures of all requests are not held at once.
-    """
-
-    place: int
-    task: str
-    item: str
-    videos: tuple[Video, ...]
-    generation: Mapping[str, Any]
-    read: Callable[[], ChatMessages]
+    question: ClipQuestion
+    videos: tuple[ShownVideo, ...]
 
 
 @dataclass
@@ -50,7 +39,7 @@ class _Batch:
     """Requests that are sent together, and their clips as they were decoded: the error of one that cannot be."""
 
     requests: Sequence[_Request] = ()
-    videos: dict[Video, SampledVideo | UnreadableClip] = field(default_factory=dict)
+    videos: dict[ShownVideo, SampledVideo | UnreadableClip] = field(default_factory=dict)
 
 
 class SharedVLLM(host.VLLM):  # type: ignore[misc]
@@ -90,15 +79,16 @@ class SharedVLLM(host.VLLM):  # type: ignore[misc]
     def generate_until(self, requests: list[Instance]) -> list[GenerationResult]:
         """Answer lmms-eval's requests; the answers are in their order."""
         answers = dict(self.generate_each(requests))
-        return [answers[place] for place in range(len(requests))]
+        return [answers.get(place, GenerationResult(text="")) for place in range(len(requests))]
 
     def generate_each(self, requests: list[Instance]) -> Iterator[tuple[int, GenerationResult]]:
         """Answers as they come, each with the place of its request; one to a clip that cannot be decoded is empty."""
-        ordered = self._order(requests)
+        groups = group_by_clip(requests, self.task_dict)
+        ordered = [_Request(question, group.media.videos) for group in groups for question in group.questions]
         size = self.batch_size_per_gpu
         parts = [ordered[start : start + size] for start in range(0, len(ordered), size)]
         # Ranks that share a model send together, so that one with fewer requests has to send as often.
-        parts += [()] * (self._count_rounds(len(parts)) - len(parts))
+        parts += [[]] * (self._count_rounds(len(parts)) - len(parts))
         bar = tqdm(total=len(requests), desc="shared_vllm", unit="item", disable=self.rank != 0)
         with ThreadPoolExecutor(DECODERS) as decoders, ThreadPoolExecutor(1) as ahead, bar:
             batch = self._decode(parts[0], _Batch(), decoders) if parts else _Batch()
@@ -107,7 +97,7 @@ class SharedVLLM(host.VLLM):  # type: ignore[misc]
                 if number + 1 < len(parts):
                     following = ahead.submit(self._decode, parts[number + 1], batch, decoders)
                 for request, text in zip(batch.requests, self._send(batch), strict=True):
-                    yield request.place, GenerationResult(text=text)
+                    yield request.question.place, GenerationResult(text=text)
                 bar.update(len(batch.requests))
                 if following is not None:
                     batch = following.result()
@@ -115,18 +105,6 @@ class SharedVLLM(host.VLLM):  # type: ignore[misc]
     def generate_until_multi_round(self, requests: list[Instance]) -> NoReturn:
         """Not offered: one request, one response."""
         raise NotImplementedError("shared_vllm answers in one round.")
-
-    def _order(self, requests: Sequence[Instance]) -> tuple[_Request, ...]:
-        """Requests with those that show the same clips in sequence, in the order in which a clip is first shown."""
-        groups: dict[tuple[Video, ...], list[_Request]] = {}
-        for place, request in enumerate(requests):
-            _, to_messages, generation, doc_id, task, split = request.arguments
-            doc = self.task_dict[task][split][doc_id]
-            item = doc.get("item_id", doc_id) if isinstance(doc, Mapping) else doc_id
-            read = partial(_read_messages, to_messages, doc)
-            videos = _videos_of(read())
-            groups.setdefault(videos, []).append(_Request(place, task, str(item), videos, generation, read))
-        return tuple(request for group in groups.values() for request in group)
 
     def _count_rounds(self, own: int) -> int:
         """How often the rank of those that share a model sends that sends most often."""
@@ -143,10 +121,9 @@ class SharedVLLM(host.VLLM):  # type: ignore[misc]
         known = {**before.videos, **dict(zip(missing, decoders.map(self._read, missing), strict=True))}
         return _Batch(requests, {video: known[video] for video in wanted})
 
-    def _read(self, video: Video) -> SampledVideo | UnreadableClip:
-        path, start, end = video
+    def _read(self, video: ShownVideo) -> SampledVideo | UnreadableClip:
         try:
-            return read_video(Path(path), self.sampling, start, end)
+            return read_video(Path(video.path), self.sampling, video.start, video.end)
         except UnreadableClip as error:
             return error
 
@@ -162,15 +139,17 @@ class SharedVLLM(host.VLLM):  # type: ignore[misc]
                 self._note_unreadable(request, errors[0])
                 continue
             places.append(place)
-            prompts.append((self._prompt(request, videos), self._resolve_sampling_params(dict(request.generation))))
+            prompts.append(
+                (self._prompt(request, videos), self._resolve_sampling_params(dict(request.question.generation)))
+            )
         for place, text in zip(places, self._run_tp_synced(prompts, self._ask), strict=True):
             answers[place] = text
         return answers
 
     def _note_unreadable(self, request: _Request, error: UnreadableClip) -> None:
-        if (request.task, request.item) not in self.unanswered:
-            logger.warning("{} of {} is not asked: {}", request.item, request.task, error)
-        self.unanswered[request.task, request.item] = UnscoredReason.UNREADABLE_CLIP, str(error)
+        if (request.question.task, request.question.item) not in self.unanswered:
+            logger.warning("{} of {} is not asked: {}", request.question.item, request.question.task, error)
+        self.unanswered[request.question.task, request.question.item] = UnscoredReason.UNREADABLE_CLIP, str(error)
 
     def _ask(self, prompts: Sequence[tuple[dict[str, Any], dict[str, Any]]]) -> list[str]:
         if not prompts:
@@ -188,10 +167,10 @@ class SharedVLLM(host.VLLM):  # type: ignore[misc]
         Source: ``TextPrompt`` of vLLM 0.11 (vllm/inputs/data.py). ``multi_modal_uuids`` has a name for every item of
         every kind; where it is None, vLLM finds one.
         """
-        messages = request.read()
+        messages = request.question.read()
         images, _, audios = messages.extract_media()
         if audios:
-            raise ValueError(f"Expected texts, pictures and videos of {request.task}, but got audio.")
+            raise ValueError(f"Expected texts, pictures and videos of {request.question.task}, but got audio.")
         template = {} if self.chat_template is None else {"chat_template": self.chat_template}
         text = self.processor.apply_chat_template(
             messages.to_hf_messages(), tokenize=False, add_generation_prompt=True, **template
@@ -210,15 +189,6 @@ class SharedVLLM(host.VLLM):  # type: ignore[misc]
             rate = {"fps": rates.pop()} if len(rates) == 1 else {}
             prompt["mm_processor_kwargs"] = {"do_sample_frames": False, **rate}
         return prompt
-
-
-def _read_messages(to_messages: Callable[[Any], Any], doc: Any) -> ChatMessages:
-    return ChatMessages(messages=to_messages(doc))
-
-
-def _videos_of(messages: ChatMessages) -> tuple[Video, ...]:
-    parts = [part for message in messages.messages for part in message.content]
-    return tuple((str(one.url), one.start_time, one.end_time) for one in parts if isinstance(one, ChatVideoContent))
 
 
 def _open_picture(picture: Any) -> Image.Image:
