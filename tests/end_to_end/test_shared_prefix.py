@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import signal
 import time
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -95,10 +93,9 @@ def test_answers_are_those_of_the_adapter_of_lmms_eval(
     theirs = arguments(checkpoint, device_map="cpu")
     theirs[1] = "qwen2_5_vl"
     host = run_host(*theirs, home=sample_world.home, out=tmp_path / "host")
-    for task in TASKS:
-        answers = [sample["filtered_resps"] for sample in host.samples(task)]
-        assert [sample["filtered_resps"] for sample in ours.samples(task)] == answers
-        assert len(set(map(str, answers))) > 1
+    answers = [str(sample["filtered_resps"]) for task in TASKS for sample in host.samples(task)]
+    assert [str(sample["filtered_resps"]) for task in TASKS for sample in ours.samples(task)] == answers
+    assert len(set(answers)) > len(answers) // 2
 
 
 def test_a_clip_that_cannot_be_decoded_is_unscored_and_named(
@@ -129,13 +126,6 @@ def test_a_clip_that_cannot_be_decoded_is_unscored_and_named(
     assert {record.item_id for record in again if record.unscored_reason} == broken
 
 
-def rank_of(process: psutil.Process) -> str | None:
-    try:
-        return process.environ().get("RANK")
-    except psutil.Error:
-        return None
-
-
 def test_a_rank_that_is_killed_ends_the_run_and_a_second_run_goes_on(
     checkpoint: Path, sample_world: SampleWorld, asked: Ask, tmp_path: Path
 ) -> None:
@@ -146,9 +136,9 @@ def test_a_rank_that_is_killed_ends_the_run_and_a_second_run_goes_on(
         until = time.monotonic() + LIMIT
         while run.poll() is None and time.monotonic() < until and not kept(tmp_path / "out"):
             time.sleep(0.02)
-        second = [child for child in psutil.Process(run.pid).children(recursive=True) if rank_of(child) == "1"]
-        assert second, "there is a second rank to kill"
-        os.kill(second[0].pid, signal.SIGKILL)
+        ranks = sorted(psutil.Process(run.pid).children(), key=lambda child: child.pid)
+        assert len(ranks) >= 2
+        ranks[-1].kill()
         until = time.monotonic() + LIMIT
         while run.poll() is None and time.monotonic() < until:
             time.sleep(0.05)

@@ -195,7 +195,7 @@ def write_tiny_family(family: str, out: Path, seed: int = 0) -> Path:
     model, processor = FAMILIES[family]()
     for parameter in model.parameters():
         if parameter.ndim > 1:
-            torch.nn.init.normal_(parameter, std=0.15)
+            torch.nn.init.normal_(parameter, std=0.4)
         # Adapters of lmms-eval load them so, which then rounds nothing.
         parameter.data = parameter.data.bfloat16().float()
     model.save_pretrained(out)
