@@ -19,7 +19,7 @@ def register() -> list[ModelManifest]:
 
     from lmms_eval_tasks.host.index import hook_task_manager
     from lmms_eval_tasks.host.model_identity import hook_model_arguments
-    from lmms_eval_tasks.host.models import MODELS
+    from lmms_eval_tasks.host.models import CHAT_MODELS, MODELS
     from lmms_eval_tasks.host.predictions import hook_predict_only
     from lmms_eval_tasks.host.ranks import leave_process_group
     from lmms_eval_tasks.host.saving import hook_saving
@@ -46,7 +46,12 @@ def register() -> list[ModelManifest]:
     for warning in (*registry().faults, *unknown):
         logger.warning("{}", warning)
     atexit.register(leave_process_group)
-    return [
+    ours = [
         ModelManifest(model_id=name, simple_class_path=f"lmms_eval_tasks.models.{path}")
         for name, path in MODELS.items()
     ]
+    chat = [
+        ModelManifest(model_id=name, chat_class_path=f"lmms_eval_tasks.models.{path}")
+        for name, path in CHAT_MODELS.items()
+    ]
+    return ours + chat

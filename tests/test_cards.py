@@ -11,6 +11,7 @@ from logged_runs import TASK, strong, weak, write_run
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli import app
+from lmms_eval_tasks.utils.runs.hazards import APPLIES, DOES_NOT_APPLY, describe
 
 CARD: dict[str, dict[str, Any]] = {
     f"task {TASK}": {
@@ -113,3 +114,53 @@ def test_only_the_tasks_that_are_shown_count(command: str, tmp_path: Path) -> No
     both = [f"  data sha256: 0123456789abcdef against x ({two[0]})"]
     assert [line for line in call(command, *runs) if "data sha256" in line] == both
     assert [line for line in call(command, *runs, "--task", TASK) if "data sha256" in line] == []
+
+
+def hazards(**values: str | None) -> dict[str, dict[str, Any]]:
+    return {**CARD, "known hazards": {"first_clip_frames": DOES_NOT_APPLY, "video_as_images": DOES_NOT_APPLY, **values}}
+
+
+def joined(lines: list[str]) -> str:
+    return " ".join(" ".join(lines).split())
+
+
+def test_a_report_names_the_hazards_that_apply(tmp_path: Path) -> None:
+    card = hazards(first_clip_frames=APPLIES, of_another_version=APPLIES)
+    text = joined(call("report", run(tmp_path / "weak", card)))
+    assert f"known hazard: first_clip_frames {describe('first_clip_frames')}" in text
+    assert "known hazard: of_another_version This version of lmms-eval-tasks does not know it." in text
+    assert "video_as_images" not in text
+    whole = call("report", run(tmp_path / "strong", card), "--card")
+    assert ["video_as_images", *DOES_NOT_APPLY.split()] in [line.split() for line in whole]
+
+
+def test_a_report_names_the_runs_of_a_hazard(tmp_path: Path) -> None:
+    some = hazards(first_clip_frames=APPLIES, video_as_images=APPLIES)
+    runs = [
+        run(tmp_path / "weak", some),
+        run(tmp_path / "old"),
+        run(tmp_path / "strong", hazards(video_as_images=APPLIES)),
+    ]
+    lines = call("report", *runs)
+    assert {"known hazard of run 1: first_clip_frames", "known hazard of runs 1, 3: video_as_images"} <= set(lines)
+    # The effect stands beneath the hazard, once.
+    assert joined(lines).count(describe("first_clip_frames")) == 1
+
+
+def test_runs_that_differ_in_a_hazard_are_said_to(tmp_path: Path) -> None:
+    runs = [run(tmp_path / "weak", hazards(first_clip_frames=APPLIES)), run(tmp_path / "strong", hazards())]
+    lines = call("compare", *runs)
+    start = lines.index("These runs differ in what moves scores, beyond the model:")
+    assert lines[start + 1] == "  first_clip_frames: applies against does not apply (known hazards)"
+    assert f"first_clip_frames: {describe('first_clip_frames')}" in joined(lines[start + 2 :])
+
+
+@pytest.mark.parametrize("other", [None, CARD, {**CARD, "known hazards": {"first_clip_frames": None}}])
+@pytest.mark.parametrize("command", ["report", "compare"])
+def test_of_a_card_that_does_not_know_nothing_is_concluded(
+    command: str, other: dict[str, dict[str, Any]] | None, tmp_path: Path
+) -> None:
+    runs = [run(tmp_path / "weak", hazards(first_clip_frames=APPLIES)), run(tmp_path / "strong", other)]
+    lines = call(command, *runs)
+    assert not [line for line in lines if "first_clip_frames" in line and "against" in line]
+    assert "These runs differ in what moves scores, beyond the model:" not in lines

@@ -16,7 +16,7 @@ import lmms_eval_tasks
 from lmms_eval_tasks.host import index, saving
 from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.index import Results, evaluation_of, state_of
-from lmms_eval_tasks.host.models import MODELS
+from lmms_eval_tasks.host.models import CHAT_MODELS, MODELS
 from lmms_eval_tasks.host.view_index import VIEW
 from lmms_eval_tasks.host.weights import Weights
 from lmms_eval_tasks.utils.benchmark.registry import registry
@@ -129,7 +129,7 @@ def test_an_lmms_eval_that_is_built_differently_is_named_in_one_warning(
         method = getattr(TaskManager, name)
         monkeypatch.setattr(TaskManager, name, getattr(method, "__wrapped__", method))
     monkeypatch.delattr(TaskManager, gone)
-    assert {model.model_id for model in plugin.register()} == set(MODELS)
+    assert {model.model_id for model in plugin.register()} == {*MODELS, *CHAT_MODELS}
     assert warnings == [
         "lmms_eval_tasks has no tasks in this lmms-eval, which is built differently (AttributeError: type object "
         f"'TaskManager' has no attribute '{gone}'). It works with 0.7.3."
@@ -292,6 +292,6 @@ def test_a_host_that_saves_otherwise_is_told_of_and_runs_without_cards(
         monkeypatch.delattr(evaluation_tracker, "save_results_aggregated")
     else:
         monkeypatch.setattr(evaluation_tracker, "save_results_aggregated", lambda self, everything: None)
-    assert {model.model_id for model in plugin.register()} == set(MODELS)
+    assert {model.model_id for model in plugin.register()} == {*MODELS, *CHAT_MODELS}
     (message,) = warnings
     assert message.startswith("lmms_eval_tasks writes no run cards in this lmms-eval, which is built differently (")

@@ -6,8 +6,16 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from lmms_eval_tasks.utils.runs.hazards import describe
 from lmms_eval_tasks.utils.runs.run import Run
-from lmms_eval_tasks.utils.runs.run_card import CardDifference, Weight, differences, summary
+from lmms_eval_tasks.utils.runs.run_card import (
+    HAZARDS,
+    CardDifference,
+    Weight,
+    applying_hazards,
+    differences,
+    summary,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -39,6 +47,15 @@ def print_cards(console: Console, runs: Sequence[Run], whole: bool = False) -> N
         console.print("all runs:", style="dim")
         for line in shared:
             console.print(Padding(line, (0, 0, 0, 2)), style="dim")
+    for hazard, places in applying_hazards([run.card for run in runs]).items():
+        console.print(f"known hazard{_name_runs(places, len(runs))}: {hazard}", style="bold yellow")
+        console.print(Padding(describe(hazard), (0, 0, 0, 2)), style="yellow")
+
+
+def _name_runs(places: Sequence[int], count: int) -> str:
+    """Which of several runs, by their number; nothing where there is only one."""
+    numbers = ", ".join(str(place + 1) for place in places)
+    return "" if count == 1 else f" of {'run' if len(places) == 1 else 'runs'} {numbers}"
 
 
 def _print_whole(console: Console, run: Run, title: str) -> None:
@@ -55,11 +72,16 @@ def _print_whole(console: Console, run: Run, title: str) -> None:
     console.print(table)
 
 
-def print_differences(console: Console, runs: Sequence[Run], tasks: Sequence[str] | None = None) -> None:
+def print_differences(
+    console: Console, runs: Sequence[Run], tasks: Sequence[str] | None = None, explain: bool = True
+) -> None:
     """Print how runs with a card differ in the tasks that are compared (all by default).
 
-    What moves scores is printed apart from what should not.
+    What moves scores is printed apart from what should not; with `explain`, also what the known hazards do that apply
+    to some of the runs only.
     """
+    from rich.padding import Padding
+
     cards = [run.card for run in runs]
     if sum(bool(card) for card in cards) < 2:
         return
@@ -71,6 +93,8 @@ def print_differences(console: Console, runs: Sequence[Run], tasks: Sequence[str
         console.print("These runs differ in what moves scores, beyond the model:", style="bold red")
         for line in _merged(matters):
             console.print(f"  {line}", style="red")
+        for hazard in (one.field for one in matters if explain and one.section == HAZARDS):
+            console.print(Padding(f"{hazard}: {describe(hazard)}", (0, 0, 0, 2)), style="red")
     else:
         console.print("These runs were made in the same way and on the same data, as far as their cards know.")
     if models:

@@ -80,7 +80,7 @@ def report(
     )
     print_cards(console, read, whole=card)
     tasks = [name for run in read for name in run.groups.get(task, [task])] if task else None
-    print_differences(console, read, tasks)
+    print_differences(console, read, tasks, explain=False)
     if html:
         from lmms_eval_tasks.report.page import write_page
 

@@ -20,8 +20,11 @@ from tqdm import tqdm
 from lmms_eval_tasks.host.answer_files import AnswerFiles, ItemRequest, answers_folder, digest, log_kept
 from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.model_identity import find_arguments, model_identity
+from lmms_eval_tasks.host.padding import is_padding
 from lmms_eval_tasks.host.ranks import gather_objects
+from lmms_eval_tasks.host.throughput import EACH
 from lmms_eval_tasks.host.weights import get_nested_attr
+from lmms_eval_tasks.host.wrapping import replaced_method
 from lmms_eval_tasks.utils.core.variables import ANSWERS
 
 FORMAT = 1
@@ -78,14 +81,9 @@ def keep_answers(model: Any, evaluation: Evaluation, settings: Mapping[str, Any]
             # Without an output path all runs share the folder, and a draw would come back in a run that asks for a new.
             keep_sampled=bool(output_path or os.environ.get(ANSWERS)),
         )
-        own = vars(model).get("generate_until")
-        model.generate_until = functools.partial(keeper.generate_until, model.generate_until)
-        try:
+        ask = functools.partial(keeper.generate_until, model.generate_until)
+        with replaced_method(model, "generate_until", ask):
             yield
-        finally:
-            del model.generate_until
-            if own is not None:
-                model.generate_until = own
 
 
 class AnswerKeeper:
@@ -120,6 +118,9 @@ class AnswerKeeper:
         if is_first:
             log_kept(total, self._files.folder)
             self._files.write_identity()
+        if hasattr(self._model, EACH):
+            self._ask_each(requests, asked_items, answers)
+            return ["" if answer is None else answer for answer in answers]
         with tqdm(total=len(requests), initial=count, desc="Answers", unit="item", disable=not is_first) as bar:
             for places in self._divide(requests, asked_items, answers):
                 with _quiet(ask):
@@ -133,6 +134,14 @@ class AnswerKeeper:
                 bar.update(len(places))
         return ["" if answer is None else answer for answer in answers]
 
+    def _ask_each(self, requests: Sequence[Any], asked_items: Sequence[ItemRequest | None], answers: list[Any]) -> None:
+        """Ask a model that gives answers as they come for all that are missing, and keep each at once."""
+        missing = [place for place, answer in enumerate(answers) if answer is None and not is_padding(requests[place])]
+        for number, response in self._model.generate_each([requests[place] for place in missing]):
+            answers[missing[number]] = response
+            if (item := asked_items[missing[number]]) and response is not None:
+                self._files.keep(item, response)
+
     def _divide(
         self, requests: Sequence[Any], asked_items: Sequence[ItemRequest | None], answers: Sequence[Any]
     ) -> list[list[int]]:
@@ -142,11 +151,11 @@ class AnswerKeeper:
         Other people's tasks are asked all at once. Where ranks compute in step, a part of which any rank lacks an
         answer is asked whole on all of them; elsewhere, what lmms-eval adds to make ranks equal is not asked at all.
         """
-        size, in_step = _part_size(self._model), _in_step(self._model)
+        size, in_step = _part_size(self._model), computes_in_step(self._model)
         parts: dict[int, list[int]] = defaultdict(list)
         missing: set[int] = set()
         for place, request in enumerate(requests):
-            padding = _is_padding(request) and self._state(request) is not None
+            padding = is_padding(request) and self._state(request) is not None
             if padding and not in_step:
                 continue
             part = place // size if in_step or asked_items[place] is not None else -1
@@ -165,7 +174,7 @@ class AnswerKeeper:
         before: Counter[int] = Counter()
         asked_items: list[ItemRequest | None] = []
         for request in requests:
-            asked_items.append(None if _is_padding(request) else self._read_item(request, before[id(request)]))
+            asked_items.append(None if is_padding(request) else self._read_item(request, before[id(request)]))
             before[id(request)] += 1
         return asked_items
 
@@ -191,10 +200,6 @@ class AnswerKeeper:
         return ItemRequest(digest(asked), task, str(row["item_id"]), repeat, state.answered_files(row))
 
 
-def _is_padding(request: Any) -> bool:
-    return bool((getattr(request, "metadata", None) or {}).get("__padding_only__"))
-
-
 def _is_sampled(generation: Mapping[str, Any]) -> bool:
     temperature = generation.get("temperature") or 0
     return bool(generation.get("do_sample")) or (isinstance(temperature, int | float) and temperature > 0)
@@ -217,7 +222,7 @@ def _whole(value: Any) -> int:
         return 0
 
 
-def _in_step(model: Any) -> bool:
+def computes_in_step(model: Any) -> bool:
     """Whether the model's ranks have to compute together, so that each has to be asked as much as the others."""
     kind = str(get_nested_attr(model, "accelerator", "distributed_type") or "").rpartition(".")[2]
     return kind in IN_STEP or _whole(get_nested_attr(model, "_tp_world_size")) > 1

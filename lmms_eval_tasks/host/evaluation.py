@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from lmms_eval_tasks.host.captions import read_captions
+from lmms_eval_tasks.host.deal import Deal
 from lmms_eval_tasks.host.judge import check_judge, open_judge, read_settings
 from lmms_eval_tasks.host.submissions import Finished
 from lmms_eval_tasks.host.views import read_limit
@@ -23,6 +24,7 @@ from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.variables import VIEW_BYTES
 from lmms_eval_tasks.utils.data.home import load_table, read_manifest
 from lmms_eval_tasks.utils.prompting.official_prompts import check_choice
+from lmms_eval_tasks.utils.scoring.records import UnscoredReason
 
 if TYPE_CHECKING:
     import datasets
@@ -43,7 +45,11 @@ class Evaluation:
         model: The model that runs, once it is known.
         weights: Its weights' commit and precision; lmms-eval throws the weights away before it scores.
         tasks: The state of each task that was built.
+        deal: Which rank has which clips and questions; None on one rank, and where lmms-eval's own order stays.
         answers_kept: How many answers were kept from before, on all ranks; None where none are kept.
+        unanswered: Task and item to why there is no answer, where another rank's model was asked.
+        throughput: How much was answered in which time, by the names of a run card's fields; empty where that is not
+            known.
         finished: The graded items of the tasks whose scores have been aggregated, by what their pointers name: a user's
             variant of one of our tasks stands for that task.
     """
@@ -53,11 +59,22 @@ class Evaluation:
     model: Any = None
     weights: Weights = field(default_factory=Weights)
     tasks: dict[str, TaskState] = field(default_factory=dict)
+    deal: Deal | None = None
     answers_kept: int | None = None
+    unanswered: dict[tuple[str, str], tuple[UnscoredReason, str]] = field(default_factory=dict)
+    throughput: Mapping[str, Any] = field(default_factory=dict)
     finished: Finished = field(default_factory=dict)
     _tables: dict[tuple[str, str, bool], datasets.Dataset] = field(default_factory=dict)
     _judges: dict[type, Grader | None] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def why_unanswered(self, task: str, item_id: str) -> tuple[UnscoredReason, str] | None:
+        """Why the model could not answer an item, and the reason in more words; None where it could, or says nothing.
+
+        A model says so in its mapping `unanswered`, of task and item.
+        """
+        own = getattr(self.model, "unanswered", None) or {}
+        return {**self.unanswered, **own}.get((task, item_id))
 
     def open_split(self, pointer: Pointer) -> datasets.Dataset:
         """The rows of the prepared table that a task's pointer names, rows at the index that they have there.

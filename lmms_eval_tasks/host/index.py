@@ -16,12 +16,15 @@ from loguru import logger
 
 from lmms_eval_tasks.host.agreement import stop_unless_ranks_agree
 from lmms_eval_tasks.host.answers import keep_answers
+from lmms_eval_tasks.host.dealing import deal_clips
 from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.fit import describe_misfit, describe_misfit_of
 from lmms_eval_tasks.host.models import CLIPLESS
 from lmms_eval_tasks.host.other_views import bind_view
 from lmms_eval_tasks.host.ranks import RunStopped, ordinary_errors, stop_if_any
+from lmms_eval_tasks.host.response_cache import ask_on_every_rank
 from lmms_eval_tasks.host.state import TaskState, bind_hooks, find_metrics
+from lmms_eval_tasks.host.throughput import measure_throughput
 from lmms_eval_tasks.host.view_index import VIEW, add_views, listed_views, view_config
 from lmms_eval_tasks.host.weights import read_weights
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
@@ -226,20 +229,30 @@ def _hook_evaluate() -> None:
     @functools.wraps(evaluate)
     def evaluate_with_state(*arguments: Any, **named: Any) -> Any:
         given = signature.bind(*arguments, **named).arguments
-        states = list(find_states(given["task_dict"]))
+        tasks = dict(find_tasks(given["task_dict"]))
+        states = list(tasks)
         stop_unless_ranks_agree(states)
         if not states:
             return evaluate(*arguments, **named)
         forms = {state.name: frozenset({state.kind.answer_form}) for state in states}
         stop_if_any(describe_misfit_of(given["lm"], type(given["lm"]).__name__, forms))
         evaluation = states[0].evaluation
-        evaluation.model = given["lm"]
-        evaluation.weights = read_weights(given["lm"])
-        with ordinary_errors(), keep_answers(given["lm"], evaluation, given):
+        model = evaluation.model = given["lm"]
+        evaluation.weights = read_weights(model)
+        with (
+            ordinary_errors(),
+            measure_throughput(model, evaluation),
+            keep_answers(model, evaluation, given),
+            deal_clips(model, evaluation, {state.name: task for state, task in tasks.items()}),
+            ask_on_every_rank(model, given.get("response_cache")),
+        ):
             results = evaluate(*arguments, **named)
         if not isinstance(results, dict):
             return results
         known = Results(results)
+        for state in states:
+            # Of several ranks, lmms-eval logs the samples of one after those of another.
+            known.get("samples", {}).get(state.name, []).sort(key=lambda sample: sample["doc_id"])
         known.evaluation = evaluation
         return known
 
@@ -247,13 +260,13 @@ def _hook_evaluate() -> None:
     evaluator.evaluate = evaluate_with_state  # type: ignore[attr-defined]
 
 
-def find_states(task_dict: Mapping[Any, Any]) -> Iterator[TaskState]:
-    """The states of those of loaded tasks that are ours."""
+def find_tasks(task_dict: Mapping[Any, Any]) -> Iterator[tuple[TaskState, Any]]:
+    """Those of loaded tasks that are ours, each with its state."""
     for task in task_dict.values():
         if isinstance(task, Mapping):
-            yield from find_states(task)
+            yield from find_tasks(task)
         elif state := state_of(task):
-            yield state
+            yield state, task
 
 
 def state_of(task: Any) -> TaskState | None:

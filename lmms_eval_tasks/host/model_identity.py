@@ -8,7 +8,6 @@ import os
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +75,8 @@ def model_identity(model: Any, arguments: Mapping[str, str], weights: Weights) -
         "class": f"{kind.__module__}.{kind.__qualname__}",
         "code": _digest_code(kind),
         "arguments": dict(arguments),
-        "weights": asdict(weights),
+        # Not their family, which follows from the class and the files: answers kept by earlier versions lack it.
+        "weights": {"commit": weights.commit, "precision": weights.precision},
         "files": _identify_files(arguments),
         "server": next((str(server) for server in servers if server), None),
         "software": {package: installed_version(package) for package in packages},

@@ -100,6 +100,13 @@ def world_size() -> int:
     return int(dist.get_world_size()) if dist.is_available() and dist.is_initialized() else 1
 
 
+def current_rank() -> int:
+    """Which of the ranks that can be reached this is, from 0."""
+    import torch.distributed as dist
+
+    return int(dist.get_rank()) if dist.is_available() and dist.is_initialized() else 0
+
+
 def leave_process_group() -> None:
     """End what torch runs in the background for the ranks on CPUs, which lmms-eval leaves to the end of the process.
 

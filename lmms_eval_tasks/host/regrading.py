@@ -12,7 +12,7 @@ from typing import Any
 from lmms_eval_tasks.host.index import state_of
 from lmms_eval_tasks.host.loading import load_tasks, task_outputs
 from lmms_eval_tasks.host.state import SUBMISSION_ROWS
-from lmms_eval_tasks.host.task_view import UNSHOWN, is_unshown
+from lmms_eval_tasks.host.task_view import UNANSWERED, is_unanswered
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.problems import Problems
 from lmms_eval_tasks.utils.core.variables import HOME
@@ -124,10 +124,11 @@ def _find_docs(
 
 
 def _asked_row(row: Mapping[str, Any], item: LoggedItem) -> dict[str, Any]:
-    """A prepared row as it was asked, and where its view could not be shown, why."""
+    """A prepared row as it was asked, and where the model gave no answer, why."""
     record = item.record
     asked = {**row, "asked": was_asked(item.values["record"])}
-    return asked | {UNSHOWN: (record.unscored_reason, record.detail)} if is_unshown(record) else asked
+    unanswered = is_unanswered(record, scored_responses(item.values) or [])
+    return asked | {UNANSWERED: (record.unscored_reason, record.detail)} if unanswered else asked
 
 
 def _grade(output: Any, doc: Mapping[str, Any], item: LoggedItem) -> Mapping[str, Any]:

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 import lmms_eval_tasks
 from lmms_eval_tasks.host.environment import HARDWARE, PACKAGES, SOFTWARE, Unknown, package_version
 from lmms_eval_tasks.host.evaluation import Evaluation
+from lmms_eval_tasks.host.hazards import hazard_fields
 from lmms_eval_tasks.host.judge import read_settings
 from lmms_eval_tasks.host.state import TaskState
 from lmms_eval_tasks.host.weights import get_nested_attr, weights_identity
@@ -30,7 +31,7 @@ from lmms_eval_tasks.utils.data.home import read_manifest
 from lmms_eval_tasks.utils.evidence.shown_frames import qwen_limits
 from lmms_eval_tasks.utils.judge.client import Sampling
 from lmms_eval_tasks.utils.prompting.prompts import OFFICIAL, Prompt
-from lmms_eval_tasks.utils.runs.run_card import NOT_KNOWN, TASK, Value
+from lmms_eval_tasks.utils.runs.run_card import HAZARDS, NOT_KNOWN, TASK, Value
 
 DECODER_CHOICE = "FORCE_QWENVL_VIDEO_READER"
 FRAMES: Mapping[str, tuple[str, ...]] = {
@@ -130,6 +131,10 @@ def _fields(source: Source) -> Iterator[Field]:
     measured = get_nested_attr(source.model, "engine", "facts")
     for name in DENOISING if measured else ():
         yield "denoising", name, partial(measured.__getitem__, name)
+    yield from _known_facts("sharing", get_nested_attr(source.model, "facts"))
+    yield from _known_facts("throughput", source.evaluation.throughput)
+    hazards = hazard_fields(source.evaluation, source.arguments, source.config.get("batch_size"))
+    yield from ((HAZARDS, name, find) for name, find in hazards)
     for name in ("random", "numpy", "torch", "fewshot"):
         yield "seeds", name, partial(config.__getitem__, f"{name}_seed")
     yield from (
@@ -295,6 +300,12 @@ def _frame_fields(source: Source) -> Iterator[Field]:
 
     yield from (("frames", name, partial(find, names)) for name, names in FRAMES.items())
     yield "frames", "pixels of a frame", pixels
+
+
+def _known_facts(section: str, facts: Any) -> Iterator[Field]:
+    """A field for each of some facts, if there are any."""
+    for name, value in facts.items() if isinstance(facts, Mapping) else ():
+        yield section, name, partial(lambda value: value, value)
 
 
 def _answers_kept(evaluation: Evaluation) -> int | str:

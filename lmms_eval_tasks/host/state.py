@@ -18,7 +18,7 @@ from lmms_eval_tasks.host.captions import CLIP
 from lmms_eval_tasks.host.evaluation import Evaluation, Pointer, view_of
 from lmms_eval_tasks.host.ranks import RunStopped
 from lmms_eval_tasks.host.submissions import write_submissions
-from lmms_eval_tasks.host.task_view import TaskView
+from lmms_eval_tasks.host.task_view import UNANSWERED, TaskView
 from lmms_eval_tasks.utils.benchmark.benchmark import Grader, Row, TaskKind, TaskSettings
 from lmms_eval_tasks.utils.benchmark.registry import find_benchmark
 from lmms_eval_tasks.utils.core.problems import InputError
@@ -182,6 +182,8 @@ class TaskState:
 
     def _grade(self, doc: Row, response: object) -> GradedItem:
         """Grade a response, and say in its record what was shown."""
+        if why := self.evaluation.why_unanswered(self.name, doc["item_id"]):
+            doc = {**doc, UNANSWERED: why}
         return self.shown.grade(doc, lambda row, answer: self.kind.grade(row, answer, self), response)
 
     @property

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lmms_eval_tasks.host.captions import CAPTIONED, CLIP, DESCRIBE, NO_CAPTION, read_captions
+from lmms_eval_tasks.host.deal import Encode
 from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.views import make, open_store, see
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, Row, TaskSettings
@@ -23,15 +24,18 @@ if TYPE_CHECKING:
 
     from lmms_eval_tasks.utils.data.made_clips import MadeClip
 
-UNSHOWN = "unshown"
-"""The field of a row that says why nothing was shown of a saved answer's item: its reason and the detail."""
+UNANSWERED = "unanswered"
+"""The field of a row that says why the model gave no answer to its item: the reason and its detail."""
 
 Settings = TypeVar("Settings", bound=TaskSettings)
 
 
-def is_unshown(record: Record) -> bool:
-    """Whether nothing could be shown of a view's item, so that the model was not asked its question."""
-    return bool(record.view) and record.unscored_reason in (UnscoredReason.UNREADABLE_CLIP, UnscoredReason.NO_CAPTION)
+def is_unanswered(record: Record, responses: Sequence[object]) -> bool:
+    """Whether a logged item has no answer, because nothing of it could be shown or because the model failed."""
+    if record.view and record.unscored_reason in (UnscoredReason.UNREADABLE_CLIP, UnscoredReason.NO_CAPTION):
+        return True
+    failed = (UnscoredReason.UNREADABLE_CLIP, UnscoredReason.OUT_OF_MEMORY, UnscoredReason.FAILED)
+    return record.unscored_reason in failed and not any(responses)
 
 
 class TaskView:
@@ -72,6 +76,17 @@ class TaskView:
         if not self._view.needs_clip:
             return ()
         return tuple(media_path(self._benchmark, row, column) for column in self._kind.visuals)
+
+    def encodes(self, row: Row) -> tuple[Encode, ...]:
+        """What a model has to encode for an item: nothing where no clip is shown, or the clip is missing."""
+        if not row["asked"]:
+            return ()
+        shown, seen = self._view.shown, self._view.shown.value
+        if shown is Shown.FRAME:
+            seen = self._view.position or self._kind.frame
+        elif shown is Shown.MASKED:
+            seen += f" of {row['item_id']}"
+        return tuple(Encode(clip, seen, is_video=shown is not Shown.FRAME) for clip in self.clips(row))
 
     def answered_files(self, row: Row) -> tuple[Path, ...]:
         """The files by whose content an answer to an item is kept: of a mask the masked clip, which has the boxes."""
@@ -123,16 +138,14 @@ class TaskView:
         return read_prompt(CAPTIONED).render(caption=self._caption(row) or NO_CAPTION, prompt=ask())
 
     def grade(self, row: Row, grade: Callable[[Row, object], GradedItem], response: object) -> GradedItem:
-        """Grade a response as the task does, and say in the record what was shown, and why where nothing was."""
-        if not self._view.name:
-            return grade(row, response)
-        frame, unshown = None, row.get(UNSHOWN)
-        if self._evaluation.clips_needed and row["asked"]:
-            frame, unshown = self._look_back(row)
-        graded = grade({**row, "asked": False}, "") if unshown else grade(row, response)
+        """Grade a response as the task does, and say in the record what was shown, and why there is no answer."""
+        frame, reason = None, row.get(UNANSWERED)
+        if self._view.name and reason is None and self._evaluation.clips_needed and row["asked"]:
+            frame, reason = self._look_back(row)
+        graded = grade({**row, "asked": False}, "") if reason else grade(row, response)
         record = replace(graded.record, view=self._view.name)
-        if unshown:
-            record = replace(record, unscored_reason=UnscoredReason(unshown[0]), detail=unshown[1])
+        if reason:
+            record = replace(record, unscored_reason=UnscoredReason(reason[0]), detail=reason[1])
         if frame is not None:
             record = record.with_fields(**{FRAME: frame})
         if self._view.describes:

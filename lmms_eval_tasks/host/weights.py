@@ -15,10 +15,12 @@ class Weights:
     Attributes:
         commit: Commit of the hub's repository that they come from; None where the model does not say.
         precision: Their type, as torch names it.
+        family: Their ``model_type``, as transformers names it; None where transformers has loaded none in this process.
     """
 
     commit: str | None = None
     precision: str | None = None
+    family: str | None = None
 
 
 def read_weights(model: Any) -> Weights:
@@ -36,7 +38,16 @@ def read_weights(model: Any) -> Weights:
     return Weights(
         commit=next((str(commit) for commit in commits if commit), None),
         precision=next((str(dtype).removeprefix("torch.") for dtype in precisions if dtype is not None), None),
+        family=_read_family(model),
     )
+
+
+def _read_family(model: Any) -> str | None:
+    """The ``model_type`` of the weights that an adapter holds, under whatever name it holds them."""
+    held = get_nested_attr(model, "__dict__")
+    holders = (get_nested_attr(model, "model"), *(held.values() if isinstance(held, dict) else ()))
+    families = (get_nested_attr(holder, "config", "model_type") for holder in holders)
+    return next((family for family in families if isinstance(family, str) and family), None)
 
 
 def weights_identity(pretrained: str, revision: str | None = None) -> str | None:

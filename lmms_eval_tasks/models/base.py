@@ -1,4 +1,4 @@
-"""Base of the models that answer one request at a time and never batch."""
+"""Bases of our models: how they are built from arguments, and those that answer one request at a time."""
 
 from __future__ import annotations
 
@@ -42,14 +42,12 @@ class Request:
     prompt: str = ""
 
 
-class RequestModel(lmms):  # type: ignore[misc]
-    """A model that runs on any number of ranks and answers each request by itself.
+class OwnModel(lmms):  # type: ignore[misc]
+    """A model of this package, which runs on any number of ranks; arguments that it does not take are refused.
 
-    Subclasses implement `answer`; the constructor's arguments are what lmms-eval passes and mean nothing here.
+    The constructor's arguments are what lmms-eval passes to every model.
     """
 
-    is_simple = True
-    shows_clips = False
     answer_forms = frozenset({AnswerForm.WORDS})
 
     def __init__(self, batch_size: int | str = 1, device: str | None = None, max_batch_size: int | None = None) -> None:
@@ -60,7 +58,7 @@ class RequestModel(lmms):  # type: ignore[misc]
         self._world_size = self.accelerator.num_processes
 
     @classmethod
-    def create_from_arg_string(cls, arg_string: str, additional_config: dict[str, Any] | None = None) -> RequestModel:
+    def create_from_arg_string(cls, arg_string: str, additional_config: dict[str, Any] | None = None) -> OwnModel:
         """The model that ``--model_args`` describes, as lmms-eval makes it.
 
         Raises:
@@ -72,14 +70,14 @@ class RequestModel(lmms):  # type: ignore[misc]
         except InputError as error:
             problem = str(error)
         stop_if_any(problem)
-        model: RequestModel = super().create_from_arg_string(arg_string, additional_config)
+        model: OwnModel = super().create_from_arg_string(arg_string, additional_config)
         return model
 
     @classmethod
     def argument_names(cls) -> dict[str, bool]:
         """The arguments that the model takes, and whether each has to be given."""
         parameters = inspect.signature(cls).parameters.values()
-        hosts = inspect.signature(RequestModel).parameters.keys()
+        hosts = inspect.signature(OwnModel).parameters.keys()
         return {
             one.name: one.default is one.empty
             for one in parameters
@@ -107,6 +105,21 @@ class RequestModel(lmms):  # type: ignore[misc]
                 problems.add(name, "Expected this argument but found none.", f"--model_args {name}=…")
         problems.raise_if_any(f"{model_name(cls)} cannot be run as asked")
 
+    def loglikelihood(self, requests: list[Instance]) -> NoReturn:
+        """Not offered: our models give no probabilities."""
+        raise NotImplementedError(f"{type(self).__name__} answers in text and has no likelihoods.")
+
+    def generate_until_multi_round(self, requests: list[Instance]) -> NoReturn:
+        """Not offered: one request, one response."""
+        raise NotImplementedError(f"{type(self).__name__} answers in one round.")
+
+
+class RequestModel(OwnModel):
+    """A model that answers each request by itself and never batches; subclasses implement `answer`."""
+
+    is_simple = True
+    shows_clips = False
+
     @abc.abstractmethod
     def answer(self, request: Request) -> str:
         """The response to one request."""
@@ -122,14 +135,6 @@ class RequestModel(lmms):  # type: ignore[misc]
             self.answer(request)
             for request in tqdm(asked, desc=type(self).__name__, unit="item", disable=self._rank != 0)
         ]
-
-    def loglikelihood(self, requests: list[Instance]) -> NoReturn:
-        """Not offered: these models have no probabilities."""
-        raise NotImplementedError(f"{type(self).__name__} answers in text and has no likelihoods.")
-
-    def generate_until_multi_round(self, requests: list[Instance]) -> NoReturn:
-        """Not offered: one request, one response."""
-        raise NotImplementedError(f"{type(self).__name__} answers in one round.")
 
     def _read(self, instance: Instance) -> Request:
         prompt, _, doc_to_visual, doc_id, task, split = instance.args

@@ -18,8 +18,10 @@ from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.wording import escape_surrogates
 from lmms_eval_tasks.utils.reporting.figures import template_environment
 from lmms_eval_tasks.utils.reporting.panels import OUTCOMES
+from lmms_eval_tasks.utils.runs.hazards import describe
 from lmms_eval_tasks.utils.runs.results_file import RESULTS
 from lmms_eval_tasks.utils.runs.run import Run
+from lmms_eval_tasks.utils.runs.run_card import applying_hazards
 
 ASSETS = Path(__file__).parent / "assets"
 TEMPLATE = "page.html"
@@ -76,6 +78,10 @@ def build_page(runs: Sequence[Run], only: str = "", clips: Clips = Clips.auto) -
                     "card": run.card,
                 }
                 for place, run in enumerate(runs)
+            ],
+            hazards=[
+                (", ".join(map(tag_of, held_by)), name, describe(name))
+                for name, held_by in applying_hazards([run.card for run in runs]).items()
             ],
             sample=any(run.sample for run in runs),
             sections=sections,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 WORDS = 2000
 HIDDEN = 32
@@ -20,7 +22,13 @@ _NAMES = ("endoftext", "im_start", "im_end", "vision_start", "vision_end", "visi
 SPECIAL = tuple(f"<|{name}|>" for name in _NAMES)
 
 
-def write_tiny_vlm(out: Path, seed: int = 0) -> Path:
+def write_tiny_vlm(
+    out: Path,
+    seed: int = 0,
+    language: Mapping[str, Any] | None = None,
+    vision: Mapping[str, Any] | None = None,
+    dtype: str = "float32",
+) -> Path:
     """Write a Qwen2.5-VL checkpoint with two layers and random weights, under 2 MB, that lmms-eval's adapter loads.
 
     It answers nonsense: it stands in for a real model where a run's whole path is to be seen working.
@@ -28,6 +36,9 @@ def write_tiny_vlm(out: Path, seed: int = 0) -> Path:
     Args:
         out: Folder for the checkpoint.
         seed: Seed of the weights.
+        language: Sizes of the language model that are to be others.
+        vision: Sizes of the vision encoder that are to be others.
+        dtype: Type of the weights.
 
     Returns:
         The folder.
@@ -75,6 +86,7 @@ def write_tiny_vlm(out: Path, seed: int = 0) -> Path:
             "bos_token_id": ids["<|endoftext|>"],
             "eos_token_id": ids["<|im_end|>"],
             "pad_token_id": ids["<|endoftext|>"],
+            **(language or {}),
         },
         vision_config={
             "depth": 2,
@@ -83,6 +95,7 @@ def write_tiny_vlm(out: Path, seed: int = 0) -> Path:
             "num_heads": 4,
             "out_hidden_size": HIDDEN,
             "fullatt_block_indexes": [1],
+            **(vision or {}),
         },
         image_token_id=ids["<|image_pad|>"],
         video_token_id=ids["<|video_pad|>"],
@@ -90,7 +103,7 @@ def write_tiny_vlm(out: Path, seed: int = 0) -> Path:
         vision_end_token_id=ids["<|vision_end|>"],
     )
     torch.manual_seed(seed)
-    Qwen2_5_VLForConditionalGeneration(config).save_pretrained(out)
+    Qwen2_5_VLForConditionalGeneration._from_config(config, dtype=getattr(torch, dtype)).save_pretrained(out)
     Qwen2_5_VLProcessor(
         image_processor=Qwen2VLImageProcessor(),
         video_processor=Qwen2VLVideoProcessor(),

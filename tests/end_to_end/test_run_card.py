@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from host_run import HostRun, SampleWorld, run_host
+from packaging.version import Version
 
 from lmms_eval_tasks.host.weights import weights_identity
 from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
@@ -51,6 +52,7 @@ def test_two_ranks_leave_one_card_that_says_what_ran(floor: HostRun, sample_worl
     assert card["seeds"] == {"random": 1, "numpy": 2, "torch": 3, "fewshot": 4}
     assert (card["run"]["ranks"], card["run"]["limit"], card["model"]["arguments"]) == (2, 6, "seed=3")
     assert set(card[NOT_KNOWN]) <= {"model.checkpoint", "model.precision"}
+    assert set(card["known hazards"].values()) == {"does not apply"}
 
 
 def test_a_run_made_from_a_card_scores_the_same(floor: HostRun, sample_world: SampleWorld, tmp_path: Path) -> None:
@@ -82,4 +84,7 @@ def test_the_card_of_a_model_with_frames_and_weights(sample_world: SampleWorld, 
     assert card["model"]["revision"] == f"a folder whose files are {weights_identity(str(folder))}"
     assert '"max_new_tokens": 4' in str(card["task causalvqa_debug_paired"]["generation"])
     assert str(card["model"]["precision"]) == "bfloat16"
+    applies = Version(str(card["software"]["transformers"])) >= Version("5.3.0")
+    assert card["known hazards"]["qwen_text_inside_video"] == ("applies" if applies else "does not apply")
+    assert card["known hazards"]["first_clip_frames"] == "does not apply"
     assert card["hardware"]["device"] == "cpu"

@@ -20,6 +20,7 @@ from lmms_eval_tasks.host.answer_files import answers_folder
 from lmms_eval_tasks.host.answers import keep_answers
 from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.model_identity import find_arguments, hook_model_arguments
+from lmms_eval_tasks.host.weights import Weights
 
 GREEDY: dict[str, Any] = {"max_new_tokens": 16, "temperature": 0}
 SAMPLED: dict[str, Any] = {"temperature": 0.7, "do_sample": True}
@@ -340,3 +341,11 @@ def test_the_arguments_of_a_model_that_lmms_eval_builds_are_known() -> None:
     built = Model.create_from_arg_string("say=yes,stop_at=3", {"batch_size": 2, "device": None})
     assert (built.say, built.stop_at, built.batch_size) == ("yes", 3, 2)
     assert find_arguments(built) == {"say": "yes", "stop_at": "3"}
+
+
+def test_kept_answers_do_not_depend_on_what_else_is_known_of_the_weights() -> None:
+    asked = Model()
+    known = Weights("c0ffee", "bfloat16", "qwen2_5_vl")
+    identity = model_identity.model_identity(asked, {}, known)
+    assert identity == model_identity.model_identity(asked, {}, Weights("c0ffee", "bfloat16"))
+    assert identity != model_identity.model_identity(asked, {}, Weights("0ther", "bfloat16"))

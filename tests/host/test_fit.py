@@ -12,7 +12,7 @@ from submission_world import prepare_world
 
 from lmms_eval_tasks.host import ranks
 from lmms_eval_tasks.host.fit import answer_forms, describe_misfit
-from lmms_eval_tasks.host.models import MODELS, model_name
+from lmms_eval_tasks.host.models import CHAT_MODELS, MODELS, model_name
 from lmms_eval_tasks.host.ranks import RunStopped, ordinary_errors, stop_if_any
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
 from lmms_eval_tasks.utils.benchmark.registry import registry
@@ -135,7 +135,7 @@ def test_the_arguments_of_video_diffusion_are_all_of_its_choices(models: Any) ->
         models.get_model("video_diffusion").create_from_arg_string("familly=wan2.1-1.3b")
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", [*MODELS, *CHAT_MODELS])
 def test_our_classes_know_their_names(model: str, models: Any) -> None:
     assert model_name(models.get_model(model)) == model
 

@@ -10,15 +10,17 @@ import numpy as np
 import pytest
 from PIL.Image import Image
 from submission_world import prepare_world
-from task_states import docs_of, task_state
+from task_states import docs_of, new_state, task_state
 
 from lmms_eval_tasks.host import captions
+from lmms_eval_tasks.host.deal import Encode
 from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.state import SUBMISSION_ROWS, TaskState, bind_hooks
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.data.frames import open_frames
 from lmms_eval_tasks.utils.data.home import home as data_home
+from lmms_eval_tasks.utils.data.home import media_path
 from lmms_eval_tasks.utils.prompting.prompts import read_prompt
 from lmms_eval_tasks.utils.submission.form import find_form
 
@@ -44,6 +46,46 @@ def test_without_the_clip_the_words_are_the_same(world: Path) -> None:
     blind, same = seen("blind")
     assert blind.doc_to_visual(same) == [] and len(whole.doc_to_visual(doc)) == 1
     assert blind.doc_to_text(same) == whole.doc_to_text(doc)
+
+
+ROW = {"item_id": "1", "clip": "1.mp4", "clip_backward": "1_back.mp4", "clip_present": True, "asked": True}
+
+
+def encodes(task: str, **row: Any) -> tuple[Encode, ...]:
+    return new_state(task, Evaluation()).shown.encodes({**ROW, **row})
+
+
+@pytest.mark.parametrize(
+    ("view", "seen_of_it", "is_video"),
+    [
+        ("", "the clip", True),
+        ("_video_only", "the clip", True),
+        ("_captions", "the clip", True),
+        ("_reversed", "its frames, last first", True),
+        ("_single_frame", "last", False),
+        ("_single_frame_first", "first", False),
+    ],
+)
+def test_what_is_encoded_is_the_clip_and_what_is_seen_of_it(
+    view: str, seen_of_it: str, is_video: bool, home: Path
+) -> None:
+    clip = media_path("causalvqa", ROW)
+    assert encodes(f"{TASK}{view}") == (Encode(clip, seen_of_it, is_video),)
+    assert encodes(f"{TASK}{view}", asked=False) == (), "the placeholder of a missing clip costs nothing"
+
+
+@pytest.mark.parametrize("view", ["blind", "socratic"])
+def test_where_no_clip_is_shown_nothing_is_encoded(view: str, home: Path) -> None:
+    assert encodes(f"{TASK}_{view}") == ()
+
+
+def test_each_mask_of_a_clip_is_encoded_by_itself(home: Path) -> None:
+    (first,), (second,) = encodes("cast_bench_masked"), encodes("cast_bench_masked", item_id="2")
+    assert first.clip == second.clip and first != second
+
+
+def test_clips_that_are_shown_together_are_encoded_together(home: Path) -> None:
+    assert [encode.clip.name for encode in encodes("yocausal")] == ["1.mp4", "1_back.mp4"]
 
 
 def test_options_alone_leave_the_question_out_and_the_clip_in(world: Path) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from logged_runs import strong, write_run
+from markupsafe import escape
 from sample_runs import evidence, write_sample_run
 from typer.testing import CliRunner
 
@@ -26,7 +27,9 @@ from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.denoising.response import DenoisingResponse, Directed, WindowRecord
 from lmms_eval_tasks.utils.prompting.prompts import read_prompt
 from lmms_eval_tasks.utils.reporting.panels import OUTCOMES
+from lmms_eval_tasks.utils.runs.hazards import APPLIES, DOES_NOT_APPLY, describe
 from lmms_eval_tasks.utils.runs.run import read_run
+from lmms_eval_tasks.utils.runs.run_card import HAZARDS
 from lmms_eval_tasks.utils.scoring.records import NOT_ASKED
 
 pytestmark = pytest.mark.slow  # every page shows the sample, which is filmed first
@@ -205,6 +208,15 @@ def test_names_cannot_write_markup(tmp_path: Path) -> None:
     run = write_run(tmp_path / "<b onload=x>&", strong())
     page = build_page([read_run(run)])
     assert "<b onload" not in page and "&lt;b onload=x&gt;&amp;" in page
+
+
+def test_known_hazards_stand_at_the_top(tmp_path: Path) -> None:
+    name = "first_clip_frames"
+    cards = [{HAZARDS: {name: APPLIES}}, {}, {HAZARDS: {name: DOES_NOT_APPLY}}, {HAZARDS: {name: APPLIES}}]
+    runs = [replace(read_run(write_run(tmp_path / f"m{n}", strong())), card=card) for n, card in enumerate(cards)]
+    (notes,) = re.findall(r"<strong>Known hazard\.</strong> (.*)</p>", build_page(runs))
+    assert notes == f"A, D, <code>{name}</code>: {escape(describe(name))}"
+    assert "Known hazard." not in build_page(runs[1:3])
 
 
 def test_a_run_card_is_shown_as_it_is(tmp_path: Path) -> None:

@@ -21,8 +21,17 @@ RECEIVED = "RECEIVED_FOLDER"
 """Where what reaches the processor is written, if it is set."""
 
 
+def ranks_asked(folder: Path) -> dict[tuple[str, int], list[int]]:
+    """The ranks that were asked about each document of each task, once for each time, from what they received."""
+    ranks: dict[tuple[str, int], list[int]] = {}
+    for file in folder.glob("*.npz"):
+        task, document, rank, _ = file.stem.rsplit(".", 3)
+        ranks.setdefault((task, int(document)), []).append(int(rank.removeprefix("rank")))
+    return ranks
+
+
 class RecordingProcessor:
-    """A processor that also writes the prompt, pictures and videos of each call to a file, named by the request."""
+    """A processor that also writes the prompt, pictures and videos of each call to a file, by request and rank."""
 
     def __init__(self, processor: Any, folder: Path) -> None:
         self._processor, self._folder = processor, folder
@@ -35,9 +44,8 @@ class RecordingProcessor:
         pictures = {f"image{place}": np.asarray(one) for place, one in enumerate(inputs.get("images") or ())}
         videos = {f"video{place}": np.asarray(one) for place, one in enumerate(inputs.get("videos") or ())}
         self._folder.mkdir(parents=True, exist_ok=True)
-        np.savez(
-            self._folder / f"{self.request}.{uuid4().hex}.npz", text=np.array(inputs["text"]), **pictures, **videos
-        )
+        name = f"{self.request}.rank{os.environ.get('RANK', '0')}.{uuid4().hex}.npz"
+        np.savez(self._folder / name, text=np.array(inputs["text"]), **pictures, **videos)
         return self._processor(**inputs)
 
 

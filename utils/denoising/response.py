@@ -29,7 +29,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping
 from typing import Any, Generic, Literal, TypeVar
 
@@ -135,11 +134,6 @@ def _is_whole(answer: DenoisingResponse) -> bool:
         len(table) == len(answer.windows) and all(len(row) == len(answer.timesteps) for row in table)
         for table in tables
     )
-
-
-def cause_of(message: str, item_id: str) -> str:
-    """What messages about pairs that fail for one cause have in common: without the pair's id, and without numbers."""
-    return re.sub(r"\d+", "#", message.replace(item_id, ""))
 
 
 def settings_digest(settings: Mapping[str, Any]) -> str:

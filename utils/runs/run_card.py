@@ -13,10 +13,13 @@ from pydantic import StrictFloat, StrictInt, StrictStr, TypeAdapter, ValidationE
 
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.variables import ANSWERS, HOME
+from lmms_eval_tasks.utils.runs.hazards import APPLIES
 
 CARD = "_run_card.json"
 TASK = "task "
 """A task's section is named after it, with this before."""
+HAZARDS = "known hazards"
+"""The section that says of each known hazard whether it applies to the run."""
 NOT_KNOWN = "not known"
 """The section that says of each field that is null why: `section.field` to the reason."""
 
@@ -51,6 +54,9 @@ _WEIGHTS = {
     ("run", "reasoning tags"): Weight.MATTERS,
     ("run", "ranks"): Weight.ENVIRONMENT,
     ("run", "batch size"): Weight.ENVIRONMENT,
+    ("sharing", "mode"): Weight.ENVIRONMENT,
+    ("sharing", "why"): Weight.NEVER,
+    ("throughput", ""): Weight.NEVER,
     ("rescored", ""): Weight.NEVER,
     (NOT_KNOWN, ""): Weight.NEVER,
     ("settings", HOME): Weight.NEVER,
@@ -114,6 +120,16 @@ def read_run_card(path: Path) -> Sections:
             f"Expected sections of fields that are texts or numbers, but got {first['msg'].lower()}"
             f"{f' at {where}' if where else ''}."
         ) from None
+
+
+def applying_hazards(cards: Sequence[Sections]) -> dict[str, list[int]]:
+    """Known hazards that apply to any of several runs, each with the places of these runs."""
+    places: dict[str, list[int]] = {}
+    for place, card in enumerate(cards):
+        for name, value in card.get(HAZARDS, {}).items():
+            if value == APPLIES:
+                places.setdefault(name, []).append(place)
+    return places
 
 
 def weight_of(section: str, field: str) -> Weight:

@@ -17,9 +17,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from lmms_eval_tasks.models.failures import cause_of, free_memory, is_out_of_memory
 from lmms_eval_tasks.models.video_diffusion.adapter import Adapter
 from lmms_eval_tasks.models.video_diffusion.encoding import ClipFile, EncodedPair, UnequalClips, encode_pair
-from lmms_eval_tasks.models.video_diffusion.placement import Placement, free_memory, is_out_of_memory
+from lmms_eval_tasks.models.video_diffusion.placement import Placement
 from lmms_eval_tasks.models.video_diffusion.settings import DenoisingSettings
 from lmms_eval_tasks.models.video_diffusion.store import ClipPair
 from lmms_eval_tasks.utils.data.release import UnreadableClip
@@ -28,7 +29,6 @@ from lmms_eval_tasks.utils.denoising.response import (
     DenoisingResponse,
     Directed,
     ItemError,
-    cause_of,
     settings_digest,
 )
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from lmms_eval_tasks import __version__
 from lmms_eval_tasks.host.answer_files import answers_folder, log_kept
 from lmms_eval_tasks.host.environment import installed_version
-from lmms_eval_tasks.host.ranks import RunStopped, gather_objects, stop_if_any
+from lmms_eval_tasks.host.ranks import gather_objects, stop_if_any
 from lmms_eval_tasks.models.base import Request, RequestModel
+from lmms_eval_tasks.models.failures import RepeatedFailures
 from lmms_eval_tasks.models.video_diffusion.settings import (
     CHOICES,
     DenoisingSettings,
@@ -21,7 +22,7 @@ from lmms_eval_tasks.models.video_diffusion.settings import (
 from lmms_eval_tasks.models.video_diffusion.store import AnswerStore, ClipPair
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
 from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.denoising.response import DenoisingResponse, cause_of, with_model_name
+from lmms_eval_tasks.utils.denoising.response import DenoisingResponse, with_model_name
 
 if TYPE_CHECKING:
     from lmms_eval_tasks.models.video_diffusion.adapter import Adapter
@@ -33,8 +34,6 @@ OFFLOAD = {"false": "none", "true": "parts", "layers": "layers"}
 
 OWN_FAILURES = frozenset({"failed", "out_of_memory"})
 """Kinds of error that are not the clips'."""
-ENOUGH_FAILURES = 3
-"""After so many alike in a row the run ends."""
 
 logger = logging.getLogger(__name__)
 
@@ -77,7 +76,7 @@ class VideoDiffusion(RequestModel):
             message = str(error)
         stop_if_any(message)
         self._cache = None if cache is None else str(cache)
-        self._causes: list[str] = []
+        self._failures = RepeatedFailures("pairs")
         self.answers_kept: int | None = None
         self.keep_answers_in(answers_folder(None))
 
@@ -158,21 +157,14 @@ class VideoDiffusion(RequestModel):
         Raises:
             RunStopped: with what they share.
         """
-        error = response.error
-        if error is None:
-            self._causes.clear()
-        if error is None or error.kind not in OWN_FAILURES:
-            return
-        cause = cause_of(error.message, response.item_id)
-        self._causes = [*self._causes, cause] if cause in self._causes else [cause]
-        if len(self._causes) == ENOUGH_FAILURES:
-            settings = self.engine.settings
-            raise RunStopped(
-                f"{ENOUGH_FAILURES} pairs in a row failed in the same way, so the others would too:\n"
-                f"  {error.message}\n"
+        error, settings = response.error, self.engine.settings
+        if error is None or error.kind in OWN_FAILURES:
+            self._failures.note(
+                error.message if error else None,
                 f"They share the model and its settings: {settings.family.title} from {settings.pretrained}, "
                 f"{settings.dtype} on {self.device}, {settings.width}x{settings.height}, {settings.frames} frames.\n"
-                f"Change what is wrong and run again{': what was measured is kept' if self.store.folder else ''}."
+                f"Change what is wrong and run again{': what was measured is kept' if self.store.folder else ''}.",
+                response.item_id,
             )
 
     def _read_pair(self, request: Request) -> ClipPair:

@@ -1,11 +1,12 @@
-"""Where a model's parts are kept, and what to do when memory runs out."""
+"""Where a model's parts are kept."""
 
 from __future__ import annotations
 
-import gc
 from typing import Literal
 
 import torch
+
+from lmms_eval_tasks.models.failures import free_memory
 
 Offload = Literal["none", "parts", "layers"]
 
@@ -50,15 +51,3 @@ class Placement:
                 module.to("cpu")
                 self._here.remove(module)
         free_memory()
-
-
-def free_memory() -> None:
-    """Give cached device memory back."""
-    gc.collect()
-    if torch.cuda.is_available():
-        torch.cuda.empty_cache()
-
-
-def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error says that the device or the machine has no memory left."""
-    return isinstance(error, torch.OutOfMemoryError | MemoryError) or "not enough memory" in str(error)

@@ -1,0 +1,213 @@
+"""How long all questions about a clip take with `shared_prefix`, beside lmms-eval's own adapter on the same weights.
+
+python benchmarks/shared_prefix.py [--cuda] [--questions 2,6] [--frames 16] [--clips N] [--batch N]
+
+Each of the four runs in a process of its own, one after the other, on the same random weights, clips and questions, and
+their answers have to be the same: lmms-eval's ``qwen2_5_vl``, `shared_prefix` in safe and in fast mode, and the bound:
+decode, encode and read each clip once, and a bare loop over the new tokens of each question, without `generate`. On a
+CPU times are of the processor, all threads together, so that other programs do not matter; with --cuda, of the clock,
+for Qwen2.5-VL-7B's shape in bfloat16. Memory is the peak of the process, or of the device.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import torch
+
+from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
+from lmms_eval_tasks.sample.world.video import write_clip
+
+NEW_TOKENS = 8
+HEIGHT, WIDTH, FPS = 420, 560, 8
+PIXELS = HEIGHT * WIDTH
+QUESTION = "Number {number}: which of these would have happened if the red box had not been there, {letters}?"
+ARMS = ("host", "safe", "fast", "bound")
+ROPE = {"rope_type": "default", "rope_theta": 1_000_000.0}
+CPU = {
+    "language": {
+        "hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 16, "num_attention_heads": 16,
+        "num_key_value_heads": 4, "max_position_embeddings": 32768,
+        "rope_parameters": {**ROPE, "mrope_section": [8, 12, 12]},
+    },
+    "vision": {
+        "depth": 8, "hidden_size": 512, "intermediate_size": 1536, "num_heads": 8, "out_hidden_size": 1024,
+        "fullatt_block_indexes": [3, 7],
+    },
+    "dtype": "float32",
+}  # fmt: skip
+CUDA = {
+    "language": {
+        "vocab_size": 152064, "hidden_size": 3584, "intermediate_size": 18944, "num_hidden_layers": 28,
+        "num_attention_heads": 28, "num_key_value_heads": 4, "max_position_embeddings": 128000,
+        "rope_parameters": {**ROPE, "mrope_section": [16, 24, 24]},
+    },
+    "vision": {
+        "depth": 32, "hidden_size": 1280, "intermediate_size": 3420, "num_heads": 16, "out_hidden_size": 3584,
+        "fullatt_block_indexes": [7, 15, 23, 31],
+    },
+    "dtype": "bfloat16",
+}  # fmt: skip
+"""The shape of Qwen2.5-VL-7B-Instruct, as its configuration has it."""
+
+
+def chat_of(doc: dict[str, str]) -> list[dict[str, Any]]:
+    content = [{"type": "video", "url": doc["clip"]}, {"type": "text", "text": doc["question"]}]
+    return [{"role": "user", "content": content}]
+
+
+def make_requests(clips: Sequence[Path], questions: int) -> tuple[list[Any], dict[str, Any]]:
+    """Questions of each clip that stand next to each other, as the benchmarks' do."""
+    docs = [
+        {"clip": str(clip), "question": QUESTION.format(number=number, letters="ABCDE"[: 2 + number % 4])}
+        for clip in clips
+        for number in range(questions)
+    ]
+    generation = {"max_new_tokens": NEW_TOKENS, "temperature": 0}
+    requests = [
+        SimpleNamespace(
+            args=(doc["question"], chat_of, generation, place, "task", "test"),
+            task_name="task",
+            doc_id=place,
+            metadata={},
+        )
+        for place, doc in enumerate(docs)
+    ]
+    return requests, {"task": {"test": docs}}
+
+
+def load(arm: str, checkpoint: Path, frames: int, batch: int, cuda: bool) -> Any:
+    """The model of one of the four."""
+    device, dtype = ("cuda", "bfloat16") if cuda else ("cpu", "float32")
+    sizes = {"max_num_frames": frames, "min_pixels": PIXELS, "max_pixels": PIXELS, "batch_size": batch}
+    if arm == "host":
+        from lmms_eval.models.chat.qwen2_5_vl import Qwen2_5_VL
+
+        model = Qwen2_5_VL(str(checkpoint), device=device, device_map=device, attn_implementation="sdpa", **sizes)
+        if not cuda:
+            model._model = model._model.float()
+        return model
+    from lmms_eval_tasks.models.shared_prefix import SharedPrefix
+
+    mode = "fast" if arm == "bound" else arm
+    return SharedPrefix(str(checkpoint), mode=mode, dtype=dtype, device=device, attn_implementation="sdpa", **sizes)
+
+
+def answer_bare(model: Any, requests: Sequence[Any]) -> list[str]:
+    """The bound: each clip once, and of each question only its own tokens, one after the other."""
+    from lmms_eval_tasks.models.grouping import group_by_clip
+    from lmms_eval_tasks.models.shared_prefix.positions import find_positions
+
+    sharer, answers = model._sharer, [""] * len(requests)
+    for group in group_by_clip(requests, model.task_dict):
+        clip = sharer.encode(model._inputs.process([question.read() for question in group.questions]))
+        prefix = sharer.read_prefix(clip)
+        for question, text in zip(group.questions, clip.texts, strict=True):
+            inputs = {**clip.known, **{name: value.to(sharer.device) for name, value in text.text.items()}}
+            positions = find_positions(model.model, inputs, sharer.positions)
+            cache, tokens = prefix.copy(1), []
+            step, places = inputs["input_ids"][:, prefix.length :], positions[..., prefix.length :]
+            with torch.no_grad():
+                for _ in range(NEW_TOKENS):
+                    output = model.model(
+                        input_ids=step, position_ids=places, past_key_values=cache, use_cache=True, logits_to_keep=1
+                    )
+                    step = output.logits[:, -1:].argmax(-1)
+                    places = places[..., -1:] + 1
+                    tokens.append(int(step))
+                    if tokens[-1] == model.tokenizer.eos_token_id:
+                        break
+            answers[question.place] = model.tokenizer.decode(tokens, skip_special_tokens=True)
+    return answers
+
+
+def run_arm(arm: str, checkpoint: Path, clips: Sequence[Path], questions: int, options: Any) -> dict[str, Any]:
+    """Answers, seconds, and peak memory in GB, of one of the four in this process."""
+    model = load(arm, checkpoint, options.frames, options.batch, options.cuda)
+    requests, model.task_dict = make_requests(clips, questions)
+    ask: Callable[[Sequence[Any]], list[Any]] = model.generate_until
+    if arm == "bound":
+        ask = lambda some: answer_bare(model, some)  # noqa: E731
+    if options.cuda:  # on a CPU nothing is chosen or compiled in the first call
+        ask(requests[:questions])
+        if arm != "host":
+            model._sharer.work = type(model._sharer.work)()
+    clock = time.perf_counter if options.cuda else time.process_time
+    begun, begun_wall = clock(), time.perf_counter()
+    answers = ask(requests)
+    seconds, wall = clock() - begun, time.perf_counter() - begun_wall
+    peak = (
+        torch.cuda.max_memory_allocated() if options.cuda else 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    )
+    return {
+        "answers": [getattr(answer, "text", answer) for answer in answers],
+        "seconds": seconds,
+        "wall": wall,
+        "memory": peak / 1e9,
+        "work": {} if arm == "host" else model.work,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cuda", action="store_true", help="Qwen2.5-VL-7B's shape on a GPU")
+    parser.add_argument("--questions", default="2,6", help="questions a clip")
+    parser.add_argument("--frames", type=int, default=16)
+    parser.add_argument("--clips", type=int, default=2)
+    parser.add_argument("--batch", type=int, default=1, help="requests that are answered at once")
+    parser.add_argument("--arm", choices=ARMS, help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.arm:
+        clips = sorted(options.folder.glob("*.mp4"))
+        measured = run_arm(options.arm, options.folder / "model", clips, int(options.questions), options)
+        (options.folder / "measured.json").write_text(json.dumps(measured))
+        return
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_tiny_vlm(folder / "model", **(CUDA if options.cuda else CPU))  # type: ignore[arg-type]
+        for number in range(options.clips):
+            picture = np.random.default_rng(number).integers(0, 255, (HEIGHT // 14, WIDTH // 14, 3), dtype=np.uint8)
+            picture = picture.repeat(14, axis=0).repeat(14, axis=1)
+            film = np.stack([np.roll(picture, 8 * step, axis=1) for step in range(options.frames * 2)])
+            write_clip(folder / f"{number}.mp4", film, FPS)
+        for questions in map(int, options.questions.split(",")):
+            compare(folder, questions, options)
+
+
+def compare(folder: Path, questions: int, options: Any) -> None:
+    """Run the four, and print what they took."""
+    passed = ["--questions", str(questions), "--frames", str(options.frames), "--batch", str(options.batch)]
+    measured = {}
+    for arm in ARMS:
+        command = [sys.executable, __file__, "--arm", arm, "--folder", str(folder), *passed]
+        subprocess.run(command + ["--cuda"] * options.cuda, check=True, stderr=subprocess.DEVNULL)
+        measured[arm] = json.loads((folder / "measured.json").read_text())
+    host, bound = measured["host"], measured["bound"]
+    same = {arm: sum(map(str.__eq__, host["answers"], one["answers"])) for arm, one in measured.items()}
+    count = len(host["answers"])
+    print(f"\n{options.clips} clips of {options.frames} frames, {questions} questions each, {NEW_TOKENS} new tokens")
+    for arm, one in measured.items():
+        work = one["work"]
+        stages = "  ".join(f"{stage} {seconds:.1f}" for stage, seconds in work.get("seconds", {}).items())
+        print(
+            f"  {arm:6} {one['seconds']:7.1f} s  {one['seconds'] / host['seconds']:5.2f} of the host's  "
+            f"{one['seconds'] / bound['seconds']:5.2f} of the bound  memory {one['memory'] / host['memory']:.2f}  "
+            f"same answers {same[arm]}/{count}  {stages}"
+        )
+    assert options.cuda or set(same.values()) == {count}, "answers differ"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,103 @@
+"""Which rank is asked which questions: all questions of a clip go to one rank, and ranks get equal seconds of video."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+QUESTION = 0.15
+"""What a question costs beside its clip, as a share of encoding a clip of mean length: about what a further question
+about the same 2,400 tokens of video took of the first one's time, on a CPU with 130 M parameters."""
+
+
+class Encode(NamedTuple):
+    """What a model has to encode of a clip.
+
+    Attributes:
+        clip: The clip's file.
+        seen: What of it is shown, in words; equal where the model gets the same.
+        is_video: False where a single frame is shown, which costs next to nothing.
+    """
+
+    clip: Path
+    seen: str
+    is_video: bool = True
+
+
+@dataclass(frozen=True)
+class Deal:
+    """The questions and clips of each rank.
+
+    Attributes:
+        ranks: The rank of each question, from 0, in the order of the questions.
+        clips: Of each rank, its clips, as the first rank names their files, and their lengths in seconds.
+    """
+
+    ranks: tuple[int, ...]
+    clips: tuple[Mapping[Path, float], ...]
+
+    def seconds(self, rank: int) -> float:
+        """How many seconds of video a rank's clips have together, each counted once."""
+        return sum(self.clips[rank].values())
+
+
+def deal_questions(questions: Sequence[Sequence[Encode]], lengths: Mapping[Path, float | None], ranks: int) -> Deal:
+    """Deal questions to ranks, the most expensive clip first and each to the rank with the least to do.
+
+    Clips that a question shows together stay together. A clip costs its seconds for each thing that is shown of it,
+    and a question costs `QUESTION`; so no rank gets more than the mean and the most expensive clip.
+
+    Args:
+        questions: What has to be encoded for each; nothing where no clip is shown.
+        lengths: The clips' lengths in seconds; one that is not known is taken to be the mean of the others.
+        ranks: How many there are, at least 1.
+
+    Returns:
+        The same deal for the same arguments, whatever the process.
+    """
+    units = _units(questions)
+    shown = {encode.clip for encodes in questions for encode in encodes}
+    known = [length for clip in shown if (length := lengths.get(clip)) is not None]
+    mean = sum(sorted(known)) / len(known) if known else 1.0
+    seconds = dict.fromkeys(shown, mean)
+    seconds |= {clip: length for clip in shown if (length := lengths.get(clip)) is not None}
+
+    def cost(unit: Sequence[int]) -> float:
+        encodes = {encode for question in unit for encode in questions[question] if encode.is_video}
+        return sum(sorted(seconds[encode.clip] for encode in encodes)) + QUESTION * mean * len(unit)
+
+    def name(unit: Sequence[int]) -> tuple[str, int]:
+        return min((str(encode.clip) for encode in questions[unit[0]]), default=""), unit[0]
+
+    dealt = [0] * len(questions)
+    loads = [(0.0, 0, rank) for rank in range(ranks)]
+    for load, unit in sorted(((cost(unit), unit) for unit in units), key=lambda pair: (-pair[0], name(pair[1]))):
+        least, count, rank = loads[0]
+        heapq.heapreplace(loads, (least + load, count + len(unit), rank))
+        for question in unit:
+            dealt[question] = rank
+    clips: list[dict[Path, float]] = [{} for _ in range(ranks)]
+    for question, rank in enumerate(dealt):
+        clips[rank].update((encode.clip, seconds[encode.clip]) for encode in questions[question])
+    return Deal(tuple(dealt), tuple(clips))
+
+
+def _units(questions: Sequence[Sequence[Encode]]) -> list[list[int]]:
+    """Questions that have to stay together, by their places: those of a clip, and of clips that are shown together."""
+    import networkx
+
+    together = networkx.Graph()
+    for encodes in questions:
+        networkx.add_path(together, [encode.clip for encode in encodes])
+    unit_of = {clip: unit for unit, clips in enumerate(networkx.connected_components(together)) for clip in clips}
+    units: dict[int, list[int]] = {}
+    alone: list[list[int]] = []
+    for question, encodes in enumerate(questions):
+        if encodes:
+            units.setdefault(unit_of[encodes[0].clip], []).append(question)
+        else:
+            alone.append([question])
+    return [*units.values(), *alone]

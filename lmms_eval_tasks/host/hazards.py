@@ -1,0 +1,88 @@
+"""Which known hazards apply to a run of lmms-eval, for its run card."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from importlib import metadata
+from typing import Any
+
+from lmms_eval_tasks.host.environment import Unknown, installed_version
+from lmms_eval_tasks.host.evaluation import Evaluation
+from lmms_eval_tasks.host.weights import get_nested_attr
+from lmms_eval_tasks.utils.benchmark.views import Shown
+from lmms_eval_tasks.utils.runs.hazards import APPLIES, DOES_NOT_APPLY, FILE, Hazard, RunFacts, applies, known_hazards
+
+HOST_MODELS = "lmms_eval.models."
+ATTRIBUTES: Mapping[str, tuple[str, ...]] = {"batch_size": ("batch_size", "batch_size_per_gpu")}
+"""Arguments that lmms-eval's adapters keep under other names than their own."""
+NO_VALUE = frozenset({"", "none"})
+"""Texts by which an argument of lmms-eval's command line is left unset."""
+
+
+def hazard_fields(
+    evaluation: Evaluation, arguments: Mapping[str, str], batch_size: object
+) -> Iterator[tuple[str, Callable[[], str]]]:
+    """Name of each known hazard, and what finds whether it applies; that may raise, and this does not.
+
+    Args:
+        evaluation: The run.
+        arguments: The model's arguments as they were typed.
+        batch_size: The run's batch size, where the model does not say its own.
+    """
+    try:
+        hazards = known_hazards()
+    except Exception as error:  # a card never ends a run
+        yield FILE.name, partial(_fail, error)
+        return
+    for name, hazard in hazards.items():
+        yield name, partial(_find, hazard, evaluation, arguments, batch_size)
+
+
+def _fail(error: Exception) -> str:
+    raise error
+
+
+def _find(hazard: Hazard, evaluation: Evaluation, arguments: Mapping[str, str], batch_size: object) -> str:
+    model = evaluation.model
+    if model is None:
+        raise Unknown("which model ran is not known")
+    facts = RunFacts(
+        adapter=adapter_of(type(model)),
+        weights=evaluation.weights.family,
+        shows_videos=_shows_videos(evaluation),
+        version=version_of,
+        argument=lambda name: _argument(model, {"batch_size": str(batch_size), **arguments}, name),
+    )
+    return APPLIES if applies(hazard, facts) else DOES_NOT_APPLY
+
+
+def adapter_of(kind: type) -> str:
+    """The module with the code by which a class of models answers, without lmms-eval's own prefix.
+
+    A class that inherits how another one answers has that one's hazards, and one that overrides it has not.
+    """
+    owner = next((base for base in kind.__mro__ if "generate_until" in vars(base)), kind)
+    return owner.__module__.removeprefix(HOST_MODELS)
+
+
+def version_of(package: str) -> str | None:
+    """The version of a package, also where another one brings its module, as eva-decord does; None where none does."""
+    if version := installed_version(package):
+        return version
+    others = metadata.packages_distributions().get(package.replace("-", "_"), ())
+    return next((metadata.version(other) for other in others), None)
+
+
+def _shows_videos(evaluation: Evaluation) -> bool:
+    shown = {state.view.shown for state in evaluation.tasks.values()}
+    return evaluation.clips_needed and bool(shown - {Shown.NOTHING, Shown.FRAME})
+
+
+def _argument(model: Any, arguments: Mapping[str, str], name: str) -> Any:
+    for attribute in ATTRIBUTES.get(name, (name,)):
+        value = get_nested_attr(model, attribute)
+        if isinstance(value, (bool, int, float, str)):
+            return value
+    typed = arguments.get(name, "")
+    return None if typed.lower() in NO_VALUE else typed

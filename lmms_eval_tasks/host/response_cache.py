@@ -1,0 +1,52 @@
+"""lmms-eval's own response cache on several ranks."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from lmms_eval_tasks.host.wrapping import replaced_method
+
+GENERATE = "generate_until"
+
+
+@contextmanager
+def ask_on_every_rank(model: Any, cache: Any) -> Iterator[None]:
+    """As long as it lasts, a model's `generate_until` is called on every rank, with nothing where a cache knows all.
+
+    lmms-eval does not call the model on a rank all of whose answers are in its response cache (``--use_cache``). But
+    what keeps and deals questions here, and some of our models, exchange objects between ranks in that call, so the
+    other ranks would wait for ever.
+
+    Args:
+        model: The model; what wraps its method takes no requests.
+        cache: lmms-eval's response cache; None where it has none.
+    """
+    execute = getattr(cache, "execute", None)
+    if execute is None or int(os.environ.get("WORLD_SIZE", "1")) == 1:
+        yield
+        return
+    generate, calls = model.generate_until, 0
+
+    @functools.wraps(generate)
+    def generate_and_count(requests: list[Any]) -> Any:
+        nonlocal calls
+        calls += 1
+        return generate(requests)
+
+    @functools.wraps(execute)
+    def execute_on_every_rank(lm: Any, reqtype: str, requests: list[Any]) -> Any:
+        before = calls
+        responses = execute(lm, reqtype, requests)
+        if reqtype == GENERATE and calls == before:
+            model.generate_until([])
+        return responses
+
+    with (
+        replaced_method(model, GENERATE, generate_and_count),
+        replaced_method(cache, "execute", execute_on_every_rank),
+    ):
+        yield

@@ -1,0 +1,118 @@
+"""How much a model answers in which time: clips and questions an hour, and what its work consisted of."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+from lmms_eval_tasks.host.evaluation import Evaluation
+from lmms_eval_tasks.host.models import is_ours
+from lmms_eval_tasks.host.padding import is_padding
+from lmms_eval_tasks.host.ranks import gather_objects
+from lmms_eval_tasks.host.wrapping import replaced_method
+
+EACH = "generate_each"
+"""A model's method that gives answers as they come, if it has one."""
+HOUR = 3600
+
+
+@dataclass
+class Answered:
+    """What one rank's model has answered.
+
+    Attributes:
+        seconds: How long it took.
+        questions: How many questions.
+        clips: What they were shown: files and view.
+        work: What the model says of its work: seconds of each stage, and counts.
+    """
+
+    seconds: float = 0.0
+    questions: int = 0
+    clips: set[tuple[str, ...]] = field(default_factory=set)
+    work: Mapping[str, Any] = field(default_factory=dict)
+
+
+@contextmanager
+def measure_throughput(model: Any, evaluation: Evaluation) -> Iterator[None]:
+    """As long as it lasts, the model's work is timed; the evaluation then knows the throughput of all ranks together.
+
+    Args:
+        model: The model; a mapping `work` of it says more of what it did.
+        evaluation: Our state of the evaluation.
+    """
+    answered = Answered()
+    # A model that gives answers as they come does so in both methods.
+    name, wrap = (EACH, _time_each) if hasattr(model, EACH) else ("generate_until", _time)
+    with replaced_method(model, name, wrap(getattr(model, name), model, evaluation, answered)):
+        yield
+    answered.work = getattr(model, "work", None) or {}
+    evaluation.throughput = describe(gather_objects(answered))
+
+
+def _time(method: Any, model: Any, evaluation: Evaluation, answered: Answered) -> Callable[..., Any]:
+    @functools.wraps(method)
+    def answer(requests: list[Any]) -> Any:
+        # A rank that is dealt nothing calls this; only our own models then have something to do.
+        if not requests and not is_ours(type(model)):
+            return []
+        begun = perf_counter()
+        responses = method(requests)
+        _count(requests, model, evaluation, answered, perf_counter() - begun)
+        return responses
+
+    return answer
+
+
+def _time_each(method: Any, model: Any, evaluation: Evaluation, answered: Answered) -> Callable[..., Any]:
+    @functools.wraps(method)
+    def answer_each(requests: list[Any]) -> Iterator[Any]:
+        begun = perf_counter()
+        try:
+            yield from method(requests)
+        finally:
+            _count(requests, model, evaluation, answered, perf_counter() - begun)
+
+    return answer_each
+
+
+def _count(requests: Iterable[Any], model: Any, evaluation: Evaluation, answered: Answered, seconds: float) -> None:
+    answered.seconds += seconds
+    for request in requests:
+        state = evaluation.tasks.get(request.task_name)
+        if state is None or is_padding(request):
+            continue
+        doc_id, task, split = request.args[-3:]
+        files = state.shown.clips(model.task_dict[task][split][doc_id])
+        answered.questions += 1
+        answered.clips.add((state.view.name, *map(str, files)))
+
+
+def describe(ranks: list[Answered]) -> dict[str, Any]:
+    """The throughput of ranks together, by the names of a run card's fields; empty where nothing was answered.
+
+    The ranks work side by side, so the time is that of the slowest; the seconds of stages are those of all of them.
+    """
+    seconds = max(rank.seconds for rank in ranks)
+    questions, clips = sum(rank.questions for rank in ranks), len(set().union(*(rank.clips for rank in ranks)))
+    if not questions or seconds <= 0:
+        return {}
+    facts: dict[str, Any] = {
+        "questions": questions,
+        "clips": clips,
+        "questions an hour": round(questions / seconds * HOUR),
+        "clips an hour": round(clips / seconds * HOUR),
+        "seconds": round(seconds, 1),
+    }
+    stages: dict[str, float] = {}
+    counts: dict[str, int] = {}
+    for rank in ranks:
+        for stage, time in rank.work.get("seconds", {}).items():
+            stages[stage] = stages.get(stage, 0.0) + time
+        for name, count in rank.work.get("counts", {}).items():
+            counts[name] = counts.get(name, 0) + count
+    return facts | {f"seconds {stage}": round(time, 1) for stage, time in stages.items()} | counts

@@ -1,0 +1,120 @@
+"""Which requests show the same clips in the same way, so that these have to be read only once for all of them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from lmms_eval.api.instance import Instance
+from lmms_eval.protocol import ChatMessages, ChatVideoContent
+from PIL.Image import Image
+
+from lmms_eval_tasks.host.padding import is_padding
+from lmms_eval_tasks.utils.data.clips import clip_seconds
+
+
+class ShownVideo(NamedTuple):
+    """A video as messages show it.
+
+    Attributes:
+        path: The file.
+        start: The first second that is shown; None from its beginning.
+        end: The last second; None to its end.
+    """
+
+    path: str
+    start: float | None
+    end: float | None
+
+    @property
+    def seconds(self) -> float:
+        """How long what is shown is; 0 where the file's header states no length."""
+        length = clip_seconds(Path(self.path)) if Path(self.path).is_file() else None
+        return max(0.0, min(self.end or length, length) - (self.start or 0.0)) if length else 0.0
+
+
+class ShownMedia(NamedTuple):
+    """What messages show.
+
+    Attributes:
+        videos: Their videos, in order.
+        pictures: Digests of their pictures, in order.
+    """
+
+    videos: tuple[ShownVideo, ...]
+    pictures: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class ClipQuestion:
+    """One request of lmms-eval.
+
+    Attributes:
+        place: Its place among the requests.
+        task: Name of its task.
+        item: Id of its item; the number of its document where that is somebody else's.
+        generation: How an answer is generated.
+        read: Builds the chat messages anew, so that pictures are not held while others are answered.
+    """
+
+    place: int
+    task: str
+    item: str
+    generation: Mapping[str, Any]
+    read: Callable[[], ChatMessages]
+
+
+@dataclass(frozen=True)
+class ClipGroup:
+    """Requests that show the same.
+
+    Attributes:
+        media: What they show.
+        questions: The requests, in lmms-eval's order.
+    """
+
+    media: ShownMedia
+    questions: tuple[ClipQuestion, ...]
+
+
+def group_by_clip(requests: Sequence[Instance], task_dict: Mapping[str, Any]) -> list[ClipGroup]:
+    """Put requests that show the same together, in the order in which each clip is first asked about, without padding.
+
+    Args:
+        requests: lmms-eval's, each with ``(prompt, doc_to_messages, generation, doc_id, task, split)``.
+        task_dict: Task to split to documents.
+    """
+    groups: dict[ShownMedia, list[ClipQuestion]] = {}
+    for place, request in enumerate(requests):
+        if is_padding(request):
+            continue
+        _, to_messages, generation, doc_id, task, split = request.args
+        doc = task_dict[task][split][doc_id]
+        item = doc.get("item_id", doc_id) if isinstance(doc, Mapping) else doc_id
+        read = partial(_read_messages, to_messages, doc)
+        groups.setdefault(media_of(read()), []).append(ClipQuestion(place, task, str(item), generation, read))
+    return [ClipGroup(media, tuple(questions)) for media, questions in groups.items()]
+
+
+def media_of(messages: ChatMessages) -> ShownMedia:
+    """What messages show."""
+    parts = [part for message in messages.messages for part in message.content]
+    videos = (
+        ShownVideo(str(one.url), one.start_time, one.end_time) for one in parts if isinstance(one, ChatVideoContent)
+    )
+    images, _, _ = messages.extract_media()
+    return ShownMedia(tuple(videos), tuple(map(_digest, images)))
+
+
+def _read_messages(to_messages: Callable[[Any], Any], doc: Any) -> ChatMessages:
+    return ChatMessages(messages=to_messages(doc))
+
+
+def _digest(picture: Any) -> str:
+    if not isinstance(picture, Image):
+        return str(picture)
+    return f"{picture.mode} {picture.size} {hashlib.sha256(picture.tobytes()).hexdigest()}"

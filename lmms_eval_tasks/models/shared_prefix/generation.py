@@ -1,0 +1,40 @@
+"""How an answer is generated: what a task asks for, as arguments of `generate`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+DEFAULTS = {"max_new_tokens": 128, "temperature": 0.0, "num_beams": 1}
+"""What lmms-eval's adapters of Qwen take where a task does not say."""
+SAMPLING = ("temperature", "top_p", "top_k")
+
+
+def generation_arguments(asked: Mapping[str, Any], tokenizer: Any, use_cache: bool) -> dict[str, Any]:
+    """Arguments of `generate` for one question, as lmms-eval's adapters of Qwen choose them.
+
+    Args:
+        asked: What the task asks for; a temperature above 0 samples.
+        tokenizer: The model's.
+        use_cache: Whether keys and values are kept.
+    """
+    chosen = {**DEFAULTS, **asked}
+    is_sampled = (chosen["temperature"] or 0) > 0
+    return {
+        "eos_token_id": tokenizer.eos_token_id,
+        "pad_token_id": tokenizer.pad_token_id,
+        "max_new_tokens": int(chosen["max_new_tokens"]),
+        "num_beams": int(chosen["num_beams"]),
+        "use_cache": use_cache,
+        "do_sample": is_sampled,
+        **{name: chosen.get(name) if is_sampled else None for name in SAMPLING},
+    }
+
+
+def why_alone(arguments: Mapping[str, Any]) -> str | None:
+    """Why a question cannot share what was read; None where it can."""
+    if arguments["do_sample"]:
+        return "an answer that is sampled"
+    if arguments["num_beams"] > 1:
+        return "an answer that is searched with beams"
+    return None if arguments["use_cache"] else "a model that keeps no keys and values"

@@ -1,0 +1,277 @@
+"""Chat messages to what a model takes: each family's frames, template and processor, as lmms-eval's adapters use them.
+
+What is shown is decoded and processed once for all questions about it; each question's text then goes through the
+family's own processor, so that placeholders and time stamps are exactly its own.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from lmms_eval.protocol import ChatMessages
+from transformers import BatchFeature
+
+from lmms_eval_tasks.utils.data.frames import open_frames
+from lmms_eval_tasks.utils.data.release import UnreadableClip
+
+TEXT = ("input_ids", "attention_mask", "mm_token_type_ids")
+"""Names of what a processor returns about a text; all else is about what is shown."""
+
+
+@dataclass(frozen=True)
+class FrameSettings:
+    """How clips are sampled, by the names of lmms-eval's adapters.
+
+    Attributes:
+        max_num_frames: The most frames of a clip.
+        fps: Frames per second; None takes `max_num_frames`, evenly spread.
+        min_pixels: The least pixels of a frame.
+        max_pixels: The most pixels of a frame.
+        total_pixels: The most pixels of all frames of a clip (Qwen3-VL); None sets no such limit.
+        system_prompt: What the system says, where the family's adapter says it itself (Qwen3-VL).
+        enable_thinking: Passed to the chat template where it is set (Qwen3-VL).
+    """
+
+    max_num_frames: int = 32
+    fps: float | None = None
+    min_pixels: int = 256 * 28 * 28
+    max_pixels: int = 1605632
+    total_pixels: int | None = None
+    system_prompt: str = "You are a helpful assistant."
+    enable_thinking: bool | None = None
+
+
+@dataclass(frozen=True)
+class ShownText:
+    """One question as a model takes it.
+
+    Attributes:
+        text: What a processor returns about the text, of batch size 1.
+    """
+
+    text: Mapping[str, torch.Tensor]
+
+    @property
+    def ids(self) -> list[int]:
+        """The prompt's tokens."""
+        return list(map(int, self.text["input_ids"][0]))
+
+
+@dataclass(frozen=True)
+class ProcessedClip:
+    """A clip and its questions as a model takes them.
+
+    Attributes:
+        media: What a processor returns about what is shown.
+        texts: The questions.
+    """
+
+    media: Mapping[str, Any]
+    texts: tuple[ShownText, ...]
+
+
+class PlainInputs:
+    """Any family whose processor takes frames and a chat template.
+
+    Args:
+        processor: The family's processor.
+        settings: How clips are sampled.
+    """
+
+    def __init__(self, processor: Any, settings: FrameSettings) -> None:
+        self.processor, self.settings = processor, settings
+
+    def process(self, questions: Sequence[ChatMessages]) -> ProcessedClip:
+        """Decode and process what questions about one clip show, once, and each question's text.
+
+        Raises:
+            UnreadableClip: where a clip cannot be decoded.
+        """
+        media: dict[str, Any] = {}
+        texts = []
+        shown: dict[str, Any] | None = None
+        with self._processing_once():
+            for messages in questions:
+                hf_messages = self.hf_messages(messages)
+                shown = self.load(hf_messages) if shown is None else shown
+                inputs = self.processor(text=[self.render(hf_messages)], **shown, return_tensors="pt")
+                texts.append(ShownText({name: inputs[name] for name in TEXT if name in inputs}))
+                media = media or {name: value for name, value in inputs.items() if name not in TEXT}
+        return ProcessedClip(media, tuple(texts))
+
+    def hf_messages(self, messages: ChatMessages) -> list[dict[str, Any]]:
+        """Messages as the chat template takes them."""
+        converted: list[dict[str, Any]] = messages.to_hf_messages()
+        return converted
+
+    def render(self, hf_messages: list[dict[str, Any]]) -> str:
+        """The prompt, with a placeholder for what is shown."""
+        text: str = self.processor.apply_chat_template(hf_messages, tokenize=False, add_generation_prompt=True)
+        return text
+
+    def load(self, hf_messages: list[dict[str, Any]]) -> dict[str, Any]:
+        """Decode what is shown; the processor's arguments beside the text.
+
+        Raises:
+            UnreadableClip: where a clip cannot be decoded.
+        """
+        parts = [part for message in hf_messages for part in message["content"]]
+        videos = [part["video"] for part in parts if part["type"] == "video"]
+        images = [part["image"] for part in parts if part["type"] == "image"]
+        shown: dict[str, Any] = {"images": images} if images else {}
+        if videos:
+            frames, metadata = zip(*(self._read_frames(Path(video)) for video in videos), strict=True)
+            shown |= {"videos": list(frames), "video_metadata": list(metadata), "do_sample_frames": False}
+        return shown
+
+    def _read_frames(self, clip: Path) -> tuple[np.ndarray[Any, Any], dict[str, Any]]:
+        reader = open_frames(clip)
+        wanted = self.settings.max_num_frames
+        if self.settings.fps is not None and reader.fps > 0:
+            wanted = min(wanted, max(1, round(reader.count / reader.fps * self.settings.fps)))
+        positions = np.linspace(0, reader.count - 1, min(wanted, reader.count)).round().astype(int).tolist()
+        metadata = {
+            "total_num_frames": reader.count,
+            "fps": reader.fps,
+            "duration": reader.count / reader.fps if reader.fps > 0 else None,
+            "frames_indices": positions,
+        }
+        return reader.read(positions), metadata
+
+    @contextmanager
+    def _processing_once(self) -> Iterator[None]:
+        """As long as it lasts, the processor does the work on pictures and videos once, for they stay the same.
+
+        A processor without these methods does it for each question, which is slow and as right.
+        """
+        names = [name for name in ("_process_videos", "_process_images") if hasattr(self.processor, name)]
+        for name in names:
+            setattr(self.processor, name, _once(getattr(self.processor, name)))
+        try:
+            yield
+        finally:
+            for name in names:
+                delattr(self.processor, name)
+
+
+def _once(method: Any) -> Any:
+    """A method that is called the first time only; its result is copied, because processors take parts out of it."""
+    results: list[Any] = []
+
+    def call(*arguments: Any, **named: Any) -> Any:
+        if not results:
+            results.append(method(*arguments, **named))
+        processed, replacements = results[0]
+        return copy.copy(processed), list(replacements)
+
+    return call
+
+
+class QwenInputs(PlainInputs):
+    """Qwen2-VL and Qwen2.5-VL, as lmms-eval 0.7.3's ``chat/qwen2_5_vl.py`` asks them, by qwen-vl-utils."""
+
+    def hf_messages(self, messages: ChatMessages) -> list[dict[str, Any]]:
+        """Messages with the frames and pixels of each clip; a clip shorter than that is shown whole."""
+        _, videos, _ = messages.extract_media()
+        limits = {"max_pixels": self.settings.max_pixels, "min_pixels": self.settings.min_pixels}
+        sampled = {"fps": self.settings.fps} if self.settings.fps is not None else self._count_frames(videos)
+        converted: list[dict[str, Any]] = messages.to_hf_messages(video_kwargs={**limits, **sampled})
+        return converted
+
+    def _count_frames(self, videos: Sequence[Any]) -> dict[str, int]:
+        counts = [open_frames(Path(video)).count for video in videos]
+        return {"nframes": max(2, min([self.settings.max_num_frames, *counts]) // 2 * 2)}
+
+    def load(self, hf_messages: list[dict[str, Any]]) -> dict[str, Any]:
+        """See `PlainInputs.load`."""
+        images, videos, metadata, _ = _fetch(hf_messages)
+        return {"images": images, "videos": videos, "video_metadata": metadata}
+
+
+class Qwen3Inputs(QwenInputs):
+    """Qwen3-VL, as lmms-eval 0.7.3's ``chat/qwen3_vl.py`` asks it, by qwen-vl-utils."""
+
+    def hf_messages(self, messages: ChatMessages) -> list[dict[str, Any]]:
+        """Messages after the system's, with the frames and pixels of each clip."""
+        system = {"role": "system", "content": [{"type": "text", "text": self.settings.system_prompt}]}
+        whole = ChatMessages(messages=[system, *(message.model_dump() for message in messages.messages)])
+        _, videos, _ = messages.extract_media()
+        converted: list[dict[str, Any]] = whole.to_hf_messages(video_kwargs=self._sampling(videos))
+        return converted
+
+    def _sampling(self, videos: Sequence[Any]) -> dict[str, Any]:
+        settings = self.settings
+        sampled: dict[str, Any] = {"min_pixels": settings.min_pixels}
+        if settings.fps is not None:
+            sampled |= {"fps": settings.fps, "max_frames": settings.max_num_frames}
+        elif settings.total_pixels is not None:
+            sampled["max_frames"] = settings.max_num_frames
+        else:
+            sampled |= self._count_frames(videos)
+        if settings.total_pixels is not None:
+            return sampled | {"total_pixels": settings.total_pixels}
+        return sampled | {"max_pixels": settings.max_pixels}
+
+    def _count_frames(self, videos: Sequence[Any]) -> dict[str, int]:
+        counts = [open_frames(Path(video)).count for video in videos]
+        return {"nframes": min([self.settings.max_num_frames, *counts])}
+
+    def render(self, hf_messages: list[dict[str, Any]]) -> str:
+        """See `PlainInputs.render`."""
+        thinking = self.settings.enable_thinking
+        chosen = {} if thinking is None else {"enable_thinking": thinking}
+        text: str = self.processor.apply_chat_template(
+            hf_messages, tokenize=False, add_generation_prompt=True, **chosen
+        )
+        return text
+
+    def load(self, hf_messages: list[dict[str, Any]]) -> dict[str, Any]:
+        """See `PlainInputs.load`."""
+        images, videos, metadata, sampled = _fetch(hf_messages, image_patch_size=16)
+        shown = [part["video"] for message in hf_messages for part in message["content"] if part["type"] == "video"]
+        limits = {**self._sampling(shown), **sampled}
+        return {"images": images, "videos": videos, "video_metadata": metadata, **limits, "do_resize": False}
+
+
+def _fetch(hf_messages: list[dict[str, Any]], **chosen: Any) -> tuple[Any, Any, Any, dict[str, Any]]:
+    """Pictures, videos, the videos' metadata, and further arguments of the processor, by qwen-vl-utils.
+
+    Raises:
+        UnreadableClip: where a clip cannot be decoded.
+    """
+    from qwen_vl_utils import process_vision_info
+
+    try:
+        images, videos, sampled = process_vision_info(
+            [hf_messages], return_video_kwargs=True, return_video_metadata=True, **chosen
+        )
+    except Exception as error:  # whatever the reader that it chose raises
+        raise UnreadableClip(f"Expected clips that can be decoded, but {type(error).__name__}: {error}") from error
+    frames, metadata = zip(*videos, strict=True) if videos else (None, None)
+    return images, frames and list(frames), metadata and list(metadata), sampled
+
+
+FAMILIES: Mapping[str, type[PlainInputs]] = {
+    "qwen2_vl": QwenInputs,
+    "qwen2_5_vl": QwenInputs,
+    "qwen3_vl": Qwen3Inputs,
+    "qwen3_vl_moe": Qwen3Inputs,
+}
+"""The model type of a checkpoint's configuration to how its inputs are made; the others are `PlainInputs`."""
+
+
+def without_pixels(media: Mapping[str, Any]) -> dict[str, Any]:
+    """What is known of what is shown without the pictures themselves."""
+    return {name: value for name, value in media.items() if not name.startswith("pixel_values")}
+
+
+def to_device(values: Mapping[str, Any], device: torch.device) -> dict[str, Any]:
+    """Values with the tensors on a device."""
+    return dict(BatchFeature(dict(values)).to(device))

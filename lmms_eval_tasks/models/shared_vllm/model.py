@@ -1,0 +1,196 @@
+"""The registered model `shared_vllm`: what it sends to vLLM, in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn
+
+import torch.distributed as dist
+from lmms_eval.api.instance import GenerationResult, Instance
+from lmms_eval.models.chat import vllm as host
+from loguru import logger
+from PIL import Image
+from tqdm import tqdm
+
+from lmms_eval_tasks.host.ranks import stop_if_any
+from lmms_eval_tasks.models.grouping import ClipQuestion, ShownVideo, group_by_clip
+from lmms_eval_tasks.models.shared_vllm.videos import SampledVideo, VideoSampling, read_video
+from lmms_eval_tasks.utils.data.release import UnreadableClip
+from lmms_eval_tasks.utils.scoring.records import UnscoredReason
+
+NO_VLLM = "shared_vllm answers by vLLM, which is not installed. Remedy: pip install vllm"
+DECODERS = 4
+"""Clips that are decoded at once; each is decoded by several threads of its own."""
+
+
+@dataclass(frozen=True)
+class _Request:
+    """A question and the clips that it shows."""
+
+    question: ClipQuestion
+    videos: tuple[ShownVideo, ...]
+
+
+@dataclass
+class _Batch:
+    """Requests that are sent together, and their clips as they were decoded: the error of one that cannot be."""
+
+    requests: Sequence[_Request] = ()
+    videos: dict[ShownVideo, SampledVideo | UnreadableClip] = field(default_factory=dict)
+
+
+class SharedVLLM(host.VLLM):  # type: ignore[misc]
+    """lmms-eval's chat model `vllm`, with each clip sent as a video under an id of its own.
+
+    The questions of a clip follow one another, across the tasks of a run, so that vLLM finds in its caches what it has
+    computed of the clip; the id says which clip it is, so that frames need not be hashed for each question. The next
+    clips are decoded while vLLM works. Arguments are those of lmms-eval's model.
+
+    Raises:
+        SystemExit, InputError: as `stop_if_any`, where vLLM is not installed.
+    """
+
+    is_simple = False
+    shows_clips = True
+
+    def __init__(self, model: str = "Qwen/Qwen2.5-VL-3B-Instruct", **arguments: Any) -> None:
+        from transformers import AutoProcessor
+
+        stop_if_any(NO_VLLM if host.LLM is None else None)
+        super().__init__(model, **arguments)
+        revision = arguments.get("revision")
+        self.processor = AutoProcessor.from_pretrained(
+            model,
+            trust_remote_code=arguments.get("trust_remote_code", True),
+            **({"revision": revision} if revision else {}),
+        )
+        self.sampling = VideoSampling(
+            nframes=int(self.nframes),
+            fps=None if self.fps is None else float(self.fps),
+            max_frame_num=int(self.max_frame_num),
+            max_pixels=int(self.max_pixels),
+        )
+        self.unanswered: dict[tuple[str, str], tuple[UnscoredReason, str]] = {}
+        """Items whose clip cannot be decoded, by task and item: why, in a word of the list and in more words."""
+
+    def generate_until(self, requests: list[Instance]) -> list[GenerationResult]:
+        """Answer lmms-eval's requests; the answers are in their order."""
+        answers = dict(self.generate_each(requests))
+        return [answers.get(place, GenerationResult(text="")) for place in range(len(requests))]
+
+    def generate_each(self, requests: list[Instance]) -> Iterator[tuple[int, GenerationResult]]:
+        """Answers as they come, each with the place of its request; one to a clip that cannot be decoded is empty."""
+        groups = group_by_clip(requests, self.task_dict)
+        ordered = [_Request(question, group.media.videos) for group in groups for question in group.questions]
+        size = self.batch_size_per_gpu
+        parts = [ordered[start : start + size] for start in range(0, len(ordered), size)]
+        # Ranks that share a model send together, so that one with fewer requests has to send as often.
+        parts += [[]] * (self._count_rounds(len(parts)) - len(parts))
+        bar = tqdm(total=len(requests), desc="shared_vllm", unit="item", disable=self.rank != 0)
+        with ThreadPoolExecutor(DECODERS) as decoders, ThreadPoolExecutor(1) as ahead, bar:
+            batch = self._decode(parts[0], _Batch(), decoders) if parts else _Batch()
+            for number in range(len(parts)):
+                following: Future[_Batch] | None = None
+                if number + 1 < len(parts):
+                    following = ahead.submit(self._decode, parts[number + 1], batch, decoders)
+                for request, text in zip(batch.requests, self._send(batch), strict=True):
+                    yield request.question.place, GenerationResult(text=text)
+                bar.update(len(batch.requests))
+                if following is not None:
+                    batch = following.result()
+
+    def generate_until_multi_round(self, requests: list[Instance]) -> NoReturn:
+        """Not offered: one request, one response."""
+        raise NotImplementedError("shared_vllm answers in one round.")
+
+    def _count_rounds(self, own: int) -> int:
+        """How often the rank of those that share a model sends that sends most often."""
+        if self._tp_world_size <= 1 or self._tp_group_cpu is None:
+            return own
+        counts = [0] * self._tp_world_size
+        dist.all_gather_object(counts, own, group=self._tp_group_cpu)
+        return max(counts)
+
+    def _decode(self, requests: Sequence[_Request], before: _Batch, decoders: ThreadPoolExecutor) -> _Batch:
+        """Decode the clips of requests, each once; those of the batch before are there."""
+        wanted = dict.fromkeys(video for request in requests for video in request.videos)
+        missing = [video for video in wanted if video not in before.videos]
+        known = {**before.videos, **dict(zip(missing, decoders.map(self._read, missing), strict=True))}
+        return _Batch(requests, {video: known[video] for video in wanted})
+
+    def _read(self, video: ShownVideo) -> SampledVideo | UnreadableClip:
+        try:
+            return read_video(Path(video.path), self.sampling, video.start, video.end)
+        except UnreadableClip as error:
+            return error
+
+    def _send(self, batch: _Batch) -> list[str]:
+        """Answers to a batch; vLLM is not asked about a clip that cannot be decoded."""
+        prompts: list[tuple[dict[str, Any], dict[str, Any]]] = []
+        places = []
+        answers = [""] * len(batch.requests)
+        for place, request in enumerate(batch.requests):
+            shown = [batch.videos[video] for video in request.videos]
+            videos = [video for video in shown if isinstance(video, SampledVideo)]
+            if errors := [video for video in shown if isinstance(video, UnreadableClip)]:
+                self._note_unreadable(request, errors[0])
+                continue
+            places.append(place)
+            prompts.append(
+                (self._prompt(request, videos), self._resolve_sampling_params(dict(request.question.generation)))
+            )
+        for place, text in zip(places, self._run_tp_synced(prompts, self._ask), strict=True):
+            answers[place] = text
+        return answers
+
+    def _note_unreadable(self, request: _Request, error: UnreadableClip) -> None:
+        if (request.question.task, request.question.item) not in self.unanswered:
+            logger.warning("{} of {} is not asked: {}", request.question.item, request.question.task, error)
+        self.unanswered[request.question.task, request.question.item] = UnscoredReason.UNREADABLE_CLIP, str(error)
+
+    def _ask(self, prompts: Sequence[tuple[dict[str, Any], dict[str, Any]]]) -> list[str]:
+        if not prompts:
+            return []
+        outputs = self.client.generate(
+            [prompt for prompt, _ in prompts],
+            sampling_params=[host.SamplingParams(**sampling) for _, sampling in prompts],
+            use_tqdm=False,
+        )
+        return [output.outputs[0].text for output in outputs]
+
+    def _prompt(self, request: _Request, videos: Sequence[SampledVideo]) -> dict[str, Any]:
+        """One prompt as `LLM.generate` takes it.
+
+        Source: ``TextPrompt`` of vLLM 0.11 (vllm/inputs/data.py). ``multi_modal_uuids`` has a name for every item of
+        every kind; where it is None, vLLM finds one.
+        """
+        messages = request.question.read()
+        images, _, audios = messages.extract_media()
+        if audios:
+            raise ValueError(f"Expected texts, pictures and videos of {request.question.task}, but got audio.")
+        template = {} if self.chat_template is None else {"chat_template": self.chat_template}
+        text = self.processor.apply_chat_template(
+            messages.to_hf_messages(), tokenize=False, add_generation_prompt=True, **template
+        )
+        prompt: dict[str, Any] = {"prompt": text}
+        if images or videos:
+            prompt |= {"multi_modal_data": {}, "multi_modal_uuids": {}}
+        if images:
+            prompt["multi_modal_data"]["image"] = [_open_picture(image) for image in images]
+            prompt["multi_modal_uuids"]["image"] = [None] * len(images)
+        if videos:
+            prompt["multi_modal_data"]["video"] = [(video.frames, video.metadata) for video in videos]
+            prompt["multi_modal_uuids"]["video"] = [video.media_id for video in videos]
+            rates = {video.rate for video in videos}
+            # The processor takes one rate for all videos of a prompt.
+            rate = {"fps": rates.pop()} if len(rates) == 1 else {}
+            prompt["mm_processor_kwargs"] = {"do_sample_frames": False, **rate}
+        return prompt
+
+
+def _open_picture(picture: Any) -> Image.Image:
+    image = picture if isinstance(picture, Image.Image) else Image.open(picture)
+    return image.convert("RGB")

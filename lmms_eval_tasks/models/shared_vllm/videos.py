@@ -1,0 +1,127 @@
+"""Clips as vLLM takes a video: an array of frames, what is known of their times, and an id by which it is cached."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lmms_eval_tasks.utils.data.content import content_digest
+from lmms_eval_tasks.utils.data.frames import open_frames
+from lmms_eval_tasks.utils.data.release import UnreadableClip
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+FORMAT = 1
+"""Moves when the same settings give other frames."""
+FACTOR = 2
+"""Frames are taken in multiples of this: the families that vLLM runs natively merge neighbouring frames in pairs."""
+LEAST_BY_RATE = 4
+"""Fewest frames where a rate is asked for, as qwen-vl-utils has it."""
+
+
+@dataclass(frozen=True)
+class VideoSampling:
+    """How clips are sampled, by the names of lmms-eval's vLLM model.
+
+    Attributes:
+        nframes: Frames of a clip, evenly spread, where no rate is asked for; all of a shorter clip.
+        fps: Frames per second; None takes `nframes`.
+        max_frame_num: The most frames of a clip, where a rate is asked for.
+        max_pixels: The most pixels of a frame; larger ones are made smaller.
+    """
+
+    nframes: int = 32
+    fps: float | None = None
+    max_frame_num: int = 768
+    max_pixels: int = 1605632
+
+    def positions(self, first: int, count: int, rate: float) -> list[int]:
+        """Numbers of the frames that are taken, an even number of them where there are two or more.
+
+        Source: ``smart_nframes`` of qwen-vl-utils 0.0.14, by which lmms-eval's adapters sample; a clip that has too few
+        frames for it is taken whole instead of refused.
+
+        Args:
+            first: The first frame that may be taken.
+            count: How many may be taken, from there on.
+            rate: The clip's frames per second.
+        """
+        if self.fps is None:
+            wanted = float(round(self.nframes / FACTOR) * FACTOR)
+        else:
+            most = self.max_frame_num // FACTOR * FACTOR
+            wanted = min(max(count / rate * self.fps, LEAST_BY_RATE), most)
+        number = max(int(min(wanted, count)) // FACTOR * FACTOR, min(FACTOR, count))
+        step = (count - 1) / (number - 1) if number > 1 else 0.0
+        return [first + round(step * place) for place in range(number)]
+
+
+@dataclass(frozen=True)
+class SampledVideo:
+    """A clip as vLLM takes it.
+
+    Attributes:
+        frames: (T, H, W, 3) RGB.
+        metadata: What vLLM's processors ask of a video that was sampled before it came to them.
+        rate: Frames per second after sampling.
+        media_id: Equal for the same bytes in the same sampling, and for nothing else.
+    """
+
+    frames: NDArray[np.uint8]
+    metadata: dict[str, Any]
+    rate: float
+    media_id: str
+
+
+def read_video(
+    path: Path, sampling: VideoSampling, start: float | None = None, end: float | None = None
+) -> SampledVideo:
+    """Decode a clip.
+
+    Args:
+        path: The file.
+        sampling: Which frames, of what size.
+        start: The first second that is shown; by default the beginning.
+        end: The last; by default the end.
+
+    Raises:
+        UnreadableClip: where it cannot be decoded, or states no rate.
+    """
+    reader = open_frames(path)
+    if reader.fps <= 0:
+        raise UnreadableClip(f"Expected {path} to state how many frames a second it has, but it does not.")
+    first = min(int((start or 0) * reader.fps), reader.count - 1)
+    last = reader.count - 1 if end is None else max(min(int(end * reader.fps), reader.count - 1), first)
+    count = last - first + 1
+    positions = sampling.positions(first, count, reader.fps)
+    frames = _shrink(reader.read(positions), sampling.max_pixels)
+    rate = len(positions) / count * reader.fps
+    metadata = {
+        "fps": reader.fps,
+        "duration": reader.count / reader.fps,
+        "total_num_frames": reader.count,
+        "frames_indices": positions,
+        "do_sample_frames": False,
+    }
+    named = [FORMAT, content_digest(path), positions, list(frames.shape), rate]
+    return SampledVideo(frames, metadata, rate, hashlib.sha256(json.dumps(named).encode()).hexdigest())
+
+
+def _shrink(frames: NDArray[np.uint8], most: int) -> NDArray[np.uint8]:
+    """Frames of no more pixels than the most, in the same shape; (T, H, W, 3)."""
+    import cv2
+    import numpy as np
+
+    height, width = frames.shape[1:3]
+    if height * width <= most:
+        return frames
+    scale = math.sqrt(most / (height * width))
+    size = max(1, int(width * scale)), max(1, int(height * scale))
+    small = [cv2.resize(frame, size, interpolation=cv2.INTER_AREA) for frame in frames]
+    return np.stack(small).astype(np.uint8, copy=False)

@@ -1,0 +1,158 @@
+"""`shared_prefix` through the real command: what it encodes, what it answers, and what a broken clip or rank costs."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pyarrow.parquet
+import pytest
+from host_run import HostRun, SampleWorld, kill_host, own_command, run_host, start_host
+from tiny_vlms import write_tiny_family
+
+from lmms_eval_tasks.utils.runs.run import read_logged, read_run
+
+pytestmark = pytest.mark.host
+
+SIZES = "max_num_frames=4,min_pixels=3136,max_pixels=25088"
+TASKS = ("countervqa", "causalvqa_debug_paired", "causalvqa_debug_paired_shuffled")
+ITEMS = 8
+"""Items of each task: each clip has two questions of the same benchmark, one after the other."""
+LIMIT = 120
+"""Seconds in which a run has to end."""
+
+Ask = Callable[[int], HostRun]
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_tiny_family("qwen2_5_vl", tmp_path_factory.mktemp("tiny") / "qwen")
+
+
+def arguments(checkpoint: Path, tasks: Sequence[str] = TASKS, **chosen: Any) -> list[str]:
+    options = "".join(f",{name}={value}" for name, value in chosen.items())
+    return [
+        "--model", "shared_prefix", "--model_args", f"pretrained={checkpoint},{SIZES}{options}", "--device", "cpu",
+        "--gen_kwargs", "max_new_tokens=6", "--tasks", ",".join(tasks), "--limit", str(ITEMS),
+    ]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def asked(checkpoint: Path, sample_world: SampleWorld, tmp_path_factory: pytest.TempPathFactory) -> Ask:
+    """Runs in fast mode on some ranks."""
+
+    @cache
+    def run(ranks: int) -> HostRun:
+        out = tmp_path_factory.mktemp(f"ranks_{ranks}")
+        return run_host(
+            *arguments(checkpoint, mode="fast", dtype="float32"), home=sample_world.home, out=out, ranks=ranks
+        )
+
+    return run
+
+
+def shown(home: Path) -> set[tuple[str, str]]:
+    """The clips that the tasks show, each with its view."""
+    clips: set[tuple[str, str]] = set()
+    for benchmark, split, views in (("countervqa", "test", ("",)), ("causalvqa", "debug", ("", "shuffled"))):
+        table = pyarrow.parquet.read_table(home / benchmark / f"{split}.parquet", columns=["clip"])
+        clips |= {(f"{benchmark}/{clip}", view) for clip in table["clip"].to_pylist()[:ITEMS] for view in views}
+    return clips
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 4])
+def test_each_clip_and_view_is_encoded_once(ranks: int, asked: Ask, sample_world: SampleWorld) -> None:
+    card = read_run(asked(ranks).out).card
+    assert card["throughput"]["times encoded"] == len(shown(sample_world.home)) == card["throughput"]["clips"]
+    assert card["throughput"]["questions"] == ITEMS * len(TASKS)
+    assert card["throughput"]["prompt tokens reused"] > card["throughput"]["prompt tokens"] / 4
+    assert card["throughput"]["questions an hour"] > card["throughput"]["clips an hour"] > 0
+    assert {"seconds decoding", "seconds encoding", "seconds prefilling", "seconds generating"} <= card[
+        "throughput"
+    ].keys()
+    assert card["sharing"] == {"mode": "fast", "why": "as asked", "positions": "library"}
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_answers_scores_and_logs_are_those_of_one_rank(ranks: int, asked: Ask) -> None:
+    for task in TASKS:
+        assert asked(ranks).scores(task) == asked(1).scores(task)
+        assert asked(ranks).samples(task) == asked(1).samples(task)
+
+
+def test_answers_are_those_of_the_adapter_of_lmms_eval(
+    checkpoint: Path, sample_world: SampleWorld, tmp_path: Path
+) -> None:
+    """In bfloat16, as the adapter loads weights, and in safe mode, whose logits are equal to the bit."""
+    ours = run_host(*arguments(checkpoint, mode="safe"), home=sample_world.home, out=tmp_path / "ours")
+    theirs = arguments(checkpoint, device_map="cpu")
+    theirs[1] = "qwen2_5_vl"
+    host = run_host(*theirs, home=sample_world.home, out=tmp_path / "host")
+    answers = [str(sample["filtered_resps"]) for task in TASKS for sample in host.samples(task)]
+    assert [str(sample["filtered_resps"]) for task in TASKS for sample in ours.samples(task)] == answers
+    assert len(set(answers)) > len(answers) // 2
+
+
+def test_a_clip_that_cannot_be_decoded_is_unscored_and_named(
+    checkpoint: Path, sample_world: SampleWorld, asked: Ask, tmp_path: Path
+) -> None:
+    task, home = TASKS[1], tmp_path / "home"
+    shutil.copytree(sample_world.home / "causalvqa", home / "causalvqa", symlinks=True)
+    rows = pyarrow.parquet.read_table(home / "causalvqa" / "debug.parquet").to_pylist()
+    clip = home / "causalvqa" / "videos" / rows[2]["clip"]
+    content = clip.read_bytes()
+    clip.unlink()
+    clip.write_bytes(content[:2000])
+    broken = {row["item_id"] for row in rows[:ITEMS] if row["clip"] == rows[2]["clip"]}
+    options = arguments(checkpoint, [task], mode="fast", dtype="float32")
+    run = run_host(*options, home=home, out=tmp_path / "out", ranks=2)
+    whole = {sample["record"]["item_id"]: sample for sample in asked(1).samples(task)}
+    for sample in run.samples(task):
+        record = sample["record"]
+        if record["item_id"] in broken:
+            assert (record["outcome"], record["unscored_reason"]) == ("unscored", "unreadable clip")
+            assert record["detail"]
+        else:
+            assert sample == whole[record["item_id"]]
+    assert len(broken) >= 1 and "questions have no answer and are unscored" in run.output
+    rescored = own_command(home, "rescore", tmp_path / "out", "--out", tmp_path / "again")
+    assert rescored.returncode == 0, rescored.stdout + rescored.stderr
+    again = [item.record for item in read_logged(read_run(tmp_path / "again"), task)]
+    assert {record.item_id for record in again if record.unscored_reason} == broken
+
+
+def test_a_rank_that_is_killed_ends_the_run_and_a_second_run_goes_on(
+    checkpoint: Path, sample_world: SampleWorld, asked: Ask, tmp_path: Path
+) -> None:
+    options: dict[str, Any] = {"home": sample_world.home, "out": tmp_path / "out", "ranks": 2}
+    command = arguments(checkpoint, mode="fast", dtype="float32")
+    run = start_host(*command, **options)
+    try:
+        until = time.monotonic() + LIMIT
+        while run.poll() is None and time.monotonic() < until and not kept(tmp_path / "out"):
+            time.sleep(0.02)
+        ranks = sorted(psutil.Process(run.pid).children(), key=lambda child: child.pid)
+        assert len(ranks) >= 2
+        ranks[-1].kill()
+        until = time.monotonic() + LIMIT
+        while run.poll() is None and time.monotonic() < until:
+            time.sleep(0.05)
+        assert run.poll() not in (None, 0), "the run ends, and says that it failed"
+    finally:
+        kill_host(run)
+    before = kept(tmp_path / "out")
+    assert before
+    resumed = run_host(*command, **options)
+    assert f"{len(before)} answer" in resumed.output
+    for task in TASKS:
+        assert resumed.scores(task) == asked(1).scores(task)
+        assert resumed.samples(task) == asked(1).samples(task)
+
+
+def kept(out: Path) -> list[Path]:
+    return list((out / "answers").rglob("??/*.json"))

@@ -1,0 +1,345 @@
+"""Known hazards: on which runs each entry of the file applies, and that the libraries still do what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from numbered_clips import write_numbered
+from task_states import new_state
+from transformers.video_utils import VideoMetadata
+
+from lmms_eval_tasks.host import hazards as host_hazards
+from lmms_eval_tasks.host.environment import installed_version
+from lmms_eval_tasks.host.evaluation import Evaluation
+from lmms_eval_tasks.host.hazards import adapter_of, version_of
+from lmms_eval_tasks.host.run_card import gather
+from lmms_eval_tasks.host.weights import read_weights
+from lmms_eval_tasks.utils.runs.hazards import APPLIES, DOES_NOT_APPLY, known_hazards
+from lmms_eval_tasks.utils.runs.run_card import HAZARDS, NOT_KNOWN
+
+POSITIONS = ("qwen_text_inside_video", "qwen_frames_at_one_time", "qwen_times_cut")
+QWEN = "lmms_eval.models.chat.qwen2_5_vl"
+SIMPLE = "lmms_eval.models.simple.qwen2_5_vl"
+
+
+def adapter(module: str, weights: str = "", **attributes: Any) -> Any:
+    """A model whose class stands in a module, with weights of a kind."""
+    kind = type("Adapter", (), {"generate_until": lambda self, requests: [], "__module__": module})
+    model = kind()
+    vars(model).update(attributes)
+    if weights:
+        model._model = SimpleNamespace(config=SimpleNamespace(model_type=weights))
+    return model
+
+
+def card_of(model: Any, task: str = "causalvqa_paired", clips_needed: bool = True, **config: Any) -> dict[str, Any]:
+    run = Evaluation(clips_needed=clips_needed, model=model, weights=read_weights(model))
+    new_state(task, run)
+    return gather({"config": {"model": "m", "batch_size": 1, **config}}, run)
+
+
+def hazards_of(model: Any, **settings: Any) -> set[str]:
+    fields = card_of(model, **settings)[HAZARDS]
+    assert fields.keys() == known_hazards().keys()
+    assert set(fields.values()) <= {APPLIES, DOES_NOT_APPLY}
+    return {name for name, value in fields.items() if value == APPLIES}
+
+
+@pytest.fixture
+def versions(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Sets the versions that conditions see."""
+
+    def install(**packages: str | None) -> None:
+        given = {"transformers": "5.23.0", "lmms-eval": "0.7.3", "decord": "0.6.0", **packages}
+        monkeypatch.setattr(host_hazards, "version_of", given.__getitem__)
+
+    install()
+    return install
+
+
+@pytest.mark.parametrize(
+    ("version", "weights", "names"),
+    [
+        ("4.57.6", "qwen2_5_vl", ()),
+        ("5.0.0", "qwen2_5_vl", POSITIONS[2:]),
+        ("5.2.0", "qwen2_vl", ()),
+        ("5.3.0", "qwen2_5_vl", POSITIONS),
+        ("5.5.4", "qwen2_vl", POSITIONS[:2]),
+        ("5.6.0", "qwen2_5_vl", (POSITIONS[0], POSITIONS[2])),
+        ("5.18.0", "qwen2_5_vl", POSITIONS[:1]),
+        ("5.23.0", "qwen2_vl", POSITIONS[:1]),
+        ("5.23.0", "qwen3_vl", ()),
+        ("5.23.0", "", ()),
+    ],
+)
+def test_positions_are_those_of_the_version(
+    version: str, weights: str, names: tuple[str, ...], versions: Callable[..., None]
+) -> None:
+    versions(transformers=version)
+    assert hazards_of(adapter("lmms_eval.models.chat.huggingface", weights)) == set(names)
+
+
+@pytest.mark.parametrize("module", [QWEN, SIMPLE, "somebody.elses"])
+def test_positions_are_of_weights_whatever_loads_them(module: str, versions: Callable[..., None]) -> None:
+    for model, arguments in (
+        (adapter(module, "qwen2_5_vl"), ""),
+        (adapter(module, "qwen2_5_vl", positions="library"), ""),
+        (adapter(module, "qwen2_5_vl"), "positions=library"),
+    ):
+        assert hazards_of(model, model_args=arguments) & {*POSITIONS} == {POSITIONS[0]}
+
+
+def test_positions_that_are_given_have_no_hazard(versions: Callable[..., None]) -> None:
+    versions(transformers="5.3.0")
+    assert hazards_of(adapter("somebody.elses", "qwen2_5_vl", positions="reference")) == set()
+    assert hazards_of(adapter("somebody.elses", "qwen2_5_vl"), model_args="positions=reference") == set()
+
+
+def test_without_a_video_there_is_no_hazard(versions: Callable[..., None]) -> None:
+    qwen = adapter(QWEN, "qwen2_5_vl", batch_size_per_gpu=4, fps=None)
+    assert hazards_of(qwen, task="causalvqa_paired_reversed") == {POSITIONS[0], "first_clip_frames"}
+    assert hazards_of(qwen, task="causalvqa_paired_blind") == set()
+    assert hazards_of(qwen, task="causalvqa_paired_single_frame") == set()
+    assert hazards_of(qwen, clips_needed=False) == set()
+
+
+@pytest.mark.parametrize(
+    ("attributes", "config", "is_first"),
+    [
+        ({"batch_size_per_gpu": 2, "fps": None}, {}, True),
+        ({"batch_size_per_gpu": 1, "fps": None}, {}, False),
+        ({"batch_size_per_gpu": 2, "fps": 2.0}, {}, False),
+        ({}, {"batch_size": 2}, True),
+        ({}, {"batch_size": 1}, False),
+        ({}, {"batch_size": 1, "model_args": "batch_size=2"}, True),
+        ({}, {"batch_size": 2, "model_args": {"fps": 2}}, False),
+        ({}, {"batch_size": 2, "model_args": "fps=None"}, True),
+    ],
+)
+def test_the_first_clip_decides_for_a_batch(
+    attributes: dict[str, Any], config: dict[str, Any], is_first: bool, versions: Callable[..., None]
+) -> None:
+    assert ("first_clip_frames" in hazards_of(adapter(QWEN, "qwen2_5_vl", **attributes), **config)) is is_first
+    other = adapter(SIMPLE, "qwen2_5_vl", **attributes)
+    assert "first_clip_frames" not in hazards_of(other, **config)
+    versions(decord=None)
+    assert "first_clip_frames" not in hazards_of(adapter(QWEN, "qwen2_5_vl", **attributes), **config)
+
+
+@pytest.mark.parametrize(
+    ("module", "weights", "names"),
+    [
+        ("simple.qwen2_vl", "qwen2_vl", {"only_first_clip_limited"}),
+        ("simple.qwen2_5_vl", "qwen2_5_vl", {"only_first_clip_limited", "frames_without_times"}),
+        ("simple.qwen3_vl", "qwen3_vl", set()),
+        ("chat.thyme", "qwen2_5_vl", {"frames_without_times"}),
+        ("chat.qwen2_5_vl", "qwen2_5_vl", {"first_clip_frames"}),
+    ],
+)
+def test_simple_models_of_qwen(module: str, weights: str, names: set[str], versions: Callable[..., None]) -> None:
+    model = adapter(f"lmms_eval.models.{module}", weights)
+    assert hazards_of(model, batch_size=2) - {*POSITIONS} == names
+    of_batches = {"only_first_clip_limited", "first_clip_frames"}
+    assert hazards_of(model, batch_size=1) - {*POSITIONS} == names - of_batches
+    versions(transformers="4.57.6")
+    assert hazards_of(model, batch_size=1) == set()
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments", "as_images"),
+    [
+        ("chat.vllm", "model=org/name", True),
+        ("chat.vllm", "model=org/name,is_qwen3_vl=True", True),
+        ("simple.vllm", "", True),
+        ("chat.vllm_generate", "", False),
+        ("chat.sglang", "", False),
+        ("chat.openai", "", True),
+        ("chat.openai", "pass_video_url=False", True),
+        ("chat.openai", "pass_video_url=True", False),
+        ("chat.async_openai", "", True),
+    ],
+)
+def test_a_video_goes_as_images(module: str, arguments: str, as_images: bool, versions: Callable[..., None]) -> None:
+    names = {"video_as_images"} if as_images else set()
+    assert hazards_of(adapter(f"lmms_eval.models.{module}"), model_args=arguments) == names
+
+
+def test_who_inherits_how_to_answer_inherits_its_hazards() -> None:
+    from lmms_eval.models.chat.litellm import LiteLLMCompatible
+    from lmms_eval.models.chat.qwen2_5_vl import Qwen2_5_VL
+    from lmms_eval.models.chat.vllm import VLLM
+    from lmms_eval.models.chat.vllm_generate import VLLMGenerate
+
+    class Heir(Qwen2_5_VL):
+        pass
+
+    class Other(Qwen2_5_VL):
+        def generate_until(self, requests: Any) -> list[Any]:
+            return []
+
+    kinds = (Qwen2_5_VL, Heir, VLLM, VLLMGenerate, LiteLLMCompatible)
+    names = ["chat.qwen2_5_vl", "chat.qwen2_5_vl", "chat.vllm", "chat.vllm_generate", "chat.openai"]
+    assert [adapter_of(kind) for kind in kinds] == names
+    assert adapter_of(Other) == __name__
+    assert adapter_of(object) == "builtins"
+
+
+def test_every_adapter_of_the_file_is_there() -> None:
+    from importlib.util import find_spec
+
+    for hazard in known_hazards().values():
+        for name in hazard.adapters:
+            assert find_spec(f"lmms_eval.models.{name}") is not None, name
+
+
+def test_what_cannot_be_tested_is_null_with_its_reason(versions: Callable[..., None]) -> None:
+    card = card_of(adapter(QWEN, "qwen2_5_vl"), batch_size="auto")
+    assert card[HAZARDS]["first_clip_frames"] is None
+    assert card[NOT_KNOWN][f"{HAZARDS}.first_clip_frames"] == (
+        "ValueError: Expected batch_size to be a number, but got 'auto'."
+    )
+    nobody = card_of(None)
+    assert set(nobody[HAZARDS].values()) == {None}
+    assert nobody[NOT_KNOWN][f"{HAZARDS}.{POSITIONS[0]}"] == "which model ran is not known"
+
+
+def test_a_list_that_cannot_be_read_ends_no_card(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise OSError("the disk is gone")
+
+    monkeypatch.setattr(host_hazards, "known_hazards", fail)
+    card = card_of(adapter(QWEN))
+    assert card[HAZARDS] == {"hazards.json": None}
+    assert card[NOT_KNOWN][f"{HAZARDS}.hazards.json"] == "OSError: the disk is gone"
+    assert card["software"]["python"]
+
+
+def test_weights_are_found_under_any_name() -> None:
+    inner = SimpleNamespace(config=SimpleNamespace(model_type="qwen2_vl"))
+    for name in ("model", "_model", "net"):
+        assert read_weights(SimpleNamespace(**{name: inner})).family == "qwen2_vl"
+    assert read_weights(SimpleNamespace(model="org/name", client=SimpleNamespace(config=3))).family is None
+    assert read_weights(None).family is None
+
+
+def test_a_package_may_bring_the_module_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert version_of("transformers") == installed_version("transformers")
+    assert version_of("a-package-that-nobody-has") is None
+    monkeypatch.setattr(host_hazards, "installed_version", lambda package: None)
+    monkeypatch.setattr("importlib.metadata.packages_distributions", lambda: {"decord": ["numpy"]})
+    assert version_of("decord") == np.__version__
+
+
+def positions_of(family: str, seconds: float) -> tuple[torch.Tensor, int]:
+    """Where the installed transformers places a video of 8 by 4 by 4 tokens, (3, 128), and the word after it."""
+    module = getattr(__import__(f"transformers.models.{family}", fromlist=["x"]), f"modeling_{family}")
+    kind = module.Qwen2_5_VLModel if family == "qwen2_5_vl" else module.Qwen2VLModel
+    vision = SimpleNamespace(spatial_merge_size=2, tokens_per_second=2)
+    model = SimpleNamespace(
+        config=SimpleNamespace(vision_config=vision), get_vision_position_ids=lambda *a, **k: ids(kind, *a, **k)
+    )
+    kinds = torch.tensor([[0] * 3 + [2] * 128 + [0] * 2])
+    named = {"second_per_grid_ts": torch.tensor([seconds])} if family == "qwen2_5_vl" else {}
+    positions, _ = kind.get_rope_index(
+        model, torch.ones_like(kinds), kinds, video_grid_thw=torch.tensor([[8, 8, 8]]), **named
+    )
+    return positions[:, 0, 3:131], int(positions[0, 0, 131])
+
+
+def ids(kind: Any, *arguments: Any, **named: Any) -> torch.Tensor:
+    return kind.get_vision_position_ids(None, *arguments, **named)
+
+
+@pytest.mark.parametrize("family", ["qwen2_vl", "qwen2_5_vl"])
+def test_the_installed_transformers_places_words_and_frames_as_the_file_says(family: str) -> None:
+    applying = hazards_of(adapter("somebody.elses", family)) & set(POSITIONS)
+    video, word = positions_of(family, 1.0)
+    times = len(video[0].unique())
+    assert ("qwen_text_inside_video" in applying) is (word <= int(video.max()))
+    assert ("qwen_frames_at_one_time" in applying) is (times == 1)
+    if family == "qwen2_5_vl":
+        half, _ = positions_of(family, 0.5)
+        assert ("qwen_times_cut" in applying) is (len(half[0].unique()) == 1 < times)
+
+
+def messages_of(*clips: Path) -> list[Callable[[Any], list[dict[str, Any]]]]:
+    def show(clip: Path) -> Callable[[Any], list[dict[str, Any]]]:
+        content = [{"type": "video", "url": str(clip)}, {"type": "text", "text": "Why?"}]
+        return lambda doc: [{"role": "user", "content": content}]
+
+    return [show(clip) for clip in clips]
+
+
+class Seen(Exception):
+    """Ends a run of the adapter where it would encode."""
+
+
+def test_the_installed_lmms_eval_samples_a_batch_as_the_file_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from lmms_eval.models.chat import qwen2_5_vl
+
+    def stop(batch: list[list[dict[str, Any]]], **named: Any) -> None:
+        raise Seen([part["nframes"] for messages in batch for part in messages[0]["content"] if "video" in part])
+
+    clips = [write_numbered(tmp_path / f"{count}.mp4", count) for count in (6, 20, 4)]
+    if qwen2_5_vl.decord is None:
+        monkeypatch.setattr(qwen2_5_vl, "decord", SimpleNamespace(VideoReader=lambda path: range(6)))
+    monkeypatch.setattr(qwen2_5_vl, "process_vision_info", stop)
+    model = object.__new__(qwen2_5_vl.Qwen2_5_VL)
+    vars(model).update(
+        batch_size_per_gpu=3, fps=None, max_num_frames=16, max_pixels=1, min_pixels=1, task_dict={"t": {"s": [0] * 3}},
+        _rank=1, processor=SimpleNamespace(apply_chat_template=lambda *a, **k: "text"),
+    )  # fmt: skip
+    requests = [
+        SimpleNamespace(args=("", messages, {}, index, "t", "s")) for index, messages in enumerate(messages_of(*clips))
+    ]
+    with pytest.raises(Seen) as seen:
+        model.generate_until(requests)
+    (frames,) = seen.value.args
+    assert len(frames) == 3 and len(set(frames)) == 1 and frames[0] in (4, 6, 16)
+
+
+def test_the_installed_simple_model_shows_clips_as_the_file_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    from lmms_eval.models.simple import qwen2_5_vl
+
+    def process(**inputs: Any) -> None:
+        raise Seen(inputs)
+
+    processor = type("Processor", (), {"__call__": lambda self, **inputs: process(**inputs)})()
+    processor.apply_chat_template = lambda *arguments, **named: "text"
+    clips = [torch.zeros(40, 3, 8, 8), torch.zeros(30, 3, 8, 8)]
+    monkeypatch.setattr(qwen2_5_vl, "process_vision_info", lambda batch: (None, list(clips)))
+    model = object.__new__(qwen2_5_vl.Qwen2_5_VL)
+    vars(model).update(
+        batch_size_per_gpu=2, max_num_frames=8, task_dict={"t": {"s": [0, 0]}}, _rank=1, processor=processor,
+        reasoning_prompt=None, system_prompt="", interleave_visuals=False,
+        _tokenizer=SimpleNamespace(encode=list, decode=str, eos_token_id=0),
+    )  # fmt: skip
+    requests = [SimpleNamespace(args=("Why?", {}, lambda doc: [], place, "t", "s")) for place in range(2)]
+    with pytest.raises(Seen) as seen:
+        model.generate_until(requests)
+    (inputs,) = seen.value.args
+    assert [len(video) for video in inputs["videos"]] == [8, 30]
+    assert "video_metadata" not in inputs and "fps" not in inputs
+    assert ("frames_without_times" in hazards_of(adapter(SIMPLE, "qwen2_5_vl"))) is (VideoMetadata(8).sampled_fps == 24)
+
+
+def test_the_installed_lmms_eval_sends_images_as_the_file_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    from lmms_eval import protocol
+    from lmms_eval.models.chat.vllm import VLLM
+
+    frames, metadata = torch.zeros(4, 3, 8, 8), {"frames_indices": [0, 2, 4, 6], "fps": 2.0}
+    monkeypatch.setattr(protocol, "fetch_video", lambda part, **named: ((frames, metadata), 1.0) if named else frames)
+    model = object.__new__(VLLM)
+    vars(model).update(max_pixels=1, min_image_pixels=1, max_frame_num=4, fps=None, nframes=4)
+    for is_qwen3_vl, kinds in ((False, ["image_url"] * 4), (True, ["text", "image_url"] * 4)):
+        model.is_qwen3_vl = is_qwen3_vl
+        ((content,),) = [[m["content"]] for m in model._to_openai_messages(messages_of(Path("c.mp4"))[0](None))]
+        assert [part["type"] for part in content] == [*kinds, "text"]

@@ -1,0 +1,131 @@
+"""Clips and questions that fail cost their own answers and no others, and each says why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from clip_questions import ask
+
+from lmms_eval_tasks.host.ranks import RunStopped
+from lmms_eval_tasks.models.shared_prefix import SharedPrefix
+from lmms_eval_tasks.models.shared_prefix.sharing import PrefixSharer
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.scoring.records import UnscoredReason
+
+Load = Callable[..., SharedPrefix]
+OUT_OF_MEMORY = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB")
+
+
+def answers_by_item(model: SharedPrefix, clips: list[Path], questions: int = 2) -> dict[str, str]:
+    requests, documents = ask(clips, questions)
+    model.task_dict = documents
+    responses = model.generate_until(requests)
+    items = [documents["one"]["test"][request.doc_id]["item_id"] for request in requests]
+    return {
+        item: getattr(response, "text", response) for item, response in zip(items, responses, strict=True)
+    }  # fmt: skip
+
+
+def reasons(model: SharedPrefix) -> dict[str, UnscoredReason]:
+    return {item: reason for (_, item), (reason, _) in model.unanswered.items()}
+
+
+@pytest.fixture(scope="module")
+def right(load: Load, clips: list[Path]) -> dict[str, str]:
+    """Item to its answer where nothing fails."""
+    return answers_by_item(load("qwen2_5_vl", mode="fast"), clips)
+
+
+def spoil(monkeypatch: pytest.MonkeyPatch, method: str, fails: Callable[..., bool], error: Exception) -> None:
+    """Let a method of the sharer fail where `fails` says so of its arguments."""
+    original = getattr(PrefixSharer, method)
+
+    def wrapped(self: PrefixSharer, *arguments: Any) -> Any:
+        if fails(*arguments):
+            raise error
+        return original(self, *arguments)
+
+    monkeypatch.setattr(PrefixSharer, method, wrapped)
+
+
+def test_a_clip_that_cannot_be_decoded_is_left_out(
+    load: Load, clips: list[Path], right: dict[str, str], tmp_path: Path
+) -> None:
+    broken = tmp_path / "broken.mp4"
+    broken.write_bytes(clips[1].read_bytes()[:300])
+    model = load("qwen2_5_vl", mode="fast")
+    answers = answers_by_item(model, [clips[0], broken, clips[2]])
+    assert reasons(model) == dict.fromkeys(("1.0", "1.1"), UnscoredReason.UNREADABLE_CLIP)
+    assert answers == {**right, "1.0": "", "1.1": ""}
+
+
+@pytest.mark.parametrize("mode", ["safe", "fast"])
+def test_a_clip_beside_which_memory_runs_out_is_left_out(
+    load: Load, clips: list[Path], right: dict[str, str], monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    encoded: list[Any] = []
+
+    def is_second(clip: Any) -> bool:
+        encoded.append(clip)
+        return len(encoded) == 2
+
+    spoil(monkeypatch, "encode", is_second, OUT_OF_MEMORY)
+    model = load("qwen2_5_vl", mode=mode)
+    answers = answers_by_item(model, clips)
+    assert reasons(model) == dict.fromkeys(("1.0", "1.1"), UnscoredReason.OUT_OF_MEMORY)
+    assert answers == {**right, "1.0": "", "1.1": ""}
+
+
+def test_questions_that_do_not_fit_together_are_answered_alone(
+    load: Load, clips: list[Path], right: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spoil(monkeypatch, "generate_together", lambda *_: True, OUT_OF_MEMORY)
+    model = load("qwen2_5_vl", mode="fast", batch_size=2)
+    assert answers_by_item(model, clips) == right
+    assert not model.unanswered
+
+
+def test_one_question_that_fails_costs_its_own_answer(
+    load: Load, clips: list[Path], right: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spoil(
+        monkeypatch, "generate_alone", lambda clip, text, _: text is clip.texts[1], RuntimeError("shapes differ by 3")
+    )
+    model = load("qwen2_5_vl", mode="safe")
+    answers = answers_by_item(model, clips[:1])
+    assert reasons(model) == {"0.1": UnscoredReason.FAILED}
+    assert model.unanswered["one", "0.1"][1] == "RuntimeError: shapes differ by 3"
+    assert answers == {"0.0": right["0.0"], "0.1": ""}
+
+
+def test_a_run_in_which_clip_after_clip_fails_alike_ends(
+    load: Load, clips: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spoil(monkeypatch, "encode", lambda _: True, RuntimeError("expected 14 channels"))
+    with pytest.raises(RunStopped, match="3 clips in a row failed in the same way"):
+        answers_by_item(load("qwen2_5_vl", mode="fast"), clips)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"mode": "quick"}, "mode to be one of safe, fast"),
+        ({"positions": "theirs"}, "positions to be one of library, reference"),
+        ({"pretrained": "/nowhere/at/all"}, "video-language model that AutoModelForImageTextToText"),
+    ],
+)
+def test_arguments_that_cannot_be_used_are_refused(
+    checkpoint: Callable[[str], Path], arguments: dict[str, str], message: str
+) -> None:
+    given = {"pretrained": str(checkpoint("qwen2_5_vl")), "device": "cpu", **arguments}
+    with pytest.raises(InputError, match=message):
+        SharedPrefix(**given)
+
+
+def test_positions_of_reference_are_refused_where_none_are_known(load: Load) -> None:
+    with pytest.raises(InputError, match="known for qwen2_5_vl, qwen2_vl only"):
+        load("qwen3_vl", positions="reference")

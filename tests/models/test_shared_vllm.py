@@ -1,0 +1,327 @@
+"""What `shared_vllm` sends to vLLM, on an interface that refuses what vLLM does not take. vLLM itself is not run."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import fake_vllm
+import numpy as np
+import pytest
+from lmms_eval.api.instance import Instance
+from numbered_clips import number_of, write_numbered
+from PIL.Image import Image, new
+from task_states import new_state
+from transformers.video_utils import VideoMetadata
+
+from lmms_eval_tasks.host.evaluation import Evaluation
+from lmms_eval_tasks.host.hazards import adapter_of
+from lmms_eval_tasks.host.run_card import gather
+from lmms_eval_tasks.host.weights import read_weights
+from lmms_eval_tasks.models import shared_vllm as package
+from lmms_eval_tasks.models.shared_vllm import model as shared_vllm
+from lmms_eval_tasks.models.shared_vllm import videos
+from lmms_eval_tasks.models.shared_vllm.videos import VideoSampling, read_video
+from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.data.release import UnreadableClip
+from lmms_eval_tasks.utils.runs.hazards import DOES_NOT_APPLY
+from lmms_eval_tasks.utils.runs.run_card import HAZARDS
+from lmms_eval_tasks.utils.scoring.records import UnscoredReason
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_tiny_vlm(tmp_path_factory.mktemp("tiny"))
+
+
+@pytest.fixture(scope="module")
+def clips(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("clips")
+    return {name: write_numbered(folder / f"{name}.mp4", count) for name, count in (("a", 40), ("b", 25), ("c", 3))}
+
+
+@pytest.fixture
+def vllm(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """lmms-eval's vLLM model with the fake in place of vLLM."""
+    from lmms_eval.models.chat import vllm as chat
+    from lmms_eval.models.simple import vllm as simple
+
+    for module in (chat, simple):
+        monkeypatch.setattr(module, "LLM", fake_vllm.LLM)
+        monkeypatch.setattr(module, "SamplingParams", fake_vllm.SamplingParams)
+    return fake_vllm
+
+
+@pytest.fixture
+def build(vllm: Any, checkpoint: Path) -> Callable[..., Any]:
+    def build(arguments: str = "", batch_size: int = 4) -> Any:
+        given = ",".join(filter(None, [f"model={checkpoint}", arguments]))
+        model = package.SharedVLLM.create_from_arg_string(given, {"batch_size": batch_size})
+        model.task_dict = {}
+        return model
+
+    return build
+
+
+def ask(model: Any, *asked: tuple[str, list[Any]], generation: dict[str, Any] | None = None) -> list[str]:
+    """Answers to questions of tasks, each (task, what is shown); the question of place n is ``qn``."""
+    requests = []
+    for place, (task, shown) in enumerate(asked):
+        docs = model.task_dict.setdefault(task, {"test": []})["test"]
+        docs.append({"item_id": f"item-{place}", "shown": shown, "question": f"Q:q{place}"})
+        arguments = ("", messages_of, generation or {"max_new_tokens": 8, "until": []}, len(docs) - 1, task, "test")
+        requests.append(request_of(arguments))
+    return [result.text for result in model.generate_until(requests)]
+
+
+def request_of(arguments: tuple[Any, ...]) -> Instance:
+    return Instance("generate_until", arguments, 0, {"task": arguments[-2], "doc_id": arguments[-3], "repeats": 1})
+
+
+def messages_of(doc: dict[str, Any]) -> list[dict[str, Any]]:
+    content = [
+        {"type": "image" if isinstance(one, Image) else "video", "url": one if isinstance(one, Image) else str(one)}
+        for one in doc["shown"]
+    ]
+    return [{"role": "user", "content": [*content, {"type": "text", "text": doc["question"]}]}]
+
+
+def test_a_clip_is_sent_as_a_video_with_its_times_and_its_id(build: Callable[..., Any], clips: dict[str, Path]) -> None:
+    model = build("nframes=8")
+    (answer,) = ask(model, ("t", [clips["a"]]))
+    (prompt,) = model.client.prompts
+    ((frames, metadata),) = prompt["multi_modal_data"]["video"]
+    assert [number_of(frame) for frame in frames] == metadata["frames_indices"] == [0, 6, 11, 17, 22, 28, 33, 39]
+    assert (metadata["fps"], metadata["duration"], metadata["total_num_frames"]) == (12.5, 3.2, 40)
+    assert prompt["mm_processor_kwargs"] == {"do_sample_frames": False, "fps": 2.5}
+    (media_id,) = prompt["multi_modal_uuids"]["video"]
+    assert answer == f"q0 {media_id[:8]}"
+    assert prompt["prompt"] == (
+        "<|im_start|>user\n<|vision_start|><|video_pad|><|vision_end|>Q:q0<|im_end|>\n<|im_start|>assistant\n"
+    )
+
+
+def test_a_processor_of_transformers_takes_what_is_sent(build: Callable[..., Any], clips: dict[str, Path]) -> None:
+    model = build("nframes=8")
+    ask(model, ("t", [clips["a"]]))
+    (prompt,) = model.client.prompts
+    ((frames, metadata),) = prompt["multi_modal_data"]["video"]
+    known = VideoMetadata(**{name: value for name, value in metadata.items() if name != "do_sample_frames"})
+    inputs = model.processor(
+        text=[prompt["prompt"]], videos=[[frames]], video_metadata=[[known]], return_tensors="pt",
+        **prompt["mm_processor_kwargs"],
+    )  # fmt: skip
+    assert int(inputs["video_grid_thw"][0, 0]) == 4
+    assert float(inputs["second_per_grid_ts"][0]) == pytest.approx(0.8)
+
+
+def test_the_questions_of_a_clip_follow_one_another_across_tasks(
+    build: Callable[..., Any], clips: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decoded: list[Path] = []
+
+    def count(path: Path, *arguments: Any) -> Any:
+        decoded.append(path)
+        return read_video(path, *arguments)
+
+    monkeypatch.setattr(shared_vllm, "read_video", count)
+    model = build("nframes=4", batch_size=2)
+    a, b, c = clips.values()
+    asked = [("one", [a]), ("one", [b]), ("one", [c]), ("two", [b]), ("two", [a]), ("one", [a]), ("two", [c])]
+    answers = ask(model, *asked)
+    sent = [prompt["prompt"].split("Q:")[1].split("<")[0] for prompt in model.client.prompts]
+    assert sent == ["q0", "q4", "q5", "q1", "q3", "q2", "q6"]
+    assert [len(call) for call in model.client.sent] == [2, 2, 2, 1]
+    # Each clip is decoded and encoded once, whatever the order in which it was asked about.
+    assert sorted(decoded) == sorted(clips.values())
+    assert len(model.client.encoded) == len(set(model.client.encoded)) == 3
+    # Answers are in the order of the requests.
+    assert [answer.split()[0] for answer in answers] == [f"q{place}" for place in range(7)]
+    ids = [answer.split()[1] for answer in answers]
+    assert ids[0] == ids[4] == ids[5] and ids[1] == ids[3] and ids[2] == ids[6] and len(set(ids)) == 3
+
+
+def test_answers_come_one_by_one(build: Callable[..., Any], clips: dict[str, Path]) -> None:
+    model = build("nframes=4", batch_size=1)
+    model.task_dict = {"t": {"test": [{"shown": [clips[name]], "question": "Q:q"} for name in "aba"]}}
+    requests = [request_of(("", messages_of, {}, place, "t", "test")) for place in range(3)]
+    each = model.generate_each(requests)
+    assert [place for place, _ in each] == [0, 2, 1]
+
+
+def test_pictures_alone_and_nothing_at_all(build: Callable[..., Any]) -> None:
+    model = build()
+    assert ask(model, ("t", [new("L", (32, 32), 3)]), ("t", [])) == ["q0", "q1"]
+    pictured, bare = model.client.prompts
+    assert pictured.keys() == {"prompt", "multi_modal_data", "multi_modal_uuids"}
+    assert pictured["multi_modal_uuids"] == {"image": [None]}
+    assert bare.keys() == {"prompt"}
+    assert model.generate_until([]) == []
+
+
+def test_several_clips_of_one_question(build: Callable[..., Any], clips: dict[str, Path]) -> None:
+    model = build("nframes=4")
+    ask(model, ("t", [clips["a"], clips["b"]]), ("t", [clips["a"], clips["a"]]))
+    two, same = model.client.prompts
+    assert len(set(two["multi_modal_uuids"]["video"])) == 2
+    # One rate cannot be that of both.
+    assert two["mm_processor_kwargs"] == {"do_sample_frames": False}
+    assert len(set(same["multi_modal_uuids"]["video"])) == 1
+    assert same["mm_processor_kwargs"]["fps"] == pytest.approx(4 / 40 * 12.5)
+
+
+def test_a_placeholder_clip_is_one_clip_for_all_its_items(build: Callable[..., Any], tmp_path: Path) -> None:
+    from lmms_eval_tasks.utils.data.clips import write_placeholder
+
+    placeholder = tmp_path / "placeholder.mp4"
+    write_placeholder(placeholder)
+    model = build()
+    answers = ask(model, ("t", [placeholder]), ("other", [placeholder]))
+    assert len({answer.split()[1] for answer in answers}) == 1
+    assert model.unanswered == {}
+
+
+def test_a_clip_that_cannot_be_decoded_harms_no_other(
+    build: Callable[..., Any], clips: dict[str, Path], tmp_path: Path
+) -> None:
+    broken = tmp_path / "broken.mp4"
+    broken.write_bytes(b"no video")
+    model = build("nframes=4", batch_size=2)
+    gone = tmp_path / "gone.mp4"
+    answers = ask(model, ("t", [clips["a"]]), ("t", [broken]), ("u", [gone]), ("t", [clips["b"]]), ("u", [broken]))
+    assert [answer.split()[:1] for answer in answers] == [["q0"], [], [], ["q3"], []]
+    assert len(model.client.prompts) == 2
+    assert {key: reason for key, (reason, _) in model.unanswered.items()} == dict.fromkeys(
+        [("t", "item-1"), ("u", "item-2"), ("u", "item-4")], UnscoredReason.UNREADABLE_CLIP
+    )
+    assert str(broken) in model.unanswered["t", "item-1"][1]
+
+
+def test_generation_is_that_of_the_hosts_model(build: Callable[..., Any], clips: dict[str, Path]) -> None:
+    model = build("nframes=4,max_new_tokens=5")
+    ask(model, ("t", [clips["c"]]), generation={"max_new_tokens": 16, "temperature": 0.5, "top_k": 3, "until": ["x"]})
+    ((_, sampling),) = model.client.sent[0]
+    assert sampling == fake_vllm.SamplingParams(max_tokens=16, temperature=0.5, top_p=0.95, top_k=3)
+
+
+def test_arguments_reach_vllm_and_no_other(build: Callable[..., Any]) -> None:
+    model = build("max_model_len=4096,fps=2,max_frame_num=64,max_pixels=1000,gpu_memory_utilization=0.5")
+    assert model.client.arguments["max_model_len"] == 4096
+    assert model.client.arguments["gpu_memory_utilization"] == 0.5
+    assert model.sampling == VideoSampling(32, 2.0, 64, 1000)
+    with pytest.raises(TypeError, match="max_modle_len"):
+        build("max_modle_len=4096")
+
+
+def test_a_chat_template_of_ones_own_is_used(build: Callable[..., Any], clips: dict[str, Path], tmp_path: Path) -> None:
+    template = tmp_path / "own.jinja"
+    template.write_text("own {% for m in messages %}<|video_pad|>{{ m['content'][1]['text'] }}{% endfor %}")
+    model = build(f"chat_template={template}")
+    ask(model, ("t", [clips["c"]]))
+    assert model.client.prompts[0]["prompt"] == "own <|video_pad|>Q:q0"
+
+
+def test_without_vllm_it_is_listed_and_says_what_is_missing(checkpoint: Path) -> None:
+    from lmms_eval.models import MODEL_REGISTRY_V2
+
+    kind = MODEL_REGISTRY_V2.get_model_class("shared_vllm")
+    assert kind is package.SharedVLLM and kind.is_simple is False
+    assert adapter_of(kind) == "lmms_eval_tasks.models.shared_vllm.model"
+    if shared_vllm.host.LLM is None:
+        with pytest.raises(InputError, match=r"^shared_vllm answers by vLLM, which is not installed\."):
+            kind.create_from_arg_string(f"model={checkpoint}")
+
+
+def test_its_run_card_says_how_clips_were_sampled(build: Callable[..., Any], checkpoint: Path) -> None:
+    model = build("nframes=8,max_pixels=1000")
+    run = Evaluation(model=model, weights=read_weights(model))
+    new_state("causalvqa_paired", run)
+    arguments = f"model={checkpoint},nframes=8"
+    card = gather({"config": {"model": "shared_vllm", "model_args": arguments, "batch_size": 4}}, run)
+    assert (card["frames"]["frames"], card["frames"]["fps"], card["frames"]["most pixels"]) == (8, "not set", 1000)
+    assert card["model"]["checkpoint"] == str(checkpoint)
+    assert set(card[HAZARDS].values()) == {DOES_NOT_APPLY}
+
+
+def test_it_answers_in_one_round(build: Callable[..., Any]) -> None:
+    with pytest.raises(NotImplementedError, match="shared_vllm answers in one round"):
+        build().generate_until_multi_round([])
+
+
+def test_ranks_that_share_a_model_send_equally_often(
+    build: Callable[..., Any], clips: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = build("nframes=4", batch_size=1)
+    rounds: list[int] = []
+    model._tp_world_size, model._tp_group_cpu = 2, object()
+
+    def gather(counts: list[int], own: int, group: Any) -> None:
+        counts[:] = [own, 3]
+
+    monkeypatch.setattr(shared_vllm.dist, "all_gather_object", gather)
+    monkeypatch.setattr(model, "_run_tp_synced", lambda prompts, run: rounds.append(len(prompts)) or run(prompts))
+    assert ask(model, ("t", [clips["c"]]))[0].startswith("q0")
+    assert rounds == [1, 0, 0]
+
+
+def test_an_id_says_what_was_seen(clips: dict[str, Path], tmp_path: Path) -> None:
+    sampling = VideoSampling(nframes=4)
+    first = read_video(clips["a"], sampling)
+    copy = Path(shutil.copy(clips["a"], tmp_path / "copy.mp4"))
+    assert read_video(copy, sampling).media_id == first.media_id
+    others = [
+        read_video(clips["b"], sampling),
+        read_video(clips["a"], VideoSampling(nframes=6)),
+        read_video(clips["a"], VideoSampling(nframes=4, max_pixels=1000)),
+        read_video(clips["a"], VideoSampling(nframes=4, fps=3.0)),
+        read_video(clips["a"], sampling, start=1.0),
+        read_video(clips["a"], sampling, end=1.0),
+    ]
+    assert len({first.media_id, *(other.media_id for other in others)}) == 7
+    # Settings that give the same frames are the same.
+    assert read_video(clips["a"], VideoSampling(nframes=5)).media_id == first.media_id
+
+
+@pytest.mark.parametrize(
+    ("sampling", "first", "count", "positions"),
+    [
+        (VideoSampling(nframes=4), 0, 10, [0, 3, 6, 9]),
+        (VideoSampling(nframes=4), 5, 10, [5, 8, 11, 14]),
+        (VideoSampling(nframes=32), 0, 5, [0, 1, 3, 4]),
+        (VideoSampling(nframes=32), 0, 1, [0]),
+        (VideoSampling(nframes=1), 0, 9, [0, 8]),
+        (VideoSampling(fps=1.0), 0, 60, [0, 12, 24, 35, 47, 59]),
+        (VideoSampling(fps=1.0), 0, 20, [0, 6, 13, 19]),
+        (VideoSampling(fps=10.0, max_frame_num=5), 0, 100, [0, 33, 66, 99]),
+        (VideoSampling(fps=10.0), 0, 2, [0, 1]),
+    ],
+)
+def test_which_frames_are_taken(sampling: VideoSampling, first: int, count: int, positions: list[int]) -> None:
+    assert sampling.positions(first, count, 10.0) == positions
+
+
+@pytest.mark.parametrize("asked", [{"nframes": 8}, {"nframes": 31}, {"fps": 1.0}, {"fps": 2.0}, {"fps": 0.1}])
+@pytest.mark.parametrize("count", [40, 250, 3001])
+def test_frames_are_those_of_the_hosts_sampler(asked: dict[str, Any], count: int) -> None:
+    process = pytest.importorskip("qwen_vl_utils.vision_process")
+    limits = {"max_frames": 768} if "fps" in asked else {}
+    number = process.smart_nframes({**asked, **limits}, count, 12.5)
+    expected = np.linspace(0, count - 1, number).round().astype(int).tolist()
+    assert VideoSampling(**asked).positions(0, count, 12.5) == expected
+
+
+def test_large_frames_are_made_smaller(clips: dict[str, Path]) -> None:
+    whole, small = (read_video(clips["a"], VideoSampling(nframes=4, max_pixels=most)) for most in (80 * 48, 1000))
+    assert whole.frames.shape == (4, 48, 80, 3) and small.frames.shape == (4, 24, 40, 3)
+    assert small.metadata == whole.metadata
+
+
+def test_a_clip_without_a_rate_is_not_guessed_at(clips: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = videos.open_frames(clips["a"])
+    reader.fps = 0.0
+    monkeypatch.setattr(videos, "open_frames", lambda path: reader)
+    with pytest.raises(UnreadableClip, match="to state how many frames a second it has"):
+        read_video(clips["a"], VideoSampling())

@@ -1,0 +1,189 @@
+"""Known hazards: what lmms-eval or a library does to a run that can move its scores without an error.
+
+They stand in `hazards.json`, one entry each. An entry applies to a run where all of its conditions hold: which adapter
+answers, what kind of weights it has loaded, which versions of packages are installed, what its arguments are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import Annotated, Any
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+
+from lmms_eval_tasks.utils.core.problems import InputError
+
+FILE = Path(__file__).with_name("hazards.json")
+APPLIES, DOES_NOT_APPLY = "applies", "does not apply"
+
+
+def _check_specifier(text: str) -> str:
+    try:
+        SpecifierSet(text)
+    except InvalidSpecifier as error:
+        raise ValueError(f"Expected a specifier of versions, but got {text!r}") from error
+    return text
+
+
+Specifier = Annotated[str, AfterValidator(_check_specifier)]
+
+
+class ArgumentTest(BaseModel):
+    """A test of one argument of a model, as the model has it; exactly one of its fields is given.
+
+    Attributes:
+        above: The argument is a number greater than this.
+        unset: Whether the argument is not set.
+        none_of: The argument is set to none of these; upper and lower case are the same.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    above: float | None = None
+    unset: bool | None = None
+    none_of: tuple[str | bool, ...] | None = None
+
+    @model_validator(mode="after")
+    def _check_count(self) -> ArgumentTest:
+        if [self.above, self.unset, self.none_of].count(None) != 2:
+            raise ValueError("Expected exactly one test of an argument")
+        return self
+
+    def holds(self, name: str, value: Any) -> bool:
+        """Whether a value passes; None stands for an argument that is not set.
+
+        Raises:
+            ValueError: where it should be a number, but is none.
+        """
+        if self.unset is not None:
+            return (value is None) is self.unset
+        if self.none_of is not None:
+            return str(value).lower() not in {str(other).lower() for other in self.none_of}
+        try:
+            return float(value) > float(self.above or 0)
+        except (TypeError, ValueError):
+            raise ValueError(f"Expected {name} to be a number, but got {value!r}.") from None
+
+
+class Hazard(BaseModel):
+    """One entry; a condition that it does not have always holds.
+
+    Attributes:
+        name: By which cards and reports call it.
+        adapters: Whose code answers: modules below `lmms_eval.models`, or whole names of other modules.
+        weights: Kinds of weights that transformers has loaded into the run's process, by their ``model_type``.
+        packages: Package to its versions; one that is not installed meets no specifier. An open end means that no
+            version is known that is free of it.
+        arguments: Argument of the model to its test.
+        effect: What happens to the run.
+        source: Where that can be checked: an address, or a file and its version.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(pattern=r"^[a-z0-9_]+$")
+    adapters: tuple[str, ...] = Field(default=(), description="any of them")
+    weights: tuple[str, ...] = Field(default=(), description="any of them")
+    packages: dict[str, Specifier] = Field(default={}, description="all of them")
+    arguments: dict[str, ArgumentTest] = Field(default={}, description="all of them")
+    effect: str = Field(min_length=1)
+    source: str = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _check_conditions(self) -> Hazard:
+        if not (self.adapters or self.weights):
+            raise ValueError("Expected adapters or weights, for no hazard is one of every model")
+        return self
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """What conditions are tested on.
+
+    Attributes:
+        adapter: Whose code answers, as in `Hazard.adapters`.
+        weights: The ``model_type`` of the weights in the process; None where transformers has loaded none.
+        shows_videos: Whether the model is shown any video; no hazard applies without.
+        version: The version of a package; None where it is not installed.
+        argument: The model's value of an argument; None where it is not set.
+    """
+
+    adapter: str
+    weights: str | None
+    shows_videos: bool
+    version: Callable[[str], str | None]
+    argument: Callable[[str], Any]
+
+
+def applies(hazard: Hazard, facts: RunFacts) -> bool:
+    """Whether a hazard applies to a run. One condition that does not hold is enough for no.
+
+    Raises:
+        Exception: where no condition is known not to hold, and one cannot be tested.
+    """
+    doubt: Exception | None = None
+    for holds in _conditions(hazard, facts):
+        try:
+            if not holds():
+                return False
+        except Exception as error:  # whatever a fact's finder raises
+            doubt = error
+    if doubt:
+        raise doubt
+    return True
+
+
+def _conditions(hazard: Hazard, facts: RunFacts) -> Iterator[Callable[[], bool]]:
+    yield lambda: facts.shows_videos
+    if hazard.adapters:
+        yield lambda: facts.adapter in hazard.adapters
+    if hazard.weights:
+        yield lambda: facts.weights in hazard.weights
+    for package, specifier in hazard.packages.items():
+        yield partial(_is_installed, package, specifier, facts)
+    for name, test in hazard.arguments.items():
+        yield partial(_passes, test, name, facts)
+
+
+def _is_installed(package: str, specifier: str, facts: RunFacts) -> bool:
+    version = facts.version(package)
+    return version is not None and SpecifierSet(specifier).contains(version, prereleases=True)
+
+
+def _passes(test: ArgumentTest, name: str, facts: RunFacts) -> bool:
+    return test.holds(name, facts.argument(name))
+
+
+def read_hazards(path: Path) -> dict[str, Hazard]:
+    """The hazards of a file by name, in its order.
+
+    Raises:
+        InputError: where the file is something else, or two entries have one name.
+        OSError: where it cannot be read.
+    """
+    try:
+        entries = TypeAdapter(list[Hazard]).validate_json(path.read_bytes())
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise InputError(f"{path.name}: {first['msg']}{f' at {where}' if where else ''}.") from None
+    hazards = {hazard.name: hazard for hazard in entries}
+    if len(hazards) < len(entries):
+        raise InputError(f"{path.name}: Expected names that differ, but got one twice.")
+    return hazards
+
+
+@cache
+def known_hazards() -> Mapping[str, Hazard]:
+    """The hazards that this version knows, by name."""
+    return read_hazards(FILE)
+
+
+def describe(name: str) -> str:
+    """A hazard by the name that a run card has: its effect and source; of one of another version only that."""
+    hazard = known_hazards().get(name)
+    return f"{hazard.effect} Source: {hazard.source}" if hazard else "This version of lmms-eval-tasks does not know it."
