@@ -21,17 +21,14 @@ def rgb_of(frame: Any, size: tuple[int, int] | None = None) -> NDArray[np.uint8]
     """A frame upright as (H, W, 3) RGB, equal to decord's to the last bit.
 
     The colours are those that the clip says it was coded with (BT.601, BT.709, BT.2020; full or limited range). PyAV by
-    itself takes all for BT.601.
+    itself, before version 16, takes all for BT.601.
 
     Args:
         frame: The frame.
         size: Width and height before it is turned; its own by default.
     """
-    from av.video.reformatter import ColorRange
-
     # swscale asks for a range of RGB, too, and ignores it. PyAV hands it the matrix only where the two ranges differ.
-    full, limited = ColorRange.JPEG, ColorRange.MPEG
-    source, target = (full, limited) if has_full_range(frame) else (limited, full)
+    source, target = ("JPEG", "MPEG") if has_full_range(frame) else ("MPEG", "JPEG")
     width, height = size or (frame.width, frame.height)
     colours = frame.reformat(width, height, "rgb24", src_color_range=source, dst_color_range=target).to_ndarray()
     return np.ascontiguousarray(np.rot90(colours, turns_of(frame)))
