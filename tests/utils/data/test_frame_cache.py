@@ -245,6 +245,28 @@ def test_frames_by_their_number_are_those_of_the_file(clip: Path, opened: Callab
     assert statistics.bytes == every.nbytes + 5 * every[0].nbytes
 
 
+def test_eight_threads_read_what_is_in_the_files(tmp_path: Path) -> None:
+    clips = [write_numbered(tmp_path / f"{count}.mp4", count) for count in (11, 12, 13)]
+    every = {clip: open_frames(clip).read(range(11)) for clip in clips}
+    cache, wrong = FrameCache(every[clips[0]].nbytes + 1), list[str]()
+
+    def work(thread: int) -> None:
+        generator = random.Random(thread)
+        for _ in range(12):
+            clip = generator.choice(clips)
+            positions = generator.choice([range(11), [0, 5, 10], [7]])
+            with cache.read(clip, positions) as frames:
+                if not np.array_equal(frames, every[clip][list(positions)]):
+                    wrong.append(f"{clip.name}: {positions}")
+                if cache.statistics.bytes > cache.limit:
+                    wrong.append("too much is kept")
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(8)))
+    statistics = cache.statistics
+    assert not wrong and statistics.hits + statistics.misses == 8 * 12 and statistics.hits > 0
+
+
 def test_a_file_that_was_replaced_is_decoded_anew(opened: Callable[[], int], tmp_path: Path) -> None:
     cache, path = FrameCache(10**9), write_numbered(tmp_path / "clip.mp4", 12)
     with cache.read(path, [5]) as frames:
