@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 SEARCHED_BY_DECORD = frozenset({"mov,mp4,m4a,3gp,3g2,mj2", "matroska,webm", "avi", "flv"})
 """Containers in which decord finds a frame by its number."""
+WHOLE = frozenset({"mov,mp4,m4a,3gp,3g2,mj2"})
+"""Containers whose header says where each frame lies, so that one which is cut short is of a file that is."""
 NEAR = 1e-3
 """Seconds by which a frame may come later than the time that is asked for."""
 
@@ -136,7 +138,10 @@ class PyavFrames:
             context = self._stream.codec_context
             self._size = (context.width, context.height) if context.width and context.height else None
             demuxed = (packet for packet in self._container.demux(self._stream) if packet.size)
-            packets = [_Packet(packet.pts, packet.is_keyframe, packet.is_discard) for packet in demuxed]
+            packets = [_Packet(one.pts, one.is_keyframe, one.is_discard, one.is_corrupt) for one in demuxed]
+            container = self._container.format.name
+            if container in WHOLE and any(packet.is_corrupt for packet in packets):
+                raise ValueError("the file ends within a frame")
             # What was cut off without coding the rest anew is still there, and is not shown.
             shown = [packet.pts for packet in packets if not packet.is_discard]
             self._times: list[int] = sorted(time for time in shown if time is not None)
@@ -146,13 +151,13 @@ class PyavFrames:
             self._can_seek = self._has_times and bool(self._keys)
             self.count = len(shown) if self._has_times else self._count_decoded()
             self.fps, self._tick = float(self._stream.average_rate or 0.0), float(self._stream.time_base or 0)
-            searched = self._container.format.name in SEARCHED_BY_DECORD
             length = self._container.duration
         except self._errors as error:
             raise UnreadableClip(f"Expected {path} to be a video, but it cannot be opened.") from error
         if not self.count:
             raise UnreadableClip(f"Expected {path} to be a video, but it holds no frame.")
-        self.is_plain = searched and self._can_seek and len(shown) == len(packets) and not _has_open_groups(packets)
+        is_whole = len(shown) == len(packets) and not _has_open_groups(packets)
+        self.is_plain = container in SEARCHED_BY_DECORD and self._can_seek and is_whole
         self.seconds = length / 1_000_000 if length else self._last_second()
 
     def read(self, positions: Sequence[int]) -> NDArray[np.uint8]:
@@ -251,12 +256,13 @@ class _Packet(NamedTuple):
     pts: int | None
     is_keyframe: bool
     is_discard: bool
+    is_corrupt: bool
 
 
 def _has_open_groups(packets: Sequence[_Packet]) -> bool:
     """Whether a frame that comes after a key frame in the file is shown before it."""
     key: int | None = None
-    for time, is_keyframe, _ in packets:
+    for time, is_keyframe, *_ in packets:
         if is_keyframe:
             key = time
         elif key is not None and time is not None and time < key:

@@ -13,6 +13,7 @@ from numbered_clips import cut_off, lay_on_its_side, number_of, pictures_by, wri
 from numpy.typing import NDArray
 from small_clips import write_noise
 
+from lmms_eval_tasks.sample.world.video import write_clip
 from lmms_eval_tasks.utils.data.frame_stream import FrameStream, count_frames
 from lmms_eval_tasks.utils.data.frames import DecordFrames, PyavFrames, frame_at, open_frames
 from lmms_eval_tasks.utils.data.release import UnreadableClip
@@ -184,6 +185,19 @@ def test_a_damaged_frame_is_not_shown_and_others_are(reader: type, tmp_path: Pat
     with pytest.raises(UnreadableClip):
         opened.read(range(opened.count))
     assert number_of(opened.read([2])[0]) == 2
+
+
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.99])
+def test_a_file_that_ends_too_early_is_not_taken_for_a_shorter_clip(share: float, tmp_path: Path) -> None:
+    film = np.random.default_rng(0).integers(0, 255, (36, 96, 128, 3), dtype=np.uint8)
+    write_clip(tmp_path / "whole.mp4", film, 8)
+    content = (tmp_path / "whole.mp4").read_bytes()
+    clip = tmp_path / "part.mp4"
+    clip.write_bytes(content[: int(len(content) * share)])
+    for reader in (PyavFrames, DecordFrames):
+        with pytest.raises(UnreadableClip, match="cannot be opened"):
+            reader(clip)
+    assert frame_at(clip, 0.0) is None
 
 
 def test_pyav_stands_in_for_decord(make: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> None:
