@@ -23,7 +23,7 @@ from lmms_eval_tasks.cast_bench.prepare import prepare
 from lmms_eval_tasks.cast_bench.settings import read_settings
 from lmms_eval_tasks.cli import app
 from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.data.clips import frame_at
+from lmms_eval_tasks.utils.data.frames import frame_at
 from lmms_eval_tasks.utils.data.home import load_table
 from lmms_eval_tasks.utils.evidence.boxes import Convention
 from lmms_eval_tasks.utils.evidence.timestamps import LAST_SECOND

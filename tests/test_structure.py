@@ -42,6 +42,7 @@ SAME_LINE = {("sample", "models"), ("utils", "prompts")}
 MODULES = sorted(path for path in PACKAGE.rglob("*.py"))
 SPELLED = {name: re.compile(name.replace("_", "[-_ ]?"), re.IGNORECASE) for name in OWN}
 TESTS = Path(__file__).parent
+DECODERS = {"utils/data/frames.py", "utils/data/frame_stream.py"}
 REGISTRY_WIDE = ("tests/benchmarks/", "tests/test_plugin.py", "tests/test_structure.py")
 """Tests of every benchmark, which name none."""
 
@@ -158,6 +159,27 @@ def test_a_new_benchmark_needs_no_edit_of_a_shared_test() -> None:
     wide = {place: names for place, names in named.items() if place.startswith(REGISTRY_WIDE)}
     assert len(wide) >= len(REGISTRY_WIDE) and not any(wide.values()), wide
     assert len(named) > 50 and [place for place, names in named.items() if names == set(OWN)] == []
+
+
+def test_clips_are_decoded_in_one_place() -> None:
+    """Only these modules import decord or ask PyAV for frames; where a text is decoded, its encoding is a literal."""
+    wrong = []
+    for path in MODULES:
+        place = path.relative_to(PACKAGE).as_posix()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            imports_decord = isinstance(node, ast.Import) and any(name.name == "decord" for name in node.names)
+            decodes = (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Attribute)
+                and node.func.attr == "decode"
+                and not (
+                    all(isinstance(argument, ast.Constant) for argument in node.args)
+                    and {keyword.arg for keyword in node.keywords} <= {"encoding", "errors"}
+                )
+            )
+            if (imports_decord or decodes) and place not in DECODERS:
+                wrong.append(f"{place}:{node.lineno}")
+    assert not wrong, "\n".join(wrong)
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(PACKAGE).as_posix())

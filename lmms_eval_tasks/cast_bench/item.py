@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from lmms_eval_tasks.cast_bench.card import CARD
 from lmms_eval_tasks.cast_bench.prepare import SPLIT, frame_of
 from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.data.clips import frame_at
+from lmms_eval_tasks.utils.data.frames import frame_at
 from lmms_eval_tasks.utils.data.home import clip_path, read_manifest, read_table
 from lmms_eval_tasks.utils.evidence.boxes import Convention, Frame
 from lmms_eval_tasks.utils.evidence.grounding import build_timeline

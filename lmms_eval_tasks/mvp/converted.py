@@ -20,8 +20,9 @@ from lmms_eval_tasks.mvp.card import CARD
 from lmms_eval_tasks.mvp.episodes import read_frames
 from lmms_eval_tasks.mvp.tfrecord import TfRecord
 from lmms_eval_tasks.utils.core.files import replacing
-from lmms_eval_tasks.utils.data.coding import FrameCoder, PictureTiming, SourceClip
+from lmms_eval_tasks.utils.data.coding import FrameCoder, PictureTiming
 from lmms_eval_tasks.utils.data.content import content_digest
+from lmms_eval_tasks.utils.data.frame_stream import FrameStream
 from lmms_eval_tasks.utils.data.release import DamagedSource, UnreadableClip, UnreadableMember, link_or_copy
 
 FORMAT = 1
@@ -54,7 +55,7 @@ class WebmClip:
         _place(target, earlier, content_digest(self.path), self._make, "ssv2")
 
     def _make(self, path: Path, mark: str) -> int:
-        with SourceClip(self.path) as source, FrameCoder(path, source, comment=mark) as coder:
+        with FrameStream(self.path) as source, FrameCoder(path, source, comment=mark) as coder:
             count = _add(coder, source.frames())
             stated = source.stated_seconds()
             if stated is not None and source.seconds_of_last_frame() + 2 / source.rate + SLACK < stated:
@@ -140,7 +141,7 @@ def _place(target: Path, earlier: Path, digest: str, make: Callable[[Path, str],
     try:
         with replacing(target) as beside:
             count = make(beside, mark)
-            with SourceClip(beside) as clip:
+            with FrameStream(beside) as clip:
                 decoded = sum(1 for _ in clip.frames())
             if decoded != count:
                 raise UnreadableClip(f"Expected the clip that was made to have {count} frames, but got {decoded}.")

@@ -11,10 +11,14 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
+from lmms_eval_tasks.utils.data.frame_stream import FrameStream, count_frames
 from lmms_eval_tasks.utils.data.home import clip_path
+from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.utils.judge.client import Case, Judge, Verdict
 from lmms_eval_tasks.utils.prompting.prompts import Prompt, read_prompt
 from lmms_eval_tasks.yocausal.prompt import PROMPT_ID, find_prompt
@@ -111,12 +115,11 @@ def _label(item_id: str, verdict: Verdict[Any]) -> Label:
 
 def _find_case(row: Mapping[str, Any], frames: int, prompt: Prompt, model: str) -> Case | Verdict[Any]:
     """The case about one clip; a verdict without a reply where the clip cannot be decoded."""
-    import av
-
     try:
         images, seconds = read_frames(clip_path("yocausal", row["clip"]), frames)
-    except (av.FFmpegError, OSError, ValueError, IndexError) as error:
-        return Verdict(None, f"clip cannot be decoded ({type(error).__name__})", model, prompt.signature)
+    except UnreadableClip as error:
+        kind = type(error.__cause__ or error).__name__
+        return Verdict(None, f"clip cannot be decoded ({kind})", model, prompt.signature)
     caption = json.dumps(row["caption"] or "none", ensure_ascii=False)
     text = prompt.render(frames=str(len(images)), seconds=f"{seconds:.1f}", caption=caption)
     return Case(text, prompt, images)
@@ -126,26 +129,33 @@ def read_frames(path: Path, count: int) -> tuple[tuple[bytes, ...], float]:
     """Frames of a clip as JPEG files, evenly spread from the first to the last, and its length in seconds.
 
     Raises:
-        av.FFmpegError, OSError, ValueError, IndexError: where it cannot be decoded to its end or holds no frame.
+        UnreadableClip: where it cannot be decoded to its end or holds no frame.
     """
-    import av
+    expected = count_frames(path)
+    while True:
+        last = expected - 1
+        chosen = {round(number * last / max(1, count - 1)) for number in range(count)}
+        images, shown = [], 0
+        with FrameStream(path) as stream:
+            # As stored, as what earlier labels are of.
+            for number, frame in enumerate(stream.frames(as_stored=True)):
+                shown = number + 1
+                if number in chosen:
+                    images.append(_as_jpeg(stream.pixels(frame, "bgr24")))
+            fps = stream.fps
+        # A damaged clip may hold packets of which no frame comes.
+        if shown == expected:
+            return tuple(images), shown / (fps or 1)
+        expected = shown
+
+
+def _as_jpeg(picture: NDArray[np.uint8]) -> bytes:
     import cv2
 
-    with av.open(str(path)) as container:
-        stream = container.streams.video[0]
-        pictures = [frame.to_ndarray(format="bgr24") for frame in container.decode(stream)]
-        seconds = len(pictures) / float(stream.average_rate or 1)
-    if not pictures:
-        raise ValueError("no frame")
-    last = len(pictures) - 1
-    chosen = sorted({round(number * last / max(1, count - 1)) for number in range(count)})
-    images = []
-    for picture in (pictures[number] for number in chosen):
-        scale = min(1.0, LONGEST_SIDE / max(picture.shape[:2]))
-        if scale < 1.0:
-            picture = cv2.resize(picture, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
-        images.append(cv2.imencode(".jpg", picture, [cv2.IMWRITE_JPEG_QUALITY, 90])[1].tobytes())
-    return tuple(images), seconds
+    scale = min(1.0, LONGEST_SIDE / max(picture.shape[:2]))
+    if scale < 1.0:
+        picture = np.asarray(cv2.resize(picture, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA), np.uint8)
+    return cv2.imencode(".jpg", picture, [cv2.IMWRITE_JPEG_QUALITY, 90])[1].tobytes()
 
 
 def agreement(rows: Sequence[Mapping[str, Any]], labels: Sequence[Label]) -> dict[str, str]:

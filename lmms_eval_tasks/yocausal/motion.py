@@ -18,6 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
+from lmms_eval_tasks.utils.data.frame_stream import FrameStream
+from lmms_eval_tasks.utils.data.release import UnreadableClip
 
 WIDTH = 160
 TALLEST = 640
@@ -48,33 +50,29 @@ class ClipMotion:
 
 def measure_motion(path: Path, seconds: float | None = None) -> ClipMotion | None:
     """Measure a clip, or its first seconds; None where it cannot be decoded to its end."""
-    import av
-
+    curve: list[float] = []
+    previous: NDArray[np.uint8] | None = None
+    frames = height = 0
     try:
-        with av.open(str(path)) as container:
-            stream = container.streams.video[0]
-            fps = float(stream.average_rate or 0)
+        with FrameStream(path) as stream:
+            fps = stream.fps
             if fps <= 0:
                 return None
             limit = None if seconds is None else max(1, round(min(seconds * fps, MOST_FRAMES)))
             stride = max(1, round(fps / RATE))
-            curve: list[float] = []
-            previous: NDArray[np.uint8] | None = None
-            frames = height = 0
-            for frame in container.decode(stream):
+            # As stored: the width that magnitudes are measured in is that of the stored picture.
+            for frame in stream.frames(as_stored=True):
                 if frames == limit:
                     break
                 if frames % stride == 0:
                     # A frame of another size than the first is made as large, for flow is between equal pictures.
                     height = height or min(TALLEST, max(2, round(WIDTH * frame.height / frame.width)))
-                    picture = frame.to_ndarray(width=WIDTH, height=height, format="gray")
+                    picture = stream.pixels(frame, "gray", (WIDTH, height))
                     if previous is not None:
                         curve.append(_flow(previous, picture) * fps / stride)
                     previous = picture
                 frames += 1
-    except (av.FFmpegError, OSError, ValueError, IndexError):
-        return None
-    if not frames:
+    except UnreadableClip:
         return None
     magnitude = round(math.fsum(curve) / len(curve), DIGITS) if curve else None
     return ClipMotion(frames, round(fps, DIGITS), magnitude, symmetry(curve))

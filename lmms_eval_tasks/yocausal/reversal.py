@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from lmms_eval_tasks.utils.core.files import replacing
+from lmms_eval_tasks.utils.data.frame_stream import FrameStream
 from lmms_eval_tasks.utils.data.release import UnreadableClip, link_or_copy
 
 SUFFIXES = frozenset({".mp4", ".mov", ".mkv", ".avi", ".webm", ".m4v"})
@@ -61,33 +62,30 @@ def open_video(path: Path, seconds: float | None) -> Video:
         UnreadableClip: it cannot be decoded.
         ValueError: with a sentence on why it cannot be taken.
     """
-    import av
-
     try:
-        with av.open(str(path)) as container:
-            stream = container.streams.video[0]
-            rate = Fraction(stream.average_rate or 0)
-            first = next(container.decode(stream))
-            frames = stream.frames or 1 + sum(1 for _ in container.decode(stream))
-    except (av.FFmpegError, OSError, ValueError, IndexError, StopIteration):
+        with FrameStream(path) as stream:
+            decoded = stream.frames(as_stored=True)
+            first = next(decoded)
+            frames = stream.stated_frames or 1 + sum(1 for _ in decoded)
+    except UnreadableClip:
         raise UnreadableClip("it cannot be decoded") from None
-    if rate <= 0:
+    if stream.fps <= 0:
         raise ValueError("Expected a frame rate, but its header has none.")
     if getattr(first, "rotation", 0):
         raise ValueError(
             f"Expected upright frames, but they are to be turned by {first.rotation}°; store them upright."
         )
     if seconds is not None:
-        frames = round(min(frames, max(1, seconds * float(rate))))
+        frames = round(min(frames, max(1, seconds * stream.fps)))
     if frames < 2:
         raise ValueError(f"Expected at least 2 frames, but got {frames}.")
-    decoded = frames * first.width * first.height * 3 // 2
-    if decoded > MOST_BYTES:
+    size = frames * first.width * first.height * 3 // 2
+    if size > MOST_BYTES:
         raise ValueError(
-            f"Expected at most {MOST_BYTES / 1e9:.0f} GB of decoded frames, but {frames} are {decoded / 1e9:.1f} GB; "
+            f"Expected at most {MOST_BYTES / 1e9:.0f} GB of decoded frames, but {frames} are {size / 1e9:.1f} GB; "
             "give --seconds."
         )
-    return Video(path, frames, rate, seconds, decoded)
+    return Video(path, frames, stream.rate, seconds, size)
 
 
 @dataclass(frozen=True)
@@ -131,8 +129,8 @@ class DirectedClip:
         import av
 
         try:
-            with av.open(str(self.video.path)) as container:
-                frames = list(islice(container.decode(video=0), self.video.frames))
+            with FrameStream(self.video.path) as stream:
+                frames = list(islice(stream.frames(as_stored=True), self.video.frames))
             with replacing(target) as beside:
                 write_lossless(beside, frames[::-1] if self.backwards else frames, self.video.rate)
         except (av.FFmpegError, ValueError, IndexError) as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
 
@@ -38,15 +39,22 @@ def write_numbered(
     pixels: str = "yuv420p",
     times: list[int] | None = None,
     sound: bool = False,
+    options: Mapping[str, str] | None = None,
+    colours: tuple[int, int] | None = None,
 ) -> Path:
     """A clip of `count` frames, 12.5 a second or at `times` in hundredths of a second.
+
+    `colours` are the matrix and the range that its header states, as FFmpeg numbers them: (1, 1) is BT.709, limited.
 
     Pictures of less than 64 pixels a line are too narrow for decord, which then counts four colours.
     """
     with av.open(str(path), "w") as container:
-        stream = container.add_stream(codec, rate=Fraction(25, 2), options={"crf": "10"} if codec == "libx264" else {})
+        quality = {"crf": "10"} if codec == "libx264" else {}
+        stream = container.add_stream(codec, rate=Fraction(25, 2), options={**quality, **(options or {})})
         stream.width, stream.height, stream.pix_fmt = *size, pixels
         stream.codec_context.gop_size = 12
+        if colours:
+            stream.codec_context.colorspace, stream.codec_context.color_range = colours
         if times:
             stream.codec_context.time_base = Fraction(1, 100)
         voice = container.add_stream("aac", rate=8000) if sound else None
@@ -64,11 +72,13 @@ def write_numbered(
     return path
 
 
-def lay_on_its_side(path: Path) -> Path:
-    """Set in an mp4's header that its picture is to be turned by 90°, as a phone does."""
+def lay_on_its_side(path: Path, degrees: int = 90) -> Path:
+    """Set in an mp4's header that its picture is to be turned, as a phone does; 90, 180 or 270 degrees clockwise."""
     content = path.read_bytes()
     start = content.index(b"tkhd") + 44
-    turned = b"".join(value.to_bytes(4, "big", signed=True) for value in (0, 65536, 0, -65536, 0, 0, 0, 0, 1 << 30))
+    one = 65536
+    matrix = {90: (0, one, 0, -one, 0, 0), 180: (-one, 0, 0, 0, -one, 0), 270: (0, -one, 0, one, 0, 0)}[degrees]
+    turned = b"".join(value.to_bytes(4, "big", signed=True) for value in (*matrix, 0, 0, 1 << 30))
     path.write_bytes(content[:start] + turned + content[start + 36 :])
     return path
 

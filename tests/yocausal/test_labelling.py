@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from judge_server import Fail, JudgeServer, Say
+from numbered_clips import write_numbered
 from scipy import stats
 from small_clips import falling_ball
 from typer.testing import CliRunner
@@ -17,7 +18,9 @@ from yocausal_world import write_release
 
 from lmms_eval_tasks.cli import app
 from lmms_eval_tasks.sample.world.video import write_clip
+from lmms_eval_tasks.utils.data.frame_stream import FrameStream
 from lmms_eval_tasks.utils.data.home import load_table
+from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.yocausal.labelling import cohens_d, f1_score, kendall_tau, read_frames
 from lmms_eval_tasks.yocausal.prepare import prepare
 
@@ -73,6 +76,41 @@ def test_frames_are_spread_from_the_first_to_the_last(tmp_path: Path) -> None:
     assert shades == pytest.approx([0, 80, 150, 230], abs=6)
     write_clip(tmp_path / "short.mp4", falling_ball(np.random.default_rng(0))[:3])
     assert len(read_frames(tmp_path / "short.mp4", 8)[0]) == 3
+
+
+def test_no_more_frames_are_turned_into_pictures_than_are_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clip = write_numbered(tmp_path / "clip.mp4", 120)
+    taken = []
+    pixels = FrameStream.pixels
+
+    def count(stream: FrameStream, *args: Any) -> Any:
+        taken.append(args)
+        return pixels(stream, *args)
+
+    monkeypatch.setattr(FrameStream, "pixels", count)
+    images, seconds = read_frames(clip, 8)
+    assert len(images) == len(taken) == 8 and seconds == 9.6
+
+
+def test_frames_of_a_clip_of_which_some_do_not_come_are_spread_over_those_that_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clip = write_numbered(tmp_path / "clip.mp4", 40)
+    expected = read_frames(clip, 5)
+    monkeypatch.setattr("lmms_eval_tasks.yocausal.labelling.count_frames", lambda path: 55)
+    assert read_frames(clip, 5) == expected
+
+
+def test_a_clip_that_is_damaged_at_its_end_is_not_labelled(tmp_path: Path) -> None:
+    clip = write_numbered(tmp_path / "clip.mp4", 40, (160, 96))
+    content = clip.read_bytes()
+    end = content.index(b"moov") - 4
+    clip.write_bytes(content[: end - 3000] + b"\xff" * 3000 + content[end:])
+    with pytest.raises(UnreadableClip, match="cannot be decoded") as raised:
+        read_frames(clip, 8)
+    assert type(raised.value.__cause__).__name__ == "InvalidDataError"
 
 
 @pytest.fixture

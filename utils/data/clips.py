@@ -6,14 +6,13 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from lmms_eval_tasks.utils.data.frame_stream import FrameStream
+from lmms_eval_tasks.utils.data.pictures import turns_of
+from lmms_eval_tasks.utils.data.release import UnreadableClip
 
 PLACEHOLDER_FRAMES = 16
 PLACEHOLDER_SIDE = 224
@@ -27,18 +26,13 @@ def is_readable(path: Path, decode: bool = False, whole: bool = False) -> bool:
 
     Opening reads the container's header only, which is what makes it cheap enough for every clip of a release.
     """
-    import av
-
     try:
-        with av.open(str(path)) as container:
-            if not container.streams.video:
-                return False
-            frames = container.decode(video=0)
-            is_decoded = not (decode or whole) or next(frames, None) is not None
-            for _ in frames if whole else ():
-                pass
-            return is_decoded
-    except (av.FFmpegError, OSError, ValueError):
+        with FrameStream(path) as stream:
+            for _ in stream.frames(as_stored=True) if decode or whole else ():
+                if not whole:
+                    break
+            return True
+    except UnreadableClip:
         return False
 
 
@@ -86,22 +80,16 @@ def refuse_folder_without_clips(what: str, folder: Path, paths: Iterable[Path], 
 
 
 def frame_size(path: Path) -> tuple[int, int] | None:
-    """Width and height in pixels of a clip as it is shown, from its header; None where it cannot be opened.
+    """Width and height in pixels of a clip as it is shown, from its header; None where it cannot be decoded.
 
     A phone's clip may be stored lying on its side, as its first frame says; width and height are then those of the
     upright picture.
     """
-    import av
-
     try:
-        with av.open(str(path)) as container:
-            if not container.streams.video:
-                return None
-            context = container.streams.video[0].codec_context
-            width, height = int(context.width), int(context.height)
-            first = next(container.decode(video=0), None)
-            turned = first is not None and first.rotation % 180 == 90
-    except (av.FFmpegError, OSError, ValueError):
+        with FrameStream(path) as stream:
+            width, height = stream.size
+            turned = turns_of(next(stream.frames(as_stored=True))) % 2
+    except UnreadableClip:
         return None
     if not (width and height):
         return None
@@ -127,33 +115,6 @@ def clip_seconds(path: Path) -> float | None:
 def clip_lengths(paths: Iterable[Path], progress: Progress, what: str) -> dict[Path, float | None]:
     """`clip_seconds` of each distinct file, read once and in parallel threads."""
     return dict(in_parallel(dict.fromkeys(paths), clip_seconds, progress, what))
-
-
-def frame_at(path: Path, second: float) -> tuple[NDArray[np.uint8], float] | None:
-    """The picture that a clip shows at a second, upright, (H, W, 3) RGB, and the clip's length in seconds.
-
-    After the clip's end it is the last picture. None where the file is no video that can be decoded.
-    """
-    import av
-    import numpy as np
-
-    try:
-        with av.open(str(path)) as container:
-            stream = container.streams.video[0]
-            container.seek(max(0, int(second * 1_000_000)))
-            last = None
-            for frame in container.decode(stream):
-                if last is not None and (frame.time is None or frame.time > second + 1e-3):
-                    break
-                last = frame
-            if last is None:
-                return None
-            # A container that states no length is taken to end with its last picture.
-            length = container.duration / 1_000_000 if container.duration else float(last.time or 0.0)
-            picture = np.rot90(last.to_ndarray(format="rgb24"), round(last.rotation / 90))
-            return np.ascontiguousarray(picture), length
-    except (av.FFmpegError, OSError, ValueError, IndexError):
-        return None
 
 
 def write_placeholder(path: Path) -> None:

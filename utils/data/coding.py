@@ -7,17 +7,13 @@ from __future__ import annotations
 
 import platform
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
-from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
-from lmms_eval_tasks.utils.data.release import UnreadableClip
+from lmms_eval_tasks.utils.data.pictures import full_format
 
 KEPT_FORMATS = ("yuv420p", "yuvj420p", "yuv422p", "yuvj422p", "yuv444p", "yuvj444p")
 """Forms of pixels that are coded as they are; others become yuv420p, and with an odd side yuv444p."""
@@ -53,133 +49,6 @@ class PictureTiming:
     def durations(self) -> tuple[list[int], Fraction]:
         """One tick for each picture."""
         return [1] * self._count, 1 / self.rate
-
-
-class SourceClip:
-    """A clip that is decoded from its first frame to its last; used in a `with` block.
-
-    Args:
-        path: The file.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._times: list[int | None] = []
-        self._last_duration = 0
-        self.rate, self.aspect = Fraction(25), Fraction(0)
-
-    def __enter__(self) -> SourceClip:
-        """Open the clip.
-
-        Raises:
-            UnreadableClip: it is no video that can be opened.
-        """
-        import av
-
-        try:
-            self._container = av.open(str(self._path))
-            self._stream = self._container.streams.video[0]
-            self._stream.thread_type = "AUTO"
-            self._stream.codec_context.thread_count = 2
-            rate = self._stream.average_rate or self._stream.guessed_rate
-            base, aspect = self._stream.time_base, self._stream.codec_context.sample_aspect_ratio
-        except (av.FFmpegError, OSError, ValueError, IndexError) as error:
-            raise UnreadableClip(f"Expected {self._path} to be a video, but it cannot be opened.") from error
-        self.rate = Fraction(rate) if rate else self.rate
-        self._time_base = Fraction(base) if base else 1 / self.rate
-        self.aspect = Fraction(aspect) if aspect else self.aspect
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close the clip."""
-        self._container.close()
-
-    def frames(self) -> Iterator[Any]:
-        """Its decoded frames, upright, in the order in which they are shown; once.
-
-        Raises:
-            UnreadableClip: one cannot be decoded, or there is none.
-        """
-        import av
-
-        decoded = self._container.decode(self._stream)
-        while True:
-            try:
-                frame = next(decoded, None)
-            except (av.FFmpegError, OSError, ValueError, IndexError) as error:
-                raise UnreadableClip(f"Expected {self._path} to be a video, but it cannot be decoded.") from error
-            if frame is None:
-                break
-            if not self._times and frame.rotation % 180 and self.aspect:
-                self.aspect = 1 / self.aspect
-            self._times.append(frame.pts)
-            self._last_duration = frame.duration or 0
-            yield upright(frame)
-        if not self._times:
-            raise UnreadableClip(f"Expected {self._path} to be a video, but it has no frame that can be decoded.")
-
-    def stated_seconds(self) -> float | None:
-        """The length that the header states; None where it states none, or the clip has more than its pictures."""
-        length = self._container.duration
-        return length / 1_000_000 if length and len(self._container.streams) == 1 else None
-
-    def seconds_of_last_frame(self) -> float:
-        """When the frame that was decoded last is shown, in seconds from the first one on."""
-        first, last = self._times[0], self._times[-1]
-        if first is None or last is None:
-            return float((len(self._times) - 1) / self.rate)
-        return float((last - first) * self._time_base)
-
-    def durations(self) -> tuple[list[int], Fraction]:
-        """For how many ticks each decoded frame is shown, and the seconds of a tick.
-
-        Where the clip does not say, or its times do not grow, all are shown equally long.
-        """
-        times = [time for time in self._times if time is not None]
-        steps = [later - time for time, later in pairwise(times)]
-        if len(times) < len(self._times) or min(steps, default=1) <= 0:
-            return [1] * len(self._times), 1 / self.rate
-        usual = max(1, round(1 / (self.rate * self._time_base)))
-        return [*steps, self._last_duration or usual], self._time_base
-
-
-def upright(frame: Any) -> Any:
-    """A decoded frame as it is to be shown: a phone's clip may be stored lying on its side."""
-    turns = round(frame.rotation / 90) % 4
-    if not turns:
-        return frame
-    return from_planes(np.ascontiguousarray(np.rot90(planes_of(frame), turns, axes=(1, 2))), frame)
-
-
-def planes_of(frame: Any) -> NDArray[np.uint8]:
-    """Brightness and colours of a frame, (3, H, W); colours that pixels share are repeated, not blended."""
-    if frame.format.name in ("yuv420p", "yuvj420p") and not (frame.width % 2 or frame.height % 2):
-        height, width = frame.height, frame.width
-        packed = frame.to_ndarray()
-        colours = packed[height:].reshape(2, height // 2, width // 2)
-        return np.concatenate([packed[None, :height], colours.repeat(2, axis=1).repeat(2, axis=2)])
-    planes: NDArray[np.uint8] = frame.reformat(format=_full_format(frame)).to_ndarray()
-    return planes
-
-
-def from_planes(planes: NDArray[np.uint8], like: Any) -> Any:
-    """A frame with the brightness and colours of `planes`, (3, H, W), which mean what they mean in the frame `like`."""
-    import av
-
-    frame = av.VideoFrame.from_ndarray(planes, format=_full_format(like))
-    frame.colorspace, frame.color_range = like.colorspace, like.color_range
-    return frame
-
-
-def has_full_range(frame: Any) -> bool:
-    """Whether black is 0 in a frame's brightness, not 16."""
-    return frame.format.name.startswith("yuvj") or int(frame.color_range) == 2
-
-
-def _full_format(frame: Any) -> str:
-    return "yuvj444p" if frame.format.name.startswith("yuvj") else "yuv444p"
 
 
 class FrameCoder:
@@ -295,7 +164,7 @@ class FrameCoder:
         is_odd = first.width % 2 or first.height % 2
         name = first.format.name
         if name not in KEPT_FORMATS or (is_odd and "444" not in name):
-            name = _full_format(first) if is_odd else "yuv420p"
+            name = full_format(first) if is_odd else "yuv420p"
         self._format = name
         options = {
             "crf": str(self._quality),

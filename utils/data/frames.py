@@ -1,26 +1,43 @@
-"""Frames of a clip by their number: by decord, or by PyAV where decord is not installed, which has no wheel for ARM."""
+"""Frames of a clip by their number or time: by decord, or by PyAV where decord is not installed or not to be trusted.
+
+Both give the same frames to the last bit, upright and in the colours that the clip says it was coded with. decord has
+no wheel for ARM and cannot open AV1. It gives wrong frames, several places off, where frames were cut off without
+coding the rest anew, in open groups of pictures (as x265 makes them) and in transport streams: all such clips are
+PyAV's.
+"""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from lmms_eval_tasks.utils.data.coding import upright
+from lmms_eval_tasks.utils.data.pictures import rgb_of
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+SEARCHED_BY_DECORD = frozenset({"mov,mp4,m4a,3gp,3g2,mj2", "matroska,webm", "avi", "flv"})
+"""Containers in which decord finds a frame by its number."""
+WHOLE = frozenset({"mov,mp4,m4a,3gp,3g2,mj2"})
+"""Containers whose header says where each frame lies, so that one which is cut short is of a file that is."""
+NEAR = 1e-3
+"""Seconds by which a frame may come later than the time that is asked for."""
+
 
 class FrameReader(Protocol):
-    """An open clip."""
+    """An open clip; for one thread at a time."""
 
     count: int
-    """How many frames it has."""
+    """How many frames it shows."""
     fps: float
-    """Its average frame rate."""
+    """Its average frame rate; 0 where it states none."""
+    seconds: float
+    """Its length."""
 
     def read(self, positions: Sequence[int]) -> NDArray[np.uint8]:
         """Frames by their number from 0 on, (T, H, W, 3) RGB; ascending numbers are read fastest.
@@ -28,6 +45,9 @@ class FrameReader(Protocol):
         Raises:
             UnreadableClip: where one cannot be decoded.
         """
+
+    def number_at(self, second: float) -> int:
+        """The frame that is shown at a second: the first before the clip begins, the last after it ends."""
 
 
 def open_frames(path: Path, threads: int = 0) -> FrameReader:
@@ -47,86 +67,204 @@ def open_frames(path: Path, threads: int = 0) -> FrameReader:
     return DecordFrames(path, threads)
 
 
+def frame_at(path: Path, second: float) -> tuple[NDArray[np.uint8], float] | None:
+    """The picture that a clip shows at a second, upright, (H, W, 3) RGB, and the clip's length in seconds.
+
+    After the clip's end it is the last picture. None where the file is no video that can be decoded.
+    """
+    try:
+        reader = PyavFrames(path)
+        return reader.read([reader.number_at(second)])[0], reader.seconds
+    except UnreadableClip:
+        return None
+
+
 class DecordFrames:
-    """A clip as decord reads it; see `open_frames`."""
+    """A clip as decord reads it, where that can be trusted, and else as PyAV does; see `open_frames`."""
 
     def __init__(self, path: Path, threads: int = 0) -> None:
         import decord
 
-        self._path, self._errors = path, (decord.DECORDError, RuntimeError, IndexError, ValueError)
-        try:
-            self._reader: Any = decord.VideoReader(str(path), num_threads=threads)
-            self.count, self.fps = len(self._reader), float(self._reader.get_avg_fps())
-        except self._errors as error:
-            raise UnreadableClip(f"Expected {path} to be a video, but it cannot be opened.") from error
+        self._errors = (decord.DECORDError, RuntimeError, IndexError, ValueError)
+        self._pyav = PyavFrames(path, threads)
+        self.count, self.fps, self.seconds = self._pyav.count, self._pyav.fps, self._pyav.seconds
+        self._reader: Any = None
+        if self._pyav.is_plain:
+            try:
+                self._reader = decord.VideoReader(str(path), num_threads=threads)
+            except self._errors:
+                return
+            if len(self._reader) != self.count:
+                self._reader = None
 
     def read(self, positions: Sequence[int]) -> NDArray[np.uint8]:
         """Frames by their number; see `FrameReader.read`."""
-        try:
-            batch = self._reader.get_batch(list(positions))
-        except self._errors as error:
-            raise UnreadableClip(f"Expected {self._path} to be a video, but it cannot be decoded.") from error
-        # A model of lmms-eval may have set decord to return tensors, for the whole process.
-        frames: NDArray[np.uint8] = batch.asnumpy() if hasattr(batch, "asnumpy") else batch.numpy()
-        return frames
+        if self._reader is not None and min(positions) >= 0 and max(positions) < self.count:
+            try:
+                batch = self._reader.get_batch(list(positions))
+            except self._errors:
+                self._reader = None
+            else:
+                # A model of lmms-eval may have set decord to return tensors, for the whole process.
+                frames: NDArray[np.uint8] = batch.asnumpy() if hasattr(batch, "asnumpy") else batch.numpy()
+                return frames
+        return self._pyav.read(positions)
+
+    def number_at(self, second: float) -> int:
+        """The frame at a second; see `FrameReader.number_at`."""
+        return self._pyav.number_at(second)
 
 
 class PyavFrames:
-    """A clip as PyAV reads it, with the same frames, upright; see `open_frames`.
+    """A clip as PyAV reads it; see `open_frames`.
 
     The times of all frames are read at first, without decoding one. A frame is found by its time, from the key frame
-    before it on, and decoding goes on from there for the next.
+    before it on, and decoding goes on from there for the next. What cannot be searched so is decoded from the first
+    frame on.
+
+    Attributes:
+        is_plain: Whether decord finds its frames, too: see this module.
     """
 
     def __init__(self, path: Path, threads: int = 0) -> None:
         import av
 
-        self._path, self._errors = path, (av.FFmpegError, OSError, ValueError, IndexError)
-        try:
-            self._container = av.open(str(path))
-            self._stream = self._container.streams.video[0]
-            self._stream.thread_type = "AUTO"
-            self._stream.codec_context.thread_count = threads
-            packets = [packet for packet in self._container.demux(self._stream) if packet.size]
-            self._keys = sorted(packet.pts for packet in packets if packet.is_keyframe and packet.pts is not None)
-            # What was cut off without coding the rest anew is still there, and is not shown.
-            shown = [packet.pts for packet in packets if not packet.is_discard]
-            self._times = sorted(time for time in shown if time is not None)
-            self.count, self.fps = len(shown), float(self._stream.average_rate or 0.0)
-        except self._errors as error:
-            raise UnreadableClip(f"Expected {path} to be a video, but it cannot be opened.") from error
-        if len(self._times) < self.count or not self._keys:
-            raise UnreadableClip(f"Expected {path} to say when each frame is shown, but it does not.")
+        self._path, self._threads = path, threads
+        self._errors = (av.FFmpegError, OSError, ValueError, IndexError)
         self._decoded: Any = None
         self._last = -1
+        try:
+            self._open()
+            context = self._stream.codec_context
+            self._size = (context.width, context.height) if context.width and context.height else None
+            demuxed = (packet for packet in self._container.demux(self._stream) if packet.size)
+            packets = [_Packet(one.pts, one.is_keyframe, one.is_discard, one.is_corrupt) for one in demuxed]
+            container = self._container.format.name
+            if container in WHOLE and any(packet.is_corrupt for packet in packets):
+                raise ValueError("the file ends within a frame")
+            # What was cut off without coding the rest anew is still there, and is not shown.
+            shown = [packet.pts for packet in packets if not packet.is_discard]
+            self._times: list[int] = sorted(time for time in shown if time is not None)
+            # Of parts that were put one behind the other, each may begin at the same time.
+            self._has_times = len(set(self._times)) == len(shown)
+            self._keys = sorted(packet.pts for packet in packets if packet.is_keyframe and packet.pts is not None)
+            self._can_seek = self._has_times and bool(self._keys)
+            self.count = len(shown) if self._has_times else self._count_decoded()
+            self.fps, self._tick = float(self._stream.average_rate or 0.0), float(self._stream.time_base or 0)
+            length = self._container.duration
+        except self._errors as error:
+            raise UnreadableClip(f"Expected {path} to be a video, but it cannot be opened.") from error
+        if not self.count:
+            raise UnreadableClip(f"Expected {path} to be a video, but it holds no frame.")
+        is_whole = len(shown) == len(packets) and not _has_open_groups(packets)
+        self.is_plain = container in SEARCHED_BY_DECORD and self._can_seek and is_whole
+        self.seconds = length / 1_000_000 if length else self._last_second()
 
     def read(self, positions: Sequence[int]) -> NDArray[np.uint8]:
         """Frames by their number; see `FrameReader.read`."""
         import numpy as np
 
-        wanted = sorted(set(positions))
-        try:
-            pictures = {position: self._picture(position) for position in wanted}
-        except self._errors as error:
-            raise UnreadableClip(f"Expected {self._path} to be a video, but it cannot be decoded.") from error
+        pictures = {}
+        for position in sorted(set(positions)):
+            frame = self.frame(position)
+            try:
+                # A frame of another size than the clip's is made as large.
+                pictures[position] = rgb_of(frame, self._size)
+            except self._errors as error:
+                raise self._undecodable() from error
         return np.stack([pictures[position] for position in positions])
 
-    def _picture(self, position: int) -> NDArray[np.uint8]:
-        """One frame; the decoder is moved where that one is behind it, or beyond the next key frame."""
+    def frame(self, position: int) -> Any:
+        """A decoded frame (``av.VideoFrame``) by its number, as it is stored, perhaps lying on its side.
+
+        Raises:
+            UnreadableClip: where it cannot be decoded, or there is none of that number.
+        """
         if not 0 <= position < self.count:
-            raise IndexError(position)
-        time = self._times[position]
-        is_next = self._last < position and not any(self._times[self._last + 1] < key <= time for key in self._keys)
-        if self._decoded is None or not is_next:
-            self._container.seek(time, stream=self._stream)
-            self._decoded = self._container.decode(self._stream)
-        for frame in self._decoded:
-            if frame.pts is not None and frame.pts >= time:
-                break
-        else:
-            frame = None
-        if frame is None or frame.pts != time:
-            raise IndexError(position)
+            raise self._undecodable() from IndexError(position)
+        try:
+            frame = self._search(position) if self._can_seek else self._go_on_to(position)
+            if frame is None and self._can_seek:
+                self._decoded = None
+                frame = self._go_on_to(position)
+                self._can_seek = frame is None
+        except self._errors as error:
+            self._decoded = None
+            raise self._undecodable() from error
         self._last = position
-        picture: NDArray[np.uint8] = upright(frame).to_ndarray(format="rgb24")
-        return picture
+        if frame is None:
+            self._decoded = None
+            raise self._undecodable()
+        return frame
+
+    def number_at(self, second: float) -> int:
+        """The frame at a second; see `FrameReader.number_at`."""
+        if self._has_times:
+            number = bisect_right(self._times, second + NEAR, key=lambda time: time * self._tick) - 1
+        else:
+            number = int((second + NEAR) * self.fps)
+        return min(max(number, 0), self.count - 1)
+
+    def _open(self) -> None:
+        import av
+
+        self._container = av.open(str(self._path))
+        self._stream = self._container.streams.video[0]
+        self._stream.thread_type = "AUTO"
+        self._stream.codec_context.thread_count = self._threads
+
+    def _count_decoded(self) -> int:
+        self._open()
+        return sum(1 for _ in self._container.decode(self._stream))
+
+    def _last_second(self) -> float:
+        """When the last picture is shown: a container that states no length is taken to end with it."""
+        if self._has_times:
+            return self._times[-1] * self._tick
+        return (self.count - 1) / self.fps if self.fps else 0.0
+
+    def _search(self, position: int) -> Any:
+        """A frame by its time; the decoder is moved where that one is behind it, or beyond the next key frame."""
+        time = self._times[position]
+        # Not to the frame's own time: a search by the time of decoding may end at the key frame after it.
+        key = self._keys[max(0, bisect_right(self._keys, time) - 1)]
+        if self._decoded is None or position <= self._last or self._times[self._last + 1] < key:
+            self._container.seek(key, stream=self._stream)
+            self._decoded = self._container.decode(self._stream)
+        return self._find_time(time)
+
+    def _go_on_to(self, position: int) -> Any:
+        """A frame by decoding all before it, from the last one on, or from the beginning where it is behind that."""
+        if self._decoded is None or position <= self._last:
+            self._open()
+            self._decoded, self._last = self._container.decode(self._stream), -1
+        if self._has_times:
+            return self._find_time(self._times[position])
+        return next(islice(self._decoded, position - self._last - 1, None), None)
+
+    def _find_time(self, time: int) -> Any:
+        frame = next((frame for frame in self._decoded if frame.pts is not None and frame.pts >= time), None)
+        return frame if frame is not None and frame.pts == time else None
+
+    def _undecodable(self) -> UnreadableClip:
+        return UnreadableClip(f"Expected {self._path} to be a video, but it cannot be decoded.")
+
+
+class _Packet(NamedTuple):
+    """What is known of a frame before it is decoded, without its bytes."""
+
+    pts: int | None
+    is_keyframe: bool
+    is_discard: bool
+    is_corrupt: bool
+
+
+def _has_open_groups(packets: Sequence[_Packet]) -> bool:
+    """Whether a frame that comes after a key frame in the file is shown before it."""
+    key: int | None = None
+    for time, is_keyframe, *_ in packets:
+        if is_keyframe:
+            key = time
+        elif key is not None and time is not None and time < key:
+            return True
+    return False

@@ -15,14 +15,18 @@ from pathlib import Path
 from typing import Any
 
 from lmms_eval_tasks.utils.data.clip_store import ClipStore
-from lmms_eval_tasks.utils.data.coding import FrameCoder, SourceClip
+from lmms_eval_tasks.utils.data.coding import FrameCoder
 from lmms_eval_tasks.utils.data.content import content_digest
+from lmms_eval_tasks.utils.data.frame_stream import FrameStream
 from lmms_eval_tasks.utils.data.frames import PyavFrames
+from lmms_eval_tasks.utils.data.pictures import upright
 
 GROUP_FRAMES = 48
 """Most frames of a reversed clip from one key frame to the next."""
 GROUP_BYTES = 128_000_000
 """Most bytes of decoded frames that reversing keeps in memory; at least two frames."""
+DECODERS = 2
+"""Threads that decode a clip while it is coded."""
 _RANDOM = re.compile(r"random(\d+)")
 
 
@@ -67,7 +71,9 @@ def show_frame(clip: Path, position: str, store: ClipStore) -> MadeClip:
         from PIL import Image
 
         reader = PyavFrames(clip, threads=1)
-        Image.fromarray(reader.read([place(reader.count)])[0]).save(path, format="PNG")
+        # In PyAV's own colours, not those of `read`, so that a picture keeps its bytes.
+        picture = upright(reader.frame(place(reader.count))).to_ndarray(format="rgb24")
+        Image.fromarray(picture).save(path, format="PNG")
         return reader.count
 
     path, count = store.find_or_make(clip, {"frame": position}, ".png", make)
@@ -83,7 +89,7 @@ def show_reversed(clip: Path, store: ClipStore) -> MadeClip:
     """
 
     def make(path: Path) -> int:
-        with SourceClip(clip) as source, FrameCoder(path, source) as coder:
+        with FrameStream(clip, DECODERS) as source, FrameCoder(path, source) as coder:
             group: list[tuple[int, Any]] = []
             for number, frame in enumerate(source.frames()):
                 if number and len(group) >= min(GROUP_FRAMES, max(2, GROUP_BYTES // (2 * frame.width * frame.height))):
@@ -115,7 +121,7 @@ def show_shuffled(clip: Path, store: ClipStore, seed: int = 0) -> MadeClip:
     """
 
     def make(path: Path) -> int:
-        with SourceClip(clip) as source, FrameCoder(path, source, every_key=True) as coder:
+        with FrameStream(clip, DECODERS) as source, FrameCoder(path, source, every_key=True) as coder:
             count = 0
             for number, frame in enumerate(source.frames()):
                 coder.add(number, frame)

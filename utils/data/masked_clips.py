@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lmms_eval_tasks.utils.data.clip_store import ClipStore
-from lmms_eval_tasks.utils.data.coding import FrameCoder, SourceClip, from_planes, has_full_range, planes_of
-from lmms_eval_tasks.utils.data.made_clips import GROUP_FRAMES, MadeClip
+from lmms_eval_tasks.utils.data.coding import FrameCoder
+from lmms_eval_tasks.utils.data.frame_stream import FrameStream
+from lmms_eval_tasks.utils.data.made_clips import DECODERS, GROUP_FRAMES, MadeClip
+from lmms_eval_tasks.utils.data.pictures import from_planes, has_full_range, planes_of
 
 NO_COLOUR = 128
 QUALITY = 12
@@ -63,7 +65,7 @@ def mask_boxes(clip: Path, boxes: Sequence[TimedBox], store: ClipStore) -> MadeC
 
     def make(path: Path) -> int:
         count = 0
-        with SourceClip(clip) as source, FrameCoder(path, source, quality=QUALITY) as coder:
+        with FrameStream(clip, DECODERS) as source, FrameCoder(path, source, quality=QUALITY) as coder:
             for count, frame in enumerate(source.frames(), 1):
                 second = source.seconds_of_last_frame()
                 planes = planes_of(frame)

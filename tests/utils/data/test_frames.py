@@ -3,76 +3,230 @@
 from __future__ import annotations
 
 import sys
-from fractions import Fraction
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-import av
 import numpy as np
 import pytest
+from numbered_clips import cut_off, lay_on_its_side, number_of, pictures_by, write_numbered
 from numpy.typing import NDArray
+from small_clips import write_noise
 
-from lmms_eval_tasks.utils.data.frames import DecordFrames, PyavFrames, open_frames
+from lmms_eval_tasks.sample.world.video import write_clip
+from lmms_eval_tasks.utils.data.frame_stream import FrameStream, count_frames
+from lmms_eval_tasks.utils.data.frames import DecordFrames, PyavFrames, frame_at, open_frames
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 
-FRAMES = 40
+TIMES = [0, 10, 12, 13, 40, 41, 60, 100, 101, 102, 103, 150, 160, 161, 170, 180, 190, 200, 201, 300]
+ORDERS = ([11, 12, 13], [5, 19, 5], [18, 3], [0, 7, 14], [13], [12], [2, 1, 0], [10])
 
 
-def write(path: Path, codec: str = "libx264", **options: str) -> Path:
-    """A clip of 40 frames at 12.5 per second, each of its own brightness, with B-frames and several key frames."""
-    with av.open(str(path), "w") as container:
-        stream = container.add_stream(codec, rate=Fraction(25, 2), options=options)
-        stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
-        stream.codec_context.gop_size = 12
-        for number in range(FRAMES):
-            picture: NDArray[np.uint8] = np.full((48, 64, 3), 10 + 6 * number, dtype=np.uint8)
-            container.mux(stream.encode(av.VideoFrame.from_ndarray(picture, format="rgb24")))
-        container.mux(stream.encode(None))
+def joined(path: Path) -> Path:
+    """Two parts of another size, one behind the other, each of which begins at the same time."""
+    parts = [path.with_name("a.ts"), path.with_name("b.ts")]
+    for part, size in zip(parts, ((96, 80), (160, 96)), strict=True):
+        write_noise(part, size, frames=10)
+    path.write_bytes(b"".join(part.read_bytes() for part in parts))
     return path
 
 
-@pytest.fixture(scope="module", params=["b-frames.mp4", "no-b-frames.mkv", "mpeg4.mp4"])
-def clip(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("clips") / request.param
-    if path.stem == "mpeg4":
-        return write(path, "mpeg4")
-    return write(path, bf="2" if path.stem == "b-frames" else "0")
+def write(count: int = 40, *args: object, **options: object) -> Callable[[Path], Path]:
+    return lambda path: write_numbered(path, count, *args, **options)  # type: ignore[arg-type]
 
 
-def test_both_readers_give_the_same_frames(clip: Path) -> None:
+H264 = {
+    "b-frames.mp4": write(options={"bf": "3"}),
+    "no-b-frames.mkv": write(options={"bf": "0"}),
+    "variable-rate.mp4": write(20, times=TIMES),
+    "odd.mp4": write(20, (81, 49), pixels="yuv444p"),
+    "sound.mp4": write(20, sound=True),
+    "ten-bit.mp4": write(20, pixels="yuv420p10le"),
+    "half-colours.mp4": write(20, pixels="yuv422p"),
+    "full-range.mp4": write(20, pixels="yuvj420p"),
+    "bt601.mp4": write(20, colours=(5, 1)),
+    "bt709.mp4": write(20, colours=(1, 1)),
+    "bt709-full.mp4": write(20, colours=(1, 2)),
+    "bt2020.mp4": write(20, colours=(9, 1)),
+}
+OTHERS = {
+    "mpeg4.avi": write(20, codec="mpeg4"),
+    "odd.mkv": write(20, (97, 65), codec="mpeg4"),
+    "vp9.webm": write(20, codec="libvpx-vp9"),
+    "rgb.mkv": write(20, (96, 64), codec="ffv1", pixels="bgr0"),
+}
+SURPRISING = {
+    "open-groups.mp4": write(options={"x264-params": "open-gop=1", "bf": "3"}),
+    "open-groups.mkv": write(options={"x264-params": "open-gop=1", "bf": "3"}),
+    "h265.mp4": write(codec="libx265", size=(96, 64), options={"x265-params": "log-level=none"}),
+    "mpeg4-b-frames.mp4": write(codec="mpeg4", options={"bf": "2"}),
+    "transport.ts": write(),
+    "small.mp4": write(20, (16, 16)),
+}
+"""Clips that decord does not open, or of which it gives other frames than those that are asked for."""
+
+
+@pytest.fixture(scope="module")
+def make(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    folder = tmp_path_factory.mktemp("clips")
+    writers = {**H264, **OTHERS, **SURPRISING}
+
+    def find(name: str) -> Path:
+        path = folder / name
+        return path if path.is_file() else writers[name](path)
+
+    return find
+
+
+def same(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> bool:
+    return one.shape == other.shape and bool((one == other).all())
+
+
+@pytest.mark.parametrize("name", [*H264, *OTHERS, *SURPRISING])
+def test_both_readers_give_the_frames_that_are_asked_for(name: str, make: Callable[[str], Path]) -> None:
+    clip = make(name)
     ours, theirs = PyavFrames(clip), DecordFrames(clip)
-    assert ours.count == theirs.count == FRAMES
-    assert ours.fps == pytest.approx(theirs.fps) == 12.5
-    for positions in (range(FRAMES), [0], [39], [5, 5, 30], [30, 5], [11, 12, 13], [24, 36, 1]):
-        one, other = ours.read(positions), theirs.read(positions)
-        assert one.shape == other.shape == (len(positions), 48, 64, 3)
-        assert np.abs(one.astype(int) - other).max() <= 3
-        brightness = one.reshape(len(positions), -1).mean(axis=1)
-        assert np.abs((brightness - 10) / 6 - list(positions)).max() <= 1
+    assert (ours.count, ours.fps, ours.seconds) == (theirs.count, theirs.fps, theirs.seconds)
+    every = ours.read(range(ours.count))
+    if name != "small.mp4":
+        assert [number_of(picture) for picture in every] == list(range(ours.count))
+    assert same(every, theirs.read(range(ours.count)))
+    for order in ORDERS:
+        assert same(PyavFrames(clip).read(order), every[order])
+        assert same(ours.read(order), every[order]), order
+        assert same(theirs.read(order), every[order]), order
 
 
-def test_frames_that_are_not_there_and_files_that_are_no_videos(clip: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", [*H264, *OTHERS])
+def test_where_decord_is_to_be_trusted_it_reads(name: str, make: Callable[[str], Path]) -> None:
+    clip = make(name)
+    assert same(PyavFrames(clip).read(range(20)), pictures_by("decord", clip)[:20])
+    assert DecordFrames(clip)._reader is not None
+
+
+@pytest.mark.parametrize("name", SURPRISING)
+def test_where_it_is_not_it_does_not(name: str, make: Callable[[str], Path]) -> None:
+    reader = DecordFrames(make(name))
+    reader.read([0])
+    assert reader._reader is None
+
+
+@pytest.mark.parametrize("degrees", [90, 180, 270])
+def test_a_phones_clip_is_upright(degrees: int, tmp_path: Path) -> None:
+    clip = lay_on_its_side(write_numbered(tmp_path / "phone.mp4", 20, (96, 80)), degrees)
+    shown, theirs = PyavFrames(clip).read(range(20)), DecordFrames(clip).read(range(20))
+    assert shown.shape == (20, 80, 96, 3) if degrees == 180 else (20, 96, 80, 3)
+    assert same(shown, theirs) and same(shown, pictures_by("decord", clip))
+    assert np.abs(shown.astype(int) - pictures_by("cv2", clip)).max() <= 3
+    picture, _ = frame_at(clip, 0.5) or (None, None)
+    assert picture is not None and same(picture, shown[6])
+    with FrameStream(clip) as stream:
+        upright = next(stream.frames())
+    assert np.abs(upright.to_ndarray(format="rgb24").astype(int) - shown[0]).max() <= 3
+
+
+def test_frames_that_were_cut_off_are_not_shown(tmp_path: Path) -> None:
+    clip = cut_off(write_numbered(tmp_path / "cut.mp4", 40), 5)
+    for reader in (PyavFrames(clip), DecordFrames(clip)):
+        assert reader.count == count_frames(clip) == 35
+        for order in (range(35), [14, 0, 34], [19]):
+            assert [number_of(picture) - 5 for picture in reader.read(order)] == list(order)
+
+
+def test_a_clip_of_parts_has_the_size_of_its_first_frame(tmp_path: Path) -> None:
+    clip = joined(tmp_path / "joined.ts")
+    ours, theirs = PyavFrames(clip), DecordFrames(clip)
+    every = ours.read(range(20))
+    assert ours.count == 20 and every.shape == (20, 80, 96, 3)
+    assert same(ours.read([15, 3, 16]), every[[15, 3, 16]]) and same(theirs.read([19, 0]), every[[19, 0]])
+    assert ours.number_at(0.5) == 5 and ours.number_at(99) == 19
+
+
+@pytest.mark.parametrize("name", ["variable-rate.mp4", "b-frames.mp4", "h265.mp4", "transport.ts"])
+def test_the_frame_at_a_second_is_the_last_that_began(name: str, make: Callable[[str], Path]) -> None:
+    clip = make(name)
+    begins = [time / 100 for time in TIMES] if name.startswith("variable") else [number * 0.08 for number in range(40)]
+    offset = 0.0
+    if name.endswith(".ts"):
+        with FrameStream(clip) as stream:
+            offset = next(stream.frames()).time
+    for second in (0.0, 0.11, 0.4, 0.95, 1.0, 1.5, 1.99, 9.0):
+        expected = max(number for number, begin in enumerate(begins) if begin <= second + 1e-3)
+        shown = frame_at(clip, second + offset)
+        assert shown is not None and number_of(shown[0]) == expected, second
+        assert open_frames(clip).number_at(second + offset) == expected
+    assert frame_at(clip, -1.0) is not None
+
+
+@pytest.mark.parametrize("reader", [PyavFrames, DecordFrames])
+def test_frames_that_are_not_there_and_files_that_are_no_videos(
+    reader: type, make: Callable[[str], Path], tmp_path: Path
+) -> None:
     text = tmp_path / "text.mp4"
     text.write_text("no video")
-    for reader in (PyavFrames, DecordFrames):
+    for position in (20, -1):
         with pytest.raises(UnreadableClip, match="cannot be decoded"):
-            reader(clip).read([FRAMES])
+            reader(make("bt601.mp4")).read([position])
+    with pytest.raises(UnreadableClip, match="cannot be opened"):
+        reader(text)
+    assert frame_at(text, 0.0) is None
+
+
+@pytest.mark.parametrize("reader", [PyavFrames, DecordFrames])
+def test_a_damaged_frame_is_not_shown_and_others_are(reader: type, tmp_path: Path) -> None:
+    clip = write_numbered(tmp_path / "damaged.mkv", 40, (160, 96), codec="ffv1", options={"g": "1", "slicecrc": "1"})
+    opened = reader(clip)
+    content = bytearray(clip.read_bytes())
+    middle = len(content) // 2
+    content[middle : middle + 20_000] = bytes(20_000)
+    clip.write_bytes(content)
+    opened = reader(clip)
+    assert number_of(opened.read([1])[0]) == 1
+    with pytest.raises(UnreadableClip):
+        opened.read(range(opened.count))
+    assert number_of(opened.read([2])[0]) == 2
+
+
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.99])
+def test_a_file_that_ends_too_early_is_not_taken_for_a_shorter_clip(share: float, tmp_path: Path) -> None:
+    film = np.random.default_rng(0).integers(0, 255, (36, 96, 128, 3), dtype=np.uint8)
+    write_clip(tmp_path / "whole.mp4", film, 8)
+    content = (tmp_path / "whole.mp4").read_bytes()
+    clip = tmp_path / "part.mp4"
+    clip.write_bytes(content[: int(len(content) * share)])
+    for reader in (PyavFrames, DecordFrames):
         with pytest.raises(UnreadableClip, match="cannot be opened"):
-            reader(text)
+            reader(clip)
+    assert frame_at(clip, 0.0) is None
 
 
-def test_pyav_stands_in_for_decord(clip: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pyav_stands_in_for_decord(make: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    clip = make("b-frames.mp4")
     assert isinstance(open_frames(clip), DecordFrames)
     monkeypatch.setitem(sys.modules, "decord", None)
     assert isinstance(open_frames(clip), PyavFrames)
 
 
-def test_our_models_read_clips_without_decord(clip: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", ["bt709.mp4", "h265.mp4", "variable-rate.mp4"])
+def test_all_that_reads_clips_reads_the_same_without_decord(
+    name: str, make: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     from lmms_eval_tasks.models.video_diffusion.encoding import ClipFile
     from lmms_eval_tasks.sample.world.vision import decode
+    from lmms_eval_tasks.utils.data.clips import frame_size, is_readable
+    from lmms_eval_tasks.yocausal.labelling import read_frames
+    from lmms_eval_tasks.yocausal.motion import measure_motion
 
-    with_decord, pictures = decode(clip), ClipFile(clip).read([0, 0.5, 20, 39], 48, 64)
+    clip = make(name)
+    readings: dict[str, Callable[[], object]] = {
+        "diffusion": lambda: ClipFile(clip).read([0, 0.5, 5, 19], 48, 64).numpy().tobytes(),
+        "solver": lambda: (decode(clip)[0].tobytes(), decode(clip)[1]),
+        "labelling": partial(read_frames, clip, 8),
+        "motion": partial(measure_motion, clip),
+        "item": lambda: (frame_at(clip, 1.0) or [np.zeros(0)])[0].tobytes(),
+        "check": lambda: (is_readable(clip, whole=True), frame_size(clip)),
+    }
+    with_decord = {name: read() for name, read in readings.items()}
     monkeypatch.setitem(sys.modules, "decord", None)
-    without, others = decode(clip), ClipFile(clip).read([0, 0.5, 20, 39], 48, 64)
-    assert without[0].shape == with_decord[0].shape and without[1] == with_decord[1]
-    assert np.abs(without[0].astype(int) - with_decord[0]).max() <= 3
-    assert (pictures.int() - others.int()).abs().max() <= 3
+    assert {name: read() for name, read in readings.items()} == with_decord
+    assert all(with_decord.values())
