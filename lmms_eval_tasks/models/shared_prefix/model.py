@@ -268,7 +268,7 @@ class SharedPrefix(OwnModel):
         """The text of an answer; a batch fills up the shorter ones after their end."""
         fillers = {self.tokenizer.eos_token_id, self.tokenizer.pad_token_id}
         count = sum(1 for _ in takewhile(lambda token: token not in fillers, tokens.tolist()))
-        text = self.tokenizer.decode(tokens, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+        text = self.tokenizer.batch_decode([tokens], skip_special_tokens=True, clean_up_tokenization_spaces=False)[0]
         if self._inputs.settings.enable_thinking:
             text = text.partition("</think>")[2].strip()
         return GenerationResult(text, TokenCounts(output_tokens=min(count + 1, len(tokens))))

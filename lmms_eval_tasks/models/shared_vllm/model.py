@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -18,10 +19,13 @@ from tqdm import tqdm
 from lmms_eval_tasks.host.ranks import stop_if_any
 from lmms_eval_tasks.models.grouping import ClipQuestion, ShownVideo, group_by_clip
 from lmms_eval_tasks.models.shared_vllm.videos import SampledVideo, VideoSampling, read_video
+from lmms_eval_tasks.utils.data.frame_cache import FrameCache
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.utils.scoring.records import UnscoredReason
 
 NO_VLLM = "shared_vllm answers by vLLM, which is not installed. Remedy: pip install vllm"
+KEPT_BYTES = 2_000_000_000
+"""Of decoded frames, beside those of the batch that is being answered."""
 DECODERS = 4
 """Clips that are decoded at once; each is decoded by several threads of its own."""
 
@@ -34,12 +38,12 @@ class _Request:
     videos: tuple[ShownVideo, ...]
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Batch:
     """Requests that are sent together, and their clips as they were decoded: the error of one that cannot be."""
 
-    requests: Sequence[_Request] = ()
-    videos: dict[ShownVideo, SampledVideo | UnreadableClip] = field(default_factory=dict)
+    requests: Sequence[_Request]
+    videos: Mapping[ShownVideo, SampledVideo | UnreadableClip]
 
 
 class SharedVLLM(host.VLLM):  # type: ignore[misc]
@@ -73,8 +77,16 @@ class SharedVLLM(host.VLLM):  # type: ignore[misc]
             max_frame_num=int(self.max_frame_num),
             max_pixels=int(self.max_pixels),
         )
+        self._frames = FrameCache(KEPT_BYTES)
         self.unanswered: dict[tuple[str, str], tuple[UnscoredReason, str]] = {}
         """Items whose clip cannot be decoded, by task and item: why, in a word of the list and in more words."""
+
+    @property
+    def work(self) -> dict[str, Any]:
+        """For a run card: seconds of decoding, and how often a clip was decoded and found."""
+        done = self._frames.statistics
+        counts = {"times decoded": done.misses, "times found decoded": done.hits}
+        return {"seconds": {"decoding": done.seconds}, "counts": counts}
 
     def generate_until(self, requests: list[Instance]) -> list[GenerationResult]:
         """Answer lmms-eval's requests; the answers are in their order."""
@@ -91,11 +103,11 @@ class SharedVLLM(host.VLLM):  # type: ignore[misc]
         parts += [[]] * (self._count_rounds(len(parts)) - len(parts))
         bar = tqdm(total=len(requests), desc="shared_vllm", unit="item", disable=self.rank != 0)
         with ThreadPoolExecutor(DECODERS) as decoders, ThreadPoolExecutor(1) as ahead, bar:
-            batch = self._decode(parts[0], _Batch(), decoders) if parts else _Batch()
+            batch = self._decode(parts[0], decoders) if parts else _Batch([], {})
             for number in range(len(parts)):
                 following: Future[_Batch] | None = None
                 if number + 1 < len(parts):
-                    following = ahead.submit(self._decode, parts[number + 1], batch, decoders)
+                    following = ahead.submit(self._decode, parts[number + 1], decoders)
                 for request, text in zip(batch.requests, self._send(batch), strict=True):
                     yield request.question.place, GenerationResult(text=text)
                 bar.update(len(batch.requests))
@@ -114,16 +126,17 @@ class SharedVLLM(host.VLLM):  # type: ignore[misc]
         dist.all_gather_object(counts, own, group=self._tp_group_cpu)
         return max(counts)
 
-    def _decode(self, requests: Sequence[_Request], before: _Batch, decoders: ThreadPoolExecutor) -> _Batch:
-        """Decode the clips of requests, each once; those of the batch before are there."""
-        wanted = dict.fromkeys(video for request in requests for video in request.videos)
-        missing = [video for video in wanted if video not in before.videos]
-        known = {**before.videos, **dict(zip(missing, decoders.map(self._read, missing), strict=True))}
-        return _Batch(requests, {video: known[video] for video in wanted})
+    def _decode(self, requests: Sequence[_Request], decoders: ThreadPoolExecutor) -> _Batch:
+        """Decode the clips of requests, each once; those of the batch before are still kept."""
+        wanted = list(dict.fromkeys(video for request in requests for video in request.videos))
+        return _Batch(requests, dict(zip(wanted, decoders.map(self._read, wanted), strict=True)))
 
     def _read(self, video: ShownVideo) -> SampledVideo | UnreadableClip:
+        path = Path(video.path)
+        decode = partial(read_video, path, self.sampling, video.start, video.end)
         try:
-            return read_video(Path(video.path), self.sampling, video.start, video.end)
+            with self._frames.use(path, (self.sampling, video.start, video.end), decode) as sampled:
+                return sampled
         except UnreadableClip as error:
             return error
 

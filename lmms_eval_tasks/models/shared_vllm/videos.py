@@ -78,6 +78,11 @@ class SampledVideo:
     rate: float
     media_id: str
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its frames."""
+        return self.frames.nbytes
+
 
 def read_video(
     path: Path, sampling: VideoSampling, start: float | None = None, end: float | None = None
