@@ -31,7 +31,7 @@ ABOVE = (
     ("utils", "prompts"),
     ("host", "sample"),
     (*OWN, "models", "report"),
-    ("check", "submit", "rescore"),
+    ("check", "submit", "rescore", "annotate"),
     ("cli",),
     ("plugin",),
 )

@@ -3,6 +3,7 @@
 from lmms_eval_tasks.cast_bench import hooks, open_ended, report, restore
 from lmms_eval_tasks.cast_bench.card import CARD
 from lmms_eval_tasks.cast_bench.cli import app
+from lmms_eval_tasks.cast_bench.descriptions import read_descriptions
 from lmms_eval_tasks.cast_bench.log_forms import EvidenceLine, OpenLine
 from lmms_eval_tasks.cast_bench.masked import masked_clip, masked_row
 from lmms_eval_tasks.cast_bench.metrics import METRICS, OPEN_METRICS
@@ -65,4 +66,5 @@ BENCHMARK = Benchmark(
     predictions=PREDICTIONS,
     variables=(BOXES,),
     cli=app,
+    descriptions=read_descriptions,
 )

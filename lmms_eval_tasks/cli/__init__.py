@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 import lmms_eval_tasks
+from lmms_eval_tasks.cli.annotate import annotate_app
 from lmms_eval_tasks.cli.bias import bias
 from lmms_eval_tasks.cli.build import build_app
 from lmms_eval_tasks.cli.check import check
@@ -46,6 +47,7 @@ class _Commands(TyperGroup):
 app = typer.Typer(cls=_Commands, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 app.add_typer(prepare_app, name="prepare")
 app.add_typer(build_app, name="build")
+app.add_typer(annotate_app, name="annotate")
 app.command()(bias)
 app.command()(check)
 app.command()(compare)

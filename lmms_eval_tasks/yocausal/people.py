@@ -39,4 +39,7 @@ STUDY = HumanStudy(
     stratum=stratum,
     columns=(CAUSALITY,),
     label=DISCRIMINABLE,
+    question="One of these two clips is played in reverse. Which one?",
+    shown={"forward_first": ("clip", "clip_backward"), "reversed_first": ("clip_backward", "clip")},
+    replays=3,
 )

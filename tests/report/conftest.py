@@ -1,34 +1,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from sample_runs import TASKS, prepare_sample, sometimes, write_sample_run
-from shared import made_once
+from sample_runs import TASKS, at, prepared_sample, sometimes, write_sample_run
 
 from lmms_eval_tasks.report.page import write_page
 from lmms_eval_tasks.utils.runs.run import read_run
 
 
-@contextmanager
-def at(home: Path) -> Iterator[None]:
-    """A data home, for as long as it is needed: other tests of the session have theirs."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LMMS_EVAL_TASKS_HOME", str(home))
-        yield
-
-
 @pytest.fixture(scope="session")
 def sample_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The sample world, prepared in a data home."""
-
-    def prepare(root: Path) -> None:
-        with at(root / "home"):
-            prepare_sample(root / "sample")
-
-    return made_once(tmp_path_factory, "page", prepare) / "home"
+    return prepared_sample(tmp_path_factory)
 
 
 @pytest.fixture(autouse=True)

@@ -49,12 +49,12 @@ def browser(profile: Path, size: tuple[int, int] = (1280, 1000)) -> Iterator[Any
 
 
 class Page:
-    """A report page in a browser."""
+    """A page of ours in a browser, once it has set a mark."""
 
-    def __init__(self, driver: Any, path: Path) -> None:
+    def __init__(self, driver: Any, path: Path, mark: str = "items-shown") -> None:
         self.driver = driver
         driver.get(path.as_uri())
-        self.wait("return performance.getEntriesByName('items-shown').length > 0")
+        self.wait("return performance.getEntriesByName(arguments[0]).length > 0", mark)
 
     def run(self, script: str, *arguments: Any) -> Any:
         """What a script returns."""

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+from shared import made_once
 from task_states import docs_of, task_state
 
 from lmms_eval_tasks.cli import app
@@ -36,6 +39,24 @@ def prepare_sample(folder: Path, sizes: Mapping[str, Mapping[str, int]] = SMALL)
     """Write the sample world below a folder and prepare it in the data home."""
     for arguments in prepare_commands(build_sample(folder, sizes=sizes)):
         app(["prepare", *arguments], standalone_mode=False)
+
+
+@contextmanager
+def at(home: Path) -> Iterator[None]:
+    """A data home, for as long as it is needed: other tests of the session have theirs."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LMMS_EVAL_TASKS_HOME", str(home))
+        yield
+
+
+def prepared_sample(factory: pytest.TempPathFactory) -> Path:
+    """The data home of this session in which the sample world is prepared; no test may change it."""
+
+    def prepare(root: Path) -> None:
+        with at(root / "home"):
+            prepare_sample(root / "sample")
+
+    return made_once(factory, "page", prepare) / "home"
 
 
 def write_sample_run(folder: Path, tasks: list[str], answer: Answer) -> Path:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from lmms_eval_tasks.utils.benchmark.built_set import BuiltSet
 from lmms_eval_tasks.utils.benchmark.card import Card
+from lmms_eval_tasks.utils.benchmark.descriptions import TimedDescription
 from lmms_eval_tasks.utils.benchmark.sample_writer import SampleWriter
 from lmms_eval_tasks.utils.benchmark.views import MASKED, POSITIONS, VIDEO_ONLY, VIEWS, View
 
@@ -228,6 +229,7 @@ class Benchmark:
         build: Makes a set of its own from annotated clips. A function whose parameters are typer options, and
             ``progress``; None where sets of it are not made.
         human_study: How people are asked about its items, where that is not how a model is; None where it is.
+        descriptions: The timed descriptions of a row that people may edit; None where its rows have none.
         sample: How its sample data is made; None where a module of `lmms_eval_tasks.sample.writers` does it.
     """
 
@@ -246,6 +248,7 @@ class Benchmark:
     cli: typer.Typer | None = None
     build: Callable[..., BuiltSet] | None = None
     human_study: HumanStudy | None = None
+    descriptions: Callable[[Row], tuple[TimedDescription, ...]] | None = None
     sample: SampleWriter | None = None
 
     def __post_init__(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -50,6 +51,21 @@ class Response:
     annotator: str
     choice: str
     credit: float
+
+
+def question_keys(rows: Sequence[Mapping[str, Any]]) -> list[Key]:
+    """The question and version of each row of a prepared table.
+
+    A question is a group; without a column ``version``, members of a group are versions by their ``item_id``, so that
+    nobody counts for two of them.
+    """
+    members = Counter(row["group_id"] for row in rows)
+
+    def version(row: Mapping[str, Any]) -> str:
+        named = "version" if "version" in row else "item_id"
+        return str(row.get(named, "")) if named == "version" or members[row["group_id"]] > 1 else ""
+
+    return [(str(row["group_id"]), version(row)) for row in rows]
 
 
 def read_items(source: Path) -> dict[Key, AskedQuestion]:
@@ -170,12 +186,12 @@ def _parquet_rows(source: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
         raise InputError(
             f"{source.name} cannot be used: Expected the columns {', '.join(missing)} with texts, but it lacks them."
         )
-    for number, row in enumerate(rows, start=1):
+    for number, (row, (item, version)) in enumerate(zip(rows, question_keys(rows), strict=True), start=1):
         where = f"{source.name}, row {number}"
         options = row.get(OPTIONS, [])
         if not isinstance(options, list) or not all(isinstance(option, str) for option in options):
             raise InputError(f"{where}: Expected options as a list of texts, but got {quote(options)}.")
-        yield where, {"version": "", **row, "item": row["group_id"]}
+        yield where, {**row, "item": item, "version": version}
 
 
 def _is_plain(data_type: Any) -> bool:

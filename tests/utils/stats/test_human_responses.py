@@ -118,3 +118,9 @@ def test_problems_of_items(tmp_path: Path) -> None:
     bad.write_bytes(b"no")
     with pytest.raises(InputError, match=r"bad\.parquet cannot be used: it is not a parquet table"):
         read_items(bad)
+
+
+def test_members_of_a_group_without_versions_are_versions(tmp_path: Path) -> None:
+    rows = [{"item_id": name, "group_id": name[:2], "answer": "A"} for name in ("g1_1", "g1_2", "g2")]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "pairs.parquet")
+    assert set(read_items(tmp_path / "pairs.parquet")) == {("g1", "g1_1"), ("g1", "g1_2"), ("g2", "")}

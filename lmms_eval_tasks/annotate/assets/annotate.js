@@ -1,0 +1,75 @@
+// The page: one item at a time, forward and back, by buttons and by keys.
+
+const area = document.getElementById("clips");
+const form = document.getElementById("form");
+const [back, next] = [document.getElementById("back"), document.getElementById("next")];
+let asked = null;
+
+function showProgress() {
+  const done = about.items.filter(isAnswered).length;
+  const all = about.items.length;
+  const end = done === all ? " All are answered: hand in the file with your answers." : "";
+  document.getElementById("progress").textContent = `Question ${state.at + 1} of ${all}, ${done} answered.${end}`;
+  Object.assign(document.getElementById("share"), { value: done, max: all });
+  back.disabled = state.at === 0;
+  next.disabled = state.at === all - 1 || !isAnswered(about.items[state.at]);
+}
+
+function show(at) {
+  state.at = Math.min(Math.max(0, at), about.items.length - 1);
+  const item = about.items[state.at];
+  shownAt = performance.now();
+  document.querySelector(".item").classList.toggle("alone", item.clips.length === 0 && !item.picture);
+  showClips(item, area);
+  asked = ({ review: showReview, edit: showEntries }[about.mode] || showChoices)(item, form);
+  const keys = [...asked.keys, ...(about.mode === "edit" ? [] : [["Enter", "next"]]), ["Shift+Enter", "back"], ["Space", "play"]];
+  document.getElementById("keys").replaceChildren(...keys.flatMap(([key, what]) => [make("kbd", "", key), ` ${what}`]));
+  showProgress();
+  keep();
+}
+
+function move(step) {
+  const button = step > 0 ? next : back;
+  if (button.disabled) return;
+  show(state.at + step);
+  form.focus({ preventScroll: true });
+}
+
+back.addEventListener("click", () => move(-1));
+next.addEventListener("click", () => move(1));
+form.addEventListener("submit", (event) => event.preventDefault());
+area.addEventListener("played", () => {
+  const fieldset = form.querySelector("fieldset");
+  if (fieldset) fieldset.disabled = false;
+});
+
+/** Space plays or pauses, unless a button or a field that is not chosen has the focus, which it presses. */
+function pressPlay(event) {
+  if (event.target.matches("button, video, input[type=checkbox], input:not(:checked)")) return false;
+  const button = document.getElementById("play");
+  const video = area.querySelector("video");
+  if (button) button.click();
+  else if (video) video.paused ? video.play() : video.pause();
+  return Boolean(button || video);
+}
+
+document.addEventListener("keydown", (event) => {
+  const writes = event.target.matches("textarea, input:not([type=radio]):not([type=checkbox])");
+  if (event.altKey || event.metaKey || (writes && !(event.ctrlKey && event.key === "Enter"))) return;
+  let used = false;
+  if (event.key === "Enter") {
+    if (event.target.closest("button")) return;
+    move(event.shiftKey ? -1 : 1);
+    used = true;
+  } else if (event.ctrlKey) {
+    return;
+  } else if (event.key === " ") {
+    used = pressPlay(event);
+  } else {
+    used = asked.press(event.key);
+  }
+  if (used) event.preventDefault();
+});
+
+show(state.at);
+performance.mark("item-shown");

@@ -1,0 +1,91 @@
+// Clips, from the page itself or from the folder beside it.
+
+/** An element with a class and children; a string among them becomes text, never markup. */
+function make(tag, className, ...children) {
+  const element = document.createElement(tag);
+  if (className) element.className = className;
+  element.append(...children.filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+const addresses = new Map();
+
+/** Where a clip can be played from. */
+function addressOf(name) {
+  if (!addresses.has(name)) {
+    const held = document.getElementById(`clip-${name}`);
+    let address = `${about.folder}/${encodeURIComponent(name)}`;
+    if (held) {
+      const bytes = Uint8Array.from(atob(held.textContent), (character) => character.charCodeAt(0));
+      address = URL.createObjectURL(new Blob([bytes], { type: "video/mp4" }));
+    }
+    addresses.set(name, address);
+  }
+  return addresses.get(name);
+}
+
+function makeVideo([name, label], place) {
+  const video = make("video");
+  Object.assign(video, { muted: true, playsInline: true, preload: "auto", src: addressOf(name) });
+  video.setAttribute("aria-label", label ? `Clip: ${label}` : `Clip of question ${place}`);
+  const figure = make("figure", "clip", video, label ? make("figcaption", "", label) : null);
+  video.addEventListener("error", () => video.replaceWith(make("p", "gone", "The clip cannot be played.")));
+  return { figure, video };
+}
+
+/** The clips of an item. Where they may be played a number of times, one after the other and nothing else; else freely. */
+function showClips(item, area) {
+  if (item.picture) {
+    const picture = make("img");
+    Object.assign(picture, { src: item.picture, alt: "The last frame of the clip" });
+    area.replaceChildren(make("figure", "clip", picture, make("figcaption", "", "The last frame of the clip")));
+    return;
+  }
+  const shown = item.clips.map((clip) => makeVideo(clip, item.place));
+  area.replaceChildren(...shown.map(({ figure }) => figure));
+  if (item.replays !== null) {
+    area.append(makeTurns(item, shown));
+    return;
+  }
+  for (const { video } of shown) {
+    video.controls = true;
+    video.addEventListener("ended", () => { state.plays[item.place] = (state.plays[item.place] || 0) + 1; });
+  }
+}
+
+/** Plays the clips of an item in their order, as often as it may be. */
+function makeTurns(item, shown) {
+  const button = make("button", "main", "");
+  button.type = "button";
+  button.id = "play";
+  const note = make("span", "", "");
+  let playing = false;
+  const left = () => item.replays + 1 - (state.plays[item.place] || 0);
+  function show() {
+    const played = state.plays[item.place] || 0;
+    button.textContent = played ? "Play again" : "Play";
+    button.disabled = playing || left() <= 0;
+    note.textContent = played ? `${Math.max(0, left())} more times` : "";
+  }
+  button.addEventListener("click", async () => {
+    playing = true;
+    state.plays[item.place] = (state.plays[item.place] || 0) + 1;
+    keep();
+    show();
+    for (const { video, figure } of shown) {
+      figure.classList.add("showing");
+      video.currentTime = 0;
+      await new Promise((resolve) => {
+        video.addEventListener("ended", resolve, { once: true });
+        video.addEventListener("error", resolve, { once: true });
+        video.play().catch(resolve);
+      });
+      figure.classList.remove("showing");
+    }
+    playing = false;
+    show();
+    button.dispatchEvent(new Event("played", { bubbles: true }));
+  });
+  show();
+  return make("div", "transport", button, note);
+}
