@@ -22,7 +22,7 @@ from lmms_eval_tasks.models.shared_prefix.checkpoint import load_checkpoint
 from lmms_eval_tasks.models.shared_prefix.generation import generation_arguments, why_alone
 from lmms_eval_tasks.models.shared_prefix.inputs import FrameSettings, ProcessedClip, ShownText
 from lmms_eval_tasks.models.shared_prefix.positions import Positions, check_positions
-from lmms_eval_tasks.models.shared_prefix.sharing import EncodedClip, Mode, PrefixSharer
+from lmms_eval_tasks.models.shared_prefix.sharing import EncodedClip, PrefixSharer, SharingMode
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.wording import summarize_names
 from lmms_eval_tasks.utils.data.release import UnreadableClip
@@ -95,7 +95,7 @@ class SharedPrefix(OwnModel):
         )
         message = None
         try:
-            self._mode = None if mode == AUTO else _choose(Mode, mode, "mode")
+            self._mode = None if mode == AUTO else _choose(SharingMode, mode, "mode")
             self._positions = _choose(Positions, positions, "positions")
             spread = device_map if self._world_size == 1 and device_map else {"": self.device}
             loaded = load_checkpoint(pretrained, revision, dtype, spread, attn_implementation, frames)
@@ -216,11 +216,11 @@ class SharedPrefix(OwnModel):
         arguments = self._arguments(group.questions[0])
         comparison = compare(self._sharer, clip, arguments)
         if comparison is None:
-            self._mode, self._reason = Mode.SAFE, "prompts or the model's cache cannot be shared"
+            self._mode, self._reason = SharingMode.SAFE, "prompts or the model's cache cannot be shared"
         else:
-            self._mode = Mode.FAST if comparison.equal else Mode.SAFE
+            self._mode = SharingMode.FAST if comparison.equal else SharingMode.SAFE
             self._reason = f"compared with plain generation: {comparison.text}"
-        if self._mode is Mode.SAFE:
+        if self._mode is SharingMode.SAFE:
             logger.warning("shared_prefix goes on in safe mode, in which each prompt is read whole: {}.", self._reason)
 
     def _shareable(self, questions: Sequence[ClipQuestion]) -> list[ClipQuestion]:
@@ -240,7 +240,7 @@ class SharedPrefix(OwnModel):
     def _answer_together(self, clip: EncodedClip, texts: Mapping[ClipQuestion, ShownText]) -> Iterator[Answer]:
         """Answers from a shared prefix, in batches that are generated alike; none where that cannot be."""
         shareable = self._shareable(list(texts))
-        if self._mode is not Mode.FAST or len(shareable) < 2:
+        if self._mode is not SharingMode.FAST or len(shareable) < 2:
             return
         prefix = self._sharer.read_prefix(clip)
         if prefix is None:

@@ -27,7 +27,7 @@ ENCODED = "mm_encoder_outputs"
 """The argument by which models of transformers take what their vision encoder has given."""
 
 
-class Mode(str, Enum):
+class SharingMode(str, Enum):
     """How much questions of a clip share."""
 
     SAFE = "safe"
