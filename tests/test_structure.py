@@ -23,7 +23,7 @@ UTILS = (
     ("prompting", "answers"),
     ("evidence", "scoring", "denoising"),
     ("judge", "runs"),
-    ("stats", "submission", "curation"),
+    ("stats", "submission", "curation", "training"),
     ("reporting",),
 )
 """Packages of utils, from the ground up; those of one line know nothing of each other."""

@@ -1,0 +1,111 @@
+"""`lmms-eval-tasks train countervqa …`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lmms_eval_tasks.utils.core.console import make_console, show_progress
+
+if TYPE_CHECKING:
+    from lmms_eval_tasks.countervqa.training.stages import Inputs, Written
+
+MODEL = "Qwen/Qwen3-VL-8B-Instruct"
+"""The paper's best."""
+MODEL_TYPE = "qwen3_vl"
+
+app = typer.Typer(no_args_is_help=True, help="CFGPT, the paper's post-training: a reimplementation, on ms-swift.")
+
+PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True}
+"""Options that a command does not know are ms-swift's."""
+
+Source = Annotated[
+    Path, typer.Option(help="The set to train on, in the form that `prepare` takes.", show_default=False)
+]
+Out = Annotated[
+    Path, typer.Option(help="Folder of this training; the same command again goes on there.", show_default=False)
+]
+Env = Annotated[Path, typer.Option(help="Virtual environment with ms-swift: make train-env.")]
+Model = Annotated[str, typer.Option(help="Name or folder of the model to begin with.")]
+ModelType = Annotated[str, typer.Option(help="ms-swift's name of its type and template, such as qwen2_5_vl.")]
+Videos = Annotated[Path | None, typer.Option(help="Folder of the clips; by default the one beside the questions.")]
+Tests = Annotated[
+    list[Path] | None,
+    typer.Option(help="A set whose clips must not be trained on, beside all that is prepared; may be repeated."),
+]
+FramesOption = Annotated[int, typer.Option(help="Frames of a clip at most, evenly spread.", min=4)]
+SideOption = Annotated[int, typer.Option(help="Pixels of a frame's side, were it square.", min=28)]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Write everything and run nothing.")]
+
+
+@app.callback()
+def train() -> None:
+    """CFGPT, the paper's post-training: a reimplementation, on ms-swift."""
+
+
+@app.command(context_settings=PASSED_ON)
+def sft(
+    context: typer.Context,
+    source: Source,
+    out: Out,
+    env: Env = Path(".train-venv"),
+    reasoning: Annotated[
+        Path | None,
+        typer.Option(help="A teacher's reasoning, as cot writes it; without it the set's answers are trained on."),
+    ] = None,
+    model: Model = MODEL,
+    model_type: ModelType = MODEL_TYPE,
+    videos: Videos = None,
+    test: Tests = None,
+    frames: FramesOption = 512,
+    side: SideOption = 144,
+    dry_run: DryRun = False,
+) -> None:
+    """Train on reasoning (stage I): writes rows and configuration, then runs ms-swift; other options are its own."""
+    from lmms_eval_tasks.countervqa.training.stages import SFT, Inputs, write_sft
+    from lmms_eval_tasks.utils.training.configuration import Frames, read_options
+
+    options = read_options(context.args)
+    inputs = Inputs(source, out, model, model_type, videos, test or (), Frames(frames, side), options)
+    with show_progress() as progress:
+        written = write_sft(inputs, reasoning, progress)
+    _run(inputs, written, (SFT, SFT), env, dry_run)
+
+
+@app.command()
+def export(
+    training: Annotated[Path, typer.Argument(help="Folder of a training: its last checkpoint.")],
+    out: Annotated[Path, typer.Option(help="Folder for the merged weights, a new one.", show_default=False)],
+    env: Env = Path(".train-venv"),
+) -> None:
+    """Write the merged weights of a training, as lmms-eval takes them, with what they were trained on."""
+    from lmms_eval_tasks.utils.training.stage import export_weights
+
+    trained = export_weights(training, out, env)
+    console = make_console()
+    console.print(trained.summary())
+    console.print(f"Weights: {out.absolute()}", soft_wrap=True)
+
+
+def _run(inputs: Inputs, written: Written, names: tuple[str, str], env: Path, dry_run: bool) -> None:
+    """Show what was written, and run it unless nothing is to be run."""
+    from lmms_eval_tasks.utils.training.stage import run_training
+
+    console = make_console()
+    console.print(f"{written.items:,} of {written.questions:,} questions, {written.clips:,} clips")
+    for source, clips in written.compared.items():
+        console.print(f"none is one of the {clips:,} clips of {source}")
+    if not written.compared:
+        console.print(
+            "warning: no test set is prepared, and none is named by --test: no clip was looked for.", style="yellow"
+        )
+    for source, clips in written.missing.items():
+        console.print(f"warning: {clips:,} clips of {source} are not here, and were not looked for.", style="yellow")
+    name, subcommand = names
+    console.print(f"Configuration: {written.configuration.absolute()}", soft_wrap=True)
+    if dry_run:
+        return
+    if not run_training(inputs.out, name, subcommand, env):
+        console.print("All steps were made before.")
