@@ -1,0 +1,212 @@
+"""Clauses of a sentence, and how each is joined to the one before: as its effect, its cause, its condition."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from enum import Enum
+
+from lmms_eval_tasks.utils.rewards.mentions import ActionFinder, Mention
+from lmms_eval_tasks.utils.rewards.words import (
+    AFFECT_VERBS,
+    DENIAL,
+    FORWARD_VERBS,
+    HEDGE,
+    MODAL,
+    SHARED_VERBS,
+    STILL,
+    content_stem,
+    phrases,
+    stem,
+)
+
+
+class Joint(Enum):
+    """How a clause is joined to what comes before."""
+
+    START = "start"
+    ASIDE = "aside"
+    COMMA = "comma"
+    AND = "and"
+    FORWARD = "effect"
+    BACKWARD = "cause"
+    NO_EFFECT = "no effect on"
+    NO_RELATION = "no relation to"
+    NOTHING = "changes nothing"
+    CONDITION = "if"
+    REGARDLESS = "whether or not"
+    THEN = "then"
+
+
+_PLAIN = (Joint.START, Joint.ASIDE, Joint.COMMA, Joint.AND)
+_TOKEN = re.compile(r"→|[^\W_]+(?:['-][^\W_]+)*|[,:()–—|\"]")
+_REACH = 4
+"""Words before a cue among which its negation stands."""
+_HAD_NOT = 12
+_MOST_TOKENS = 400
+"""Tokens of a sentence that are read: a longer one is a loop."""
+_MUST = frozenset({"must", "has", "have", "had", "needs", "need"})
+_INFERRING = frozenset({"so", "therefore", "thus", "hence", "consequently", "accordingly", "as"})
+_ONLY_THEN = frozenset({"once", "after", "when", "if"})
+_DENIABLE = (Joint.FORWARD, Joint.BACKWARD, Joint.NO_EFFECT, Joint.NO_RELATION)
+_BY_ROLE = (
+    ("forward", Joint.FORWARD), ("backward", Joint.BACKWARD), ("no_effect", Joint.NO_EFFECT),
+    ("no_relation", Joint.NO_RELATION), ("nothing_changes", Joint.NOTHING), ("regardless", Joint.REGARDLESS),
+    ("condition", Joint.CONDITION), ("between", Joint.ASIDE),
+)  # fmt: skip
+
+
+def _table() -> dict[str, list[tuple[tuple[str, ...], Joint]]]:
+    table: dict[str, list[tuple[tuple[str, ...], Joint]]] = {}
+    for role, joint in _BY_ROLE:
+        for words in phrases(role):
+            table.setdefault(words[0], []).append((words, joint))
+    for entries in table.values():
+        entries.sort(key=lambda entry: -len(entry[0]))
+    return table
+
+
+_PHRASES = _table()
+
+
+@dataclass
+class Clause:
+    """Some words of a sentence without a cue among them.
+
+    Attributes:
+        joints: All that stands between it and the clause before.
+        words: Its words.
+        negated: Whether the cue before it is denied ("does not lead to").
+        mention: What it speaks of.
+        infers: Whether the cue before it may also open a conclusion ("so").
+        denied_before: Whether the clause before it is nothing but its denial.
+    """
+
+    joints: list[Joint]
+    words: list[str] = field(default_factory=list)
+    negated: bool = False
+    mention: Mention = field(default_factory=Mention)
+    denied_before: bool = False
+    infers: bool = False
+
+    @property
+    def joint(self) -> Joint:
+        """The joint that says most."""
+        telling = [joint for joint in self.joints if joint not in _PLAIN]
+        return telling[-1] if telling else self.joints[-1]
+
+    @property
+    def places(self) -> frozenset[int]:
+        """The actions that it names."""
+        return self.mention.places
+
+    @property
+    def denies(self) -> bool:
+        """Whether it says that something is not so."""
+        return self.denied_before or not DENIAL.isdisjoint(self.words)
+
+    @property
+    def keeps(self) -> bool:
+        """Whether it says that something still is so."""
+        return not STILL.isdisjoint(self.words)
+
+    @property
+    def supposes(self) -> bool:
+        """Whether it says what would be."""
+        return not MODAL.isdisjoint(self.words)
+
+    @property
+    def hedges(self) -> bool:
+        """Whether it says what may be."""
+        return not HEDGE.isdisjoint(self.words)
+
+
+def split_clauses(sentence: str, finder: ActionFinder) -> list[Clause]:
+    """The clauses of a sentence with what they speak of, in time that is linear in its length."""
+    words = _TOKEN.findall(sentence)[:_MOST_TOKENS]
+    clauses = [Clause([Joint.START])]
+    at = 0
+    while at < len(words):
+        current = clauses[-1]
+        found = _cue(words, at, current, finder)
+        if found is None:
+            if _starts_consequence(words[at], current):
+                current = Clause([Joint.THEN])
+                clauses.append(current)
+            current.words.append(words[at])
+            at += 1
+            continue
+        joint, length = found
+        negated = joint in _DENIABLE and _negated(current.words)
+        if joint is Joint.NO_EFFECT and length == 1:
+            # "does not affect": a verb of effect whose negation is before it.
+            joint, negated = (Joint.NO_EFFECT, False) if negated else (Joint.FORWARD, False)
+        infers = words[at] in _INFERRING and joint is Joint.FORWARD
+        joints = [Joint.AND, joint] if words[at] == "but" and length > 1 else [joint]
+        if current.words or current.joints == [Joint.START]:
+            clauses.append(Clause(joints, negated=negated, infers=infers))
+        else:
+            current.joints += joints
+            current.negated = current.negated or negated
+            current.infers = infers
+        at += length
+    for before, clause in zip([clauses[0], *clauses], clauses, strict=False):
+        clause.mention = finder.find(clause.words)
+        empty = before is not clause and not before.mention.says_something and clause.joint is Joint.ASIDE
+        # "There is no moment at which …"
+        clause.denied_before = empty and before.denies
+    return clauses
+
+
+def _cue(words: list[str], at: int, current: Clause, finder: ActionFinder) -> tuple[Joint, int] | None:
+    word = words[at]
+    if word == ",":
+        return Joint.COMMA, 1
+    for phrase, joint in _PHRASES.get(word, ()):
+        if tuple(words[at : at + len(phrase)]) != phrase:
+            continue
+        after = words[at + len(phrase)] if at + len(phrase) < len(words) else ""
+        if joint is Joint.BACKWARD and after == "to" and stem(word) in ("need", "requir"):
+            continue
+        if joint is Joint.FORWARD and after == "by":
+            return Joint.BACKWARD, len(phrase) + 1
+        if len(phrase) == 1:
+            if word == "had" and not _opens_condition(words, at, current):
+                continue
+            if joint is Joint.FORWARD and finder.has_word(stem(word)):
+                continue
+            if word in _ONLY_THEN and "only" in current.words:
+                return Joint.BACKWARD, 1
+            if word == "before" and not _MUST.isdisjoint(current.words):
+                return Joint.FORWARD, 1
+            if word == "and":
+                return Joint.AND, 1
+        return joint, len(phrase)
+    if word == "by" and not current.words and current.joint in _PLAIN:
+        return Joint.BACKWARD, 1
+    stemmed = stem(word)
+    if stemmed in AFFECT_VERBS and not finder.has_word(stemmed):
+        return Joint.NO_EFFECT, 1
+    if stemmed in FORWARD_VERBS and not (stemmed in SHARED_VERBS and finder.has_word(stemmed)):
+        if at + 1 < len(words) and words[at + 1] == "by":
+            return Joint.BACKWARD, 2
+        return Joint.FORWARD, 1
+    return None
+
+
+def _opens_condition(words: list[str], at: int, current: Clause) -> bool:
+    return not current.words and "not" in words[at + 1 : at + _HAD_NOT]
+
+
+def _starts_consequence(word: str, current: Clause) -> bool:
+    """Whether a clause that opened with a condition or cause goes on to its consequence without a comma."""
+    opened = current.joint in (Joint.CONDITION, Joint.BACKWARD, Joint.REGARDLESS)
+    return opened and (word in MODAL or word == "able") and any(content_stem(one) for one in current.words)
+
+
+def _negated(words: list[str]) -> bool:
+    last = words[-_REACH:]
+    if "only" in last[-1:]:
+        return False
+    return any(word in DENIAL for word in last)
+
