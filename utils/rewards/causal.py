@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import networkx as nx
 
-from lmms_eval_tasks.utils.rewards.claims import UNKNOWN, Claim, read_claims
+from lmms_eval_tasks.utils.rewards.claim import UNKNOWN, Claim
+from lmms_eval_tasks.utils.rewards.claims import read_claims
 from lmms_eval_tasks.utils.rewards.mentions import ABSENT, ActionFinder
 from lmms_eval_tasks.utils.rewards.reading import Reasoning, read_reasoning
 from lmms_eval_tasks.utils.rewards.sample import RewardSample
@@ -93,7 +94,9 @@ def causal_reward(response: object, sample: RewardSample) -> float | None:
 def agreement(claims: Iterable[Claim], reasoning: Reasoning, sample: RewardSample) -> CausalAgreement:
     """Compare claims with the graph of a sample."""
     claims = list(claims)
-    stated, denied, vague = _settle(claims)
+    stated, denied, vague = _settle(
+        [one for one in claims if not (one.holds and one.verdict and (one.cause, one.effect) not in sample.links)]
+    )
     contradicted = {pair for pair in stated if pair in denied}
     both_ways = {
         (cause, effect)
@@ -104,8 +107,11 @@ def agreement(claims: Iterable[Claim], reasoning: Reasoning, sample: RewardSampl
     skipped = set()
     for pair, strength in stated.items():
         cause, effect = pair
-        if pair in contradicted or pair in both_ways:
+        if pair in contradicted:
             wrong += 1.0
+        elif pair in both_ways and pair in sample.links:
+            # The other direction counts against both, as it does alone: a right link never lowers the reward.
+            continue
         elif pair in sample.links:
             right[pair] = strength
         elif cause >= 0 and effect in sample.reachable[cause]:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from enum import Enum
 
-from lmms_eval_tasks.utils.rewards.mentions import ActionFinder, Mention
+from lmms_eval_tasks.utils.rewards.mentions import ActionFinder, ActionMention
 from lmms_eval_tasks.utils.rewards.words import (
     AFFECT_VERBS,
     DENIAL,
@@ -47,6 +47,9 @@ _MOST_TOKENS = 400
 """Tokens of a sentence that are read: a longer one is a loop."""
 _MUST = frozenset({"must", "has", "have", "had", "needs", "need"})
 _INFERRING = frozenset({"so", "therefore", "thus", "hence", "consequently", "accordingly", "as"})
+_SOME = 10
+"""Words on either side of a verb in which the actions are looked for that it may join."""
+_BEFORE_A_NOUN = frozenset({"the", "a", "an", "his", "her", "their", "its", "no"})
 _ONLY_THEN = frozenset({"once", "after", "when", "if"})
 _DENIABLE = (Joint.FORWARD, Joint.BACKWARD, Joint.NO_EFFECT, Joint.NO_RELATION)
 _BY_ROLE = (
@@ -85,7 +88,7 @@ class Clause:
     joints: list[Joint]
     words: list[str] = field(default_factory=list)
     negated: bool = False
-    mention: Mention = field(default_factory=Mention)
+    mention: ActionMention = field(default_factory=ActionMention)
     denied_before: bool = False
     infers: bool = False
 
@@ -109,6 +112,14 @@ class Clause:
     def keeps(self) -> bool:
         """Whether it says that something still is so."""
         return not STILL.isdisjoint(self.words)
+
+    @property
+    def must(self) -> bool:
+        """Whether it says what has to be."""
+        return any(
+            word == "must" or (word in _MUST and after == "to")
+            for word, after in zip(self.words, [*self.words[1:], ""], strict=True)
+        )
 
     @property
     def supposes(self) -> bool:
@@ -163,14 +174,17 @@ def _cue(words: list[str], at: int, current: Clause, finder: ActionFinder) -> tu
     if word == ",":
         return Joint.COMMA, 1
     for phrase, joint in _PHRASES.get(word, ()):
-        if tuple(words[at : at + len(phrase)]) != phrase:
+        length = _length(words, at, phrase)
+        if not length:
             continue
-        after = words[at + len(phrase)] if at + len(phrase) < len(words) else ""
+        after = words[at + length] if at + length < len(words) else ""
         if joint is Joint.BACKWARD and after == "to" and stem(word) in ("need", "requir"):
             continue
         if joint is Joint.FORWARD and after == "by":
-            return Joint.BACKWARD, len(phrase) + 1
+            return Joint.BACKWARD, length + 1
         if len(phrase) == 1:
+            if word == "then" and current.words and current.words[-1] in MODAL:
+                continue
             if word == "had" and not _opens_condition(words, at, current):
                 continue
             if joint is Joint.FORWARD and finder.has_word(stem(word)):
@@ -181,17 +195,41 @@ def _cue(words: list[str], at: int, current: Clause, finder: ActionFinder) -> tu
                 return Joint.FORWARD, 1
             if word == "and":
                 return Joint.AND, 1
-        return joint, len(phrase)
+        return joint, length
     if word == "by" and not current.words and current.joint in _PLAIN:
         return Joint.BACKWARD, 1
     stemmed = stem(word)
     if stemmed in AFFECT_VERBS and not finder.has_word(stemmed):
         return Joint.NO_EFFECT, 1
-    if stemmed in FORWARD_VERBS and not (stemmed in SHARED_VERBS and finder.has_word(stemmed)):
+    named = at > 0 and words[at - 1] in _BEFORE_A_NOUN
+    if (
+        stemmed in FORWARD_VERBS
+        and not named
+        and not (
+            stemmed in SHARED_VERBS and finder.has_word(stemmed) and not _stands_between(words, at, current, finder)
+        )
+    ):
         if at + 1 < len(words) and words[at + 1] == "by":
             return Joint.BACKWARD, 2
         return Joint.FORWARD, 1
     return None
+
+
+def _length(words: list[str], at: int, phrase: tuple[str, ...]) -> int:
+    """Words that a phrase takes here, an adverb behind its first word included ("depends entirely on"); 0 for none."""
+    if tuple(words[at : at + len(phrase)]) == phrase:
+        return len(phrase)
+    adverb = len(phrase) > 1 and at + 1 < len(words) and words[at + 1].endswith("ly")
+    return len(phrase) + 1 if adverb and tuple(words[at + 2 : at + 1 + len(phrase)]) == phrase[1:] else 0
+
+
+def _stands_between(words: list[str], at: int, current: Clause, finder: ActionFinder) -> bool:
+    """Whether a verb that an action has as well joins two others: "pressing the button starts the belt"."""
+    before = current.words[-_SOME:]
+    causes = finder.find(before).places
+    if not causes or finder.shares_word(before, finder.with_word(stem(words[at]))):
+        return False
+    return bool(finder.find(words[at : at + _SOME], causes).places)
 
 
 def _opens_condition(words: list[str], at: int, current: Clause) -> bool:
@@ -209,4 +247,3 @@ def _negated(words: list[str]) -> bool:
     if "only" in last[-1:]:
         return False
     return any(word in DENIAL for word in last)
-

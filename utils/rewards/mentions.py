@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from lmms_eval_tasks.utils.rewards.sample import RewardSample
-from lmms_eval_tasks.utils.rewards.words import PHRASAL, alike, content_stem, only_talks
+from lmms_eval_tasks.utils.rewards.words import PHRASAL, alike, content_stem, only_talks, stem
 
 _ENOUGH = 0.45
 """Share of an action's weight that words must have, if no word of theirs is of that action alone."""
@@ -20,6 +20,8 @@ _FEW = 0.2
 _BY_SYNONYM = 0.8
 _COMMON = 0.1
 """Weight of a word that more than half of the actions have, such as who acts."""
+_FOR_THE_VERB = 1.2
+"""How much more words weigh that have the action's verb: "the spike" is of the one who spikes."""
 _MOST_WORDS = 60
 """Words of a clause that are looked at: nobody names an action with more."""
 _LABEL = re.compile(r"(?:action|event|step|node|activity)\s(?P<name>\w{1,12})")
@@ -28,7 +30,7 @@ ABSENT = -1
 
 
 @dataclass(frozen=True)
-class Mention:
+class ActionMention:
     """What a few words speak of.
 
     Attributes:
@@ -72,6 +74,9 @@ class ActionFinder:
             for one, count in shared.items()
         }
         self._alone = {one for one, count in shared.items() if count == 1}
+        self._verb = {place: verb_stem(text) for place, text in descriptions.items()}
+        verbs = list(self._verb.values())
+        self._own_verb = {place for place, verb in self._verb.items() if verb and verbs.count(verb) == 1}
         self._total = {place: sum(self._weight[one] for one in stems) for place, stems in self._stems.items()}
         self.vocabulary = frozenset(shared) | frozenset(content_stems(sample.question))
         self._owners: dict[str, list[tuple[int, str, float]]] = {}
@@ -96,7 +101,11 @@ class ActionFinder:
         """Whether an action has a word with this stem."""
         return stemmed in self._weight
 
-    def find(self, words: Sequence[str], without: frozenset[int] = frozenset()) -> Mention:
+    def with_word(self, stemmed: str) -> frozenset[int]:
+        """The actions that have a word with this stem."""
+        return frozenset(place for place, stems in self._stems.items() if stemmed in stems)
+
+    def find(self, words: Sequence[str], without: frozenset[int] = frozenset()) -> ActionMention:
         """The actions that the words of a clause name, in time that is linear in their number.
 
         Args:
@@ -106,10 +115,10 @@ class ActionFinder:
         words = words[:_MOST_WORDS]
         labelled = self._labelled(words) - without
         if labelled:
-            return Mention(labelled)
+            return ActionMention(labelled)
         stems = tuple(one for one in dict.fromkeys(content_stems(" ".join(words))) if self._tells(one))
         if not stems:
-            return Mention()
+            return ActionMention()
         places, left = set[int](), stems
         best = self._best(left, without, first=True)
         while best is not None and len(places) < len(self._stems):
@@ -118,7 +127,7 @@ class ActionFinder:
             left = tuple(one for one in left if one not in used)
             best = self._best(left, without, first=False) if left else None
         unknown = sum(one not in self._owners and one not in self.vocabulary for one in left)
-        return Mention(frozenset(places), unknown, len(left) - unknown)
+        return ActionMention(frozenset(places), unknown, len(left) - unknown)
 
     def _tells(self, stemmed: str) -> bool:
         return stemmed in self._weight or not only_talks(stemmed)
@@ -143,9 +152,7 @@ class ActionFinder:
             places.add(self._own_labels[words[0]])
         return frozenset(places)
 
-    def _best(
-        self, stems: tuple[str, ...], without: frozenset[int], first: bool
-    ) -> tuple[int, frozenset[str]] | None:
+    def _best(self, stems: tuple[str, ...], without: frozenset[int], first: bool) -> tuple[int, frozenset[str]] | None:
         """The action that the stems speak of most, and which of them; None where none or two alike."""
         shares: dict[int, dict[str, float]] = {}
         used: dict[int, set[str]] = {}
@@ -165,16 +172,25 @@ class ActionFinder:
                 continue
             part = sum(matched.values())
             recall, precision = part / self._total[place], min(1.0, part / whole)
-            telling = any(one in self._alone for one in matched)
+            acts = self._verb[place] in matched
+            telling = any(one in self._alone for one in matched) or (acts and place in self._own_verb)
             enough = recall >= _ENOUGH and precision >= _FEW
             if not first:
                 enough = recall >= _ENOUGH and telling
             if enough or (first and telling and precision >= _TELLING):
-                ranked.append((2 * recall * precision / (recall + precision), place))
+                score = 2 * recall * precision / (recall + precision)
+                ranked.append((score * (_FOR_THE_VERB if acts else 1.0), place))
         ranked.sort(reverse=True)
         if not ranked or (len(ranked) > 1 and ranked[0][0] - ranked[1][0] < 1e-9):
             return None
         return ranked[0][1], frozenset(used[ranked[0][1]])
+
+
+@lru_cache(maxsize=4_096)
+def verb_stem(text: str) -> str:
+    """The stem of the verb of "C opens the fridge", as far as its ending shows it; else empty."""
+    words = re.findall(r"[^\W_]+", text.casefold())
+    return next((stem(word) for word in words[1:] if word.endswith("s") and not word.endswith("ss")), "")
 
 
 @lru_cache(maxsize=4_096)

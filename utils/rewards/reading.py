@@ -23,12 +23,19 @@ _SPELLED_OUT: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"<\s?→|↔|⇔|⟷|<=>"), " → and "),
 )
 _SENTENCE_END = re.compile(r"\n+|(?<=[.!?;])[\"')\]]{0,3}(?:\s+|\Z)|;")
-_LIST_MARK = re.compile(r"^\W{0,3}(?:step\s{1,2})?\(?\d{1,2}[.):]\)?\s+|^\(?[ivx]{1,4}\)\s+|^\s?[-–•]\s+", re.IGNORECASE)
+_LIST_MARK = re.compile(
+    r"^\W{0,3}(?:step\s{1,2})?\(?\d{1,2}[.):]\)?\s+|^\(?[ivx]{1,4}\)\s+|^\s?[-–•]\s+", re.IGNORECASE
+)
 _DEFINITION = re.compile(r"^\W{0,2}(?P<label>[A-Za-z]|(?:step|action|event)\s[A-Za-z\d]{1,2}|\d{1,2})\)?\s?[:=]\s{0,2}")
 _LEAD = re.compile(r"\W{0,6}(yes|no)\b(?!\s+(?:one|matter|doubt|longer))", re.IGNORECASE)
 _LABELLED = re.compile(r"\b(?:answer|conclusion|verdict)\b\W{0,3}(?:is\b|:|=)?\W{0,6}(yes|no)\b", re.IGNORECASE)
 _CONCLUDED = re.compile(r"\b(?:so|therefore|thus|hence),?\s{1,2}(yes|no)\b\s{0,2}(?:[.,!;]|\Z)", re.IGNORECASE)
 _LAST = re.compile(r"(?:^|[.!?\n:])\W{0,4}(yes|no)\W{0,4}\Z", re.IGNORECASE)
+_VERDICT = re.compile(
+    r"\b(?:(?:the|my|our)\s)?(?:(?:final|correct|right)\s)?answer\s?(?:is|would be|:|=)?\s?(?:a\s)?"
+    r"(?:clear\s)?\b(?:yes|no)\b|"
+    r"\b(?:the|my|our)\s(?:final\s)?answer\b(?:\s?(?:is|:))?|^(?:final\s)?answer\s?:"
+)
 _OF_A_GRAPH = {"actions", "links", "nodes", "edges"}
 _DEPTH = 8
 _OBJECTS = 24
@@ -77,7 +84,7 @@ def read_reasoning(response: str) -> Reasoning:
         for pattern, replacement in _SPELLED_OUT:
             line = pattern.sub(replacement, line)
         for piece in _SENTENCE_END.split(line):
-            sentence = _LIST_MARK.sub("", piece.strip())
+            sentence = _VERDICT.sub(" ", _LIST_MARK.sub("", piece.strip())).strip()
             if sentence:
                 sentences.append(sentence)
     return Reasoning(tuple(sentences), tuple(labels), _concluded(parts))
@@ -129,9 +136,8 @@ def _concluded(parts: _Parts) -> str | None:
     return None
 
 
-
 def _json_texts(text: str) -> str:
-    """A text with each object of JSON replaced by its texts, one in a line; those in the form of a graph are left out."""
+    """A text with each object of JSON replaced by its texts, one in a line; one in the form of a graph is left out."""
     decoder = json.JSONDecoder(strict=False)
     pieces: list[str] = []
     start, at, tried = 0, text.find("{"), 0

@@ -60,7 +60,7 @@ class RewardSample:
 
     @cached_property
     def relevant(self) -> frozenset[int]:
-        """The actions that an answer has to speak of: those between the two asked about, or the causes of the second."""
+        """The actions that an answer has to speak of: those between the two asked about, or causes of the second."""
         if self.queried is None:
             return frozenset(range(len(self.actions)))
         if self.intervened is not None and self.asks_for_a_chain:

@@ -1,7 +1,7 @@
 """The visual reward: how well the actions that an answer claims agree with those of the clip.
 
-Source: CounterVQA (arXiv 2511.19923), section 3, rewards that reasoning is grounded in what is seen, and does not say how
-it is measured. This measure is ours; docs/training.md says what it does and why.
+Source: CounterVQA (arXiv 2511.19923), section 3, rewards that reasoning is grounded in what is seen, and does not say
+how it is measured. This measure is ours; docs/training.md says what it does and why.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ COPIED = 3
 
 
 @dataclass(frozen=True)
-class Grounding:
+class ActionGrounding:
     """How the actions that an answer claims agree with those of the clip.
 
     Attributes:
@@ -66,7 +66,7 @@ def visual_reward(response: object, sample: RewardSample) -> float | None:
     return grounding(response, sample).reward
 
 
-def grounding(response: str, sample: RewardSample) -> Grounding:
+def grounding(response: str, sample: RewardSample) -> ActionGrounding:
     """What an answer claims to be seen, compared with the clip."""
     reasoning = read_reasoning(response)
     finder = ActionFinder(sample, reasoning.labels)
@@ -94,7 +94,7 @@ def grounding(response: str, sample: RewardSample) -> Grounding:
         total += 1
         seen += ABSENT in denied
     asides = max(0, len(present - needed) - ALLOWED_ASIDES)
-    return Grounding(seen, total, sum(invented.values()) + len(contradicted) + ASIDE * asides)
+    return ActionGrounding(seen, total, sum(invented.values()) + len(contradicted) + ASIDE * asides)
 
 
 def _read(
