@@ -25,6 +25,8 @@ REVERSED = 1.25
 """What a link weighs among the wrong ones that the graph has the other way round."""
 VAGUE = 0.15
 """The same of a link to something that is none of the clip's actions."""
+FEW, MANY = 1, 0.3
+"""Wrong links that an honest answer may have, and what the square of the number of further ones weighs."""
 OFF_PATH = 0.1
 """What a right link earns that the question does not need."""
 SILENCE = 0.02
@@ -39,7 +41,8 @@ class CausalAgreement:
 
     Attributes:
         right: Strength of the stated links that are in the graph.
-        wrong: Weight of the stated links that are not, and of the denied ones that are.
+        wrong: Weight of the stated links that are not, and of the denied ones that are. It grows with the square of
+            their number, so that an answer cannot afford to list links.
         coverage: How much of what the question needs is stated, in [0, 1].
     """
 
@@ -59,12 +62,11 @@ class CausalAgreement:
 
     @property
     def reward(self) -> float:
-        """Mean of the F-score and of the coverage weighted by the square of the precision, in [0, 1].
+        """The F-score, but for a fiftieth that is for claiming nothing wrong; in [0, 1].
 
-        A fiftieth of it is for claiming nothing that is wrong, so that no claim ranks above a wrong one.
+        So no claim ranks above a wrong one.
         """
-        earned = 0.5 * self.f1 + 0.5 * self.coverage * self.precision**2
-        return min(1.0, (1 - SILENCE) * earned + SILENCE / (1 + self.wrong))
+        return min(1.0, (1 - SILENCE) * self.f1 + SILENCE / (1 + self.wrong))
 
 
 def causal_reward(response: object, sample: RewardSample) -> float | None:
@@ -105,6 +107,7 @@ def agreement(claims: Iterable[Claim], reasoning: Reasoning, sample: RewardSampl
     }
     right, wrong, asked = {}, float(VAGUE * vague), _asked(sample)
     skipped = set()
+    faults = 0
     for pair, strength in stated.items():
         cause, effect = pair
         if pair in contradicted:
@@ -117,8 +120,11 @@ def agreement(claims: Iterable[Claim], reasoning: Reasoning, sample: RewardSampl
         elif cause >= 0 and effect in sample.reachable[cause]:
             skipped.add(pair)
             wrong += 0.0 if pair == asked else SKIP
+            faults += pair != asked
         else:
+            faults += 1
             wrong += REVERSED if (effect, cause) in sample.links else 1.0
+    wrong += MANY * max(0, faults - FEW) ** 2
     denials = 0.0
     for pair, (strength, mutual) in denied.items():
         cause, effect = pair
@@ -179,7 +185,9 @@ def _settle(
             stated[pair] = max(stated.get(pair, 0.0), claim.strength)
         else:
             strength, mutual = denied.get(pair, (0.0, False))
-            denied[pair] = max(strength, claim.strength), mutual or claim.mutual
+            # A verdict in words gives no reason.
+            earned = 0.0 if claim.verdict else claim.strength
+            denied[pair] = max(strength, earned), mutual or claim.mutual
     return stated, denied, len(vague)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from lmms_eval_tasks.utils.rewards.claim import Claim
@@ -28,7 +29,7 @@ def read_claims(reasoning: Reasoning, sample: RewardSample, finder: ActionFinder
         if strength == 0.0:
             continue
         reader = SentenceReader(sample, finder, before, supposed)
-        reader.read(split_clauses(sentence, finder))
+        reader.read(split_clauses(_NO_KIND.sub(r"no \1", sentence), finder))
         revises = _revises(sentence)
         claims += [replace(claim, strength=min(claim.strength, strength), revises=revises) for claim in reader.claims]
         before = reader.latest or before
@@ -36,6 +37,11 @@ def read_claims(reasoning: Reasoning, sample: RewardSample, finder: ActionFinder
     return claims
 
 
+_NO_KIND = re.compile(
+    r"\bno (?:[a-z]{3,12} ){1,2}"
+    r"(part|role|effect|influence|impact|bearing|connection|link|relation|relationship|relevance)\b"
+)
+"""No effect of any kind is no effect."""
 _VOID = [f" {' '.join(words)} " for words in phrases("void")]
 _HEDGE_MARKS = (
     " may ",

@@ -13,6 +13,7 @@ from lmms_eval_tasks.utils.rewards.words import (
     FORWARD_VERBS,
     HEDGE,
     MODAL,
+    MUST,
     SHARED_VERBS,
     STILL,
     content_stem,
@@ -27,6 +28,7 @@ class Joint(Enum):
     START = "start"
     ASIDE = "aside"
     COMMA = "comma"
+    TIME = "when"
     AND = "and"
     FORWARD = "effect"
     BACKWARD = "cause"
@@ -38,14 +40,13 @@ class Joint(Enum):
     THEN = "then"
 
 
-_PLAIN = (Joint.START, Joint.ASIDE, Joint.COMMA, Joint.AND)
+_PLAIN = (Joint.START, Joint.ASIDE, Joint.COMMA, Joint.TIME, Joint.AND)
 _TOKEN = re.compile(r"→|[^\W_]+(?:['-][^\W_]+)*|[,:()–—|\"]")
 _REACH = 4
 """Words before a cue among which its negation stands."""
 _HAD_NOT = 12
 _MOST_TOKENS = 400
 """Tokens of a sentence that are read: a longer one is a loop."""
-_MUST = frozenset({"must", "has", "have", "had", "needs", "need"})
 _INFERRING = frozenset({"so", "therefore", "thus", "hence", "consequently", "accordingly", "as"})
 _SOME = 10
 """Words on either side of a verb in which the actions are looked for that it may join."""
@@ -55,7 +56,7 @@ _DENIABLE = (Joint.FORWARD, Joint.BACKWARD, Joint.NO_EFFECT, Joint.NO_RELATION)
 _BY_ROLE = (
     ("forward", Joint.FORWARD), ("backward", Joint.BACKWARD), ("no_effect", Joint.NO_EFFECT),
     ("no_relation", Joint.NO_RELATION), ("nothing_changes", Joint.NOTHING), ("regardless", Joint.REGARDLESS),
-    ("condition", Joint.CONDITION), ("between", Joint.ASIDE),
+    ("condition", Joint.CONDITION), ("time", Joint.TIME), ("between", Joint.ASIDE),
 )  # fmt: skip
 
 
@@ -117,7 +118,7 @@ class Clause:
     def must(self) -> bool:
         """Whether it says what has to be."""
         return any(
-            word == "must" or (word in _MUST and after == "to")
+            word == "must" or (word in MUST and after == "to")
             for word, after in zip(self.words, [*self.words[1:], ""], strict=True)
         )
 
@@ -141,7 +142,11 @@ def split_clauses(sentence: str, finder: ActionFinder) -> list[Clause]:
         current = clauses[-1]
         found = _cue(words, at, current, finder)
         if found is None:
-            if _starts_consequence(words[at], current):
+            if _acts_next(words, at, current, finder):
+                # "Pressing the button opens the door."
+                current = Clause([Joint.FORWARD])
+                clauses.append(current)
+            elif _starts_consequence(words[at], current):
                 current = Clause([Joint.THEN])
                 clauses.append(current)
             current.words.append(words[at])
@@ -191,7 +196,7 @@ def _cue(words: list[str], at: int, current: Clause, finder: ActionFinder) -> tu
                 continue
             if word in _ONLY_THEN and "only" in current.words:
                 return Joint.BACKWARD, 1
-            if word == "before" and not _MUST.isdisjoint(current.words):
+            if word == "before" and not MUST.isdisjoint(current.words):
                 return Joint.FORWARD, 1
             if word == "and":
                 return Joint.AND, 1
@@ -230,6 +235,14 @@ def _stands_between(words: list[str], at: int, current: Clause, finder: ActionFi
     if not causes or finder.shares_word(before, finder.with_word(stem(words[at]))):
         return False
     return bool(finder.find(words[at : at + _SOME], causes).places)
+
+
+def _acts_next(words: list[str], at: int, current: Clause, finder: ActionFinder) -> bool:
+    """Whether the verb of another action stands behind one that is its subject: "pressing the button opens"."""
+    if not current.words or not current.words[0].endswith("ing") or not words[at].endswith(("s", "ed")):
+        return False
+    may_act = words[at - 1] not in _BEFORE_A_NOUN and finder.has_word(stem(words[at]))
+    return may_act and _stands_between(words, at, current, finder)
 
 
 def _opens_condition(words: list[str], at: int, current: Clause) -> bool:

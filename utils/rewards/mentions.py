@@ -83,6 +83,8 @@ class ActionFinder:
         for place, stems in self._stems.items():
             for one in stems:
                 for other in alike(one):
+                    if other != one and other in stems:
+                        continue
                     share = 1.0 if other == one else _BY_SYNONYM
                     self._owners.setdefault(other, []).append((place, one, share))
         self._by_label = {str(place + 1): place for place in range(len(sample.actions))}

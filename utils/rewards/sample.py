@@ -64,8 +64,10 @@ class RewardSample:
         if self.queried is None:
             return frozenset(range(len(self.actions)))
         if self.intervened is not None and self.asks_for_a_chain:
-            path = nx.shortest_path(self.graph, self.intervened, self.queried)
-            return frozenset(path)
+            ahead = nx.single_source_shortest_path_length(self.graph, self.intervened)
+            behind = nx.single_source_shortest_path_length(self.graph.reverse(copy=False), self.queried)
+            shortest = ahead[self.queried]
+            return frozenset(place for place in ahead if ahead[place] + behind.get(place, shortest + 1) == shortest)
         causes = frozenset(self.graph.predecessors(self.queried))
         return causes | {self.queried} | ({self.intervened} if self.intervened is not None else frozenset())
 

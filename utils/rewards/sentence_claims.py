@@ -8,14 +8,15 @@ from lmms_eval_tasks.utils.rewards.claim import UNKNOWN, Claim
 from lmms_eval_tasks.utils.rewards.clauses import Clause, Joint
 from lmms_eval_tasks.utils.rewards.mentions import ABSENT, ActionFinder
 from lmms_eval_tasks.utils.rewards.sample import RewardSample
-from lmms_eval_tasks.utils.rewards.words import PRONOUN
+from lmms_eval_tasks.utils.rewards.words import MUST, PRONOUN
 
-RESTATED = 0.5
+RESTATED = 0.35
 """Strength of what the question asks, said again as a statement: it gives no reason."""
 _SHORT = 2
 _MOST, _TRIES = 40, 6
 """Words of a clause in which the start of its effect is looked for, and how many such starts are tried."""
 _OPENS_SUBJECT = frozenset({"the", "a", "he", "she", "it", "they", "this", "his", "her", "their"})
+_IS = frozenset({"is", "was", "are", "were"})
 _NOBODY: frozenset[int] = frozenset()
 
 
@@ -54,6 +55,8 @@ class SentenceReader:
             self._take(clause, clauses[at + 1 :][:3], clauses[at - 1] if at else None)
             if clause.places:
                 self.latest = clause.places
+        # "B because of A. This leads to C": what was explained is what is spoken of.
+        self.latest = self._explained or self.latest
 
     def _take(self, clause: Clause, following: list[Clause], previous: Clause | None) -> None:
         joint = clause.joint
@@ -69,6 +72,8 @@ class SentenceReader:
         elif joint is Joint.FORWARD and clause.infers and self._states_a_link(clause, following):
             # "It guides the saw, so marking it is necessary for sawing": a conclusion, and not an effect.
             self._take_plain(clause, group)
+        elif joint is Joint.FORWARD and previous is not None and previous.words == ["what"]:
+            self._take_cleft(clause)
         elif joint is Joint.FORWARD:
             self._link(self._source(), group, clause, forward=True)
         elif joint is Joint.BACKWARD:
@@ -100,6 +105,23 @@ class SentenceReader:
         links = bool(following) and set(following[0].joints) <= {Joint.FORWARD, Joint.BACKWARD}
         return links and bool(clause.places)
 
+    def _take_cleft(self, clause: Clause) -> None:
+        """ "What caused B was A"."""
+        at = next((at for at, word in enumerate(clause.words) if word in _IS), len(clause.words))
+        effects, causes = self._finder.find(clause.words[:at]).places, self._finder.find(clause.words[at + 1 :]).places
+        self._emit(causes, effects, holds=not clause.negated)
+        self._left, self._left_clause, self._explained = causes or effects, clause, effects
+
+    def _take_need(self, clause: Clause) -> None:
+        """ "A has to be done to do B"."""
+        must = next(at for at, word in enumerate(clause.words) if word in MUST)
+        for at in range(len(clause.words) - 1, must + 1, -1):
+            if clause.words[at] == "to":
+                needed, purpose = (self._finder.find(part).places for part in (clause.words[:at], clause.words[at:]))
+                if needed and purpose and needed.isdisjoint(purpose):
+                    self._emit(needed, purpose, holds=not clause.denies)
+                return
+
     def _take_plain(self, clause: Clause, group: frozenset[int]) -> None:
         if clause.joints == [Joint.START] and clause.words[0] == "to":
             self._purpose = group
@@ -108,24 +130,38 @@ class SentenceReader:
             # "To do B, A has to be done."
             self._emit(group, self._purpose, holds=True)
             self._purpose = _NOBODY
+        elif clause.must:
+            self._take_need(clause)
         if self._supposed and clause.supposes and clause.denies and self._holding is None:
             # "Had A not been, B would not have been. Then C would not have been."
             self._emit(self._supposed, group, holds=True, verdict=True)
             self._supposed = self.supposed = group
-        if self._holding is not None and Joint.AND in clause.joints:
-            # "Had A not been, B would not have been, and C would not have been."
-            inherits = not (clause.denies or clause.keeps or clause.supposes) and self._left_clause is not None
-            self._consequence(self._holding, self._left_clause if inherits else clause, group)  # type: ignore[arg-type]
-            if inherits:
-                self._left = group
-                return
-            self._left, self._left_clause = group, clause
+        if self._holding is not None and clause.joint in (Joint.AND, Joint.COMMA):
+            self._continue(clause, group)
             return
         together = clause.joints == [Joint.AND] and self._left and not self._explained and not clause.supposes
         if clause.keeps and clause.supposes and self._sample.queried in group and self._asked is not None:
             self.claims.append(Claim(self._asked, self._sample.queried or 0, False, RESTATED, verdict=True))
+        if clause.joint is Joint.TIME and self._left:
+            # "B, after A, because of C": what is explained is B.
+            return
         self._left = self._left | group if together else group
         self._left_clause = clause
+
+    def _continue(self, clause: Clause, group: frozenset[int]) -> None:
+        """A further consequence: "had A not been, B would not have been, and C would not have been"."""
+        assert self._holding is not None
+        told = clause.denies or clause.keeps or clause.supposes
+        model = clause if told or self._left_clause is None else self._left_clause
+        if model.denies and not model.keeps:
+            # C may follow from A or from B.
+            self._emit(self._holding[0], group, holds=True, verdict=True)
+            self._emit(self._left, group, holds=True, verdict=True)
+            self.supposed = group
+        else:
+            self._consequence(self._holding, model, group)
+        self._left = group
+        self._left_clause = model
 
     def _take_condition(self, clause: Clause, group: frozenset[int], previous: Clause | None) -> None:
         follows = previous is not None and self._left and self._left_clause is previous
@@ -158,7 +194,7 @@ class SentenceReader:
             self._emit(causes, group, holds=False, strength=1.0 if joint is Joint.REGARDLESS and not clause.keeps
                        else restated)  # fmt: skip
         elif clause.denies and clause.supposes:
-            self._emit(causes, group, holds=True)
+            self._emit(causes, group, holds=True, strength=restated)
             self.supposed = group
         elif clause.denies or (not opening.denies and "without" not in opening.words and clause.supposes):
             self._emit(causes, group, holds=True)
@@ -175,7 +211,9 @@ class SentenceReader:
         if not clause.mention.says_something:
             return False
         after = next((one for one in following if one.words), None)
-        return after is not None and after.joint in (Joint.ASIDE, Joint.THEN) and after.mention.says_something
+        return (
+            after is not None and after.joint in (Joint.ASIDE, Joint.COMMA, Joint.THEN) and after.mention.says_something
+        )
 
     def _halves(self, clause: Clause) -> tuple[frozenset[int], frozenset[int]] | None:
         """The cause and its effect where nothing parts them: "thanks to the pass the forward scores"."""
@@ -256,7 +294,8 @@ class SentenceReader:
     def _group(self, clause: Clause) -> frozenset[int]:
         if clause.places:
             return self._other(clause)
-        stands_in = clause.mention.known and not PRONOUN.isdisjoint(clause.words) and self._before != self._left
+        told = clause.joint in (Joint.BACKWARD, Joint.CONDITION) or not PRONOUN.isdisjoint(clause.words)
+        stands_in = clause.mention.known and told and self._before != self._left
         if stands_in and self._finder.shares_word(clause.words, self._before):
             # "because they are in the filter", of what was spoken of before.
             return self._before

@@ -14,9 +14,7 @@ from lmms_eval_tasks.utils.rewards.reading import read_reasoning
 from lmms_eval_tasks.utils.rewards.sample import RewardSample
 
 ALLOWED_ASIDES = 1
-"""Actions that an answer may name beside those that the question is about."""
-ASIDE = 0.5
-"""What each further one weighs among the claims that are not right."""
+"""Actions that an answer may name beside those that the question is about, unless it names all of the clip."""
 PARTLY = 0.4
 """What words weigh that no action has, among others that some action has."""
 SILENCE = 0.02
@@ -93,8 +91,9 @@ def grounding(response: str, sample: RewardSample) -> ActionGrounding:
     if sample.absent is not None:
         total += 1
         seen += ABSENT in denied
-    asides = max(0, len(present - needed) - ALLOWED_ASIDES)
-    return ActionGrounding(seen, total, sum(invented.values()) + len(contradicted) + ASIDE * asides)
+    # The square: an answer cannot afford to name whatever there is.
+    asides = max(0, len(present - needed) - (ALLOWED_ASIDES if len(present) < len(sample.actions) else 0)) ** 2
+    return ActionGrounding(seen, total, sum(invented.values()) + len(contradicted) + asides)
 
 
 def _read(

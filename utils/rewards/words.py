@@ -39,9 +39,8 @@ def stem(word: str) -> str:
     word = _IRREGULAR.get(word, word)
     for ending in ("ing", "ed"):
         root = word.removesuffix(ending)
-        if root != word and len(root) >= _SHORTEST and _VOWEL.search(root):
-            doubled = len(root) > _SHORTEST and root[-1] == root[-2] and root[-1] not in "lsfz"
-            word = root[:-1] if doubled else root
+        if root != word and len(root) >= _SHORTEST and _VOWEL.search(root) and not word.endswith("eed"):
+            word = root
             break
     if word.endswith(("tion", "sion")) and len(word) > 6:
         word = word[:-3]
@@ -52,6 +51,8 @@ def stem(word: str) -> str:
     elif word.endswith("ly") and len(word) > 5:
         word = word[:-2]
     if word.endswith("e") and len(word) > _SHORTEST:
+        word = word[:-1]
+    if len(word) > _SHORTEST and word[-1] == word[-2]:
         word = word[:-1]
     return word[:-1] + "i" if word.endswith("y") and len(word) > _SHORTEST else word
 
@@ -68,6 +69,7 @@ def phrases(role: str) -> tuple[tuple[str, ...], ...]:
 FUNCTION = frozenset(_DATA["function"].split())
 _TALK = _stems(_DATA["talk"])
 MODAL = frozenset(_DATA["modal"].split())
+MUST = frozenset({"must", "has", "have", "had", "needs", "need"})
 DENIAL = frozenset(_DATA["denial"].split())
 STILL = frozenset(_DATA["still"].split())
 HEDGE = frozenset(_DATA["hedge"].split())

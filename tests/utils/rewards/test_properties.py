@@ -36,13 +36,19 @@ def relabelled(columns: dict[str, Any], seed: int) -> dict[str, Any]:
         link["cause"], link["effect"] = (f"node{others[link[end]]}" for end in ("cause", "effect"))
     chance.shuffle(graph["actions"])
     chance.shuffle(graph["links"])
+    if seed % 2:
+        for action in graph["actions"]:
+            del action["start"]
     ends = {end: columns[end] and f"node{others[columns[end]]}" for end in ("action", "outcome")}
     return {**columns, **ends, "graph": json.dumps(graph)}
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(4))
 def test_other_names_of_the_actions_change_nothing(seed: int) -> None:
     for group in GROUPS:
+        if seed % 2 and "label" in group.name:
+            # "Action 3" is the third in the list where times do not tell.
+            continue
         other = read_sample(relabelled(group.columns, seed))
         for answer in (answer for level in group.levels for answer in level):
             for name, reward in REWARDS.items():
@@ -119,5 +125,5 @@ def test_where_a_reward_does_not_apply_it_is_none() -> None:
     assert [REWARDS[name]("No", nothing) for name in ("causal", "visual", "graph", "choice")] == [None] * 4
     no_question = read_sample({"graph": GROUPS[0].columns["graph"]})
     assert causal_reward("C takes eggs from the fridge -> C cracks the eggs into a bowl", no_question) == pytest.approx(
-        0.02 + 0.98 * (0.5 * 0.4 + 0.5 * 0.25)
+        0.02 + 0.98 * 0.4
     )
