@@ -41,16 +41,20 @@ class Joint(Enum):
 
 
 _PLAIN = (Joint.START, Joint.ASIDE, Joint.COMMA, Joint.TIME, Joint.AND)
+_GERUND = re.compile(r"ing\b")
 _TOKEN = re.compile(r"→|[^\W_]+(?:['-][^\W_]+)*|[,:()–—|\"]")
 _REACH = 4
 """Words before a cue among which its negation stands."""
 _HAD_NOT = 12
 _MOST_TOKENS = 400
 """Tokens of a sentence that are read: a longer one is a loop."""
+_OPENING = {"by": Joint.BACKWARD, "with": Joint.CONDITION}
+"""Prepositions that join only at the start of a clause: "with the valve closed, he can …"."""
 _INFERRING = frozenset({"so", "therefore", "thus", "hence", "consequently", "accordingly", "as"})
 _SOME = 10
 """Words on either side of a verb in which the actions are looked for that it may join."""
 _BEFORE_A_NOUN = frozenset({"the", "a", "an", "his", "her", "their", "its", "no"})
+_NOUNS = frozenset({"cause", "reason", "trigger", "basis", "what"})
 _ONLY_THEN = frozenset({"once", "after", "when", "if"})
 _DENIABLE = (Joint.FORWARD, Joint.BACKWARD, Joint.NO_EFFECT, Joint.NO_RELATION)
 _BY_ROLE = (
@@ -60,11 +64,18 @@ _BY_ROLE = (
 )  # fmt: skip
 
 
+def _base(word: str) -> str:
+    verb = word.endswith("s") and not word.endswith(("ss", "us", "is", "as"))
+    return word[:-3] + "y" if word.endswith("ies") else word[:-1] if verb else word
+
+
 def _table() -> dict[str, list[tuple[tuple[str, ...], Joint]]]:
     table: dict[str, list[tuple[tuple[str, ...], Joint]]] = {}
     for role, joint in _BY_ROLE:
         for words in phrases(role):
-            table.setdefault(words[0], []).append((words, joint))
+            # "depends on" stands for "depend on" as well.
+            for first in {words[0], _base(words[0])}:
+                table.setdefault(first, []).append(((first, *words[1:]), joint))
     for entries in table.values():
         entries.sort(key=lambda entry: -len(entry[0]))
     return table
@@ -83,6 +94,7 @@ class Clause:
         negated: Whether the cue before it is denied ("does not lead to").
         mention: What it speaks of.
         infers: Whether the cue before it may also open a conclusion ("so").
+        names_cause: Whether the cue before it is a noun: "the cause of".
         denied_before: Whether the clause before it is nothing but its denial.
     """
 
@@ -92,6 +104,7 @@ class Clause:
     mention: ActionMention = field(default_factory=ActionMention)
     denied_before: bool = False
     infers: bool = False
+    names_cause: bool = False
 
     @property
     def joint(self) -> Joint:
@@ -160,7 +173,8 @@ def split_clauses(sentence: str, finder: ActionFinder) -> list[Clause]:
         infers = words[at] in _INFERRING and joint is Joint.FORWARD
         joints = [Joint.AND, joint] if words[at] == "but" and length > 1 else [joint]
         if current.words or current.joints == [Joint.START]:
-            clauses.append(Clause(joints, negated=negated, infers=infers))
+            named = words[at] in _NOUNS and joint is Joint.FORWARD
+            clauses.append(Clause(joints, negated=negated, infers=infers, names_cause=named))
         else:
             current.joints += joints
             current.negated = current.negated or negated
@@ -201,8 +215,8 @@ def _cue(words: list[str], at: int, current: Clause, finder: ActionFinder) -> tu
             if word == "and":
                 return Joint.AND, 1
         return joint, length
-    if word == "by" and not current.words and current.joint in _PLAIN:
-        return Joint.BACKWARD, 1
+    if word in _OPENING and not current.words and current.joint in _PLAIN:
+        return _OPENING[word], 1
     stemmed = stem(word)
     if stemmed in AFFECT_VERBS and not finder.has_word(stemmed):
         return Joint.NO_EFFECT, 1
@@ -239,7 +253,7 @@ def _stands_between(words: list[str], at: int, current: Clause, finder: ActionFi
 
 def _acts_next(words: list[str], at: int, current: Clause, finder: ActionFinder) -> bool:
     """Whether the verb of another action stands behind one that is its subject: "pressing the button opens"."""
-    if not current.words or not current.words[0].endswith("ing") or not words[at].endswith(("s", "ed")):
+    if not current.words or not _GERUND.search(" ".join(current.words[:2])) or not words[at].endswith(("s", "ed")):
         return False
     may_act = words[at - 1] not in _BEFORE_A_NOUN and finder.has_word(stem(words[at]))
     return may_act and _stands_between(words, at, current, finder)

@@ -163,7 +163,8 @@ def _texts(value: Any, depth: int) -> list[str]:
             return []
         cause, effect = value.get("cause"), value.get("effect")
         if isinstance(cause, str) and isinstance(effect, str):
-            return [f"{cause} → {effect}"]
+            # Ids alone are copied from a graph.
+            return [f"{cause} → {effect}"] if " " in cause.strip() and " " in effect.strip() else []
         return [
             f"answer: {part}" if str(name).casefold() in ("answer", "verdict", "final_answer") else part
             for name, inner in value.items()

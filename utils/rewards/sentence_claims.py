@@ -72,7 +72,7 @@ class SentenceReader:
         elif joint is Joint.FORWARD and clause.infers and self._states_a_link(clause, following):
             # "It guides the saw, so marking it is necessary for sawing": a conclusion, and not an effect.
             self._take_plain(clause, group)
-        elif joint is Joint.FORWARD and previous is not None and previous.words == ["what"]:
+        elif joint is Joint.FORWARD and previous is not None and self._is_cleft(clause, previous):
             self._take_cleft(clause)
         elif joint is Joint.FORWARD:
             self._link(self._source(), group, clause, forward=True)
@@ -104,6 +104,11 @@ class SentenceReader:
     def _states_a_link(clause: Clause, following: list[Clause]) -> bool:
         links = bool(following) and set(following[0].joints) <= {Joint.FORWARD, Joint.BACKWARD}
         return links and bool(clause.places)
+
+    @staticmethod
+    def _is_cleft(clause: Clause, previous: Clause) -> bool:
+        names = clause.names_cause and not previous.mention.says_something and not _IS.isdisjoint(clause.words)
+        return names or previous.words == ["what"]
 
     def _take_cleft(self, clause: Clause) -> None:
         """ "What caused B was A"."""
@@ -217,7 +222,7 @@ class SentenceReader:
 
     def _halves(self, clause: Clause) -> tuple[frozenset[int], frozenset[int]] | None:
         """The cause and its effect where nothing parts them: "thanks to the pass the forward scores"."""
-        if clause.joints[0] is not Joint.START and Joint.AND not in clause.joints:
+        if self._left and Joint.AND not in clause.joints:
             return None
         starts = [at for at, word in enumerate(clause.words[:_MOST]) if word in _OPENS_SUBJECT and at > 0][:_TRIES]
         for at in starts:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import pairwise, permutations
 
 import pytest
@@ -23,6 +24,7 @@ GAMES = {
     "every action and the verdict": "No. " + ", ".join(ACTIONS),
     "the graph as JSON": GROUP.columns["graph"],
     "the graph as JSON in tags": f"<think>{GROUP.columns['graph']}</think><answer>No</answer>",
+    "the links as JSON": json.dumps(json.loads(GROUP.columns["graph"])["links"]),
     "the question": f"If {ACTIONS[1]} had not happened, would {ACTIONS[4]} still have happened?",
     "the verdict": "No",
     "the verdict in tags": "<think> </think><answer>No</answer>",
@@ -50,7 +52,7 @@ def test_a_game_earns_less_than_a_part_of_an_honest_answer(game: str) -> None:
     assert value < 0.75 * part, (value, part)
 
 
-@pytest.mark.parametrize("game", [game for game in GAMES if "link" not in game and "chain" not in game])
+@pytest.mark.parametrize("game", [game for game in GAMES if "all links" not in game and "chain" not in game])
 def test_what_states_no_link_earns_next_to_nothing(game: str) -> None:
     assert causal_reward(GAMES[game], SAMPLE) <= 0.02
 
