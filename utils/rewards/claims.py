@@ -30,13 +30,20 @@ def read_claims(reasoning: Reasoning, sample: RewardSample, finder: ActionFinder
             continue
         reader = SentenceReader(sample, finder, before, supposed)
         reader.read(split_clauses(_NO_KIND.sub(r"no \1", sentence), finder))
-        revises = _revises(sentence)
-        claims += [replace(claim, strength=min(claim.strength, strength), revises=revises) for claim in reader.claims]
+        revises, denied = _revises(sentence), bool(_UNTRUE.match(sentence))
+        claims += [
+            replace(claim, holds=claim.holds != denied, strength=min(claim.strength, strength), revises=revises)
+            for claim in reader.claims
+        ]
         before = reader.latest or before
         supposed = reader.supposed
     return claims
 
 
+_UNTRUE = re.compile(
+    r"\W{0,3}(?:but |so |and )?(?:it is (?:false|untrue|wrong|incorrect|not true|not the case)|i (?:doubt|deny)"
+    r"|there is no evidence)"
+)
 _NO_KIND = re.compile(
     r"\bno (?:[a-z]{3,12} ){1,2}"
     r"(part|role|effect|influence|impact|bearing|connection|link|relation|relationship|relevance)\b"

@@ -50,6 +50,7 @@ _MOST_TOKENS = 400
 """Tokens of a sentence that are read: a longer one is a loop."""
 _OPENING = {"by": Joint.BACKWARD, "with": Joint.CONDITION}
 """Prepositions that join only at the start of a clause: "with the valve closed, he can …"."""
+_LACKING = frozenset({"not", "no", "without", "skipping", "omitting", "failing", "lacking"})
 _INFERRING = frozenset({"so", "therefore", "thus", "hence", "consequently", "accordingly", "as"})
 _SOME = 10
 """Words on either side of a verb in which the actions are looked for that it may join."""
@@ -181,7 +182,7 @@ def split_clauses(sentence: str, finder: ActionFinder) -> list[Clause]:
             current.infers = infers
         at += length
     for before, clause in zip([clauses[0], *clauses], clauses, strict=False):
-        clause.mention = finder.find(clause.words)
+        clause.mention = finder.find(clause.words, numbered="→" in words)
         empty = before is not clause and not before.mention.says_something and clause.joint is Joint.ASIDE
         # "There is no moment at which …"
         clause.denied_before = empty and before.denies
@@ -228,6 +229,9 @@ def _cue(words: list[str], at: int, current: Clause, finder: ActionFinder) -> tu
             stemmed in SHARED_VERBS and finder.has_word(stemmed) and not _stands_between(words, at, current, finder)
         )
     ):
+        if stemmed == "prevent" and not _LACKING & set(current.words[:1]):
+            # What keeps another action from happening is no link of these graphs.
+            return Joint.ASIDE, 1
         if at + 1 < len(words) and words[at + 1] == "by":
             return Joint.BACKWARD, 2
         return Joint.FORWARD, 1
@@ -270,6 +274,9 @@ def _starts_consequence(word: str, current: Clause) -> bool:
 
 
 def _negated(words: list[str]) -> bool:
+    if len(words) > 1 and words[0] in _LACKING:
+        # "Not cracking the eggs means that he cannot whisk them."
+        return False
     last = words[-_REACH:]
     if "only" in last[-1:]:
         return False

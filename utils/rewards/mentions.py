@@ -107,15 +107,18 @@ class ActionFinder:
         """The actions that have a word with this stem."""
         return frozenset(place for place, stems in self._stems.items() if stemmed in stems)
 
-    def find(self, words: Sequence[str], without: frozenset[int] = frozenset()) -> ActionMention:
+    def find(
+        self, words: Sequence[str], without: frozenset[int] = frozenset(), numbered: bool = False
+    ) -> ActionMention:
         """The actions that the words of a clause name, in time that is linear in their number.
 
         Args:
             words: The words, in lower case.
             without: Actions that are not looked for.
+            numbered: Whether a number alone is an action's, as in "1 -> 2", and not that of a list.
         """
         words = words[:_MOST_WORDS]
-        labelled = self._labelled(words) - without
+        labelled = self._labelled(words, numbered) - without
         if labelled:
             return ActionMention(labelled)
         stems = tuple(one for one in dict.fromkeys(content_stems(" ".join(words))) if self._tells(one))
@@ -139,7 +142,7 @@ class ActionFinder:
         stems = set(content_stems(" ".join(words[:_MOST_WORDS])))
         return any(not stems.isdisjoint(self._stems[place]) for place in places if place in self._stems)
 
-    def _labelled(self, words: Sequence[str]) -> frozenset[int]:
+    def _labelled(self, words: Sequence[str], numbered: bool) -> frozenset[int]:
         text = " ".join(words)
         places = set()
         for match in _LABEL.finditer(text):
@@ -152,6 +155,8 @@ class ActionFinder:
         places |= {self._by_id[word] for word in words if word in self._by_id}
         if len(words) == 1 and words[0] in self._own_labels:
             places.add(self._own_labels[words[0]])
+        elif len(words) == 1 and numbered and words[0] in self._by_label:
+            places.add(self._by_label[words[0]])
         return frozenset(places)
 
     def _best(self, stems: tuple[str, ...], without: frozenset[int], first: bool) -> tuple[int, frozenset[str]] | None:

@@ -20,6 +20,7 @@ _SPELLED_OUT: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\b(it|he|she|they|we|you|i|that|there)'d\b"), r"\1 would"),
     (re.compile(r"\b(it|he|she|they|we|you|that|there)'ll\b"), r"\1 will"),
     (re.compile(r"'s\b"), ""),
+    (re.compile(r"[-–=]\s?[/x]\s?[-–=]?\s?→|↛|⇏"), " does not lead to "),
     (re.compile(r"<\s?→|↔|⇔|⟷|<=>"), " → and "),
 )
 _SENTENCE_END = re.compile(r"\n+|(?<=[.!?;])[\"')\]]{0,3}(?:\s+|\Z)|;")
@@ -80,7 +81,7 @@ def read_reasoning(response: str) -> Reasoning:
         if definition:
             labels.append((definition["label"].casefold(), line[definition.end() :].casefold()))
             line = line[definition.end() :]
-        line = line.casefold()
+        line = _LIST_MARK.sub("", line).casefold()
         for pattern, replacement in _SPELLED_OUT:
             line = pattern.sub(replacement, line)
         for piece in _SENTENCE_END.split(line):
@@ -176,8 +177,11 @@ def _texts(value: Any, depth: int) -> list[str]:
 
 
 def _chain(name: object, value: Any) -> list[str]:
-    """A list of texts under a name such as "chain", as one chain of causes."""
-    named = any(part in str(name).casefold() for part in ("chain", "path"))
-    if named and isinstance(value, list) and value and all(isinstance(part, str) for part in value):
-        return [" → ".join(value)]
-    return []
+    """A list of texts under a name such as "chain" as a chain of causes, and a list of such lists as several."""
+    label = str(name).casefold()
+    if not isinstance(value, list) or not any(part in label for part in ("chain", "path", "edge", "link")):
+        return []
+    lists = value if all(isinstance(part, list) for part in value) else [value]
+    if any(not isinstance(part, str) or " " not in part.strip() for one in lists for part in one):
+        return []
+    return [" → ".join(one) for one in lists]

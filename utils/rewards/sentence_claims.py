@@ -12,10 +12,13 @@ from lmms_eval_tasks.utils.rewards.words import MUST, PRONOUN
 
 RESTATED = 0.35
 """Strength of what the question asks, said again as a statement: it gives no reason."""
+UNNAMED = 0.15
+"""Strength of "they are independent", which names neither."""
 _SHORT = 2
 _MOST, _TRIES = 40, 6
 """Words of a clause in which the start of its effect is looked for, and how many such starts are tried."""
 _OPENS_SUBJECT = frozenset({"the", "a", "he", "she", "it", "they", "this", "his", "her", "their"})
+_LINKING = {Joint.FORWARD, Joint.BACKWARD, Joint.NO_EFFECT, Joint.NO_RELATION}
 _IS = frozenset({"is", "was", "are", "were"})
 _NOBODY: frozenset[int] = frozenset()
 
@@ -63,6 +66,9 @@ class SentenceReader:
         group = self._group(clause)
         if joint in (Joint.CONDITION, Joint.REGARDLESS):
             self._take_condition(clause, group, previous)
+        elif joint is Joint.BACKWARD and self._states_a_link(clause, following):
+            # "It would, since A has nothing to do with B": why the verdict holds.
+            self._take_plain(clause, group)
         elif joint is Joint.BACKWARD and self._is_fronted(clause, following):
             self._condition = (group, Joint.BACKWARD, clause)
             self._left = group
@@ -102,7 +108,7 @@ class SentenceReader:
 
     @staticmethod
     def _states_a_link(clause: Clause, following: list[Clause]) -> bool:
-        links = bool(following) and set(following[0].joints) <= {Joint.FORWARD, Joint.BACKWARD}
+        links = bool(following) and set(following[0].joints) <= _LINKING
         return links and bool(clause.places)
 
     @staticmethod
@@ -274,7 +280,7 @@ class SentenceReader:
         elif left or group:
             self._deny_other(left or group, mutual)
         else:
-            self._deny_asked(RESTATED)
+            self._deny_asked(UNNAMED)
         self._left = group or self._left
 
     def _deny_other(self, one: frozenset[int], mutual: bool) -> None:

@@ -79,8 +79,8 @@ def grounding(response: str, sample: RewardSample) -> ActionGrounding:
     for sentence in sentences:
         clauses = split_clauses(sentence, finder)
         supposed = any(clause.joint is Joint.CONDITION for clause in clauses)
-        for clause in clauses:
-            _read(clause, supposed or clause.supposes, named, denied, invented)
+        for clause, after in zip(clauses, [*clauses[1:], Clause([Joint.START])], strict=True):
+            _read(clause, after, supposed or clause.supposes, named, denied, invented)
     if sample.absent is not None and ABSENT in named and ABSENT not in denied:
         invented[("absent",)] = 1.0
     present = {place for place in named if place >= 0 and place not in denied}
@@ -97,13 +97,21 @@ def grounding(response: str, sample: RewardSample) -> ActionGrounding:
 
 
 def _read(
-    clause: Clause, supposed: bool, named: set[int], denied: set[int], invented: dict[tuple[str, ...], float]
+    clause: Clause,
+    after: Clause,
+    supposed: bool,
+    named: set[int],
+    denied: set[int],
+    invented: dict[tuple[str, ...], float],
 ) -> None:
-    linked = clause.joint in (Joint.NO_EFFECT, Joint.NO_RELATION)
+    # What is denied by or before a cue is the link, and not that the action takes place.
+    link_denied = any(one.negated or one.joint in (Joint.NO_EFFECT, Joint.NO_RELATION) for one in (clause, after))
     if clause.places:
-        if clause.denies and not supposed and not linked and not clause.negated:
+        if clause.denies and not supposed and not link_denied:
             denied.update(clause.places)
-        elif not (supposed and ABSENT in clause.places):
+        elif supposed or link_denied:
+            named.update(clause.places - {ABSENT})
+        else:
             named.update(clause.places)
     elif clause.mention.unknown and not supposed:
         words = content_stems(" ".join(clause.words))

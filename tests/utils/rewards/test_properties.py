@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import time
 from typing import Any
 
@@ -46,11 +47,11 @@ def relabelled(columns: dict[str, Any], seed: int) -> dict[str, Any]:
 @pytest.mark.parametrize("seed", range(2))
 def test_other_names_of_the_actions_change_nothing(seed: int) -> None:
     for group in GROUPS:
-        if seed % 2 and "label" in group.name:
-            # "Action 3" is the third in the list where times do not tell.
-            continue
         other = read_sample(relabelled(group.columns, seed))
         for answer in (answer for level in group.levels for answer in level):
+            if seed % 2 and re.search(r"(?:step|action) \d", answer.casefold()):
+                # "Action 3" is the third in the list where times do not tell.
+                continue
             for name, reward in REWARDS.items():
                 assert reward(answer, other) == pytest.approx(reward(answer, group.sample)), (name, answer)
 
