@@ -22,7 +22,7 @@ UTILS = (
     ("data",),
     ("prompting", "answers"),
     ("evidence", "scoring", "denoising"),
-    ("judge", "runs"),
+    ("judge", "runs", "rewards"),
     ("stats", "submission", "curation", "training"),
     ("reporting",),
 )
