@@ -263,7 +263,7 @@ def _says_training(source: Source) -> bool:
 
 def _trained_on(source: Source) -> str | None:
     trained = read_trained_on(Path(_checkpoint(source)).expanduser())
-    return trained and trained.summary()
+    return None if trained is None else trained.summary()
 
 
 def _known(value: V | None, why: str) -> V:

@@ -1,4 +1,4 @@
-"""`train countervqa sft` and `export`, with a `swift` that trains nothing."""
+"""`train countervqa sft`, `grpo` and `export`, with a `swift` that trains nothing."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ from typer.testing import CliRunner, Result
 from lmms_eval_tasks.cli import app
 from lmms_eval_tasks.countervqa.hooks import PROMPT
 from lmms_eval_tasks.countervqa.prepare import prepare
+from lmms_eval_tasks.countervqa.rewards import REWARDS
 from lmms_eval_tasks.countervqa.verdicts import read_verdict
 from lmms_eval_tasks.utils.prompting.prompts import read_prompt
+from lmms_eval_tasks.utils.rewards.sample import read_sample
 from lmms_eval_tasks.utils.training.provenance import read_trained_on
 
 GRAPH: dict[str, Any] = {
@@ -255,3 +257,94 @@ def test_a_training_of_trained_weights_names_both(swift: FakeSwift, source: Path
     trained = read_trained_on(source.parent / "out")
     assert trained is not None and trained.base == "Qwen/Qwen3-VL-8B-Instruct"
     assert [stage.steps for stage in trained.stages] == [3, None]
+
+
+def trained(swift: FakeSwift, source: Path, *words: str) -> Path:
+    """Weights that a first stage has exported."""
+    assert train(swift, source, *words).exit_code == 0 and export(swift, source).exit_code == 0
+    shutil.rmtree(source.parent / "out")
+    return source.parent / "weights"
+
+
+@pytest.fixture
+def reasoning(source: Path) -> list[str]:
+    file = source.parent / "cot.jsonl"
+    file.write_text(json.dumps(REASONED) + "\n")
+    return ["--reasoning", str(file)]
+
+
+def grpo(swift: FakeSwift, source: Path, *words: str) -> Result:
+    return train(swift, source, *words, command="grpo")
+
+
+@pytest.mark.parametrize(
+    ("ablation", "before", "weights"),
+    [
+        ("full", "reasoning", {"causal": 0.5, "visual": 0.5, "verdict": 0.0}),
+        ("standard-reward", "reasoning", {"verdict": 1.0, "causal": 0.0, "visual": 0.0}),
+        ("no-distillation", "answers", {"causal": 0.5, "visual": 0.5, "verdict": 0.0}),
+        ("grpo-only", "nothing", {"causal": 0.5, "visual": 0.5, "verdict": 0.0}),
+    ],
+)
+def test_rows_of_table_3_are_configurations(
+    swift: FakeSwift, source: Path, reasoning: list[str], ablation: str, before: str, weights: dict[str, float]
+) -> None:
+    words: list[str] = []
+    if before != "nothing":
+        words = ["--model", str(trained(swift, source, *(reasoning if before == "reasoning" else [])))]
+    ended = grpo(swift, source, "--ablation", ablation, *words)
+    assert ended.exit_code == 0, ended.output
+    assert swift.words[-1] == ["rlhf", "grpo.yaml"]
+    options = yaml.safe_load((source.parent / "out" / "grpo.yaml").read_text(encoding="utf-8"))
+    expected = {
+        "rlhf_type": "grpo", "num_generations": 4, "learning_rate": 1e-5, "temperature": 0.9, "num_train_epochs": 3,
+        "lora_rank": 16,
+    }  # fmt: skip
+    assert {name: options[name] for name in expected} == expected
+    assert dict(zip(options["reward_funcs"], options["reward_weights"], strict=True)) == weights
+    assert set(weights) <= set(REWARDS)
+    (plugin,) = options["external_plugins"]
+    assert Path(plugin).is_file()
+    written = read_trained_on(source.parent / "out")
+    assert written is not None and written.stages[-1].method == f"grpo ({ablation})"
+
+
+@pytest.mark.parametrize(
+    ("ablation", "before"),
+    [("full", "answers"), ("full", "nothing"), ("no-distillation", "reasoning"), ("grpo-only", "answers")],
+)
+def test_a_row_refuses_weights_of_another(
+    swift: FakeSwift, source: Path, reasoning: list[str], ablation: str, before: str
+) -> None:
+    words: list[str] = []
+    if before != "nothing":
+        words = ["--model", str(trained(swift, source, *(reasoning if before == "reasoning" else [])))]
+    calls = len(swift.calls)
+    ended = grpo(swift, source, "--ablation", ablation, *words)
+    assert ended.exit_code == 1 and f"for --ablation {ablation}" in ended.output and "Remedy" in ended.output
+    assert len(swift.calls) == calls and not (source.parent / "out").exists()
+
+
+def test_an_unknown_row_is_refused(swift: FakeSwift, source: Path) -> None:
+    ended = grpo(swift, source, "--ablation", "half")
+    assert ended.exit_code == 1 and "Expected --ablation to be one of full" in ended.output
+
+
+def test_the_rewards_read_the_rows_of_grpo(swift: FakeSwift, source: Path) -> None:
+    assert grpo(swift, source, "--ablation", "grpo-only", "--dry-run").exit_code == 0
+    first, second = rows(source, "grpo")
+    assert [message["role"] for message in first["messages"]] == ["user"]
+    good = "<think>Opening the fridge lets C take out the milk.</think> No."
+    bad = "<think>Taking out the milk makes C open the fridge.</think> Yes."
+    sample = read_sample(first)
+    for name in ("causal", "verdict"):
+        better, worse = REWARDS[name](good, sample), REWARDS[name](bad, sample)
+        assert better is not None and worse is not None and better > worse, name
+    assert REWARDS["visual"](good, sample) is not None
+    assert read_sample(second).absent == "sneezes" and REWARDS["verdict"]("Yes.", read_sample(second)) == 1
+
+
+def test_a_clip_that_is_tested_on_is_refused_for_grpo_too(swift: FakeSwift, source: Path) -> None:
+    prepare(source)
+    ended = grpo(swift, source, "--ablation", "grpo-only")
+    assert ended.exit_code == 1 and "1 of 1 are clips of" in ended.output and not swift.calls

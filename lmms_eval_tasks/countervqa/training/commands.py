@@ -74,6 +74,39 @@ def sft(
     _run(inputs, written, (SFT, SFT), env, dry_run)
 
 
+@app.command(context_settings=PASSED_ON)
+def grpo(
+    context: typer.Context,
+    source: Source,
+    out: Out,
+    env: Env = Path(".train-venv"),
+    ablation: Annotated[
+        str, typer.Option(help="A row of the paper's Table 3: full, standard-reward, no-distillation or grpo-only.")
+    ] = "full",
+    causal_weight: Annotated[
+        float, typer.Option(help="Weight of the causal reward, the paper's alpha.", min=0.0)
+    ] = 0.5,
+    visual_weight: Annotated[float, typer.Option(help="Weight of the visual reward, the paper's beta.", min=0.0)] = 0.5,
+    model: Model = MODEL,
+    model_type: ModelType = MODEL_TYPE,
+    videos: Videos = None,
+    test: Tests = None,
+    frames: FramesOption = 512,
+    side: SideOption = 144,
+    dry_run: DryRun = False,
+) -> None:
+    """Train by GRPO on rewards over the causal graph (stage II), from exported weights; other options as for sft."""
+    from lmms_eval_tasks.countervqa.training.reinforcement import GRPO, SUBCOMMAND, write_grpo
+    from lmms_eval_tasks.countervqa.training.stages import Inputs
+    from lmms_eval_tasks.utils.training.configuration import Frames, read_options
+
+    options = read_options(context.args)
+    inputs = Inputs(source, out, model, model_type, videos, test or (), Frames(frames, side), options)
+    with show_progress() as progress:
+        written = write_grpo(inputs, ablation, causal_weight, visual_weight, progress)
+    _run(inputs, written, (GRPO, SUBCOMMAND), env, dry_run)
+
+
 @app.command()
 def export(
     training: Annotated[Path, typer.Argument(help="Folder of a training: its last checkpoint.")],
