@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lmms_eval_tasks.utils.core.console import make_console, show_progress
+from lmms_eval_tasks.utils.core.console import make_console, show_progress, text_table
+from lmms_eval_tasks.utils.core.wording import summarize_names
 
 if TYPE_CHECKING:
     from lmms_eval_tasks.countervqa.training.stages import Inputs, Written
@@ -43,6 +44,57 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Write everything and ru
 @app.callback()
 def train() -> None:
     """CFGPT, the paper's post-training: a reimplementation, on ms-swift."""
+
+
+@app.command()
+def cot(
+    source: Source,
+    out: Annotated[Path, typer.Option(help="Folder for the reasoning, with every reply.", show_default=False)],
+    teacher: Annotated[
+        str,
+        typer.Option(help="A model that sees images: model=NAME,url=…,max_tokens=…, as a judge.", show_default=False),
+    ],
+    videos: Videos = None,
+    test: Tests = None,
+    frames: Annotated[int, typer.Option(help="Frames of a clip that the teacher sees, evenly spread.", min=1)] = 32,
+    without_annotations: Annotated[
+        bool, typer.Option("--without-annotations", help="Ablation: the clip alone, without its timed actions.")
+    ] = False,
+) -> None:
+    """Have a teacher write reasoning for stage I, kept where its verdict is right.
+
+    Replies are kept as they come: a command that was cut short goes on where it was, and pays for none twice.
+    """
+    from lmms_eval_tasks.countervqa.training.questions import read_set
+    from lmms_eval_tasks.countervqa.training.stages import tested_clips
+    from lmms_eval_tasks.countervqa.training.teacher import REPLIES, TaughtReply, teach, write_teaching
+    from lmms_eval_tasks.host.judge import open_judge, read_settings
+    from lmms_eval_tasks.utils.core.problems import InputError
+    from lmms_eval_tasks.utils.judge.record import ReplyRecord
+    from lmms_eval_tasks.utils.training.leaks import refuse_shared_clips
+
+    settings = read_settings(teacher)
+    if settings is None:
+        raise InputError("Expected --teacher to name a model, but got none.")
+    questions = read_set(source, videos)
+    clips = sorted({questions.clip(question) for question in questions.questions})
+    if absent := [str(clip) for clip in clips if not clip.is_file()]:
+        raise InputError(f"Expected every clip to be there, but {len(absent)} are not: {summarize_names(absent, 3)}.")
+    judge = open_judge(TaughtReply, settings, record=ReplyRecord(out / REPLIES))
+    with show_progress() as progress:
+        refuse_shared_clips(clips, tested_clips(test or ()), progress)
+        teaching = teach(questions, judge, frames, not without_annotations, progress)
+    console = make_console()
+    table = text_table(None, "outcome", "questions")
+    for outcome, number in teaching.outcomes.items():
+        table.add_row(outcome, f"{number:,}")
+    console.print(table)
+    if not teaching.rows:
+        raise InputError("No reasoning could be kept, and nothing was written but the replies.")
+    path = write_teaching(out, teaching, judge, frames, not without_annotations)
+    asked = len(questions.questions)
+    console.print(f"kept: {len(teaching.rows):,} of {asked:,} questions ({100 * teaching.share:.1f}%)")
+    console.print(f"Next:  lmms-eval-tasks train countervqa sft --reasoning {path}", soft_wrap=True)
 
 
 @app.command(context_settings=PASSED_ON)
