@@ -323,3 +323,16 @@ def test_a_clip_that_is_tested_on_is_refused_for_grpo_too(swift: FakeSwift, sour
     prepare(source)
     ended = grpo(swift, source, "--ablation", "grpo-only")
     assert ended.exit_code == 1 and "1 of 1 are clips of" in ended.output and not swift.calls
+
+
+def test_curves_are_shown_when_a_training_ends_and_on_demand(swift: FakeSwift, source: Path) -> None:
+    swift.plan(log=[{"loss": 2.0, "global_step/max_steps": "1/3"}, {"loss": 0.5, "global_step/max_steps": "2/3"}])
+    ended = train(swift, source)
+    assert ended.exit_code == 0 and "█▁" in ended.output
+    picture = source.parent / "out" / "checkpoints" / "curves.png"
+    assert picture.is_file()
+    picture.unlink()
+    shown = CliRunner().invoke(app, ["train", "countervqa", "curves", str(source.parent / "out")])
+    assert shown.exit_code == 0 and "█▁" in shown.output and picture.is_file()
+    none = CliRunner().invoke(app, ["train", "countervqa", "curves", str(source)])
+    assert none.exit_code == 1 and "Expected the folder of a training that has logged a step" in none.output

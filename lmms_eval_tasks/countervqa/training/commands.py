@@ -174,6 +174,38 @@ def export(
     console.print(f"Weights: {out.absolute()}", soft_wrap=True)
 
 
+@app.command()
+def curves(
+    training: Annotated[Path, typer.Argument(help="Folder of a training; it may be running.")],
+) -> None:
+    """Show the loss and each reward of a training, and draw them as a picture beside its log."""
+    from lmms_eval_tasks.utils.core.problems import InputError
+
+    if not _show_curves(training):
+        raise InputError(f"Expected the folder of a training that has logged a step, but got {training}.")
+
+
+def _show_curves(training: Path) -> bool:
+    """Show the curves of a training; False where it has logged none."""
+    from lmms_eval_tasks.utils.training.curves import PICTURE, draw_curves, read_curves, spark_line
+    from lmms_eval_tasks.utils.training.stage import log_path
+
+    log = log_path(training)
+    found = read_curves(log)
+    if not found:
+        return False
+    table = text_table("Curves", "curve", "steps", "first", "last", "")
+    for name, curve in found.items():
+        values = list(curve.values())
+        table.add_row(name, f"{len(values):,}", f"{values[0]:.4g}", f"{values[-1]:.4g}", spark_line(values))
+    console = make_console()
+    console.print(table)
+    picture = log.with_name(PICTURE)
+    draw_curves(found, picture)
+    console.print(f"Picture: {picture.absolute()}", soft_wrap=True)
+    return True
+
+
 def _run(inputs: Inputs, written: Written, names: tuple[str, str], env: Path, dry_run: bool) -> None:
     """Show what was written, and run it unless nothing is to be run."""
     from lmms_eval_tasks.utils.training.stage import run_training
@@ -194,3 +226,4 @@ def _run(inputs: Inputs, written: Written, names: tuple[str, str], env: Path, dr
         return
     if not run_training(inputs.out, name, subcommand, env):
         console.print("All steps were made before.")
+    _show_curves(inputs.out)
