@@ -1,6 +1,7 @@
 # `make demo` and `make test` are all a fresh machine needs; both create and fill $(VENV) when it is missing.
 PYTHON ?= python3
 VENV ?= .venv
+TRAIN_VENV ?= .train-venv
 BIN := $(VENV)/bin
 PACKAGED := $(sort $(shell find lmms_eval_tasks utils prompts -type f -not -name '*.pyc')) setup.cfg setup.py pyproject.toml README.md
 # Named by what the packages hold: dates tell neither that a file is gone nor what has changed within a clock's tick.
@@ -13,7 +14,7 @@ TOP := $(CURDIR)
 PYTEST = $(AWAY) OMP_NUM_THREADS=1 "$(TOP)/$(BIN)/pytest" --rootdir "$(TOP)" -c "$(TOP)/pyproject.toml" -n 2 --dist loadfile \
 	--no-loadscope-reorder
 
-.PHONY: demo test quick lint versions version-examples install wheel clean
+.PHONY: demo test quick lint versions version-examples install train-env wheel clean
 
 demo: install
 	PATH="$(TOP)/$(BIN):$$PATH" examples/demo.sh demo
@@ -37,6 +38,13 @@ version-examples: install
 	$(BIN)/python tools/add_examples.py
 
 install: $(INSTALLED)
+
+# For `lmms-eval-tasks train … --env $(TRAIN_VENV)`: our rewards without what they do not need, which ms-swift cannot have.
+train-env:
+	test -x $(TRAIN_VENV)/bin/python || $(PYTHON) -m venv $(TRAIN_VENV)
+	$(TRAIN_VENV)/bin/pip install --requirement requirements-training.txt
+	rm -rf build
+	$(TRAIN_VENV)/bin/pip install --quiet --no-deps --force-reinstall .
 
 wheel: $(VENV)/.dependencies
 	rm -rf build dist

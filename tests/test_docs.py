@@ -20,7 +20,7 @@ from lmms_eval_tasks.utils.benchmark.views import split_name
 BLOCKS = [block for page in pages() for block in blocks(page) if not block.example]
 """Those that need the example of a benchmark are run beside it, in tests/end_to_end."""
 COMMANDS = [(block.page, words) for block in BLOCKS for words in block.commands()]
-ELSEWHERE = {"aws", "export", "make", "pip", "python"}
+ELSEWHERE = {"aws", "export", "make", "pip", "python", "swift"}
 
 
 def host_arguments(words: list[str]) -> list[str] | None:

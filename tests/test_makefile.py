@@ -64,6 +64,15 @@ def test_tests_run_on_a_fresh_clone(checkout: Path, target: str) -> None:
     assert ("mypy" in {call.split()[0] for call in calls}) == (target == "test")
 
 
+def test_the_training_environment_is_made_from_pinned_versions_with_our_package_alone(checkout: Path) -> None:
+    calls = make(checkout, "train-env", "TRAIN_VENV=.venv")
+    pins = "pip install --requirement requirements-training.txt"
+    assert calls == ["python -m venv .venv", pins, INSTALLS]
+    lines = (MAKEFILE.parent / "requirements-training.txt").read_text(encoding="utf-8").splitlines()
+    named = [line for line in lines if line and not line.startswith("#")]
+    assert named and all("==" in line for line in named)
+
+
 def test_versions_are_kept_by_what_is_installed(checkout: Path) -> None:
     assert make(checkout, "versions")[-1] == "python tools/version_gate.py"
     assert make(checkout, "version-examples") == ["python tools/add_examples.py"]

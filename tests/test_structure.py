@@ -22,8 +22,8 @@ UTILS = (
     ("data",),
     ("prompting", "answers"),
     ("evidence", "scoring", "denoising"),
-    ("judge", "runs"),
-    ("stats", "submission", "curation"),
+    ("judge", "runs", "rewards"),
+    ("stats", "submission", "curation", "training"),
     ("reporting",),
 )
 """Packages of utils, from the ground up; those of one line know nothing of each other."""

@@ -24,6 +24,7 @@ from lmms_eval_tasks.cli.report import report
 from lmms_eval_tasks.cli.rescore import rescore
 from lmms_eval_tasks.cli.submit import submit, validate
 from lmms_eval_tasks.cli.tiny_vlm import tiny_vlm
+from lmms_eval_tasks.cli.train import train_app
 from lmms_eval_tasks.cli.views import views
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.problems import InputError
@@ -59,6 +60,7 @@ app.command()(report)
 app.command()(rescore)
 app.add_typer(prompts_app, name="prompts")
 app.command()(submit)
+app.add_typer(train_app, name="train")
 app.command()(validate)
 app.command()(views)
 app.command("tiny-vlm")(tiny_vlm)

@@ -10,6 +10,7 @@ from lmms_eval_tasks.countervqa.cli import app
 from lmms_eval_tasks.countervqa.log_forms import ProbeLine, VerdictLine
 from lmms_eval_tasks.countervqa.metrics import METRICS
 from lmms_eval_tasks.countervqa.prepare import own_columns, prepare
+from lmms_eval_tasks.countervqa.training.commands import app as train
 from lmms_eval_tasks.countervqa.verdicts import EXTRACTOR
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind
 from lmms_eval_tasks.utils.benchmark.views import CLIP_VIEWS, SOCRATIC
@@ -57,6 +58,7 @@ BENCHMARK = Benchmark(
     prepare=prepare,
     schema=own_columns,
     cli=app,
+    train=train,
     build=build,
     no_submission="CounterVQA has no leaderboard: its data is not released, and nobody collects answers to it.",
 )

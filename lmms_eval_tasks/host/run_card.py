@@ -10,6 +10,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from math import isfinite
@@ -32,6 +33,7 @@ from lmms_eval_tasks.utils.evidence.shown_frames import qwen_limits
 from lmms_eval_tasks.utils.judge.client import Sampling
 from lmms_eval_tasks.utils.prompting.prompts import OFFICIAL, Prompt
 from lmms_eval_tasks.utils.runs.run_card import HAZARDS, NOT_KNOWN, TASK, Value
+from lmms_eval_tasks.utils.training.provenance import TRAINED_ON, read_trained_on
 
 DECODER_CHOICE = "FORCE_QWENVL_VIDEO_READER"
 FRAMES: Mapping[str, tuple[str, ...]] = {
@@ -127,6 +129,8 @@ def _fields(source: Source) -> Iterator[Field]:
         if state := source.evaluation.tasks.get(name):
             yield from _task_fields(results, state)
     yield from (("model", name, partial(find, source)) for name, find in MODEL.items())
+    if _says_training(source):
+        yield "model", "trained on", partial(_trained_on, source)
     yield from _frame_fields(source)
     measured = get_nested_attr(source.model, "engine", "facts")
     for name in DENOISING if measured else ():
@@ -253,6 +257,18 @@ def _revision(source: Source) -> str:
         weights_identity(checkpoint, asked) or asked, "neither the loaded model nor the hub's cache says it"
     )
     return f"a folder whose files are {identity}" if Path(checkpoint).expanduser().is_dir() else identity
+
+
+def _says_training(source: Source) -> bool:
+    """Whether a file beside the weights says what they were trained on."""
+    with suppress(Unknown, OSError):
+        return (Path(_checkpoint(source)).expanduser() / TRAINED_ON).is_file()
+    return False
+
+
+def _trained_on(source: Source) -> str | None:
+    trained = read_trained_on(Path(_checkpoint(source)).expanduser())
+    return None if trained is None else trained.summary()
 
 
 def _known(value: V | None, why: str) -> V:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,11 @@ CHAT_TEMPLATE = (
 )
 _NAMES = ("endoftext", "im_start", "im_end", "vision_start", "vision_end", "vision_pad", "image_pad", "video_pad")
 SPECIAL = tuple(f"<|{name}|>" for name in _NAMES)
+RELEASED_AT = 151643
+"""Where the special tokens of the released tokenizer begin."""
+_NOT_OURS = ("object_ref_start", "object_ref_end", "box_start", "box_end", "quad_start", "quad_end")
+RELEASED = (*SPECIAL[:3], *(f"<|{name}|>" for name in _NOT_OURS), *SPECIAL[3:])
+"""The special tokens in the order of the released tokenizer, in which the video's is 151656."""
 
 
 def write_tiny_vlm(
@@ -28,6 +34,7 @@ def write_tiny_vlm(
     language: Mapping[str, Any] | None = None,
     vision: Mapping[str, Any] | None = None,
     dtype: str = "float32",
+    released_ids: bool = False,
 ) -> Path:
     """Write a Qwen2.5-VL checkpoint with two layers and random weights, under 2 MB, that lmms-eval's adapter loads.
 
@@ -39,6 +46,8 @@ def write_tiny_vlm(
         language: Sizes of the language model that are to be others.
         vision: Sizes of the vision encoder that are to be others.
         dtype: Type of the weights.
+        released_ids: Give the special tokens the ids that they have in the released tokenizer, by which ms-swift knows
+            them; embeddings of as many words make it 40 MB.
 
     Returns:
         The folder.
@@ -62,9 +71,15 @@ def write_tiny_vlm(
     tokenizer.train_from_iterator(
         (f"Question {number}: {text}" for number in range(WORDS)),
         trainers.BpeTrainer(
-            vocab_size=400, special_tokens=list(SPECIAL), initial_alphabet=alphabet, show_progress=False
+            vocab_size=400,
+            special_tokens=[] if released_ids else list(SPECIAL),
+            initial_alphabet=alphabet,
+            show_progress=False,
         ),
     )
+    if released_ids:
+        tokenizer.model = models.BPE(**_filled(json.loads(tokenizer.to_str())["model"]))
+        tokenizer.add_special_tokens(list(RELEASED))
     fast = PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         eos_token="<|im_end|>",
@@ -111,3 +126,11 @@ def write_tiny_vlm(
         chat_template=CHAT_TEMPLATE,
     ).save_pretrained(out)
     return out
+
+
+def _filled(trained: dict[str, Any]) -> dict[str, Any]:
+    """Vocabulary and merges of a trained tokenizer, with words that no text has up to where special tokens begin."""
+    vocabulary = dict(trained["vocab"])
+    for number in range(len(vocabulary), RELEASED_AT):
+        vocabulary[f"<no word {number}>"] = number
+    return {"vocab": vocabulary, "merges": [tuple(merge) for merge in trained["merges"]]}

@@ -23,6 +23,7 @@ from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.data.manifest import Manifest, SplitManifest
 from lmms_eval_tasks.utils.prompting.prompts import OFFICIAL, Prompt, read_prompt
 from lmms_eval_tasks.utils.runs.run_card import NOT_KNOWN, read_run_card
+from lmms_eval_tasks.utils.training.provenance import Stage, TrainedOn
 
 FOLDER = Path(lmms_eval_tasks.__file__).parent
 SECRET = "not-for-the-card-0815"
@@ -189,6 +190,18 @@ def test_the_revision_of_a_cached_checkpoint(tmp_path: Path, monkeypatch: pytest
     assert unknown[NOT_KNOWN]["model.revision"] == "neither the loaded model nor the hub's cache says it"
     folder = gather(saved(model_args=f"pretrained={tmp_path}"), run)
     assert folder["model"]["revision"] == f"a folder whose files are {weights_identity(str(tmp_path))}"
+
+
+def test_weights_that_were_trained_here_say_on_what(tmp_path: Path) -> None:
+    asked = saved(model_args=f"pretrained={tmp_path}")
+    assert "trained on" not in gather(asked, evaluation())["model"]
+    stage = Stage(method="sft on answers", data={}, items=8, clips=2, rows_sha256="ab" * 32, options={})
+    trained = TrainedOn(base="org/name", stages=(stage,), compared_with=("CounterVQA, split test",), tool_version="1")
+    trained.write(tmp_path)
+    assert gather(asked, evaluation())["model"]["trained on"] == trained.summary()
+    (tmp_path / "trained_on.json").write_text("{}", encoding="utf-8")
+    card = gather(asked, evaluation())
+    assert card["model"]["trained on"] is None and "cannot be used" in str(card[NOT_KNOWN]["model.trained on"])
 
 
 def test_how_losses_were_measured() -> None:

@@ -226,6 +226,7 @@ class Benchmark:
         replaces: Tasks of lmms-eval that its own replace.
         variables: Environment variables that it alone reads, beginning with `LMMS_EVAL_TASKS_`.
         cli: Subcommands of its own.
+        train: Subcommands that train a model on sets of its form; None where its paper trains none.
         build: Makes a set of its own from annotated clips. A function whose parameters are typer options, and
             ``progress``; None where sets of it are not made.
         human_study: How people are asked about its items, where that is not how a model is; None where it is.
@@ -246,6 +247,7 @@ class Benchmark:
     replaces: frozenset[str] = field(default_factory=frozenset)
     variables: tuple[str, ...] = ()
     cli: typer.Typer | None = None
+    train: typer.Typer | None = None
     build: Callable[..., BuiltSet] | None = None
     human_study: HumanStudy | None = None
     descriptions: Callable[[Row], tuple[TimedDescription, ...]] | None = None

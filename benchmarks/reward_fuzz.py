@@ -1,0 +1,94 @@
+"""Rewards of many answers that nobody would give, and how their time grows with the length of an answer.
+
+    python benchmarks/reward_fuzz.py [--answers 100000] [--seed 1] [--size 1000000]
+
+Answers are of tests/support/model_output.py, or ordered answers of tests/utils/rewards that are cut, doubled and mixed.
+Ends with an exception where a reward raises or leaves [0, 1].
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import random
+import sys
+import time
+from pathlib import Path
+
+from hypothesis import HealthCheck, given, seed, settings
+from hypothesis import strategies as st
+
+ROOT = Path(__file__).parents[1]
+TELLING = 0.02
+"""Seconds below which a time is mostly noise, and no exponent is taken from it."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--answers", type=int, default=100_000)
+    parser.add_argument("--seed", type=int, default=time.time_ns() % 2**32)
+    parser.add_argument("--size", type=int, default=1_000_000)
+    options = parser.parse_args()
+    sys.path[:0] = [str(ROOT / "tests" / "support"), str(ROOT / "tools")]
+    from model_output import outputs, pieces
+    from ordered_answers import HELD_OUT, ORDERED, read_groups
+
+    from lmms_eval_tasks.countervqa.rewards import REWARDS
+    from lmms_eval_tasks.utils.rewards.sample import read_sample
+
+    groups = [*read_groups(ORDERED), *read_groups(HELD_OUT)]
+    samples = [read_sample({**group.columns, "answer": "no", "options": ["yes", "no"]}) for group in groups]
+    answers = [answer for group in groups for level in group.levels for answer in level]
+    count = 0
+
+    def check(text: str, number: int) -> None:
+        nonlocal count
+        sample = samples[number % len(samples)]
+        for name, reward in REWARDS.items():
+            value = reward(text, sample)
+            assert value is not None and 0.0 <= value <= 1.0, (name, text, value)
+        count += 1
+
+    @seed(options.seed)
+    @settings(max_examples=options.answers // 2, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @given(outputs(), st.integers(0, 2**16))
+    def reward_outputs(text: str, number: int) -> None:
+        check(text, number)
+
+    started = time.monotonic()
+    reward_outputs()
+    chance = random.Random(options.seed)
+    known = pieces()
+    for number in range(options.answers - count):
+        parts = [part for one in chance.sample(answers, 3) for part in one.split(" ")]
+        for _ in range(chance.randint(0, 6)):
+            at, other = chance.randrange(len(parts)), chance.randrange(len(parts))
+            parts[at:at] = chance.choice((parts[other : other + 9], [chance.choice(known)]))
+            del parts[other : other + chance.randint(0, 5)]
+            parts = parts or [""]
+        check(" ".join(parts), number)
+    took = time.monotonic() - started
+    print(f"seed {options.seed}: {count:,} answers, {len(REWARDS)} rewards each, 0 exceptions, {took:.0f} s")
+
+    slowest: list[tuple[float, float, str, str]] = []
+    own = ("because ", "he cracks the eggs -> ", "if he had not cracked the eggs ", "<think>")
+    for piece in (*known, *answers[:40], *own):
+        for name, reward in REWARDS.items():
+            times = []
+            for size in (options.size // 4, options.size):
+                text = piece * (size // len(piece))
+                begun = time.process_time()
+                reward(text, samples[0])
+                times.append(time.process_time() - begun)
+            exponent = math.log(times[1] / max(times[0], 1e-6), 4) if times[1] > TELLING else math.nan
+            slowest.append((times[1], exponent, name, piece))
+    slowest.sort(key=lambda entry: -entry[0])
+    told = [entry[1] for entry in slowest if not math.isnan(entry[1])]
+    highest = max(told, default=0.0)
+    print(f"{len(slowest)} times for {options.size:,} characters, exponent up to {highest:.2f}; slowest:")
+    for took, exponent, name, piece in slowest[:5]:
+        print(f"    {took:.3f} s  {exponent:.2f}  {name}  {ascii(piece)[:60]}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,160 @@
+"""Chains of thought by a teacher: a model that sees the clip and, unless that is ablated, its timed annotations.
+
+The teacher is not given the verdict. What it answers is kept where the verdict is right.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from lmms_eval_tasks.countervqa.hooks import clock, timed_actions
+from lmms_eval_tasks.countervqa.released import CounterfactualQuestion
+from lmms_eval_tasks.countervqa.training.questions import QuestionSet, ReasoningRow
+from lmms_eval_tasks.countervqa.verdicts import UNCLEAR, read_verdict
+from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.core.json_rows import WholeText, as_lines
+from lmms_eval_tasks.utils.core.progress import Progress, no_progress
+from lmms_eval_tasks.utils.data.frames import open_frames
+from lmms_eval_tasks.utils.data.release import UnreadableClip
+from lmms_eval_tasks.utils.judge.client import Case, Judge, Verdict
+from lmms_eval_tasks.utils.prompting.prompts import read_prompt
+
+PROMPT = "countervqa_teacher"
+ROWS, FACTS, REPLIES = "cot.jsonl", "cot.json", "replies"
+SIDE = 448
+"""Pixels of a frame's longer side."""
+KEPT, WRONG, NO_VERDICT, NO_REASONING = "kept", "wrong verdict", "no verdict", "no reasoning"
+
+
+class TaughtReply(BaseModel):
+    """A teacher's reply."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    reasoning: WholeText
+    answer: WholeText
+
+
+@dataclass(frozen=True)
+class Teaching:
+    """What came of asking a teacher.
+
+    Attributes:
+        rows: What was kept, in the order of the questions.
+        outcomes: `kept`, or why not, to the number of questions; a teacher that did not reply is named by its reason.
+    """
+
+    rows: Sequence[ReasoningRow]
+    outcomes: Mapping[str, int]
+
+    @property
+    def share(self) -> float:
+        """The share kept, from 0 to 1."""
+        return len(self.rows) / sum(self.outcomes.values())
+
+
+def teach(
+    questions: QuestionSet, judge: Judge[TaughtReply], frames: int, annotations: bool, progress: Progress = no_progress
+) -> Teaching:
+    """Ask a teacher every question of a set.
+
+    Args:
+        questions: The set.
+        judge: The teacher; replies that it has given before are not paid again.
+        frames: How many frames it sees of a clip, evenly spread.
+        annotations: Whether it is given the clip's timed actions.
+        progress: Called after each question.
+    """
+    asked = questions.questions
+    verdicts = judge.judge_all([_asking(questions, one, judge, frames, annotations) for one in asked], progress)
+    outcomes: Counter[str] = Counter()
+    rows = []
+    for question, verdict in zip(asked, verdicts, strict=True):
+        outcome = _outcome(question, verdict)
+        outcomes[outcome] += 1
+        if outcome == KEPT and verdict.reply is not None:
+            rows.append(
+                ReasoningRow(
+                    id=question.id,
+                    clip=question.clip,
+                    question=question.question,
+                    reasoning=verdict.reply.reasoning,
+                    answer=verdict.reply.answer,
+                )
+            )
+    return Teaching(rows, dict(outcomes.most_common()))
+
+
+def _outcome(question: CounterfactualQuestion, verdict: Verdict[TaughtReply]) -> str:
+    reply = verdict.reply
+    if reply is None:
+        return str(verdict.reason)
+    if not reply.reasoning.strip():
+        return NO_REASONING
+    read = read_verdict(reply.answer, question.question)
+    return NO_VERDICT if read == UNCLEAR else KEPT if read == question.verdict else WRONG
+
+
+def _asking(
+    questions: QuestionSet, question: CounterfactualQuestion, judge: Judge[Any], frames: int, annotations: bool
+) -> Callable[[], Case | Verdict[TaughtReply]]:
+    """Makes the case when its turn comes, so that the frames of all clips are never in memory at once."""
+
+    def make() -> Case | Verdict[TaughtReply]:
+        prompt = read_prompt(PROMPT)
+        try:
+            images, seconds = clip_frames(questions.clip(question), frames)
+        except UnreadableClip:
+            return Verdict(None, "the clip cannot be read", judge.sampling.model, prompt.signature)
+        material: dict[str, Any] = {"question": question.question, "frames": [clock(second) for second in seconds]}
+        if annotations:
+            graph = questions.graphs[question.clip].model_dump_json()
+            material["actions"] = timed_actions(graph).splitlines()
+        return Case(prompt.render(case=json.dumps(material, ensure_ascii=False, indent=1)), prompt, images)
+
+    return make
+
+
+def clip_frames(clip: Path, number: int) -> tuple[tuple[bytes, ...], list[float]]:
+    """Frames of a clip as JPEG files, evenly spread from the first to the last, all of a shorter one, and their times.
+
+    Raises:
+        UnreadableClip: it cannot be decoded.
+    """
+    import cv2
+    import numpy as np
+
+    reader = open_frames(clip, threads=1)
+    if not reader.count:
+        raise UnreadableClip(f"Expected {clip} to have frames, but it has none.")
+    places = sorted({round(place) for place in np.linspace(0, reader.count - 1, min(number, reader.count)).tolist()})
+    images = []
+    for frame in reader.read(places):
+        scale = min(1.0, SIDE / max(frame.shape[:2]))
+        size = max(1, round(frame.shape[1] * scale)), max(1, round(frame.shape[0] * scale))
+        picture = cv2.cvtColor(cv2.resize(frame, size, interpolation=cv2.INTER_AREA), cv2.COLOR_RGB2BGR)
+        images.append(cv2.imencode(".jpg", picture, [cv2.IMWRITE_JPEG_QUALITY, 90])[1].tobytes())
+    return tuple(images), [place / reader.fps if reader.fps else 0.0 for place in places]
+
+
+def write_teaching(folder: Path, teaching: Teaching, judge: Judge[Any], frames: int, annotations: bool) -> Path:
+    """Write what was kept, and beside it how it came about; returns the file of rows."""
+    facts = {
+        "teacher": asdict(judge.sampling),
+        "prompt": read_prompt(PROMPT).signature,
+        "frames": frames,
+        "annotations": annotations,
+        "share_kept": teaching.share,
+        "outcomes": dict(teaching.outcomes),
+    }
+    path = folder / ROWS
+    write_file(path, as_lines(row.model_dump() for row in teaching.rows))
+    write_file(folder / FACTS, json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
+    return path

@@ -1,0 +1,63 @@
+"""What trainers hand over: completions as text or as messages, and columns of a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from lmms_eval_tasks.utils.rewards.functions import RewardFunction
+from lmms_eval_tasks.utils.rewards.sample import RewardSample, read_sample
+
+COLUMNS = (
+    "graph", "action", "absent_action", "outcome", "answer", "verdict", "solution", "options", "question",
+)  # fmt: skip
+"""The columns that a sample is read from; others are left alone."""
+
+
+def completion_text(completion: object) -> str:
+    """The text of a completion: itself, or of the last of its messages; empty where it has none."""
+    if isinstance(completion, str):
+        return completion
+    if isinstance(completion, Mapping):
+        return _content(completion.get("content"))
+    if isinstance(completion, Sequence) and completion:
+        return completion_text(completion[-1])
+    return ""
+
+
+def _content(content: object) -> str:
+    if isinstance(content, Sequence) and not isinstance(content, str):
+        parts = [part.get("text") for part in content if isinstance(part, Mapping)]
+        return "".join(part for part in parts if isinstance(part, str))
+    return content if isinstance(content, str) else ""
+
+
+def batch_rewards(
+    reward: RewardFunction, completions: Sequence[object], columns: Mapping[str, Any]
+) -> list[float | None]:
+    """The reward of each completion.
+
+    Args:
+        reward: The reward.
+        completions: What the model said, as text or messages.
+        columns: Name to the column's values, one a completion. Others, such as a trainer's state, are left alone.
+    """
+    samples = batch_samples(len(completions), columns)
+    pairs = zip(completions, samples, strict=True)
+    return [reward(completion_text(completion), sample) for completion, sample in pairs]
+
+
+def batch_samples(number: int, columns: Mapping[str, Any]) -> Iterator[RewardSample]:
+    """The samples of a batch; the completions of one question, which follow each other, share theirs."""
+    used = {name: columns[name] for name in COLUMNS if _is_column(columns.get(name)) and len(columns[name]) == number}
+    last_row: dict[str, Any] | None = None
+    sample = RewardSample()
+    for at in range(number):
+        row = {name: values[at] for name, values in used.items()}
+        if row != last_row:
+            sample, last_row = read_sample(row), row
+        yield sample
+
+
+def _is_column(values: object) -> bool:
+    return isinstance(values, Sequence) and not isinstance(values, (str, bytes))

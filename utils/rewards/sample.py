@@ -1,0 +1,162 @@
+"""What the rewards need to know of a question: the clip's actions and links, the pair that is asked about, the key."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import networkx as nx
+
+
+@dataclass(frozen=True)
+class RewardSample:
+    """A question about a clip. Actions are known by their place in the order of time, from 0.
+
+    Attributes:
+        actions: Their descriptions.
+        ids: Their ids in the graph, in the same order.
+        links: Cause and effect of each link; those that name no action or lead from an action to itself are left out.
+        intervened: The action that the question leaves out; None where it never happened or is not known.
+        queried: The action that the question asks about; None where it is not known.
+        absent: The action that never happened, in words; None where the question leaves out one that did.
+        key: The right answer.
+        options: The options of a multiple-choice question.
+        question: What was asked.
+    """
+
+    actions: tuple[str, ...] = ()
+    ids: tuple[str, ...] = ()
+    links: frozenset[tuple[int, int]] = frozenset()
+    intervened: int | None = None
+    queried: int | None = None
+    absent: str | None = None
+    key: str | None = None
+    options: tuple[str, ...] = ()
+    question: str = ""
+
+    @cached_property
+    def graph(self) -> nx.DiGraph:
+        """The links between the places of the actions."""
+        graph = nx.DiGraph()
+        graph.add_nodes_from(range(len(self.actions)))
+        graph.add_edges_from(sorted(self.links))
+        return graph
+
+    @cached_property
+    def reachable(self) -> tuple[frozenset[int], ...]:
+        """For each action, those that it leads to by one link or more."""
+        return tuple(frozenset(nx.descendants(self.graph, place)) for place in range(len(self.actions)))
+
+    @property
+    def asks_for_a_chain(self) -> bool:
+        """Whether links lead from the action that is left out to the one that is asked about."""
+        if self.intervened is None or self.queried is None:
+            return False
+        return self.queried in self.reachable[self.intervened]
+
+    @cached_property
+    def relevant(self) -> frozenset[int]:
+        """The actions that an answer has to speak of: those between the two asked about, or causes of the second."""
+        if self.queried is None:
+            return frozenset(range(len(self.actions)))
+        if self.intervened is not None and self.asks_for_a_chain:
+            ahead = nx.single_source_shortest_path_length(self.graph, self.intervened)
+            behind = nx.single_source_shortest_path_length(self.graph.reverse(copy=False), self.queried)
+            shortest = ahead[self.queried]
+            return frozenset(place for place in ahead if ahead[place] + behind.get(place, shortest + 1) == shortest)
+        causes = frozenset(self.graph.predecessors(self.queried))
+        return causes | {self.queried} | ({self.intervened} if self.intervened is not None else frozenset())
+
+
+def read_sample(columns: Mapping[str, Any]) -> RewardSample:
+    """A sample from the columns of a training row; what cannot be read is left out, and nothing is raised.
+
+    Args:
+        columns: `graph`, an object with `actions` (`id`, `text`, `start` …) and `links` (`cause`, `effect`) or its JSON
+            text; `action` and `outcome`, the id, text or place of the action that is left out and of the one that is
+            asked about; `absent_action`; `answer` (or `verdict`, `solution`); `options`, a list or its JSON text;
+            `question`. All may be missing.
+    """
+    graph = _object(columns.get("graph"))
+    actions = [action for action in _list(graph.get("actions")) if isinstance(action, Mapping)]
+    # Permuted actions are the same actions: those with times are put into their order.
+    starts = [_number(action.get("start")) for action in actions]
+    if actions and all(start is not None for start in starts):
+        order = sorted(range(len(actions)), key=lambda at: (starts[at], _number(actions[at].get("end")) or 0.0))
+        actions = [actions[at] for at in order]
+    texts = tuple(_text(action.get("text")) for action in actions)
+    ids = tuple(_text(action.get("id", place)) for place, action in enumerate(actions))
+    place_of = {name: place for place, name in reversed(list(enumerate(ids)))}
+    links = set()
+    for link in _list(graph.get("links")):
+        ends: Sequence[Any] = ()
+        if isinstance(link, Mapping):
+            ends = (link.get("cause"), link.get("effect"))
+        elif isinstance(link, (list, tuple)) and len(link) == 2:
+            ends = link
+        places = [place_of.get(_text(end)) for end in ends]
+        if len(places) == 2 and places[0] is not None and places[1] is not None and places[0] != places[1]:
+            links.add((places[0], places[1]))
+    intervened = _place(columns.get("action"), place_of, texts)
+    absent = _text(columns.get("absent_action")).strip() or None
+    if intervened is None and absent is None and actions:
+        # A prepared table has the action in words, also the one that never happened.
+        absent = _text(columns.get("action")).strip() or None
+    key = next((columns[name] for name in ("answer", "verdict", "solution") if columns.get(name) is not None), None)
+    options = columns.get("options")
+    if isinstance(options, str):
+        options = _json(options)
+    return RewardSample(
+        actions=texts,
+        ids=ids,
+        links=frozenset(links),
+        intervened=intervened,
+        queried=_place(columns.get("outcome"), place_of, texts),
+        absent=absent if intervened is None else None,
+        key=_text(key).strip() or None,
+        options=tuple(_text(option) for option in _list(options)),
+        question=_text(columns.get("question")),
+    )
+
+
+def _place(value: Any, place_of: Mapping[str, int], texts: Sequence[str]) -> int | None:
+    if value is None or isinstance(value, bool):
+        return None
+    name = _text(value)
+    if name in place_of:
+        return place_of[name]
+    return texts.index(name) if name and name in texts else None
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    if isinstance(value, (str, bytes)):
+        value = _json(value)
+    return value if isinstance(value, Mapping) else {}
+
+
+def _json(text: str | bytes) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _list(value: Any) -> list[Any]:
+    if isinstance(value, (list, tuple)):
+        return list(value)
+    # Arrays of other libraries, such as the columns of a parquet file.
+    as_list = getattr(value, "tolist", None)
+    listed = as_list() if callable(as_list) else None
+    return listed if isinstance(listed, list) else []
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, (int, float)) and math.isfinite(value) else None
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else "" if value is None else str(value)

@@ -1,0 +1,152 @@
+"""The configuration of a training by ms-swift: one YAML file that people read, change and run again.
+
+ms-swift 4.6.0 takes it as `swift sft FILE.yaml`; what stands under `ENV` are environment variables (swift/cli/main.py,
+`parse_yaml_args`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.core.problems import InputError
+
+ENVIRONMENT = "ENV"
+FRAMES = 512
+SIDE = 144
+"""Pixels of a frame's side in the paper."""
+FRAMES_PER_SECOND = 30
+"""So many frames are taken, and of those as many as are asked for, evenly spread: all of a shorter clip."""
+LEAST_TOKENS = 4
+"""Of a frame, so that none is enlarged."""
+CHECKPOINTS = "checkpoints"
+LOG = "logging.jsonl"
+OURS = ("dataset", "output_dir", "add_version", "resume_from_checkpoint", ENVIRONMENT)
+"""Options that the command sets itself."""
+
+Options = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Frames:
+    """How a clip is shown.
+
+    Attributes:
+        number: Frames at most, evenly spread.
+        side: Pixels of a frame's side, were it square; its proportions are kept.
+    """
+
+    number: int = FRAMES
+    side: int = SIDE
+
+    def environment(self, model_type: str) -> dict[str, str]:
+        """The environment variables by which ms-swift and qwen-vl-utils 0.0.14 read clips for a type of model.
+
+        The latter bounds a frame by its tokens alone: VIDEO_MAX_PIXELS, which earlier versions took, does nothing.
+        """
+        token = 32 if model_type.startswith("qwen3") else 28
+        return {
+            "FPS": str(FRAMES_PER_SECOND),
+            "FPS_MAX_FRAMES": str(self.number),
+            "VIDEO_MIN_TOKEN_NUM": str(LEAST_TOKENS),
+            "VIDEO_MAX_TOKEN_NUM": str(max(LEAST_TOKENS, self.side**2 // token**2)),
+            "FORCE_QWENVL_VIDEO_READER": "decord",
+        }
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """A training: the subcommand of `swift`, its options, and the environment variables that it runs with."""
+
+    subcommand: str
+    options: Options
+    environment: Mapping[str, str]
+
+    def text(self, path: Path) -> str:
+        """The YAML file's text, which begins with how to run it."""
+        values = {ENVIRONMENT: dict(self.environment), **self.options}
+        head = f"# Run it again, or with other values:  swift {self.subcommand} {path.name}\n"
+        return head + yaml.safe_dump(values, sort_keys=False, allow_unicode=True, width=120)
+
+    def write(self, path: Path) -> None:
+        """Write the YAML file, whole or not at all."""
+        write_file(path, self.text(path))
+
+
+def base_options(model: str, model_type: str, dataset: Path, out: Path) -> dict[str, Any]:
+    """Options of every training: LoRA of rank 16 for three epochs; rows that cannot be used end it.
+
+    Args:
+        model: Name or folder of the model.
+        model_type: ms-swift's name of its type, also that of its template.
+        dataset: The rows.
+        out: Where checkpoints and the log go.
+    """
+    return {
+        "model": model,
+        "model_type": model_type,
+        "template": model_type,
+        "use_hf": True,
+        "dataset": [str(dataset.absolute())],
+        "load_from_cache_file": False,
+        # Without it ms-swift leaves out rows that it cannot read, or that are longer than max_length.
+        "strict": True,
+        "max_length": 16384,
+        "tuner_type": "lora",
+        "lora_rank": 16,
+        "num_train_epochs": 3,
+        "per_device_train_batch_size": 1,
+        "logging_steps": 1,
+        "save_strategy": "steps",
+        "save_steps": 100,
+        "save_total_limit": 2,
+        "output_dir": str(out.absolute()),
+        "add_version": False,
+    }
+
+
+def read_options(words: Sequence[str]) -> dict[str, Any]:
+    """Further options of ms-swift from the words of a command line: `--deepspeed zero2 --modules_to_save a b`.
+
+    Several values are a list, and an option without one is true. Values are read as YAML reads them.
+
+    Raises:
+        InputError: a word belongs to no option, an option is given twice, or is one that the command sets itself.
+    """
+    options: dict[str, Any] = {}
+    values: list[Any] = []
+    for word in words:
+        if not word.startswith("--"):
+            if not options:
+                raise InputError(f"Expected options of ms-swift as --name value, but got {word!r}.")
+            values.append(_value(word))
+            _set_last(options, values)
+            continue
+        name, equals, text = word[2:].partition("=")
+        name = name.replace("-", "_")
+        if not name or name in options or name in OURS:
+            reason = "twice" if name in options else "which this command sets itself" if name in OURS else "without one"
+            raise InputError(f"Expected each option of ms-swift by its name and once, but got {word!r}, {reason}.")
+        values = [_value(text)] if equals else []
+        options[name] = True
+        _set_last(options, values)
+    return options
+
+
+def _set_last(options: dict[str, Any], values: list[Any]) -> None:
+    if values:
+        options[next(reversed(options))] = values[0] if len(values) == 1 else list(values)
+
+
+def _value(text: str) -> Any:
+    try:
+        value = yaml.safe_load(text)
+    except yaml.YAMLError:
+        return text
+    # YAML 1.1 reads 5e-5, without a point, as a text; ms-swift takes the text as well.
+    return value if isinstance(value, (bool, int, float, str)) else text
