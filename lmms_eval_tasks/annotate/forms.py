@@ -13,7 +13,7 @@ from lmms_eval_tasks.annotate.plan import Plan, as_csv
 from lmms_eval_tasks.utils.core.json_rows import Row, WholeText
 
 
-class Mode(str, Enum):
+class AskingMode(str, Enum):
     """What is asked of each item."""
 
     answer = "answer"
@@ -84,7 +84,7 @@ class AnswerFile(Row):
 
     plan: str
     annotator: WholeText
-    mode: Annotated[Mode, Field(strict=False)]
+    mode: Annotated[AskingMode, Field(strict=False)]
     answers: list[GivenAnswer]
 
 

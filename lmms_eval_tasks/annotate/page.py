@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 import lmms_eval_tasks
 from lmms_eval_tasks.annotate.descriptions import shown_descriptions
-from lmms_eval_tasks.annotate.forms import FLAGS, Mode, plan_digest
+from lmms_eval_tasks.annotate.forms import FLAGS, AskingMode, plan_digest
 from lmms_eval_tasks.annotate.plan import Plan, PlannedItem
 from lmms_eval_tasks.annotate.questions import choices_of, clips_of, rows_to_ask
 from lmms_eval_tasks.report.clips import EMBEDDED_AT_MOST, Clips
@@ -39,7 +39,7 @@ SCRIPTS = tuple(ASSETS / name for name in ("answers.js", "clips.js", "forms.js",
 CLIPS = "clips"
 CHECK = "This item checks that you read what is asked. Choose “{label}”, whatever you think is right."
 UNKNOWN_TEXT = "I cannot tell"
-UNCHECKED = (Mode.review, Mode.edit)
+UNCHECKED = (AskingMode.review, AskingMode.edit)
 """Modes in which no choice is made, so that none can check attention."""
 
 
@@ -63,7 +63,7 @@ class _Shelf:
 
 
 def write_pages(
-    plan: Plan, folder: Path, mode: Mode = Mode.answer, only: Sequence[str] = (), clips: Clips = Clips.auto
+    plan: Plan, folder: Path, mode: AskingMode = AskingMode.answer, only: Sequence[str] = (), clips: Clips = Clips.auto
 ) -> list[Path]:
     """Write the pages of a plan's annotators; the same plan and data give the same bytes.
 
@@ -109,15 +109,15 @@ def write_pages(
     return written
 
 
-def modes_of(house: Benchmark) -> list[Mode]:
+def modes_of(house: Benchmark) -> list[AskingMode]:
     """What can be asked about the items of a benchmark."""
     if house.human_study is not None:
-        return [Mode.answer]
-    return [mode for mode in Mode if mode is not Mode.edit or house.descriptions is not None]
+        return [AskingMode.answer]
+    return [mode for mode in AskingMode if mode is not AskingMode.edit or house.descriptions is not None]
 
 
 def shown_item(
-    house: Benchmark, planned: PlannedItem, row: Mapping[str, Any], shelf: _Shelf, mode: Mode
+    house: Benchmark, planned: PlannedItem, row: Mapping[str, Any], shelf: _Shelf, mode: AskingMode
 ) -> dict[str, Any]:
     """What a page holds of one item."""
     study = house.human_study
@@ -138,11 +138,11 @@ def shown_item(
         "choices": choices,
         "replays": study.replays if study else None,
     }
-    if mode is Mode.last_frame:
+    if mode is AskingMode.last_frame:
         return {**item, "clips": [], "picture": _last_frame(clip_path(house.name, clips[0]))}
-    if mode is Mode.review:
+    if mode is AskingMode.review:
         item["key"] = row["answer"] or ""
-    if mode is Mode.edit and house.descriptions is not None:
+    if mode is AskingMode.edit and house.descriptions is not None:
         item["entries"] = shown_descriptions(house.descriptions(row))
     shown = [[shelf.place(house.name, clip), label] for clip, label in zip(clips, labels, strict=True)]
     return {**item, "clips": shown}
@@ -166,7 +166,7 @@ def _spoken(choice: str) -> str:
 
 
 def _build(
-    digest: str, annotator: str, mode: Mode, items: list[dict[str, Any]], shelf: _Shelf, embed: bool, sample: bool
+    digest: str, annotator: str, mode: AskingMode, items: list[dict[str, Any]], shelf: _Shelf, embed: bool, sample: bool
 ) -> str:
     script = "\n".join(path.read_text(encoding="utf-8").strip() for path in SCRIPTS)
     about = {

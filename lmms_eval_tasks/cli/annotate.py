@@ -12,7 +12,7 @@ import typer
 
 from lmms_eval_tasks.annotate.collect import COLUMNS, collect_answers, read_answer_files
 from lmms_eval_tasks.annotate.descriptions import collect_edits
-from lmms_eval_tasks.annotate.forms import Decision, Mode
+from lmms_eval_tasks.annotate.forms import AskingMode, Decision
 from lmms_eval_tasks.annotate.plan import (
     ATTENTION,
     MINUTES,
@@ -81,7 +81,7 @@ def page(
     plan: Annotated[Path, typer.Argument(help="A plan.")],
     out: Annotated[Path, typer.Option(help="Folder for the pages.", show_default=False)],
     annotator: Annotated[list[str] | None, typer.Option(help="Only these annotators; repeatable.")] = None,
-    mode: Annotated[Mode, typer.Option(help="What is asked.")] = Mode.answer,
+    mode: Annotated[AskingMode, typer.Option(help="What is asked.")] = AskingMode.answer,
     clips: Annotated[
         Clips, typer.Option(help="Clips of a page: in it, in a folder beside it, or in it up to 30 MB of them.")
     ] = Clips.auto,
@@ -108,10 +108,10 @@ def collect(
     read = read_plan(plan)
     files = read_answer_files(read, answers)
     console = make_console()
-    if files[0].mode is Mode.review:
+    if files[0].mode is AskingMode.review:
         _write_reviews(console, read, files, out)
         return
-    if files[0].mode is Mode.edit:
+    if files[0].mode is AskingMode.edit:
         edits = collect_edits(read, files)
         write_file(out, as_lines(edits))
         console.print(f"{len(edits):,} items edited or found right: {out}", soft_wrap=True)

@@ -13,7 +13,7 @@ import pytest
 from browser import Page, browser
 from typer.testing import CliRunner
 
-from lmms_eval_tasks.annotate.forms import Mode
+from lmms_eval_tasks.annotate.forms import AskingMode
 from lmms_eval_tasks.annotate.page import write_pages
 from lmms_eval_tasks.annotate.plan import Plan, as_csv, make_plan
 from lmms_eval_tasks.annotate.questions import read_questions, rows_to_ask
@@ -98,6 +98,14 @@ def test_answers_are_written_to_the_chosen_file_as_they_go(driver: Any, tmp_path
     page.wait("return written.length > 1")
     assert json.loads(page.run("return written.at(-1)"))["answers"][0]["choice"] == "D"
     page.wait("return document.getElementById('saved').textContent === 'Saved to a001.json.'")
+
+
+def test_a_browser_that_keeps_nothing_says_so(driver: Any, tmp_path: Path) -> None:
+    page = Asked(driver, one_page(tmp_path, "causalvqa", "debug"))
+    page.run("Storage.prototype.setItem = () => { throw new Error('full'); }")
+    page.press("a")
+    saved = page.run("return document.getElementById('saved').textContent")
+    assert saved == "This browser keeps nothing: save to a file, or download."
 
 
 @pytest.mark.parametrize(("benchmark", "split"), [("causalvqa", "debug"), ("mvp", "mini"), ("yocausal", "test")])
@@ -220,7 +228,7 @@ def test_minimal_pairs_are_answered_into_humans(driver: Any, tmp_path: Path) -> 
 
 def test_the_last_frame_stands_in_place_of_the_clip(driver: Any, tmp_path: Path) -> None:
     plan = planned("causalvqa", "debug", 4, 2, attention=0)
-    page = Asked(driver, write_pages(plan, tmp_path, Mode.last_frame, ["a001"])[0])
+    page = Asked(driver, write_pages(plan, tmp_path, AskingMode.last_frame, ["a001"])[0])
     assert page.run("return document.querySelectorAll('video').length") == 0
     page.wait("return document.querySelector('#clips img').naturalWidth > 0")
     first = next(row for row in plan.rows if row.annotator == "a001")
@@ -238,7 +246,7 @@ def test_the_last_frame_stands_in_place_of_the_clip(driver: Any, tmp_path: Path)
 
 def test_both_clips_of_a_study_have_no_last_frame(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="Expected a mode of yocausal, one of answer, but got last-frame"):
-        write_pages(planned("yocausal", "test", 4, 2), tmp_path, Mode.last_frame)
+        write_pages(planned("yocausal", "test", 4, 2), tmp_path, AskingMode.last_frame)
 
 
 def test_reviewers_flag_what_goes_and_what_is_repaired(driver: Any, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ let kept = true;
 try {
   Object.assign(state, JSON.parse(localStorage.getItem(KEY) || "{}"));
 } catch {
-  kept = false;
+  // Nothing that can be read is kept; whether anything can be is seen when it is.
 }
 
 let handle = null;
@@ -33,6 +33,7 @@ const report = (text) => { document.getElementById("saved").textContent = text; 
 function keep() {
   try {
     localStorage.setItem(KEY, JSON.stringify(state));
+    kept = true;
   } catch {
     kept = false;
   }
