@@ -18,4 +18,4 @@ def tiny_vlm(
     """Write a tiny Qwen2.5-VL with random weights, to try a run's whole path without a GPU."""
     from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
 
-    typer.echo(f"Qwen2.5-VL, random weights: {write_tiny_vlm(out, seed, released_ids)}")
+    typer.echo(f"Qwen2.5-VL, random weights: {write_tiny_vlm(out, seed, released_ids=released_ids)}")
