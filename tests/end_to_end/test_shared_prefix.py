@@ -126,6 +126,23 @@ def test_a_clip_that_cannot_be_decoded_is_unscored_and_named(
     assert {record.item_id for record in again if record.unscored_reason} == broken
 
 
+def test_a_rank_without_work_keeps_nobody_waiting(
+    checkpoint: Path, sample_world: SampleWorld, asked: Ask, tmp_path: Path
+) -> None:
+    task = TASKS[1]
+    command = arguments(checkpoint, [task], mode="fast", dtype="float32")
+    command[-1] = "1"
+    run = start_host(*command, home=sample_world.home, out=tmp_path, ranks=2)
+    try:
+        until = time.monotonic() + LIMIT
+        while run.poll() is None and time.monotonic() < until:
+            time.sleep(0.05)
+        assert run.poll() == 0, "the run ends"
+    finally:
+        kill_host(run)
+    assert HostRun(0, "", tmp_path).samples(task) == asked(1).samples(task)[:1]
+
+
 def test_a_rank_that_is_killed_ends_the_run_and_a_second_run_goes_on(
     checkpoint: Path, sample_world: SampleWorld, asked: Ask, tmp_path: Path
 ) -> None:
