@@ -68,7 +68,9 @@ def main() -> None:
             parts = parts or [""]
         check(" ".join(parts), number)
     took = time.monotonic() - started
-    print(f"seed {options.seed}: {count:,} answers, {len(REWARDS)} rewards each, 0 exceptions, {took:.0f} s")
+    print(
+        f"seed {options.seed}: {count:,} answers, {len(REWARDS)} rewards each, 0 exceptions, {took:.0f} s", flush=True
+    )
 
     slowest: list[tuple[float, float, str, str]] = []
     own = ("because ", "he cracks the eggs -> ", "if he had not cracked the eggs ", "<think>")
