@@ -14,7 +14,7 @@ TOP := $(CURDIR)
 PYTEST = $(AWAY) OMP_NUM_THREADS=1 "$(TOP)/$(BIN)/pytest" --rootdir "$(TOP)" -c "$(TOP)/pyproject.toml" -n 2 --dist loadfile \
 	--no-loadscope-reorder
 
-.PHONY: demo test quick lint versions version-examples install train-env wheel clean
+.PHONY: demo test quick lint versions version-examples install train-env test-training wheel clean
 
 demo: install
 	PATH="$(TOP)/$(BIN):$$PATH" examples/demo.sh demo
@@ -45,6 +45,10 @@ train-env:
 	$(TRAIN_VENV)/bin/pip install --requirement requirements-training.txt
 	rm -rf build
 	$(TRAIN_VENV)/bin/pip install --quiet --no-deps --force-reinstall .
+
+# What needs ms-swift; without its environment `make test` skips it and says so.
+test-training: install train-env
+	TRAIN_ENV="$(abspath $(TRAIN_VENV))" $(PYTEST) end_to_end/test_training.py
 
 wheel: $(VENV)/.dependencies
 	rm -rf build dist

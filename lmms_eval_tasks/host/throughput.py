@@ -18,6 +18,8 @@ from lmms_eval_tasks.host.wrapping import replaced_method
 EACH = "generate_each"
 """A model's method that gives answers as they come, if it has one."""
 HOUR = 3600
+PROMPT, REUSED = "prompt tokens", "prompt tokens reused"
+"""Counts of a model's work that are also put down as a share."""
 
 
 @dataclass
@@ -115,4 +117,6 @@ def describe(ranks: list[Answered]) -> dict[str, Any]:
             stages[stage] = stages.get(stage, 0.0) + time
         for name, count in rank.work.get("counts", {}).items():
             counts[name] = counts.get(name, 0) + count
+    if counts.get(PROMPT):
+        facts["share of prompt tokens reused in %"] = round(100 * counts.get(REUSED, 0) / counts[PROMPT], 1)
     return facts | {f"seconds {stage}": round(time, 1) for stage, time in stages.items()} | counts

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import pytest
 
 from lmms_eval_tasks.host.evaluation import Evaluation
-from lmms_eval_tasks.host.throughput import Answered, describe, measure_throughput
+from lmms_eval_tasks.host.throughput import PROMPT, REUSED, Answered, describe, measure_throughput
 
 DOCS = [{"clip": name} for name in ("a", "a", "b")]
 
@@ -81,8 +81,8 @@ def test_a_model_that_is_asked_nothing_is_not_called(evaluation: Evaluation) -> 
 
 
 def test_ranks_work_side_by_side() -> None:
-    first = Answered(10.0, 4, {("", "a"), ("", "b")}, {"seconds": {"encoding": 3.0}, "counts": {"times encoded": 2}})
-    second = Answered(20.0, 2, {("", "c")}, {"seconds": {"encoding": 5.0}, "counts": {"times encoded": 1}})
+    first = Answered(10.0, 4, {("", "a"), ("", "b")}, {"seconds": {"encoding": 3.0}, "counts": {PROMPT: 300}})
+    second = Answered(20.0, 2, {("", "c")}, {"seconds": {"encoding": 5.0}, "counts": {PROMPT: 100, REUSED: 50}})
     assert describe([first, second]) == {
         "questions": 6,
         "clips": 3,
@@ -90,5 +90,7 @@ def test_ranks_work_side_by_side() -> None:
         "clips an hour": 540,
         "seconds": 20.0,
         "seconds encoding": 8.0,
-        "times encoded": 3,
+        "share of prompt tokens reused in %": 12.5,
+        "prompt tokens": 400,
+        "prompt tokens reused": 50,
     }

@@ -14,6 +14,7 @@ from loguru import logger
 from tqdm import tqdm
 
 from lmms_eval_tasks.host.ranks import stop_if_any
+from lmms_eval_tasks.host.throughput import PROMPT, REUSED
 from lmms_eval_tasks.models.base import OwnModel
 from lmms_eval_tasks.models.failures import RepeatedFailures, free_memory, is_out_of_memory
 from lmms_eval_tasks.models.grouping import ClipGroup, ClipQuestion, group_by_clip
@@ -126,11 +127,10 @@ class SharedPrefix(OwnModel):
     def work(self) -> dict[str, Any]:
         """For a run card: seconds of each stage and counts, on this rank."""
         work = self._sharer.work
-        counts = {
-            "times encoded": work.encoded,
-            "prompt tokens": work.prompt_tokens,
-            "prompt tokens reused": work.reused_tokens,
-        }
+        counts = {"times encoded": work.encoded, PROMPT: work.prompt_tokens, REUSED: work.reused_tokens}
+        if self._mode:
+            # Each rank compares for itself, and the card has the first rank's mode.
+            counts[f"ranks in {self._mode.value} mode"] = 1
         return {"seconds": dict(work.seconds), "counts": counts}
 
     def generate_until(self, requests: list[Instance]) -> list[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from threading import Event
 from types import SimpleNamespace
 from typing import Any
 
@@ -168,6 +169,49 @@ def test_a_sampled_answer_reads_its_prompt_whole(load: Load, clips: list[Path]) 
     model = load("qwen2_5_vl", mode="fast")
     assert all(answer(model, requests, documents))
     assert model.work["counts"]["prompt tokens reused"] == 0
+
+
+class OtherLayer:
+    """A kind of layer that caches do not have."""
+
+
+def test_a_cache_that_cannot_be_copied_is_not_shared(
+    load: Load, clips: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requests, documents = ask(clips, 2)
+    plain = answer_plainly(load("qwen2_5_vl"), requests, documents)
+    monkeypatch.setattr(sharing, "DynamicLayer", OtherLayer)
+    model = load("qwen2_5_vl", mode="fast")
+    assert answer(model, requests, documents) == plain
+    assert model.work["counts"]["prompt tokens reused"] == 0
+    auto = load("qwen2_5_vl")
+    assert answer(auto, requests, documents) == plain and auto.facts["mode"] == "safe"
+
+
+def test_the_next_clip_is_read_while_the_model_works_on_one(
+    load: Load, clips: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = load("qwen2_5_vl", mode="safe")
+    begun = {number: Event() for number in range(len(clips))}
+    process, generate = model._inputs.process, model._sharer.generate_alone
+    read, answered = [], []
+
+    def note(questions: Any) -> Any:
+        begun[len(read)].set()
+        read.append(len(answered))
+        return process(questions)
+
+    def generate_after_the_next_begins(*arguments: Any) -> Any:
+        following = begun.get(len(answered) + 1)
+        assert following is None or following.wait(30), "the next clip is being read"
+        answered.append(1)
+        return generate(*arguments)
+
+    monkeypatch.setattr(model._inputs, "process", note)
+    monkeypatch.setattr(model._sharer, "generate_alone", generate_after_the_next_begins)
+    requests, documents = ask(clips, 1)
+    assert all(answer(model, requests, documents))
+    assert all(after >= number - 1 for number, after in enumerate(read)), "no more than one clip ahead"
 
 
 def test_questions_without_a_clip_are_answered(load: Load, clips: list[Path]) -> None:
