@@ -21,7 +21,7 @@ from lmms_eval_tasks.models.grouping import ClipGroup, ClipQuestion, group_by_cl
 from lmms_eval_tasks.models.shared_prefix.checking import compare
 from lmms_eval_tasks.models.shared_prefix.checkpoint import load_checkpoint
 from lmms_eval_tasks.models.shared_prefix.generation import generation_arguments, why_alone
-from lmms_eval_tasks.models.shared_prefix.inputs import FrameSettings, ProcessedClip, ShownText
+from lmms_eval_tasks.models.shared_prefix.inputs import FrameSettings, ProcessedClip, QwenInputs, ShownText
 from lmms_eval_tasks.models.shared_prefix.positions import Positions, check_positions
 from lmms_eval_tasks.models.shared_prefix.sharing import EncodedClip, PrefixSharer, SharingMode
 from lmms_eval_tasks.utils.core.problems import InputError
@@ -89,7 +89,7 @@ class SharedPrefix(OwnModel):
         super().__init__(batch_size, device, max_batch_size)
         if self._world_size == 1 and device is not None:
             self.device = torch.device(device)
-        self.max_num_frames, self.fps, self.min_pixels, self.max_pixels = max_num_frames, fps, min_pixels, max_pixels
+        self.max_num_frames, self.fps = max_num_frames, fps
         self.batch_size = int(batch_size)
         frames = FrameSettings(
             max_num_frames, fps, min_pixels, max_pixels, total_pixels, system_prompt, enable_thinking
@@ -105,6 +105,10 @@ class SharedPrefix(OwnModel):
         except InputError as error:
             message = str(error)
         stop_if_any(message)
+        # Only qwen-vl-utils keeps to them, so that nobody takes the frames of other families to be of such sizes.
+        has_limits = isinstance(self._inputs, QwenInputs)
+        self.min_pixels = min_pixels if has_limits else None
+        self.max_pixels = max_pixels if has_limits else None
         pad = self.tokenizer.pad_token_id
         self._sharer = PrefixSharer(self._model, self._positions, self.tokenizer.eos_token_id if pad is None else pad)
         self._reason = "as asked"
@@ -157,9 +161,8 @@ class SharedPrefix(OwnModel):
                     failure = self.unanswered.get((question.task, question.item)) if answer is None else failure
                     yield question.place, answer
                 if failure is None or failure[0] is not UnscoredReason.UNREADABLE_CLIP:
-                    failures.note(
-                        failure and failure[1], f"They share {self._model.config.model_type} on {self.device}."
-                    )
+                    shared = f"They share the model, a {self._model.config.model_type} on {self.device}."
+                    failures.note(failure[1] if failure else None, shared)
                 bar.set_description_str(f"Clip {number:,} of {len(groups):,}", refresh=False)
                 bar.update(lengths[number - 1])
         if self.unanswered:

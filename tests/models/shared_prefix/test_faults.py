@@ -126,6 +126,14 @@ def test_arguments_that_cannot_be_used_are_refused(
         SharedPrefix(**given)
 
 
+@pytest.mark.parametrize(("family", "limits"), [("qwen3_vl", (3136, 25088)), ("internvl", (None, None))])
+def test_only_a_family_that_keeps_to_limits_of_pixels_names_them(
+    load: Load, family: str, limits: tuple[int | None, int | None]
+) -> None:
+    model = load(family)
+    assert (model.min_pixels, model.max_pixels) == limits
+
+
 def test_positions_of_reference_are_refused_where_none_are_known(load: Load) -> None:
     with pytest.raises(InputError, match="known for qwen2_5_vl, qwen2_vl only"):
         load("qwen3_vl", positions="reference")
