@@ -250,9 +250,6 @@ def _hook_evaluate() -> None:
         if not isinstance(results, dict):
             return results
         known = Results(results)
-        for state in states:
-            # Of several ranks, lmms-eval logs the samples of one after those of another.
-            known.get("samples", {}).get(state.name, []).sort(key=lambda sample: sample["doc_id"])
         known.evaluation = evaluation
         return known
 

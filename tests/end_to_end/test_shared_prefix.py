@@ -83,7 +83,7 @@ def test_each_clip_and_view_is_encoded_once(ranks: int, asked: Ask, sample_world
 def test_answers_scores_and_logs_are_those_of_one_rank(ranks: int, asked: Ask) -> None:
     for task in TASKS:
         assert asked(ranks).scores(task) == asked(1).scores(task)
-        assert asked(ranks).samples(task) == asked(1).samples(task)
+        assert asked(ranks).samples_in_order(task) == asked(1).samples(task)
 
 
 def test_answers_are_those_of_the_adapter_of_lmms_eval(
@@ -169,7 +169,7 @@ def test_a_rank_that_is_killed_ends_the_run_and_a_second_run_goes_on(
     assert f"{len(before)} answer" in resumed.output
     for task in TASKS:
         assert resumed.scores(task) == asked(1).scores(task)
-        assert resumed.samples(task) == asked(1).samples(task)
+        assert resumed.samples_in_order(task) == asked(1).samples(task)
 
 
 def kept(out: Path) -> list[Path]:

@@ -53,6 +53,10 @@ class HostRun:
         (path,) = self.out.rglob(f"*_samples_{task}.jsonl")
         return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
+    def samples_in_order(self, task: str) -> list[dict[str, Any]]:
+        """The samples by their documents; of several ranks the host logs those of one after those of another."""
+        return sorted(self.samples(task), key=lambda sample: sample["doc_id"])
+
     def submission(self, name: str) -> list[dict[str, str]]:
         path = self.out / name
         return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
