@@ -35,7 +35,7 @@ def read_answer_files(plan: Plan, paths: Sequence[Path]) -> list[AnswerFile]:
             problems.add(path.name, f"Expected a file of answers, but it cannot be read: {error.strerror or error}.")
             continue
         if file is None:
-            issues.as_problems(f"{path.name}, ").raise_if_any(f"{path.name} cannot be used")
+            problems.extend(issues.as_problems(f"{path.name}, "))
             continue
         first = next(iter(read.values()), file)
         known = {row.place for row in own.get(file.annotator, [])}

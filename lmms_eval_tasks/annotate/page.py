@@ -91,6 +91,12 @@ def write_pages(
             f"Expected every item of the plan in {benchmark}, {split}, but these are not there, or have no clip: "
             f"{summarize_names(absent)}. Make the plan anew from what is prepared now."
         )
+    ways = house.human_study.shown if house.human_study is not None else {}
+    if ways and (others := {row.version for row in plan.rows if not row.attention} - ways.keys()):
+        raise InputError(
+            f"Expected versions of {benchmark}, {summarize_names(ways)}, in the plan, but got "
+            f"{summarize_names(sorted(others))}."
+        )
     sample = read_manifest(benchmark).splits[split].sample
     written = []
     for annotator in only or own:

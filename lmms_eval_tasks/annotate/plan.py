@@ -210,7 +210,7 @@ def read_plan(path: Path) -> Plan:
     """
     problems = Problems()
     rows: list[PlannedItem] = []
-    places: set[tuple[str, str]] = set()
+    places: set[tuple[str, int]] = set()
     for where, row in read_csv(path, COLUMNS):
         numbers = {name: row[name] for name in ("place", "milliseconds")}
         if bad := [name for name, value in numbers.items() if not (value.isascii() and value.isdigit())]:
@@ -219,13 +219,17 @@ def read_plan(path: Path) -> Plan:
         if empty := [name for name in ("benchmark", "split", "annotator", "item_id") if not row[name]]:
             problems.add(where, f"Expected a value for {', '.join(empty)}, but got none.")
             continue
-        if (row["annotator"], row["place"]) in places:
+        if Path(row["annotator"]).name != row["annotator"]:
+            problems.add(where, f"Expected an annotator that can name a file, but got {quote(row['annotator'])}.")
+            continue
+        place = row["annotator"], int(row["place"])
+        if place in places:
             problems.add(where, f"Expected each place of {row['annotator']} once, but got {row['place']} again.")
         if rows and (row["benchmark"], row["split"]) != (rows[0].benchmark, rows[0].split):
             problems.add(where, "Expected one benchmark and split, but got others than before.")
-        places.add((row["annotator"], row["place"]))
+        places.add(place)
         texts = {name: row[name] for name in COLUMNS if name not in numbers}
-        rows.append(PlannedItem(**texts, place=int(row["place"]), milliseconds=int(row["milliseconds"])))
+        rows.append(PlannedItem(**texts, place=place[1], milliseconds=int(row["milliseconds"])))
     problems.raise_if_any(f"{path.name} is not a plan")
     if not rows:
         raise InputError(f"{path.name} is not a plan: it has no rows.")

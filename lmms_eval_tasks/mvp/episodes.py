@@ -86,7 +86,7 @@ class Episodes:
         wanted: dict[int, list[int]] = defaultdict(list)
         for number in sorted(set(numbers) & self._places.keys()):
             wanted[self._places[number][0]].append(number)
-        found: dict[int, TfRecord] = {}
+        places: dict[int, TfRecord] = {}
         for done, (file, inside) in enumerate(sorted(wanted.items()), 1):
             path = self.folder / self.files[file]
             if path.is_file():
@@ -95,9 +95,9 @@ class Episodes:
                 except BadRecord as error:
                     problems.add(str(path), str(error), "copy it again, or delete it to go on without its episodes.")
                 else:
-                    found |= {number: records[self._places[number][1]] for number in inside}
+                    places |= {number: records[self._places[number][1]] for number in inside}
             progress("finding episodes in files", done, len(wanted))
-        return found
+        return places
 
 
 def reading_order(lengths: Sequence[int], together: int, block: int) -> Iterator[tuple[int, int, int]]:

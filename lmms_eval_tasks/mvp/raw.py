@@ -92,17 +92,17 @@ def find_raw_clips(
     for done, (source, folder) in enumerate(folders.items(), 1):
         before = len(problems)
         if source == "language_table":
-            found = _find_episodes(folder, wanted[source], problems, progress)
+            in_source = _find_episodes(folder, wanted[source], problems, progress)
         else:
-            found = {str(path): _find(source, folder, path, problems) for path in wanted[source]}
-        if found and len(problems) == before and not any(raw.clip for raw in found.values()):
-            files = list(dict.fromkeys(raw.file for raw in found.values()))
+            in_source = {str(path): _find(source, folder, path, problems) for path in wanted[source]}
+        if in_source and len(problems) == before and not any(raw.clip for raw in in_source.values()):
+            files = list(dict.fromkeys(raw.file for raw in in_source.values()))
             problems.add(
                 f"--raw {source}={folder}",
                 f"Expected files such as {summarize_names(files, 2)} in it, but got none of {len(files):,}.",
                 f"give the folder that the download was unpacked to, of {CLIP_SOURCES[source]}.",
             )
-        clips |= found
+        clips |= in_source
         progress("finding clips in downloads", done, len(folders))
     return clips
 
@@ -111,17 +111,17 @@ def _find(source: str, folder: Path, path: PurePosixPath, problems: Problems) ->
     inside = PurePosixPath(*path.parts[1:])
     if source == "ssv2" and inside.suffix == ".mp4":
         inside = inside.with_suffix(".webm")
-        found = _below(folder, source, inside)
-        return RawClip(WebmClip(found) if found else None, str(inside))
+        place = _below(folder, source, inside)
+        return RawClip(WebmClip(place) if place else None, str(inside))
     if source == "intphys":
         return _find_pictures(folder, inside, problems)
-    found = _below(folder, source, inside)
+    place = _below(folder, source, inside)
     number = _CLEVRER.fullmatch(inside.name)
-    if found is None and source == "clevrer" and number:
+    if place is None and source == "clevrer" and number:
         thousand = int(number[1]) // 1000 * 1000
         inside = PurePosixPath(f"video_{thousand}-{thousand + 1000}", inside.name)
-        found = _below(folder, source, inside)
-    return RawClip(LinkedClip(found) if found else None, str(inside))
+        place = _below(folder, source, inside)
+    return RawClip(LinkedClip(place) if place else None, str(inside))
 
 
 def _below(folder: Path, source: str, inside: PurePosixPath) -> Path | None:
@@ -136,17 +136,17 @@ def _find_pictures(folder: Path, inside: PurePosixPath, problems: Problems) -> R
     if name is None:
         return RawClip(None, str(inside))
     inside = PurePosixPath(*name.groups(), "scene")
-    found = _below(folder, "intphys", inside)
-    if found is None:
+    scene = _below(folder, "intphys", inside)
+    if scene is None:
         return RawClip(None, str(inside))
-    if lacking := [picture for picture in PICTURES if not (found / picture).is_file()]:
+    if lacking := [picture for picture in PICTURES if not (scene / picture).is_file()]:
         problems.add(
-            str(found),
+            str(scene),
             f"Expected {len(PICTURES)} pictures, {PICTURES[0]} to {PICTURES[-1]}, but got "
             f"{len(PICTURES) - len(lacking)} (without {summarize_names(lacking, 3)}).",
             "unpack the download again, or delete the folder to go on without this clip.",
         )
-    return RawClip(PictureClip(found), str(inside))
+    return RawClip(PictureClip(scene), str(inside))
 
 
 def _find_episodes(

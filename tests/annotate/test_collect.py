@@ -48,6 +48,16 @@ def test_a_file_that_does_not_fit_is_refused(tmp_path: Path, changes: dict[str, 
     assert problem in str(caught.value)
 
 
+def test_every_file_that_does_not_fit_is_named(tmp_path: Path) -> None:
+    (tmp_path / "b.json").write_text("{", encoding="utf-8")
+    folder = write(tmp_path, a={**answers("a002"), "plan": "0" * 16}, c={**answers("a001"), "mode": "guess"})
+    with pytest.raises(InputError) as caught:
+        read_answer_files(PLAN, [folder])
+    lines = str(caught.value).splitlines()
+    assert lines[0] == "The answers cannot be used: 3 problems."
+    assert [line.strip()[:6] for line in lines[1:]] == ["a.json", "b.json", "c.json"]
+
+
 def test_answers_of_the_inattentive_are_left_out_unless_allowed(tmp_path: Path) -> None:
     careless = answers("a001")
     check = next(row for row in PLAN.by_annotator["a001"] if row.attention)

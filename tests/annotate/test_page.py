@@ -6,6 +6,7 @@ import csv
 import json
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -247,6 +248,14 @@ def test_the_last_frame_stands_in_place_of_the_clip(driver: Any, tmp_path: Path)
 def test_both_clips_of_a_study_have_no_last_frame(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="Expected a mode of yocausal, one of answer, but got last-frame"):
         write_pages(planned("yocausal", "test", 4, 2), tmp_path, AskingMode.last_frame)
+
+
+def test_a_plan_with_another_way_to_show_a_pair_has_no_pages(tmp_path: Path) -> None:
+    plan = planned("yocausal", "test", 4, 2)
+    rows = tuple(replace(row, version="both_first") for row in plan.rows)
+    with pytest.raises(InputError, match=r"Expected versions of yocausal, forward_first.*, but got both_first"):
+        write_pages(Plan(rows), tmp_path)
+    assert not list(tmp_path.iterdir())
 
 
 def test_reviewers_flag_what_goes_and_what_is_repaired(driver: Any, tmp_path: Path) -> None:

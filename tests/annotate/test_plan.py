@@ -116,6 +116,11 @@ def test_minutes_decide_how_many_annotators_there_are() -> None:
             "some,test,a1,1,q1,0,q1_0,5,\nsome,test,a1,1,q2,0,q2_0,5,",
             "Expected each place of a1 once, but got 1 again.",
         ),
+        (
+            "some,test,a1,1,q1,0,q1_0,5,\nsome,test,a1,01,q2,0,q2_0,5,",
+            "Expected each place of a1 once, but got 01 again.",
+        ),
+        ("some,test,../a1,1,q1,0,q1_0,5,", "Expected an annotator that can name a file, but got `../a1`."),
         ("some,test,a1,1,q1,0,q1_0,5,\nsome,mini,a1,2,q2,0,q2_0,5,", "Expected one benchmark and split"),
         ("", "it has no rows"),
     ],

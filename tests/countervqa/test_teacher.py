@@ -46,6 +46,15 @@ def test_reasoning_is_kept_where_the_verdict_is_right(source: Path) -> None:
     assert (facts["share_kept"], facts["annotations"], facts["frames"]) == (0.5, True, 4)
 
 
+@pytest.mark.parametrize("tag", ["</think>", "<answer>", "<video>"])
+def test_reasoning_with_a_tag_of_the_training_is_not_kept(source: Path, tag: str) -> None:
+    tagged = json.dumps({"reasoning": f"It is in {tag} the fridge.", "answer": "No. It would have stayed inside."})
+    with JudgeServer(lambda prompt, before: Say(tagged)) as server:
+        ended = cot(server, source, "--frames", "1")
+    assert ended.exit_code == 1 and "tags of the training's form in it" in ended.output
+    assert not (source.parent / "cot" / "cot.jsonl").exists()
+
+
 @pytest.mark.parametrize("annotations", [True, False])
 def test_the_teacher_sees_frames_and_actions_and_never_the_key(source: Path, annotations: bool) -> None:
     with JudgeServer(reply) as server:

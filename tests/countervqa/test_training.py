@@ -305,6 +305,12 @@ def test_an_unknown_row_is_refused(swift: FakeSwift, source: Path) -> None:
     assert ended.exit_code == 1 and "Expected --ablation to be one of full" in ended.output
 
 
+def test_rewards_without_a_weight_are_refused(swift: FakeSwift, source: Path) -> None:
+    ended = grpo(swift, source, "--ablation", "grpo-only", "--causal-weight", "0", "--visual-weight", "0")
+    assert ended.exit_code == 1 and "but both are 0" in ended.output
+    assert not swift.calls and not (source.parent / "out").exists()
+
+
 def test_the_rewards_read_the_rows_of_grpo(swift: FakeSwift, source: Path) -> None:
     assert grpo(swift, source, "--ablation", "grpo-only", "--dry-run").exit_code == 0
     first, second = rows(source, "grpo")

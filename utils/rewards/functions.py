@@ -1,4 +1,4 @@
-"""The rewards by the names under which a trainer is told to use them."""
+"""The rewards by the names that a trainer calls them by."""
 
 from __future__ import annotations
 

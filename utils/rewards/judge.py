@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import math
 import os
 import re
 import urllib.request
@@ -64,7 +63,7 @@ def read_grade(reply: object) -> float | None:
     except ValueError:
         return None
     grade = content.get("grounded") if isinstance(content, dict) and len(content) == 1 else None
-    if isinstance(grade, bool) or not isinstance(grade, (int, float)) or not math.isfinite(grade):
+    if isinstance(grade, bool) or not isinstance(grade, (int, float)):
         return None
     return grade / _TEN if 0 <= grade <= _TEN else None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -77,9 +77,9 @@ def read_sample(columns: Mapping[str, Any]) -> RewardSample:
 
     Args:
         columns: `graph`, an object with `actions` (`id`, `text`, `start` …) and `links` (`cause`, `effect`) or its JSON
-            text; `action` and `outcome`, the id, text or place of the action that is left out and of the one that is
-            asked about; `absent_action`; `answer` (or `verdict`, `solution`); `options`, a list or its JSON text;
-            `question`. All may be missing.
+            text; `action` and `outcome`, the id or text of the action that is left out and of the one that is asked
+            about, or the place where actions have no ids; `absent_action`; `answer` (or `verdict`, `solution`);
+            `options`, a list or its JSON text; `question`. All may be missing.
     """
     graph = _object(columns.get("graph"))
     actions = [action for action in _list(graph.get("actions")) if isinstance(action, Mapping)]
@@ -155,7 +155,9 @@ def _list(value: Any) -> list[Any]:
 
 
 def _number(value: Any) -> float | None:
-    return float(value) if isinstance(value, (int, float)) and math.isfinite(value) else None
+    # No integer of JSON is too long to be compared, but one can be too long to become a float.
+    is_finite = isinstance(value, (int, float)) and abs(value) <= sys.float_info.max
+    return float(value) if is_finite else None
 
 
 def _text(value: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import math
+import sys
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -36,7 +36,7 @@ def read_curves(log: Path) -> dict[str, Curve]:
             continue
         for field, value in logged.items():
             name = _curve_name(field)
-            if name and isinstance(value, (int, float)) and math.isfinite(value):
+            if name and isinstance(value, (int, float)) and abs(value) <= sys.float_info.max:
                 curves.setdefault(name, {})[step] = float(value)
     ordered = sorted(curves, key=lambda name: (name != "loss", name != "reward", name))
     return {name: dict(sorted(curves[name].items())) for name in ordered}

@@ -6,7 +6,7 @@ import json
 import os
 import shlex
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from lmms_eval_tasks.utils.core.problems import InputError
@@ -46,16 +46,13 @@ def _is_whole(checkpoint: Path) -> bool:
     return isinstance(state, dict)
 
 
-def run_swift(
-    environment: Path, words: Sequence[str], folder: Path, variables: Mapping[str, str] | None = None
-) -> None:
+def run_swift(environment: Path, words: Sequence[str], folder: Path) -> None:
     """Run `swift` and wait for its end; what it prints is seen as it comes.
 
     Args:
         environment: The virtual environment.
         words: Its arguments.
         folder: Where it runs.
-        variables: Environment variables beside our own, which they replace.
 
     Raises:
         InputError: there is no such command, or it failed.
@@ -64,9 +61,7 @@ def run_swift(
     # swift finds torchrun and its own parts by the environment's Python; ours must not lead it elsewhere.
     inherited = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
     path = os.pathsep.join([str(Path(command[0]).parent), inherited.get("PATH", "")])
-    ended = subprocess.run(
-        command, cwd=folder, env={**inherited, "PATH": path, **(variables or {})}, check=False, stdin=subprocess.DEVNULL
-    )
+    ended = subprocess.run(command, cwd=folder, env={**inherited, "PATH": path}, check=False, stdin=subprocess.DEVNULL)
     if ended.returncode:
         raise InputError(
             f"ms-swift failed with status {ended.returncode}; its own messages above say why. To see them again:\n"

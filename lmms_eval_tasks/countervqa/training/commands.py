@@ -191,17 +191,17 @@ def _show_curves(training: Path) -> bool:
     from lmms_eval_tasks.utils.training.stage import log_path
 
     log = log_path(training)
-    found = read_curves(log)
-    if not found:
+    logged = read_curves(log)
+    if not logged:
         return False
     table = text_table("Curves", "curve", "steps", "first", "last", "")
-    for name, curve in found.items():
+    for name, curve in logged.items():
         values = list(curve.values())
         table.add_row(name, f"{len(values):,}", f"{values[0]:.4g}", f"{values[-1]:.4g}", spark_line(values))
     console = make_console()
     console.print(table)
     picture = log.with_name(PICTURE)
-    draw_curves(found, picture)
+    draw_curves(logged, picture)
     console.print(f"Picture: {picture.absolute()}", soft_wrap=True)
     return True
 

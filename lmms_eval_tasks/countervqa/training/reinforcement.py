@@ -69,11 +69,14 @@ def write_grpo(
         progress: Called as clips are compared.
 
     Raises:
-        InputError: there is no such row, the model was not trained as the row says, or as for `write_sft`.
+        InputError: there is no such row, no reward has a weight, the model was not trained as the row says, or as for
+            `write_sft`.
     """
     if ablation not in ABLATIONS:
         raise InputError(f"Expected --ablation to be one of {', '.join(ABLATIONS)}, but got {ablation!r}.")
     chosen = ABLATIONS[ablation]
+    if chosen.by_graph and alpha == beta == 0:
+        raise InputError("Expected --causal-weight or --visual-weight to be above 0, but both are 0.")
     _check_model(inputs.model, ablation, chosen)
     questions = read_set(inputs.source, inputs.videos)
     settings = {**SETTINGS, "external_plugins": [str(PLUGIN)], **rewards(chosen, alpha, beta)}

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict
 
 from lmms_eval_tasks.countervqa.hooks import clock, timed_actions
 from lmms_eval_tasks.countervqa.released import CounterfactualQuestion
-from lmms_eval_tasks.countervqa.training.questions import QuestionSet, ReasoningRow
+from lmms_eval_tasks.countervqa.training.questions import QuestionSet, ReasoningRow, reasoned
 from lmms_eval_tasks.countervqa.verdicts import UNCLEAR, read_verdict
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.json_rows import WholeText, as_lines
@@ -25,12 +25,15 @@ from lmms_eval_tasks.utils.data.frames import open_frames
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.utils.judge.client import Case, Judge, Verdict
 from lmms_eval_tasks.utils.prompting.prompts import read_prompt
+from lmms_eval_tasks.utils.rewards.form import format_reward
+from lmms_eval_tasks.utils.training.rows import MEDIA_TAGS
 
 PROMPT = "countervqa_teacher"
 ROWS, FACTS, REPLIES = "cot.jsonl", "cot.json", "replies"
 SIDE = 448
 """Pixels of a frame's longer side."""
 KEPT, WRONG, NO_VERDICT, NO_REASONING = "kept", "wrong verdict", "no verdict", "no reasoning"
+TAGGED = "tags of the training's form in it"
 
 
 class TaughtReply(BaseModel):
@@ -80,26 +83,33 @@ def teach(
         outcome = _outcome(question, verdict)
         outcomes[outcome] += 1
         if outcome == KEPT and verdict.reply is not None:
-            rows.append(
-                ReasoningRow(
-                    id=question.id,
-                    clip=question.clip,
-                    question=question.question,
-                    reasoning=verdict.reply.reasoning,
-                    answer=verdict.reply.answer,
-                )
-            )
+            rows.append(_row(question, verdict.reply))
     return Teaching(rows, dict(outcomes.most_common()))
+
+
+def _row(question: CounterfactualQuestion, reply: TaughtReply) -> ReasoningRow:
+    return ReasoningRow(
+        id=question.id,
+        clip=question.clip,
+        question=question.question,
+        reasoning=reply.reasoning,
+        answer=reply.answer,
+    )
 
 
 def _outcome(question: CounterfactualQuestion, verdict: Verdict[TaughtReply]) -> str:
     reply = verdict.reply
     if reply is None:
         return str(verdict.reason)
-    if not reply.reasoning.strip():
+    if not any(map(str.isalnum, reply.reasoning)):
         return NO_REASONING
     read = read_verdict(reply.answer, question.question)
-    return NO_VERDICT if read == UNCLEAR else KEPT if read == question.verdict else WRONG
+    if read != question.verdict:
+        return NO_VERDICT if read == UNCLEAR else WRONG
+    # A row has each tag of the form once, and ms-swift takes a media tag for a clip.
+    response = reasoned(_row(question, reply))
+    is_tagged = not format_reward(response) or any(tag in response for tag in MEDIA_TAGS)
+    return TAGGED if is_tagged else KEPT
 
 
 def _asking(

@@ -57,6 +57,11 @@ def test_a_fenced_reply_counts() -> None:
     assert read_grade('```json\n{"grounded": 7.5}\n```') == 0.75
 
 
+@pytest.mark.parametrize("number", ["1" + "0" * 400, "-1", "Infinity", "NaN"])
+def test_a_grade_out_of_range_is_none(number: str) -> None:
+    assert read_grade(f'{{"grounded": {number}}}') is None
+
+
 def test_an_answer_is_one_text_in_the_prompt() -> None:
     line = next(line for line in judge_prompt(ORDER, SAMPLE).split("\n") if line.startswith('{"actions"'))
     assert json.loads(line)["text"].split() == ORDER.split()

@@ -102,6 +102,13 @@ def test_whatever_the_columns_hold_nothing_is_raised(columns: dict[str, Any]) ->
         assert value is None or 0.0 <= value <= 1.0
 
 
+def test_a_time_too_large_for_a_float_is_no_time() -> None:
+    late = {"id": "A", "text": "he drinks", "start": 10**400, "end": 10**400}
+    graph = {"actions": [late, {"id": "B", "text": "he opens it", "start": 1, "end": 2}], "links": []}
+    for form in (graph, json.dumps(graph)):
+        assert read_sample({"graph": form}).ids == ("A", "B")
+
+
 @pytest.mark.parametrize("response", [None, 3, b"No", ["No"], "", "  ", "\x00", "\ud800"])
 def test_what_is_no_answer_earns_next_to_nothing(response: object) -> None:
     for name in ("causal", "visual", "graph", "format"):

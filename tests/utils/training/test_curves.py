@@ -15,6 +15,7 @@ LINES = [
     {"rewards/CausalReward/std": 9.0, "kl": 1.0, "global_step/max_steps": "1/4"},
     {"loss": 9.0, "reward": 0.2, "rewards/CausalReward/mean": float("nan"), "global_step/max_steps": "2/4"},
     {"loss": 1.0, "reward": 0.3, "rewards/VisualReward/mean": 0.5, "global_step/max_steps": "2/4"},
+    {"loss": 10**400, "reward": float("inf"), "global_step/max_steps": "3/4"},
     {"train_runtime": 3.0, "global_step/max_steps": "4/4"},
     {"last_model_checkpoint": "x", "global_step": 4},
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""What trainers hand over: completions as text or as messages, and columns of a batch."""
+"""What trainers pass to a reward: completions as text or as messages, and columns of a batch."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def batch_rewards(
 
     Args:
         reward: The reward.
-        completions: What the model said, as text or messages.
+        completions: What the model answered, as text or messages.
         columns: Name to the column's values, one a completion. Others, such as a trainer's state, are left alone.
     """
     samples = batch_samples(len(completions), columns)

@@ -3,8 +3,8 @@
 EasyR1 loads a function from a file and calls it with a list of objects that have `response`, `response_length` and
 `ground_truth`, in newer versions where the file says `REWARD_TYPE = "batch"`. It takes as many objects whose `overall`
 is the reward, and logs the mean of every other value (hiyouga/EasyR1 at commit 46c6c21, `BatchFunctionRewardManager` in
-verl/workers/reward/function.py, and examples/reward_function/math.py). `ground_truth` is the only column that it hands
-on, so that it holds all that the rewards need.
+verl/workers/reward/function.py, and examples/reward_function/math.py). `ground_truth` is the only column that it
+passes, so that it holds all that the rewards need.
 """
 
 from __future__ import annotations
