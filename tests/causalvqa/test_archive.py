@@ -116,7 +116,9 @@ def test_an_interrupted_build_goes_on(tmp_path: Path, home: Path, monkeypatch: p
     with pytest.raises(KeyboardInterrupt):
         prepare(source, stop_after(2))
     building = home / ".causalvqa.building" / "videos" / "debug"
-    assert sorted(path.name for path in building.iterdir()) == ["a.mp4", "b.mp4"]
+    # Several clips are placed at a time, so the third may have been as well.
+    placed = sorted(path.name for path in building.iterdir() if not path.name.startswith("."))
+    assert placed[:2] == ["a.mp4", "b.mp4"]
     assert not benchmark_dir("causalvqa").exists()
     (building / "b.mp4").write_bytes(b"x" * (building / "b.mp4").stat().st_size)
     (building / "left_over.mp4").write_bytes(b"x")
@@ -130,9 +132,9 @@ def test_an_interrupted_build_goes_on(tmp_path: Path, home: Path, monkeypatch: p
 
     monkeypatch.setattr(zipfile.ZipFile, "open", watched)
     assert prepare(source)["debug"].missing == ()
-    assert [name for name in extracted if name.endswith(".mp4")] == [
-        "CausalVQA/debug/videos/b.mp4",
-        "CausalVQA/debug/videos/c.mp4",
+    missing = ["b.mp4"] if "c.mp4" in placed else ["b.mp4", "c.mp4"]
+    assert sorted(name for name in extracted if name.endswith(".mp4")) == [
+        f"CausalVQA/debug/videos/{name}" for name in missing
     ]
     assert sorted(path.name for path in (benchmark_dir("causalvqa") / "videos" / "debug").iterdir()) == [
         "a.mp4",

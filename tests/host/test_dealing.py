@@ -283,6 +283,7 @@ def test_kept_answers_go_on_with_any_number_of_ranks(world: World, monkeypatch: 
         assert len(run.asked(OURS, PROBE)) == (0 if kept else len(world.tables[OURS]) + len(world.tables[PROBE]))
         assert set(run.pairs().values()) <= {1}
         kept = by_document(run)
+        assert kept
         assert [evaluation.answers_kept for evaluation in run.evaluations] == [0 if count == 2 else 18] * count
 
 

@@ -11,6 +11,7 @@ import resource
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -74,7 +75,9 @@ def serve() -> None:
         importlib.import_module(name)
     for module in pkgutil.walk_packages(lmms_eval_tasks.__path__, "lmms_eval_tasks."):
         if not module.name.startswith(("lmms_eval_tasks.models", "lmms_eval_tasks.plugin")):
-            importlib.import_module(module.name)
+            # A plugin of a trainer imports the trainer, which is in an environment of its own.
+            with suppress(ModuleNotFoundError):
+                importlib.import_module(module.name)
     # Or every fork would write to, and so copy, all that stands here whenever it collects garbage.
     gc.collect()
     gc.freeze()

@@ -20,7 +20,9 @@ CAPTIONS = f"{PREFIX}CAPTIONS"
 """Captions that stand in place of clips."""
 VIEW_BYTES = f"{PREFIX}VIEW_BYTES"
 """How many bytes the frames and clips that views make may take."""
-KNOWN = (HOME, MISSING, PROMPT, JUDGE, ANSWERS, CAPTIONS, VIEW_BYTES)
+REWARD_JUDGE_URL, REWARD_JUDGE_MODEL = f"{PREFIX}REWARD_JUDGE_URL", f"{PREFIX}REWARD_JUDGE_MODEL"
+"""The judge of rewards in a training: its server, up to ``/v1``, and its model."""
+KNOWN = (HOME, MISSING, PROMPT, JUDGE, ANSWERS, CAPTIONS, VIEW_BYTES, REWARD_JUDGE_URL, REWARD_JUDGE_MODEL)
 """Those of all benchmarks; a benchmark names its own."""
 
 _SIMILAR = PREFIX[: len("LMMS_EVAL_TASK")]

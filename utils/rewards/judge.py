@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import re
 import urllib.request
@@ -15,19 +16,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lmms_eval_tasks.utils.answers.text import shorten
+from lmms_eval_tasks.utils.core.variables import REWARD_JUDGE_MODEL, REWARD_JUDGE_URL
 from lmms_eval_tasks.utils.rewards.sample import RewardSample
 from lmms_eval_tasks.utils.rewards.visual import visual_reward
 
 Ask = Callable[[str], Awaitable[str]]
 """From a prompt to the judge's reply; raises what it wants where there is none."""
 PROMPT = Path(__file__).with_name("judge_prompt.txt").read_text(encoding="utf-8")
-URL, MODEL, KEY = "LMMS_EVAL_TASKS_REWARD_JUDGE_URL", "LMMS_EVAL_TASKS_REWARD_JUDGE_MODEL", "OPENAI_API_KEY"
+URL, MODEL, KEY = REWARD_JUDGE_URL, REWARD_JUDGE_MODEL, "OPENAI_API_KEY"
 UNSUPPORTED = 0.5
 """The most that a judge can give beyond half of what the rules give: one that is talked into a ten gives no more."""
 FIRST_WAIT = 1.0
 """Seconds before a failed request is tried again; twice as many each further time."""
 _REPLY = re.compile(r"\s*(?:```(?:json)?\s*)?(\{[^{}]*\})\s*(?:```)?\s*")
 _TEN = 10.0
+
+logger = logging.getLogger(__name__)
 
 
 async def judged_visual_reward(response: object, sample: RewardSample, ask: Ask) -> float | None:
@@ -44,8 +48,11 @@ async def judged_visual_reward(response: object, sample: RewardSample, ask: Ask)
         return by_rules
     try:
         grounded = read_grade(await ask(judge_prompt(response, sample)))
-    except Exception:  # whatever a server, a network or an event loop raises
-        grounded = None
+        problem = "" if grounded is not None else "its reply has no number"
+    except Exception as error:  # whatever a server, a network or an event loop raises
+        grounded, problem = None, f"{type(error).__name__}: {error}"
+    if problem:
+        logger.warning("The judge gave no grade, and the rules alone count for this answer (%s).", problem)
     return by_rules if grounded is None else min(grounded, UNSUPPORTED + (1 - UNSUPPORTED) * by_rules)
 
 

@@ -30,7 +30,8 @@ def test_a_misspelt_variable_is_named_with_the_nearest(name: str, nearest: str) 
     assert message == (
         f"{name} is set, but no such variable is read; the nearest is {nearest}. Known are LMMS_EVAL_TASKS_ANSWERS, "
         "LMMS_EVAL_TASKS_BOXES, LMMS_EVAL_TASKS_CAPTIONS, LMMS_EVAL_TASKS_HOME, LMMS_EVAL_TASKS_JUDGE, "
-        "LMMS_EVAL_TASKS_MISSING, LMMS_EVAL_TASKS_PROMPT, LMMS_EVAL_TASKS_VIEW_BYTES."
+        "LMMS_EVAL_TASKS_MISSING, LMMS_EVAL_TASKS_PROMPT, LMMS_EVAL_TASKS_REWARD_JUDGE_MODEL, "
+        "LMMS_EVAL_TASKS_REWARD_JUDGE_URL, LMMS_EVAL_TASKS_VIEW_BYTES."
     )
 
 
@@ -40,5 +41,5 @@ def test_known_variables_and_other_peoples_are_not_named() -> None:
 
 def test_every_variable_that_the_package_names_is_known() -> None:
     sources = Path(lmms_eval_tasks.__file__).parent.rglob("*.py")
-    named = {name for path in sources for name in re.findall(r"LMMS_EVAL_TASKS_[A-Z]+", path.read_text("utf-8"))}
+    named = {name for path in sources for name in re.findall(r"LMMS_EVAL_TASKS_[A-Z_]*[A-Z]", path.read_text("utf-8"))}
     assert named <= EVERY
