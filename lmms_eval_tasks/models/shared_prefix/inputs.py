@@ -10,6 +10,7 @@ import copy
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,7 @@ class ShownText:
 
     text: Mapping[str, torch.Tensor]
 
-    @property
+    @cached_property
     def ids(self) -> list[int]:
         """The prompt's tokens."""
         return list(map(int, self.text["input_ids"][0]))
@@ -185,8 +186,18 @@ class QwenInputs(PlainInputs):
         converted: list[dict[str, Any]] = messages.to_hf_messages(video_kwargs={**limits, **sampled})
         return converted
 
+    def process(self, questions: Sequence[ChatMessages]) -> ProcessedClip:
+        """See `PlainInputs.process`; a clip's frames are counted once for all questions."""
+        self._counts: dict[str, int] = {}
+        return super().process(questions)
+
+    def _count(self, video: str) -> int:
+        if video not in self._counts:
+            self._counts[video] = open_frames(Path(video)).count
+        return self._counts[video]
+
     def _count_frames(self, videos: Sequence[Any]) -> dict[str, int]:
-        counts = [open_frames(Path(video)).count for video in videos]
+        counts = [self._count(str(video)) for video in videos]
         return {"nframes": max(2, min([self.settings.max_num_frames, *counts]) // 2 * 2)}
 
     def load(self, hf_messages: list[dict[str, Any]]) -> dict[str, Any]:
@@ -220,7 +231,7 @@ class Qwen3Inputs(QwenInputs):
         return sampled | {"max_pixels": settings.max_pixels}
 
     def _count_frames(self, videos: Sequence[Any]) -> dict[str, int]:
-        counts = [open_frames(Path(video)).count for video in videos]
+        counts = [self._count(str(video)) for video in videos]
         return {"nframes": min([self.settings.max_num_frames, *counts])}
 
     def render(self, hf_messages: list[dict[str, Any]]) -> str:

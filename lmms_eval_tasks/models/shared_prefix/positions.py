@@ -60,14 +60,14 @@ def find_positions(model: Any, inputs: Mapping[str, Any], positions: Positions) 
     known = {name: value for name, value in inputs.items() if not name.startswith("pixel_values")}
     holder = getattr(model, "model", None)
     before = getattr(holder, "rope_deltas", None)
-    found: torch.Tensor = model._prepare_position_ids_for_generation(known["input_ids"], known)
+    library: torch.Tensor = model._prepare_position_ids_for_generation(known["input_ids"], known)
     if holder is not None and hasattr(holder, "rope_deltas"):
         holder.rope_deltas = before
     if positions is Positions.REFERENCE and model.config.model_type in REFERENCE_TYPES:
         vision = model.config.vision_config
         return torch.cat(
             [
-                found[:1],
+                library[:1],
                 reference_positions(
                     known["mm_token_type_ids"][0].tolist(),
                     known.get("image_grid_thw"),
@@ -75,10 +75,10 @@ def find_positions(model: Any, inputs: Mapping[str, Any], positions: Positions) 
                     known.get("second_per_grid_ts"),
                     vision.spatial_merge_size,
                     getattr(vision, "tokens_per_second", None),
-                )[:, None].to(found),
+                )[:, None].to(library),
             ]
         )
-    return found
+    return library
 
 
 def reference_positions(

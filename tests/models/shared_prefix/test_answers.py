@@ -16,7 +16,7 @@ from lmms_eval.models.chat.qwen3_vl import Qwen3_VL
 from lmms_eval.protocol import ChatMessages
 from tiny_vlms import FAMILIES
 
-from lmms_eval_tasks.models.shared_prefix import SharedPrefix, sharing
+from lmms_eval_tasks.models.shared_prefix import SharedPrefix, inputs, sharing
 from lmms_eval_tasks.models.shared_prefix.generation import generation_arguments
 from lmms_eval_tasks.models.shared_prefix.positions import Positions
 
@@ -91,6 +91,18 @@ def test_frames_per_second_are_those_of_the_adapter(
     host._model = host._model.float()
     requests, documents = ask(clips, 2)
     assert answer(load(family, mode="fast", **settings), requests, documents) == answer(host, requests, documents)
+
+
+@pytest.mark.parametrize("family", HOSTS)
+def test_a_clip_is_opened_once_to_count_its_frames(
+    load: Load, clips: list[Path], family: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[Path] = []
+    open_frames = inputs.open_frames
+    monkeypatch.setattr(inputs, "open_frames", lambda path: (opened.append(path), open_frames(path))[1])
+    requests, documents = ask(clips, 3)
+    assert all(answer(load(family, mode="fast"), requests, documents))
+    assert sorted(opened) == sorted(clips)
 
 
 def test_a_short_clip_is_shown_whole_beside_a_longer_one(load: Load, clips: list[Path]) -> None:
