@@ -23,7 +23,7 @@ UTILS = (
     ("prompting", "answers"),
     ("evidence", "scoring", "denoising"),
     ("judge", "runs", "rewards"),
-    ("stats", "submission", "curation", "training"),
+    ("stats", "submission", "curation", "training", "pipeline"),
     ("reporting",),
 )
 """Packages of utils, from the ground up; those of one line know nothing of each other."""

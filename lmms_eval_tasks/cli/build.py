@@ -38,8 +38,9 @@ def print_built(benchmark: str, built: BuiltSet) -> None:
     for warning in built.warnings:
         console.print(f"warning: {warning}", style="yellow")
     console.print(built.summary)
-    source = shlex.quote(str(built.folder))
-    console.print(f"Next:  lmms-eval-tasks prepare {benchmark} --source {source}", soft_wrap=True)
+    if built.folder is not None:
+        source = shlex.quote(str(built.folder))
+        console.print(f"Next:  lmms-eval-tasks prepare {benchmark} --source {source}", soft_wrap=True)
 
 
 for _benchmark in registry().benchmarks.values():

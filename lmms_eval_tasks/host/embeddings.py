@@ -14,11 +14,12 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from lmms_eval_tasks.host.judge import ADDRESSES, JudgeSettings, server_error
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.graphs.encoders import SentenceEncoder
 from lmms_eval_tasks.utils.judge.cache import Reply, ReplyCache
 from lmms_eval_tasks.utils.judge.client import Case, Judge, Sampling
+from lmms_eval_tasks.utils.judge.server import server_error
+from lmms_eval_tasks.utils.judge.settings import ADDRESSES, JudgeSettings
 from lmms_eval_tasks.utils.prompting.prompts import Prompt
 
 TEXT = Prompt("embedding", "{text}")

@@ -7,87 +7,32 @@ OpenAI client below them repeats by itself, and neither knows of the other. Both
 
 from __future__ import annotations
 
-import base64
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
-from datetime import datetime, timezone
-from email.utils import parsedate_to_datetime
-from math import isfinite
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from loguru import logger
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from lmms_eval_tasks.utils.core.arguments import parse_arguments
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.core.redaction import hide_known_secrets, hide_secrets
 from lmms_eval_tasks.utils.core.variables import JUDGE
 from lmms_eval_tasks.utils.judge.cache import Reply, ReplyCache
-from lmms_eval_tasks.utils.judge.client import Case, Judge, Limits, Sampling, ServerError
+from lmms_eval_tasks.utils.judge.client import Case, Judge
 from lmms_eval_tasks.utils.judge.record import ReplyRecord
+from lmms_eval_tasks.utils.judge.server import message_content, server_error
+from lmms_eval_tasks.utils.judge.settings import JudgeSettings
 
 NO_JUDGE = "none"
 PROVIDERS = "lmms_eval.llm_judge.providers"
-NEEDED = {"openai": ("OPENAI_API_KEY",), "azure": ("AZURE_API_KEY", "AZURE_ENDPOINT"), "local": ()}
-ADDRESSES = {"openai": "OPENAI_API_URL", "azure": "AZURE_ENDPOINT", "local": "LLM_JUDGE_URL"}
 EXAMPLE = f"{JUDGE}=model=NAME,url=http://localhost:8000/v1,max_tokens=4096"
-SHOWN = 200
-READ_OF_ERROR = 10_000
-"""Characters of a server's error text that are looked at: it may be of any length."""
 
 R = TypeVar("R", bound=BaseModel)
 T = TypeVar("T")
-
-
-class JudgeSettings(BaseModel):
-    """How to reach a judge and how to ask it.
-
-    Attributes:
-        model: Name of the model, as its server knows it.
-        provider: Which of lmms-eval's providers asks; ``local`` sends no key.
-        url: Address of the server up to and with ``/v1``; None leaves it to the provider's own variable
-            (OPENAI_API_URL, AZURE_ENDPOINT, LLM_JUDGE_URL).
-        timeout: Seconds after which a request is given up, also where the server still sends.
-
-    The others are those of `Sampling` and `Limits`.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    model: str = Field(min_length=1)
-    provider: Literal["openai", "azure", "local"] = "openai"
-    url: str | None = None
-    timeout: float = Field(default=120.0, gt=0.0, allow_inf_nan=False)
-    temperature: float = Field(default=Sampling.temperature, ge=0.0, allow_inf_nan=False)
-    top_p: float | None = Field(default=Sampling.top_p, gt=0.0, le=1.0)
-    max_tokens: int = Field(default=Sampling.max_tokens, ge=1)
-    json_mode: bool = Sampling.json_mode
-    concurrent: int = Field(default=Limits.concurrent, ge=1, le=256)
-    requests: int = Field(default=Limits.requests, ge=1, le=20)
-    unreadable: int = Field(default=Limits.unreadable, ge=1, le=20)
-    first_delay: float = Field(default=Limits.first_delay, ge=0.0, allow_inf_nan=False)
-    longest_delay: float = Field(default=Limits.longest_delay, ge=0.0, allow_inf_nan=False)
-    give_up_after: int = Field(default=Limits.give_up_after, ge=1)
-    seed: int = Limits.seed
-
-    @property
-    def server(self) -> str:
-        """Provider and address, the latter as given or as the provider's own variable says; empty for its default."""
-        address = (self.url or os.environ.get(ADDRESSES[self.provider], "")).rstrip("/")
-        return f"{self.provider} {address.removesuffix('/chat/completions')}".rstrip()
-
-    @property
-    def sampling(self) -> Sampling:
-        """What decides what the judge says."""
-        return Sampling(**{name: getattr(self, name) for name in Sampling.__dataclass_fields__})
-
-    @property
-    def limits(self) -> Limits:
-        """How much is asked at once, and how often again."""
-        return Limits(**{name: getattr(self, name) for name in Limits.__dataclass_fields__})
 
 
 def read_settings(text: str | None = None, optional: bool = False) -> JudgeSettings | None:
@@ -159,7 +104,7 @@ def open_judge(
     def send(case: Case) -> Reply:
         from lmms_eval.llm_judge import Request
 
-        request = Request(messages=[{"role": "user", "content": _content(case)}])
+        request = Request(messages=[{"role": "user", "content": message_content(case)}])
         try:
             with _quiet_provider():
                 response = _within(settings.timeout, lambda: server.evaluate(request))
@@ -190,11 +135,7 @@ def _connect(settings: JudgeSettings) -> Any:
     if settings.provider == "azure" and settings.url:
         raise InputError("Expected no url for the provider azure: it reads AZURE_ENDPOINT.")
     # After the import above, with which lmms-eval reads a .env file.
-    if unset := [name for name in NEEDED[settings.provider] if not os.environ.get(name)]:
-        raise InputError(
-            f"The judge {settings.model} cannot be asked: Expected {' and '.join(unset)} to be set.\n"
-            "For a server that asks for no key, any text will do, or choose provider=local."
-        )
+    settings.check_variables()
     server = get_server(settings.provider, config)
     if getattr(server, "use_client", False):
         # The client would repeat by itself, and wait ten minutes whatever the provider's timeout.
@@ -224,67 +165,6 @@ def _within(seconds: float, call: Callable[[], T]) -> T:
 
     threading.Thread(target=run, daemon=True, name="judge request").start()
     return result.result(seconds)
-
-
-def _content(case: Case) -> str | list[dict[str, Any]]:
-    """A case as a message of OpenAI's protocol."""
-    text = case.text.encode("utf-8", "replace").decode("utf-8")
-    if not case.images:
-        return text
-    urls = [f"data:image/jpeg;base64,{base64.b64encode(image).decode('ascii')}" for image in case.images]
-    return [{"type": "text", "text": text}, *({"type": "image_url", "image_url": {"url": url}} for url in urls)]
-
-
-def server_error(error: Exception) -> ServerError:
-    """What an exception of a provider says about asking again.
-
-    Too many requests, timeouts, lost connections, errors of the server and replies without content may pass; a request
-    that the server refuses, and a used-up quota, will not. This is the one place where a server's text enters ours, so
-    keys and passwords in it are hidden here.
-    """
-    response = getattr(error, "response", None)
-    status = getattr(response, "status_code", None)
-    kind = type(error).__name__
-    if not isinstance(status, int):
-        if isinstance(error, (AttributeError, IndexError, KeyError, TypeError)):
-            # The provider looked for the text where OpenAI's protocol has it.
-            return ServerError("reply without text", again=True)
-        reason = "timed out" if "timeout" in kind.lower() else f"no reply ({kind}: {error})"
-        return ServerError(_one_line(reason), again=True)
-    headers: Mapping[str, str] = getattr(response, "headers", None) or {}
-    if status == 429:
-        if getattr(error, "code", None) == "insufficient_quota":
-            return ServerError("quota used up (429)", again=False)
-        return ServerError("too many requests (429)", again=True, wait=retry_after(headers))
-    if status in (408, 409, 425) or status >= 500:
-        return ServerError(f"server error ({status})", again=True, wait=retry_after(headers))
-    if status in (401, 403):
-        # Servers quote the key in their message, and the reason goes into logs.
-        return ServerError(f"key refused ({status})", again=False)
-    return ServerError(_one_line(f"request refused ({status}): {error}"), again=False)
-
-
-def _one_line(text: str) -> str:
-    """The beginning of a text as one line without secrets."""
-    return " ".join(hide_secrets(text[:READ_OF_ERROR], os.environ).split())[:SHOWN]
-
-
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds that a server asks to wait, from ``Retry-After`` (seconds or a date); None where it does not say."""
-    text = headers.get("retry-after") or headers.get("Retry-After")
-    if not text:
-        return None
-    try:
-        seconds = float(text)
-    except ValueError:
-        try:
-            until = parsedate_to_datetime(text)
-        except (ValueError, TypeError, OverflowError, IndexError):
-            return None
-        if until.tzinfo is None:
-            until = until.replace(tzinfo=timezone.utc)
-        seconds = (until - datetime.now(timezone.utc)).total_seconds()
-    return max(0.0, seconds) if isfinite(seconds) else None
 
 
 _under_way: set[object] = set()

@@ -13,17 +13,12 @@ from pydantic import BaseModel, Field
 
 import lmms_eval_tasks
 from lmms_eval_tasks.host.evaluation import Evaluation
-from lmms_eval_tasks.host.judge import (
-    JudgeSettings,
-    check_judge,
-    open_judge,
-    read_settings,
-    retry_after,
-    server_error,
-)
+from lmms_eval_tasks.host.judge import check_judge, open_judge, read_settings
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.judge.cache import ReplyCache
 from lmms_eval_tasks.utils.judge.client import Case, Judge
+from lmms_eval_tasks.utils.judge.server import retry_after, server_error
+from lmms_eval_tasks.utils.judge.settings import JudgeSettings
 from lmms_eval_tasks.utils.prompting.prompts import Prompt
 
 PROMPT = Prompt("grading", "Grade {answer}")
@@ -181,8 +176,9 @@ import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[3])
 import test_judge as t
-from lmms_eval_tasks.host.judge import JudgeSettings, open_judge
+from lmms_eval_tasks.host.judge import open_judge
 from lmms_eval_tasks.utils.judge.cache import ReplyCache
+from lmms_eval_tasks.utils.judge.settings import JudgeSettings
 settings = JudgeSettings(model="asked", url=sys.argv[1], concurrent=4)
 judge = open_judge(t.Grade, settings, ReplyCache(Path(sys.argv[2])))
 verdicts = judge.judge_all([t.case(str(i)) for i in range(40)], lambda what, done, total: print(done, flush=True))
@@ -283,7 +279,7 @@ def test_a_choice_is_checked_without_sending(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_missing_key_is_told_before_anything_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY")
-    with pytest.raises(InputError, match="The judge m cannot be asked: Expected OPENAI_API_KEY to be set"):
+    with pytest.raises(InputError, match="The model m cannot be asked: Expected OPENAI_API_KEY to be set"):
         open_judge(Grade, JudgeSettings(model="m"))
     with pytest.raises(InputError, match="Expected AZURE_API_KEY and AZURE_ENDPOINT to be set"):
         open_judge(Grade, JudgeSettings(model="m", provider="azure"))

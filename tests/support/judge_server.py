@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import socket
 import threading
@@ -9,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any
@@ -59,6 +61,8 @@ class Hold:
 Action = Say | Fail | Raw | Drip | Drop | Hold
 Script = Callable[[str, int], Action]
 """What to do about a prompt, given how many times the same prompt was asked before."""
+PictureScript = Callable[[str, tuple[bytes, ...], int], Action]
+"""The same for a prompt with JPEG files."""
 
 
 def in_turn(actions: Iterable[Action]) -> Script:
@@ -78,13 +82,16 @@ class JudgeServer:
 
     Attributes:
         bodies: Every request's body, in the order of arrival.
-        asked: Requests by prompt.
+        asked: Requests by prompt, and by pictures where the script looks at them.
         paid: Replies with a text that were wholly sent, by prompt.
         most_at_once: Most requests that were under way at the same time.
     """
 
-    def __init__(self, script: Script, port: int = 0) -> None:
+    def __init__(
+        self, script: Script | None = None, port: int = 0, picture_script: PictureScript | None = None
+    ) -> None:
         self.script = script
+        self.picture_script = picture_script
         self.bodies: list[dict[str, Any]] = []
         self.asked: Counter[str] = Counter()
         self.paid: Counter[str] = Counter()
@@ -116,14 +123,21 @@ class JudgeServer:
         # A request for an embedding has a text and no messages.
         content = body["input"] if "input" in body else body["messages"][-1]["content"]
         prompt = content if isinstance(content, str) else content[0]["text"]
+        pictures = () if isinstance(content, str) else tuple(_picture(part) for part in content[1:])
+        key = prompt
+        if self.picture_script and pictures:
+            key = f"{prompt} {sha256(b''.join(pictures)).hexdigest()}"
         with self.changed:
-            before = self.asked[prompt]
+            before = self.asked[key]
             self.bodies.append(body)
-            self.asked[prompt] += 1
+            self.asked[key] += 1
             self._under_way += 1
             self.most_at_once = max(self.most_at_once, self._under_way)
             self.changed.notify_all()
-            return prompt, self.script(prompt, before)
+            if self.picture_script:
+                return key, self.picture_script(prompt, pictures, before)
+            assert self.script is not None
+            return key, self.script(prompt, before)
 
     def _end(self) -> None:
         with self.changed:
@@ -140,6 +154,10 @@ class JudgeServer:
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                if _is_gone(self.connection):
+                    # A client that was killed before its request was looked at; nothing was asked.
+                    self.close_connection = True
+                    return
                 prompt, action = server._begin(body)
                 stopped = isinstance(action, Hold) and server._stopping.wait()
                 stopped = stopped or (isinstance(action, Say) and server._stopping.wait(action.delay))
@@ -184,6 +202,21 @@ class JudgeServer:
                 pass
 
         return Handler
+
+
+def _is_gone(connection: socket.socket) -> bool:
+    """Whether the other side of a connection was closed."""
+    try:
+        return connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+
+
+def _picture(part: dict[str, Any]) -> bytes:
+    """The JPEG file of a part of a message."""
+    return base64.b64decode(part["image_url"]["url"].partition(",")[2])
 
 
 @contextmanager

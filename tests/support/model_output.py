@@ -22,11 +22,12 @@ from version_examples import read_file
 from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS, AgreementScores, ConsistencyScore
 from lmms_eval_tasks.cast_bench.predictions import read_asked
 from lmms_eval_tasks.host.evaluation import Evaluation
-from lmms_eval_tasks.host.judge import server_error
 from lmms_eval_tasks.host.state import TaskState
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.redaction import hide_known_secrets
-from lmms_eval_tasks.utils.judge.client import Case, UnreadableReply, Verdict, read_reply
+from lmms_eval_tasks.utils.judge.client import Case, Verdict
+from lmms_eval_tasks.utils.judge.reading import UnreadableReply, read_reply
+from lmms_eval_tasks.utils.judge.server import server_error
 from lmms_eval_tasks.yocausal.labelling import Causality, OfficialCausality
 
 Reader = Callable[[str], object]

@@ -27,13 +27,13 @@ class BuiltSet:
     """A set of questions that was built, in a form that `prepare` takes.
 
     Attributes:
-        folder: Where it is.
+        folder: Where it is; None where nothing was written.
         summary: What it holds, in one line.
         tables: How it came about.
         warnings: What to know before using it.
     """
 
-    folder: Path
+    folder: Path | None
     summary: str
     tables: Sequence[BuiltTable] = ()
     warnings: Sequence[str] = ()

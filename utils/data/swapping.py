@@ -39,7 +39,7 @@ def locked(current: Path) -> Iterator[None]:
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        logger.warning("another prepare of this benchmark is running; waiting for it to end")
+        logger.warning("another process is writing %s; waiting for it to end", current)
         lock.acquire()
     try:
         _recover(current)

@@ -20,21 +20,22 @@ from dataclasses import asdict, dataclass
 from itertools import count
 from typing import Any, Generic, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, wait_exponential
 
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
-from lmms_eval_tasks.utils.core.strict_json import read_json
 from lmms_eval_tasks.utils.judge.cache import Reply, ReplyCache
+from lmms_eval_tasks.utils.judge.reading import UnreadableReply, one_line, reader_of
 from lmms_eval_tasks.utils.prompting.prompts import Prompt
 
-SHOWN = 200
-
-FENCE = "```"
+UNREADABLE = "unreadable reply: "
+"""How the reason begins why replies could not be used."""
+NOT_ASKED = "not asked"
+"""How the reason begins why a case was not asked, because its server failed too often before."""
 
 logger = logging.getLogger(__name__)
 
-R = TypeVar("R", bound=BaseModel)
+R = TypeVar("R")
 
 
 @dataclass(frozen=True)
@@ -112,10 +113,6 @@ class ServerError(Exception):
         self.wait = wait
 
 
-class UnreadableReply(Exception):
-    """A reply that is not what was asked for; the text is the reason, in one line."""
-
-
 @dataclass(frozen=True)
 class Verdict(Generic[R]):
     """What came of one case.
@@ -134,7 +131,8 @@ class Verdict(Generic[R]):
 
     def to_json(self) -> dict[str, Any]:
         """The verdict as JSON values, for the record."""
-        return {**vars(self), "reply": self.reply and self.reply.model_dump(mode="json")}
+        reply = self.reply.model_dump(mode="json") if isinstance(self.reply, BaseModel) else self.reply
+        return {**vars(self), "reply": reply}
 
 
 Send = Callable[[Case], Reply]
@@ -157,69 +155,47 @@ def reply_key(sampling: Sampling, case: Case) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode("ascii")).hexdigest()
 
 
-def read_reply(text: str, schema: type[R]) -> R:
-    """Read a reply strictly: one JSON object of the schema and nothing else, no value converted, clamped or guessed.
-
-    A code fence around it, a byte order mark or reasoning that ends in ``</think>`` before it are no part of the reply.
-
-    Raises:
-        UnreadableReply: for any other text.
-    """
-    answer = _trim(text)
-    if not answer.startswith(("{", "```")):
-        answer = _trim(answer.rpartition("</think>")[2])
-    if answer.startswith(FENCE) and answer.endswith(FENCE) and len(answer) >= 2 * len(FENCE):
-        fenced = answer[len(FENCE) : -len(FENCE)].lstrip(" \t")
-        answer = _trim(fenced[4:] if fenced[:4].lower() == "json" else fenced)
-    try:
-        read_json(answer)
-        return schema.model_validate_json(answer, strict=True)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise UnreadableReply(_one_line(f"{where}: {first['msg']}" if where else first["msg"])) from None
-    except ValueError as error:
-        raise UnreadableReply(_one_line(str(error))) from None
-
-
-def _trim(text: str) -> str:
-    """A text without the white space around it and a byte order mark before it."""
-    return text.strip().removeprefix("\ufeff").strip()
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())[:SHOWN]
-
-
 class Judge(Generic[R]):
     """Asks a judge; threads may share it.
 
     Args:
         send: Sends one request, without trying again.
         sampling: How the model is asked.
-        schema: What a reply must be.
+        schema: What a reply must be: the form of a JSON object, or a function that reads a text and raises
+            `UnreadableReply`.
         cache: Where accepted replies are kept.
         limits: How much is asked at once, and how often again.
     """
 
     def __init__(
-        self, send: Send, sampling: Sampling, schema: type[R], cache: ReplyCache, limits: Limits | None = None
+        self,
+        send: Send,
+        sampling: Sampling,
+        schema: type[R] | Callable[[str], R],
+        cache: ReplyCache,
+        limits: Limits | None = None,
     ) -> None:
         self.sampling = sampling
         self.limits = limits or Limits()
         self._send = send
-        self._schema = schema
+        self._read: Callable[[str], R] = reader_of(schema)
         self._cache = cache
         self._slots = threading.BoundedSemaphore(self.limits.concurrent)
         self._lock = threading.Lock()
         self._under_way: dict[str, Future[Verdict[R]]] = {}
+        self._unreadable: dict[str, Verdict[R]] = {}
         self._resume_at = 0.0
         self._failed_in_a_row = 0
 
     def judge(self, case: Case) -> Verdict[R]:
-        """Judge one case; raises nothing, whatever the server does. Equal cases at the same time are asked once."""
+        """Judge one case; raises nothing, whatever the server does.
+
+        Equal cases at the same time are asked once, and those whose replies were unreadable are not asked again.
+        """
         key = reply_key(self.sampling, case)
         with self._lock:
+            if key in self._unreadable:
+                return self._unreadable[key]
             other = self._under_way.get(key)
             own: Future[Verdict[R]] = Future()
             if other is None:
@@ -228,6 +204,9 @@ class Judge(Generic[R]):
             return other.result()
         try:
             verdict = self._find(key, case) or self._ask(key, case)
+            if verdict.reason and verdict.reason.startswith(UNREADABLE):
+                with self._lock:
+                    self._unreadable[key] = verdict
             own.set_result(verdict)
             return verdict
         except BaseException as error:
@@ -271,7 +250,7 @@ class Judge(Generic[R]):
         if stored is None:
             return None
         try:
-            return Verdict(read_reply(stored.text, self._schema), None, stored.model, case.prompt.signature)
+            return Verdict(self._read(stored.text), None, stored.model, case.prompt.signature)
         except UnreadableReply:
             return None
 
@@ -304,14 +283,14 @@ class Judge(Generic[R]):
 
     def _ask_once(self, key: str, case: Case) -> Verdict[R]:
         if self._failed_in_a_row >= self.limits.give_up_after:
-            reason = f"not asked: the judge could not answer {self.limits.give_up_after} cases in a row"
+            reason = f"{NOT_ASKED}: the judge could not answer {self.limits.give_up_after} cases in a row"
             return self._unscored(case, reason)
         time.sleep(max(0.0, self._resume_at - time.monotonic()))
         with self._slots:
             reply = self._send(case)
         with self._lock:
             self._failed_in_a_row = 0
-        read = read_reply(reply.text, self._schema)
+        read = self._read(reply.text)
         self._cache.store(key, reply)
         return Verdict(read, None, reply.model, case.prompt.signature)
 
@@ -341,5 +320,5 @@ def _error(state: RetryCallState) -> BaseException | None:
 def _reason(error: BaseException | None) -> str:
     """One line for the record."""
     if isinstance(error, UnreadableReply):
-        return f"unreadable reply: {error}"
-    return error.reason if isinstance(error, ServerError) else _one_line(f"{type(error).__name__}: {error}")
+        return f"{UNREADABLE}{error}"
+    return error.reason if isinstance(error, ServerError) else one_line(f"{type(error).__name__}: {error}")

@@ -3,16 +3,30 @@
 A cache keeps the replies that could be read. Here the others are kept too, each under the number of the request that
 brought it, and a run that is resumed gets them from here in the same order: it asks nothing that was answered before,
 and ends with the same result as a run that was left alone. Failures of a server are no replies and are tried again.
+
+Several processes may work on one folder: a request that one of them has under way is waited for by the others, which
+then have its reply from here.
 """
 
 from __future__ import annotations
 
+import fcntl
+import os
 import threading
+import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from lmms_eval_tasks.utils.judge.cache import Reply, ReplyCache
 from lmms_eval_tasks.utils.judge.client import Case, Sampling, Send, reply_key
+
+LOCKS = ".requests"
+"""A file without content; a byte of it is locked for each request under way."""
+PLACES = 1 << 62
+PAUSE = 0.02
+"""Seconds between two looks at a request of another process."""
 
 
 class ReplyRecord(ReplyCache):
@@ -23,6 +37,7 @@ class ReplyRecord(ReplyCache):
         self._asked: Counter[str] = Counter()
         self._accepted: dict[str, str] = {}
         self._lock = threading.Lock()
+        self._requests: int | None = None
 
     def recording(self, send: Send, sampling: Sampling) -> Send:
         """What sends a request, or gives the recorded reply to it: the n-th time in a run that of the n-th request."""
@@ -33,13 +48,23 @@ class ReplyRecord(ReplyCache):
                 name = _name(key, self._asked[key])
             reply = super(ReplyRecord, self).find(name)
             if reply is None:
-                reply = send(case)
-                super(ReplyRecord, self).store(name, reply)
+                with self._only_one(name):
+                    reply = super(ReplyRecord, self).find(name)
+                    if reply is None:
+                        reply = send(case)
+                        super(ReplyRecord, self).store(name, reply)
             with self._lock:
                 self._asked[key] += 1
             return reply
 
         return send_once
+
+    def replies(self, key: str) -> list[str]:
+        """The texts of the replies to a request in this run, in their order; the last may have been accepted."""
+        with self._lock:
+            number = self._asked[key]
+        stored = (super(ReplyRecord, self).find(_name(key, place)) for place in range(number))
+        return [reply.text for reply in stored if reply is not None]
 
     def find(self, key: str) -> Reply | None:
         """The reply that was accepted in this run; None before one was."""
@@ -51,6 +76,32 @@ class ReplyRecord(ReplyCache):
         """Note that the last reply was accepted; it was kept when it came."""
         with self._lock:
             self._accepted[key] = _name(key, self._asked[key] - 1)
+
+    @contextmanager
+    def _only_one(self, name: str) -> Iterator[None]:
+        """Keep other processes from the same request; a process that is killed lets go of it."""
+        place = int(name[:15], 16) % PLACES
+        file = self._lock_file()
+        while True:
+            try:
+                # Not waited for in the kernel, which takes threads of two processes that wait for each other's
+                # requests for a deadlock.
+                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
+                break
+            except BlockingIOError:
+                time.sleep(PAUSE)
+        try:
+            yield
+        finally:
+            fcntl.lockf(file, fcntl.LOCK_UN, 1, place)
+
+    def _lock_file(self) -> int:
+        """The file of locks, open until the process ends: closing it once would let go of all its locks."""
+        with self._lock:
+            if self._requests is None:
+                self.folder.mkdir(parents=True, exist_ok=True)
+                self._requests = os.open(self.folder / LOCKS, os.O_RDWR | os.O_CREAT, 0o644)
+            return self._requests
 
 
 def _name(key: str, number: int) -> str:

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from lmms_eval_tasks.countervqa.construction.steps import OpenModel
-from lmms_eval_tasks.host.judge import JudgeSettings, open_judge, read_settings
+from lmms_eval_tasks.host.judge import open_judge, read_settings
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.redaction import hide_secrets
 from lmms_eval_tasks.utils.judge.record import ReplyRecord
+from lmms_eval_tasks.utils.judge.settings import JudgeSettings
 
 REPLIES = "replies"
 STEPS = "steps.jsonl"

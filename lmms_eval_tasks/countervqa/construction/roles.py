@@ -21,7 +21,8 @@ from pydantic import Field
 
 from lmms_eval_tasks.countervqa.construction.annotations import Take
 from lmms_eval_tasks.countervqa.construction.given_links import Links
-from lmms_eval_tasks.countervqa.construction.steps import Form, OpenModel, Steps, make_case
+from lmms_eval_tasks.countervqa.construction.steps import OpenModel, Steps, make_case
+from lmms_eval_tasks.utils.pipeline.replies import Form
 
 SHARE = 0.2
 """Of a clip's pairs, those that go on from the observer."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from lmms_eval_tasks.countervqa.construction.annotations import Take, TimedAction
 from lmms_eval_tasks.utils.core.files import replacing
@@ -23,14 +23,8 @@ from lmms_eval_tasks.utils.prompting.prompts import read_prompt
 R = TypeVar("R", bound=BaseModel)
 
 
-class Form(BaseModel):
-    """Base of the forms of replies: exactly their keys."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
 @dataclass(frozen=True)
-class Step:
+class AskedStep:
     """One thing that a model was asked.
 
     Attributes:
@@ -70,7 +64,7 @@ class Steps:
     def __init__(self, progress: Progress, folder: Path) -> None:
         self._progress = progress
         self._folder = folder
-        self._latest: list[Step] = []
+        self._latest: list[AskedStep] = []
         self._earlier: IO[bytes] | None = None
         self.done = 0
         """How many steps there were."""
@@ -92,7 +86,7 @@ class Steps:
         total = len(cases)
         verdicts = model.judge_all(cases, lambda _, done, __: self._progress(f"asking the {role}", done, total))
         for (take, part), verdict in zip(about, verdicts, strict=True):
-            self._latest.append(Step(role, take.uid, part, verdict))
+            self._latest.append(AskedStep(role, take.uid, part, verdict))
         self.done += total
         self.failed += sum(verdict.reply is None for verdict in verdicts)
         return verdicts

@@ -12,9 +12,10 @@ from typing import Literal
 
 from lmms_eval_tasks.countervqa.construction.absent import SAME, same_words
 from lmms_eval_tasks.countervqa.construction.annotations import Take
-from lmms_eval_tasks.countervqa.construction.steps import Form, OpenModel, Steps, make_case
+from lmms_eval_tasks.countervqa.construction.steps import OpenModel, Steps, make_case
 from lmms_eval_tasks.countervqa.released import CounterfactualQuestion
 from lmms_eval_tasks.utils.graphs.encoders import SentenceEncoder, encode_texts
+from lmms_eval_tasks.utils.pipeline.replies import Form
 
 LONGEST = 400
 """Characters of an action or question in a model's words."""

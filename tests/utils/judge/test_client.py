@@ -19,10 +19,9 @@ from lmms_eval_tasks.utils.judge.client import (
     Limits,
     Sampling,
     ServerError,
-    UnreadableReply,
-    read_reply,
     reply_key,
 )
+from lmms_eval_tasks.utils.judge.reading import UnreadableReply, read_reply
 from lmms_eval_tasks.utils.prompting.prompts import Prompt
 
 PROMPT = Prompt("grading", "Grade {answer}")

@@ -1,0 +1,144 @@
+"""Builds that are killed again and again, or run twice at once, beside one that is left alone."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from judge_server import Action, Hold, JudgeServer, PictureScript, Say
+
+FOREVER = 10**9
+REPLIES = "replies"
+
+
+@dataclass
+class CountedScript:
+    """A script that counts what it answers, and from some number on holds every request.
+
+    Attributes:
+        script: What it does, given how often it answered the same prompt before.
+        most: How many requests it answers.
+        answered: Requests that it acted on, by prompt and pictures.
+        texts: Replies with a text, by prompt and pictures.
+    """
+
+    script: PictureScript
+
+    def __post_init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        self.most = FOREVER
+        self.answered: Counter[tuple[str, tuple[bytes, ...]]] = Counter()
+        self.texts: Counter[tuple[str, tuple[bytes, ...]]] = Counter()
+
+    def __call__(self, prompt: str, pictures: tuple[bytes, ...], before: int) -> Action:
+        if self.answered.total() >= self.most:
+            return Hold()
+        key = (prompt, pictures)
+        self.answered[key] += 1
+        action = self.script(prompt, pictures, self.answered[key] - 1)
+        self.texts[key] += isinstance(action, Say)
+        return action
+
+
+Build = Callable[[str, Path], None]
+"""Runs a build, given the server's address and its folder."""
+
+
+def fork(run: Callable[[], None]) -> int:
+    """Run something in a child of this process, whose exit code is 0 where it ended without an error."""
+    child = os.fork()
+    if child:
+        return child
+    code = 1
+    try:
+        run()
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    """The bytes of all files of a build, but for the locks of its replies."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.name.startswith(".")
+    }
+
+
+def check_killed_builds(build: Build, script: PictureScript, folder: Path, kills: int = 20, seed: int = 0) -> None:
+    """A build that is killed with -9 at random points ends as one that was not, byte by byte, and asks nothing twice.
+
+    A request counts as answered once its reply is on the disk: nobody has what a server sent to a client that was
+    dying. Points are numbers of answered requests. What a server failed at may be asked again, so only replies with a
+    text are counted.
+
+    Args:
+        build: The build.
+        script: What the server does.
+        folder: An empty folder.
+        kills: How many.
+        seed: Of the points.
+    """
+    counted = CountedScript(script)
+    with JudgeServer(picture_script=counted) as server:
+        # In a child too, so that this process keeps no thread or connection that a fork would tear.
+        alone = folder / "alone"
+        assert _exit_code(fork(lambda: build(server.url, alone))) == 0
+        texts, total = Counter(counted.texts), counted.answered.total()
+        counted.clear()
+        points = sorted(random.Random(seed).choices(range(1, total), k=kills))
+        killed = folder / "killed"
+        for point in points:
+            counted.most = max(point, counted.answered.total())
+            child = fork(lambda: build(server.url, killed))
+            try:
+                deadline = time.monotonic() + 60
+                while counted.answered.total() < counted.most or _kept(killed) < counted.texts.total():
+                    assert time.monotonic() < deadline, "the build does not go on"
+                    time.sleep(0.005)
+            finally:
+                os.kill(child, signal.SIGKILL)
+                code = _exit_code(child)
+            assert code == -signal.SIGKILL, "the build ended before it was killed"
+            assert not (killed / "release").exists()
+        counted.most = FOREVER
+        assert _exit_code(fork(lambda: build(server.url, killed))) == 0
+    assert files_of(killed) == files_of(alone)
+    assert counted.texts == texts
+
+
+def check_two_builds_at_once(build: Build, script: PictureScript, folder: Path) -> None:
+    """Two builds into one folder at once end with the bytes of one alone, and no request is answered twice.
+
+    Args:
+        build: The build.
+        script: What the server does.
+        folder: An empty folder.
+    """
+    counted = CountedScript(script)
+    with JudgeServer(picture_script=counted) as server:
+        alone, shared = folder / "one", folder / "two"
+        assert _exit_code(fork(lambda: build(server.url, alone))) == 0
+        texts = Counter(counted.texts)
+        counted.clear()
+        children = [fork(lambda: build(server.url, shared)) for _ in range(2)]
+        assert [_exit_code(child) for child in children] == [0, 0]
+    assert files_of(shared) == files_of(alone)
+    assert counted.texts == texts
+
+
+def _kept(folder: Path) -> int:
+    return len(list((folder / REPLIES).rglob("*.json")))
+
+
+def _exit_code(child: int) -> int:
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])

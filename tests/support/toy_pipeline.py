@@ -1,0 +1,102 @@
+"""A small pipeline: numbers are described, the descriptions checked, and the even ones removed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from lmms_eval_tasks.utils.judge.reading import UnreadableReply
+from lmms_eval_tasks.utils.pipeline.asking import Asking
+from lmms_eval_tasks.utils.pipeline.config import BuildConfig
+from lmms_eval_tasks.utils.pipeline.pipeline import Pipeline
+from lmms_eval_tasks.utils.pipeline.replies import Form
+from lmms_eval_tasks.utils.pipeline.rows import PipelineRow
+from lmms_eval_tasks.utils.pipeline.steps import Forecast, PaperCount, Removed, RowStep, SetStep
+from lmms_eval_tasks.utils.prompting.prompts import Prompt
+
+PROMPTS = {
+    "describe": Prompt("describe", "You describe a number.\n{case}"),
+    "check": Prompt("check", "You check a description.\n{case}"),
+}
+
+
+class ToyConfig(BuildConfig):
+    numbers: int = 6
+    check: bool = True
+
+
+class NumberRow(PipelineRow):
+    number: int
+
+
+class DescribedRow(PipelineRow):
+    number: int
+    text: str
+
+
+class Description(Form):
+    text: str
+
+
+def read_end(text: str) -> str:
+    if not text.endswith("END"):
+        raise UnreadableReply("missing END: cut off")
+    return text.removesuffix("END").strip()
+
+
+class Describe(RowStep[NumberRow, DescribedRow]):
+    name = "descriptions"
+    takes, gives = NumberRow, DescribedRow
+    roles = ("writer",)
+    forecast = Forecast(requests=1, characters=400, reply_tokens=50, rows=0.5)
+
+    def run(self, row: NumberRow, asking: Asking) -> Sequence[DescribedRow]:
+        reply = asking.ask("writer", "describe", Description, images=(b"picture",), number=row.number)
+        if not reply.text:
+            raise Removed("an empty description", f"number {row.number}")
+        return [DescribedRow(id=row.id, number=row.number, text=reply.text)]
+
+
+class Check(RowStep[DescribedRow, DescribedRow]):
+    name = "blind check"
+    takes = gives = DescribedRow
+    roles = ("checker",)
+    paper = PaperCount("61%", "2.2")
+    forecast = Forecast(requests=1, characters=200, reply_tokens=10)
+
+    def run(self, row: DescribedRow, asking: Asking) -> Sequence[DescribedRow]:
+        if asking.ask_text("checker", "check", read_end, text=row.text) != "good":
+            raise Removed("answered without a look")
+        return [row]
+
+
+class Odd(SetStep[DescribedRow, DescribedRow]):
+    name = "odd numbers"
+    takes = gives = DescribedRow
+
+    def run(self, rows: Sequence[DescribedRow], remove: Callable[[str, Removed], None]) -> Sequence[DescribedRow]:
+        for row in rows:
+            if row.number % 2 == 0:
+                remove(row.id, Removed("even"))
+        return [row for row in rows if row.number % 2]
+
+
+def write(rows: Sequence[DescribedRow], folder: Path, config: ToyConfig) -> Sequence[str]:
+    lines: list[dict[str, Any]] = [{"number": row.number, "text": row.text} for row in rows]
+    (folder / "set.json").write_text(json.dumps(lines))
+    return [] if config.check else ["Nothing was checked."]
+
+
+PIPELINE = Pipeline(
+    benchmark="toy",
+    config=ToyConfig,
+    read=lambda config: [NumberRow(id=f"n{number}", number=number) for number in range(config.numbers)],
+    source_files=lambda config: [],
+    steps=lambda config: [Describe(), *([Check()] if config.check else []), Odd()],
+    write=write,
+    first="numbers",
+    paper=PaperCount("3,764", "2.2"),
+    optional_roles=("checker",),
+)

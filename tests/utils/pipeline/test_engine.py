@@ -1,0 +1,234 @@
+"""A pipeline's run: what is asked, what is removed and why, the budget, and going on after a kill."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from judge_server import Action, Drop, Fail, Hold, JudgeServer, Say, nobody
+from killed_builds import check_killed_builds, check_two_builds_at_once, files_of
+from toy_pipeline import PIPELINE, PROMPTS
+
+from lmms_eval_tasks.utils.benchmark.built_set import BuiltSet
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.pipeline import asking
+from lmms_eval_tasks.utils.pipeline.command import pipeline_command
+
+build = pipeline_command(lambda: PIPELINE)
+
+
+@pytest.fixture(autouse=True)
+def prompts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asking, "read_prompt", PROMPTS.__getitem__)
+
+
+def number_of(prompt: str) -> int | None:
+    material = json.loads(prompt.splitlines()[-1])
+    return material.get("number", None)
+
+
+def plain(prompt: str, pictures: tuple[bytes, ...], before: int) -> Action:
+    """Describes every number, and finds every description good."""
+    number = number_of(prompt)
+    return Say("good END") if number is None else Say(json.dumps({"text": f"the number {number}"}))
+
+
+def faulty(prompt: str, pictures: tuple[bytes, ...], before: int) -> Action:
+    """A fault of each kind, by number; some pass."""
+    number = number_of(prompt)
+    if number is None:
+        text = json.loads(prompt.splitlines()[-1])["text"]
+        return Say("good") if text.endswith(" 9") else Say("bad END" if text.endswith(" 11") else "good END")
+    good = Say(json.dumps({"text": f"the number {number}"}))
+    return {
+        0: Say('{"text": "cut'),
+        1: good if before else Say('{"text": "cut'),
+        2: Say("I'm sorry, I can't describe that."),
+        3: good if before else Fail(500),
+        4: Say('{"txt": "other"}'),
+        5: good if before else Drop(),
+        6: Fail(400, message="refused by policy"),
+        8: Hold(),
+        10: Say('{"text": ""}'),
+    }.get(number, good)
+
+
+def configuration(url: str, folder: Path, timeout: float = 60.0, **values: Any) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    role = {"provider": "local", "model": "m", "url": url, "first_delay": 0.0, "requests": 3, "timeout": timeout}
+    path = folder / "toy.yaml"
+    path.write_text(json.dumps({"roles": {"default": role}, **values}))
+    return path
+
+
+def cells(built: BuiltSet) -> dict[str, tuple[str, ...]]:
+    """The attrition table by step and reason."""
+    step = ""
+    table: dict[str, tuple[str, ...]] = {}
+    for name, *rest in built.tables[0].rows:
+        step = step if name.startswith(" ") else name
+        table[name if name == step else f"{step}:{name.strip()}"] = tuple(rest)
+    return table
+
+
+def test_every_fault_is_named_and_the_audit_has_each_reply(tmp_path: Path) -> None:
+    with JudgeServer(picture_script=faulty) as server:
+        built = build(configuration(server.url, tmp_path, 0.5, numbers=14), tmp_path / "out")
+    assert cells(built) == {
+        "numbers": ("14", "", "3,764"),
+        "descriptions": ("8", "57%", ""),
+        "descriptions:no usable reply: malformed JSON": ("-1", "", ""),
+        "descriptions:no usable reply: refusal": ("-1", "", ""),
+        "descriptions:no usable reply: another form": ("-1", "", ""),
+        "descriptions:no usable reply: request refused (400)": ("-1", "", ""),
+        "descriptions:no usable reply: timed out": ("-1", "", ""),
+        "descriptions:an empty description": ("-1", "", ""),
+        "descriptions:asked again: malformed JSON": ("(1)", "", ""),
+        "descriptions:asked again: server error (500)": ("(1)", "", ""),
+        "descriptions:asked again: no connection": ("(1)", "", ""),
+        "descriptions:asked again: timed out": ("(3)", "", ""),
+        "descriptions:asked again: request refused (400)": ("(1)", "", ""),
+        "blind check": ("6", "75%", "61%"),
+        "blind check:no usable reply: missing END": ("-1", "", ""),
+        "blind check:answered without a look": ("-1", "", ""),
+        "odd numbers": ("5", "83%", ""),
+        "odd numbers:even": ("-1", "", ""),
+    }
+    assert built.folder == tmp_path / "out" / "release"
+    assert [row["number"] for row in json.loads((built.folder / "set.json").read_text())] == [1, 3, 5, 7, 13]
+    assert built.warnings == ["2 rows went because a server gave no reply; the same command asks for them again."]
+    lines = [json.loads(line) for line in (tmp_path / "out/steps/01_descriptions.jsonl").read_text().splitlines()]
+    assert [line["row"] for line in lines] == [f"n{number}" for number in range(14)]
+    assert lines[1]["asked"][0]["reply"] == {"text": "the number 1"} and lines[1]["became"] == ["n1"]
+    assert lines[1]["asked"][0]["unreadable"] == ["malformed JSON"]
+    assert lines[2]["removed"] == "no usable reply: refusal" and lines[2]["asked"][0]["unreadable"] == ["refusal"] * 3
+    for line in lines:
+        for asked in line["asked"]:
+            kept = list((tmp_path / "out/replies").rglob(f"{asked['key']}.*.json"))
+            assert len(kept) == len(asked["unreadable"]) + (asked["reply"] is not None)
+
+
+def test_a_second_build_asks_only_what_no_server_answered(tmp_path: Path) -> None:
+    with JudgeServer(picture_script=faulty) as server:
+        config = configuration(server.url, tmp_path, 0.5, numbers=14)
+        first = build(config, tmp_path / "out")
+        before, asked = files_of(tmp_path / "out"), server.asked.total()
+        again = build(config, tmp_path / "out")
+        # What was refused once, and what was held back three times.
+        assert server.asked.total() == asked + 1 + 3
+    assert files_of(tmp_path / "out") == before
+    assert "0 requests" not in first.summary and "4 requests were sent" in again.summary
+
+
+def test_killed_twenty_times_it_gives_the_same_bytes_and_asks_nothing_twice(tmp_path: Path) -> None:
+    def run(url: str, out: Path) -> None:
+        build(configuration(url, tmp_path / f"config-{out.name}", numbers=40), out)
+
+    def some_faults(prompt: str, pictures: tuple[bytes, ...], before: int) -> Action:
+        number = number_of(prompt)
+        return faulty(prompt, pictures, before) if number in (0, 1, 2, 3, 4, 5) else plain(prompt, pictures, before)
+
+    check_killed_builds(run, some_faults, tmp_path)
+
+
+def test_two_builds_at_once_share_their_requests(tmp_path: Path) -> None:
+    def run(url: str, out: Path) -> None:
+        build(configuration(url, tmp_path / "config", numbers=60), out)
+
+    def slow(prompt: str, pictures: tuple[bytes, ...], before: int) -> Action:
+        action = plain(prompt, pictures, before)
+        assert isinstance(action, Say)
+        return Say(action.text, delay=0.02)
+
+    check_two_builds_at_once(run, slow, tmp_path)
+
+
+def test_the_budget_stops_a_build_which_goes_on_with_another(tmp_path: Path) -> None:
+    with JudgeServer(picture_script=plain) as server:
+        config = configuration(server.url, tmp_path, numbers=10)
+        with pytest.raises(InputError, match="4 requests were sent, as many as --max-requests allows"):
+            build(config, tmp_path / "out", max_requests=4)
+        assert server.asked.total() == 4 and not (tmp_path / "out/release").exists()
+        with pytest.raises(InputError, match="7 requests were sent"):
+            build(config, tmp_path / "out", max_requests=7)
+        built = build(config, tmp_path / "out", max_requests=9)
+        assert server.asked.total() == 20 and "9 requests were sent" in built.summary
+        assert "0 requests were sent" in build(config, tmp_path / "out", max_requests=0).summary
+
+
+def test_a_server_that_does_not_answer_stops_the_build(tmp_path: Path) -> None:
+    with nobody() as url:
+        config = configuration(url, tmp_path, numbers=50)
+        with pytest.raises(InputError, match="The model of the role writer gave no reply to 32 requests in a row"):
+            build(config, tmp_path / "out")
+    assert not (tmp_path / "out/release").exists()
+
+
+def test_where_no_row_is_left_the_message_says_why_and_the_old_release_stays(tmp_path: Path) -> None:
+    with JudgeServer(picture_script=plain) as server:
+        built = build(configuration(server.url, tmp_path, numbers=4), tmp_path / "out")
+        assert built.folder is not None
+        before = files_of(built.folder)
+        server.picture_script = lambda prompt, pictures, count: Say("I cannot see the picture.")
+        with pytest.raises(InputError, match=r"after the step 'descriptions': no usable reply: refusal \(3\)") as error:
+            build(configuration(server.url, tmp_path, numbers=3, seed=0), tmp_path / "out2")
+        assert "steps" in str(error.value) and not (tmp_path / "out2/release").exists()
+        assert files_of(built.folder) == before
+
+
+def test_a_dry_run_shows_what_it_takes_and_asks_nothing(tmp_path: Path) -> None:
+    price = {"input": 2.0, "output": 10.0}
+    role = {"provider": "local", "model": "m", "url": "http://127.0.0.1:9/v1", "price": price}
+    path = tmp_path / "toy.yaml"
+    path.write_text(json.dumps({"roles": {"default": role}, "numbers": 1000}))
+    built = build(path, tmp_path / "out", dry_run=True)
+    (table,) = built.tables
+    assert list(table.rows) == [
+        ("descriptions", "1,000", "1,000", "100,000", "50,000", "0.70"),
+        ("blind check", "500", "500", "25,000", "5,000", "0.10"),
+        ("all", "", "1,500", "125,000", "55,000", "0.80"),
+    ]
+    assert built.folder is None and not (tmp_path / "out").exists()
+
+
+def test_two_rows_with_the_same_question_have_the_same_unreadable_replies(tmp_path: Path) -> None:
+    """However many rows ask it, in whatever order, it is asked as often as the role allows."""
+
+    def same(prompt: str, pictures: tuple[bytes, ...], before: int) -> Action:
+        return Say('{"text": "same"}') if number_of(prompt) is not None else Say("no end")
+
+    with JudgeServer(picture_script=same) as server:
+        with pytest.raises(InputError, match=r"missing END \(30\)"):
+            build(configuration(server.url, tmp_path, numbers=30), tmp_path / "out")
+        assert server.asked.total() == 30 + 3
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("[1]", "Expected names and values"),
+        ("roles: {", "cannot be read"),
+        ("numbers: many\nsed: 1\n", r"2 problems[^$]*numbers: .*many[^$]*sed: Expected no such name"),
+        ("roles: {writer: {model: m}}", r"roles: Expected checker, but got none"),
+        ("roles: {default: {model: m, url: x, concurrent: 0}, other: {model: m}}", "concurrent: "),
+        (
+            "roles: {default: {model: m}, painter: {model: m}}",
+            "Expected only writer, checker, default, but got `painter`",
+        ),
+    ],
+)
+def test_a_wrong_configuration_is_refused_with_every_problem(content: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "toy.yaml"
+    path.write_text(content)
+    with pytest.raises(InputError, match=message):
+        build(path, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_secrets_of_the_configuration_are_not_kept(tmp_path: Path) -> None:
+    with JudgeServer(picture_script=plain) as server:
+        config = configuration(server.url.replace("://", "://user:swordfish@"), tmp_path, check=False)
+        build(config, tmp_path / "out")
+    assert all(b"swordfish" not in content for content in files_of(tmp_path / "out").values())

@@ -1,0 +1,74 @@
+"""How a judge, or another model behind a server, is reached and asked."""
+
+from __future__ import annotations
+
+import os
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.judge.client import Limits, Sampling
+
+NEEDED = {"openai": ("OPENAI_API_KEY",), "azure": ("AZURE_API_KEY", "AZURE_ENDPOINT"), "local": ()}
+ADDRESSES = {"openai": "OPENAI_API_URL", "azure": "AZURE_ENDPOINT", "local": "LLM_JUDGE_URL"}
+
+
+class JudgeSettings(BaseModel):
+    """How to reach a judge and how to ask it.
+
+    Attributes:
+        model: Name of the model, as its server knows it.
+        provider: Which of lmms-eval's providers asks; ``local`` sends no key.
+        url: Address of the server up to and with ``/v1``; None leaves it to the provider's own variable
+            (OPENAI_API_URL, AZURE_ENDPOINT, LLM_JUDGE_URL).
+        timeout: Seconds after which a request is given up, also where the server still sends.
+
+    The others are those of `Sampling` and `Limits`.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    model: str = Field(min_length=1)
+    provider: Literal["openai", "azure", "local"] = "openai"
+    url: str | None = None
+    timeout: float = Field(default=120.0, gt=0.0, allow_inf_nan=False)
+    temperature: float = Field(default=Sampling.temperature, ge=0.0, allow_inf_nan=False)
+    top_p: float | None = Field(default=Sampling.top_p, gt=0.0, le=1.0)
+    max_tokens: int = Field(default=Sampling.max_tokens, ge=1)
+    json_mode: bool = Sampling.json_mode
+    concurrent: int = Field(default=Limits.concurrent, ge=1, le=256)
+    requests: int = Field(default=Limits.requests, ge=1, le=20)
+    unreadable: int = Field(default=Limits.unreadable, ge=1, le=20)
+    first_delay: float = Field(default=Limits.first_delay, ge=0.0, allow_inf_nan=False)
+    longest_delay: float = Field(default=Limits.longest_delay, ge=0.0, allow_inf_nan=False)
+    give_up_after: int = Field(default=Limits.give_up_after, ge=1)
+    seed: int = Limits.seed
+
+    @property
+    def server(self) -> str:
+        """Provider and address, the latter as given or as the provider's own variable says; empty for its default."""
+        address = (self.url or os.environ.get(ADDRESSES[self.provider], "")).rstrip("/")
+        return f"{self.provider} {address.removesuffix('/chat/completions')}".rstrip()
+
+    @property
+    def sampling(self) -> Sampling:
+        """What decides what the judge says."""
+        return Sampling(**{name: getattr(self, name) for name in Sampling.__dataclass_fields__})
+
+    @property
+    def limits(self) -> Limits:
+        """How much is asked at once, and how often again."""
+        return Limits(**{name: getattr(self, name) for name in Limits.__dataclass_fields__})
+
+    def check_variables(self) -> None:
+        """Refuse settings whose server cannot be asked for want of a key or an address.
+
+        Raises:
+            InputError: a variable that the provider needs is not set.
+        """
+        if unset := [name for name in NEEDED[self.provider] if not os.environ.get(name)]:
+            raise InputError(
+                f"The model {self.model} cannot be asked: Expected {' and '.join(unset)} to be set.\n"
+                "For a server that asks for no key, any text will do, or choose provider=local."
+            )

@@ -1,0 +1,107 @@
+"""The models of a build: one for each role, all through the one client, every reply recorded, within a budget."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.judge.cache import Reply
+from lmms_eval_tasks.utils.judge.client import Case, Judge, Send, ServerError
+from lmms_eval_tasks.utils.judge.record import ReplyRecord
+from lmms_eval_tasks.utils.judge.server import open_sender
+from lmms_eval_tasks.utils.pipeline.config import BuildConfig
+from lmms_eval_tasks.utils.pipeline.replies import fault_kind
+
+T = TypeVar("T")
+
+
+class BudgetReached(InputError):
+    """As many requests were sent as the user allows."""
+
+
+class Models:
+    """What asks the models of a build; threads share it.
+
+    Args:
+        config: Who is asked as what.
+        folder: Where the replies are kept.
+        max_requests: Requests that may be sent; None for any number. Replies that are kept take none.
+    """
+
+    def __init__(self, config: BuildConfig, folder: Path, max_requests: int | None = None) -> None:
+        self._config = config
+        self._record = ReplyRecord(folder)
+        self._left = max_requests
+        self._max_requests = max_requests
+        self._lock = threading.Lock()
+        self._senders: dict[str, Send] = {}
+        self._judges: dict[tuple[str, Any], Judge[Any]] = {}
+        self.cores = threading.BoundedSemaphore(os.cpu_count() or 1)
+        """Held by work that takes processor time or memory."""
+        self.sent = 0
+        """Requests that were sent."""
+        self.server_faults: Counter[str] = Counter()
+        """What servers failed at since `take_server_faults`, also where the next request succeeded."""
+
+    def judge(self, role: str, read: Callable[[str], T]) -> Judge[T]:
+        """What asks a role for replies that a function reads."""
+        with self._lock:
+            if (role, read) not in self._judges:
+                settings = self._config.role(role)
+                if role not in self._senders:
+                    self._senders[role] = self._record.recording(
+                        self._counted(open_sender(settings)), settings.sampling
+                    )
+                self._judges[role, read] = Judge(
+                    self._senders[role], settings.sampling, read, self._record, settings.limits
+                )
+            return self._judges[role, read]
+
+    def replies(self, key: str) -> list[str]:
+        """The texts of the replies to a request in this build, in their order."""
+        return self._record.replies(key)
+
+    def concurrent(self, roles: tuple[str, ...]) -> int:
+        """How many requests to roles may be under way at once, of the role that allows most."""
+        return max(self._config.role(role).concurrent for role in roles)
+
+    def check_budget(self) -> None:
+        """Stop where a request could not be sent for want of budget.
+
+        Raises:
+            BudgetReached: it could not.
+        """
+        if self._left is not None and self._left < 0:
+            raise BudgetReached(
+                f"{self.sent:,} requests were sent, as many as --max-requests allows; no set was written.\n"
+                "Every reply is kept: the same command goes on from here, with as many requests more."
+            )
+
+    def take_server_faults(self) -> Counter[str]:
+        """The faults of servers since the last call, by kind."""
+        with self._lock:
+            faults, self.server_faults = self.server_faults, Counter()
+        return faults
+
+    def _counted(self, send: Send) -> Send:
+        return partial(self._send, send)
+
+    def _send(self, send: Send, case: Case) -> Reply:
+        with self._lock:
+            if self._left is not None:
+                self._left = max(self._left - 1, -1)
+                if self._left < 0:
+                    raise ServerError("the budget is reached", again=False)
+            self.sent += 1
+        try:
+            return send(case)
+        except ServerError as error:
+            with self._lock:
+                self.server_faults[fault_kind(error.reason)] += 1
+            raise

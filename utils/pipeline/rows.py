@@ -1,0 +1,31 @@
+"""What goes from step to step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lmms_eval_tasks.utils.core.json_rows import Row
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.wording import summarize_names
+
+
+class PipelineRow(Row):
+    """Base of the rows of a pipeline.
+
+    Attributes:
+        id: Its name, which no other row of the same step has.
+    """
+
+    id: str
+
+
+def check_ids(rows: Sequence[PipelineRow], where: str) -> None:
+    """Refuse rows of which two have one name.
+
+    Raises:
+        InputError: it names them.
+    """
+    seen: set[str] = set()
+    repeated = [row.id for row in rows if row.id in seen or seen.add(row.id)]  # type: ignore[func-returns-value]
+    if repeated:
+        raise InputError(f"Expected each id once in {where}, but got again: {summarize_names(repeated)}.")
