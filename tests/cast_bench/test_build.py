@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cast_bench_player import CastBenchPlayer, pixels_of, role_of
-from cast_bench_world import CUE, FAULTS, BuildWorld, planted_world
+from cast_bench_world import CUE, FAULTS, GHOSTS, BuildWorld, planted_world
 from judge_server import Action, JudgeServer
 from role_player import material_of
 from scipy import ndimage
@@ -22,9 +23,13 @@ from shared import made_once
 from lmms_eval_tasks.cast_bench.build import build
 from lmms_eval_tasks.cast_bench.card import OPTION_KINDS
 from lmms_eval_tasks.cast_bench.construction.pictures import as_jpeg, pictures_at
+from lmms_eval_tasks.cast_bench.descriptions import read_descriptions
 from lmms_eval_tasks.cast_bench.masked import UNABLE, timed_boxes
+from lmms_eval_tasks.cast_bench.prepare import prepare
 from lmms_eval_tasks.cast_bench.released import read_items
 from lmms_eval_tasks.utils.benchmark.built_set import BuiltSet
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.data.home import load_table
 from lmms_eval_tasks.utils.data.masked_clips import boxes_at
 
 BY_FAULT = {
@@ -236,3 +241,52 @@ def test_the_cue_stays_in_sight_and_gives_its_question_away(built: Built) -> Non
             x1, y1, x2, y2 = instance["boxes"][str(second)]
             assert (pixels_of(picture)[y1:y2, x1:x2].mean() < 12) == (second <= last)
     assert removed(built)["cued#1"] == ("video-mask filter", "answered right with its evidence masked")
+
+
+def test_prepare_takes_it_with_the_kinds_of_its_options(built: Built, home: Path) -> None:
+    (split,) = prepare(str(built.out / "release")).values()
+    assert set(split.source_sha256) == {"castbench_hf.jsonl", "roles.jsonl"}
+    # Nothing but that it is not the published set.
+    assert all(re.fullmatch(r"Expected \d+ \w+, but got \d+\.", warning) for warning in split.warnings)
+    for row, beside in zip(load_table("cast_bench", "test"), built.roles, strict=True):
+        assert row["option_kinds"] == [None if role == "answer" else role for role in beside["option_roles"].values()]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda lines: lines[:-1], "roles.jsonl, lines: Expected 6, one for each question, but got 5"),
+        (lambda lines: [lines[1], lines[0], *lines[2:]], "roles.jsonl, question: Expected that of the same line"),
+        (lambda lines: [{**lines[0], "option_roles": {"A": "answer"}}, *lines[1:]], "Expected a role for each option"),
+        (
+            lambda lines: [{**lines[0], "option_roles": dict.fromkeys("ABCDEF", "answer")}, *lines[1:]],
+            "roles.jsonl, option_roles: Expected answer for the right option alone, but not in line 1",
+        ),
+        (lambda lines: [{**lines[0], "more": 1}, *lines[1:]], "roles.jsonl, fields: Expected id, video, question"),
+    ],
+)
+def test_roles_that_are_not_of_the_release_are_refused(
+    spoil: Callable[[list[Any]], list[Any]], message: str, built: Built, home: Path, tmp_path: Path
+) -> None:
+    for name in ("castbench_hf.jsonl", "roles.jsonl"):
+        (tmp_path / name).write_bytes((built.out / "release" / name).read_bytes())
+    (tmp_path / "roles.jsonl").write_text("".join(json.dumps(line) + "\n" for line in spoil(built.roles)))
+    with pytest.raises(InputError, match=re.escape(message)):
+        prepare(str(tmp_path))
+    assert not (home / "cast_bench").exists()
+
+
+def test_people_can_edit_what_the_instances_do(built: Built, home: Path) -> None:
+    folder = built.out / "release" / "descriptions"
+    prepare(str(folder), videos=built.out / "release" / "videos")
+    rows = load_table("cast_bench", "test").to_list()
+    assert [row["item_id"] for row in rows] == [f"sav_00000{number}_1" for number in range(5)]
+    for row in rows:
+        stem = row["item_id"][:-2]
+        described = read_descriptions(row)
+        names = [name.replace(" ", "_") for name in built.world.names[stem].values()]
+        assert {one.name for one in described} == set(names) - {
+            f"{ghost}_thing" for ghost in GHOSTS if ghost != "brief"
+        }
+        assert {(one.start, one.end) for one in described} == {(0, built.world.last[stem])}
+        assert all(len(one.boxes) == one.end + 1 for one in described if one.name != "brief_thing")

@@ -232,12 +232,13 @@ class CastBenchPlayer:
         return {"attributes": kinds, "same_as": [*same, *(["original"] if one == other else [])]}
 
     def blind(self, given: dict[str, Any], pictures: Sequence[bytes], fault: str, before: int) -> Any:
-        assert not pictures
+        assert not pictures and set(given) == {"question", "options"}
         wanted = self._answer(given) if fault == "guessable" else TEXT
         return {"choice": next(letter for letter, text in given["options"].items() if text == wanted)}
 
     def masked(self, given: dict[str, Any], pictures: Sequence[bytes], fault: str, before: int) -> Any:
         """Goes by the colour of the picture's corner, where it has one, and by nothing else."""
+        assert set(given) == {"question", "options", "seconds"}
         options: dict[str, str] = given["options"]
         corner = pixels_of(pictures[0])[2 : CUE - 2, 2 : CUE - 2].reshape(-1, 3).mean(axis=0)
         red, green, blue = corner / 255

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from lmms_eval_tasks.cast_bench.card import NEAR_MISS
 from lmms_eval_tasks.cast_bench.construction.config import CHECKER, NEAR_MISS_WRITER, CastBenchConfig
 from lmms_eval_tasks.cast_bench.construction.rows import (
-    ANSWER,
     MADE_FIRST,
     TEXT_BASED,
     VIDEO_BASED,
@@ -21,6 +20,7 @@ from lmms_eval_tasks.cast_bench.construction.rows import (
     RoledOption,
 )
 from lmms_eval_tasks.cast_bench.construction.texts import is_marked, length_range, near_miss_fault, same_text
+from lmms_eval_tasks.cast_bench.roles_file import ANSWER
 from lmms_eval_tasks.utils.pipeline.asking import Asking
 from lmms_eval_tasks.utils.pipeline.replies import Form
 from lmms_eval_tasks.utils.pipeline.steps import Forecast, Removed, RowStep

@@ -145,7 +145,7 @@ class LayBoxes(RowStep[QuestionRow, QuestionRow]):
         laid = []
         for one in row.evidence:
             instance = row.about.find(one.instance)
-            assert instance is not None
+            assert instance is not None, "the schema has seen to it"
             seconds = range(one.start, one.end + 1)
             boxes = {second: box for second, box in instance.instance.boxes.items() if second in seconds}
             if not boxes:

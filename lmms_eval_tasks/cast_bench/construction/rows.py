@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from lmms_eval_tasks.cast_bench.roles_file import ANSWER
 from lmms_eval_tasks.utils.core.json_rows import Row
 from lmms_eval_tasks.utils.pipeline.replies import Form
 from lmms_eval_tasks.utils.pipeline.rows import PipelineRow
@@ -11,7 +12,6 @@ from lmms_eval_tasks.utils.pipeline.rows import PipelineRow
 PixelBox = tuple[int, int, int, int]
 """``x1, y1, x2, y2`` in pixels of the clip's frame, outer edges."""
 
-ANSWER = "answer"
 TEXT_BASED, VIDEO_BASED = "text-based", "video-based"
 MADE_FIRST = (ANSWER, TEXT_BASED, VIDEO_BASED)
 """Roles of the options of which near-misses are made."""
