@@ -10,6 +10,8 @@ import json
 from collections.abc import Sequence
 from string import ascii_uppercase
 
+from pydantic import Field
+
 from lmms_eval_tasks.cast_bench.construction.clock import clock
 from lmms_eval_tasks.cast_bench.construction.config import BLIND_SOLVER, MASKED_SOLVER, CastBenchConfig
 from lmms_eval_tasks.cast_bench.construction.pictures import as_jpeg, blacken, pictures_at, spread_seconds
@@ -26,7 +28,7 @@ from lmms_eval_tasks.utils.pipeline.steps import Forecast, PaperCount, Removed, 
 class Choice(Form):
     """The letter of an option."""
 
-    choice: str
+    choice: str = Field(pattern="^[A-G]$")
 
 
 class TextFilter(RowStep[OptionsRow, OptionsRow]):
@@ -43,7 +45,7 @@ class TextFilter(RowStep[OptionsRow, OptionsRow]):
             BLIND_SOLVER, "cast_bench_without_clip", Choice,
             question=row.asked.question, options=_lettered([option.text for option in row.options]),
         )  # fmt: skip
-        if reply.choice.strip().upper() == ascii_uppercase[row.key]:
+        if reply.choice == ascii_uppercase[row.key]:
             raise Removed("answered right without the clip")
         return [row]
 
@@ -76,7 +78,7 @@ class MaskFilter(RowStep[OptionsRow, OptionsRow]):
             seconds=[clock(second) for second in seconds], question=row.asked.question,
             options=_lettered([*(option.text for option in row.options), UNABLE]),
         )  # fmt: skip
-        if reply.choice.strip().upper() == ascii_uppercase[row.key]:
+        if reply.choice == ascii_uppercase[row.key]:
             raise Removed("answered right with its evidence masked")
         return [row]
 
