@@ -18,7 +18,7 @@ from PIL import Image
 from role_player import material_of
 
 from lmms_eval_tasks.cast_bench.construction.clock import clock
-from lmms_eval_tasks.cast_bench.construction.pictures import as_jpeg, pictures_at
+from lmms_eval_tasks.cast_bench.construction.pictures import as_jpeg, picture_at
 from lmms_eval_tasks.cast_bench.masked import UNABLE
 from lmms_eval_tasks.sample.scenes.options import read_objects
 from lmms_eval_tasks.sample.world.scene import COLOURS
@@ -74,7 +74,7 @@ class CastBenchPlayer:
         self.clips = {}
         # A process that is to be forked opens no clip where there is nothing to be told apart.
         for stem in world.names if len(world.names) > 1 else ():
-            picture = pictures_at(world.folder / "clips" / f"{stem}.mp4", [0])[0]
+            picture = picture_at(world.folder / "clips" / f"{stem}.mp4", 0)
             self.clips[sha256(as_jpeg(picture, 768)).hexdigest()] = stem
         self.answers = {row["question"]: row["options"][row["answer"]] for rows in world.truth.values() for row in rows}
 
@@ -176,6 +176,7 @@ class CastBenchPlayer:
             "again": {"question": twin.upper()},
             "unseen": {"evidence": [{**piece, "instance": self._ghost(stem), "start": last, "end": last}]},
             "bare": {"evidence": []},
+            "numbered": {"answer": f"It would have met {keys[1]}."},
             "marked": {"answer": f"It would have met the {second} (correct)."},
             "equal": {"video_distractor": f"It would have met a {second}!"},
         }
