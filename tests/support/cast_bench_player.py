@@ -91,6 +91,9 @@ class CastBenchPlayer:
         return {"several_act_apart": stem != "idle", "shaken": False, "cut": False, "blurred": False}
 
     def static(self, given: dict[str, Any], pictures: Sequence[bytes], fault: str, before: int) -> Any:
+        outlined, blurred = map(pixels_of, pictures)
+        # A blurred picture has less detail.
+        assert blurred.std() < outlined.std()
         name = given["name"]
         ghost = name.split()[0]
         if ghost == "wordy":
@@ -106,6 +109,7 @@ class CastBenchPlayer:
         return {"category": name.split()[-1], "description": f"A {name}."}
 
     def dynamic(self, given: dict[str, Any], pictures: Sequence[bytes], fault: str, before: int) -> Any:
+        assert len(pictures) == len(given["seconds"]) and len({pixels_of(one).shape for one in pictures}) == 1
         last = "99:59" if "untimely" in given["description"] else given["last"]
         text = f"[00:00]-[{last}] It is on the table."
         return text if "endless" in given["description"] else f"{text}\nEND"

@@ -26,7 +26,7 @@ from lmms_eval_tasks.utils.pipeline.steps import Forecast, PaperCount, Removed, 
 
 
 class Choice(Form):
-    """The letter of an option."""
+    """The letter of an option, six and the added one at most."""
 
     choice: str = Field(pattern="^[A-G]$")
 
