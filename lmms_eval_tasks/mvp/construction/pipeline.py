@@ -15,7 +15,7 @@ from lmms_eval_tasks.mvp.construction.config import MvpBuildConfig
 from lmms_eval_tasks.mvp.construction.contrasts import ChooseContrasts, FindNeighbours, MeetContrasts
 from lmms_eval_tasks.mvp.construction.frames import FilterSingleFrames
 from lmms_eval_tasks.mvp.construction.pairs import BalanceSkills, MinePairs
-from lmms_eval_tasks.mvp.construction.questions import CheckCandidates, WriteQuestions
+from lmms_eval_tasks.mvp.construction.questions import CheckCandidates, WritePairQuestions
 from lmms_eval_tasks.mvp.construction.release import write_release
 from lmms_eval_tasks.mvp.construction.rows import AnnotatedClip
 from lmms_eval_tasks.utils.curation.vectors import read_vectors
@@ -45,7 +45,7 @@ def steps(config: MvpBuildConfig) -> Sequence[AnyStep]:
         FindNeighbours(config),
         ChooseContrasts(config),
         MeetContrasts(),
-        WriteQuestions(config),
+        WritePairQuestions(config),
         CheckCandidates(),
         MinePairs(config),
         FilterSingleFrames(config),

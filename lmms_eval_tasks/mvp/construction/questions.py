@@ -21,7 +21,7 @@ GIVEN_AWAY = "the question gives a candidate away"
 _WORD = re.compile(r"\w+")
 
 
-class WrittenQuestion(Form):
+class PairQuestion(Form):
     """A question about either clip; the candidate of the first description, and that of the second."""
 
     question: str
@@ -37,7 +37,7 @@ class CheckedCandidates(Form):
     gives_away: bool
 
 
-class WriteQuestions(RowStep[OpposedClip, AskedClip]):
+class WritePairQuestions(RowStep[OpposedClip, AskedClip]):
     """Gives each clip a question and two candidates.
 
     A source's question is taken as it is, with the two answers as candidates. Else a model writes them from the two
@@ -78,9 +78,7 @@ class WriteQuestions(RowStep[OpposedClip, AskedClip]):
     def _write(self, texts: Sequence[str], asking: Asking) -> tuple[str, tuple[str, str]]:
         refused: list[dict[str, str]] = []
         for _ in range(self._tries):
-            reply = asking.ask(
-                WRITER, "mvp_question", WrittenQuestion, first=texts[0], second=texts[1], refused=refused
-            )
+            reply = asking.ask(WRITER, "mvp_question", PairQuestion, first=texts[0], second=texts[1], refused=refused)
             question, candidates = reply.question.strip(), (reply.first.strip(), reply.second.strip())
             objection = objection_to(question, candidates)
             if not objection and not question.endswith("?"):
