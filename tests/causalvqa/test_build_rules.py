@@ -61,6 +61,7 @@ def test_a_question_that_holds_its_answer_gives_it_away(
         ("The red ball [incorrect]", True),
         ("The red ball (the right answer)", True),
         ("(answer) The red ball", True),
+        ("The red ball (wrong)", True),
         ("The red ball – correct.", True),
         ("The red ball: CORRECT", True),
         ("✓ The red ball", True),

@@ -17,7 +17,7 @@ LONGEST_QUESTION = 600
 _ARTICLES = {"a", "an", "the"}
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _LABEL = re.compile(r"(?:\(?[A-Ea-e1-9]\)|[A-Ea-e1-9][.:])\s")
-_ROLE = r"(?:the\s+)?(?:(?:right|wrong) )?(?:answer|option|choice|key)|true|false|distractor"
+_ROLE = r"(?:the\s+)?(?:(?:right|wrong) )?(?:answer|option|choice|key)|true|false|wrong|distractor"
 _MARKS = (
     r"[(\[{<][^)\]}>]*\b(?:in)?correct\b",
     rf"[(\[{{<]\s*(?:{_ROLE})\s*[)\]}}>]",

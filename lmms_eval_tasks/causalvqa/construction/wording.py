@@ -24,7 +24,7 @@ class PlainWording(Form):
     answer: OptionText
 
 
-class Comparison(Form):
+class WordingComparison(Form):
     """Whether two wordings mean the same, and what is different."""
 
     same: bool
@@ -36,7 +36,7 @@ def meaning_faults(before: SeededQuestion, after: PlainWording, asking: Asking) 
     shown = [{"question": one.question, "answer": one.answer} for one in (before, after)]
     if shown[0] == shown[1]:
         return []
-    reply = asking.ask(CHECKER, "causalvqa_meaning", Comparison, first=shown[0], second=shown[1])
+    reply = asking.ask(CHECKER, "causalvqa_meaning", WordingComparison, first=shown[0], second=shown[1])
     return [] if reply.same else [Fault(CHANGED, reply.difference or "The meaning is not the same.")]
 
 
