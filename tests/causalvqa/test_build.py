@@ -22,10 +22,18 @@ from judge_server import JudgeServer
 from killed_builds import files_of
 
 from lmms_eval_tasks.causalvqa.build import build
+from lmms_eval_tasks.causalvqa.construction.config import PairBuildConfig
+from lmms_eval_tasks.causalvqa.construction.description import Pictures
+from lmms_eval_tasks.causalvqa.construction.release import write_release
+from lmms_eval_tasks.causalvqa.construction.rows import AnnotatedQuestion, QuestionPair
 from lmms_eval_tasks.causalvqa.construction.texts import words_of
 from lmms_eval_tasks.causalvqa.metadata import read_choices, read_items
 from lmms_eval_tasks.utils.benchmark.built_set import BuiltSet
+from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.data.clips import clip_seconds
+from lmms_eval_tasks.utils.pipeline.asking import Asking
+from lmms_eval_tasks.utils.pipeline.models import Models
+from lmms_eval_tasks.utils.pipeline.steps import Removed
 
 
 @dataclass(frozen=True)
@@ -167,3 +175,18 @@ def test_the_same_build_gives_the_same_bytes_and_asks_nothing(clip_world: ClipWo
         assert server.asked.total() == asked
         build(config, tmp_path / "two")
     assert files_of(tmp_path / "one") == files_of(tmp_path / "two") == before
+
+
+def test_a_clip_that_cannot_be_decoded_is_named(tmp_path: Path) -> None:
+    (tmp_path / "broken.mp4").write_text("no video")
+    row = AnnotatedQuestion(id="q", clip="broken.mp4", start=0.0, end=1.0, type="planning", question="?", answer="a")
+    asking = Asking(Models(PairBuildConfig(annotations=tmp_path, clips=tmp_path, difficulty="easy"), tmp_path))
+    with pytest.raises(Removed, match=r"the clip cannot be decoded: broken\.mp4 from 0 to 1 s"):
+        Pictures(tmp_path, 2).of(row, asking)
+    pair = QuestionPair(
+        **row.model_dump(), description="", afterwards="", first_answer="", seeds=(), distractors=("b", "c", "d", "e"),
+        paraphrases=("f", "g", "h", "i"), orders=((0, 1, 2, 3, 4), (1, 0, 2, 3, 4)),
+    )  # fmt: skip
+    config = PairBuildConfig(annotations=tmp_path, clips=tmp_path, difficulty="easy")
+    with pytest.raises(InputError, match=r"clips cannot be cut: 1 problem(.|\n)*broken.mp4, 0 to 1 s: Expected"):
+        write_release([pair], tmp_path / "release", config)

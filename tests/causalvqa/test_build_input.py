@@ -72,15 +72,18 @@ BAD: list[tuple[dict[str, Any], str]] = [
 
 def test_every_problem_is_listed_with_its_row(clips: Path, tmp_path: Path) -> None:
     rows = [{"qid": f"q{place}", **GOOD, **change} for place, (change, _) in enumerate(BAD)]
-    source = write_annotations(tmp_path / "rows.csv", [*rows, {"qid": "q0", **GOOD}])
+    source = write_annotations(tmp_path / "rows.csv", [*rows, {"qid": "q0", **GOOD, "start": "x", "type": "why"}])
     with pytest.raises(InputError) as caught:
         read(source, clips)
     head, *lines = str(caught.value).splitlines()
-    assert head == f"rows.csv cannot be built from: {len(BAD) + 1} problems, nothing was asked."
+    assert head == f"rows.csv cannot be built from: {len(BAD) + 3} problems, nothing was asked."
     for place, (_, message) in enumerate(BAD):
         (line,) = (line for line in lines if f"line {place + 2}:" in line)
         assert message in line
-    assert any("Expected each question once, but rows.csv, line 2 has it too." in line for line in lines)
+    last = [line for line in lines if f"line {len(BAD) + 2}:" in line]
+    assert [line.partition(": Expected ")[2][:18] for line in last] == [
+        "start in seconds, ", "type to be one of ", "each question once",
+    ]  # fmt: skip
 
 
 def test_json_lines_that_are_of_another_form(clips: Path, tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from lmms_eval_tasks.cli import app
 from lmms_eval_tasks.utils.pipeline.steps import Removed
 
 FLAGGED, UNCLEAR, SPOILT, UNSEEN, EASY, MEDIUM, HARD, DISPUTED, DROPPED = range(9)
-"""Which question is which: of a review, then of people's answers. The unclear one is repaired, the spoilt one in vain."""
+"""Which question is which: in a review, where the spoilt one is repaired in vain, and to people."""
 
 
 @dataclass
@@ -153,7 +153,8 @@ def test_a_pair_is_named_by_what_people_see_of_it() -> None:
     one = pair("q")
     assert pair("q", description="x", difficulty="hard", repaired=True).qid == one.qid
     for change in (
-        {"question": "Who?"}, {"answer": "f"}, {"paraphrases": ("bb", "cc", "dd", "f")}, {"end": 2.0}, {"clip": "b.mp4"},
+        {"question": "Who?"}, {"answer": "f"}, {"paraphrases": ("bb", "cc", "dd", "f")}, {"end": 2.0},
+        {"clip": "b.mp4"},
         {"orders": ((0, 1, 2, 3, 4), (3, 4, 2, 1, 0))},
     ):  # fmt: skip
         assert pair("q", **change).qid != one.qid

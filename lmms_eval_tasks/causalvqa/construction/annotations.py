@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -97,20 +98,20 @@ def _read(source: Path, problems: Problems) -> Iterator[tuple[str, AnnotatorRow]
         return
     for where, cells in read_csv(source, COLUMNS):
         times = {name: _seconds(cells[name]) for name in ("start", "end")}
-        if wrong := [name for name, time in times.items() if time is None]:
-            for name in wrong:
-                problems.add(where, f"Expected {name} in seconds, but got {quote(cells[name])}.")
-            continue
+        for name in (name for name, time in times.items() if math.isnan(time)):
+            problems.add(where, f"Expected {name} in seconds, but got {quote(cells[name])}.")
         texts = {name: cells[name] for name in (*COLUMNS, "qid") if name in cells and name not in times}
-        yield where, AnnotatorRow(**times, **texts)  # type: ignore[arg-type]
+        # Not by its form, which has no NaN, so that the rest of such a row is looked at, too.
+        yield where, AnnotatorRow.model_construct(**texts, **times)
 
 
-def _seconds(cell: str) -> float | None:
+def _seconds(cell: str) -> float:
+    """The number that a cell holds; NaN where it holds none."""
     try:
         time = float(cell)
     except ValueError:
-        return None
-    return time if abs(time) < float("inf") else None
+        return math.nan
+    return time if math.isfinite(time) else math.nan
 
 
 def _check_clip(
@@ -131,7 +132,7 @@ def _check_clip(
     length = lengths[path]
     if length is None:
         problems.add(where, f"Expected {path} to be a video, but it cannot be opened or does not say how long it is.")
-    elif not 0 <= row.start < row.end <= length + SLACK:
+    elif not (math.isnan(row.start + row.end) or 0 <= row.start < row.end <= length + SLACK):
         times = f"{row.start:g} to {row.end:g}"
         problems.add(where, f"Expected start and end within the {length:.2f} seconds of {row.clip}, but got {times}.")
 
