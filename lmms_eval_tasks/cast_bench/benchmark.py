@@ -1,6 +1,7 @@
 """CaST-Bench: the evidence with the answer."""
 
 from lmms_eval_tasks.cast_bench import hooks, open_ended, report, restore
+from lmms_eval_tasks.cast_bench.build import build
 from lmms_eval_tasks.cast_bench.card import CARD
 from lmms_eval_tasks.cast_bench.cli import app
 from lmms_eval_tasks.cast_bench.descriptions import read_descriptions
@@ -66,5 +67,6 @@ BENCHMARK = Benchmark(
     predictions=PREDICTIONS,
     variables=(BOXES,),
     cli=app,
+    build=build,
     descriptions=read_descriptions,
 )

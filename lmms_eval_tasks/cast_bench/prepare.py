@@ -12,11 +12,12 @@ import typer
 
 from lmms_eval_tasks.cast_bench.card import CARD
 from lmms_eval_tasks.cast_bench.released import FILE, read_items
+from lmms_eval_tasks.cast_bench.roles_file import ROLES, add_option_kinds
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 from lmms_eval_tasks.utils.data.building import Origin, building
 from lmms_eval_tasks.utils.data.clips import frame_sizes, refuse_folder_without_clips
-from lmms_eval_tasks.utils.data.manifest import SplitManifest
+from lmms_eval_tasks.utils.data.manifest import SplitManifest, file_sha256
 from lmms_eval_tasks.utils.data.release import SAMPLE_MARK, LinkedClip, download_dataset, read_metadata
 from lmms_eval_tasks.utils.evidence.boxes import Frame
 
@@ -65,6 +66,10 @@ def prepare(
     release = _find(source, videos)
     content = read_metadata(release.questions)
     rows, problems, warnings = read_items(content)
+    roles = release.questions.with_name(ROLES)
+    has_roles = roles.is_file()
+    if has_roles and not problems:
+        add_option_kinds(rows, roles, problems)
     problems.raise_if_any(f"{release.questions.name} cannot be prepared", "nothing was written")
     names = {row["clip"]: row["clip"].removeprefix(f"{SPLIT}/") for row in rows}
     paths = {clip: _clip(name, release.clip_folders) for clip, name in names.items()}
@@ -78,6 +83,8 @@ def prepare(
     clips = {clip: LinkedClip(path) if path else None for clip, path in paths.items()}
     sample = (release.questions.parent / SAMPLE_MARK).is_file()
     digests = {FILE: hashlib.sha256(content).hexdigest()}
+    if has_roles:
+        digests[ROLES] = file_sha256(roles)
     with building(CARD.name) as build:
         origin = Origin(str(source), digests, sample, release.revision, tuple(warnings))
         build.add_split(SPLIT, rows, own_columns(), clips, origin, progress)

@@ -66,6 +66,13 @@ def subtypes() -> tuple[str, ...]:
     return tuple(kind.subtype for kind in _known_types()[1].values())
 
 
+@cache
+def type_names() -> tuple[str, ...]:
+    """The sixteen types as the paper spells them, in its order."""
+    text = (resources.files("lmms_eval_tasks.cast_bench") / "question_types.json").read_text(encoding="utf-8")
+    return tuple(entry["spellings"][0] for entry in json.loads(text)["subtypes"].values())
+
+
 def read_type(text: str) -> QuestionType:
     """The type that a release's text names, by its words or, where it has no words, by its number; else `UNKNOWN`."""
     by_words, by_number, fillers = _known_types()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from urllib.parse import quote
 
 HIDDEN = "[hidden]"
@@ -50,10 +50,20 @@ def hide_known_secrets(text: str, environment: Mapping[str, str]) -> str:
     A variable may hold several keys, separated by commas, semicolons or spaces. A value is also hidden where it is
     written as part of an address or of JSON.
     """
+    return hide_forms(text, secret_forms(environment))
+
+
+def secret_forms(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """What `hide_known_secrets` hides of an environment, the longest first; for whoever hides in many texts."""
     values = {value for name, value in environment.items() if _SECRET_VARIABLE.search(name)}
     values |= {part for value in values for part in re.split(r"[,;\s]+", value)}
     written = {form for value in values for form in (value, quote(value, safe="", errors="replace"), _in_json(value))}
-    for form in sorted((form for form in written if len(form) >= LEAST), key=len, reverse=True):
+    return tuple(sorted((form for form in written if len(form) >= LEAST), key=len, reverse=True))
+
+
+def hide_forms(text: str, forms: Iterable[str]) -> str:
+    """A text without what `secret_forms` gave."""
+    for form in forms:
         text = text.replace(form, HIDDEN)
     return text
 

@@ -93,8 +93,13 @@ def black_out(planes: NDArray[np.uint8], boxes: Iterable[TimedBox], full_range: 
         full_range: Whether black has the brightness 0, not 16.
     """
     for one in boxes:
-        left, top, right, bottom = one.box
-        rows = slice(max(0, math.floor(top)), max(0, math.ceil(bottom)))
-        columns = slice(max(0, math.floor(left)), max(0, math.ceil(right)))
+        rows, columns = touched_pixels(one.box)
         planes[0, rows, columns] = 0 if full_range else 16
         planes[1:, rows, columns] = NO_COLOUR
+
+
+def touched_pixels(box: tuple[float, float, float, float]) -> tuple[slice, slice]:
+    """Rows and columns of the pixels that a box touches; what leaves the frame at its left or top is cut off."""
+    left, top, right, bottom = box
+    rows = slice(max(0, math.floor(top)), max(0, math.ceil(bottom)))
+    return rows, slice(max(0, math.floor(left)), max(0, math.ceil(right)))

@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import count
 from typing import Any, Generic, TypeVar
 
@@ -146,7 +146,7 @@ Raises:
 def reply_key(sampling: Sampling, case: Case) -> str:
     """Hexadecimal SHA-256 of all that decides the reply: the judge, the prompt and what it was filled in with."""
     parts = {
-        **asdict(sampling),
+        **vars(sampling),
         "prompt_id": case.prompt.prompt_id,
         "prompt": case.prompt.sha256,
         "text": case.text,

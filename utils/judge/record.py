@@ -59,10 +59,10 @@ class ReplyRecord(ReplyCache):
 
         return send_once
 
-    def replies(self, key: str) -> list[str]:
-        """The texts of the replies to a request in this run, in their order; the last may have been accepted."""
+    def unreadable(self, key: str) -> list[str]:
+        """The texts of the replies to a request in this run that were not accepted, in their order."""
         with self._lock:
-            number = self._asked[key]
+            number = self._asked[key] - (key in self._accepted)
         stored = (super(ReplyRecord, self).find(_name(key, place)) for place in range(number))
         return [reply.text for reply in stored if reply is not None]
 

@@ -11,9 +11,12 @@ from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 from math import isfinite
 from typing import Any
+from urllib.request import getproxies, proxy_bypass
+
+from urllib3 import BaseHTTPResponse, PoolManager, ProxyManager, Timeout
 
 from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.core.redaction import hide_known_secrets, hide_secrets
+from lmms_eval_tasks.utils.core.redaction import hide_forms, hide_secrets, secret_forms
 from lmms_eval_tasks.utils.judge.cache import Reply
 from lmms_eval_tasks.utils.judge.client import Case, Send, ServerError
 from lmms_eval_tasks.utils.judge.settings import ADDRESSES, JudgeSettings
@@ -27,9 +30,10 @@ READ_OF_ERROR = 10_000
 class _RefusedRequest(Exception):
     """A reply with an error status, in the form that `server_error` reads."""
 
-    def __init__(self, response: Any, text: str, code: str | None) -> None:
+    def __init__(self, response: BaseHTTPResponse, text: str, code: str | None) -> None:
         super().__init__(text)
         self.response = response
+        self.status_code = response.status
         self.code = code
 
 
@@ -42,28 +46,30 @@ def open_sender(settings: JudgeSettings) -> Send:
     Raises:
         InputError: the server's key is missing, or the provider is azure, which has another protocol.
     """
-    import httpx
-
     if settings.provider == "azure":
         raise InputError("Expected the provider openai or local, but got azure: name its address of OpenAI's protocol.")
     settings.check_variables()
     address = (settings.url or os.environ.get(ADDRESSES[settings.provider], "") or OPENAI).rstrip("/")
-    key = os.environ.get("OPENAI_API_KEY", "") if settings.provider == "openai" else ""
-    client = httpx.Client(
-        headers={"Authorization": f"Bearer {key}"} if key else {},
-        limits=httpx.Limits(max_connections=settings.concurrent, max_keepalive_connections=settings.concurrent),
-        timeout=settings.timeout,
-    )
     url = f"{address.removesuffix('/chat/completions')}/chat/completions"
+    key = os.environ.get("OPENAI_API_KEY", "") if settings.provider == "openai" else ""
+    headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {key}"} if key else {})}
+    connections = _open_connections(url, settings)
     options = _options(settings)
+    secrets = secret_forms(os.environ)
 
     def send(case: Case) -> Reply:
-        body = {**options, "messages": [{"role": "user", "content": message_content(case)}]}
+        body = json.dumps({**options, "messages": [{"role": "user", "content": message_content(case)}]}).encode()
         until = time.monotonic() + settings.timeout
         try:
-            with client.stream("POST", url, json=body) as response:
-                content = b"".join(_until(until, response.iter_bytes()))
-            return _read_answer(response, content, settings.model)
+            response = connections.request("POST", url, body=body, headers=headers, preload_content=False)
+            try:
+                content = b"".join(_parts(response, until))
+            except BaseException:
+                response.close()
+                raise
+            response.release_conn()
+            text, model = _read_answer(response, content)
+            return Reply(hide_forms(text, secrets), hide_forms(model or settings.model, secrets))
         except Exception as error:
             # Not `from error`: its text and its request hold the key.
             raise server_error(error) from None
@@ -71,14 +77,26 @@ def open_sender(settings: JudgeSettings) -> Send:
     return send
 
 
-def _until(end: float, parts: Iterator[bytes]) -> Iterator[bytes]:
-    """Parts of a reply as they come; a client's own timeout starts anew with each.
+def _open_connections(url: str, settings: JudgeSettings) -> PoolManager:
+    """The connections to a server, through the proxy that the environment names for it."""
+    options: dict[str, Any] = {
+        "maxsize": settings.concurrent,
+        "retries": False,
+        "timeout": Timeout(connect=settings.timeout, read=settings.timeout),
+    }
+    scheme, _, rest = url.partition("://")
+    proxy = None if proxy_bypass(rest.partition("/")[0]) else getproxies().get(scheme)
+    return ProxyManager(proxy, **options) if proxy else PoolManager(**options)
+
+
+def _parts(response: BaseHTTPResponse, until: float) -> Iterator[bytes]:
+    """A response's bytes as they come; a timeout of the connection starts anew with each.
 
     Raises:
-        TimeoutError: one comes after a moment of the monotonic clock.
+        TimeoutError: some come after a moment of the monotonic clock.
     """
-    for part in parts:
-        if time.monotonic() > end:
+    while part := response.read1():
+        if time.monotonic() > until:
             raise TimeoutError
         yield part
 
@@ -98,17 +116,15 @@ def _options(settings: JudgeSettings) -> dict[str, Any]:
     return options
 
 
-def _read_answer(response: Any, content: bytes, model: str) -> Reply:
-    if response.status_code >= 300:
+def _read_answer(response: BaseHTTPResponse, content: bytes) -> tuple[str, str | None]:
+    """The text of a reply, and the name that the server gives the model."""
+    if response.status >= 300:
         raise _RefusedRequest(response, content[:READ_OF_ERROR].decode("utf-8", "replace"), _error_code(content))
     value = json.loads(content)
     message = value["choices"][0]["message"]
-    text = message["content"]
-    if text is None:
-        # OpenAI has a field of its own for a refusal.
-        text = message.get("refusal") or ""
-    texts = (str(text), str(value.get("model") or model))
-    return Reply(*(hide_known_secrets(text, os.environ) for text in texts))
+    # OpenAI has a field of its own for a refusal.
+    text = message["content"] if message["content"] is not None else message.get("refusal")
+    return str(text or ""), value.get("model") and str(value["model"])
 
 
 def _error_code(content: bytes) -> str | None:
@@ -137,7 +153,7 @@ def server_error(error: Exception) -> ServerError:
     keys and passwords in it are hidden here.
     """
     response = getattr(error, "response", None)
-    status = getattr(response, "status_code", None)
+    status = getattr(response, "status_code", getattr(error, "status_code", None))
     kind = type(error).__name__
     if not isinstance(status, int):
         if isinstance(error, (AttributeError, IndexError, KeyError, TypeError)):

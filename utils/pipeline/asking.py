@@ -96,8 +96,7 @@ class Asking:
                 "was written.\nEvery reply is kept: the same command goes on from here."
             )
         key = reply_key(judge.sampling, case)
-        texts = self._models.replies(key)
-        unreadable = tuple(_fault(text, read) for text in (texts if verdict.reply is None else texts[:-1]))
+        unreadable = tuple(_fault(text, read) for text in self._models.unreadable(key))
         reply = verdict.reply.model_dump(mode="json") if isinstance(verdict.reply, BaseModel) else verdict.reply
         self.asked.append(AskedReply(role, prompt.signature, verdict.model, key, unreadable, reply, verdict.reason))
         if verdict.reply is None:

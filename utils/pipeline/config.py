@@ -55,12 +55,14 @@ class BuildConfig(BaseModel):
     Attributes:
         roles: Who is asked as what.
         seed: Of all draws.
+        replies: Folder that keeps the replies, where several builds share them; None for the build's own.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     roles: dict[str, RoleSettings] = Field(default_factory=dict)
     seed: int = 0
+    replies: ConfigPath | None = None
 
     def role(self, name: str) -> RoleSettings:
         """The settings of a role: its own, or those of `default`.

@@ -30,6 +30,7 @@ from lmms_eval_tasks.utils.pipeline.asking import AskedReply, Asking
 from lmms_eval_tasks.utils.pipeline.attrition import StepCounts, attrition_table, count_faults
 from lmms_eval_tasks.utils.pipeline.config import C
 from lmms_eval_tasks.utils.pipeline.models import Models
+from lmms_eval_tasks.utils.pipeline.picture import draw_attrition
 from lmms_eval_tasks.utils.pipeline.pipeline import Pipeline
 from lmms_eval_tasks.utils.pipeline.rows import PipelineRow, check_ids
 from lmms_eval_tasks.utils.pipeline.steps import AnyStep, Removed, RowStep
@@ -38,6 +39,7 @@ REPLIES = "replies"
 STEPS = "steps"
 RELEASE = "release"
 ATTRITION = "attrition.json"
+PICTURE = "attrition.png"
 FACTS = "build.json"
 
 
@@ -83,7 +85,7 @@ def run_pipeline(
             that was there is left as it was.
     """
     steps = pipeline.steps(config)
-    models = Models(config, out / REPLIES, max_requests)
+    models = Models(config, config.replies or out / REPLIES, max_requests)
     counts: list[StepCounts] = []
     without_reply = 0
     left = rows
@@ -97,6 +99,7 @@ def run_pipeline(
     table = attrition_table(pipeline.first, len(rows), pipeline.paper, counts)
     attrition = {"start": {pipeline.first: len(rows)}, "steps": [count.facts() for count in counts]}
     _write_json(out / ATTRITION, attrition)
+    draw_attrition(pipeline.first, len(rows), counts, out / PICTURE)
     if not left:
         raise InputError(_nothing_left(counts, out))
     _write_json(

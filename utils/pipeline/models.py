@@ -63,9 +63,9 @@ class Models:
                 )
             return self._judges[role, read]
 
-    def replies(self, key: str) -> list[str]:
-        """The texts of the replies to a request in this build, in their order."""
-        return self._record.replies(key)
+    def unreadable(self, key: str) -> list[str]:
+        """The texts of the replies to a request in this build that could not be read, in their order."""
+        return self._record.unreadable(key)
 
     def concurrent(self, roles: tuple[str, ...]) -> int:
         """How many requests to roles may be under way at once, of the role that allows most."""

@@ -100,9 +100,9 @@ def _read(source: Path, problems: Problems) -> Iterator[tuple[str, AnnotatorRow]
         times = {name: _seconds(cells[name]) for name in ("start", "end")}
         for name in (name for name, time in times.items() if math.isnan(time)):
             problems.add(where, f"Expected {name} in seconds, but got {quote(cells[name])}.")
-        texts = {name: cells[name] for name in (*COLUMNS, "qid") if name in cells and name not in times}
+        named = {name: cells[name] for name in (*COLUMNS, "qid") if name in cells}
         # Not by its form, which has no NaN, so that the rest of such a row is looked at, too.
-        yield where, AnnotatorRow.model_construct(**texts, **times)
+        yield where, AnnotatorRow.model_construct(None, **{**named, **times})
 
 
 def _seconds(cell: str) -> float:

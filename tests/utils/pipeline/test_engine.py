@@ -158,6 +158,14 @@ def test_the_budget_stops_a_build_which_goes_on_with_another(tmp_path: Path) -> 
         assert "0 requests were sent" in build(config, tmp_path / "out", max_requests=0).summary
 
 
+def test_builds_of_two_folders_share_replies_where_the_configuration_says_so(tmp_path: Path) -> None:
+    with JudgeServer(picture_script=plain) as server:
+        build(configuration(server.url, tmp_path, numbers=4, replies="kept"), tmp_path / "one")
+        built = build(configuration(server.url, tmp_path, numbers=5, replies="kept"), tmp_path / "two")
+    assert "2 requests were sent" in built.summary and (tmp_path / "kept").is_dir()
+    assert not (tmp_path / "one/replies").exists()
+
+
 def test_a_server_that_does_not_answer_stops_the_build(tmp_path: Path) -> None:
     with nobody() as url:
         config = configuration(url, tmp_path, numbers=50)

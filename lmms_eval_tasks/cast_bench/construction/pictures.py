@@ -1,0 +1,112 @@
+"""The pictures of a clip that models are shown: whole seconds of it, an instance outlined, followed or left sharp."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw, ImageFilter
+
+from lmms_eval_tasks.cast_bench.construction.rows import PixelBox
+from lmms_eval_tasks.utils.data.frames import open_frames
+from lmms_eval_tasks.utils.data.masked_clips import TimedBox, boxes_at, touched_pixels
+
+Picture = NDArray[np.uint8]
+"""(H, W, 3) RGB."""
+
+QUALITY = 90
+OUTLINE = (255, 0, 0)
+BLUR = 0.03
+"""Radius of the blur, in longer sides of the picture."""
+PADDING = 0.25
+"""On each side of a crop, in sides of the largest box."""
+SMALLEST_CROP = 32
+
+
+def spread_seconds(seconds: Sequence[int], most: int) -> list[int]:
+    """So many of the seconds at most, evenly spread from the first to the last."""
+    if len(seconds) <= most:
+        return list(seconds)
+    if most == 1:
+        return [seconds[len(seconds) // 2]]
+    return [seconds[round(place * (len(seconds) - 1) / (most - 1))] for place in range(most)]
+
+
+def pictures_at(clip: Path, seconds: Sequence[int]) -> dict[int, Picture]:
+    """What a clip shows at whole seconds.
+
+    Raises:
+        UnreadableClip: a frame cannot be decoded.
+    """
+    reader = open_frames(clip, threads=1)
+    frames = reader.read([reader.number_at(second) for second in seconds])
+    return dict(zip(seconds, frames, strict=True))
+
+
+def as_jpeg(picture: Picture, side: int) -> bytes:
+    """A picture as a JPEG file whose longer side has so many pixels at most."""
+    image = Image.fromarray(picture)
+    if max(image.size) > side:
+        scale = side / max(image.size)
+        width, height = (max(1, round(length * scale)) for length in image.size)
+        image = image.resize((width, height), Image.Resampling.BICUBIC)
+    written = io.BytesIO()
+    image.save(written, "JPEG", quality=QUALITY)
+    return written.getvalue()
+
+
+def outline(picture: Picture, box: PixelBox) -> Picture:
+    """A picture with a line around a box, outside of it where there is room."""
+    image = Image.fromarray(picture)
+    thick = max(1, round(max(image.size) / 200))
+    left, top, right, bottom = box
+    edges = (left - thick, top - thick, right - 1 + thick, bottom - 1 + thick)
+    ImageDraw.Draw(image).rectangle(edges, outline=OUTLINE, width=thick)
+    return np.asarray(image)
+
+
+def blur_around(picture: Picture, box: PixelBox) -> Picture:
+    """A picture of which all but a box is blurred."""
+    image = Image.fromarray(picture)
+    blurred = np.array(image.filter(ImageFilter.GaussianBlur(max(2.0, BLUR * max(image.size)))))
+    left, top, right, bottom = box
+    blurred[top:bottom, left:right] = picture[top:bottom, left:right]
+    return blurred
+
+
+def follow(pictures: Mapping[int, Picture], boxes: Mapping[int, PixelBox]) -> dict[int, Picture]:
+    """Square crops of one size that have an instance in their middle, black where they leave the frame.
+
+    The side is that of the instance's largest box with `PADDING` around it, so that the instance keeps its scale.
+
+    Args:
+        pictures: Second to picture.
+        boxes: Second to box; seconds without a picture are left out.
+    """
+    seconds = [second for second in sorted(boxes) if second in pictures]
+    largest = max((max(x2 - x1, y2 - y1) for x1, y1, x2, y2 in boxes.values()), default=0)
+    side = max(SMALLEST_CROP, round(largest * (1 + 2 * PADDING)))
+    crops = {}
+    for second in seconds:
+        picture = pictures[second]
+        x1, y1, x2, y2 = boxes[second]
+        left, top = (x1 + x2 - side) // 2, (y1 + y2 - side) // 2
+        height, width = picture.shape[:2]
+        crop = np.zeros((side, side, 3), dtype=np.uint8)
+        inside_y, inside_x = slice(max(0, top), min(height, top + side)), slice(max(0, left), min(width, left + side))
+        crop[inside_y.start - top : inside_y.stop - top, inside_x.start - left : inside_x.stop - left] = picture[
+            inside_y, inside_x
+        ]
+        crops[second] = crop
+    return crops
+
+
+def blacken(picture: Picture, second: float, boxes: Iterable[TimedBox]) -> Picture:
+    """A picture of a second with every pixel black that a box of that time touches."""
+    masked: Picture = picture.copy()
+    for one in boxes_at(second, boxes):
+        masked[touched_pixels(one.box)] = 0
+    return masked

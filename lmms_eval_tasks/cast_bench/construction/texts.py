@@ -1,0 +1,81 @@
+"""Rules about the texts of questions and options: how long, how alike, and what gives an answer away."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from difflib import SequenceMatcher
+
+LONGEST_CHANGE = 3
+"""Words in a row that may be another in a near-miss."""
+_WORD = re.compile(r"[^\W_]+(?:['\N{RIGHT SINGLE QUOTATION MARK}-][^\W_]+)*")
+_MARKED = re.compile(
+    r"^\s*\(?[A-F][).:]\s|\b(?:correct|right|wrong|incorrect) (?:answer|option|choice)\b|\banswer\s*:|\bdistractor\b"
+    r"|\bnear[- ]miss\b|\((?:correct|right|wrong|incorrect|true|false)\)",
+    re.IGNORECASE,
+)
+_ARTICLES = frozenset({"a", "an", "the"})
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text in lower case, without its punctuation."""
+    return [word.lower() for word in _WORD.findall(text)]
+
+
+def word_count(text: str) -> int:
+    """How many words a text has."""
+    return len(words_of(text))
+
+
+def same_text(one: str, other: str) -> bool:
+    """Whether two texts differ in no more than case, punctuation and articles."""
+    return _bare(one) == _bare(other)
+
+
+def gives_away(question: str, answer: str) -> bool:
+    """Whether a question holds the whole of its answer."""
+    return _holds(_bare(question), _bare(answer))
+
+
+def is_marked(text: str) -> bool:
+    """Whether an option says of itself which it is: a letter before it, `correct answer`, `distractor`."""
+    return _MARKED.search(text) is not None
+
+
+def named_beyond(text: str, question: str, names: Iterable[str]) -> list[str]:
+    """The names that a text holds and a question does not."""
+    inside, asked = _bare(text), _bare(question)
+    return [name for name in names if _holds(inside, _bare(name)) and not _holds(asked, _bare(name))]
+
+
+def near_miss_fault(near_miss: str, original: str) -> str:
+    """Why a text is no near-miss of another by rule; empty where it is one.
+
+    One stretch of words is another, of up to `LONGEST_CHANGE` words, and the length is within a tenth of the
+    original's, in characters.
+    """
+    shortest, longest = length_range(original)
+    if not shortest <= len(near_miss) <= longest:
+        return "near-miss: length not within 10%"
+    before, after = words_of(original), words_of(near_miss)
+    compared = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+    changes = [change for change in compared if change[0] != "equal"]
+    if not changes:
+        return "near-miss: nothing changed"
+    _, first, last, first_after, last_after = changes[0]
+    if len(changes) > 1 or max(last - first, last_after - first_after) > LONGEST_CHANGE:
+        return "near-miss: more than one attribute changed"
+    return ""
+
+
+def length_range(original: str) -> tuple[int, int]:
+    """The fewest and the most characters of a near-miss."""
+    return -(-9 * len(original) // 10), 11 * len(original) // 10
+
+
+def _bare(text: str) -> list[str]:
+    return [word for word in words_of(text) if word not in _ARTICLES]
+
+
+def _holds(words: list[str], name: list[str]) -> bool:
+    return bool(name) and any(words[place : place + len(name)] == name for place in range(len(words)))

@@ -1,0 +1,264 @@
+"""A stand-in for all models of a build of CaST-Bench's kind: it knows the truth, and fails where a fault is planted."""
+
+from __future__ import annotations
+
+import colorsys
+import io
+import json
+import re
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+from cast_bench_world import CUE, GHOSTS, BuildWorld
+from judge_server import Action, Hold, Say
+from numpy.typing import NDArray
+from PIL import Image
+from role_player import material_of
+
+from lmms_eval_tasks.cast_bench.construction.clock import clock
+from lmms_eval_tasks.cast_bench.construction.pictures import as_jpeg, pictures_at
+from lmms_eval_tasks.cast_bench.masked import UNABLE
+from lmms_eval_tasks.sample.scenes.options import read_objects
+from lmms_eval_tasks.sample.world.scene import COLOURS
+
+ROLES = {
+    "You choose clips": "selection",
+    "You describe how": "static",
+    "You describe what": "dynamic",
+    "You write questions": "questions",
+    "You write a wrong answer from the words": "text",
+    "You write a wrong answer from what": "video",
+    "You compare answers": "exclusivity",
+    "You change an answer": "near_miss",
+    "You compare an answer with": "comparison",
+    "You answer a question about a clip that": "blind",
+    "You answer a question about a clip of": "masked",
+}
+SYNONYMS = {
+    "crimson": "red", "golden": "yellow", "emerald": "green", "turquoise": "cyan", "azure": "blue", "rose": "pink",
+    "sphere": "ball", "cube": "block",
+}  # fmt: skip
+OTHERS = {known: synonym for synonym, known in SYNONYMS.items()}
+TEXT = "It comes in from the right."
+_FAULT = re.compile(r"\((\w+)\)\?$")
+
+
+def role_of(prompt: str) -> str:
+    """Which role a prompt is for."""
+    return next(role for start, role in ROLES.items() if prompt.startswith(start))
+
+
+def swap_shape(text: str) -> str:
+    """A text with the shape of its object changed, or its side."""
+    table = {"ball": "block", "block": "ball", "right": "left", "left": "right"}
+    return re.sub(r"\b(ball|block|right|left)\b", lambda match: table[match[1]], text, count=1)
+
+
+def meaning(text: str) -> list[str]:
+    """A text's words, synonyms replaced."""
+    return [SYNONYMS.get(word, word) for word in re.findall(r"\w+", text.lower())]
+
+
+def pixels_of(picture: bytes) -> NDArray[np.uint8]:
+    """A JPEG file's pixels."""
+    return np.asarray(Image.open(io.BytesIO(picture)))
+
+
+class CastBenchPlayer:
+    """Answers prompts with pictures as a test's server script."""
+
+    def __init__(self, world: BuildWorld) -> None:
+        self.world = world
+        self.clips = {}
+        # A process that is to be forked opens no clip where there is nothing to be told apart.
+        for stem in world.names if len(world.names) > 1 else ():
+            picture = pictures_at(world.folder / "clips" / f"{stem}.mp4", [0])[0]
+            self.clips[sha256(as_jpeg(picture, 768)).hexdigest()] = stem
+        self.answers = {row["question"]: row["options"][row["answer"]] for rows in world.truth.values() for row in rows}
+
+    def __call__(self, prompt: str, pictures: tuple[bytes, ...], before: int) -> Action:
+        role, given = role_of(prompt), material_of(prompt)
+        fault = _FAULT.search(given.get("question", ""))
+        reply = getattr(self, role)(given, pictures, fault[1] if fault else "", before)
+        if isinstance(reply, Action):
+            return reply
+        return Say(reply if isinstance(reply, str) else json.dumps(reply))
+
+    def selection(self, given: dict[str, Any], pictures: Sequence[bytes], fault: str, before: int) -> Any:
+        stem = self.clips[sha256(pictures[0]).hexdigest()] if self.clips else ""
+        return {"several_act_apart": stem != "idle", "shaken": False, "cut": False, "blurred": False}
+
+    def static(self, given: dict[str, Any], pictures: Sequence[bytes], fault: str, before: int) -> Any:
+        name = given["name"]
+        ghost = name.split()[0]
+        if ghost == "wordy":
+            return {"category": "thing", "description": "A thing " + "that is there " * 10}
+        if ghost == "mute":
+            return "I'm sorry, I cannot describe this."
+        if ghost == "broken":
+            return '{"category": "thing", "descr'
+        if ghost == "frozen":
+            return Hold()
+        if name == "red ball" and not before:
+            return '{"category": "ball"'
+        return {"category": name.split()[-1], "description": f"A {name}."}
+
+    def dynamic(self, given: dict[str, Any], pictures: Sequence[bytes], fault: str, before: int) -> Any:
+        last = "99:59" if "untimely" in given["description"] else given["last"]
+        text = f"[00:00]-[{last}] It is on the table."
+        return text if "endless" in given["description"] else f"{text}\nEND"
+
+    def questions(self, given: dict[str, Any], pictures: Sequence[bytes], fault: str, before: int) -> Any:
+        assert set(given["wanted"]) <= set(given["types"]) and len(given["types"]) == 16
+        described = {one["id"]: one["description"] for one in given["instances"]}
+        for stem, names in self.world.names.items():
+            if stem in self.world.truth and set(described.items()) >= {
+                (key, f"A {name}.") for key, name in names.items() if name.split()[0] not in GHOSTS
+            }:
+                written = [self._true(row) for row in self.world.truth[stem]]
+                return {"questions": [*written, *(self._planted(stem, one) for one in self.world.faults[stem])]}
+        raise AssertionError(f"an unknown clip: {described}")
+
+    def _true(self, row: dict[str, Any]) -> dict[str, Any]:
+        evidence = json.loads(row["evidence"])
+        answer = row["options"][row["answer"]]
+        named = read_objects(row["question"]) + read_objects(answer)
+        names = self.world.names[row["video"].removesuffix(".mp4")].values()
+        other = next(name for name in names if name not in named and name.split()[0] in COLOURS)
+        return {
+            "question": row["question"],
+            "subject": evidence[0]["SAV_instance_id"],
+            "start": evidence[0]["evidence_start_time"],
+            "end": evidence[0]["evidence_end_time"],
+            "type": row["question_type"],
+            "scene": row["scene_category"],
+            "answer": answer,
+            "evidence": [
+                {
+                    "instance": one["SAV_instance_id"],
+                    "start": one["evidence_start_time"],
+                    "end": one["evidence_end_time"],
+                    "rationale": one["evidence_rationale"],
+                }
+                for one in evidence
+            ],
+            "video_distractor": answer.replace(read_objects(answer)[0], other),
+        }
+
+    def _planted(self, stem: str, fault: str) -> dict[str, Any]:
+        """A question with a fault, about the first instance and what it has to do with the second and third."""
+        last, keys = clock(self.world.last[stem]), list(self.world.names[stem])
+        first, second, third, *_ = self.world.names[stem].values()
+        piece = {"instance": keys[0], "start": "00:00", "end": "00:02", "rationale": "It is there."}
+        # The cue has the colour of the first instance.
+        about, met = (second, first) if fault == "cue" else (first, second)
+        written: dict[str, Any] = {
+            "question": f"What would the {about} have met ({fault})?",
+            "subject": keys[1] if fault == "cue" else keys[0],
+            "start": "00:00",
+            "end": last,
+            "type": "Physical Counterfactual",
+            "scene": "Simulated table",
+            "answer": f"It would have met the {met}.",
+            "evidence": [piece],
+            "video_distractor": f"It would have met the {third}.",
+        }
+        twin = self.world.truth[stem][0]["question"] if self.world.truth[stem] else ""
+        spoilt: dict[str, dict[str, Any]] = {
+            "seven": {"evidence": [piece] * 7},
+            "late": {"evidence": [piece, {**piece, "end": "59:00"}]},
+            "typeless": {"type": "Trick question"},
+            "stranger": {"subject": "nobody"},
+            "beyond": {"end": "01:30"},
+            "leaked": {"question": f"It would have met the {second} why (leaked)?"},
+            "again": {"question": twin.upper()},
+            "unseen": {"evidence": [{**piece, "instance": self._ghost(stem), "start": last, "end": last}]},
+            "bare": {"evidence": []},
+            "marked": {"answer": f"It would have met the {second} (correct)."},
+            "equal": {"video_distractor": f"It would have met a {second}!"},
+        }
+        return {**written, **spoilt.get(fault, {})}
+
+    def _ghost(self, stem: str) -> str:
+        return next((key for key, name in self.world.names[stem].items() if name == "brief thing"), "none")
+
+    def text(self, given: dict[str, Any], pictures: Sequence[bytes], fault: str, before: int) -> Any:
+        assert not pictures
+        colour, shape = read_objects(given["answer"])[0].split()
+        spoilt: dict[str, Any] = {
+            "synonym": {"distractor": f"It would have met the {OTHERS[colour]} {OTHERS[shape]}."},
+            "lengthy": {"distractor": "It comes in from the right and " + "goes on and on " * 4},
+            "naming": {"distractor": "It would have met the hand of somebody."},
+            "malformed": '{"distractor": "It',
+            "refused": "As an AI, I cannot write wrong answers.",
+            "held": Hold(),
+        }
+        return spoilt.get(fault, {"distractor": TEXT})
+
+    def video(self, given: dict[str, Any], pictures: Sequence[bytes], fault: str, before: int) -> Any:
+        assert given["refused"]
+        return {"distractor": given["answer"].upper()}
+
+    def exclusivity(self, given: dict[str, Any], pictures: Sequence[bytes], fault: str, before: int) -> Any:
+        answers = given["answers"]
+        names = list(answers)
+        pairs = [(one, other) for place, one in enumerate(names) for other in names[:place]]
+        clashes = [list(pair) for pair in pairs if meaning(answers[pair[0]]) == meaning(answers[pair[1]])]
+        return {"clashes": clashes, "unnamed": ["a hand"] if "hand" in answers["text"] else []}
+
+    def near_miss(self, given: dict[str, Any], pictures: Sequence[bytes], fault: str, before: int) -> Any:
+        original = given["original"]
+        changed = swap_shape(original)
+        objects = read_objects(original)
+        colour = objects[0].split()[0] if objects else ""
+        new = next((one for one in COLOURS if one != colour and abs(len(one) - len(colour)) < 2), "")
+        spoilt = {
+            "longer": changed.rstrip(".") + " " + "x" * round(0.4 * len(original)),
+            "apart": changed.replace("would", "could"),
+            "both": changed.replace(colour, new) if colour else changed,
+            "reworded": re.sub("ball|block", lambda match: OTHERS[match[0]], original),
+            "labelled": original.replace("met", "(true)"),
+            "twin": original.replace(" the ", " a "),
+        }
+        return {"near_miss": spoilt.get(fault, changed)}
+
+    def comparison(self, given: dict[str, Any], pictures: Sequence[bytes], fault: str, before: int) -> Any:
+        one, other = meaning(given["original"]), meaning(given["changed"])
+        differing = [first for first, second in zip(one, other, strict=False) if first != second]
+        kinds = ["colour" if word in COLOURS else "shape" for word in differing]
+        same = [name for name, text in given["others"].items() if meaning(text) == other]
+        return {"attributes": kinds, "same_as": [*same, *(["original"] if one == other else [])]}
+
+    def blind(self, given: dict[str, Any], pictures: Sequence[bytes], fault: str, before: int) -> Any:
+        assert not pictures and set(given) == {"question", "options"}
+        wanted = self._answer(given) if fault == "guessable" else TEXT
+        return {"choice": next(letter for letter, text in given["options"].items() if text == wanted)}
+
+    def masked(self, given: dict[str, Any], pictures: Sequence[bytes], fault: str, before: int) -> Any:
+        """Goes by the colour of the picture's corner, where it has one, and by nothing else."""
+        assert set(given) == {"question", "options", "seconds"}
+        options: dict[str, str] = given["options"]
+        corner = pixels_of(pictures[0])[2 : CUE - 2, 2 : CUE - 2].reshape(-1, 3).mean(axis=0)
+        red, green, blue = corner / 255
+        if max(corner) - min(corner) > 90:
+            hue = 360 * colorsys.rgb_to_hsv(red, green, blue)[0]
+            hues = {"red": 0, "yellow": 52, "green": 120, "cyan": 182, "blue": 228, "pink": 312, "red again": 360}
+            colour = min(hues, key=lambda name: abs(hues[name] - hue)).split()[0]
+            for letter, text in options.items():
+                if any(name == self._seen(colour, given) for name in read_objects(text)):
+                    return {"choice": letter}
+        return {"choice": next(letter for letter, text in options.items() if text == UNABLE)}
+
+    def _seen(self, colour: str, given: dict[str, Any]) -> str:
+        return next((name for name in self.world.names.get("cued", {}).values() if name.startswith(colour)), "")
+
+    def _answer(self, given: dict[str, Any]) -> str:
+        """The answer of a planted question: what it would have met."""
+        for stem, faults in self.world.faults.items():
+            for fault in faults:
+                planted = self._planted(stem, fault)
+                if planted["question"] == given["question"]:
+                    return str(planted["answer"])
+        return self.answers[given["question"]]
