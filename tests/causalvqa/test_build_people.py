@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from causalvqa_world import ClipWorld, ClipWorldPlayer, Truth, write_annotations, write_build_config
 from judge_server import JudgeServer
+from role_player import material_of
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.annotate.forms import plan_digest
@@ -111,8 +112,10 @@ def test_a_set_is_built_reviewed_repaired_answered_and_built(study: Study) -> No
     assert read_choices(rows[UNCLEAR]["choices2"])[rows[UNCLEAR]["correct2"]] == study.truths[UNCLEAR].answer
     # Only the repairs are asked for: three tries of one; of the other also three checks and two blind answers.
     assert study.server.asked.total() - asked == 3 + 1 + 4 + 2
-    repair = next(body for body in study.server.bodies if "Look again." in str(body))
-    assert '"flags": ["d"]' in repair["messages"][-1]["content"]
+    texts = [str(body["messages"][-1]["content"]) for body in study.server.bodies]
+    repairs = [material_of(text) for text in texts if text.startswith("You repair")]
+    assert all(given["comments"] == ["Look again."] for given in repairs)
+    assert sorted(given["flags"] for given in repairs) == [["d"], *[["e"]] * 3]
 
     answered: Counter[tuple[str, str]] = Counter()
     keys = {row["qid"]: [int(row["correct1"]), int(row["correct2"])] for row in rows.values()}
