@@ -1,6 +1,7 @@
 """CausalVQA: every question asked twice, as MCQ and MCQ′."""
 
 from lmms_eval_tasks.causalvqa import report
+from lmms_eval_tasks.causalvqa.build import build
 from lmms_eval_tasks.causalvqa.card import CARD
 from lmms_eval_tasks.causalvqa.metrics import METRICS
 from lmms_eval_tasks.causalvqa.official import official_choice
@@ -43,4 +44,5 @@ BENCHMARK = Benchmark(
     submission=FORM,
     official_prompt=OFFICIAL_PROMPT,
     find_prompt=find_prompt,
+    build=build,
 )

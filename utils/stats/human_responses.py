@@ -98,13 +98,16 @@ def read_items(source: Path) -> dict[Key, AskedQuestion]:
     return asked
 
 
-def read_human_responses(source: Path, asked: Mapping[Key, AskedQuestion] | None = None) -> list[Response]:
+def read_human_responses(
+    source: Path, asked: Mapping[Key, AskedQuestion] | None = None, others_too: bool = False
+) -> list[Response]:
     """Read raw annotator responses and give each its credit: 1 if right, 0 if wrong, 0.5 for *unknown*.
 
     Args:
         source: CSV, one row per response, with the columns ``item``, ``version``, ``annotator``, ``choice`` and, where
             answers are withheld, ``correct`` (0 or 1).
         asked: The items; None takes every item as it comes, and then ``correct`` is needed.
+        others_too: Whether responses to other items than those may be there, too; they are left out.
 
     Raises:
         InputError: with every problem by row: an empty field, an item that was not asked, a choice that is no option,
@@ -116,6 +119,8 @@ def read_human_responses(source: Path, asked: Mapping[Key, AskedQuestion] | None
     first_seen: dict[tuple[str, str], tuple[str, str]] = {}
     for where, row in read_csv(source, COLUMNS):
         item, version, annotator, choice = (str(row[name] or "").strip() for name in COLUMNS)
+        if others_too and asked is not None and (item, version) not in asked:
+            continue
         if empty := [name for name in COLUMNS if name != "version" and not str(row[name] or "").strip()]:
             problems.add(where, f"Expected a value for {', '.join(empty)}, but got none.")
             continue
@@ -133,7 +138,7 @@ def read_human_responses(source: Path, asked: Mapping[Key, AskedQuestion] | None
             responses.append(Response(item, version, annotator, choice, credit))
     problems.raise_if_any(f"{source.name} cannot be used")
     if not responses:
-        raise InputError(f"{source.name} holds no responses.")
+        raise InputError(f"{source.name} holds no responses{' to these items' if others_too else ''}.")
     return responses
 
 

@@ -1,0 +1,1 @@
+"""Making a set in CausalVQA's form from annotators' questions about clips."""
