@@ -46,7 +46,7 @@ def check_blind(pair: QuestionPair, asking: Asking) -> None:
 
 
 def check_texts(pair: QuestionPair) -> None:
-    """Hold both versions against the rules for what gives a key away.
+    """Look in both versions for what gives a key away, by rule.
 
     Raises:
         Removed: something does.

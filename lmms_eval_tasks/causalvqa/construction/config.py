@@ -1,4 +1,4 @@
-"""What a build is told by its configuration file."""
+"""What a set of CausalVQA's kind is built from."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ class RepairedTexts(PlainWording):
 
 
 class Repair(RowStep[QuestionPair, QuestionPair]):
-    """A model repairs what was flagged d, e or f; the result is held against every rule and check of the steps before.
+    """A model repairs what was flagged d, e or f; the result has to pass every rule and check of the steps before.
 
     The right option keeps one text in both versions, and the orders stay.
     """

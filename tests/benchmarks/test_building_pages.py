@@ -1,0 +1,68 @@
+"""The configurations on the pages about building sets are ones that `build` takes."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from docs import ROOT
+
+from lmms_eval_tasks.utils.benchmark.registry import registry
+from lmms_eval_tasks.utils.pipeline.config import RoleSettings, read_config
+from lmms_eval_tasks.utils.pipeline.pipeline import Pipeline
+
+PAGE = ROOT / "docs/building.md"
+YAML = re.compile(r"```yaml\n(.*?)```", re.DOTALL)
+
+
+def pipelines() -> dict[str, Pipeline[Any]]:
+    """Benchmark to its pipeline, for those that have one on the engine."""
+    names = [name for name, benchmark in registry().benchmarks.items() if benchmark.build]
+    modules = {name: f"lmms_eval_tasks.{name}.construction.pipeline" for name in names}
+    imported = {name: importlib.import_module(module) for name, module in modules.items()}
+    return {name: module.PIPELINE for name, module in imported.items() if hasattr(module, "PIPELINE")}
+
+
+PIPELINES = pipelines()
+
+
+def test_there_are_pipelines_and_pages() -> None:
+    assert len(PIPELINES) >= 3
+    assert {path.stem.removeprefix("building_") for path in PAGE.parent.glob("building_*.md")} == set(PIPELINES)
+
+
+@pytest.mark.parametrize("name", PIPELINES)
+def test_a_page_shows_a_configuration_that_is_taken(name: str, tmp_path: Path) -> None:
+    pipeline = PIPELINES[name]
+    (example, *_) = YAML.findall((PAGE.parent / f"building_{name}.md").read_text(encoding="utf-8"))
+    path = tmp_path / "build.yaml"
+    path.write_text(example, encoding="utf-8")
+    config, _ = read_config(path, pipeline.config)
+    roles = pipeline.roles(config)
+    config.check_roles(roles, (*roles, *pipeline.optional_roles), path.name)
+
+
+@pytest.mark.parametrize("name", PIPELINES)
+def test_a_page_names_every_step_and_role(name: str, tmp_path: Path) -> None:
+    page = (PAGE.parent / f"building_{name}.md").read_text(encoding="utf-8")
+    (example, *_) = YAML.findall(page)
+    path = tmp_path / "build.yaml"
+    path.write_text(example, encoding="utf-8")
+    config, _ = read_config(path, PIPELINES[name].config)
+    rows = [line for line in page.splitlines() if line.startswith("|")]
+    for role in PIPELINES[name].roles(config):
+        assert any(f"`{role}`" in row for row in rows), role
+
+
+def test_the_page_about_the_engine_has_the_roles_settings() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    (example,) = YAML.findall(page)
+    for role in yaml.safe_load(example)["roles"].values():
+        RoleSettings.model_validate(role)
+    table = "\n".join(line for line in page.splitlines() if line.startswith("| `"))
+    left_out = {"first_delay", "longest_delay", "give_up_after", "seed"}
+    assert {name for name in RoleSettings.model_fields if f"`{name}`" not in table} == left_out
