@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from lmms_eval_tasks.annotate.forms import AnswerFile, Collected, plan_digest
-from lmms_eval_tasks.annotate.plan import Plan
+from lmms_eval_tasks.annotate.forms import AnswerFile, Collected, GivenAnswer, plan_digest
+from lmms_eval_tasks.annotate.plan import Plan, PlannedItem
 from lmms_eval_tasks.utils.core.json_rows import read_object
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError, Problems
 
@@ -56,6 +56,20 @@ def read_answer_files(plan: Plan, paths: Sequence[Path]) -> list[AnswerFile]:
     if not read:
         raise InputError("Expected files of answers, but got none.")
     return list(read.values())
+
+
+def planned_answers(plan: Plan, files: Sequence[AnswerFile]) -> Iterator[tuple[PlannedItem, GivenAnswer]]:
+    """What was asked, of whom, and what they gave; by annotator, in the order in which they were asked.
+
+    Args:
+        plan: The plan.
+        files: Of different annotators.
+    """
+    own = plan.by_annotator
+    for file in sorted(files, key=lambda file: file.annotator):
+        rows = {row.place: row for row in own[file.annotator]}
+        for given in sorted(file.answers, key=lambda answer: answer.place):
+            yield rows[given.place], given
 
 
 def collect_answers(plan: Plan, files: Sequence[AnswerFile], attention_errors: int = 0) -> Collected:

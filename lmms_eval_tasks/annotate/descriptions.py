@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from lmms_eval_tasks.annotate.collect import planned_answers
 from lmms_eval_tasks.annotate.forms import AnswerFile
 from lmms_eval_tasks.annotate.plan import Plan
 from lmms_eval_tasks.utils.benchmark.descriptions import TimedDescription
@@ -31,12 +32,12 @@ def shown_descriptions(described: Sequence[TimedDescription]) -> list[dict[str, 
 
 def collect_edits(plan: Plan, files: Sequence[AnswerFile]) -> list[dict[str, Any]]:
     """A row for each item that was edited, or found right: its id, by whom, and its entries."""
-    own = plan.by_annotator
-    edits = []
-    for file in sorted(files, key=lambda file: file.annotator):
-        rows = {row.place: row for row in own[file.annotator]}
-        for given in sorted(file.answers, key=lambda answer: answer.place):
-            if given.entries is not None:
-                entries = [entry.model_dump() for entry in given.entries]
-                edits.append({"item_id": rows[given.place].item_id, "annotator": file.annotator, "entries": entries})
-    return edits
+    return [
+        {
+            "item_id": row.item_id,
+            "annotator": row.annotator,
+            "entries": [entry.model_dump() for entry in given.entries],
+        }
+        for row, given in planned_answers(plan, files)
+        if given.entries is not None
+    ]

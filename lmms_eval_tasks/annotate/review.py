@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
+from lmms_eval_tasks.annotate.collect import planned_answers
 from lmms_eval_tasks.annotate.forms import FLAGS, AnswerFile, Decision
 from lmms_eval_tasks.annotate.plan import Plan
 
@@ -19,16 +20,12 @@ def decide(flags: Iterable[str]) -> Decision:
 
 def collect_reviews(plan: Plan, files: Sequence[AnswerFile]) -> list[dict[str, str]]:
     """A row for each review: the version, who reviewed it, the flags, the comment, and what they lead to."""
-    own = plan.by_annotator
     reviews = []
-    for file in sorted(files, key=lambda file: file.annotator):
-        rows = {row.place: row for row in own[file.annotator]}
-        for given in sorted(file.answers, key=lambda answer: answer.place):
-            row = rows[given.place]
-            if given.flags is not None and not row.attention:
-                flags = sorted(set(given.flags))
-                values = (row.item, row.version, row.item_id, file.annotator, "".join(flags), given.comment)
-                reviews.append(dict(zip(COLUMNS, (*values, decide(flags).value), strict=True)))
+    for row, given in planned_answers(plan, files):
+        if given.flags is not None and not row.attention:
+            flags = sorted(set(given.flags))
+            values = (row.item, row.version, row.item_id, row.annotator, "".join(flags), given.comment)
+            reviews.append(dict(zip(COLUMNS, (*values, decide(flags).value), strict=True)))
     return reviews
 
 

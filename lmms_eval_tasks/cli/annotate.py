@@ -27,6 +27,7 @@ from lmms_eval_tasks.annotate.questions import only_split, read_questions
 from lmms_eval_tasks.annotate.review import COLUMNS as REVIEW_COLUMNS
 from lmms_eval_tasks.annotate.review import collect_reviews, decide_items
 from lmms_eval_tasks.report.clips import Clips
+from lmms_eval_tasks.utils.benchmark.registry import find_benchmark
 from lmms_eval_tasks.utils.core.console import make_console, show_progress, text_table
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.json_rows import as_lines
@@ -126,8 +127,21 @@ def collect(
         console.print(f"left out, inattentive: {len(named):,} ({summarize_names(named)})")
     write_file(out, table_text(COLUMNS, collected.responses))
     console.print(f"{len(collected.responses):,} responses: {out}", soft_wrap=True)
-    benchmark, split = read.source
-    console.print(f"Next:  lmms-eval-tasks humans {out} --items {benchmark}:{split}", soft_wrap=True)
+    _print_next(console, read, out)
+
+
+def _print_next(console: Console, plan: Plan, out: Path) -> None:
+    """What grades the answers: where the release withholds the keys, a file of somebody who has them."""
+    benchmark, split = plan.source
+    items = f"{benchmark}:{split}"
+    facts = find_benchmark(benchmark).card.splits.get(split)
+    if facts is not None and facts.answers_withheld:
+        console.print(
+            f"The keys of {items} are withheld: put those that you have into keys.csv (item,version,answer), or a "
+            "column correct (0 or 1) into the responses."
+        )
+        items = "keys.csv"
+    console.print(f"Next:  lmms-eval-tasks humans {out} --items {items}", soft_wrap=True)
 
 
 def _write_reviews(console: Console, plan: Plan, files: Sequence[AnswerFile], out: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -75,25 +76,32 @@ def pairs(
 
 @mine_app.command()
 def embed(
-    candidates: Annotated[str, typer.Argument(help=CANDIDATES_HELP)],
+    candidates: Annotated[str, typer.Argument(help=f"{CANDIDATES_HELP} Or a folder of clips.")],
     model: Annotated[str, typer.Option(help="A vision model of transformers, by name or folder.", show_default=False)],
     out: Annotated[Path, typer.Option(help="Where to write the vectors: .parquet.", show_default=False)],
     clips: Annotated[
         Path | None, typer.Option(help="Folder of the candidates' clips; not needed for BENCHMARK:SPLIT.")
     ] = None,
 ) -> None:
-    """Give each clip of the candidates a vector, for `mine pairs`: the mean of eight frames' vectors."""
+    """Give each clip of the candidates, or of a folder, a vector: the mean of eight frames' vectors."""
     from lmms_eval_tasks.utils.curation.candidates import read_candidates
     from lmms_eval_tasks.utils.curation.embedding import VisionModel, as_parquet, embed_clips
     from lmms_eval_tasks.utils.curation.mining import distinct_clips
+    from lmms_eval_tasks.utils.data.clips import videos_below
 
     if out.suffix != ".parquet":
         raise InputError(f"Expected --out to end in .parquet, but got {out}.")
-    source = table_file(candidates)
-    folder = clips or clips_folder(candidates)
-    if folder is None:
-        raise InputError(f"Expected --clips to name the folder of the clips of {candidates}, but it is not given.")
-    names = distinct_clips(read_candidates(source))
+    if Path(candidates).is_dir():
+        folder = Path(candidates)
+        names = [path.relative_to(folder).as_posix() for path in videos_below(folder)]
+        if not names:
+            raise InputError(f"Expected videos in {folder}, but it holds none.")
+    else:
+        source = table_file(candidates)
+        named = clips or clips_folder(candidates)
+        if named is None:
+            raise InputError(f"Expected --clips to name the folder of the clips of {candidates}, but it is not given.")
+        folder, names = named, distinct_clips(read_candidates(source))
     with show_progress() as progress:
         vectors = embed_clips(VisionModel(model), {name: folder / name for name in names}, progress)
     write_file(out, as_parquet(vectors))
@@ -109,7 +117,7 @@ def _table(mining: Mining) -> FittingTable:
     for skill, number in mining.candidates.items():
         cosines = [pair.cosine for pair in mining.pairs if pair.first.skill == skill]
         span = f"{min(cosines):.3f} to {max(cosines):.3f}" if cosines else ""
-        dropped = mining.dropped.get(skill, {})
+        dropped = mining.dropped.get(skill, Counter())
         table.add_row(
             skill, f"{number:,}", f"{len(cosines):,}", span, *(f"{dropped.get(reason, 0):,}" for reason in reasons)
         )

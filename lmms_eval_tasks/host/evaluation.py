@@ -95,6 +95,11 @@ class Evaluation:
         table = self._tables[key]
         if subset := pointer.get("subset"):
             table = table.select([row for row, value in enumerate(table["subset"]) if value == subset])
+            if not len(table):
+                raise InputError(
+                    f"Expected items of {subset} in {benchmark}, {split}, but what is prepared has none. "
+                    "Name the tasks of the others one by one."
+                )
         asked = [present or not clips_needed for present in table["clip_present"]]
         sample = read_manifest(benchmark).splits[split].sample
         for name, column in {"split": [split] * len(asked), "sample": [sample] * len(asked), "asked": asked}.items():

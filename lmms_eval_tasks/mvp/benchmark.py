@@ -1,6 +1,7 @@
 """MVP: one question about two minimally different clips."""
 
 from lmms_eval_tasks.mvp import report
+from lmms_eval_tasks.mvp.build import build
 from lmms_eval_tasks.mvp.card import CARD, SUBSETS
 from lmms_eval_tasks.mvp.metrics import METRICS
 from lmms_eval_tasks.mvp.official import official_choice
@@ -39,6 +40,7 @@ BENCHMARK = Benchmark(
     folder=report.FOLDER,
     kinds={"pairs": PAIRS},
     prepare=prepare,
+    build=build,
     schema=own_columns,
     submission=FORM,
     find_prompt=find_prompt,

@@ -28,6 +28,8 @@ COLUMNS = ("video_id", "video_path", "question", "answer", "candidates")
 UNKNOWN = "unknown"
 """Source of a row that names none."""
 LETTERS = ("A", "B")
+VIDEOS = "videos"
+"""Folder with the clips in a set that `build` made; the official one has none, as its clips are not redistributed."""
 LONGEST = 10_000
 
 
@@ -45,8 +47,9 @@ def prepare(
 ) -> dict[str, SplitManifest]:
     """Prepare one split of MVP; videos are linked, or made of the sources' own downloads.
 
-    A source that is given with `raw` is taken from there, others from `videos`. Of a download only the wanted clips
-    are taken; what is not MP4 there is converted, several at a time, and every clip is decoded to its end.
+    A source that is given with `raw` is taken from there, others from `videos`; a set that `build` made has its own. Of
+    a download only the wanted clips are taken; what is not MP4 there is converted, several at a time, and every clip is
+    decoded to its end.
 
     Clips that are absent or unreadable are listed in the manifest, for few have all nine sources, and a run refuses
     them unless it is to skip them. Annotations that cannot be scored stop this, and nothing is written then; what is
@@ -62,6 +65,9 @@ def prepare(
     """
     if split not in CARD.splits:
         raise InputError(f"Expected split to be one of {', '.join(CARD.splits)}, but got {split!r}.")
+    root, revision = Path(source), None
+    if videos is None and not raw and (root / VIDEOS).is_dir():
+        videos = root / VIDEOS
     if videos is None and not raw:
         raise InputError(
             "MVP cannot be prepared: Expected a folder of videos (--videos DIR), unpacked downloads of their sources "
@@ -74,16 +80,16 @@ def prepare(
     problems.raise_if_any("MVP cannot be prepared", "nothing was written")
     rows: list[dict[str, Any]] = []
     digests: dict[str, str] = {}
-    root, revision = Path(source), None
     if not root.is_dir():
         root, revision = download_dataset(source, CARD.title, ANNOTATIONS)
-    for done, subset in enumerate(SUBSETS, 1):
+    subsets = released_subsets(root)
+    for done, subset in enumerate(subsets, 1):
         released = load_subset(root, subset, split)
         # Columns that are not ours may have values that JSON does not know.
         text = json.dumps(released, sort_keys=True, default=repr)
         digests[f"{subset}/{split}"] = hashlib.sha256(text.encode()).hexdigest()
         rows += read_items(subset, split, released, problems, warnings)
-        progress(f"{split}: reading annotations", done, len(SUBSETS))
+        progress(f"{split}: reading annotations", done, len(subsets))
     paths = {row["clip"]: row["clip"].removeprefix(f"{split}/") for row in rows}
     downloaded = find_raw_clips(folders, paths.values(), problems, progress)
     problems.raise_if_any(f"MVP, split {split}, cannot be prepared", "nothing was written")
@@ -101,6 +107,17 @@ def prepare(
     with building(CARD.name) as build:
         build.add_split(split, rows, own_columns(), clips, origin, progress, whole=bool(raw), decoded=made, files=files)
     return {split: build.splits[split]}
+
+
+def released_subsets(root: Path) -> tuple[str, ...]:
+    """The configurations that a snapshot's card names: all of them, but for a set that `build` made of some."""
+    import datasets
+
+    try:
+        named = set(datasets.get_dataset_config_names(str(root)))
+    except Exception:  # loading them says what is wrong
+        named = set()
+    return tuple(subset for subset in SUBSETS if subset in named) or SUBSETS
 
 
 def load_subset(root: Path, subset: str, split: str) -> list[dict[str, Any]]:

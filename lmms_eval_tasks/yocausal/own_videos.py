@@ -12,8 +12,9 @@ from lmms_eval_tasks.utils.core.csv_rows import read_csv
 from lmms_eval_tasks.utils.core.json_rows import Row, WholeText, read_rows
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError, Problems
 from lmms_eval_tasks.utils.core.wording import describe, is_utf8
+from lmms_eval_tasks.utils.data.clips import VIDEO_SUFFIXES, videos_below
 from lmms_eval_tasks.utils.data.release import UnreadableClip, is_safe
-from lmms_eval_tasks.yocausal.reversal import SUFFIXES, DamagedClip, DirectedClip, Video, open_video, video_key
+from lmms_eval_tasks.yocausal.reversal import DamagedClip, DirectedClip, Video, open_video, video_key
 from lmms_eval_tasks.yocausal.table import SPLIT, Clips, PairRow
 
 NO_CATEGORY = "general"
@@ -46,10 +47,10 @@ def read_videos(folder: Path, captions: Path | None, seconds: float | None) -> t
         raise InputError(f"YoCausal cannot be prepared: there is no folder {folder} to take the videos from.")
     if seconds is not None and not 0 < seconds < math.inf:
         raise InputError(f"Expected --seconds to be above 0 and finite, but got {seconds:g}.")
-    files = sorted(path for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES and path.is_file())
+    files = videos_below(folder)
     if not files:
         raise InputError(
-            f"YoCausal cannot be prepared: {folder} holds no video ({', '.join(sorted(SUFFIXES))}). "
+            f"YoCausal cannot be prepared: {folder} holds no video ({', '.join(sorted(VIDEO_SUFFIXES))}). "
             "Nothing was written."
         )
     problems = Problems()

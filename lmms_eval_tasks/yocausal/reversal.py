@@ -16,7 +16,6 @@ from lmms_eval_tasks.utils.core.files import replacing
 from lmms_eval_tasks.utils.data.frame_stream import FrameStream
 from lmms_eval_tasks.utils.data.release import UnreadableClip, link_or_copy
 
-SUFFIXES = frozenset({".mp4", ".mov", ".mkv", ".avi", ".webm", ".m4v"})
 FORMATS = frozenset({"yuv420p", "yuvj420p", "yuv422p", "yuv444p"})
 MOST_BYTES = 4_000_000_000
 """Of decoded frames, which must all be in memory to be reversed."""

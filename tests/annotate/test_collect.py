@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from lmms_eval_tasks.annotate.collect import collect_answers, read_answer_files
 from lmms_eval_tasks.annotate.forms import plan_digest
-from lmms_eval_tasks.annotate.plan import PlannedQuestion, make_plan
+from lmms_eval_tasks.annotate.plan import PlannedQuestion, as_csv, make_plan
+from lmms_eval_tasks.cli import app
 from lmms_eval_tasks.utils.core.problems import InputError
 
 QUESTIONS = [PlannedQuestion(f"q{n}", str(v), f"q{n}_{v}", 4000, ("A", "B")) for n in range(4) for v in (0, 1)]
@@ -77,3 +79,26 @@ def test_what_is_not_answered_is_no_response(tmp_path: Path) -> None:
     collected = collect_answers(PLAN, files)
     assert collected.answered == {"a001": 2} and collected.planned == {"a001": 5}
     assert len(collected.responses) + sum(bool(row.attention) for row in PLAN.by_annotator["a001"][:2]) == 2
+
+
+@pytest.mark.parametrize(("benchmark", "split"), [("causalvqa", "test"), ("causalvqa", "debug")])
+def test_what_is_proposed_can_grade_the_answers(
+    benchmark: str, split: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the release withholds the keys, they come from a file beside the answers."""
+    monkeypatch.chdir(tmp_path)
+    plan = make_plan(benchmark, split, QUESTIONS, 4, responses=2, attention=0)
+    Path("plan.csv").write_text(as_csv(plan), encoding="utf-8")
+    given = [{"place": row.place, "seconds": 1.0, "choice": "A"} for row in plan.by_annotator["a001"]]
+    file = {"plan": plan_digest(plan), "annotator": "a001", "mode": "answer", "answers": given}
+    Path("a001.json").write_text(json.dumps(file), encoding="utf-8")
+    collected = CliRunner().invoke(app, ["annotate", "collect", "plan.csv", "a001.json", "--out", "people.csv"])
+    proposed = collected.output.splitlines()[-1].split()[2:]
+    if split == "debug":
+        assert proposed == ["humans", "people.csv", "--items", "causalvqa:debug"]
+        return
+    assert "The keys of causalvqa:test are withheld" in collected.output
+    keys = [f"{one.item},{one.version},A" for one in QUESTIONS]
+    Path("keys.csv").write_text("\n".join(["item,version,answer", *keys]) + "\n", encoding="utf-8")
+    result = CliRunner().invoke(app, proposed)
+    assert result.exit_code == 0 and "100.00" in result.output, result.output

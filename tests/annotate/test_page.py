@@ -367,6 +367,27 @@ def test_which_is_reversed_is_asked_with_three_replays_and_no_more(driver: Any, 
     assert [(one["choice"], one["plays"]) for one in page.file["answers"]] == [("UNKNOWN", 4)]
 
 
+def test_a_clip_that_was_not_seen_to_its_end_cannot_be_answered_after_a_reload(driver: Any, tmp_path: Path) -> None:
+    # Of a plan of its own: the browser keeps the answers to a plan, also those of another test.
+    path = write_pages(planned("yocausal", "test", 2, 2, attention=0), tmp_path, only=["a001"])[0]
+    page = Asked(driver, path)
+    seen = []
+    for _ in range(4):
+        page.run("document.querySelectorAll('video').forEach((video, at) => { video.playbackRate = at ? 0.1 : 16; })")
+        page.press(SPACE)
+        page.wait("return document.querySelectorAll('figure')[1].classList.contains('showing')")
+        page.press("1")
+        page = Asked(driver, path)
+        page.press("1")
+        seen.append(page.run("return document.querySelector('.transport span').textContent"))
+    assert page.file["answers"] == [], "the second clip never played to its end"
+    assert seen == ["3 more times", "2 more times", "1 more times", "0 more times"]
+    play(page)
+    page.press("2")
+    assert [(one["choice"], one["plays"]) for one in page.file["answers"]] == [("SECOND", 5)]
+    assert page.run("return document.getElementById('play').disabled")
+
+
 def test_simulated_annotators_recover_planted_rsi_and_cci(driver: Any, tmp_path: Path) -> None:
     """They see which clip of a causal pair is reversed, and cannot tell of the others."""
     causal = {row["item_id"]: bool(row["vlm_causality"]) for row in rows_to_ask("yocausal", "test")}

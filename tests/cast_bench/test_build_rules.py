@@ -18,17 +18,21 @@ from lmms_eval_tasks.cast_bench.construction.clock import read_span
 from lmms_eval_tasks.cast_bench.construction.descriptions import read_entries
 from lmms_eval_tasks.cast_bench.construction.measures import blur_of, measure_clip
 from lmms_eval_tasks.cast_bench.construction.pictures import (
+    Picture,
     as_jpeg,
     blacken,
     blur_around,
-    follow,
+    crop_around,
+    crop_side,
+    jpegs_at,
     outline,
-    pictures_at,
+    picture_at,
     spread_seconds,
 )
 from lmms_eval_tasks.cast_bench.construction.questions import wanted_types
 from lmms_eval_tasks.cast_bench.construction.texts import (
     gives_away,
+    holds_id,
     is_marked,
     length_range,
     named_beyond,
@@ -85,6 +89,8 @@ def test_texts_are_compared_by_their_words() -> None:
     assert not gives_away("Why does the red ball stop?", "red stop")
     assert named_beyond("The red ball hits it.", "What hits it?", ["red ball", "blue block"]) == ["red ball"]
     assert named_beyond("The red ball hits it.", "What does the Red Ball hit?", ["red ball"]) == []
+    assert holds_id(["So does manual_instance_002."], ["a", "manual_instance_002"]) and holds_id(["P1?"], ["p1"])
+    assert not holds_id(["A person and manual_instance_0021."], ["a", "person", "manual_instance_002"])
     assert word_count("It's a well-known, two-word text.") == 5
 
 
@@ -148,10 +154,11 @@ def test_a_crop_follows_its_boxes_and_is_black_beyond_the_frame() -> None:
     picture[40:60, 90:110] = 200
     corner = np.full((100, 200, 3), 50, dtype=np.uint8)
     corner[:20, :20] = 200
-    crops = follow({0: picture, 1: corner}, {0: (90, 40, 110, 60), 1: (0, 0, 20, 20), 7: (0, 0, 40, 40)})
-    assert set(crops) == {0, 1} and {crop.shape for crop in crops.values()} == {(60, 60, 3)}
-    for crop in crops.values():
-        assert (crop[20:40, 20:40] == 200).all()
+    boxes = {0: (90, 40, 110, 60), 1: (0, 0, 20, 20), 7: (0, 0, 40, 40)}
+    assert crop_side(boxes) == 60 and crop_side({0: (0, 0, 2, 2)}) == 32
+    crops = [crop_around(picture, boxes[0], 60), crop_around(corner, boxes[1], 60)]
+    for crop in crops:
+        assert crop.shape == (60, 60, 3) and (crop[20:40, 20:40] == 200).all()
     assert (crops[0][:20] == 50).all() and (crops[1][:20] == 0).all() and (crops[1][:, :20] == 0).all()
     assert (crops[1][40:, 20:] == 50).all()
 
@@ -177,11 +184,17 @@ def test_pixels_are_black_while_their_box_is() -> None:
 
 def test_pictures_are_those_of_whole_seconds_and_no_larger_than_wanted(tmp_path: Path) -> None:
     clip = write_numbered(tmp_path / "clip.mp4", 50, (160, 120))
-    pictures = pictures_at(clip, [0, 2])
-    assert [number_of(picture) for picture in pictures.values()] == [0, 25]
-    assert Image.open(io.BytesIO(as_jpeg(pictures[0], 80))).size == (80, 60)
-    assert Image.open(io.BytesIO(as_jpeg(pictures[0], 500))).size == (160, 120)
-    assert as_jpeg(pictures[0], 80) == as_jpeg(pictures[0], 80)
+    numbers = {}
+
+    def note(second: int, picture: Picture) -> Picture:
+        numbers[second] = number_of(picture)
+        return picture
+
+    jpegs = jpegs_at(clip, [0, 2, 3], 80, note)
+    assert numbers == {0: 0, 2: 25, 3: 37}
+    assert {Image.open(io.BytesIO(jpeg)).size for jpeg in jpegs} == {(80, 60)}
+    assert number_of(picture_at(clip, 2)) == 25 and jpegs[1] == as_jpeg(picture_at(clip, 2), 80)
+    assert Image.open(io.BytesIO(as_jpeg(picture_at(clip, 2), 500))).size == (160, 120)
 
 
 def test_blur_grows_with_blur() -> None:

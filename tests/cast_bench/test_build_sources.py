@@ -16,7 +16,15 @@ from pycocotools import mask as coco
 from lmms_eval_tasks.annotate.forms import EditedEntry
 from lmms_eval_tasks.cast_bench.construction.config import CastBenchConfig
 from lmms_eval_tasks.cast_bench.construction.descriptions import DescribeActions
-from lmms_eval_tasks.cast_bench.construction.rows import InstanceRow
+from lmms_eval_tasks.cast_bench.construction.release import write_release
+from lmms_eval_tasks.cast_bench.construction.rows import (
+    DescribedClipRow,
+    EvidencePiece,
+    InstanceRow,
+    OptionsRow,
+    QuestionRow,
+    RoledOption,
+)
 from lmms_eval_tasks.cast_bench.construction.run_lengths import mask_box, run_lengths
 from lmms_eval_tasks.cast_bench.construction.sources import read_sources, source_files
 from lmms_eval_tasks.utils.core.problems import InputError
@@ -207,3 +215,29 @@ def test_all_faults_of_edited_descriptions_are_listed(folder: Path) -> None:
         assert part in message, message
     path.unlink()
     assert "edits.jsonl, file: Expected one that can be read" in problem(folder, descriptions=path)
+
+
+@pytest.mark.parametrize(("spans", "warned"), [([(0, 1)], 0), ([(2, 2)], 1), ([(0, 0), (3, 3)], 0)])
+def test_evidence_that_no_answer_can_match_is_warned_of(
+    folder: Path, spans: list[tuple[int, int]], warned: int
+) -> None:
+    write_tracks(folder, instance(boxes={str(second): [0, 0, 9, 9] for second in range(4)}))
+    (clip,) = read_sources(config(folder))
+    described = InstanceRow(id="sav_1/a", source=clip, instance=clip.instances[0], category="ball")
+    asked = QuestionRow(
+        id="sav_1#1",
+        about=DescribedClipRow(id="sav_1", source=clip, described=(described,)),
+        question="Why?",
+        type="Why",
+        scene="",
+        subject="a",
+        start=0,
+        end=3,
+        answer="So.",
+        evidence=tuple(EvidencePiece(instance="a", start=start, end=end, rationale="") for start, end in spans),
+        video_distractor="Or so.",
+    )
+    row = OptionsRow(id=asked.id, asked=asked, options=(RoledOption(role="answer", text="So."),))
+    (folder / "release").mkdir()
+    warnings = write_release([row], folder / "release", config(folder))
+    assert len(warnings) == warned and all("spans less than 2 seconds" in warning for warning in warnings)

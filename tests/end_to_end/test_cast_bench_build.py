@@ -32,5 +32,5 @@ def solved(tmp_path_factory: pytest.TempPathFactory) -> HostRun:
 def test_it_is_solved_from_its_pixels_with_the_evidence_that_was_laid(solved: HostRun) -> None:
     scores = solved.scores("cast_bench")
     assert (scores["accuracy"], scores["unscored_rate"], scores["submission_rows"]) == (100, 0, 2)
-    assert scores["faithful"] == 100 and scores["im_viou"] > 60
+    assert scores["sample_data"] == 100 and scores["faithful"] == 100 and scores["im_viou"] > 60
     assert {sample["record"]["item_id"] for sample in solved.samples("cast_bench")} == {f"{CLIP}_1", f"{CLIP}_2"}

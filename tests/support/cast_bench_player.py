@@ -18,7 +18,7 @@ from PIL import Image
 from role_player import material_of
 
 from lmms_eval_tasks.cast_bench.construction.clock import clock
-from lmms_eval_tasks.cast_bench.construction.pictures import as_jpeg, pictures_at
+from lmms_eval_tasks.cast_bench.construction.pictures import as_jpeg, picture_at
 from lmms_eval_tasks.cast_bench.masked import UNABLE
 from lmms_eval_tasks.sample.scenes.options import read_objects
 from lmms_eval_tasks.sample.world.scene import COLOURS
@@ -74,7 +74,7 @@ class CastBenchPlayer:
         self.clips = {}
         # A process that is to be forked opens no clip where there is nothing to be told apart.
         for stem in world.names if len(world.names) > 1 else ():
-            picture = pictures_at(world.folder / "clips" / f"{stem}.mp4", [0])[0]
+            picture = picture_at(world.folder / "clips" / f"{stem}.mp4", 0)
             self.clips[sha256(as_jpeg(picture, 768)).hexdigest()] = stem
         self.answers = {row["question"]: row["options"][row["answer"]] for rows in world.truth.values() for row in rows}
 
@@ -91,6 +91,9 @@ class CastBenchPlayer:
         return {"several_act_apart": stem != "idle", "shaken": False, "cut": False, "blurred": False}
 
     def static(self, given: dict[str, Any], pictures: Sequence[bytes], fault: str, before: int) -> Any:
+        outlined, blurred = map(pixels_of, pictures)
+        # A blurred picture has less detail.
+        assert blurred.std() < outlined.std()
         name = given["name"]
         ghost = name.split()[0]
         if ghost == "wordy":
@@ -106,6 +109,7 @@ class CastBenchPlayer:
         return {"category": name.split()[-1], "description": f"A {name}."}
 
     def dynamic(self, given: dict[str, Any], pictures: Sequence[bytes], fault: str, before: int) -> Any:
+        assert len(pictures) == len(given["seconds"]) and len({pixels_of(one).shape for one in pictures}) == 1
         last = "99:59" if "untimely" in given["description"] else given["last"]
         text = f"[00:00]-[{last}] It is on the table."
         return text if "endless" in given["description"] else f"{text}\nEND"
@@ -176,6 +180,7 @@ class CastBenchPlayer:
             "again": {"question": twin.upper()},
             "unseen": {"evidence": [{**piece, "instance": self._ghost(stem), "start": last, "end": last}]},
             "bare": {"evidence": []},
+            "numbered": {"answer": f"It would have met {keys[1]}."},
             "marked": {"answer": f"It would have met the {second} (correct)."},
             "equal": {"video_distractor": f"It would have met a {second}!"},
         }

@@ -19,13 +19,26 @@ from lmms_eval_tasks.sample.world.render import boxes, render
 from lmms_eval_tasks.sample.world.scene import HEIGHT, WIDTH, Scene
 from lmms_eval_tasks.sample.world.video import write_clip
 from lmms_eval_tasks.sample.writers.cast_bench import draw_release
+from lmms_eval_tasks.utils.data.release import SAMPLE_MARK
 
 Frames = NDArray[np.uint8]
 
 SEED = 3
 GHOSTS = ("brief", "wordy", "mute", "broken", "frozen", "endless", "untimely")
 """Instances that are tracked and not in the picture; each but the first makes its describer fail in one way."""
-IN_THE_FORM = ("unseen", "seven", "late", "typeless", "stranger", "beyond", "leaked", "again", "bare", "marked")
+IN_THE_FORM = (
+    "unseen",
+    "seven",
+    "late",
+    "typeless",
+    "stranger",
+    "beyond",
+    "leaked",
+    "again",
+    "bare",
+    "marked",
+    "numbered",
+)
 IN_DISTRACTORS = ("synonym", "lengthy", "naming", "equal", "malformed", "refused", "held")
 IN_NEAR_MISSES = ("longer", "apart", "both", "reworded", "labelled", "twin")
 IN_FILTERS = ("guessable", "cue")
@@ -83,7 +96,7 @@ class BuildWorld:
         """One clip of it, without ghosts and faults."""
         made = BuildWorld(folder, truth={stem: self.truth[stem]}, faults={stem: []}, last={stem: self.last[stem]})
         made.names[stem] = {key: name for key, name in self.names[stem].items() if name.split()[0] not in GHOSTS}
-        for name in (f"clips/{stem}.mp4", f"tracks/{stem}.json"):
+        for name in (f"clips/{stem}.mp4", f"tracks/{stem}.json", SAMPLE_MARK):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_bytes((self.folder / name).read_bytes())
         tracks = json.loads((folder / "tracks" / f"{stem}.json").read_text())
@@ -133,6 +146,7 @@ def planted_world(folder: Path) -> BuildWorld:
         world.faults[stem] = [*waiting[:room], *(["cue"] if stem == "cued" else [])]
         del waiting[:room]
     assert not waiting
+    (world.folder / SAMPLE_MARK).write_text('{"sample": true}\n')
     world.save()
     return world
 

@@ -9,11 +9,12 @@ has pairs.
 from __future__ import annotations
 
 import heapq
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from itertools import groupby
+from functools import cached_property, partial
+from itertools import groupby, islice
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +35,8 @@ NO_PARTNER = "no partner"
 LIMIT = "limit"
 """There were pairs enough."""
 REASONS = (ONE_ANSWER, CLIP_USED, REFUSED, NO_PARTNER, LIMIT)
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -65,12 +68,20 @@ class Mining:
     Attributes:
         pairs: In the order in which they were taken.
         candidates: Skill to how many candidates it has.
-        dropped: Skill to how many candidates are in no pair, by reason.
+        unpaired: Each candidate that is in no pair, and the reason.
     """
 
     pairs: tuple[MinedPair, ...]
     candidates: Mapping[str, int]
-    dropped: Mapping[str, Mapping[str, int]]
+    unpaired: tuple[tuple[Candidate, str], ...]
+
+    @cached_property
+    def dropped(self) -> dict[str, Counter[str]]:
+        """Skill to how many candidates are in no pair, by reason."""
+        counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        for candidate, reason in self.unpaired:
+            counts[candidate.skill][reason] += 1
+        return dict(counts)
 
 
 class _Skill:
@@ -81,6 +92,8 @@ class _Skill:
         self._blocks, self._ranks, self._alive = blocks, ranks, alive
         self._first: list[tuple[float, int, int, int, int, int]] = []
         self._taken_from: int | None = None
+        self.exhausted = False
+        """Whether it was asked for a pair and had none left."""
         for block in range(len(blocks)):
             self._push(block)
 
@@ -95,6 +108,7 @@ class _Skill:
                 self._taken_from = block
                 return -negative, first, second
             self._push(block)
+        self.exhausted = True
         return None
 
     def _push(self, block: int) -> None:
@@ -103,6 +117,25 @@ class _Skill:
         if pair is not None:
             score, first, second = pair[0], items.start + pair[1], items.start + pair[2]
             heapq.heappush(self._first, (-score, self._ranks[first], self._ranks[second], first, second, block))
+
+
+def take_turns(queues: Mapping[str, Iterator[T]], per_skill: int | None, total: int | None) -> Iterator[T]:
+    """What skills give in turn, in alphabetical order, each as long as it has some: how pairs are balanced.
+
+    Args:
+        queues: Skill to what it gives, the best first; asked for the next only when its turn comes.
+        per_skill: The most of a skill; None for no limit.
+        total: The most in all; None for no limit.
+    """
+    taken: Counter[str] = Counter()
+    waiting = deque(sorted(queues) if per_skill is None or per_skill > 0 else ())
+    while waiting and (total is None or taken.total() < total):
+        skill = waiting.popleft()
+        for given in islice(queues[skill], 1):
+            yield given
+            taken[skill] += 1
+            if per_skill is None or taken[skill] < per_skill:
+                waiting.append(skill)
 
 
 def distinct_clips(candidates: Sequence[Candidate]) -> list[str]:
@@ -155,40 +188,28 @@ def mine_pairs(
         else:
             unpaired.update(dict.fromkeys(range(block.start, block.stop), ONE_ANSWER))
     skills = {skill: _Skill(parts, ranks, alive) for skill, parts in blocks.items()}
-    taken: Counter[str] = Counter()
     pairs: list[MinedPair] = []
     paired: set[int] = set()
-    waiting = [skill for skill in sorted(skills) if per_skill is None or per_skill > 0]
-    while waiting and (total is None or len(pairs) < total):
-        skill = waiting.pop(0)
-        pair = skills[skill].pop()
-        if pair is None:
-            del skills[skill]
-            continue
-        score, first, second = pair
+    queues = {skill: iter(pairs_of.pop, None) for skill, pairs_of in skills.items()}
+    for score, first, second in take_turns(queues, per_skill, total):
         pairs.append(MinedPair(items[first], items[second], round(min(score / EXACT, 1.0), 7)))
         paired |= {first, second}
         for item in (first, second):
             alive[of_clip[int(clips[item])]] = False
-        taken[skill] += 1
-        if per_skill is None or taken[skill] < per_skill:
-            waiting.append(skill)
     refused = {block.start + item for parts in blocks.values() for block, ranked in parts for item in ranked.refused}
-    dropped: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for item, candidate in enumerate(items):
-        if item not in paired:
-            reason = unpaired.get(item) or (
-                CLIP_USED
-                if not alive[item]
-                else LIMIT
-                if candidate.skill in skills
-                else REFUSED
-                if item in refused
-                else NO_PARTNER
-            )
-            dropped[candidate.skill][reason] += 1
+
+    def reason_of(item: int) -> str:
+        if item in unpaired:
+            return unpaired[item]
+        if not alive[item]:
+            return CLIP_USED
+        if not skills[items[item].skill].exhausted:
+            return LIMIT
+        return REFUSED if item in refused else NO_PARTNER
+
+    left = tuple((candidate, reason_of(item)) for item, candidate in enumerate(items) if item not in paired)
     counts = Counter(candidate.skill for candidate in items)
-    return Mining(tuple(pairs), dict(sorted(counts.items())), dict(dropped))
+    return Mining(tuple(pairs), dict(sorted(counts.items())), left)
 
 
 def _questions(items: Sequence[Candidate]) -> Iterator[slice]:

@@ -14,11 +14,18 @@ from lmms_eval_tasks.utils.data.frame_stream import FrameStream
 from lmms_eval_tasks.utils.data.pictures import turns_of
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 
+VIDEO_SUFFIXES = frozenset({".mp4", ".mov", ".mkv", ".avi", ".webm", ".m4v"})
+"""Of the files that are taken for videos in any folder."""
 PLACEHOLDER_FRAMES = 16
 PLACEHOLDER_SIDE = 224
 
 K = TypeVar("K")
 T = TypeVar("T")
+
+
+def videos_below(folder: Path) -> list[Path]:
+    """The files in a folder, and in those in it, that are videos by their suffix; in the order of their paths."""
+    return sorted(path for path in folder.rglob("*") if path.suffix.lower() in VIDEO_SUFFIXES and path.is_file())
 
 
 def is_readable(path: Path, decode: bool = False, whole: bool = False) -> bool:

@@ -40,7 +40,7 @@ next.addEventListener("click", () => move(1));
 form.addEventListener("submit", (event) => event.preventDefault());
 area.addEventListener("played", () => {
   const fieldset = form.querySelector("fieldset");
-  if (fieldset) fieldset.disabled = false;
+  if (fieldset) fieldset.disabled = !isSeen(about.items[state.at]);
 });
 
 /** Space plays or pauses, unless a button or a field that is not chosen has the focus, which it presses. */

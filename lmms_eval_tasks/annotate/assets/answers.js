@@ -5,9 +5,9 @@ const about = JSON.parse(document.getElementById("about").textContent);
 const KEY = `lmms-eval-tasks:${about.plan}:${about.annotator}:${about.mode}`;
 const FILE = `${about.annotator}-${about.mode}.json`;
 
-/** Place of an item to what was answered, to entries not yet confirmed, and to how often its clips were played; and
- * where the annotator is. */
-const state = { answers: {}, drafts: {}, plays: {}, at: 0 };
+/** Place of an item to what was answered, to entries not yet confirmed, to how often its clips were played, and to which
+ * of them were seen to their end, by their number; and where the annotator is. */
+const state = { answers: {}, drafts: {}, plays: {}, seen: {}, at: 0 };
 let kept = true;
 try {
   Object.assign(state, JSON.parse(localStorage.getItem(KEY) || "{}"));

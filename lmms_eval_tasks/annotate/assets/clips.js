@@ -53,7 +53,23 @@ function showClips(item, area) {
   }
 }
 
-/** Plays the clips of an item in their order, as often as it may be. */
+/** Whether every clip of an item was seen to its end. */
+const isSeen = (item) => item.clips.every((_, number) => (state.seen[item.place] || []).includes(number));
+
+/** Plays a clip from its beginning, and keeps that it was seen once it has ended, or cannot be played at all. */
+async function playToEnd(item, video, number) {
+  video.currentTime = 0;
+  const ended = await new Promise((resolve) => {
+    video.addEventListener("ended", () => resolve(true), { once: true });
+    video.addEventListener("error", () => resolve(true), { once: true });
+    video.play().catch(() => resolve(video.error !== null));
+  });
+  if (ended) state.seen[item.place] = [...new Set([...(state.seen[item.place] || []), number])];
+  keep();
+}
+
+/** Plays the clips of an item in their order, as often as it may be: each beginning counts, also one that is broken off.
+ * Until all were seen to their end they may be begun again. */
 function makeTurns(item, shown) {
   const button = make("button", "main", "");
   button.type = "button";
@@ -64,7 +80,7 @@ function makeTurns(item, shown) {
   function show() {
     const played = state.plays[item.place] || 0;
     button.textContent = played ? "Play again" : "Play";
-    button.disabled = playing || left() <= 0;
+    button.disabled = playing || (left() <= 0 && isSeen(item));
     note.textContent = played ? `${Math.max(0, left())} more times` : "";
   }
   button.addEventListener("click", async () => {
@@ -72,14 +88,9 @@ function makeTurns(item, shown) {
     state.plays[item.place] = (state.plays[item.place] || 0) + 1;
     keep();
     show();
-    for (const { video, figure } of shown) {
+    for (const [number, { video, figure }] of shown.entries()) {
       figure.classList.add("showing");
-      video.currentTime = 0;
-      await new Promise((resolve) => {
-        video.addEventListener("ended", resolve, { once: true });
-        video.addEventListener("error", resolve, { once: true });
-        video.play().catch(resolve);
-      });
+      await playToEnd(item, video, number);
       figure.classList.remove("showing");
     }
     playing = false;

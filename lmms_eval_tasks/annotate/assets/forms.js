@@ -30,7 +30,7 @@ function showChoices(item, form) {
   const fieldset = make("fieldset", "", make("legend", "", item.question), ...fields);
   form.replaceChildren(fieldset);
   // Nobody can tell which of several clips it is before having seen them.
-  fieldset.disabled = item.replays !== null && item.clips.length > 0 && !state.plays[item.place];
+  fieldset.disabled = item.replays !== null && !isSeen(item);
   const keys = [...item.choices.keys()].map((place) => item.choices[place][1] || String(place + 1));
   return { keys: [[`${keys[0]}–${keys.at(-1)}`, "choose"]], press: (key) => pressChoice(item, form, key) };
 }

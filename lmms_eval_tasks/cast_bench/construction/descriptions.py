@@ -18,13 +18,14 @@ from lmms_eval_tasks.cast_bench.construction.pictures import (
     Picture,
     as_jpeg,
     blur_around,
-    follow,
+    crop_around,
+    crop_side,
     outline,
-    pictures_at,
+    picture_at,
     spread_seconds,
 )
 from lmms_eval_tasks.cast_bench.construction.rows import ClipRow, DescribedClipRow, InstanceRow, TimedEntry
-from lmms_eval_tasks.cast_bench.construction.selection import LEAST_INSTANCES
+from lmms_eval_tasks.cast_bench.construction.selection import LEAST_INSTANCES, clip_images
 from lmms_eval_tasks.cast_bench.construction.texts import word_count
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.utils.judge.reading import UnreadableReply
@@ -87,10 +88,13 @@ class DescribeLooks(RowStep[InstanceRow, InstanceRow]):
         """The instance as it looks in the second in which its box is largest."""
         boxes = row.instance.boxes
         second = max(boxes, key=lambda one: ((boxes[one][2] - boxes[one][0]) * (boxes[one][3] - boxes[one][1]), -one))
-        with asking.heavy():
-            picture = _pictures(row, [second], self._config)[second]
-            shown = (outline(picture, boxes[second]), blur_around(picture, boxes[second]))
-            images = [as_jpeg(one, self._config.side) for one in shown]
+        try:
+            with asking.heavy():
+                picture = picture_at(self._config.clips / row.source.clip, second)
+                shown = (outline(picture, boxes[second]), blur_around(picture, boxes[second]))
+                images = [as_jpeg(one, self._config.side) for one in shown]
+        except UnreadableClip as error:
+            raise Removed("unreadable clip", row.source.clip) from error
         refused: list[dict[str, str]] = []
         for _ in range(self._config.tries):
             reply = asking.ask(
@@ -126,9 +130,12 @@ class DescribeActions(RowStep[InstanceRow, InstanceRow]):
         if edited:
             return [row.model_copy(update={"entries": edited})]
         seconds = spread_seconds(sorted(row.instance.boxes), self._config.frames)
-        with asking.heavy():
-            crops = follow(_pictures(row, seconds, self._config), row.instance.boxes)
-            images = [as_jpeg(crops[second], self._config.side) for second in seconds]
+        boxes, side = row.instance.boxes, crop_side(row.instance.boxes)
+
+        def crop(second: int, picture: Picture) -> Picture:
+            return crop_around(picture, boxes[second], side)
+
+        images = clip_images(row.source, seconds, self._config, asking, crop)
         refused: list[dict[str, Any]] = []
         for _ in range(self._config.tries):
             written = asking.ask_text(
@@ -196,10 +203,3 @@ def _check_entries(written: WrittenEntries, row: InstanceRow) -> tuple[str, tupl
             return "entry while the instance is not seen", ()
         entries.append(TimedEntry(start=span[0], end=span[1], text=one.text))
     return "", tuple(sorted(entries, key=lambda one: (one.start, one.end, one.text)))
-
-
-def _pictures(row: InstanceRow, seconds: list[int], config: CastBenchConfig) -> dict[int, Picture]:
-    try:
-        return pictures_at(config.clips / row.source.clip, seconds)
-    except UnreadableClip as error:
-        raise Removed("unreadable clip", row.source.clip) from error

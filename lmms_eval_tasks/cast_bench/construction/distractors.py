@@ -10,7 +10,14 @@ from __future__ import annotations
 from lmms_eval_tasks.cast_bench.construction.config import CHECKER, TEXT_WRITER, VIDEO_WRITER, CastBenchConfig
 from lmms_eval_tasks.cast_bench.construction.questions import listed_instances
 from lmms_eval_tasks.cast_bench.construction.rows import QuestionRow
-from lmms_eval_tasks.cast_bench.construction.texts import is_marked, named_beyond, same_text, word_count, words_of
+from lmms_eval_tasks.cast_bench.construction.texts import (
+    holds_id,
+    is_marked,
+    named_beyond,
+    same_text,
+    word_count,
+    words_of,
+)
 from lmms_eval_tasks.utils.pipeline.asking import Asking
 from lmms_eval_tasks.utils.pipeline.replies import Form
 from lmms_eval_tasks.utils.pipeline.steps import Forecast, Removed, RowStep
@@ -123,4 +130,6 @@ def _faults(row: QuestionRow, text: str, video: str) -> tuple[str, str]:
         fault_of_video = "video distractor equals the text distractor"
     elif is_marked(video):
         fault_of_video = "video distractor says which option it is"
+    elif holds_id([video], [one.instance.id for one in row.about.described]):
+        fault_of_video = "video distractor calls an instance by its id"
     return fault_of_text, fault_of_video

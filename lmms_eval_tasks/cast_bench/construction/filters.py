@@ -14,19 +14,19 @@ from pydantic import Field
 
 from lmms_eval_tasks.cast_bench.construction.clock import clock
 from lmms_eval_tasks.cast_bench.construction.config import BLIND_SOLVER, MASKED_SOLVER, CastBenchConfig
-from lmms_eval_tasks.cast_bench.construction.pictures import as_jpeg, blacken, pictures_at, spread_seconds
+from lmms_eval_tasks.cast_bench.construction.pictures import Picture, blacken, spread_seconds
 from lmms_eval_tasks.cast_bench.construction.release import released_evidence, subject_evidence
 from lmms_eval_tasks.cast_bench.construction.rows import OptionsRow
+from lmms_eval_tasks.cast_bench.construction.selection import clip_images
 from lmms_eval_tasks.cast_bench.masked import UNABLE, timed_boxes
 from lmms_eval_tasks.utils.data.masked_clips import TimedBox
-from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.utils.pipeline.asking import Asking
 from lmms_eval_tasks.utils.pipeline.replies import Form
 from lmms_eval_tasks.utils.pipeline.steps import Forecast, PaperCount, Removed, RowStep
 
 
 class Choice(Form):
-    """The letter of an option."""
+    """The letter of an option, six and the added one at most."""
 
     choice: str = Field(pattern="^[A-G]$")
 
@@ -67,12 +67,11 @@ class MaskFilter(RowStep[OptionsRow, OptionsRow]):
         clip, config = row.asked.clip, self._config
         seconds = spread_seconds(range(clip.last + 1), config.frames)
         boxes = masked_boxes(row)
-        try:
-            with asking.heavy():
-                pictures = pictures_at(config.clips / clip.clip, seconds)
-                images = [as_jpeg(blacken(pictures[second], second, boxes), config.side) for second in seconds]
-        except UnreadableClip as error:
-            raise Removed("unreadable clip", clip.clip) from error
+
+        def mask(second: int, picture: Picture) -> Picture:
+            return blacken(picture, second, boxes)
+
+        images = clip_images(clip, seconds, config, asking, mask)
         reply = asking.ask(
             MASKED_SOLVER, "cast_bench_masked_clip", Choice, images,
             seconds=[clock(second) for second in seconds], question=row.asked.question,

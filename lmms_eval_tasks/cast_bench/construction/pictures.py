@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -35,15 +35,31 @@ def spread_seconds(seconds: Sequence[int], most: int) -> list[int]:
     return [seconds[round(place * (len(seconds) - 1) / (most - 1))] for place in range(most)]
 
 
-def pictures_at(clip: Path, seconds: Sequence[int]) -> dict[int, Picture]:
-    """What a clip shows at whole seconds.
+def picture_at(clip: Path, second: int) -> Picture:
+    """What a clip shows at a second.
+
+    Raises:
+        UnreadableClip: the frame cannot be decoded.
+    """
+    reader = open_frames(clip, threads=1)
+    picture: Picture = reader.read([reader.number_at(second)])[0]
+    return picture
+
+
+def jpegs_at(clip: Path, seconds: Sequence[int], side: int, change: Callable[[int, Picture], Picture]) -> list[bytes]:
+    """What a clip shows at whole seconds, as JPEG files; one picture is in memory at a time.
+
+    Args:
+        clip: The file.
+        seconds: The seconds, ascending.
+        side: Pixels of the longer side, at most.
+        change: Makes of a second and its picture the one that is shown.
 
     Raises:
         UnreadableClip: a frame cannot be decoded.
     """
     reader = open_frames(clip, threads=1)
-    frames = reader.read([reader.number_at(second) for second in seconds])
-    return dict(zip(seconds, frames, strict=True))
+    return [as_jpeg(change(second, reader.read([reader.number_at(second)])[0]), side) for second in seconds]
 
 
 def as_jpeg(picture: Picture, side: int) -> bytes:
@@ -77,31 +93,21 @@ def blur_around(picture: Picture, box: PixelBox) -> Picture:
     return blurred
 
 
-def follow(pictures: Mapping[int, Picture], boxes: Mapping[int, PixelBox]) -> dict[int, Picture]:
-    """Square crops of one size that have an instance in their middle, black where they leave the frame.
-
-    The side is that of the instance's largest box with `PADDING` around it, so that the instance keeps its scale.
-
-    Args:
-        pictures: Second to picture.
-        boxes: Second to box; seconds without a picture are left out.
-    """
-    seconds = [second for second in sorted(boxes) if second in pictures]
+def crop_side(boxes: Mapping[int, PixelBox]) -> int:
+    """The side of all crops that follow an instance, which so keeps its scale: its largest box's and `PADDING`."""
     largest = max((max(x2 - x1, y2 - y1) for x1, y1, x2, y2 in boxes.values()), default=0)
-    side = max(SMALLEST_CROP, round(largest * (1 + 2 * PADDING)))
-    crops = {}
-    for second in seconds:
-        picture = pictures[second]
-        x1, y1, x2, y2 = boxes[second]
-        left, top = (x1 + x2 - side) // 2, (y1 + y2 - side) // 2
-        height, width = picture.shape[:2]
-        crop = np.zeros((side, side, 3), dtype=np.uint8)
-        inside_y, inside_x = slice(max(0, top), min(height, top + side)), slice(max(0, left), min(width, left + side))
-        crop[inside_y.start - top : inside_y.stop - top, inside_x.start - left : inside_x.stop - left] = picture[
-            inside_y, inside_x
-        ]
-        crops[second] = crop
-    return crops
+    return max(SMALLEST_CROP, round(largest * (1 + 2 * PADDING)))
+
+
+def crop_around(picture: Picture, box: PixelBox, side: int) -> Picture:
+    """A square crop that has a box in its middle, black where it leaves the frame."""
+    x1, y1, x2, y2 = box
+    left, top = (x1 + x2 - side) // 2, (y1 + y2 - side) // 2
+    height, width = picture.shape[:2]
+    rows, columns = slice(max(0, top), min(height, top + side)), slice(max(0, left), min(width, left + side))
+    crop = np.zeros((side, side, 3), dtype=np.uint8)
+    crop[rows.start - top : rows.stop - top, columns.start - left : columns.stop - left] = picture[rows, columns]
+    return crop
 
 
 def blacken(picture: Picture, second: float, boxes: Iterable[TimedBox]) -> Picture:

@@ -23,7 +23,7 @@ from lmms_eval_tasks.cast_bench.construction.rows import (
     WrittenQuestion,
 )
 from lmms_eval_tasks.cast_bench.construction.selection import clip_images
-from lmms_eval_tasks.cast_bench.construction.texts import gives_away, is_marked, words_of
+from lmms_eval_tasks.cast_bench.construction.texts import gives_away, holds_id, is_marked, words_of
 from lmms_eval_tasks.cast_bench.taxonomy import read_type, type_names
 from lmms_eval_tasks.utils.pipeline.asking import Asking
 from lmms_eval_tasks.utils.pipeline.replies import Form
@@ -97,6 +97,9 @@ class CheckQuestions(RowStep[DraftRow, QuestionRow]):
                 raise Removed("evidence outside the clip", f"{one.start} to {one.end}")
             start, end = seconds
             evidence.append(EvidencePiece(instance=one.instance, start=start, end=end, rationale=one.rationale.strip()))
+        ids = [one.instance.id for one in row.about.described]
+        if holds_id((written.question, written.answer, written.video_distractor), ids):
+            raise Removed("an instance is called by its id", " / ".join(texts))
         if gives_away(written.question, written.answer):
             raise Removed("the question holds its answer", written.answer)
         if is_marked(written.answer) or is_marked(written.video_distractor):

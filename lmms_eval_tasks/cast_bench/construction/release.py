@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from string import ascii_uppercase
@@ -21,7 +22,8 @@ from lmms_eval_tasks.cast_bench.released import FILE
 from lmms_eval_tasks.cast_bench.roles_file import ROLES, QuestionRoles
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.json_rows import as_lines
-from lmms_eval_tasks.utils.data.release import link_or_copy
+from lmms_eval_tasks.utils.data.release import SAMPLE_MARK, link_or_copy
+from lmms_eval_tasks.utils.evidence.grounding import DEFAULTS
 
 VIDEOS = "videos"
 DESCRIPTIONS = "descriptions"
@@ -39,7 +41,7 @@ def write_release(rows: Sequence[OptionsRow], folder: Path, config: CastBenchCon
         config: The configuration, which says where the clips are.
 
     Returns:
-        Nothing to warn of.
+        What to know before using the set.
     """
     (folder / VIDEOS).mkdir()
     for clip in dict.fromkeys(row.asked.clip.clip for row in rows):
@@ -48,7 +50,23 @@ def write_release(rows: Sequence[OptionsRow], folder: Path, config: CastBenchCon
     clips = {row.asked.clip.id: row.asked.about for row in rows}
     write_file(folder / DESCRIPTIONS / FILE, as_lines(map(described_row, clips.values())))
     write_file(folder / ROLES, as_lines(roles_of(row).model_dump() for row in rows))
-    return []
+    for mark in (config.clips / SAMPLE_MARK, config.clips.parent / SAMPLE_MARK):
+        if mark.is_file():
+            write_file(folder / SAMPLE_MARK, mark.read_bytes())
+    unmatched = sum(_has_short_instance(row.asked) for row in rows)
+    if not unmatched:
+        return []
+    return [
+        f"{unmatched:,} questions have an instance whose evidence spans less than {DEFAULTS.eps_overlap} seconds: as "
+        "the official code is run, no answer can be matched with it."
+    ]
+
+
+def _has_short_instance(asked: QuestionRow) -> bool:
+    spans: defaultdict[str, list[int]] = defaultdict(list)
+    for one in asked.evidence:
+        spans[one.instance] += [one.start, one.end]
+    return any(max(seconds) - min(seconds) + 1 < DEFAULTS.eps_overlap for seconds in spans.values())
 
 
 def released_row(row: OptionsRow) -> dict[str, Any]:

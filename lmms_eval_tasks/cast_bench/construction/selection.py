@@ -5,10 +5,12 @@ Source: CaST-Bench, supplement, 10.1. The measures, their limits and the wording
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from lmms_eval_tasks.cast_bench.construction.clock import clock
 from lmms_eval_tasks.cast_bench.construction.config import SELECTOR, CastBenchConfig
 from lmms_eval_tasks.cast_bench.construction.measures import measure_clip
-from lmms_eval_tasks.cast_bench.construction.pictures import as_jpeg, pictures_at, spread_seconds
+from lmms_eval_tasks.cast_bench.construction.pictures import Picture, jpegs_at, spread_seconds
 from lmms_eval_tasks.cast_bench.construction.rows import ClipRow
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.utils.pipeline.asking import Asking
@@ -16,6 +18,11 @@ from lmms_eval_tasks.utils.pipeline.replies import Form
 from lmms_eval_tasks.utils.pipeline.steps import Forecast, PaperCount, Removed, RowStep
 
 LEAST_INSTANCES = 2
+
+
+def as_it_is(second: int, picture: Picture) -> Picture:
+    """A picture, unchanged."""
+    return picture
 
 
 class ClipVerdict(Form):
@@ -87,15 +94,27 @@ class SelectClips(RowStep[ClipRow, ClipRow]):
         return [row]
 
 
-def clip_images(row: ClipRow, seconds: list[int], config: CastBenchConfig, asking: Asking) -> list[bytes]:
+def clip_images(
+    row: ClipRow,
+    seconds: list[int],
+    config: CastBenchConfig,
+    asking: Asking,
+    change: Callable[[int, Picture], Picture] = as_it_is,
+) -> list[bytes]:
     """What a clip shows at seconds, as JPEG files.
+
+    Args:
+        row: The clip.
+        seconds: The seconds, ascending.
+        config: Where the clip is, and how large pictures may be.
+        asking: Bounds how many clips are decoded at once.
+        change: Makes of a second and its picture the one that is shown.
 
     Raises:
         Removed: it cannot be decoded.
     """
     try:
         with asking.heavy():
-            pictures = pictures_at(config.clips / row.clip, seconds)
-            return [as_jpeg(pictures[second], config.side) for second in seconds]
+            return jpegs_at(config.clips / row.clip, seconds, config.side, change)
     except UnreadableClip as error:
         raise Removed("unreadable clip", row.clip) from error

@@ -42,6 +42,13 @@ def is_marked(text: str) -> bool:
     return _MARKED.search(text) is not None
 
 
+def holds_id(texts: Iterable[str], ids: Iterable[str]) -> bool:
+    """Whether a text calls an instance by its id; an id of letters alone may be a word, and is none here."""
+    marked = [re.escape(one) for one in ids if re.search(r"[\d_]", one)]
+    pattern = re.compile(rf"(?<!\w)(?:{'|'.join(marked)})(?!\w)", re.IGNORECASE)
+    return bool(marked) and any(pattern.search(text) for text in texts)
+
+
 def named_beyond(text: str, question: str, names: Iterable[str]) -> list[str]:
     """The names that a text holds and a question does not."""
     inside, asked = _bare(text), _bare(question)

@@ -91,6 +91,14 @@ def test_the_commands_go_from_clips_to_pairs(vit: str, tmp_path: Path) -> None:
         app, ["mine", "embed", source, "--clips", str(tmp_path / "videos"), "--model", vit, "--out", vectors]
     )
     assert embedded.exit_code == 0 and "4 clips, 16 dimensions" in embedded.output, embedded.output
+    all_vectors = str(tmp_path / "all.parquet")
+    below = run(app, ["mine", "embed", str(tmp_path), "--model", vit, "--out", all_vectors])
+    assert below.exit_code == 0, below.output
+    named = read_vectors(Path(all_vectors), None, [f"videos/{place}.mp4" for place in range(4)])
+    assert np.array_equal(named, read_vectors(Path(vectors), None, [f"{place}.mp4" for place in range(4)]))
+    (tmp_path / "none").mkdir()
+    none = run(app, ["mine", "embed", str(tmp_path / "none"), "--model", vit, "--out", all_vectors])
+    assert none.exit_code == 1 and "Expected videos in" in none.output
     mined = run(app, ["mine", "pairs", source, "--embeddings", vectors, "--out", out])
     assert mined.exit_code == 0, mined.output
     pairs = [json.loads(line) for line in Path(out).read_text(encoding="utf-8").splitlines()]

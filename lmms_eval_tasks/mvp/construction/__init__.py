@@ -1,0 +1,1 @@
+"""Minimal pairs made from the annotations of other sets of videos."""

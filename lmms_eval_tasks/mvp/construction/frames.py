@@ -1,0 +1,103 @@
+"""Pairs that single frames solve, found with the rule of `filter single-frame`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lmms_eval_tasks.mvp.construction.config import MvpBuildConfig
+from lmms_eval_tasks.mvp.construction.rows import MinimalPair, PairedClip
+from lmms_eval_tasks.utils.curation.shortcuts import single_frame_filter
+from lmms_eval_tasks.utils.data.frames import open_frames
+from lmms_eval_tasks.utils.data.release import UnreadableClip
+from lmms_eval_tasks.utils.judge.reading import UnreadableReply
+from lmms_eval_tasks.utils.pipeline.asking import Asking
+from lmms_eval_tasks.utils.pipeline.steps import Forecast, Removed, RowStep
+from lmms_eval_tasks.utils.scoring.records import FRAME, Outcome, Record
+
+LETTERS = ("A", "B")
+UNABLE = "UNABLE"
+SIDE = 512
+"""Pixels of a frame's longer side, at most."""
+
+_REPLY = re.compile(r"(?:ANSWER:)?\s*(A|B|UNABLE)\s+END\.?", re.IGNORECASE)
+
+
+class FilterSingleFrames(RowStep[MinimalPair, MinimalPair]):
+    """Removes pairs both of whose clips vision models tell from single frames."""
+
+    name = "single-frame filter"
+    takes = MinimalPair
+    gives = MinimalPair
+
+    def __init__(self, config: MvpBuildConfig) -> None:
+        self._config = config
+        self._filter = config.single_frame
+        asked = 2.0 * self._filter.frames * len(self._filter.roles)
+        # Other than of other steps, which models are asked is for the configuration to say.
+        self.roles = self._filter.roles  # type: ignore[misc]
+        self.forecast = Forecast(requests=asked, characters=900, images=1, reply_tokens=10, rows=0.7)  # type: ignore[misc]
+
+    def run(self, row: MinimalPair, asking: Asking) -> Sequence[MinimalPair]:
+        """Ask about frames of one clip, and where they tell it, of the other."""
+        shares = []
+        for clip in row.clips:
+            records = list(self._ask(row, clip, asking))
+            models = {role: {row.id: [one for name, one in records if name == role]} for role in self._filter.roles}
+            (group,) = single_frame_filter(models, self._filter.model_share, self._filter.frame_share)
+            if not group.removed:
+                return [row]
+            shares.append(group.why.rpartition(": ")[2])
+        raise Removed("single frames tell both clips", f"solvable frames: {' and '.join(shares)}")
+
+    def _ask(self, row: MinimalPair, clip: PairedClip, asking: Asking) -> Iterator[tuple[str, Record]]:
+        """Each model's answer to each frame of a clip."""
+        try:
+            with asking.heavy():
+                reader = open_frames(self._config.videos / clip.clip, threads=1)
+                chosen = frame_numbers(reader.count, self._filter.frames)
+                images = [as_jpeg(picture) for picture in reader.read(chosen)]
+        except UnreadableClip as error:
+            raise Removed("a clip that cannot be decoded", str(error)) from error
+        key = LETTERS[row.candidates.index(clip.answer)]
+        options = dict(zip(LETTERS, row.candidates, strict=True))
+        for number, image in zip(chosen, images, strict=True):
+            for role in self._filter.roles:
+                answered = asking.ask_text(
+                    role, "mvp_single_frame", read_letter, [image], question=row.question, options=options
+                )
+                outcome = Outcome.CORRECT if answered == key else Outcome.WRONG
+                yield role, Record(clip.id, clip.id, {}, key, answered, outcome, fields={FRAME: number})
+
+
+def frame_numbers(count: int, wanted: int) -> list[int]:
+    """Frames at equal distances, half a distance from both ends; one alone is the middle one, all of a short clip."""
+    return sorted({int((place + 0.5) * count / wanted) for place in range(wanted)})
+
+
+def read_letter(text: str) -> str:
+    """The answer in a reply: A, B, or that it cannot be told.
+
+    Raises:
+        UnreadableReply: the reply has another form.
+    """
+    reply = text.rpartition("</think>")[2].strip()
+    if not reply.rstrip(".").upper().endswith("END"):
+        raise UnreadableReply("missing END")
+    match = _REPLY.fullmatch(reply)
+    if match is None:
+        raise UnreadableReply("another form")
+    return match[1].upper()
+
+
+def as_jpeg(picture: NDArray[np.uint8]) -> bytes:
+    """A frame, (H, W, 3) RGB, as a JPEG file."""
+    import cv2
+
+    scale = min(1.0, SIDE / max(picture.shape[:2]))
+    size = max(1, round(picture.shape[1] * scale)), max(1, round(picture.shape[0] * scale))
+    small = cv2.resize(picture, size, interpolation=cv2.INTER_AREA)
+    return cv2.imencode(".jpg", cv2.cvtColor(small, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, 90])[1].tobytes()
