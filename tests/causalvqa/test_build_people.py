@@ -57,6 +57,7 @@ class Study:
         """Have people answer a page each; gives the name of the collected table."""
         plan = self.folder / f"{name}_plan.csv"
         run("annotate", "plan", "causalvqa", "--responses", responses, "--attention", 0, "--out", plan)
+        run("annotate", "page", plan, "--mode", mode, "--out", self.folder / f"{name}_pages", "--clips", "link")
         read, answers = read_plan(plan), self.folder / f"{name}_answers"
         answers.mkdir()
         for annotator, rows in read.by_annotator.items():

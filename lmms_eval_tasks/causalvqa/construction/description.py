@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from tempfile import TemporaryFile
+from typing import IO, Annotated
 
 from pydantic import Field
 
@@ -28,6 +31,8 @@ AFTERWARDS = 3.0
 """Seconds after a clip that are described, too, where its question asks what comes next."""
 UNREADABLE_CLIP = "the clip cannot be decoded"
 
+Part = tuple[str, float, float, bool]
+"""A video, two of its seconds, and whether what is between them follows a clip."""
 FourOptions = Annotated[tuple[OptionText, ...], Field(min_length=DISTRACTORS, max_length=DISTRACTORS)]
 
 
@@ -50,7 +55,7 @@ class FourDistractors(Form):
 
 
 class Pictures:
-    """Frames of clips, as models are shown them.
+    """Frames of clips, as models are shown them; each part is decoded once for all steps.
 
     Args:
         folder: Below which the videos lie.
@@ -59,6 +64,9 @@ class Pictures:
 
     def __init__(self, folder: Path, frames: int) -> None:
         self._folder, self._frames = folder, frames
+        self._lock = threading.Lock()
+        self._places: dict[Part, list[tuple[int, int]]] = {}
+        self._file: IO[bytes] | None = None
 
     def of(self, row: AnnotatedQuestion, asking: Asking, afterwards: bool = False) -> tuple[bytes, ...]:
         """Frames of a question's clip, or of what follows it; none where nothing does.
@@ -67,11 +75,30 @@ class Pictures:
             Removed: they cannot be decoded.
         """
         start, end = (row.end, row.end + AFTERWARDS) if afterwards else (row.start, row.end)
-        try:
-            with asking.heavy():
-                return part_pictures(self._folder / row.clip, start, end, self._frames, afterwards)
-        except UnreadableClip as error:
-            raise Removed(UNREADABLE_CLIP, f"{row.clip} from {start:g} to {end:g} s") from error
+        part = (row.clip, start, end, afterwards)
+        if part not in self._places:
+            try:
+                with asking.heavy():
+                    self._keep(part, part_pictures(self._folder / row.clip, start, end, self._frames, afterwards))
+            except UnreadableClip as error:
+                raise Removed(UNREADABLE_CLIP, f"{row.clip} from {start:g} to {end:g} s") from error
+        with self._lock:
+            return tuple(self._read(*place) for place in self._places[part])
+
+    def _keep(self, part: Part, pictures: Sequence[bytes]) -> None:
+        with self._lock:
+            # Without a name: it goes with the process, however that ends.
+            self._file = self._file or TemporaryFile()  # noqa: SIM115
+            places = []
+            for picture in pictures:
+                places.append((self._file.seek(0, os.SEEK_END), len(picture)))
+                self._file.write(picture)
+            self._places[part] = places
+
+    def _read(self, start: int, size: int) -> bytes:
+        assert self._file is not None
+        self._file.seek(start)
+        return self._file.read(size)
 
 
 class Describe(RowStep[AnnotatedQuestion, DescribedQuestion]):

@@ -23,7 +23,8 @@ SPLIT = "debug"
 """The split with answers."""
 HEADER = ("qid", "type", "question", "choices1", "correct1", "choices2", "correct2", "difficulty", "renamed_video")
 
-Part = tuple[str, float, float]
+ClipPart = tuple[str, float, float]
+"""A video and two of its seconds."""
 
 
 def write_release(rows: Sequence[QuestionPair], folder: Path, config: PairBuildConfig) -> list[str]:
@@ -51,15 +52,15 @@ def write_release(rows: Sequence[QuestionPair], folder: Path, config: PairBuildC
     return _warnings(rows, config)
 
 
-def clip_name(part: Part) -> str:
+def clip_name(part: ClipPart) -> str:
     """The file of a part of a video, which says nothing of it."""
     return f"{hashlib.sha256(json.dumps(part).encode('ascii')).hexdigest()[:12]}.mp4"
 
 
-def _cut(parts: dict[Part, str], clips: Path, videos: Path) -> None:
+def _cut(parts: dict[ClipPart, str], clips: Path, videos: Path) -> None:
     videos.mkdir(parents=True)
 
-    def cut(part: Part) -> str | None:
+    def cut(part: ClipPart) -> str | None:
         clip, start, end = part
         try:
             cut_part(clips / clip, start, end, videos / parts[part])
