@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import signal
@@ -53,7 +54,11 @@ Build = Callable[[str, Path], None]
 
 
 def fork(run: Callable[[], None]) -> int:
-    """Run something in a child of this process, whose exit code is 0 where it ended without an error."""
+    """Run something in a child of this process, whose exit code is 0 where it ended without an error.
+
+    What PyAV holds with threads of its own does not survive a fork, and is let go before.
+    """
+    gc.collect()
     child = os.fork()
     if child:
         return child
