@@ -41,7 +41,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         annotations, links = write_sources(Path(name))
         start = time.perf_counter()
-        built = build([annotations], Path(name) / "set", links, candidates=QUESTIONS_A_LEVEL)
+        built = build(Path(name) / "set", [annotations], links, candidates=QUESTIONS_A_LEVEL)
         seconds = time.perf_counter() - start
     print(built.summary)
     print(f"{seconds:.1f} s, peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.2f} GB")

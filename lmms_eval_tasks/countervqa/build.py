@@ -12,11 +12,11 @@ from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 
 
 def build(
-    annotations: Annotated[
-        list[Path],
-        typer.Option(help="Timed descriptions of actions, as Ego-Exo4D has them; may be repeated.", show_default=False),
-    ],
     out: Annotated[Path, typer.Option(help="Folder to write the set to.", show_default=False)],
+    annotations: Annotated[
+        list[Path] | None,
+        typer.Option(help="Timed descriptions of actions, as Ego-Exo4D has them; may be repeated.", show_default=False),
+    ] = None,
     links: Annotated[
         Path | None, typer.Option(help="Causal links by take, so that no model is asked for them.", show_default=False)
     ] = None,
@@ -27,19 +27,31 @@ def build(
         Path | None, typer.Option(help="Folder with the videos, take_uid.mp4 each, to link to.", show_default=False)
     ] = None,
     encoder: Annotated[
-        str,
+        str | None,
         typer.Option(
-            help="Sentence encoder: tfidf, a model of sentence-transformers, or model=NAME,url=… of a server."
+            help="Sentence encoder: tfidf, a model of sentence-transformers, or model=NAME,url=… of a server.",
+            show_default="tfidf",
         ),
-    ] = "tfidf",
-    min_ancd: Annotated[float, typer.Option(help="Least adjacent non-causal density.", min=0.0, max=1.0)] = 0.2,
-    min_depth: Annotated[int, typer.Option(help="Least causal depth.", min=0)] = 3,
-    min_cnda: Annotated[float, typer.Option(help="Least outlier score of the actions.", min=0.0, max=2.0)] = 0.12,
-    candidates: Annotated[int, typer.Option(help="Questions a level and clip.", min=1, max=1000)] = 10,
+    ] = None,
+    min_ancd: Annotated[
+        float | None,
+        typer.Option(help="Least adjacent non-causal density.", min=0.0, max=1.0, show_default="0.2"),
+    ] = None,
+    min_depth: Annotated[int | None, typer.Option(help="Least causal depth.", min=0, show_default="3")] = None,
+    min_cnda: Annotated[
+        float | None, typer.Option(help="Least outlier score of the actions.", min=0.0, max=2.0, show_default="0.12")
+    ] = None,
+    candidates: Annotated[
+        int | None, typer.Option(help="Questions a level and clip.", min=1, max=1000, show_default="10")
+    ] = None,
     own_rules: Annotated[
-        bool,
-        typer.Option("--own-rules/--paper-rules", help="Also make questions with the opposite verdict, by our rules."),
-    ] = True,
+        bool | None,
+        typer.Option(
+            "--own-rules/--paper-rules",
+            help="Also make questions with the opposite verdict, by our rules.",
+            show_default="own-rules",
+        ),
+    ] = None,
     model: Annotated[
         str | None,
         typer.Option(
@@ -48,8 +60,8 @@ def build(
         ),
     ] = None,
     rephrase: Annotated[
-        bool, typer.Option("--rephrase", help="Have --model put the questions into its words.")
-    ] = False,
+        bool | None, typer.Option("--rephrase", help="Have --model put the questions into its words.")
+    ] = None,
     verify_with: Annotated[
         list[str] | None,
         typer.Option(
@@ -57,25 +69,61 @@ def build(
             show_default=False,
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of all draws.")] = 0,
+    seed: Annotated[int | None, typer.Option(help="Seed of all draws.", show_default="0")] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(help="YAML file with these options by their names; what is given here wins.", show_default=False),
+    ] = None,
+    max_requests: Annotated[
+        int | None,
+        typer.Option(help="Stop before more requests than these are sent to models.", min=0, show_default=False),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be asked and what it costs.")] = False,
     progress: Progress = no_progress,
 ) -> BuiltSet:
     """Make counterfactual questions from annotated clips and the causal links of their actions.
 
-    A build that was interrupted goes on where it was: every reply of a model is kept in the folder.
+    A build that was interrupted goes on where it was: every reply of a model is kept in the folder. An option that the
+    command line has takes the place of the configuration's.
 
     Raises:
-        InputError: a file cannot be used, with every fault of it, or no question is kept. No set is written then.
+        InputError: a file cannot be used, with every fault of it, the budget is reached, or no question is kept. No set
+            is written then.
     """
+    from lmms_eval_tasks.countervqa.construction.config import choose_options
     from lmms_eval_tasks.countervqa.construction.models import choose_models
-    from lmms_eval_tasks.countervqa.construction.pipeline import Sources, build_set
+    from lmms_eval_tasks.countervqa.construction.pipeline import Sources, build_set, estimate_set
     from lmms_eval_tasks.countervqa.construction.settings import BuildSettings
     from lmms_eval_tasks.utils.graphs.measures import Thresholds
+    from lmms_eval_tasks.utils.pipeline.forecast import forecast_table
 
-    return build_set(
-        Sources(tuple(annotations), links, takes, clips),
-        BuildSettings(Thresholds(min_ancd, min_depth, min_cnda), encoder, candidates, own_rules, rephrase, seed),
-        choose_models(model, verify_with or (), out),
-        out,
-        progress,
+    chosen = choose_options(
+        config,
+        {
+            "annotations": tuple(annotations) if annotations else None,
+            "links": links,
+            "takes": takes,
+            "clips": clips,
+            "encoder": encoder,
+            "min_ancd": min_ancd,
+            "min_depth": min_depth,
+            "min_cnda": min_cnda,
+            "candidates": candidates,
+            "own_rules": own_rules,
+            "model": model,
+            "rephrase": rephrase,
+            "verify_with": tuple(verify_with) if verify_with else None,
+            "seed": seed,
+        },
     )
+    thresholds = Thresholds(chosen.min_ancd, chosen.min_depth, chosen.min_cnda)
+    settings = BuildSettings(
+        thresholds, chosen.encoder, chosen.candidates, chosen.own_rules, chosen.rephrase, chosen.seed
+    )
+    sources = Sources(chosen.annotations, chosen.links, chosen.takes, chosen.clips)
+    models = choose_models(chosen.model, chosen.verify_with, out, max_requests)
+    if dry_run:
+        number, estimates = estimate_set(sources, settings, models)
+        table = forecast_table(list(estimates), list(estimates.values()))
+        return BuiltSet(None, f"{number:,} annotated clips; nothing was asked", [table])
+    return build_set(sources, settings, models, out, progress)

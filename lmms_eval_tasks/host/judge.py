@@ -89,12 +89,16 @@ def check_judge(optional: bool = False) -> None:
 
 
 def open_judge(
-    schema: type[R], settings: JudgeSettings, cache: ReplyCache | None = None, record: ReplyRecord | None = None
+    schema: type[R],
+    settings: JudgeSettings,
+    cache: ReplyCache | None = None,
+    record: ReplyRecord | None = None,
+    spend: Callable[[], None] | None = None,
 ) -> Judge[R]:
     """A judge whose replies are of a schema, asked through lmms-eval; threads may share it.
 
     Accepted replies are kept in the cache, by default that of the data home; or every reply in a record, where there is
-    one.
+    one. `spend` is called before each request that is sent, and may raise ServerError to refuse it.
 
     Raises:
         InputError: where the server's address or key is missing. Nothing is sent to find out.
@@ -104,6 +108,8 @@ def open_judge(
     def send(case: Case) -> Reply:
         from lmms_eval.llm_judge import Request
 
+        if spend is not None:
+            spend()
         request = Request(messages=[{"role": "user", "content": message_content(case)}])
         try:
             with _quiet_provider():

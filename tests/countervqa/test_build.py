@@ -29,7 +29,7 @@ def rows(path: Path) -> list[dict[str, Any]]:
 
 def test_a_set_of_thirty_takes_follows_from_its_links(sources: tuple[Path, Path, Path], tmp_path: Path) -> None:
     annotations, links, takes = sources
-    built = build([annotations], tmp_path / "set", links, takes)
+    built = build(tmp_path / "set", [annotations], links, takes)
     facts = json.loads((tmp_path / "set" / "build.json").read_text(encoding="utf-8"))
     by_rule = check_set(tmp_path / "set")
     questions = rows(tmp_path / "set" / "questions.jsonl")
@@ -58,7 +58,7 @@ def test_a_set_of_thirty_takes_follows_from_its_links(sources: tuple[Path, Path,
 def test_the_same_sources_give_the_same_bytes(sources: tuple[Path, Path, Path], tmp_path: Path) -> None:
     annotations, links, takes = sources
     for name, seed in (("one", 0), ("two", 0), ("three", 1)):
-        build([annotations], tmp_path / name, links, takes, seed=seed)
+        build(tmp_path / name, [annotations], links, takes, seed=seed)
     names = ("questions.jsonl", "graphs.jsonl", "takes.jsonl", "build.json")
     one, two, three = ([(tmp_path / name / file).read_bytes() for file in names] for name in ("one", "two", "three"))
     assert one == two
@@ -68,9 +68,9 @@ def test_the_same_sources_give_the_same_bytes(sources: tuple[Path, Path, Path], 
 
 def test_a_set_is_written_over_and_can_be_a_source_of_links(sources: tuple[Path, Path, Path], tmp_path: Path) -> None:
     annotations, links, takes = sources
-    build([annotations], tmp_path / "set", links, takes, min_depth=0, min_ancd=0.0)
+    build(tmp_path / "set", [annotations], links, takes, min_depth=0, min_ancd=0.0)
     before = (tmp_path / "set" / "questions.jsonl").read_bytes()
-    build([annotations], tmp_path / "set", tmp_path / "set" / "graphs.jsonl", takes, min_depth=0, min_ancd=0.0)
+    build(tmp_path / "set", [annotations], tmp_path / "set" / "graphs.jsonl", takes, min_depth=0, min_ancd=0.0)
     assert (tmp_path / "set" / "questions.jsonl").read_bytes() == before
     assert not list((tmp_path / "set").glob(".*"))
 
@@ -80,32 +80,32 @@ def test_clips_are_linked_to_and_the_missing_counted(sources: tuple[Path, Path, 
     (tmp_path / "videos").mkdir()
     for number in range(29):
         (tmp_path / "videos" / f"take-{number:03d}.mp4").write_bytes(b"x")
-    built = build([annotations], tmp_path / "set", links, takes, tmp_path / "videos", min_depth=0, min_ancd=0.0)
+    built = build(tmp_path / "set", [annotations], links, takes, tmp_path / "videos", min_depth=0, min_ancd=0.0)
     assert len(list((tmp_path / "set" / "clips").iterdir())) == 29
     assert f"1 of 30 clips are not in {tmp_path / 'videos'}." in built.warnings
 
 
 def test_without_tasks_there_is_no_third_level(sources: tuple[Path, Path, Path], tmp_path: Path) -> None:
     annotations, links, _ = sources
-    build([annotations], tmp_path / "set", links)
+    build(tmp_path / "set", [annotations], links)
     assert {question["level"] for question in rows(tmp_path / "set" / "questions.jsonl")} == {1, 2}
 
 
 def test_nothing_is_written_where_nothing_is_kept(sources: tuple[Path, Path, Path], tmp_path: Path) -> None:
     annotations, links, takes = sources
     with pytest.raises(InputError) as error:
-        build([annotations], tmp_path / "set", links, takes, min_depth=99)
+        build(tmp_path / "set", [annotations], links, takes, min_depth=99)
     assert str(error.value).splitlines()[1] == (
         "Clips: 30 annotated, 30 with causal links, 0 that pass the filters; 0 candidate questions."
     )
     with pytest.raises(InputError, match=r"^Expected --links"):
-        build([annotations], tmp_path / "set")
+        build(tmp_path / "set", [annotations])
     assert not (tmp_path / "set").exists()
 
 
 def test_a_changed_set_is_found_out(sources: tuple[Path, Path, Path], tmp_path: Path) -> None:
     annotations, links, takes = sources
-    build([annotations], tmp_path / "set", links, takes)
+    build(tmp_path / "set", [annotations], links, takes)
     file = tmp_path / "set" / "questions.jsonl"
     questions = rows(file)
     questions[3]["verdict"] = "no" if questions[3]["verdict"] == "yes" else "yes"
@@ -128,7 +128,7 @@ def test_thirty_clips_of_the_sample_world_make_a_set(tmp_path: Path) -> None:
     ]
     (tmp_path / "annotations.json").write_text(json.dumps(takes))
     (tmp_path / "graphs.jsonl").write_text("".join(json.dumps(graph) + "\n" for graph in drawn))
-    built = build([tmp_path / "annotations.json"], tmp_path / "set", tmp_path / "graphs.jsonl", min_depth=2)
+    built = build(tmp_path / "set", [tmp_path / "annotations.json"], tmp_path / "graphs.jsonl", min_depth=2)
     assert set(check_set(tmp_path / "set")) == {
         "adjacent_unlinked",
         "adjacent_linked",

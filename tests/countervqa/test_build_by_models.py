@@ -15,7 +15,9 @@ import pytest
 from annotated_takes import draw_takes, write_takes
 from judge_server import Action, Hold, JudgeServer, Say
 from role_player import RolePlayer, material_of, role_of
+from typer.testing import CliRunner
 
+from lmms_eval_tasks.cli import app
 from lmms_eval_tasks.countervqa.build import build
 from lmms_eval_tasks.countervqa.construction.rederive import check_set
 from lmms_eval_tasks.utils.core.problems import InputError
@@ -67,7 +69,7 @@ def whole(folder: Path) -> list[bytes]:
 def run(server: JudgeServer, sources: tuple[Path, Path], out: Path, **options: Any) -> list[str]:
     annotations, tasks = sources
     options |= {"verify_with": [named(server, "v1"), named(server, "v2")], "min_depth": 2, "candidates": 5}
-    return list(build([annotations], out, takes=tasks, model=named(server), **options).warnings)
+    return list(build(out, [annotations], takes=tasks, model=named(server), **options).warnings)
 
 
 @pytest.fixture(scope="module")
@@ -167,7 +169,7 @@ def test_a_time_out_is_a_row_that_says_so(drawn: Drawn, tmp_path: Path) -> None:
 
     with JudgeServer(script) as server:
         model = named(server, timeout=0.5, requests=2)
-        build([annotations], tmp_path / "set", takes=tasks, model=model, min_depth=1)
+        build(tmp_path / "set", [annotations], takes=tasks, model=model, min_depth=1)
     failed = [step for step in rows(tmp_path / "set" / "steps.jsonl") if step["reply"] is None]
     assert {(step["role"], step["about"], step["reason"]) for step in failed} == {("critic", "A01 > A02", "timed out")}
     check_set(tmp_path / "set")
@@ -191,7 +193,7 @@ def test_refusals(sources: tuple[Path, Path], tmp_path: Path) -> None:
         },
     }.items():
         with pytest.raises(InputError, match=message):
-            build([annotations], tmp_path / "set", **options)  # type: ignore[arg-type]
+            build(tmp_path / "set", [annotations], **options)  # type: ignore[arg-type]
     assert not (tmp_path / "set").exists()
 
 
@@ -216,7 +218,7 @@ def test_killed_at_ten_points_it_gives_the_same_bytes_and_asks_nothing_twice(dra
         def run_in(name: str) -> None:
             verifiers = [named(server, "v1"), named(server, "v2")]
             build(
-                [annotations], tmp_path / name, takes=tasks, model=named(server), verify_with=verifiers,
+                tmp_path / name, [annotations], takes=tasks, model=named(server), verify_with=verifiers,
                 min_depth=2, candidates=3,
             )  # fmt: skip
 
@@ -245,3 +247,92 @@ def test_killed_at_ten_points_it_gives_the_same_bytes_and_asks_nothing_twice(dra
     assert whole(tmp_path / "killed") == whole(tmp_path / "alone")
     check_set(tmp_path / "killed")
     assert said == alone
+
+
+@pytest.fixture(scope="module")
+def few(drawn: Drawn, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The sources of a tenth as many questions."""
+    annotations, _, tasks = write_takes(tmp_path_factory.mktemp("few"), dict(list(drawn.items())[:6]))
+    return annotations, tasks
+
+
+def configuration(folder: Path, server: JudgeServer, sources: tuple[Path, Path], **more: object) -> Path:
+    """The options of `run` as a file beside the annotations, one model as on the command line and two as names."""
+    annotations, tasks = sources
+    local = {"provider": "local", "url": server.url, "first_delay": 0, "concurrent": 4}
+    values = {
+        "annotations": [os.path.relpath(annotations, folder)],
+        "takes": str(tasks),
+        "model": named(server),
+        "verify_with": [{"model": "v1", **local}, {"model": "v2", **local}],
+        "min_depth": 2,
+        "candidates": 3,
+        **more,
+    }
+    path = folder / "build.yaml"
+    path.write_text(json.dumps(values), encoding="utf-8")
+    return path
+
+
+def test_a_file_holds_the_options_and_the_command_line_wins(
+    drawn: Drawn, few: tuple[Path, Path], tmp_path: Path
+) -> None:
+    with JudgeServer(player(drawn)) as server:
+        annotations, tasks = few
+        verifiers = [named(server, "v1"), named(server, "v2")]
+        options: dict[str, Any] = {"takes": tasks, "model": named(server), "verify_with": verifiers}
+        build(tmp_path / "named", [annotations], **options, min_depth=2, candidates=3)
+        config = configuration(tmp_path, server, few, candidates=5, seed=0)
+        build(tmp_path / "filed", config=config, candidates=3)
+        assert whole(tmp_path / "filed") == whole(tmp_path / "named")
+        config.write_text(json.dumps({"candidates": 0, "colour": "red", "seed": "x"}), encoding="utf-8")
+        with pytest.raises(InputError, match=r"^build\.yaml cannot be used: 3 problems, nothing was asked"):
+            build(tmp_path / "refused", config=config)
+        config.write_text(json.dumps({"seed": 1}), encoding="utf-8")
+        with pytest.raises(InputError, match=r"^Expected --annotations, the files with timed descriptions"):
+            build(tmp_path / "refused", config=config)
+
+
+def test_a_budget_stops_a_build_which_goes_on(drawn: Drawn, few: tuple[Path, Path], tmp_path: Path) -> None:
+    with JudgeServer(player(drawn)) as server:
+        config = configuration(tmp_path, server, few)
+        build(tmp_path / "alone", config=config)
+        total = sum(server.asked.values())
+        for most in (0, 10, total // 2):
+            before = sum(server.asked.values())
+            with pytest.raises(InputError, match=f"^{most:,} requests were sent, as many as --max-requests allows"):
+                build(tmp_path / "set", config=config, max_requests=most)
+            assert sum(server.asked.values()) - before == most
+            assert not (tmp_path / "set" / "questions.jsonl").exists()
+        build(tmp_path / "set", config=config, max_requests=total)
+        assert sum(server.asked.values()) == 2 * total
+    assert whole(tmp_path / "set") == whole(tmp_path / "alone")
+
+
+def test_a_dry_run_shows_what_would_be_asked_and_asks_nothing(
+    drawn: Drawn, few: tuple[Path, Path], tmp_path: Path
+) -> None:
+    with JudgeServer(player(drawn)) as server:
+        price = {"input": 1.0, "output": 2.0}
+        priced = {"model": "m", "provider": "local", "url": server.url, "price": price}
+        config = configuration(tmp_path, server, few, model=priced, verify_with=[named(server, "v1")])
+        built = build(tmp_path / "set", config=config, dry_run=True, rephrase=True)
+        assert not server.asked and not (tmp_path / "set").exists() and built.folder is None
+        run(server, few, tmp_path / "real", rephrase=True)
+        asked = Counter(role_of(prompt) for prompt in server.asked)
+        words = ["--config", str(config), "--out", str(tmp_path / "set"), "--rephrase", "--paper-rules", "--dry-run"]
+        shown = CliRunner().invoke(app, ["build", "countervqa", *words])
+        assert shown.exit_code == 0 and "6 annotated clips; nothing was asked" in shown.output, shown.output
+    (table,) = built.tables
+    requests = {row[0]: int(row[2].replace(",", "")) for row in table.rows}
+    # Every pair of six clips of seven actions, a fifth of them, and the paper's share of clips.
+    assert {role: requests[role] for role in ("observer", "verifier", "critic", "synthesizer")} == {
+        role: asked[role] for role in ("observer", "verifier", "critic", "synthesizer")
+    }
+    assert requests["absent"] == round(6 * 712 / 1200) and requests["rephrase"] == requests[
+        "verifying model 1"
+    ] == round(6 * 712 / 1200 * 9)
+    costs = {row[0]: row[5] for row in table.rows}
+    assert float(costs["observer"]) > 0 and costs["verifying model 1"] == costs["all"] == "no price"
+    with pytest.raises(InputError, match=r"^Expected --links"):
+        build(tmp_path / "set", list(few[:1]), dry_run=True)

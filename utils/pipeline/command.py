@@ -43,7 +43,7 @@ def pipeline_command(load: Callable[[], Pipeline[Any]]) -> Callable[..., BuiltSe
         steps = pipeline.steps(chosen)
         estimates = estimate_steps(len(rows), steps, chosen)
         if dry_run:
-            table = forecast_table(steps, estimates)
+            table = forecast_table([step.name for step in steps], estimates)
             return BuiltSet(None, f"{len(rows):,} {pipeline.first}; nothing was asked", [table])
         typer.echo(f"{len(rows):,} {pipeline.first}. {describe_estimate(estimates)}", err=True)
         return run_pipeline(pipeline, chosen, values, rows, out, max_requests, progress)

@@ -92,9 +92,10 @@ class BuildConfig(BaseModel):
 
 
 C = TypeVar("C", bound=BuildConfig)
+Values = TypeVar("Values", bound=BaseModel)
 
 
-def read_config(path: Path, form: type[C]) -> tuple[C, dict[str, Any]]:
+def read_config(path: Path, form: type[Values]) -> tuple[Values, dict[str, Any]]:
     """A configuration, and its values as they stand in the file without keys and passwords.
 
     Raises:

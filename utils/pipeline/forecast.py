@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lmms_eval_tasks.utils.benchmark.built_set import BuiltTable
-from lmms_eval_tasks.utils.pipeline.config import BuildConfig
-from lmms_eval_tasks.utils.pipeline.steps import AnyStep
+from lmms_eval_tasks.utils.pipeline.config import BuildConfig, RoleSettings
+from lmms_eval_tasks.utils.pipeline.steps import AnyStep, Forecast
 
 CHARACTERS_A_TOKEN = 4
 
@@ -36,32 +36,40 @@ def estimate_steps(rows: int, steps: Sequence[AnyStep], config: BuildConfig) -> 
     estimates = []
     coming = float(rows)
     for step in steps:
-        forecast = step.forecast
-        requests = coming * forecast.requests
-        cost: float | None = 0.0
-        tokens_in = tokens_out = 0.0
-        for role in step.roles if requests else ():
-            settings = config.role(role)
-            share = requests / len(step.roles)
-            text = share * forecast.characters / CHARACTERS_A_TOKEN
-            role_in = text + share * forecast.images * settings.tokens_an_image
-            role_out = share * min(forecast.reply_tokens, settings.max_tokens)
-            tokens_in, tokens_out = tokens_in + role_in, tokens_out + role_out
-            price = settings.price
-            if price is None or cost is None:
-                cost = None
-            else:
-                cost += (role_in * price.input + role_out * price.output) / 1e6
-        estimates.append(StepForecast(coming, requests, tokens_in, tokens_out, cost))
-        coming *= forecast.rows
+        asked = [config.role(role) for role in step.roles] if step.forecast.requests else []
+        estimates.append(estimate_requests(coming, step.forecast, asked))
+        coming *= step.forecast.rows
     return estimates
 
 
-def forecast_table(steps: Sequence[AnyStep], estimates: Sequence[StepForecast]) -> BuiltTable:
-    """A line for each step that asks, and one for all."""
-    lines = [
-        (step.name, _whole(one.rows), *_cells(one)) for step, one in zip(steps, estimates, strict=True) if one.requests
-    ]
+def estimate_requests(rows: float, forecast: Forecast, asked: Sequence[RoleSettings]) -> StepForecast:
+    """What is expected of a step.
+
+    Args:
+        rows: That come in.
+        forecast: Of each.
+        asked: The models among which the requests are shared.
+    """
+    requests = rows * forecast.requests
+    cost: float | None = 0.0
+    tokens_in = tokens_out = 0.0
+    for settings in asked:
+        share = requests / len(asked)
+        text = share * forecast.characters / CHARACTERS_A_TOKEN
+        role_in = text + share * forecast.images * settings.tokens_an_image
+        role_out = share * min(forecast.reply_tokens, settings.max_tokens)
+        tokens_in, tokens_out = tokens_in + role_in, tokens_out + role_out
+        price = settings.price
+        if price is None or cost is None:
+            cost = None
+        else:
+            cost += (role_in * price.input + role_out * price.output) / 1e6
+    return StepForecast(rows, requests, tokens_in, tokens_out, cost)
+
+
+def forecast_table(names: Sequence[str], estimates: Sequence[StepForecast]) -> BuiltTable:
+    """A line for each step that asks, by its name, and one for all."""
+    lines = [(name, _whole(one.rows), *_cells(one)) for name, one in zip(names, estimates, strict=True) if one.requests]
     lines.append(("all", "", *_cells(_sum(estimates))))
     columns = ("step", "rows", "requests", "tokens in", "tokens out", "cost")
     return BuiltTable("Estimate, by the paper's shares where it gives them", columns, lines)

@@ -10,19 +10,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.judge.cache import Reply
 from lmms_eval_tasks.utils.judge.client import Case, Judge, Send, ServerError
 from lmms_eval_tasks.utils.judge.record import ReplyRecord
 from lmms_eval_tasks.utils.judge.server import open_sender
+from lmms_eval_tasks.utils.pipeline.budget import RequestBudget
 from lmms_eval_tasks.utils.pipeline.config import BuildConfig
 from lmms_eval_tasks.utils.pipeline.replies import fault_kind
 
 T = TypeVar("T")
-
-
-class BudgetReached(InputError):
-    """As many requests were sent as the user allows."""
 
 
 class Models:
@@ -37,15 +33,12 @@ class Models:
     def __init__(self, config: BuildConfig, folder: Path, max_requests: int | None = None) -> None:
         self._config = config
         self._record = ReplyRecord(folder)
-        self._left = max_requests
-        self._max_requests = max_requests
+        self._budget = RequestBudget(max_requests)
         self._lock = threading.Lock()
         self._senders: dict[str, Send] = {}
         self._judges: dict[tuple[str, Any], Judge[Any]] = {}
         self.cores = threading.BoundedSemaphore(os.cpu_count() or 1)
         """Held by work that takes processor time or memory."""
-        self.sent = 0
-        """Requests that were sent."""
         self.server_faults: Counter[str] = Counter()
         """What servers failed at since `take_server_faults`, also where the next request succeeded."""
 
@@ -71,17 +64,18 @@ class Models:
         """How many requests to roles may be under way at once, of the role that allows most."""
         return max(self._config.role(role).concurrent for role in roles)
 
+    @property
+    def sent(self) -> int:
+        """Requests that were sent."""
+        return self._budget.sent
+
     def check_budget(self) -> None:
         """Stop where a request could not be sent for want of budget.
 
         Raises:
             BudgetReached: it could not.
         """
-        if self._left is not None and self._left < 0:
-            raise BudgetReached(
-                f"{self.sent:,} requests were sent, as many as --max-requests allows; no set was written.\n"
-                "Every reply is kept: the same command goes on from here, with as many requests more."
-            )
+        self._budget.check()
 
     def take_server_faults(self) -> Counter[str]:
         """The faults of servers since the last call, by kind."""
@@ -93,12 +87,7 @@ class Models:
         return partial(self._send, send)
 
     def _send(self, send: Send, case: Case) -> Reply:
-        with self._lock:
-            if self._left is not None:
-                self._left = max(self._left - 1, -1)
-                if self._left < 0:
-                    raise ServerError("the budget is reached", again=False)
-            self.sent += 1
+        self._budget.spend()
         try:
             return send(case)
         except ServerError as error:

@@ -14,9 +14,13 @@ from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.redaction import hide_secrets
 from lmms_eval_tasks.utils.judge.record import ReplyRecord
 from lmms_eval_tasks.utils.judge.settings import JudgeSettings
+from lmms_eval_tasks.utils.pipeline.budget import RequestBudget
 
 REPLIES = "replies"
 STEPS = "steps.jsonl"
+
+ModelChoice = str | JudgeSettings
+"""A model as it is named on the command line, or as it stands in a configuration."""
 
 
 @dataclass(frozen=True)
@@ -27,11 +31,13 @@ class BuildModels:
         builder: For links, absent actions and other words; None where nobody is.
         verifiers: For answers to the questions.
         record: Of all replies.
+        budget: Of the requests to them.
     """
 
     builder: JudgeSettings | None
     verifiers: tuple[JudgeSettings, ...]
     record: ReplyRecord
+    budget: RequestBudget
 
     def open_builder(self) -> OpenModel | None:
         """What asks the builder; None where there is none."""
@@ -46,7 +52,7 @@ class BuildModels:
         return {"model": _facts(self.builder), "verify_with": [_facts(one) for one in self.verifiers]}
 
     def _opened(self, settings: JudgeSettings) -> OpenModel:
-        return lambda form: open_judge(form, settings, record=self.record)
+        return lambda form: open_judge(form, settings, record=self.record, spend=self.budget.spend)
 
 
 def _facts(settings: JudgeSettings | None) -> dict[str, Any] | None:
@@ -56,21 +62,25 @@ def _facts(settings: JudgeSettings | None) -> dict[str, Any] | None:
     return {**sampling, "server": hide_secrets(sampling["server"], os.environ)}
 
 
-def choose_models(model: str | None, verify_with: Sequence[str], out: Path) -> BuildModels:
-    """The models that were named on the command line.
+def choose_models(
+    model: ModelChoice | None, verify_with: Sequence[ModelChoice], out: Path, max_requests: int | None = None
+) -> BuildModels:
+    """The models that were named on the command line, or in a configuration.
 
     Raises:
         InputError: a model cannot be asked as it is named, or two verifying ones are the same.
     """
     builder = _settings(model, "--model") if model is not None else None
-    verifiers = tuple(_settings(text, "--verify-with") for text in verify_with)
+    verifiers = tuple(_settings(choice, "--verify-with") for choice in verify_with)
     if len({one.sampling for one in verifiers}) < len(verifiers):
         raise InputError("Expected each --verify-with to be another model, but got the same twice.")
-    return BuildModels(builder, verifiers, ReplyRecord(out / REPLIES))
+    return BuildModels(builder, verifiers, ReplyRecord(out / REPLIES), RequestBudget(max_requests))
 
 
-def _settings(text: str, option: str) -> JudgeSettings:
-    settings = read_settings(text)
+def _settings(choice: ModelChoice, option: str) -> JudgeSettings:
+    if isinstance(choice, JudgeSettings):
+        return choice
+    settings = read_settings(choice)
     if settings is None:
-        raise InputError(f"Expected {option} to name a model, but got {text!r}.")
+        raise InputError(f"Expected {option} to name a model, but got {choice!r}.")
     return settings

@@ -15,6 +15,7 @@ from lmms_eval_tasks.countervqa.construction.assemble import (
     measure_takes,
     write_set,
 )
+from lmms_eval_tasks.countervqa.construction.forecast import forecast_build
 from lmms_eval_tasks.countervqa.construction.given_links import links_of_takes, read_links
 from lmms_eval_tasks.countervqa.construction.models import STEPS, BuildModels
 from lmms_eval_tasks.countervqa.construction.roles import find_links
@@ -28,6 +29,7 @@ from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.progress import Progress
 from lmms_eval_tasks.utils.data.manifest import file_sha256
 from lmms_eval_tasks.utils.graphs.encoders import TFIDF, SentenceEncoder, sentence_transformer, tfidf_encoder
+from lmms_eval_tasks.utils.pipeline.forecast import StepForecast
 
 
 @dataclass(frozen=True)
@@ -51,22 +53,39 @@ class Sources:
         return {file.name: file_sha256(file) for file in (*self.annotations, self.links, self.takes) if file}
 
 
+def estimate_set(sources: Sources, settings: BuildSettings, models: BuildModels) -> tuple[int, dict[str, StepForecast]]:
+    """How many clips a set would be built from, and what each role is expected to be asked about them.
+
+    Raises:
+        InputError: a file cannot be used, or somebody who has to be asked is not named.
+    """
+    _check_models(sources, settings, models)
+    takes, _ = read_takes(sources.annotations, sources.takes)
+    if sources.links is not None:
+        links_of_takes(takes, read_links(sources.links), sources.links)
+    return len(takes), forecast_build(takes, settings, models, sources.links is not None)
+
+
+def _check_models(sources: Sources, settings: BuildSettings, models: BuildModels) -> None:
+    if sources.links is None and models.builder is None:
+        raise InputError("Expected --links, the file with the causal links, or --model, who to ask for them; got none.")
+    if settings.rephrase and models.builder is None:
+        raise InputError("Expected --model, who to ask for other words, beside --rephrase, but got none.")
+
+
 def build_set(
     sources: Sources, settings: BuildSettings, models: BuildModels, out: Path, progress: Progress
 ) -> BuiltSet:
     """Build a set.
 
     Raises:
-        InputError: a file or a model cannot be used, or no question is kept.
+        InputError: a file or a model cannot be used, the budget is reached, or no question is kept.
     """
+    _check_models(sources, settings, models)
     builder = models.open_builder()
-    if sources.links is None and builder is None:
-        raise InputError("Expected --links, the file with the causal links, or --model, who to ask for them; got none.")
-    if settings.rephrase and builder is None:
-        raise InputError("Expected --model, who to ask for other words, beside --rephrase, but got none.")
     takes, warnings = read_takes(sources.annotations, sources.takes)
     encoder = choose_encoder(settings.encoder)
-    steps = Steps(progress, out)
+    steps = Steps(progress, out, models.budget)
     if sources.links is not None:
         links, link_warnings = links_of_takes(takes, read_links(sources.links), sources.links)
         material = LinkedTakes(takes, links)

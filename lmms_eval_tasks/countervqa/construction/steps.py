@@ -18,6 +18,7 @@ from lmms_eval_tasks.utils.core.files import replacing
 from lmms_eval_tasks.utils.core.json_rows import as_lines
 from lmms_eval_tasks.utils.core.progress import Progress
 from lmms_eval_tasks.utils.judge.client import Case, Judge, Verdict
+from lmms_eval_tasks.utils.pipeline.budget import RequestBudget
 from lmms_eval_tasks.utils.prompting.prompts import read_prompt
 
 R = TypeVar("R", bound=BaseModel)
@@ -59,11 +60,13 @@ class Steps:
     Args:
         progress: Called after each step.
         folder: Where that file lies; made where it is missing.
+        budget: Of the requests, looked at after what was asked at once; None for any number.
     """
 
-    def __init__(self, progress: Progress, folder: Path) -> None:
+    def __init__(self, progress: Progress, folder: Path, budget: RequestBudget | None = None) -> None:
         self._progress = progress
         self._folder = folder
+        self._budget = budget or RequestBudget()
         self._latest: list[AskedStep] = []
         self._earlier: IO[bytes] | None = None
         self.done = 0
@@ -85,6 +88,7 @@ class Steps:
         self._put_away()
         total = len(cases)
         verdicts = model.judge_all(cases, lambda _, done, __: self._progress(f"asking the {role}", done, total))
+        self._budget.check()
         for (take, part), verdict in zip(about, verdicts, strict=True):
             self._latest.append(AskedStep(role, take.uid, part, verdict))
         self.done += total

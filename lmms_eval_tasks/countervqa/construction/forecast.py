@@ -1,0 +1,74 @@
+"""What a build is expected to ask, before it asks anything."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil
+from statistics import fmean
+
+from lmms_eval_tasks.countervqa.construction.annotations import Take
+from lmms_eval_tasks.countervqa.construction.attrition import PAPER
+from lmms_eval_tasks.countervqa.construction.models import BuildModels
+from lmms_eval_tasks.countervqa.construction.roles import PAIRS_A_REQUEST, SHARE
+from lmms_eval_tasks.countervqa.construction.settings import BuildSettings
+from lmms_eval_tasks.countervqa.construction.steps import make_case
+from lmms_eval_tasks.countervqa.released import RULE_LEVELS
+from lmms_eval_tasks.utils.judge.settings import JudgeSettings
+from lmms_eval_tasks.utils.pipeline.config import RoleSettings
+from lmms_eval_tasks.utils.pipeline.forecast import CHARACTERS_A_TOKEN, StepForecast, estimate_requests
+from lmms_eval_tasks.utils.pipeline.steps import Forecast
+
+PASSING = PAPER["clips that pass the filters"] / PAPER["annotated clips"]
+"""Of the clips, by the paper."""
+PAIR = 45
+"""Characters of a pair in a request to the observer, and of its confidence in the reply."""
+REPLY = 600
+"""Characters of a reply in words."""
+
+
+def forecast_build(
+    takes: Sequence[Take], settings: BuildSettings, models: BuildModels, linked: bool
+) -> dict[str, StepForecast]:
+    """What each role is expected to be asked, from the annotations and the paper's shares.
+
+    Args:
+        takes: The annotated clips.
+        settings: What was asked for.
+        models: Who is asked.
+        linked: Whether links were given, so that nobody is asked for them.
+    """
+    builder, expected = models.builder, dict[str, StepForecast]()
+    passing = PASSING * len(takes)
+    questions = passing * len(set(RULE_LEVELS.values())) * settings.candidates
+    if builder is not None and not linked:
+        pairs = [len(take.actions) * (len(take.actions) - 1) // 2 for take in takes]
+        observed = sum(ceil(number / PAIRS_A_REQUEST) for number in pairs)
+        tested = sum(ceil(SHARE * number) for number in pairs)
+        shown = _shown("countervqa_observer", takes, pairs=[])
+        at_once = min(float(PAIRS_A_REQUEST), fmean(pairs))
+        expected["observer"] = _expected(observed, shown + round(PAIR * at_once), PAIR * at_once, builder)
+        for place, role in enumerate(("verifier", "critic", "synthesizer")):
+            shown = _shown(f"countervqa_{role}", takes) + place * REPLY
+            expected[role] = _expected(tested, shown, REPLY, builder)
+    if builder is not None:
+        shown = _shown("countervqa_absent", takes)
+        expected["absent"] = _expected(passing, shown, REPLY, builder)
+    if builder is not None and settings.rephrase:
+        shown = _shown("countervqa_rephrase", (), question="") + REPLY // 4
+        expected["rephrase"] = _expected(questions, shown, REPLY / 4, builder)
+    for number, verifier in enumerate(models.verifiers, start=1):
+        shown = _shown("countervqa_verification", takes)
+        expected[f"verifying model {number}"] = _expected(questions, shown, REPLY / 2, verifier)
+    return expected
+
+
+def _shown(prompt_id: str, takes: Sequence[Take], **material: object) -> int:
+    """Characters of a request about a clip, on average."""
+    return round(fmean(len(make_case(prompt_id, take, **material).text) for take in takes or (None,)))
+
+
+def _expected(requests: float, characters: int, reply: float, model: JudgeSettings) -> StepForecast:
+    """Requests, one a row, of so many characters each, and the characters of their replies."""
+    tokens = round(reply / CHARACTERS_A_TOKEN)
+    asked = model if isinstance(model, RoleSettings) else RoleSettings.model_validate(model.model_dump())
+    return estimate_requests(requests, Forecast(1.0, characters, reply_tokens=tokens), [asked])
