@@ -11,13 +11,12 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 from lmms_eval_tasks.utils.data.frame_stream import FrameStream, count_frames
 from lmms_eval_tasks.utils.data.home import clip_path
+from lmms_eval_tasks.utils.data.jpeg import as_jpeg
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.utils.judge.client import Case, Judge, Verdict
 from lmms_eval_tasks.utils.prompting.prompts import Prompt, read_prompt
@@ -141,21 +140,12 @@ def read_frames(path: Path, count: int) -> tuple[tuple[bytes, ...], float]:
             for number, frame in enumerate(stream.frames(as_stored=True)):
                 shown = number + 1
                 if number in chosen:
-                    images.append(_as_jpeg(stream.pixels(frame, "bgr24")))
+                    images.append(as_jpeg(stream.pixels(frame, "rgb24"), LONGEST_SIDE))
             fps = stream.fps
         # A damaged clip may hold packets of which no frame comes.
         if shown == expected:
             return tuple(images), shown / (fps or 1)
         expected = shown
-
-
-def _as_jpeg(picture: NDArray[np.uint8]) -> bytes:
-    import cv2
-
-    scale = min(1.0, LONGEST_SIDE / max(picture.shape[:2]))
-    if scale < 1.0:
-        picture = np.asarray(cv2.resize(picture, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA), np.uint8)
-    return cv2.imencode(".jpg", picture, [cv2.IMWRITE_JPEG_QUALITY, 90])[1].tobytes()
 
 
 def agreement(rows: Sequence[Mapping[str, Any]], labels: Sequence[Label]) -> dict[str, str]:

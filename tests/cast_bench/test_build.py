@@ -22,7 +22,7 @@ from shared import made_once
 
 from lmms_eval_tasks.cast_bench.build import build
 from lmms_eval_tasks.cast_bench.card import OPTION_KINDS
-from lmms_eval_tasks.cast_bench.construction.pictures import as_jpeg, picture_at
+from lmms_eval_tasks.cast_bench.construction.pictures import picture_at
 from lmms_eval_tasks.cast_bench.descriptions import read_descriptions
 from lmms_eval_tasks.cast_bench.masked import UNABLE, timed_boxes
 from lmms_eval_tasks.cast_bench.prepare import prepare
@@ -30,6 +30,7 @@ from lmms_eval_tasks.cast_bench.released import read_items
 from lmms_eval_tasks.utils.benchmark.built_set import BuiltSet
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.data.home import load_table
+from lmms_eval_tasks.utils.data.jpeg import as_jpeg
 from lmms_eval_tasks.utils.data.masked_clips import boxes_at
 
 BY_FAULT = {

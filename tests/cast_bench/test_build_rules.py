@@ -19,7 +19,6 @@ from lmms_eval_tasks.cast_bench.construction.descriptions import read_entries
 from lmms_eval_tasks.cast_bench.construction.measures import blur_of, measure_clip
 from lmms_eval_tasks.cast_bench.construction.pictures import (
     Picture,
-    as_jpeg,
     blacken,
     blur_around,
     crop_around,
@@ -42,6 +41,7 @@ from lmms_eval_tasks.cast_bench.construction.texts import (
 )
 from lmms_eval_tasks.cast_bench.taxonomy import read_type, subtypes, type_names
 from lmms_eval_tasks.sample.world.video import write_clip
+from lmms_eval_tasks.utils.data.jpeg import as_jpeg
 from lmms_eval_tasks.utils.data.masked_clips import TimedBox
 from lmms_eval_tasks.utils.judge.reading import UnreadableReply
 

@@ -16,9 +16,10 @@ from judge_server import Action, Drop, Fail, Hold, Say
 from role_player import material_of
 
 from lmms_eval_tasks.mvp.card import SUBSETS
-from lmms_eval_tasks.mvp.construction.frames import as_jpeg, frame_numbers
+from lmms_eval_tasks.mvp.construction.frames import SIDE, frame_numbers
 from lmms_eval_tasks.utils.curation.embedding import as_parquet
 from lmms_eval_tasks.utils.data.frames import open_frames
+from lmms_eval_tasks.utils.data.jpeg import as_jpeg
 
 ASKED = "intuitive_physics"
 """The category whose clips come with a question of their source."""
@@ -114,7 +115,7 @@ class PairPlayer:
             for clip, answer in self.pairs[self.faults[fault]].answers.items():
                 reader = open_frames(self.videos / clip, threads=1)
                 (picture,) = reader.read(frame_numbers(reader.count, 1))
-                self._seen[sha256(as_jpeg(picture)).hexdigest()] = (fault, answer)
+                self._seen[sha256(as_jpeg(picture, SIDE)).hexdigest()] = (fault, answer)
 
     def __call__(self, prompt: str, images: tuple[bytes, ...], before: int) -> Action:
         role = next(role for start, role in ROLES.items() if prompt.startswith(start))

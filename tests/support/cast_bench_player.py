@@ -18,10 +18,11 @@ from PIL import Image
 from role_player import material_of
 
 from lmms_eval_tasks.cast_bench.construction.clock import clock
-from lmms_eval_tasks.cast_bench.construction.pictures import as_jpeg, picture_at
+from lmms_eval_tasks.cast_bench.construction.pictures import picture_at
 from lmms_eval_tasks.cast_bench.masked import UNABLE
 from lmms_eval_tasks.sample.scenes.options import read_objects
 from lmms_eval_tasks.sample.world.scene import COLOURS
+from lmms_eval_tasks.utils.data.jpeg import as_jpeg
 
 ROLES = {
     "You choose clips": "selection",

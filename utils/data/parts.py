@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
@@ -13,6 +12,7 @@ from lmms_eval_tasks.utils.core.files import replacing
 from lmms_eval_tasks.utils.data.coding import FrameCoder
 from lmms_eval_tasks.utils.data.frame_stream import FrameStream
 from lmms_eval_tasks.utils.data.frames import NEAR, PyavFrames
+from lmms_eval_tasks.utils.data.jpeg import as_jpeg
 from lmms_eval_tasks.utils.data.made_clips import DECODERS, GROUP_FRAMES
 from lmms_eval_tasks.utils.data.pictures import upright
 
@@ -40,19 +40,13 @@ def part_pictures(path: Path, start: float, end: float, count: int, after: bool 
     Raises:
         UnreadableClip: it is no video, or one of the frames cannot be decoded.
     """
-    from PIL import Image
-
     reader = PyavFrames(path, threads=1)
     numbers = frames_between(reader, start, end)
     if after:
         numbers = range(frames_between(reader, 0.0, start).stop, numbers.stop)
     pictures = []
     for place in _spread(len(numbers), count):
-        file = io.BytesIO()
-        picture = Image.fromarray(reader.read([numbers[place]])[0])
-        picture.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
-        picture.save(file, format="JPEG", quality=90)
-        pictures.append(file.getvalue())
+        pictures.append(as_jpeg(reader.read([numbers[place]])[0], LONGEST_SIDE))
     return tuple(pictures)
 
 

@@ -16,7 +16,6 @@ from lmms_eval_tasks.cast_bench.construction.clock import clock, read_span
 from lmms_eval_tasks.cast_bench.construction.config import DESCRIBER, CastBenchConfig
 from lmms_eval_tasks.cast_bench.construction.pictures import (
     Picture,
-    as_jpeg,
     blur_around,
     crop_around,
     crop_side,
@@ -27,6 +26,7 @@ from lmms_eval_tasks.cast_bench.construction.pictures import (
 from lmms_eval_tasks.cast_bench.construction.rows import ClipRow, DescribedClipRow, InstanceRow, TimedEntry
 from lmms_eval_tasks.cast_bench.construction.selection import LEAST_INSTANCES, clip_images
 from lmms_eval_tasks.cast_bench.construction.texts import word_count
+from lmms_eval_tasks.utils.data.jpeg import as_jpeg
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.utils.judge.reading import UnreadableReply
 from lmms_eval_tasks.utils.pipeline.asking import Asking

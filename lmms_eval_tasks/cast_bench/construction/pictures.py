@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from PIL import Image, ImageDraw, ImageFilter
 
 from lmms_eval_tasks.cast_bench.construction.rows import PixelBox
 from lmms_eval_tasks.utils.data.frames import open_frames
+from lmms_eval_tasks.utils.data.jpeg import as_jpeg
 from lmms_eval_tasks.utils.data.masked_clips import TimedBox, boxes_at, touched_pixels
 
 Picture = NDArray[np.uint8]
@@ -60,18 +60,6 @@ def jpegs_at(clip: Path, seconds: Sequence[int], side: int, change: Callable[[in
     """
     reader = open_frames(clip, threads=1)
     return [as_jpeg(change(second, reader.read([reader.number_at(second)])[0]), side) for second in seconds]
-
-
-def as_jpeg(picture: Picture, side: int) -> bytes:
-    """A picture as a JPEG file whose longer side has so many pixels at most."""
-    image = Image.fromarray(picture)
-    if max(image.size) > side:
-        scale = side / max(image.size)
-        width, height = (max(1, round(length * scale)) for length in image.size)
-        image = image.resize((width, height), Image.Resampling.BICUBIC)
-    written = io.BytesIO()
-    image.save(written, "JPEG", quality=QUALITY)
-    return written.getvalue()
 
 
 def outline(picture: Picture, box: PixelBox) -> Picture:

@@ -22,6 +22,7 @@ from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.json_rows import WholeText, as_lines
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 from lmms_eval_tasks.utils.data.frames import open_frames
+from lmms_eval_tasks.utils.data.jpeg import as_jpeg
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.utils.judge.client import Case, Judge, Verdict
 from lmms_eval_tasks.utils.prompting.prompts import read_prompt
@@ -138,20 +139,14 @@ def clip_frames(clip: Path, number: int) -> tuple[tuple[bytes, ...], list[float]
     Raises:
         UnreadableClip: it cannot be decoded.
     """
-    import cv2
     import numpy as np
 
     reader = open_frames(clip, threads=1)
     if not reader.count:
         raise UnreadableClip(f"Expected {clip} to have frames, but it has none.")
     places = sorted({round(place) for place in np.linspace(0, reader.count - 1, min(number, reader.count)).tolist()})
-    images = []
-    for frame in reader.read(places):
-        scale = min(1.0, SIDE / max(frame.shape[:2]))
-        size = max(1, round(frame.shape[1] * scale)), max(1, round(frame.shape[0] * scale))
-        picture = cv2.cvtColor(cv2.resize(frame, size, interpolation=cv2.INTER_AREA), cv2.COLOR_RGB2BGR)
-        images.append(cv2.imencode(".jpg", picture, [cv2.IMWRITE_JPEG_QUALITY, 90])[1].tobytes())
-    return tuple(images), [place / reader.fps if reader.fps else 0.0 for place in places]
+    images = tuple(as_jpeg(frame, SIDE) for frame in reader.read(places))
+    return images, [place / reader.fps if reader.fps else 0.0 for place in places]
 
 
 def write_teaching(folder: Path, teaching: Teaching, judge: Judge[Any], frames: int, annotations: bool) -> Path:

@@ -5,13 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
 from lmms_eval_tasks.mvp.construction.config import MvpBuildConfig
 from lmms_eval_tasks.mvp.construction.rows import MinimalPair, PairedClip
 from lmms_eval_tasks.utils.curation.shortcuts import single_frame_filter
 from lmms_eval_tasks.utils.data.frames import open_frames
+from lmms_eval_tasks.utils.data.jpeg import as_jpeg
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.utils.judge.reading import UnreadableReply
 from lmms_eval_tasks.utils.pipeline.asking import Asking
@@ -59,7 +57,7 @@ class FilterSingleFrames(RowStep[MinimalPair, MinimalPair]):
             with asking.heavy():
                 reader = open_frames(self._config.videos / clip.clip, threads=1)
                 chosen = frame_numbers(reader.count, self._filter.frames)
-                images = [as_jpeg(picture) for picture in reader.read(chosen)]
+                images = [as_jpeg(picture, SIDE) for picture in reader.read(chosen)]
         except UnreadableClip as error:
             raise Removed("a clip that cannot be decoded", str(error)) from error
         key = LETTERS[row.candidates.index(clip.answer)]
@@ -91,13 +89,3 @@ def read_letter(text: str) -> str:
     if match is None:
         raise UnreadableReply("another form")
     return match[1].upper()
-
-
-def as_jpeg(picture: NDArray[np.uint8]) -> bytes:
-    """A frame, (H, W, 3) RGB, as a JPEG file."""
-    import cv2
-
-    scale = min(1.0, SIDE / max(picture.shape[:2]))
-    size = max(1, round(picture.shape[1] * scale)), max(1, round(picture.shape[0] * scale))
-    small = cv2.resize(picture, size, interpolation=cv2.INTER_AREA)
-    return cv2.imencode(".jpg", cv2.cvtColor(small, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, 90])[1].tobytes()
