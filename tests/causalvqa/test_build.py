@@ -29,7 +29,6 @@ from lmms_eval_tasks.causalvqa.construction.config import PairBuildConfig
 from lmms_eval_tasks.causalvqa.construction.description import Pictures
 from lmms_eval_tasks.causalvqa.construction.release import write_release
 from lmms_eval_tasks.causalvqa.construction.rows import AnnotatedQuestion, QuestionPair
-from lmms_eval_tasks.causalvqa.construction.texts import words_of
 from lmms_eval_tasks.causalvqa.metadata import read_choices, read_items
 from lmms_eval_tasks.utils.benchmark.built_set import BuiltSet
 from lmms_eval_tasks.utils.core.problems import InputError
@@ -38,6 +37,7 @@ from lmms_eval_tasks.utils.data.parts import part_pictures
 from lmms_eval_tasks.utils.pipeline.asking import Asking
 from lmms_eval_tasks.utils.pipeline.models import Models
 from lmms_eval_tasks.utils.pipeline.steps import Removed
+from lmms_eval_tasks.utils.pipeline.texts import bare_words
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def test_the_right_option_keeps_its_text_and_no_distractor_does(faulty: Built) -
         first, second = read_choices(row["choices1"]), read_choices(row["choices2"])
         assert first.pop(row["correct1"]) == second.pop(row["correct2"])
         assert len(first) == len(second) == 4
-        assert {words_of(text) for text in first.values()}.isdisjoint(words_of(text) for text in second.values())
+        assert {bare_words(text) for text in first.values()}.isdisjoint(bare_words(text) for text in second.values())
         assert sorted(map(other_wording, first.values())) == sorted(second.values())
         orders |= {(1, row["correct1"]), (2, row["correct2"])}
     assert len(orders) > 5

@@ -10,17 +10,11 @@ from __future__ import annotations
 from lmms_eval_tasks.cast_bench.construction.config import CHECKER, TEXT_WRITER, VIDEO_WRITER, CastBenchConfig
 from lmms_eval_tasks.cast_bench.construction.questions import listed_instances
 from lmms_eval_tasks.cast_bench.construction.rows import QuestionRow
-from lmms_eval_tasks.cast_bench.construction.texts import (
-    holds_id,
-    is_marked,
-    named_beyond,
-    same_text,
-    word_count,
-    words_of,
-)
+from lmms_eval_tasks.cast_bench.construction.texts import holds_id, named_beyond, word_count, words_of
 from lmms_eval_tasks.utils.pipeline.asking import Asking
 from lmms_eval_tasks.utils.pipeline.replies import Form
 from lmms_eval_tasks.utils.pipeline.steps import Forecast, Removed, RowStep
+from lmms_eval_tasks.utils.pipeline.texts import bare_words, is_marked
 
 MOST_WORDS = 15
 Refusals = list[dict[str, str]]
@@ -116,7 +110,7 @@ def _faults(row: QuestionRow, text: str, video: str) -> tuple[str, str]:
         fault_of_text = "text distractor is empty"
     elif word_count(text) > MOST_WORDS:
         fault_of_text = "text distractor of more than 15 words"
-    elif same_text(text, row.answer):
+    elif bare_words(text) == bare_words(row.answer):
         fault_of_text = "text distractor equals the answer"
     elif is_marked(text):
         fault_of_text = "text distractor says which option it is"
@@ -124,9 +118,9 @@ def _faults(row: QuestionRow, text: str, video: str) -> tuple[str, str]:
         fault_of_text = "text distractor names what the question does not"
     if not words_of(video):
         fault_of_video = "video distractor is empty"
-    elif same_text(video, row.answer):
+    elif bare_words(video) == bare_words(row.answer):
         fault_of_video = "video distractor equals the answer"
-    elif same_text(video, text):
+    elif bare_words(video) == bare_words(text):
         fault_of_video = "video distractor equals the text distractor"
     elif is_marked(video):
         fault_of_video = "video distractor says which option it is"

@@ -19,11 +19,12 @@ from lmms_eval_tasks.cast_bench.construction.rows import (
     QuestionRow,
     RoledOption,
 )
-from lmms_eval_tasks.cast_bench.construction.texts import is_marked, length_range, near_miss_fault, same_text
+from lmms_eval_tasks.cast_bench.construction.texts import length_range, near_miss_fault
 from lmms_eval_tasks.cast_bench.roles_file import ANSWER
 from lmms_eval_tasks.utils.pipeline.asking import Asking
 from lmms_eval_tasks.utils.pipeline.replies import Form
 from lmms_eval_tasks.utils.pipeline.steps import Forecast, Removed, RowStep
+from lmms_eval_tasks.utils.pipeline.texts import bare_words, is_marked
 
 
 class WrittenNearMiss(Form):
@@ -75,7 +76,7 @@ class WriteNearMisses(RowStep[QuestionRow, OptionsRow]):
             fault = near_miss_fault(text, original)
             if not fault and is_marked(text):
                 fault = "near-miss: says which option it is"
-            if not fault and any(same_text(text, other) for other in options.values()):
+            if not fault and any(bare_words(text) == bare_words(other) for other in options.values()):
                 fault = "near-miss: equals another option"
             if not fault:
                 fault = self._compare(row, text, original, others, asking)

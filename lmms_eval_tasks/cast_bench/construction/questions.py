@@ -23,11 +23,12 @@ from lmms_eval_tasks.cast_bench.construction.rows import (
     WrittenQuestion,
 )
 from lmms_eval_tasks.cast_bench.construction.selection import clip_images
-from lmms_eval_tasks.cast_bench.construction.texts import gives_away, holds_id, is_marked, words_of
+from lmms_eval_tasks.cast_bench.construction.texts import holds_id, words_of
 from lmms_eval_tasks.cast_bench.taxonomy import read_type, type_names
 from lmms_eval_tasks.utils.pipeline.asking import Asking
 from lmms_eval_tasks.utils.pipeline.replies import Form
 from lmms_eval_tasks.utils.pipeline.steps import Forecast, Removed, RowStep, SetStep
+from lmms_eval_tasks.utils.pipeline.texts import holds_text, is_marked
 
 MOST_EVIDENCE = 5
 
@@ -100,7 +101,7 @@ class CheckQuestions(RowStep[DraftRow, QuestionRow]):
         ids = [one.instance.id for one in row.about.described]
         if holds_id((written.question, written.answer, written.video_distractor), ids):
             raise Removed("an instance is called by its id", " / ".join(texts))
-        if gives_away(written.question, written.answer):
+        if holds_text(written.question, written.answer):
             raise Removed("the question holds its answer", written.answer)
         if is_marked(written.answer) or is_marked(written.video_distractor):
             raise Removed("an option says which it is", f"{written.answer} / {written.video_distractor}")

@@ -6,15 +6,11 @@ import re
 from collections.abc import Iterable
 from difflib import SequenceMatcher
 
+from lmms_eval_tasks.utils.pipeline.texts import holds_text
+
 LONGEST_CHANGE = 3
 """Words in a row that may be another in a near-miss."""
 _WORD = re.compile(r"[^\W_]+(?:['\N{RIGHT SINGLE QUOTATION MARK}-][^\W_]+)*")
-_MARKED = re.compile(
-    r"^\s*\(?[A-F][).:]\s|\b(?:correct|right|wrong|incorrect) (?:answer|option|choice)\b|\banswer\s*:|\bdistractor\b"
-    r"|\bnear[- ]miss\b|\((?:correct|right|wrong|incorrect|true|false)\)",
-    re.IGNORECASE,
-)
-_ARTICLES = frozenset({"a", "an", "the"})
 
 
 def words_of(text: str) -> list[str]:
@@ -27,21 +23,6 @@ def word_count(text: str) -> int:
     return len(words_of(text))
 
 
-def same_text(one: str, other: str) -> bool:
-    """Whether two texts differ in no more than case, punctuation and articles."""
-    return _bare(one) == _bare(other)
-
-
-def gives_away(question: str, answer: str) -> bool:
-    """Whether a question holds the whole of its answer."""
-    return _holds(_bare(question), _bare(answer))
-
-
-def is_marked(text: str) -> bool:
-    """Whether an option says of itself which it is: a letter before it, `correct answer`, `distractor`."""
-    return _MARKED.search(text) is not None
-
-
 def holds_id(texts: Iterable[str], ids: Iterable[str]) -> bool:
     """Whether a text calls an instance by its id; an id of letters alone may be a word, and is none here."""
     marked = [re.escape(one) for one in ids if re.search(r"[\d_]", one)]
@@ -51,8 +32,7 @@ def holds_id(texts: Iterable[str], ids: Iterable[str]) -> bool:
 
 def named_beyond(text: str, question: str, names: Iterable[str]) -> list[str]:
     """The names that a text holds and a question does not."""
-    inside, asked = _bare(text), _bare(question)
-    return [name for name in names if _holds(inside, _bare(name)) and not _holds(asked, _bare(name))]
+    return [name for name in names if holds_text(text, name) and not holds_text(question, name)]
 
 
 def near_miss_fault(near_miss: str, original: str) -> str:
@@ -78,11 +58,3 @@ def near_miss_fault(near_miss: str, original: str) -> str:
 def length_range(original: str) -> tuple[int, int]:
     """The fewest and the most characters of a near-miss."""
     return -(-9 * len(original) // 10), 11 * len(original) // 10
-
-
-def _bare(text: str) -> list[str]:
-    return [word for word in words_of(text) if word not in _ARTICLES]
-
-
-def _holds(words: list[str], name: list[str]) -> bool:
-    return bool(name) and any(words[place : place + len(name)] == name for place in range(len(words)))

@@ -15,7 +15,7 @@ from pydantic import Field
 from lmms_eval_tasks.causalvqa.card import TYPES
 from lmms_eval_tasks.causalvqa.construction.config import PairBuildConfig
 from lmms_eval_tasks.causalvqa.construction.rows import AnnotatedQuestion
-from lmms_eval_tasks.causalvqa.construction.texts import LONGEST_OPTION, LONGEST_QUESTION, words_of
+from lmms_eval_tasks.causalvqa.construction.texts import LONGEST_OPTION, LONGEST_QUESTION
 from lmms_eval_tasks.utils.core.csv_rows import read_csv
 from lmms_eval_tasks.utils.core.json_rows import Row, WholeText, read_rows
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError, Problems
@@ -23,6 +23,7 @@ from lmms_eval_tasks.utils.core.progress import no_progress
 from lmms_eval_tasks.utils.core.wording import quote
 from lmms_eval_tasks.utils.data.clips import clip_lengths
 from lmms_eval_tasks.utils.data.release import is_safe
+from lmms_eval_tasks.utils.pipeline.texts import bare_words
 
 COLUMNS = ("clip", "start", "end", "type", "question", "answer")
 SLACK = 0.05
@@ -66,7 +67,7 @@ def read_questions(config: PairBuildConfig) -> list[AnnotatedQuestion]:
             problems.add(where, f"Expected type to be one of {', '.join(TYPES)}, but got {quote(row.type)}.")
         for name, longest in (("question", LONGEST_QUESTION), ("answer", LONGEST_OPTION)):
             text = getattr(row, name)
-            if not words_of(text) or len(text) > longest:
+            if not bare_words(text) or len(text) > longest:
                 problems.add(
                     where, f"Expected {name} to be a text of 1 to {longest} characters, but got {quote(text)}."
                 )

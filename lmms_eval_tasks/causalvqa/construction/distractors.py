@@ -16,12 +16,13 @@ from lmms_eval_tasks.causalvqa.construction.rows import (
     QuestionWithDistractors,
     SeededQuestion,
 )
-from lmms_eval_tasks.causalvqa.construction.texts import Fault, option_faults, words_of
+from lmms_eval_tasks.causalvqa.construction.texts import Fault, option_faults
 from lmms_eval_tasks.causalvqa.construction.wording import CHECKER, WRITER
 from lmms_eval_tasks.causalvqa.construction.writing import Refused, write_until_good
 from lmms_eval_tasks.utils.pipeline.asking import Asking
 from lmms_eval_tasks.utils.pipeline.replies import Form
 from lmms_eval_tasks.utils.pipeline.steps import Forecast, RowStep
+from lmms_eval_tasks.utils.pipeline.texts import bare_words
 
 SYNONYM_OF_ANSWER = "a distractor is a synonym of the answer"
 SYNONYMS = "two distractors are synonyms"
@@ -72,7 +73,7 @@ def paraphrase_faults(
 ) -> list[Fault]:
     """What is wrong with paraphrases: equal words, another meaning, or the meaning of the answer or of another."""
     pairs = list(zip(distractors, paraphrases, strict=True))
-    if kept := [one for one, other in pairs if words_of(one) == words_of(other)]:
+    if kept := [one for one, other in pairs if bare_words(one) == bare_words(other)]:
         return [Fault(UNCHANGED, f"“{text}” is no paraphrase of itself.") for text in kept]
     if faults := synonym_faults(question, answer, paraphrases, asking):
         return faults

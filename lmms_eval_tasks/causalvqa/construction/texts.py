@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -12,20 +11,11 @@ from typing import Annotated
 from pydantic import AfterValidator
 from pydantic_core import PydanticCustomError
 
+from lmms_eval_tasks.utils.pipeline.texts import bare_words, holds_text, is_marked
+
 LONGEST_OPTION = 300
 LONGEST_QUESTION = 600
-_ARTICLES = {"a", "an", "the"}
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _LABEL = re.compile(r"(?:\(?[A-Ea-e1-9]\)|[A-Ea-e1-9][.:])\s")
-_ROLE = r"(?:the\s+)?(?:(?:right|wrong) )?(?:answer|option|choice|key)|true|false|wrong|distractor"
-_MARKS = (
-    r"[(\[{<][^)\]}>]*\b(?:in)?correct\b",
-    rf"[(\[{{<]\s*(?:{_ROLE})\s*[)\]}}>]",
-    r"\b(?:correct|right|wrong) (?:answer|option|choice)\b",
-    r"[-–—:]\s*(?:in)?correct\W*$",
-    r"[✓✔✗✘☑☒]|\*$",
-)
-_MARK = re.compile("|".join(_MARKS), re.IGNORECASE)
 
 EQUAL_TO_ANSWER = "a distractor is the answer itself"
 EQUAL = "two distractors are equal"
@@ -46,15 +36,9 @@ class Fault:
     detail: str
 
 
-def words_of(text: str) -> tuple[str, ...]:
-    """The words of a text without articles, case, punctuation and forms of letters."""
-    words = _WORD.findall(unicodedata.normalize("NFKC", text).casefold().replace("’", "'"))
-    return tuple(word for word in words if word not in _ARTICLES)
-
-
 def gives_away(question: str, answer: str, wrong: Sequence[str]) -> bool:
     """Whether a question holds the answer's words, and those of no wrong answer: a choice that it names is none."""
-    return _holds(question, answer) and not any(_holds(question, other) for other in wrong)
+    return holds_text(question, answer) and not any(holds_text(question, other) for other in wrong)
 
 
 def question_faults(question: str, answer: str, wrong: Sequence[str]) -> list[Fault]:
@@ -65,8 +49,8 @@ def question_faults(question: str, answer: str, wrong: Sequence[str]) -> list[Fa
 
 def option_faults(answer: str, distractors: Sequence[str]) -> list[Fault]:
     """What is wrong with distractors by themselves: equal ones, and one that is marked."""
-    same = [text for text in distractors if words_of(text) == words_of(answer)]
-    equal = [(one, other) for one, other in combinations(distractors, 2) if words_of(one) == words_of(other)]
+    same = [text for text in distractors if bare_words(text) == bare_words(answer)]
+    equal = [(one, other) for one, other in combinations(distractors, 2) if bare_words(one) == bare_words(other)]
     return [
         *(Fault(EQUAL_TO_ANSWER, f"“{text}” is the answer.") for text in same),
         *(Fault(EQUAL, f"“{one}” and “{other}” are equal.") for one, other in equal),
@@ -75,17 +59,11 @@ def option_faults(answer: str, distractors: Sequence[str]) -> list[Fault]:
 
 
 def _marked(texts: Sequence[str]) -> list[Fault]:
-    return [Fault(MARKED, f"“{text}” says whether it is right.") for text in texts if _MARK.search(text)]
-
-
-def _holds(text: str, part: str) -> bool:
-    inside, whole = words_of(part), words_of(text)
-    places = range(len(whole) - len(inside) + 1) if inside else ()
-    return any(whole[place : place + len(inside)] == inside for place in places)
+    return [Fault(MARKED, f"“{text}” says whether it is right.") for text in texts if is_marked(text)]
 
 
 def _option(text: str) -> str:
-    return _text(text, LONGEST_OPTION, bool(words_of(text)) and "|" not in text and not _LABEL.match(text))
+    return _text(text, LONGEST_OPTION, bool(bare_words(text)) and "|" not in text and not _LABEL.match(text))
 
 
 def _question(text: str) -> str:
