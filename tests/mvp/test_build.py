@@ -107,7 +107,7 @@ def test_what_was_built_is_prepared_run_and_solved(faulty: Path, tmp_path: Path)
     prepared = own_command(home, "prepare", "mvp", "--source", faulty / "release")
     assert prepared.returncode == 0, prepared.stdout + prepared.stderr
     run = run_host("--model", "sample_solver", "--tasks", "mvp_mini", home=home, out=tmp_path / "run")
-    assert run.score("mvp_mini", "pair_accuracy") == 100
+    assert run.score("mvp_mini", "pair_accuracy") == run.score("mvp_mini", "sample_data") == 100
     assert sum(run.score(f"mvp_mini_{subset}", "pairs_scored") for subset in SUBSETS) == 5
 
 

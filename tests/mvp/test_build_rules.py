@@ -12,21 +12,24 @@ from typing import cast
 import numpy as np
 import pyarrow.parquet
 import pytest
+from docs import ROOT
 
 from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.mvp.construction.annotations import read_annotations
 from lmms_eval_tasks.mvp.construction.config import MvpBuildConfig
 from lmms_eval_tasks.mvp.construction.contrasts import MeetContrasts, nearest_codes
 from lmms_eval_tasks.mvp.construction.frames import FilterSingleFrames, frame_numbers, read_letter
-from lmms_eval_tasks.mvp.construction.pairs import BalanceSkills
+from lmms_eval_tasks.mvp.construction.pairs import BalanceSkills, MinePairs
 from lmms_eval_tasks.mvp.construction.questions import objection_to
 from lmms_eval_tasks.mvp.construction.release import write_release
-from lmms_eval_tasks.mvp.construction.rows import ContrastedClip, MinimalPair, PairedClip
+from lmms_eval_tasks.mvp.construction.rows import AskedClip, ContrastedClip, MinimalPair, PairedClip
 from lmms_eval_tasks.mvp.prepare import prepare
 from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.curation.embedding import as_parquet
 from lmms_eval_tasks.utils.curation.vectors import exact_units
 from lmms_eval_tasks.utils.judge.reading import UnreadableReply
 from lmms_eval_tasks.utils.pipeline.asking import Asking
+from lmms_eval_tasks.utils.pipeline.config import read_config
 from lmms_eval_tasks.utils.pipeline.steps import Removed
 
 LINE = {"id": "1", "clip": "a.mp4", "source": "pt", "category": "temporal_reasoning", "label": "It falls"}
@@ -182,6 +185,47 @@ def configured(folder: Path, **options: object) -> MvpBuildConfig:
     return MvpBuildConfig.model_validate(values)
 
 
+def asked(name: str, answer: str, **changes: str) -> AskedClip:
+    candidates = ("a ball", "a red ball") if "ball" in answer else ("left", "right")
+    values = {"source": "s", "category": "temporal_reasoning", "skill": "k", "question": "Which?", **changes}
+    return AskedClip(id=name, clip=f"{name}.mp4", candidates=candidates, answer=answer, **values)
+
+
+def test_pairs_share_all_but_the_answer_and_keep_to_the_rule(tmp_path: Path) -> None:
+    rows = [
+        asked("a", "left"),
+        asked("b", "right"),
+        asked("c", "left"),
+        asked("d", "right", source="other"),
+        asked("e", "left", category="intuitive_physics"),
+        asked("f", "a ball"),
+        asked("g", "a red ball"),
+        asked("h", "right", question="Where?"),
+    ]
+    vectors = {row.clip: np.array([1.0, place], np.float32) for place, row in enumerate(rows)}
+    (tmp_path / "v.parquet").write_bytes(as_parquet(vectors))
+    config = configured(tmp_path, embeddings=tmp_path / "v.parquet", rule="not-within")
+    removed: dict[str, Removed] = {}
+    (mined,) = MinePairs(config).run(rows, removed.__setitem__)
+    assert mined.id == "b+c" and {(one.id, one.answer) for one in mined.clips} == {("b", "right"), ("c", "left")}
+    assert sorted(mined.candidates) == ["left", "right"]
+    assert {name: one.reason for name, one in removed.items()} == {
+        "a": "in no pair: no partner",
+        **dict.fromkeys("deh", "in no pair: one answer"),
+        **dict.fromkeys("fg", "in no pair: refused"),
+    }
+
+
+def test_the_configuration_of_the_page_is_one(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "building_mvp.md").read_text(encoding="utf-8")
+    (tmp_path / "build.yaml").write_text(page.partition("```yaml\n")[2].partition("```")[0], encoding="utf-8")
+    config, _ = read_config(tmp_path / "build.yaml", MvpBuildConfig)
+    assert config.embeddings == tmp_path / "clips.parquet" and set(config.roles) == {"default", "single_frame"}
+    for name in ("others", "contrasts", "tries"):
+        assert f"`{name}: {getattr(config, name)}`" in page
+    assert f"`rule: {config.rule}`" in page
+
+
 class Watchers:
     """Asked in place of models: so many of them are right about so many frames of each clip."""
 
@@ -210,7 +254,7 @@ def test_four_of_five_models_on_three_tenths_of_the_frames_is_the_bound(
     clips = sorted((pair_sources / "videos" / "ssv2").glob("*.mp4"))[:2]
     config = configured(pair_sources / "videos" / "ssv2", single_frame={"roles": roles, "frames": 3})
     members = [PairedClip(id=x, clip=clip.name, source="s", answer=x) for x, clip in zip("ab", clips, strict=True)]
-    asked = MinimalPair(
+    shown = MinimalPair(
         id="p", category="temporal_reasoning", skill="k", question="Which?", candidates=("a", "b"),
         clips=(members[0], members[1]), cosine=0.5,
     )  # fmt: skip
@@ -221,19 +265,19 @@ def test_four_of_five_models_on_three_tenths_of_the_frames_is_the_bound(
         with pytest.raises(
             Removed, match=f"^single frames tell both clips: solvable frames: {frames} of 3 and {frames}"
         ):
-            step.run(asked, cast(Asking, watchers))
+            step.run(shown, cast(Asking, watchers))
         assert watchers.asked.total() == 30
     else:
-        assert step.run(asked, cast(Asking, watchers)) == [asked]
+        assert step.run(shown, cast(Asking, watchers)) == [shown]
         assert watchers.asked.total() == 15, "the other clip need not be asked about"
 
 
 def test_a_clip_that_cannot_be_decoded_goes(tmp_path: Path) -> None:
     (tmp_path / "s").mkdir()
     (tmp_path / "s" / "0a.mp4").write_bytes(b"no video")
-    asked = pair(0, "k", "temporal_reasoning", 0.5)
+    shown = pair(0, "k", "temporal_reasoning", 0.5)
     with pytest.raises(Removed, match="a clip that cannot be decoded"):
-        FilterSingleFrames(configured(tmp_path)).run(asked, cast(Asking, Watchers(5, 1)))
+        FilterSingleFrames(configured(tmp_path)).run(shown, cast(Asking, Watchers(5, 1)))
 
 
 def test_skills_take_turns_after_the_filters(tmp_path: Path) -> None:

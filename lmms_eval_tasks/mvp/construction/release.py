@@ -11,11 +11,11 @@ from lmms_eval_tasks.mvp.construction.config import MvpBuildConfig
 from lmms_eval_tasks.mvp.construction.rows import MinimalPair
 from lmms_eval_tasks.mvp.prepare import VIDEOS
 from lmms_eval_tasks.utils.core.files import write_file
-from lmms_eval_tasks.utils.data.release import link
+from lmms_eval_tasks.utils.data.release import SAMPLE_MARK, link
 
 
 def write_release(pairs: Sequence[MinimalPair], folder: Path, config: MvpBuildConfig) -> Sequence[str]:
-    """Write pairs as `prepare` reads them.
+    """Write pairs as `prepare` reads them; those of simulated clips are marked as such.
 
     Args:
         pairs: The pairs.
@@ -54,5 +54,10 @@ def write_release(pairs: Sequence[MinimalPair], folder: Path, config: MvpBuildCo
     form = f"Minimal pairs in the form of `{CARD.hub_id}`, made with lmms-eval-tasks; not the benchmark."
     card += ["---", "", form, ""]
     write_file(folder / "README.md", "\n".join(card))
+    videos = config.videos.absolute()
+    # The mark of the sample lies at its root, two folders above its videos.
+    for mark in (place / SAMPLE_MARK for place in (videos, *videos.parents[:2])):
+        if mark.is_file():
+            write_file(folder / SAMPLE_MARK, mark.read_bytes())
     missing = [name for name in SUBSETS if name not in tables]
     return [f"There are no pairs of {' and '.join(missing)}: their tasks have no items."] if missing else []
