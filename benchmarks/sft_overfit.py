@@ -61,7 +61,7 @@ def answers(folder: Path, home: Path, weights: Path, more: str) -> dict[str, str
         raise SystemExit(ended.stderr[-3000:])
     (log,) = folder.rglob("*_samples_countervqa.jsonl")
     rows = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
-    return {row["record"]["item_id"]: row["resps"][0][0] for row in rows}
+    return {row["record"]["item_id"]: row["filtered_resps"] for row in rows}
 
 
 def main() -> None:
@@ -72,8 +72,10 @@ def main() -> None:
     parser.add_argument("--keep", type=Path)
     options = parser.parse_args()
     folder = options.keep or Path(tempfile.mkdtemp(prefix="sft_overfit"))
-    source = pairs_of(write_set(folder / "set", clips=4), folder / "eight")
-    model = tiny_model(folder / "model", 0)
+    source, model = folder / "eight", folder / "model"
+    if not source.exists():
+        pairs_of(write_set(folder / "set", clips=4), source)
+        tiny_model(model, 0)
     # The questions are asked as a test afterwards, in a data home of which the trainings do not know.
     home, tested = folder / "home", folder / "tested"
     run(folder / "prepare.log", tested, "prepare", "countervqa", "--source", source)
@@ -86,7 +88,8 @@ def main() -> None:
             "--model", model, *SHOWN, *OPTIONS, *TUNERS[tuner],
             "--max_steps", str(options.steps), "--save_steps", str(options.steps),
         )  # fmt: skip
-        run(log, home, "train", "countervqa", "export", out, "--out", weights, "--env", options.env)
+        if not weights.exists():
+            run(log, home, "train", "countervqa", "export", out, "--out", weights, "--env", options.env)
         loss = list(read_curves(log_path(out))["loss"].values())
         logged = [json.loads(line) for line in log_path(out).read_text(encoding="utf-8").splitlines()]
         accuracies = [float(line["token_acc"]) for line in logged if "token_acc" in line]

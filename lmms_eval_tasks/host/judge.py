@@ -21,6 +21,7 @@ from typing import Any, Literal, TypeVar
 from loguru import logger
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from lmms_eval_tasks.host.local_judge import LocalModel
 from lmms_eval_tasks.utils.core.arguments import parse_arguments
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.core.redaction import hide_known_secrets, hide_secrets
@@ -30,6 +31,7 @@ from lmms_eval_tasks.utils.judge.client import Case, Judge, Limits, Sampling, Se
 from lmms_eval_tasks.utils.judge.record import ReplyRecord
 
 NO_JUDGE = "none"
+LOCAL_MODEL = "transformers"
 PROVIDERS = "lmms_eval.llm_judge.providers"
 NEEDED = {"openai": ("OPENAI_API_KEY",), "azure": ("AZURE_API_KEY", "AZURE_ENDPOINT"), "local": ()}
 ADDRESSES = {"openai": "OPENAI_API_URL", "azure": "AZURE_ENDPOINT", "local": "LLM_JUDGE_URL"}
@@ -47,7 +49,8 @@ class JudgeSettings(BaseModel):
 
     Attributes:
         model: Name of the model, as its server knows it.
-        provider: Which of lmms-eval's providers asks; ``local`` sends no key.
+        provider: Which of lmms-eval's providers asks; ``local`` sends no key. ``transformers`` asks no server: the
+            model is loaded in this process.
         url: Address of the server up to and with ``/v1``; None leaves it to the provider's own variable
             (OPENAI_API_URL, AZURE_ENDPOINT, LLM_JUDGE_URL).
         timeout: Seconds after which a request is given up, also where the server still sends.
@@ -58,7 +61,7 @@ class JudgeSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     model: str = Field(min_length=1)
-    provider: Literal["openai", "azure", "local"] = "openai"
+    provider: Literal["openai", "azure", "local", "transformers"] = "openai"
     url: str | None = None
     timeout: float = Field(default=120.0, gt=0.0, allow_inf_nan=False)
     temperature: float = Field(default=Sampling.temperature, ge=0.0, allow_inf_nan=False)
@@ -76,7 +79,7 @@ class JudgeSettings(BaseModel):
     @property
     def server(self) -> str:
         """Provider and address, the latter as given or as the provider's own variable says; empty for its default."""
-        address = (self.url or os.environ.get(ADDRESSES[self.provider], "")).rstrip("/")
+        address = (self.url or os.environ.get(ADDRESSES.get(self.provider, ""), "")).rstrip("/")
         return f"{self.provider} {address.removesuffix('/chat/completions')}".rstrip()
 
     @property
@@ -140,7 +143,7 @@ def check_judge(optional: bool = False) -> None:
     """
     settings = read_settings(optional=optional)
     if settings is not None:
-        _connect(settings)
+        _sender(settings)
 
 
 def open_judge(
@@ -154,6 +157,18 @@ def open_judge(
     Raises:
         InputError: where the server's address or key is missing. Nothing is sent to find out.
     """
+    send = _sender(settings)
+    if record is not None:
+        return Judge(record.recording(send, settings.sampling), settings.sampling, schema, record, settings.limits)
+    return Judge(send, settings.sampling, schema, cache or ReplyCache(), settings.limits)
+
+
+def _sender(settings: JudgeSettings) -> Callable[[Case], Reply]:
+    """What sends one case to a judge, without trying again."""
+    if settings.provider == LOCAL_MODEL:
+        if given := [name for name in ("url", "json_mode") if getattr(settings, name)]:
+            raise InputError(f"Expected no {given[0]} for the provider {LOCAL_MODEL}, which asks no server.")
+        return LocalModel(settings.sampling).reply
     server = _connect(settings)
 
     def send(case: Case) -> Reply:
@@ -169,9 +184,7 @@ def open_judge(
             # Not `from error`: its text and its request hold the key.
             raise server_error(error) from None
 
-    if record is not None:
-        return Judge(record.recording(send, settings.sampling), settings.sampling, schema, record, settings.limits)
-    return Judge(send, settings.sampling, schema, cache or ReplyCache(), settings.limits)
+    return send
 
 
 def _connect(settings: JudgeSettings) -> Any:

@@ -44,7 +44,10 @@ def cot(
     out: Annotated[Path, typer.Option(help="Folder for the reasoning, with every reply.", show_default=False)],
     teacher: Annotated[
         str,
-        typer.Option(help="A model that sees images: model=NAME,url=…,max_tokens=…, as a judge.", show_default=False),
+        typer.Option(
+            help="A model that sees images, as a judge: model=NAME,url=…, or model=NAME,provider=transformers.",
+            show_default=False,
+        ),
     ],
     videos: Videos = None,
     test: Tests = None,
