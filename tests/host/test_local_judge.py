@@ -51,7 +51,8 @@ def test_it_is_shown_text_and_pictures(tiny: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(Qwen2_5_VLForConditionalGeneration, "generate", note)
     model = LocalModel(Sampling(str(tiny), max_tokens=12))
     reply = model.reply(Case("which option is right?", PROMPT, (picture(0), picture(200))))
-    assert reply.model == str(tiny) and reply == model.reply(Case("which option is right?", PROMPT, (picture(0),) * 2))
+    assert reply.model == str(tiny) and reply.text
+    model.reply(Case("which option is right?", PROMPT, (picture(0),) * 2))
     (first, second), tokenizer = seen, AutoTokenizer.from_pretrained(tiny)
     assert len(first["image_grid_thw"]) == 2 and not torch.equal(first["pixel_values"], second["pixel_values"])
     asked = tokenizer.decode(first["input_ids"][0])
