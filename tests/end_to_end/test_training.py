@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from host_run import OWN, environment, own_command, run_host
+from releases import Question, write_causalvqa
 
 from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
 from lmms_eval_tasks.sample.writers.countervqa import WRITER
@@ -30,11 +31,11 @@ pytestmark = [
     ),
 ]
 STEPS, EVERY = 9, 3
-OPTIONS = (
+TINY = (
     "--model-type", "qwen2_5_vl", "--frames", "4", "--torch_dtype", "float32", "--modules_to_save", "lm_head",
-    "--learning_rate", "1e-2", "--lr_scheduler_type", "constant", "--save_steps", str(EVERY), "--report_to", "none",
-    "--max_steps", str(STEPS),
+    "--learning_rate", "1e-2", "--lr_scheduler_type", "constant", "--report_to", "none",
 )  # fmt: skip
+KILLED = ("--max_steps", str(STEPS), "--save_steps", str(EVERY))
 SFT = ("--per_device_train_batch_size", "8", "--gradient_accumulation_steps", "1")
 GRPO = ("--ablation", "grpo-only", "--max_completion_length", "8")
 PATIENCE = 240.0
@@ -62,7 +63,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def command(world: Path, stage: str, *options: str) -> list[str]:
     return [
         "train", "countervqa", stage, "--source", str(world / "training"), "--out", str(world / stage),
-        "--env", str(Path(os.environ["TRAIN_ENV"]).absolute()), "--model", str(world / "tiny"), *OPTIONS, *options,
+        "--env", str(Path(os.environ["TRAIN_ENV"]).absolute()), "--model", str(world / "tiny"), *TINY, *KILLED,
+        *options,
     ]  # fmt: skip
 
 
@@ -136,3 +138,17 @@ def test_grpo_that_was_killed_goes_on_with_every_reward(world: Path) -> None:
     check_that_it_goes_on(world, "grpo", *GRPO)
     curves = read_curves(log_path(world / "grpo"))
     assert {"reward", "reward: causal", "reward: visual", "reward: verdict"} <= set(curves)
+
+
+def test_grpo_by_the_keys_of_choices(world: Path) -> None:
+    release = write_causalvqa(world / "choices", "debug", [Question("7", "planning", "easy", (2, 4))])
+    out = world / "choice"
+    ended = own_command(
+        world / "home", "train", "causalvqa", "grpo", "--source", release, "--out", out, "--model", world / "tiny",
+        "--env", Path(os.environ["TRAIN_ENV"]).absolute(), *TINY, "--max_completion_length", "8",
+        "--reward", "format=0.2", "--max_steps", "2", "--save_strategy", "no",
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    curves = read_curves(log_path(out))
+    assert set(curves) == {"loss", "reward", "reward: choice", "reward: format"}
+    assert all(sorted(curve) == [1, 2] for curve in curves.values())
