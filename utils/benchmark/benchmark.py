@@ -228,8 +228,8 @@ class Benchmark:
         variables: Environment variables that it alone reads, beginning with `LMMS_EVAL_TASKS_`.
         cli: Subcommands of its own.
         train: Subcommands that train a model on sets of its form, as its paper does; None where that trains none.
-        read_choices: Reads a multiple-choice set in its release format to train on; None where it is not made of such.
-            Its arguments are the set, the folder of its clips or None, and the split or None.
+        read_choices: Reads the splits of a multiple-choice set in its release format, to train on; None where it is not
+            made of such. Its arguments are the set, and the folder of its clips or None; raises InputError.
         clip_names_are_ids: Whether a clip's name, below its split, is its id in the collection that it comes from.
         build: Makes a set of its own from annotated clips. A function whose parameters are typer options, and
             ``progress``; None where sets of it are not made.
@@ -252,7 +252,7 @@ class Benchmark:
     variables: tuple[str, ...] = ()
     cli: typer.Typer | None = None
     train: typer.Typer | None = None
-    read_choices: Callable[[Path, Path | None, str | None], ReleasedChoices] | None = None
+    read_choices: Callable[[Path, Path | None], Sequence[ReleasedChoices]] | None = None
     clip_names_are_ids: bool = False
     build: Callable[..., BuiltSet] | None = None
     human_study: HumanStudy | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -96,9 +96,16 @@ def read_training_set(
     """Read a set with keys that is not the benchmark itself.
 
     Raises:
-        InputError: it cannot be read, has questions without keys, or as many of each kind as the benchmark's release.
+        InputError: it cannot be read, has several splits and none or another is named, has questions without keys, or
+            as many of each kind as the benchmark's release.
     """
-    questions = _read(benchmark, source, videos, split)
+    sets = {questions.split: questions for questions in _read(benchmark, source, videos)}
+    if split is None and len(sets) == 1:
+        (split,) = sets
+    if split not in sets:
+        got = "none" if split is None else repr(split)
+        raise InputError(f"Expected --split to be one of {', '.join(sets)}, which {source} has, but got {got}.")
+    questions = sets[split]
     if without := sum(row["answer"] is None for row in questions.rows):
         raise InputError(
             f"Expected a key to every question, but {without:,} of {len(questions.rows):,} in {source} have none. "
@@ -109,31 +116,36 @@ def read_training_set(
 
 
 def tested_choices(benchmark: Benchmark, test: Path) -> list[TestedClip]:
-    """The clips of a set that a model is tested on; keys are not needed.
+    """The clips of all splits of a set that a model is tested on; keys are not needed.
 
     Raises:
         InputError: it cannot be read.
     """
-    questions = _read(benchmark, test, None, None)
-    asked: dict[str, set[str]] = defaultdict(set)
-    for row in questions.rows:
-        asked[row["clip"]].add(row["question"])
-    return [
-        TestedClip(
-            str(test),
-            clip.removeprefix(f"{questions.split}/"),
-            path if path.is_file() else None,
-            asked[clip],
-            benchmark.clip_names_are_ids,
-        )
-        for clip, path in questions.clips.items()
-    ]
+    tested = []
+    for questions in _read(benchmark, test, None):
+        asked: dict[str, set[str]] = defaultdict(set)
+        for row in questions.rows:
+            asked[row["clip"]].add(row["question"])
+        tested += [
+            TestedClip(
+                str(test),
+                clip.removeprefix(f"{questions.split}/"),
+                path if path.is_file() else None,
+                asked[clip],
+                benchmark.clip_names_are_ids,
+            )
+            for clip, path in questions.clips.items()
+        ]
+    return tested
 
 
-def _read(benchmark: Benchmark, source: Path, videos: Path | None, split: str | None) -> ReleasedChoices:
+def _read(benchmark: Benchmark, source: Path, videos: Path | None) -> Sequence[ReleasedChoices]:
     if benchmark.read_choices is None:
         raise InputError(f"{benchmark.card.title} has no multiple-choice sets to train on.")
-    return benchmark.read_choices(source, videos, split)
+    sets = benchmark.read_choices(source, videos)
+    if not sets:
+        raise InputError(f"Expected a set in {benchmark.card.title}'s form, but {source} has no questions.")
+    return sets
 
 
 def _refuse_release(benchmark: Benchmark, questions: ReleasedChoices, source: Path) -> None:

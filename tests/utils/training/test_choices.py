@@ -128,6 +128,8 @@ def test_clips_that_are_tested_on_are_refused(
 @SETS
 def test_clips_of_a_named_test_are_refused(home: Path, swift: FakeSwift, tmp_path: Path, write: Write) -> None:
     test = write(tmp_path / "test")
+    if write is causalvqa:
+        write_causalvqa(tmp_path / "test", "test", QUESTIONS, withheld=True)
     ended = train(swift, "grpo", write(tmp_path / "set"), "--test", test[2])
     assert ended.exit_code == 1 and f"clips of {test[2]}" in ended.output.replace("\n", "")
 
