@@ -48,7 +48,7 @@ train-env:
 
 # What needs ms-swift; without its environment `make test` skips it and says so.
 test-training: install train-env
-	TRAIN_ENV="$(abspath $(TRAIN_VENV))" $(PYTEST) end_to_end/test_training.py
+	export TRAIN_ENV="$(abspath $(TRAIN_VENV))" && $(PYTEST) end_to_end/test_training.py
 
 wheel: $(VENV)/.dependencies
 	rm -rf build dist

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 MAKEFILE = Path(__file__).resolve().parents[1] / "Makefile"
-STAND_IN = '#!/bin/sh\necho "$(basename "$0") $*" >> calls\n'
+STAND_IN = '#!/bin/sh\necho "$(basename "$0") $*${TRAIN_ENV:+ in $TRAIN_ENV}" >> calls\n'
 INSTALLS = "pip install --quiet --no-deps --force-reinstall ."
 
 pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
@@ -38,8 +38,10 @@ def make(checkout: Path, target: str = "install", *variables: str) -> list[str]:
     """What the target called: the name and the arguments of each stand-in."""
     (checkout / "calls").unlink(missing_ok=True)
     (checkout / "tests" / "calls").unlink(missing_ok=True)
-    # An outer make, such as the one that runs the tests, would pass its own flags on.
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    # An outer make, such as the one that runs the tests, would pass its own flags on, and a TRAIN_ENV that is set.
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS", "TRAIN_ENV"))
+    }
     subprocess.run(
         ["make", target, "PYTHON=./python", "VENV=.venv", *variables],
         cwd=checkout,
@@ -71,6 +73,11 @@ def test_the_training_environment_is_made_from_pinned_versions_with_our_package_
     lines = (MAKEFILE.parent / "requirements-training.txt").read_text(encoding="utf-8").splitlines()
     named = [line for line in lines if line and not line.startswith("#")]
     assert named and all("==" in line for line in named)
+
+
+def test_the_tests_of_trainings_know_their_environment(checkout: Path) -> None:
+    call = make(checkout, "test-training", "TRAIN_VENV=.venv")[-1]
+    assert call.startswith("pytest ") and call.endswith(f" end_to_end/test_training.py in {checkout}/.venv")
 
 
 def test_versions_are_kept_by_what_is_installed(checkout: Path) -> None:

@@ -57,6 +57,7 @@ OPEN = TaskKind(
 
 BENCHMARK = Benchmark(
     card=CARD,
+    clip_names_are_ids=True,
     folder=report.FOLDER,
     kinds={"evidence": EVIDENCE, "open": OPEN},
     prepare=prepare,

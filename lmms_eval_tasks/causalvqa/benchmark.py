@@ -8,6 +8,7 @@ from lmms_eval_tasks.causalvqa.official import official_choice
 from lmms_eval_tasks.causalvqa.prepare import own_columns, prepare
 from lmms_eval_tasks.causalvqa.prompt import OFFICIAL_PROMPT, find_prompt
 from lmms_eval_tasks.causalvqa.submission import FORM
+from lmms_eval_tasks.causalvqa.training import read_choices
 from lmms_eval_tasks.utils.answers import EXTRACTOR
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind
 from lmms_eval_tasks.utils.benchmark.views import VIEWS
@@ -45,4 +46,5 @@ BENCHMARK = Benchmark(
     official_prompt=OFFICIAL_PROMPT,
     find_prompt=find_prompt,
     build=build,
+    read_choices=read_choices,
 )

@@ -7,4 +7,4 @@ from lmms_eval_tasks.utils.rewards.adapters.swift import judged_orm_class, regis
 from lmms_eval_tasks.utils.rewards.judge import JudgeServer
 
 register(orms, ORM, REWARDS)
-orms["visual_judged"] = judged_orm_class(AsyncORM, "visual_judged", lambda: JudgeServer.from_environment().asking())
+orms["visual_judged"] = judged_orm_class(AsyncORM, "visual_judged", JudgeServer.from_environment)

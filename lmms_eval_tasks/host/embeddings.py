@@ -75,8 +75,8 @@ def _sampling(settings: JudgeSettings) -> Sampling:
 
 
 def _sender(settings: JudgeSettings) -> Any:
-    if settings.provider == "azure":
-        raise InputError("Expected an embeddings server of the provider openai or local, but got azure.")
+    if settings.provider not in ("openai", "local"):
+        raise InputError(f"Expected an embeddings server of the provider openai or local, but got {settings.provider}.")
     key = os.environ.get("OPENAI_API_KEY")
     if settings.provider == "openai" and not key:
         raise InputError(

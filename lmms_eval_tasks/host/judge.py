@@ -17,17 +17,19 @@ from typing import Any, TypeVar
 from loguru import logger
 from pydantic import BaseModel, ValidationError
 
+from lmms_eval_tasks.host.local_judge import LocalModel
 from lmms_eval_tasks.utils.core.arguments import parse_arguments
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.core.redaction import hide_known_secrets, hide_secrets
 from lmms_eval_tasks.utils.core.variables import JUDGE
 from lmms_eval_tasks.utils.judge.cache import Reply, ReplyCache
-from lmms_eval_tasks.utils.judge.client import Case, Judge
+from lmms_eval_tasks.utils.judge.client import Case, Judge, Send
 from lmms_eval_tasks.utils.judge.record import ReplyRecord
 from lmms_eval_tasks.utils.judge.server import message_content, server_error
 from lmms_eval_tasks.utils.judge.settings import JudgeSettings
 
 NO_JUDGE = "none"
+LOCAL_MODEL = "transformers"
 PROVIDERS = "lmms_eval.llm_judge.providers"
 EXAMPLE = f"{JUDGE}=model=NAME,url=http://localhost:8000/v1,max_tokens=4096"
 
@@ -85,7 +87,7 @@ def check_judge(optional: bool = False) -> None:
     """
     settings = read_settings(optional=optional)
     if settings is not None:
-        _connect(settings)
+        _sender(settings)
 
 
 def open_judge(
@@ -103,13 +105,33 @@ def open_judge(
     Raises:
         InputError: where the server's address or key is missing. Nothing is sent to find out.
     """
+    send = _sender(settings) if spend is None else _spending(_sender(settings), spend)
+    if record is not None:
+        return Judge(record.recording(send, settings.sampling), settings.sampling, schema, record, settings.limits)
+    return Judge(send, settings.sampling, schema, cache or ReplyCache(), settings.limits)
+
+
+def _spending(send: Send, spend: Callable[[], None]) -> Send:
+    """What calls `spend` before it sends."""
+
+    def send_once(case: Case) -> Reply:
+        spend()
+        return send(case)
+
+    return send_once
+
+
+def _sender(settings: JudgeSettings) -> Send:
+    """What sends one case to a judge, without trying again."""
+    if settings.provider == LOCAL_MODEL:
+        if given := [name for name in ("url", "json_mode") if getattr(settings, name)]:
+            raise InputError(f"Expected no {given[0]} for the provider {LOCAL_MODEL}, which asks no server.")
+        return LocalModel(settings.sampling).reply
     server = _connect(settings)
 
     def send(case: Case) -> Reply:
         from lmms_eval.llm_judge import Request
 
-        if spend is not None:
-            spend()
         request = Request(messages=[{"role": "user", "content": message_content(case)}])
         try:
             with _quiet_provider():
@@ -120,9 +142,7 @@ def open_judge(
             # Not `from error`: its text and its request hold the key.
             raise server_error(error) from None
 
-    if record is not None:
-        return Judge(record.recording(send, settings.sampling), settings.sampling, schema, record, settings.limits)
-    return Judge(send, settings.sampling, schema, cache or ReplyCache(), settings.limits)
+    return send
 
 
 def _connect(settings: JudgeSettings) -> Any:

@@ -8,6 +8,7 @@ from lmms_eval_tasks.mvp.official import official_choice
 from lmms_eval_tasks.mvp.prepare import own_columns, prepare
 from lmms_eval_tasks.mvp.prompt import find_prompt
 from lmms_eval_tasks.mvp.submission import FORM
+from lmms_eval_tasks.mvp.training import read_choices
 from lmms_eval_tasks.utils.answers import EXTRACTOR
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind
 from lmms_eval_tasks.utils.benchmark.views import VIEWS
@@ -44,6 +45,8 @@ BENCHMARK = Benchmark(
     schema=own_columns,
     submission=FORM,
     find_prompt=find_prompt,
+    read_choices=read_choices,
+    clip_names_are_ids=True,
     # lmms-eval's own write no submission file.
     replaces=frozenset({"mvp_mini", *(f"mvp_mini_{subset}" for subset in SUBSETS)}),
 )

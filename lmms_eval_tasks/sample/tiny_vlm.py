@@ -19,6 +19,10 @@ CHAT_TEMPLATE = (
     "{% endif %}{% endfor %}{% endif %}<|im_end|>\n"
     "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
+DEFAULT_SYSTEM = (
+    "{% if messages[0]['role'] != 'system' %}<|im_start|>system\nYou are a helpful assistant.<|im_end|>\n{% endif %}"
+)
+"""How the released chat template begins; ms-swift trains with that message."""
 _NAMES = ("endoftext", "im_start", "im_end", "vision_start", "vision_end", "vision_pad", "image_pad", "video_pad")
 SPECIAL = tuple(f"<|{name}|>" for name in _NAMES)
 RELEASED_AT = 151643
@@ -47,7 +51,7 @@ def write_tiny_vlm(
         vision: Sizes of the vision encoder that are to be others.
         dtype: Type of the weights.
         released_ids: Give the special tokens the ids that they have in the released tokenizer, by which ms-swift knows
-            them; embeddings of as many words make it 40 MB.
+            them, and begin as the released chat template does; embeddings of as many words make it 40 MB.
 
     Returns:
         The folder.
@@ -123,7 +127,7 @@ def write_tiny_vlm(
         image_processor=Qwen2VLImageProcessor(),
         video_processor=Qwen2VLVideoProcessor(),
         tokenizer=fast,
-        chat_template=CHAT_TEMPLATE,
+        chat_template=DEFAULT_SYSTEM + CHAT_TEMPLATE if released_ids else CHAT_TEMPLATE,
     ).save_pretrained(out)
     return out
 

@@ -126,16 +126,57 @@ def test_a_clip_that_is_tested_on_is_refused_under_any_name(swift: FakeSwift, so
 
 
 def test_other_clips_of_a_test_do_no_harm_and_missing_ones_are_named(swift: FakeSwift, source: Path) -> None:
-    prepare(write_set(source.parent / "prepared", frames=12))
-    test = write_set(source.parent / "test", frames=10)
+    other = ({**QUESTION, "question": "Had C not opened the fridge, would C have drunk?"},)
+    prepare(write_set(source.parent / "prepared", frames=12, questions=other))
+    test = write_set(source.parent / "test", frames=10, questions=other)
     (test / "clips" / "one.mp4").unlink()
     ended = train(swift, source, "--dry-run", "--test", str(test))
     assert ended.exit_code == 0, ended.output
     output = " ".join(ended.output.split())
     assert "none is one of the 1 clips of CounterVQA, split test" in output
-    assert "1 clips of" in output and "are not here, and were not looked for" in output
+    assert "1 clips of" in output and "are not here, and only their names were looked for" in output
     trained = read_trained_on(source.parent / "out")
     assert trained is not None and trained.compared_with == ("CounterVQA, split test",)
+
+
+@pytest.mark.parametrize("is_here", [True, False])
+def test_a_tested_question_about_a_clip_that_was_coded_anew_is_refused(
+    swift: FakeSwift, source: Path, is_here: bool
+) -> None:
+    test = write_set(source.parent / "test", frames=12, questions=(QUESTION,))
+    if not is_here:
+        (test / "clips" / "one.mp4").unlink()
+    ended = train(swift, source, "--test", str(test))
+    output = " ".join(ended.output.split())
+    assert ended.exit_code == 1 and "one.mp4 is one.mp4 of" in output and "with the same question" in output
+    assert not (source.parent / "out").exists()
+
+
+def test_another_clip_of_the_same_name_is_pointed_out(swift: FakeSwift, source: Path) -> None:
+    test = write_set(source.parent / "test", frames=12, questions=({**ABSENT, "question": "Had C not sneezed?"},))
+    ended = train(swift, source, "--dry-run", "--test", str(test))
+    output = " ".join(ended.output.split())
+    assert ended.exit_code == 0 and "1 clips are called as clips of" in output and "one.mp4" in output
+
+
+def test_a_clip_of_two_tests_counts_in_both(swift: FakeSwift, source: Path) -> None:
+    test = write_set(source.parent / "test", frames=12, questions=({**QUESTION, "question": "Had C not opened it?"},))
+    second = test / "second.jsonl"
+    second.write_text((test / "questions.jsonl").read_text())
+    ended = train(swift, source, "--dry-run", "--test", str(test), "--test", str(second))
+    assert ended.exit_code == 0, ended.output
+    trained = read_trained_on(source.parent / "out")
+    assert trained is not None and trained.compared_with == (str(test), str(second))
+
+
+def test_files_of_one_name_are_both_in_what_weights_were_trained_on(swift: FakeSwift, source: Path) -> None:
+    file = source.parent / "taught" / "questions.jsonl"
+    file.parent.mkdir()
+    file.write_text(json.dumps(REASONED) + "\n")
+    assert train(swift, source, "--dry-run", "--reasoning", str(file)).exit_code == 0
+    trained = read_trained_on(source.parent / "out")
+    assert trained is not None
+    assert set(trained.stages[0].data) == {"set/questions.jsonl", "graphs.jsonl", "taught/questions.jsonl"}
 
 
 def test_without_any_test_it_says_that_no_clip_was_looked_for(swift: FakeSwift, source: Path) -> None:
@@ -307,7 +348,48 @@ def test_an_unknown_row_is_refused(swift: FakeSwift, source: Path) -> None:
 
 def test_rewards_without_a_weight_are_refused(swift: FakeSwift, source: Path) -> None:
     ended = grpo(swift, source, "--ablation", "grpo-only", "--causal-weight", "0", "--visual-weight", "0")
-    assert ended.exit_code == 1 and "but both are 0" in ended.output
+    assert ended.exit_code == 1 and "causal, visual, verdict have 0" in " ".join(ended.output.split())
+    assert not swift.calls and not (source.parent / "out").exists()
+
+
+@pytest.mark.parametrize("option", ["--causal-weight", "--visual-weight"])
+def test_a_weight_that_a_row_has_no_use_for_is_refused(swift: FakeSwift, source: Path, option: str) -> None:
+    ended = grpo(swift, source, "--ablation", "standard-reward", option, "0.7")
+    assert ended.exit_code == 1 and not swift.calls
+    assert f"Expected no {option} with --ablation standard-reward" in " ".join(ended.output.split())
+
+
+def test_rewards_of_one_s_own_stand_beside_ours(swift: FakeSwift, source: Path) -> None:
+    plugin = source.parent / "mine.py"
+    plugin.write_text("# adds short to swift.rewards.orms")
+    words = ["--plugin", str(plugin), "--reward", "short=0.2", "--reward", "format", "--causal-weight", "0.3"]
+    ended = grpo(swift, source, "--ablation", "grpo-only", *words)
+    assert ended.exit_code == 0, ended.output
+    options = yaml.safe_load((source.parent / "out" / "grpo.yaml").read_text(encoding="utf-8"))
+    weights = dict(zip(options["reward_funcs"], options["reward_weights"], strict=True))
+    assert weights == {"causal": 0.3, "visual": 0.5, "verdict": 0.0, "short": 0.2, "format": 1.0}
+    ours, own = options["external_plugins"]
+    assert Path(ours).name == "swift_plugin.py" and own == str(plugin)
+    trained = read_trained_on(source.parent / "out")
+    assert trained is not None and trained.stages[0].method == "grpo (grpo-only) with short, format"
+    assert "mine.py" in trained.stages[0].data
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--reward", "causal=1"], "Expected --reward to name rewards beside causal, visual, verdict, but got causal"),
+        (["--reward", "short=much"], "Expected --reward as NAME or NAME=WEIGHT, but got 'short=much'"),
+        (["--reward", "short", "--reward", "short=2"], "Expected each --reward once, but got short again"),
+        (["--plugin", "nowhere.py"], "Expected --plugin to name a Python file, but there is no"),
+        (["--reward_funcs", "short"], "but got --reward_funcs, which this command writes itself"),
+    ],
+)
+def test_rewards_that_cannot_be_used_are_refused(
+    swift: FakeSwift, source: Path, words: list[str], message: str
+) -> None:
+    ended = grpo(swift, source, "--ablation", "grpo-only", *words)
+    assert ended.exit_code == 1 and message in " ".join(ended.output.split())
     assert not swift.calls and not (source.parent / "out").exists()
 
 

@@ -1,20 +1,27 @@
-"""The whole way of a training with the real ms-swift: questions, a stopped run, weights, and their evaluation."""
+"""The whole way of a training with the real ms-swift: questions, runs that are killed, weights, their evaluation."""
 
 from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from host_run import own_command, run_host
+from host_run import OWN, environment, own_command, run_host
+from releases import Question, write_causalvqa
 
 from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
 from lmms_eval_tasks.sample.writers.countervqa import WRITER
 from lmms_eval_tasks.utils.core.progress import no_progress
 from lmms_eval_tasks.utils.runs.run import read_run
+from lmms_eval_tasks.utils.training.configuration import CHECKPOINTS
 from lmms_eval_tasks.utils.training.curves import read_curves
-from lmms_eval_tasks.utils.training.stage import log_path
+from lmms_eval_tasks.utils.training.stage import log_path, steps_of
+from lmms_eval_tasks.utils.training.swift_runs import last_checkpoint
 
 pytestmark = [
     pytest.mark.host,
@@ -23,11 +30,16 @@ pytestmark = [
         not os.environ.get("TRAIN_ENV"), reason="TRAIN_ENV names no environment with ms-swift: make train-env"
     ),
 ]
-OPTIONS = (
-    "--model-type", "qwen2_5_vl", "--frames", "4", "--torch_dtype", "float32", "--learning_rate", "1e-2",
-    "--modules_to_save", "lm_head", "--lr_scheduler_type", "constant", "--per_device_train_batch_size", "8",
-    "--gradient_accumulation_steps", "1", "--save_steps", "2", "--report_to", "none", "--max_steps", "6",
+STEPS, EVERY = 9, 3
+TINY = (
+    "--model-type", "qwen2_5_vl", "--frames", "4", "--torch_dtype", "float32", "--modules_to_save", "lm_head",
+    "--learning_rate", "1e-2", "--lr_scheduler_type", "constant", "--report_to", "none",
 )  # fmt: skip
+KILLED = ("--max_steps", str(STEPS), "--save_steps", str(EVERY))
+SFT = ("--per_device_train_batch_size", "8", "--gradient_accumulation_steps", "1")
+GRPO = ("--ablation", "grpo-only", "--max_completion_length", "8")
+PATIENCE = 240.0
+"""Seconds in which a training must have got behind its first checkpoint."""
 
 
 def write_questions(folder: Path, seed: int) -> Path:
@@ -37,32 +49,106 @@ def write_questions(folder: Path, seed: int) -> Path:
     return folder
 
 
-def test_a_training_is_resumed_exported_and_evaluated(tmp_path: Path) -> None:
-    home = tmp_path / "home"
-    environment = Path(os.environ["TRAIN_ENV"]).absolute()
-    training, test = write_questions(tmp_path / "training", 7), write_questions(tmp_path / "test", 0)
-    assert own_command(home, "prepare", "countervqa", "--source", test).returncode == 0
-    model = write_tiny_vlm(tmp_path / "tiny", released_ids=True)
-    out = tmp_path / "sft"
-    words = ("train", "countervqa", "sft", "--source", training, "--out", out, "--env", environment, "--model", model)
-    ended = own_command(home, *words, *OPTIONS)
-    assert ended.returncode == 0, ended.stderr
-    loss = list(read_curves(log_path(out))["loss"].values())
-    assert len(loss) == 6 and loss[-1] < loss[0]
-    # As if it had been killed behind its second checkpoint.
-    for path in (out / "checkpoints").glob("checkpoint-6/trainer_state.json"):
-        path.unlink()
-    assert own_command(home, *words, *OPTIONS).returncode == 0
-    steps = [json.loads(line).get("global_step/max_steps") for line in log_path(out).read_text().splitlines()]
-    assert steps.count("4/6") == 1 and steps.count("5/6") == 2
-    weights = tmp_path / "weights"
-    exported = own_command(home, "train", "countervqa", "export", out, "--out", weights, "--env", environment)
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with a data home, in which a test set is prepared, another set to train on, and a model."""
+    folder = tmp_path_factory.mktemp("training")
+    write_questions(folder / "training", 7)
+    test = write_questions(folder / "test", 0)
+    assert own_command(folder / "home", "prepare", "countervqa", "--source", test).returncode == 0
+    write_tiny_vlm(folder / "tiny", released_ids=True)
+    yield folder
+
+
+def command(world: Path, stage: str, *options: str) -> list[str]:
+    return [
+        "train", "countervqa", stage, "--source", str(world / "training"), "--out", str(world / stage),
+        "--env", str(Path(os.environ["TRAIN_ENV"]).absolute()), "--model", str(world / "tiny"), *TINY, *KILLED,
+        *options,
+    ]  # fmt: skip
+
+
+def logged_steps(out: Path) -> list[int]:
+    """The steps in ms-swift's log, in its order."""
+    lines = log_path(out).read_text(encoding="utf-8").splitlines() if log_path(out).is_file() else []
+    steps = (json.loads(line).get("global_step/max_steps", "") for line in lines if line.endswith("}"))
+    return [int(step.partition("/")[0]) for step in steps if step]
+
+
+def saved_step(out: Path) -> int:
+    """The step of the last whole checkpoint; 0 without one."""
+    checkpoint = last_checkpoint(out / CHECKPOINTS)
+    return steps_of(checkpoint)[0] if checkpoint else 0
+
+
+def start_and_kill(world: Path, words: list[str], out: Path) -> None:
+    """Start a training and kill all of its processes once it has made a step behind a checkpoint."""
+    home = world / "home"
+    with (world / "printed").open("a") as printed:
+        training = subprocess.Popen(
+            [str(OWN), *words], env=environment(home, None), stdout=printed, stderr=printed, start_new_session=True
+        )
+        until = time.monotonic() + PATIENCE
+        try:
+            while not (saved_step(out) and logged_steps(out)[-1] > saved_step(out)):
+                assert training.poll() is None and time.monotonic() < until, (world / "printed").read_text()[-3000:]
+                time.sleep(0.02)
+        finally:
+            os.killpg(training.pid, signal.SIGKILL)
+            assert training.wait() in (-signal.SIGKILL, 1)
+
+
+def check_that_it_goes_on(world: Path, stage: str, *options: str) -> None:
+    """Kill a training, start it again, and see that it goes on behind its checkpoint as if nothing had been."""
+    words, out = command(world, stage, *options), world / stage
+    start_and_kill(world, words, out)
+    saved, before = saved_step(out), logged_steps(out)
+    first_time = {name: dict(curve) for name, curve in read_curves(log_path(out)).items()}
+    assert 0 < saved < before[-1] <= STEPS
+    ended = own_command(world / "home", *words)
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    after = logged_steps(out)[len(before) :]
+    assert after[: STEPS - saved] == list(range(saved + 1, STEPS + 1)) and saved_step(out) == STEPS
+    made_twice = [step for step in before if step > saved]
+    for name, curve in read_curves(log_path(out)).items():
+        assert sorted(curve) == list(range(1, STEPS + 1))
+        for step in made_twice:
+            assert curve[step] == pytest.approx(first_time[name][step], rel=1e-3, abs=1e-6), (name, step)
+
+
+def test_sft_that_was_killed_goes_on_and_its_weights_are_evaluated(world: Path) -> None:
+    check_that_it_goes_on(world, "sft", *SFT)
+    loss = list(read_curves(log_path(world / "sft"))["loss"].values())
+    assert loss[-1] < loss[0]
+    home, weights = world / "home", world / "weights"
+    env = ("--env", Path(os.environ["TRAIN_ENV"]).absolute())
+    exported = own_command(home, "train", "countervqa", "export", world / "sft", "--out", weights, *env)
     assert exported.returncode == 0, exported.stderr
     run = run_host(
         "--model", "qwen2_5_vl", "--device", "cpu", "--tasks", "countervqa", "--limit", "1",
         "--model_args", f"pretrained={weights},device_map=cpu,attn_implementation=eager,max_num_frames=4",
-        "--gen_kwargs", "max_new_tokens=4", home=home, out=tmp_path / "out",
+        "--gen_kwargs", "max_new_tokens=4", home=home, out=world / "out",
     )  # fmt: skip
     run.results()
     trained = str(read_run(run.out).card["model"]["trained on"])
-    assert "sft on answers on 5 questions about 1 clips" in trained and "6 of 6 steps" in trained
+    assert "sft on answers on 5 questions about 1 clips" in trained and f"{STEPS} of {STEPS} steps" in trained
+
+
+def test_grpo_that_was_killed_goes_on_with_every_reward(world: Path) -> None:
+    check_that_it_goes_on(world, "grpo", *GRPO)
+    curves = read_curves(log_path(world / "grpo"))
+    assert {"reward", "reward: causal", "reward: visual", "reward: verdict"} <= set(curves)
+
+
+def test_grpo_by_the_keys_of_choices(world: Path) -> None:
+    release = write_causalvqa(world / "choices", "debug", [Question("7", "planning", "easy", (2, 4))])
+    out = world / "choice"
+    ended = own_command(
+        world / "home", "train", "causalvqa", "grpo", "--source", release, "--out", out, "--model", world / "tiny",
+        "--env", Path(os.environ["TRAIN_ENV"]).absolute(), *TINY, "--max_completion_length", "8",
+        "--reward", "format=0.2", "--max_steps", "2", "--save_strategy", "no",
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    curves = read_curves(log_path(out))
+    assert set(curves) == {"loss", "reward", "reward: choice", "reward: format"}
+    assert all(sorted(curve) == [1, 2] for curve in curves.values())

@@ -258,7 +258,7 @@ def test_every_wrong_setting_is_told_at_once() -> None:
         "  model: Expected the name of the judge's model but found none. Remedy: name it, for instance "
         "LMMS_EVAL_TASKS_JUDGE=model=NAME,url=http://localhost:8000/v1,max_tokens=4096, or set "
         "LMMS_EVAL_TASKS_JUDGE=none to run without a judge and judge later.\n"
-        "  provider: Input should be 'openai', 'azure' or 'local', but got 'mail'.\n"
+        "  provider: Input should be 'openai', 'azure', 'local' or 'transformers', but got 'mail'.\n"
         "  temperature: Input should be greater than or equal to 0, but got '-1'.\n"
         "  colour: Extra inputs are not permitted.\n"
         "  loud: Extra inputs are not permitted."

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from lmms_eval_tasks.utils.benchmark.built_set import BuiltSet
 from lmms_eval_tasks.utils.benchmark.card import Card
 from lmms_eval_tasks.utils.benchmark.descriptions import TimedDescription
+from lmms_eval_tasks.utils.benchmark.released_choices import ReleasedChoices
 from lmms_eval_tasks.utils.benchmark.sample_writer import SampleWriter
 from lmms_eval_tasks.utils.benchmark.views import MASKED, POSITIONS, VIDEO_ONLY, VIEWS, View
 
@@ -226,7 +227,10 @@ class Benchmark:
         replaces: Tasks of lmms-eval that its own replace.
         variables: Environment variables that it alone reads, beginning with `LMMS_EVAL_TASKS_`.
         cli: Subcommands of its own.
-        train: Subcommands that train a model on sets of its form; None where its paper trains none.
+        train: Subcommands that train a model on sets of its form, as its paper does; None where that trains none.
+        read_choices: Reads the splits of a multiple-choice set in its release format, to train on; None where it is not
+            made of such. Its arguments are the set, and the folder of its clips or None; raises InputError.
+        clip_names_are_ids: Whether a clip's name, below its split, is its id in the collection that it comes from.
         build: Makes a set of its own from annotated clips. A function whose parameters are typer options, and
             ``progress``; None where sets of it are not made.
         human_study: How people are asked about its items, where that is not how a model is; None where it is.
@@ -248,6 +252,8 @@ class Benchmark:
     variables: tuple[str, ...] = ()
     cli: typer.Typer | None = None
     train: typer.Typer | None = None
+    read_choices: Callable[[Path, Path | None], Sequence[ReleasedChoices]] | None = None
+    clip_names_are_ids: bool = False
     build: Callable[..., BuiltSet] | None = None
     human_study: HumanStudy | None = None
     descriptions: Callable[[Row], tuple[TimedDescription, ...]] | None = None

@@ -44,10 +44,13 @@ def open_sender(settings: JudgeSettings) -> Send:
     processor time of lmms-eval's providers: pipelines ask thousands of questions.
 
     Raises:
-        InputError: the server's key is missing, or the provider is azure, which has another protocol.
+        InputError: the server's key is missing, or the provider has another protocol.
     """
-    if settings.provider == "azure":
-        raise InputError("Expected the provider openai or local, but got azure: name its address of OpenAI's protocol.")
+    if settings.provider not in ("openai", "local"):
+        raise InputError(
+            f"Expected the provider openai or local for {settings.model}, but got {settings.provider}: name the "
+            "address of a server that speaks OpenAI's protocol."
+        )
     settings.check_variables()
     address = (settings.url or os.environ.get(ADDRESSES[settings.provider], "") or OPENAI).rstrip("/")
     url = f"{address.removesuffix('/chat/completions')}/chat/completions"

@@ -19,7 +19,8 @@ class JudgeSettings(BaseModel):
 
     Attributes:
         model: Name of the model, as its server knows it.
-        provider: Which of lmms-eval's providers asks; ``local`` sends no key.
+        provider: Which of lmms-eval's providers asks; ``local`` sends no key. ``transformers`` asks no server: the
+            model is loaded in this process.
         url: Address of the server up to and with ``/v1``; None leaves it to the provider's own variable
             (OPENAI_API_URL, AZURE_ENDPOINT, LLM_JUDGE_URL).
         timeout: Seconds after which a request is given up, also where the server still sends.
@@ -30,7 +31,7 @@ class JudgeSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     model: str = Field(min_length=1)
-    provider: Literal["openai", "azure", "local"] = "openai"
+    provider: Literal["openai", "azure", "local", "transformers"] = "openai"
     url: str | None = None
     timeout: float = Field(default=120.0, gt=0.0, allow_inf_nan=False)
     temperature: float = Field(default=Sampling.temperature, ge=0.0, allow_inf_nan=False)
@@ -48,7 +49,7 @@ class JudgeSettings(BaseModel):
     @property
     def server(self) -> str:
         """Provider and address, the latter as given or as the provider's own variable says; empty for its default."""
-        address = (self.url or os.environ.get(ADDRESSES[self.provider], "")).rstrip("/")
+        address = (self.url or os.environ.get(ADDRESSES.get(self.provider, ""), "")).rstrip("/")
         return f"{self.provider} {address.removesuffix('/chat/completions')}".rstrip()
 
     @property
@@ -67,7 +68,7 @@ class JudgeSettings(BaseModel):
         Raises:
             InputError: a variable that the provider needs is not set.
         """
-        if unset := [name for name in NEEDED[self.provider] if not os.environ.get(name)]:
+        if unset := [name for name in NEEDED.get(self.provider, ()) if not os.environ.get(name)]:
             raise InputError(
                 f"The model {self.model} cannot be asked: Expected {' and '.join(unset)} to be set.\n"
                 "For a server that asks for no key, any text will do, or choose provider=local."

@@ -10,6 +10,8 @@ import json
 import logging
 import os
 import re
+import time
+import urllib.error
 import urllib.request
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -30,6 +32,8 @@ FIRST_WAIT = 1.0
 """Seconds before a failed request is tried again; twice as many each further time."""
 _REPLY = re.compile(r"\s*(?:```(?:json)?\s*)?(\{[^{}]*\})\s*(?:```)?\s*")
 _TEN = 10.0
+_LATER = (408, 409, 425, 429)
+"""HTTP's client errors that may be gone when the request is sent again."""
 
 logger = logging.getLogger(__name__)
 
@@ -100,12 +104,35 @@ class JudgeServer:
         """The server that the variables `URL` and `MODEL` name.
 
         Raises:
-            KeyError: one of them is not set.
+            RuntimeError: one of them is not set.
         """
+        if missing := [name for name in (URL, MODEL) if not os.environ.get(name)]:
+            raise RuntimeError(f"Expected {' and '.join(missing)} to name a judge, but got nothing.")
         return cls(os.environ[URL], os.environ[MODEL], os.environ.get(KEY, ""))
 
+    def check(self) -> None:
+        """Ask it one thing, so that a wrong address or key ends a training before its first step.
+
+        Raises:
+            RuntimeError: it is not reached, or refuses; the message says what to look at.
+        """
+        for attempt in range(self.attempts):
+            try:
+                self._post(judge_prompt("Nothing happens.", RewardSample()))
+                return
+            except (OSError, ValueError, LookupError, TypeError) as error:
+                if not self._is_tried_again(attempt, error):
+                    raise RuntimeError(
+                        f"Expected the judge {self.model} at {self.url} to reply, but got {_problem(error)}.\n"
+                        f"Remedy: set {URL} (up to /v1), {MODEL} and, where it wants one, {KEY}."
+                    ) from error
+            time.sleep(FIRST_WAIT * 2.0**attempt)
+
     def asking(self) -> Ask:
-        """What asks it, for one batch; a failed request is tried again, waiting longer each time."""
+        """What asks it, for one batch; a failed request is tried again, waiting longer each time.
+
+        One that the server refuses for good, such as for a wrong key, is not.
+        """
         free = asyncio.Semaphore(self.together)
 
         async def ask(prompt: str) -> str:
@@ -113,13 +140,18 @@ class JudgeServer:
                 for attempt in range(self.attempts):
                     try:
                         return await asyncio.to_thread(self._post, prompt)
-                    except OSError:
-                        if attempt + 1 == self.attempts:
+                    except OSError as error:
+                        if not self._is_tried_again(attempt, error):
                             raise
                         await asyncio.sleep(FIRST_WAIT * 2.0**attempt)
             raise OSError("no attempt was made")
 
         return ask
+
+    def _is_tried_again(self, attempt: int, error: Exception) -> bool:
+        """Whether a request that failed so is sent again: not for the last time, nor where it would fail again."""
+        is_refused = isinstance(error, urllib.error.HTTPError) and 400 <= error.code < 500 and error.code not in _LATER
+        return isinstance(error, OSError) and not is_refused and attempt + 1 < self.attempts
 
     def _post(self, prompt: str) -> str:
         body = {"model": self.model, "messages": [{"role": "user", "content": prompt}], "temperature": 0.0}
@@ -131,3 +163,9 @@ class JudgeServer:
         )
         with urllib.request.urlopen(request, timeout=self.timeout) as reply:
             return str(json.load(reply)["choices"][0]["message"]["content"])
+
+
+def _problem(error: Exception) -> str:
+    if isinstance(error, urllib.error.HTTPError):
+        return f"HTTP {error.code} ({error.reason})"
+    return f"{type(error).__name__}: {error}" if isinstance(error, OSError) else "a reply of another form"

@@ -148,5 +148,8 @@ def _value(text: str) -> Any:
         value = yaml.safe_load(text)
     except yaml.YAMLError:
         return text
-    # YAML 1.1 reads 5e-5, without a point, as a text; ms-swift takes the text as well.
+    # YAML 1.1 reads `no`, which is a choice of --save_strategy, as false.
+    if isinstance(value, bool) and text.lower() not in ("true", "false"):
+        return text
+    # It reads 5e-5, without a point, as a text; ms-swift takes the text as well.
     return value if isinstance(value, (bool, int, float, str)) else text

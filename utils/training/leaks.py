@@ -1,14 +1,16 @@
-"""Clips that a model is tested on, which must not be among those that it is trained on. Clips are known by their bytes.
+"""Clips that a model is tested on, which must not be among those that it is trained on.
 
-A clip that was cut or coded anew is another file and is not recognised.
+A clip is known by its bytes; by its name where the benchmark's names are ids of the collection that its clips come
+from; and by its name together with a question about it. One that was cut or coded anew under another name is not
+recognised.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath, PurePosixPath
 
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.problems import InputError
@@ -17,44 +19,78 @@ from lmms_eval_tasks.utils.core.wording import summarize_names
 from lmms_eval_tasks.utils.data.content import content_digest
 from lmms_eval_tasks.utils.data.home import benchmark_dir, clip_path, clips_of_rows, read_manifest, read_table
 
+TrainedClips = Mapping[Path, Collection[str]]
+"""Each training clip's file, which need not be there, to the questions about it."""
+
 
 @dataclass(frozen=True)
-class TestClips:
-    """Clips that a model is tested on.
+class TestedClip:
+    """A clip that a model is tested on.
 
     Attributes:
-        sources: Each clip's file to where it belongs ("CausalVQA, split test").
-        missing: Where clips belong whose files are not here to be compared, to their number.
+        source: Where it belongs ("CausalVQA, split test").
+        name: Its name there.
+        path: Its file; None where it is not here to be compared.
+        questions: What is asked about it.
+        is_id: Whether its name is its id in the collection that it comes from.
     """
 
     __test__ = False  # for pytest, which takes a class of this name for a test
 
-    sources: Mapping[Path, str]
+    source: str
+    name: str
+    path: Path | None
+    questions: Collection[str] = ()
+    is_id: bool = False
+
+
+@dataclass(frozen=True)
+class ClipComparison:
+    """Training clips that were compared with tests and are none of their clips.
+
+    Attributes:
+        compared: Test to the number of its clips whose bytes were compared.
+        missing: Test to the number of its clips that are not here, of which only the names were compared.
+        same_names: Test to training clips that are called as one of its clips and are another file.
+    """
+
+    compared: Mapping[str, int]
     missing: Mapping[str, int]
+    same_names: Mapping[str, Sequence[str]]
 
 
-def prepared_clips() -> TestClips:
+def prepared_clips() -> list[TestedClip]:
     """The clips of every split of every benchmark that is prepared.
 
     Raises:
         InputError: what is prepared cannot be read.
     """
-    sources: dict[Path, str] = {}
-    missing: dict[str, int] = defaultdict(int)
+    tested = []
     for name, benchmark in registry().benchmarks.items():
         if not (benchmark_dir(name) / "manifest.json").is_file():
             continue
         for split in read_manifest(name).splits:
-            source = f"{benchmark.card.title}, split {split}"
-            for clip in {clip for clips in clips_of_rows(name, read_table(name, split)[0]) for clip in clips}:
-                if (path := clip_path(name, clip)).is_file():
-                    sources[path] = source
-                else:
-                    missing[source] += 1
-    return TestClips(sources, missing)
+            table = read_table(name, split)[0]
+            questions: dict[str, set[str]] = defaultdict(set)
+            for clips, question in zip(clips_of_rows(name, table), table.column("question").to_pylist(), strict=True):
+                for clip in clips:
+                    questions[clip].add(question or "")
+            tested += [
+                TestedClip(
+                    source=f"{benchmark.card.title}, split {split}",
+                    name=clip.removeprefix(f"{split}/"),
+                    path=path if (path := clip_path(name, clip)).is_file() else None,
+                    questions=asked,
+                    is_id=benchmark.clip_names_are_ids,
+                )
+                for clip, asked in sorted(questions.items())
+            ]
+    return tested
 
 
-def shared_clips(training: Iterable[Path], tested: TestClips, progress: Progress = no_progress) -> dict[Path, Path]:
+def shared_clips(
+    training: Iterable[Path], tested: Iterable[TestedClip], progress: Progress = no_progress
+) -> dict[Path, TestedClip]:
     """Training clips with the bytes of a clip that is tested on, each to one such clip.
 
     Files are read only where one of the other side has their size.
@@ -65,30 +101,77 @@ def shared_clips(training: Iterable[Path], tested: TestClips, progress: Progress
     by_size: dict[int, list[Path]] = defaultdict(list)
     for path in set(training):
         by_size[path.stat().st_size].append(path)
-    candidates = sorted((path, size) for path in tested.sources if (size := path.stat().st_size) in by_size)
-    shared = {}
-    for done, (path, size) in enumerate(candidates, start=1):
+    candidates = [(clip, clip.path) for clip in tested if clip.path and clip.path.stat().st_size in by_size]
+    shared: dict[Path, TestedClip] = {}
+    for done, (clip, path) in enumerate(candidates, start=1):
         digest = content_digest(path)
-        shared.update({own: path for own in by_size[size] if content_digest(own) == digest})
+        for own in by_size[path.stat().st_size]:
+            if content_digest(own) == digest:
+                shared.setdefault(own, clip)
         progress("comparing clips with those of tests", done, len(candidates))
     return dict(sorted(shared.items()))
 
 
-def refuse_shared_clips(training: Sequence[Path], tested: TestClips, progress: Progress = no_progress) -> None:
-    """Refuse to train on what is tested.
+def namesakes(training: Iterable[Path], tested: Iterable[TestedClip]) -> list[tuple[Path, TestedClip]]:
+    """Training clips and tested ones of the same name, without the folders that the test's name does not have.
+
+    Upper and lower case and the suffix do not matter: a clip that was coded anew often has another.
+    """
+    by_stem: dict[str, list[Path]] = defaultdict(list)
+    for own in sorted(set(training)):
+        by_stem[_parts(own)[-1]].append(own)
+    pairs = []
+    for clip in tested:
+        parts = _parts(PurePosixPath(clip.name))
+        for own in by_stem.get(parts[-1], ()):
+            if _parts(own)[-len(parts) :] == parts:
+                pairs.append((own, clip))
+    return pairs
+
+
+def _parts(path: PurePath) -> tuple[str, ...]:
+    return tuple(part.casefold() for part in path.with_suffix("").parts)
+
+
+def compare_clips(
+    training: TrainedClips, tested: Sequence[TestedClip], progress: Progress = no_progress
+) -> ClipComparison:
+    """Compare training clips with those that are tested on, and refuse to train on what is tested.
 
     Raises:
         InputError: training clips are tested on; it names the first of them.
         OSError: a file cannot be read.
     """
-    shared = shared_clips(training, tested, progress)
-    if not shared:
+    shared = shared_clips((path for path in training if path.is_file()), tested, progress)
+    _refuse(training, [(own, clip, "") for own, clip in shared.items()])
+    ids, items, same_names = [], [], defaultdict(list)
+    for own, clip in namesakes(training, tested):
+        asked = {_plain(question) for question in training[own]} & {_plain(question) for question in clip.questions}
+        if clip.is_id:
+            ids.append((own, clip, ", by the id of its collection"))
+        elif asked - {""}:
+            items.append((own, clip, ", with the same question"))
+        else:
+            same_names[clip.source].append(own.name)
+    _refuse(training, [*ids, *items])
+    numbers: dict[bool, dict[str, int]] = {True: defaultdict(int), False: defaultdict(int)}
+    for clip in tested:
+        numbers[clip.path is not None][clip.source] += 1
+    return ClipComparison(dict(sorted(numbers[True].items())), dict(sorted(numbers[False].items())), dict(same_names))
+
+
+def _refuse(training: TrainedClips, leaks: Sequence[tuple[Path, TestedClip, str]]) -> None:
+    if not leaks:
         return
-    number = len(set(training))
-    sources = sorted({tested.sources[path] for path in shared.values()})
-    names = (f"{own.name} is {path.name} of {tested.sources[path]}" for own, path in shared.items())
+    number = len({own for own, _, _ in leaks})
+    sources = sorted({clip.source for _, clip, _ in leaks})
+    names = (f"{own.name} is {PurePosixPath(clip.name).name} of {clip.source}{how}" for own, clip, how in leaks)
     raise InputError(
-        f"Expected training clips that nothing is tested on, but {len(shared)} of {number} are clips of "
+        f"Expected training clips that nothing is tested on, but {number} of {len(training)} are clips of "
         f"{'; '.join(sources)}: {summarize_names(names, 3)}. Nothing was written.\n"
         "Remedy: take every question about these clips out of the training set."
     )
+
+
+def _plain(question: str) -> str:
+    return " ".join(question.split()).casefold()

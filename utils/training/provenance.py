@@ -19,7 +19,7 @@ class Stage(BaseModel):
 
     Attributes:
         method: How: `sft`, `grpo` and, where it is a row of an ablation, which.
-        data: The files that it was made from, by their SHA-256.
+        data: SHA-256 of the files that it was made from, by their names.
         items: Questions.
         clips: Different clips.
         rows_sha256: Of the rows that ms-swift read.

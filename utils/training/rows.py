@@ -28,6 +28,7 @@ class TrainingItem:
         prompt: What the model is asked, as in the evaluation.
         response: What it is to answer; None where rewards alone teach it.
         columns: What rewards need to know, by the names of their columns.
+        question: What is asked, without the prompt around it.
     """
 
     item_id: str
@@ -35,6 +36,7 @@ class TrainingItem:
     prompt: str
     response: str | None = None
     columns: Mapping[str, Any] = field(default_factory=dict)
+    question: str = ""
 
     def row(self) -> dict[str, Any]:
         """The row for ms-swift."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -122,7 +122,7 @@ def _provenance(training: Training, configuration: Configuration, rows: Path) ->
     options = {name: value for name, value in configuration.options.items() if name not in PATHS}
     stage = Stage(
         method=training.method,
-        data={path.name: file_sha256(path) for path in training.data},
+        data=digests_by_name(training.data),
         items=len(training.items),
         clips=len({item.clip for item in training.items}),
         rows_sha256=file_sha256(rows),
@@ -135,6 +135,23 @@ def _provenance(training: Training, configuration: Configuration, rows: Path) ->
         compared_with=tuple(sorted(compared & {*earlier.compared_with} if earlier else compared)),
         tool_version=lmms_eval_tasks.__version__,
     )
+
+
+def digests_by_name(files: Iterable[Path]) -> dict[str, str]:
+    """SHA-256 of files by their names, with as many folders before the name as tell them apart.
+
+    Raises:
+        OSError: one cannot be read.
+    """
+    digests = {}
+    different = list(dict.fromkeys(path.absolute() for path in files))
+    for path in different:
+        others = [other.parts for other in different if other != path]
+        number = 1
+        while any(other[-number:] == path.parts[-number:] for other in others):
+            number += 1
+        digests["/".join(path.parts[-number:])] = file_sha256(path)
+    return digests
 
 
 def run_training(folder: Path, name: str, subcommand: str, environment: Path) -> bool:

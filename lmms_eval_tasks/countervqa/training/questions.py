@@ -106,7 +106,9 @@ def ask(question: CounterfactualQuestion) -> str:
 def answer_items(questions: QuestionSet) -> list[TrainingItem]:
     """Every question with its verdict and the reference's explanation, and no reasoning before it."""
     return [
-        TrainingItem(question.id, questions.clip(question), ask(question), reference(question))
+        TrainingItem(
+            question.id, questions.clip(question), ask(question), reference(question), question=question.question
+        )
         for question in questions.questions
     ]
 
@@ -114,7 +116,13 @@ def answer_items(questions: QuestionSet) -> list[TrainingItem]:
 def reasoning_items(questions: QuestionSet, rows: Mapping[str, ReasoningRow]) -> list[TrainingItem]:
     """The questions for which there is reasoning, answered as the teacher did, in the form that `format` rewards."""
     return [
-        TrainingItem(question.id, questions.clip(question), ask(question), reasoned(rows[question.id]))
+        TrainingItem(
+            question.id,
+            questions.clip(question),
+            ask(question),
+            reasoned(rows[question.id]),
+            question=question.question,
+        )
         for question in questions.questions
         if question.id in rows
     ]
@@ -135,6 +143,7 @@ def reward_items(questions: QuestionSet) -> list[TrainingItem]:
                 "answer": question.verdict,
                 "question": question.question,
             },
+            question=question.question,
         )
         for question in questions.questions
     ]

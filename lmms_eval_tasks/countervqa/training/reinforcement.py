@@ -5,34 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from lmms_eval_tasks import countervqa
 from lmms_eval_tasks.countervqa.training.questions import read_set, reward_items
-from lmms_eval_tasks.countervqa.training.stages import ANSWERS, REASONING, Inputs, Written, write_stage
+from lmms_eval_tasks.countervqa.training.stages import ANSWERS, REASONING, tested_clips
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 from lmms_eval_tasks.utils.rewards.combine import ALPHA, BETA
 from lmms_eval_tasks.utils.training.provenance import read_trained_on
+from lmms_eval_tasks.utils.training.reinforcement import GRPO, SUBCOMMAND, OwnRewards, grpo_settings
+from lmms_eval_tasks.utils.training.staging import Inputs, Method, Written, write_stage
 
-GRPO = "grpo"
-SUBCOMMAND = "rlhf"
 FULL = "full"
 PLUGIN = Path(countervqa.__file__).parent / "swift_plugin.py"
 """Makes the rewards known to ms-swift; it imports them from the package in ms-swift's environment."""
-ANSWERS_A_QUESTION = 4
-SETTINGS: Mapping[str, Any] = {
-    "rlhf_type": "grpo",
-    "learning_rate": 1e-5,
-    "num_generations": ANSWERS_A_QUESTION,
-    "temperature": 0.9,
-    "max_completion_length": 1024,
-    # ms-swift counts answers: a step is made of all answers to a question on each GPU.
-    "per_device_train_batch_size": ANSWERS_A_QUESTION,
-    "gradient_accumulation_steps": 1,
-    "log_completions": True,
-}
-"""The paper's K, learning rate and temperature; answers as long as the task allows them in an evaluation."""
 
 
 @dataclass(frozen=True)
@@ -57,39 +43,47 @@ ABLATIONS: Mapping[str, Ablation] = {
 
 
 def write_grpo(
-    inputs: Inputs, ablation: str = FULL, alpha: float = ALPHA, beta: float = BETA, progress: Progress = no_progress
+    inputs: Inputs,
+    ablation: str = FULL,
+    alpha: float | None = None,
+    beta: float | None = None,
+    own: OwnRewards | None = None,
+    progress: Progress = no_progress,
 ) -> Written:
     """Write the second stage.
 
     Args:
         inputs: What every stage is given; the model is the weights that the first stage exported.
         ablation: A row of the paper's Table 3, one of `ABLATIONS`.
-        alpha: Weight of the causal reward.
-        beta: Weight of the visual reward.
+        alpha: Weight of the causal reward; by default the paper's.
+        beta: Weight of the visual reward; by default the paper's.
+        own: Rewards of the user's beside those of the row.
         progress: Called as clips are compared.
 
     Raises:
-        InputError: there is no such row, no reward has a weight, the model was not trained as the row says, or as for
-            `write_sft`.
+        InputError: there is no such row, it has no reward for a weight that is given, no reward has a weight, the model
+            was not trained as the row says, or as for `write_sft`.
     """
     if ablation not in ABLATIONS:
         raise InputError(f"Expected --ablation to be one of {', '.join(ABLATIONS)}, but got {ablation!r}.")
-    chosen = ABLATIONS[ablation]
-    if chosen.by_graph and alpha == beta == 0:
-        raise InputError("Expected --causal-weight or --visual-weight to be above 0, but both are 0.")
+    chosen, own = ABLATIONS[ablation], own or OwnRewards()
+    if not chosen.by_graph and (alpha is not None or beta is not None):
+        given = "--causal-weight" if alpha is not None else "--visual-weight"
+        raise InputError(f"Expected no {given} with --ablation {ablation}, whose reward is the verdict alone.")
+    settings = grpo_settings(reward_weights(chosen, alpha, beta), PLUGIN, own, inputs.options)
     _check_model(inputs.model, ablation, chosen)
     questions = read_set(inputs.source, inputs.videos)
-    settings = {**SETTINGS, "external_plugins": [str(PLUGIN)], **rewards(chosen, alpha, beta)}
-    names = (GRPO, f"grpo ({ablation})", SUBCOMMAND)
-    return write_stage(inputs, questions, reward_items(questions), names, settings, questions.files, progress)
+    method = Method(GRPO, f"grpo ({ablation}){own.summary}", SUBCOMMAND, settings)
+    data = (*questions.files, *own.plugins)
+    items = reward_items(questions)
+    return write_stage(inputs, items, len(questions.questions), method, data, tested_clips, progress)
 
 
-def rewards(ablation: Ablation, alpha: float, beta: float) -> dict[str, list[Any]]:
+def reward_weights(ablation: Ablation, alpha: float | None = None, beta: float | None = None) -> dict[str, float]:
     """The rewards' names and weights; those of weight 0 are logged and teach nothing."""
-    weights = {"causal": alpha, "visual": beta, "verdict": 0.0}
     if not ablation.by_graph:
-        weights = {"verdict": 1.0, "causal": 0.0, "visual": 0.0}
-    return {"reward_funcs": list(weights), "reward_weights": list(weights.values())}
+        return {"verdict": 1.0, "causal": 0.0, "visual": 0.0}
+    return {"causal": ALPHA if alpha is None else alpha, "visual": BETA if beta is None else beta, "verdict": 0.0}
 
 
 def _check_model(model: str, name: str, ablation: Ablation) -> None:

@@ -12,10 +12,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
 
 import lmms_eval_tasks.countervqa
 from lmms_eval_tasks.countervqa import rewards
+from lmms_eval_tasks.utils import rewards as shared_rewards
+from lmms_eval_tasks.utils.rewards.adapters.batches import batch_rewards
 from lmms_eval_tasks.utils.rewards.adapters.trl import trl_reward
 from lmms_eval_tasks.utils.rewards.functions import REWARDS
 
@@ -107,17 +110,41 @@ def test_swift_rewards_option_letters(orms: dict[str, Any]) -> None:
 
 
 def test_swift_awaits_the_judge(orms: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    # No server: the rules alone are left, and nothing is raised.
     monkeypatch.setenv("LMMS_EVAL_TASKS_REWARD_JUDGE_URL", "http://127.0.0.1:9/v1")
     monkeypatch.setenv("LMMS_EVAL_TASKS_REWARD_JUDGE_MODEL", "judge")
-    monkeypatch.setattr("lmms_eval_tasks.utils.rewards.judge.JudgeServer.attempts", 1)
-    judged = orms["visual_judged"](args=None)
+    server = "lmms_eval_tasks.utils.rewards.judge.JudgeServer"
+    monkeypatch.setattr(f"{server}.attempts", 1)
+    with pytest.raises(RuntimeError, match=r"Expected the judge judge at http://127\.0\.0\.1:9/v1 to reply"):
+        orms["visual_judged"](args=None)
+    # A server that has gone since: the rules alone are left, and nothing is raised.
+    monkeypatch.setattr(f"{server}.check", lambda self: None)
     monkeypatch.setattr(
-        "lmms_eval_tasks.utils.rewards.judge.JudgeServer.from_environment",
-        classmethod(lambda cls: cls("http://127.0.0.1:9/v1", "judge", attempts=1)),
+        f"{server}.from_environment", classmethod(lambda cls: cls("http://127.0.0.1:9/v1", "judge", attempts=1))
     )
+    load(FOLDER / "swift_plugin.py")
+    judged = orms["visual_judged"](args=None)
+    assert isinstance(judged, AsyncORM) and judged.args is None
     by_rules = [REWARDS["visual"](answer, _sample()) for answer in ANSWERS]
     assert as_swift_calls(judged, ANSWERS, COLUMNS) == by_rules
+
+
+def test_a_set_of_choices_has_a_plugin_without_any_benchmark(orms: dict[str, Any]) -> None:
+    orms.clear()
+    load(Path(shared_rewards.__file__).with_name("swift_plugin.py"))
+    assert set(orms) == set(REWARDS)
+
+
+@pytest.mark.parametrize(
+    ("values", "got"), [([QUESTION] * 2, "got 2"), (QUESTION, "got a str"), (np.array([QUESTION]), "got 1")]
+)
+def test_a_column_that_does_not_fit_its_batch_is_refused(values: Any, got: str) -> None:
+    with pytest.raises(ValueError, match=f"Expected the column question to hold a value for each of 3 .* {got}"):
+        batch_rewards(REWARDS["causal"], ANSWERS, {**COLUMNS, "question": values})
+
+
+def test_columns_may_be_arrays() -> None:
+    arrays = {name: np.array(values, dtype=object) for name, values in COLUMNS.items()}
+    assert batch_rewards(REWARDS["causal"], ANSWERS, arrays) == batch_rewards(REWARDS["causal"], ANSWERS, COLUMNS)
 
 
 def _sample() -> Any:

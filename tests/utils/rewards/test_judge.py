@@ -70,11 +70,12 @@ def test_an_answer_is_one_text_in_the_prompt() -> None:
 class _Server(BaseHTTPRequestHandler):
     asked: ClassVar[list[dict[str, Any]]] = []
     failures = 0
+    status = 500
 
     def do_POST(self) -> None:
         self.asked.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
         failing = len(self.asked) <= self.failures
-        self.send_response(500 if failing else 200)
+        self.send_response(self.status if failing else 200)
         self.end_headers()
         reply = {"choices": [{"message": {"content": '{"grounded": 6}'}}]}
         self.wfile.write(b"" if failing else json.dumps(reply).encode())
@@ -105,3 +106,30 @@ def test_a_server_is_asked_and_asked_again(server: str, monkeypatch: pytest.Monk
 
     assert asyncio.run(both()) == [0.6, 0.6]
     assert len(_Server.asked) == 3 and _Server.asked[0]["model"] == "small"
+
+
+@pytest.mark.parametrize(("status", "requests"), [(401, 1), (404, 1), (429, 3), (500, 3)])
+def test_a_judge_that_does_not_reply_ends_a_training_at_its_start(
+    server: str, monkeypatch: pytest.MonkeyPatch, status: int, requests: int
+) -> None:
+    """What the server refuses for good, such as a wrong key, is asked for once; else it may be but busy."""
+    monkeypatch.setattr(_Server, "failures", 9)
+    monkeypatch.setattr(_Server, "status", status)
+    monkeypatch.setattr("lmms_eval_tasks.utils.rewards.judge.FIRST_WAIT", 0.01)
+    with pytest.raises(RuntimeError, match=rf"judge small at {server} to reply, but got HTTP {status}[^\n]*\nRemedy"):
+        JudgeServer(server, "small").check()
+    assert len(_Server.asked) == requests
+    asyncio.run(judged_visual_reward(GOOD, SAMPLE, JudgeServer(server, "small").asking()))
+    assert len(_Server.asked) == 2 * requests
+
+
+def test_a_judge_that_replies_passes(server: str) -> None:
+    JudgeServer(server, "small").check()
+    assert len(_Server.asked) == 1
+
+
+def test_a_judge_that_is_not_named_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LMMS_EVAL_TASKS_REWARD_JUDGE_URL", raising=False)
+    monkeypatch.setenv("LMMS_EVAL_TASKS_REWARD_JUDGE_MODEL", "small")
+    with pytest.raises(RuntimeError, match="Expected LMMS_EVAL_TASKS_REWARD_JUDGE_URL to name a judge"):
+        JudgeServer.from_environment()

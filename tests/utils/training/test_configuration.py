@@ -40,6 +40,7 @@ def test_the_file_holds_every_option_and_the_environment(tmp_path: Path) -> None
         (["--deepspeed", "zero2", "--bf16", "--lora_rank=8"], {"deepspeed": "zero2", "bf16": True, "lora_rank": 8}),
         (["--modules_to_save", "a", "b", "--seed", "-1"], {"modules_to_save": ["a", "b"], "seed": -1}),
         (["--learning-rate", "1e-4", "--x", "{'a': 1}"], {"learning_rate": "1e-4", "x": "{'a': 1}"}),
+        (["--save_strategy", "no", "--packing", "True"], {"save_strategy": "no", "packing": True}),
         (["--packing", "false", "--note", ""], {"packing": False, "note": ""}),
     ],
 )

@@ -48,8 +48,16 @@ def batch_rewards(
 
 
 def batch_samples(number: int, columns: Mapping[str, Any]) -> Iterator[RewardSample]:
-    """The samples of a batch; the completions of one question, which follow each other, share theirs."""
-    used = {name: columns[name] for name in COLUMNS if _is_column(columns.get(name)) and len(columns[name]) == number}
+    """The samples of a batch; the completions of one question, which follow each other, share theirs.
+
+    Raises:
+        ValueError: a column that a sample is read from has not one value a completion.
+    """
+    used = {name: _values(name, columns[name], number) for name in COLUMNS if columns.get(name) is not None}
+    return _samples(number, used)
+
+
+def _samples(number: int, used: Mapping[str, Sequence[Any]]) -> Iterator[RewardSample]:
     last_row: dict[str, Any] | None = None
     sample = RewardSample()
     for at in range(number):
@@ -59,5 +67,14 @@ def batch_samples(number: int, columns: Mapping[str, Any]) -> Iterator[RewardSam
         yield sample
 
 
-def _is_column(values: object) -> bool:
-    return isinstance(values, Sequence) and not isinstance(values, (str, bytes))
+def _values(name: str, values: Any, number: int) -> Sequence[Any]:
+    # Arrays of other libraries.
+    as_list = getattr(values, "tolist", None)
+    listed: Any = as_list() if callable(as_list) else values
+    if not isinstance(listed, Sequence) or isinstance(listed, (str, bytes)):
+        got = f"a {type(values).__name__}"
+    elif len(listed) != number:
+        got = str(len(listed))
+    else:
+        return listed
+    raise ValueError(f"Expected the column {name} to hold a value for each of {number} answers, but got {got}.")

@@ -16,7 +16,7 @@ from typing import Any
 
 from lmms_eval_tasks.utils.rewards.adapters.batches import batch_rewards, batch_samples, completion_text
 from lmms_eval_tasks.utils.rewards.functions import RewardFunction
-from lmms_eval_tasks.utils.rewards.judge import Ask, judged_visual_reward
+from lmms_eval_tasks.utils.rewards.judge import JudgeServer, judged_visual_reward
 
 
 def orm_class(base: type, name: str, reward: RewardFunction) -> type:
@@ -34,24 +34,33 @@ def orm_class(base: type, name: str, reward: RewardFunction) -> type:
     return type(_class_name(name), (base,), {"__call__": call, "__doc__": reward.__doc__})
 
 
-def judged_orm_class(base: type, name: str, judge: Callable[[], Ask]) -> type:
+def judged_orm_class(base: type, name: str, judge: Callable[[], JudgeServer]) -> type:
     """A class of ms-swift's for the visual reward with a judge, which is asked about all completions at once.
+
+    Its objects, which ms-swift makes before the first step and only of rewards that it uses, ask the judge one thing
+    and raise where it does not reply.
 
     Args:
         base: `swift.rewards.AsyncORM`.
         name: Name of the reward.
-        judge: Gives what asks the judge; called once a batch, so that a judge is only needed where it is used.
+        judge: Gives the judge.
     """
 
-    async def call(self: object, completions: Sequence[object], **columns: Any) -> list[float | None]:
-        ask = judge()
+    def begin(self: Any, *arguments: Any, **named: Any) -> None:
+        base.__init__(self, *arguments, **named)  # type: ignore[misc]
+        self.judge = judge()
+        self.judge.check()
+
+    async def call(self: Any, completions: Sequence[object], **columns: Any) -> list[float | None]:
+        ask = self.judge.asking()
         samples = batch_samples(len(completions), columns)
         texts = [completion_text(completion) for completion in completions]
         return await asyncio.gather(
             *(judged_visual_reward(text, sample, ask) for text, sample in zip(texts, samples, strict=True))
         )
 
-    return type(_class_name(name), (base,), {"__call__": call, "__doc__": judged_visual_reward.__doc__})
+    members = {"__init__": begin, "__call__": call, "__doc__": judged_visual_reward.__doc__}
+    return type(_class_name(name), (base,), members)
 
 
 def register(orms: MutableMapping[str, Any], base: type, rewards: Mapping[str, RewardFunction]) -> None:
