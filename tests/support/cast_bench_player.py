@@ -103,8 +103,6 @@ class CastBenchPlayer:
             return "I'm sorry, I cannot describe this."
         if ghost == "broken":
             return '{"category": "thing", "descr'
-        if ghost == "frozen":
-            return Hold()
         if name == "red ball" and not before:
             return '{"category": "ball"'
         return {"category": name.split()[-1], "description": f"A {name}."}

@@ -24,7 +24,7 @@ from lmms_eval_tasks.utils.data.release import SAMPLE_MARK
 Frames = NDArray[np.uint8]
 
 SEED = 3
-GHOSTS = ("brief", "wordy", "mute", "broken", "frozen", "endless", "untimely")
+GHOSTS = ("brief", "wordy", "mute", "broken", "endless", "untimely")
 """Instances that are tracked and not in the picture; each but the first makes its describer fail in one way."""
 IN_THE_FORM = (
     "unseen",
@@ -104,13 +104,15 @@ class BuildWorld:
         (folder / "tracks" / f"{stem}.json").write_text(json.dumps(tracks))
         return made
 
-    def config(self, url: str, folder: Path, **values: Any) -> Path:
-        """The configuration of a build in which one server plays all roles."""
-        role = {"provider": "local", "model": "m", "url": url, "first_delay": 0.0, "requests": 2, "timeout": 1.0}
+    def config(self, url: str, folder: Path, silence: float = 60.0, **values: Any) -> Path:
+        """The configuration of a build in which one server plays all roles, and may be silent for some seconds."""
+        role = {"provider": "local", "model": "m", "url": url, "first_delay": 0.0, "requests": 3, "unreadable": 2}
         paths = {name: str(self.folder / name) for name in ("clips", "tracks")}
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / "build.yaml"
-        path.write_text(json.dumps({"roles": {"default": {**role, "unreadable": 2}}, "tries": 2, **paths, **values}))
+        # The writer of text distractors is the one that is silent about a question.
+        roles = {"default": role, "text_distractor": {**role, "timeout": silence}}
+        path.write_text(json.dumps({"roles": roles, "tries": 2, **paths, **values}))
         return path
 
 

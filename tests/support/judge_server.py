@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import socket
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -76,6 +77,14 @@ class _Http(ThreadingHTTPServer):
     # Of more that come at once, the system lets some wait for a second.
     request_queue_size = 128
 
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Print what a handler raised, but for what a client's death does.
+
+        A process that forks while this writes has a child that waits for ever to write.
+        """
+        if not isinstance(sys.exc_info()[1], OSError):
+            super().handle_error(request, client_address)
+
 
 class JudgeServer:
     """The server; `script` may be changed while it runs.
@@ -119,7 +128,8 @@ class JudgeServer:
         self._http.shutdown()
         self._http.server_close()
 
-    def _begin(self, body: dict[str, Any]) -> tuple[str, Action]:
+    def _begin(self, body: dict[str, Any], connection: socket.socket) -> tuple[str, Action] | None:
+        """The key of a request and what to do about it; None where its client was killed before it was looked at."""
         # A request for an embedding has a text and no messages.
         content = body["input"] if "input" in body else body["messages"][-1]["content"]
         prompt = content if isinstance(content, str) else content[0]["text"]
@@ -128,6 +138,8 @@ class JudgeServer:
         if self.picture_script and pictures:
             key = f"{prompt} {sha256(b''.join(pictures)).hexdigest()}"
         with self.changed:
+            if _is_gone(connection):
+                return None
             before = self.asked[key]
             self.bodies.append(body)
             self.asked[key] += 1
@@ -153,12 +165,13 @@ class JudgeServer:
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                if _is_gone(self.connection):
-                    # A client that was killed before its request was looked at; nothing was asked.
+                length = int(self.headers["Content-Length"])
+                body = self.rfile.read(length)
+                begun = server._begin(json.loads(body), self.connection) if len(body) == length else None
+                if begun is None:
                     self.close_connection = True
                     return
-                prompt, action = server._begin(body)
+                prompt, action = begun
                 stopped = isinstance(action, Hold) and server._stopping.wait()
                 stopped = stopped or (isinstance(action, Say) and server._stopping.wait(action.delay))
                 # Whoever has the reply may ask again before this thread goes on.

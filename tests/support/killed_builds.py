@@ -43,9 +43,10 @@ class CountedScript:
         if self.answered.total() >= self.most:
             return Hold()
         key = (prompt, pictures)
-        self.answered[key] += 1
-        action = self.script(prompt, pictures, self.answered[key] - 1)
+        action = self.script(prompt, pictures, self.answered[key])
+        # In this order: who kills the client waits for as many replies as have a text once enough is answered.
         self.texts[key] += isinstance(action, Say)
+        self.answered[key] += 1
         return action
 
 
@@ -103,7 +104,9 @@ def check_killed_builds(build: Build, script: PictureScript, folder: Path, kills
         points = sorted(random.Random(seed).choices(range(1, total), k=kills))
         killed = folder / "killed"
         for point in points:
-            counted.most = max(point, counted.answered.total())
+            # Not while a request of the child that was killed last is looked at.
+            with server.changed:
+                counted.most = max(point, counted.answered.total())
             child = fork(lambda: build(server.url, killed))
             try:
                 deadline = time.monotonic() + 60
