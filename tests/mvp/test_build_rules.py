@@ -138,6 +138,8 @@ def test_a_contrast_holds_both_ways_and_needs_a_clip() -> None:
         ("First red, then blue. In which order?", "first red, then blue", "first blue, then red", "the question gives"),
         ("Do you know which?", "no, not it", "it", ""),
         ("Which way does it roll?", "to the left", "To the LEFT.", "equal candidates"),
+        ("What does it hit?", "a ball", "The ball.", "equal candidates"),
+        ("Which way does it roll?", "to the left", "to the right (correct)", "a candidate says which it is"),
         ("Which way does it roll?", "to the left", "", "no text"),
         ("Which way does it roll?", "to the left", "to the\nright", "no text"),
         ("Which way does it roll?", "to the left", "x" * 401, "no text"),

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from lmms_eval_tasks.mvp.construction.config import MvpBuildConfig
 from lmms_eval_tasks.mvp.construction.rows import AskedClip, OpposedClip
-from lmms_eval_tasks.utils.curation.candidates import plain_text
 from lmms_eval_tasks.utils.pipeline.asking import Asking
 from lmms_eval_tasks.utils.pipeline.replies import Form
 from lmms_eval_tasks.utils.pipeline.steps import Forecast, Removed, RowStep
+from lmms_eval_tasks.utils.pipeline.texts import bare_words, holds_text, is_marked
 
 WRITER, CHECKER = "question", "exclusion"
 """Roles of the models that write questions, and that check whether two candidates exclude each other."""
 LONGEST = 400
 """Characters of a question or candidate."""
 GIVEN_AWAY = "the question gives a candidate away"
-
-_WORD = re.compile(r"\w+")
 
 
 class PairQuestion(Form):
@@ -122,13 +119,15 @@ def objection_to(question: str, candidates: tuple[str, str]) -> str:
     texts = (question, *candidates)
     if not all(text and text.isprintable() and len(text) <= LONGEST for text in texts):
         return "no text, or one too long"
-    if plain_text(candidates[0]) == plain_text(candidates[1]):
+    if bare_words(candidates[0]) == bare_words(candidates[1]):
         return "equal candidates"
-    asked, first, second = (_WORD.findall(plain_text(text)) for text in texts)
-    return GIVEN_AWAY if _names(asked, first, second) != _names(asked, second, first) else ""
+    if any(map(is_marked, candidates)):
+        return "a candidate says which it is"
+    first, second = candidates
+    return GIVEN_AWAY if _names(question, first, second) != _names(question, second, first) else ""
 
 
-def _names(asked: Sequence[str], candidate: Sequence[str], other: Sequence[str]) -> bool:
+def _names(question: str, candidate: str, other: str) -> bool:
     """Whether the words of a question name a candidate."""
-    own = set(candidate) - set(other)
-    return f" {' '.join(candidate)} " in f" {' '.join(asked)} " or (bool(own) and own <= set(asked))
+    own = set(bare_words(candidate)) - set(bare_words(other))
+    return holds_text(question, candidate) or (bool(own) and own <= set(bare_words(question)))
