@@ -38,10 +38,9 @@ def make(checkout: Path, target: str = "install", *variables: str) -> list[str]:
     """What the target called: the name and the arguments of each stand-in."""
     (checkout / "calls").unlink(missing_ok=True)
     (checkout / "tests" / "calls").unlink(missing_ok=True)
-    # An outer make, such as the one that runs the tests, would pass its own flags on, and a TRAIN_ENV that is set.
-    environment = {
-        name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS", "TRAIN_ENV"))
-    }
+    # An outer make, such as the one that runs the tests, would pass its own flags and variables on.
+    outer = ("MAKE", "MFLAGS", "TRAIN_ENV")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(outer)}
     subprocess.run(
         ["make", target, "PYTHON=./python", "VENV=.venv", *variables],
         cwd=checkout,

@@ -13,6 +13,9 @@ from typer.testing import CliRunner, Result
 from lmms_eval_tasks.cli import app
 from lmms_eval_tasks.countervqa.prepare import prepare
 from lmms_eval_tasks.countervqa.training.questions import read_reasoning, read_set
+from lmms_eval_tasks.host.local_judge import LocalModel
+from lmms_eval_tasks.utils.judge.cache import Reply
+from lmms_eval_tasks.utils.judge.client import Case
 
 RIGHT = json.dumps(
     {"reasoning": "The milk comes out of the open fridge.", "answer": "No. It would have stayed inside."}
@@ -44,6 +47,23 @@ def test_reasoning_is_kept_where_the_verdict_is_right(source: Path) -> None:
     assert set(rows) == {QUESTION["id"]} and rows["q1"].reasoning == "The milk comes out of the open fridge."
     facts = json.loads((source.parent / "cot" / "cot.json").read_text(encoding="utf-8"))
     assert (facts["share_kept"], facts["annotations"], facts["frames"]) == (0.5, True, 4)
+
+
+def test_a_teacher_may_be_loaded_here(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Case] = []
+
+    def say(self: LocalModel, case: Case) -> Reply:
+        seen.append(case)
+        return Reply(WRONG if "sneezed" in case.text else RIGHT, "m")
+
+    monkeypatch.setattr(LocalModel, "reply", say)
+    folders = ["--source", str(source), "--out", str(source.parent / "cot"), "--frames", "4"]
+    teacher = ["--teacher", "model=m,provider=transformers"]
+    ended = CliRunner().invoke(app, ["train", "countervqa", "cot", *folders, *teacher])
+    assert ended.exit_code == 0 and "kept: 1 of 2 questions (50.0%)" in ended.output
+    assert [len(case.images) for case in seen] == [4, 4]
+    facts = json.loads((source.parent / "cot" / "cot.json").read_text(encoding="utf-8"))
+    assert facts["teacher"]["server"] == "transformers"
 
 
 @pytest.mark.parametrize("tag", ["</think>", "<answer>", "<video>"])
