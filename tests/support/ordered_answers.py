@@ -13,6 +13,8 @@ from lmms_eval_tasks.utils.rewards.sample import RewardSample, read_sample
 FOLDER = Path(__file__).parents[1] / "utils" / "rewards"
 ORDERED = "ordered_answers.json"
 HELD_OUT = "ordered_answers_held_out.json"
+KEY = ("answer", "options", "question")
+"""What a sample has for the rewards that need no graph."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,10 @@ def read_groups(name: str) -> Iterator[OrderedGroup]:
         clip = samples[described["like"]] if "like" in described else described
         levels = tuple(tuple([level] if isinstance(level, str) else level) for level in group["answers"])
         yield OrderedGroup(
-            f"{group['sample']}: {group['about']}", group["reward"], columns(clip, described["asked"]), levels
+            f"{group['sample']}: {group['about']}",
+            group["reward"],
+            {**columns(clip, described["asked"]), **{name: described[name] for name in KEY if name in described}},
+            levels,
         )
 
 

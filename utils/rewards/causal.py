@@ -25,12 +25,14 @@ REVERSED = 1.25
 """What a link weighs among the wrong ones that the graph has the other way round."""
 VAGUE = 0.15
 """The same of a link to something that is none of the clip's actions."""
-FEW, MANY = 1, 0.3
-"""Wrong links that an honest answer may have, and what the square of the number of further ones weighs."""
+MANY = 0.3
+"""What the square of the number of wrong links weighs."""
 OFF_PATH = 0.1
 """What a right link earns that the question does not need."""
 SILENCE = 0.02
 """What an answer earns that claims nothing, and so nothing wrong."""
+LOOPED = 0.5
+"""The share of the reward that an answer loses which is nothing but the same sentence over and over."""
 INDEPENDENCE = 0.7
 """What saying that two actions are not linked earns; the rest is for what the outcome really depends on."""
 
@@ -90,7 +92,8 @@ def causal_reward(response: object, sample: RewardSample) -> float | None:
         return 0.0
     reasoning = read_reasoning(response)
     finder = ActionFinder(sample, reasoning.labels)
-    return agreement(read_claims(reasoning, sample, finder), reasoning, sample).reward
+    reward = agreement(read_claims(reasoning, sample, finder), reasoning, sample).reward
+    return reward * (1 - LOOPED * reasoning.repeated)
 
 
 def agreement(claims: Iterable[Claim], reasoning: Reasoning, sample: RewardSample) -> CausalAgreement:
@@ -106,7 +109,7 @@ def agreement(claims: Iterable[Claim], reasoning: Reasoning, sample: RewardSampl
         if (effect, cause) in stated and not {(cause, effect), (effect, cause)} <= sample.links
     }
     right, wrong, asked = {}, float(VAGUE * vague), _asked(sample)
-    skipped = set()
+    skipped: dict[tuple[int, int], float] = {}
     faults = 0
     for pair, strength in stated.items():
         cause, effect = pair
@@ -118,13 +121,13 @@ def agreement(claims: Iterable[Claim], reasoning: Reasoning, sample: RewardSampl
         elif pair in sample.links:
             right[pair] = strength
         elif cause >= 0 and effect in sample.reachable[cause]:
-            skipped.add(pair)
+            skipped[pair] = strength
             wrong += 0.0 if pair == asked else SKIP
             faults += pair != asked
         else:
             faults += 1
             wrong += REVERSED if (effect, cause) in sample.links else 1.0
-    wrong += MANY * max(0, faults - FEW) ** 2
+    wrong += MANY * faults**2
     denials = 0.0
     for pair, (strength, mutual) in denied.items():
         cause, effect = pair
@@ -145,7 +148,7 @@ def agreement(claims: Iterable[Claim], reasoning: Reasoning, sample: RewardSampl
     if chain:
         covered = _path_coverage(right, skipped, sample)
         covered += (1 - covered) * OFF_PATH * min(1.0, sum(right.values()))
-        credit = sum(right.values()) + (1.0 if asked in skipped else 0.0)
+        credit = sum(right.values()) + skipped.get(asked, 0.0)
         return CausalAgreement(credit, wrong, covered)
     # Without a link between the two, what remains is what the outcome really depends on.
     causes = set(sample.graph.predecessors(asked[1])) if sample.graph.has_node(asked[1]) else set()
@@ -191,7 +194,9 @@ def _settle(
     return stated, denied, len(vague)
 
 
-def _path_coverage(right: dict[tuple[int, int], float], skipped: set[tuple[int, int]], sample: RewardSample) -> float:
+def _path_coverage(
+    right: dict[tuple[int, int], float], skipped: dict[tuple[int, int], float], sample: RewardSample
+) -> float:
     """How much of a path between the two actions is stated, where it is stated most; in [0, 1].
 
     What a path lacks is the number of its links less the strength of those stated; a stated link that skips actions
@@ -203,8 +208,8 @@ def _path_coverage(right: dict[tuple[int, int], float], skipped: set[tuple[int, 
     missing = nx.DiGraph()
     for pair in sample.links:
         missing.add_edge(*pair, lack=1.0 - right.get(pair, 0.0))
-    for cause, effect in skipped:
+    for (cause, effect), strength in skipped.items():
         distance = nx.shortest_path_length(sample.graph, cause, effect)
-        missing.add_edge(cause, effect, lack=GAP * distance)
+        missing.add_edge(cause, effect, lack=(1 - (1 - GAP) * strength) * distance)
     lack = nx.dijkstra_path_length(missing, start, end, weight="lack")
     return float(max(0.0, 1.0 - lack / shortest))

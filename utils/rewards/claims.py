@@ -11,9 +11,9 @@ from lmms_eval_tasks.utils.rewards.mentions import ActionFinder
 from lmms_eval_tasks.utils.rewards.reading import Reasoning
 from lmms_eval_tasks.utils.rewards.sample import RewardSample
 from lmms_eval_tasks.utils.rewards.sentence_claims import SentenceReader
-from lmms_eval_tasks.utils.rewards.words import phrases
+from lmms_eval_tasks.utils.rewards.words import HEDGE, phrases
 
-HEDGED = 0.5
+HEDGED = 0.35
 """Strength of a link that is only held possible."""
 
 
@@ -30,7 +30,7 @@ def read_claims(reasoning: Reasoning, sample: RewardSample, finder: ActionFinder
             continue
         reader = SentenceReader(sample, finder, before, supposed)
         reader.read(split_clauses(_NO_KIND.sub(r"no \1", sentence), finder))
-        revises, denied = _revises(sentence), bool(_UNTRUE.match(sentence))
+        revises, denied = _revises(sentence), denies_all(sentence)
         claims += [
             replace(claim, holds=claim.holds != denied, strength=min(claim.strength, strength), revises=revises)
             for claim in reader.claims
@@ -40,9 +40,18 @@ def read_claims(reasoning: Reasoning, sample: RewardSample, finder: ActionFinder
     return claims
 
 
+def denies_all(sentence: str) -> bool:
+    """Whether a sentence denies what follows its opening: "it is not true that …"."""
+    return bool(_UNTRUE.match(sentence))
+
+
 _UNTRUE = re.compile(
-    r"\W{0,3}(?:but |so |and )?(?:it is (?:false|untrue|wrong|incorrect|not true|not the case)|i (?:doubt|deny)"
-    r"|there is no evidence)"
+    r"\W{0,3}(?:but |so |and |however, )?"
+    r"(?:it is (?:false|untrue|wrong|incorrect|unlikely|not true|not the case|not as if)"
+    r"|(?:it|this) does not (?:mean|imply|follow)|it would be wrong|that does not (?:mean|imply)"
+    r"|i (?:doubt|deny|disagree|(?:do not|would not) (?:think|believe|see (?:how|why|that)))"
+    r"|(?:there is|i see|we have) (?:no|little) (?:evidence|reason to|indication|sign|basis)"
+    r"|nothing (?:suggests|indicates|shows|says))"
 )
 _NO_KIND = re.compile(
     r"\bno (?:[a-z]{3,12} ){1,2}"
@@ -50,16 +59,7 @@ _NO_KIND = re.compile(
 )
 """No effect of any kind is no effect."""
 _VOID = [f" {' '.join(words)} " for words in phrases("void")]
-_HEDGE_MARKS = (
-    " may ",
-    " might ",
-    " maybe ",
-    " perhaps ",
-    " possibly ",
-    " potentially ",
-    " conceivably ",
-    " arguably ",
-)
+_HEDGES = [f" {word} " for word in sorted(HEDGE)]
 _REVISING = tuple(" ".join(words) for words in phrases("revise"))
 
 
@@ -68,7 +68,7 @@ def _strength(sentence: str) -> float:
     padded = f" {sentence.replace(',', ' ')} ".replace(".", " ")
     if "whether or not" not in padded and any(phrase in padded for phrase in _VOID):
         return 0.0
-    return HEDGED if any(mark in padded for mark in _HEDGE_MARKS) else 1.0
+    return HEDGED if any(word in padded for word in _HEDGES) else 1.0
 
 
 def _revises(sentence: str) -> bool:

@@ -7,12 +7,15 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 from lmms_eval_tasks.utils.rewards.sample import RewardSample
-from lmms_eval_tasks.utils.rewards.words import PHRASAL, alike, content_stem, only_talks, stem
+from lmms_eval_tasks.utils.rewards.words import JOINTS, PHRASAL, alike, content_stem, derives, only_talks, stem
 
 _ENOUGH = 0.45
 """Share of an action's weight that words must have, if no word of theirs is of that action alone."""
+_ENOUGH_OF_ASKED, _NOTHING_ELSE = 0.3, 0.9
+"""The same of the two actions that the question is about, and the share of the words' weight that must be of them."""
 _TELLING = 0.5
 """Share of the words' weight that must be of the action, where one of them is of that action alone."""
 _FEW = 0.2
@@ -22,6 +25,14 @@ _COMMON = 0.1
 """Weight of a word that more than half of the actions have, such as who acts."""
 _FOR_THE_VERB = 1.2
 """How much more words weigh that have the action's verb: "the spike" is of the one who spikes."""
+_FOR_THE_ACTOR = 1.15
+"""The same of words that name no more than who acts."""
+_FOR_A_PAIR = 1.2
+"""The same of words that stand side by side in one action alone: "through ball"."""
+_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
+_NOBODY: frozenset[int] = frozenset()
+_WHOLE = 2
+"""Unknown words that an action weighs which somebody else does."""
 _MOST_WORDS = 60
 """Words of a clause that are looked at: nobody names an action with more."""
 _LABEL = re.compile(r"(?:action|event|step|node|activity)\s(?P<name>\w{1,12})")
@@ -74,9 +85,11 @@ class ActionFinder:
             for one, count in shared.items()
         }
         self._alone = {one for one, count in shared.items() if count == 1}
+        self._asked = {place for place in (sample.intervened, sample.queried) if place is not None}
         self._verb = {place: verb_stem(text) for place, text in descriptions.items()}
         verbs = list(self._verb.values())
         self._own_verb = {place for place, verb in self._verb.items() if verb and verbs.count(verb) == 1}
+        self._subject = {place: subject_stems(text) for place, text in descriptions.items()}
         self._total = {place: sum(self._weight[one] for one in stems) for place, stems in self._stems.items()}
         self.vocabulary = frozenset(shared) | frozenset(content_stems(sample.question))
         self._owners: dict[str, list[tuple[int, str, float]]] = {}
@@ -87,6 +100,11 @@ class ActionFinder:
                         continue
                     share = 1.0 if other == one else _BY_SYNONYM
                     self._owners.setdefault(other, []).append((place, one, share))
+        self._pairs: dict[tuple[str, str], frozenset[int]] = {}
+        for place, text in descriptions.items():
+            for pair in word_pairs([word.removesuffix("'s") for word in _WORD.findall(text.casefold())]):
+                self._pairs[pair] = self._pairs.get(pair, frozenset()) | {place}
+        self._relatives: dict[str, list[tuple[int, str, float]]] = {}
         self._by_label = {str(place + 1): place for place in range(len(sample.actions))}
         self._by_id = {
             name.casefold(): place
@@ -98,6 +116,17 @@ class ActionFinder:
             mention = self.find(words.split())
             if len(mention.places) == 1:
                 self._own_labels[label.split()[-1]] = next(iter(mention.places))
+
+    def _owned(self, stemmed: str) -> list[tuple[int, str, float]]:
+        """The actions that have a word, one that may stand for it, or else one that is derived alike."""
+        owners = self._owners.get(stemmed)
+        if owners is not None or stemmed in self.vocabulary:
+            return owners or []
+        if stemmed not in self._relatives:
+            self._relatives[stemmed] = [
+                (place, one, 1.0) for place, stems in self._stems.items() for one in stems if derives(one, stemmed)
+            ]
+        return self._relatives[stemmed]
 
     def has_word(self, stemmed: str) -> bool:
         """Whether an action has a word with this stem."""
@@ -125,14 +154,30 @@ class ActionFinder:
         if not stems:
             return ActionMention()
         places, left = set[int](), stems
-        best = self._best(left, without, first=True)
+        paired = frozenset(
+            place for pair in word_pairs(words) if len(of := self._pairs.get(pair, _NOBODY)) == 1 for place in of
+        )
+        best = self._best(left, without, paired, first=True)
         while best is not None and len(places) < len(self._stems):
             place, used = best
             places.add(place)
             left = tuple(one for one in left if one not in used)
-            best = self._best(left, without, first=False) if left else None
-        unknown = sum(one not in self._owners and one not in self.vocabulary for one in left)
+            best = self._best(left, without, paired, first=False) if left else None
+        strangers = {place for place in places if self._acts_another(place, stems, left)}
+        if strangers:
+            return ActionMention(frozenset(places - strangers), unknown=len(strangers) * _WHOLE)
+        unknown = sum(not self._owned(one) and one not in self.vocabulary for one in left)
         return ActionMention(frozenset(places), unknown, len(left) - unknown)
+
+    def _acts_another(self, place: int, stems: tuple[str, ...], left: tuple[str, ...]) -> bool:
+        """Whether words open with another actor than the action has: "the red ball hits", where the blue one does."""
+        subject = self._subject[place]
+        return stems[0] in left and any(
+            stems[0] in other - subject
+            and subject - other
+            and all(alike(one).isdisjoint(stems) for one in subject - other)
+            for other in self._subject.values()
+        )
 
     def _tells(self, stemmed: str) -> bool:
         return stemmed in self._weight or not only_talks(stemmed)
@@ -159,14 +204,16 @@ class ActionFinder:
             places.add(self._by_label[words[0]])
         return frozenset(places)
 
-    def _best(self, stems: tuple[str, ...], without: frozenset[int], first: bool) -> tuple[int, frozenset[str]] | None:
+    def _best(
+        self, stems: tuple[str, ...], without: frozenset[int], paired: frozenset[int], first: bool
+    ) -> tuple[int, frozenset[str]] | None:
         """The action that the stems speak of most, and which of them; None where none or two alike."""
         shares: dict[int, dict[str, float]] = {}
         used: dict[int, set[str]] = {}
         whole = 0.0
         for one in stems:
             weight = 0.0
-            for place, of_action, share in self._owners.get(one, ()):
+            for place, of_action, share in self._owned(one):
                 value = share * self._weight[of_action]
                 weight = max(weight, value)
                 matched = shares.setdefault(place, {})
@@ -180,13 +227,19 @@ class ActionFinder:
             part = sum(matched.values())
             recall, precision = part / self._total[place], min(1.0, part / whole)
             acts = self._verb[place] in matched
-            telling = any(one in self._alone for one in matched) or (acts and place in self._own_verb)
-            enough = recall >= _ENOUGH and precision >= _FEW
+            # Another word for one of its words tells of an action only beside a word of its own.
+            own = len(matched) > 1 or any(matched[one] == self._weight[one] for one in matched)
+            telling = own and (any(one in self._alone for one in matched) or (acts and place in self._own_verb))
+            telling = telling or place in paired
+            asked = place in self._asked and precision >= _NOTHING_ELSE
+            enough = recall >= (_ENOUGH_OF_ASKED if asked else _ENOUGH) and precision >= _FEW
             if not first:
                 enough = recall >= _ENOUGH and telling
             if enough or (first and telling and precision >= _TELLING):
                 score = 2 * recall * precision / (recall + precision)
-                ranked.append((score * (_FOR_THE_VERB if acts else 1.0), place))
+                score *= (_FOR_THE_VERB if acts else 1.0) * (_FOR_A_PAIR if place in paired else 1.0)
+                score *= _FOR_THE_ACTOR if self._subject[place].issuperset(matched) else 1.0
+                ranked.append((score, place))
         ranked.sort(reverse=True)
         if not ranked or (len(ranked) > 1 and ranked[0][0] - ranked[1][0] < 1e-9):
             return None
@@ -196,14 +249,39 @@ class ActionFinder:
 @lru_cache(maxsize=4_096)
 def verb_stem(text: str) -> str:
     """The stem of the verb of "C opens the fridge", as far as its ending shows it; else empty."""
-    words = re.findall(r"[^\W_]+", text.casefold())
-    return next((stem(word) for word in words[1:] if word.endswith("s") and not word.endswith("ss")), "")
+    words, verb = _verb_place(text)
+    return stem(words[verb]) if verb else ""
+
+
+@lru_cache(maxsize=4_096)
+def subject_stems(text: str) -> frozenset[str]:
+    """The stems of the words before the verb of "The red ball hits the cube", as far as its ending shows it."""
+    words, verb = _verb_place(text)
+    return frozenset(content_stems(" ".join(words[:verb])))
+
+
+def _verb_place(text: str) -> tuple[list[str], int]:
+    """The words of a description and where its verb stands; 0 where no ending shows it."""
+    words = _WORD.findall(text.casefold())
+    for at, (before, word) in enumerate(pairwise(words), start=1):
+        if word.endswith("s") and not word.endswith(("ss", "'s")) and not before.endswith("'s"):
+            return words, at
+    return words, 0
+
+
+def word_pairs(words: Sequence[str]) -> set[tuple[str, str]]:
+    """Stems of words that stand side by side, of which one is a word of content and none an article or pronoun."""
+    return {
+        (stem(one), stem(other))
+        for one, other in pairwise(words)
+        if not {one, other} & JOINTS and (content_stem(one) or content_stem(other))
+    }
 
 
 @lru_cache(maxsize=4_096)
 def content_stems(text: str) -> tuple[str, ...]:
     """Stems of the words of a text that are more than joints between others, in order."""
-    words = re.findall(r"[^\W_]+(?:'[^\W_]+)?", text.casefold())
+    words = [word.removesuffix("'s") for word in _WORD.findall(text.casefold())]
     joined: list[str] = []
     at = 0
     while at < len(words):

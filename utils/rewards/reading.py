@@ -4,24 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from lmms_eval_tasks.utils.answers.text import plain_text, shorten
+from lmms_eval_tasks.utils.rewards.rewording import reword, reword_lines
 
 _TAG = re.compile(
     r"<\s{0,2}(?P<close>/?)\s{0,2}(?P<kind>think|thinking|thought|reasoning|reason|answer)\s{0,2}>", re.IGNORECASE
-)
-_SPELLED_OUT: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"\b(?:can't|cannot|cant)\b"), "can not"),
-    (re.compile(r"\bwon't\b"), "will not"),
-    (re.compile(r"\b(would|could|should|does|did|do|is|was|were|are|has|have|had|might|must)n'?t\b"), r"\1 not"),
-    (re.compile(r"\b(it|he|she|they|we|you|i|that|there)'d\b"), r"\1 would"),
-    (re.compile(r"\b(it|he|she|they|we|you|that|there)'ll\b"), r"\1 will"),
-    (re.compile(r"'s\b"), ""),
-    (re.compile(r"[-–=]\s?[/x]\s?[-–=]?\s?→|↛|⇏"), " does not lead to "),
-    (re.compile(r"<\s?→|↔|⇔|⟷|<=>"), " → and "),
 )
 _SENTENCE_END = re.compile(r"\n+|(?<=[.!?;])[\"')\]]{0,3}(?:\s+|\Z)|;")
 _LIST_MARK = re.compile(
@@ -37,7 +29,14 @@ _VERDICT = re.compile(
     r"(?:clear\s)?\b(?:yes|no)\b|"
     r"\b(?:the|my|our)\s(?:final\s)?answer\b(?:\s?(?:is|:))?|^(?:final\s)?answer\s?:"
 )
+_TABLE_HEAD = re.compile(
+    r"\W{0,3}(?:cause|action)s?\s?\|\s?(?:effect|consequence|result|outcome)s?\W{0,3}$", re.IGNORECASE
+)
+_COLUMNS = 2
 _OF_A_GRAPH = {"actions", "links", "nodes", "edges"}
+_END_OF_TEXT = 300
+"""Letters at the end of a text in which a conclusion counts more than how it opens."""
+_TWICE = 2
 _DEPTH = 8
 _OBJECTS = 24
 
@@ -55,6 +54,12 @@ class Reasoning:
     sentences: tuple[str, ...]
     labels: tuple[tuple[str, str], ...]
     concluded: str | None
+
+    @property
+    def repeated(self) -> float:
+        """The share of its sentences that stand there twice before, word for word; in [0, 1)."""
+        times = Counter(self.sentences)
+        return sum(max(0, number - _TWICE) for number in times.values()) / max(1, len(self.sentences))
 
 
 @dataclass(frozen=True)
@@ -76,19 +81,26 @@ def read_reasoning(response: str) -> Reasoning:
     text = _json_texts(f"{parts.thought}\n{parts.visible}\n{parts.answer or ''}")
     sentences: list[str] = []
     labels: list[tuple[str, str]] = []
-    for line in plain_text(text).split("\n"):
+    for line in _rows_as_arrows(reword_lines(plain_text(text)).split("\n")):
         definition = _DEFINITION.match(line)
         if definition:
             labels.append((definition["label"].casefold(), line[definition.end() :].casefold()))
             line = line[definition.end() :]
         line = _LIST_MARK.sub("", line).casefold()
-        for pattern, replacement in _SPELLED_OUT:
-            line = pattern.sub(replacement, line)
         for piece in _SENTENCE_END.split(line):
-            sentence = _VERDICT.sub(" ", _LIST_MARK.sub("", piece.strip())).strip()
+            sentence = _VERDICT.sub(" ", _LIST_MARK.sub("", reword(piece.strip()))).strip()
             if sentence:
                 sentences.append(sentence)
     return Reasoning(tuple(sentences), tuple(labels), _concluded(parts))
+
+
+def _rows_as_arrows(lines: list[str]) -> Iterator[str]:
+    """The lines of a text, those of a table with the columns "cause" and "effect" as arrows."""
+    in_table = False
+    for line in lines:
+        in_table = bool(_TABLE_HEAD.match(line)) or (in_table and "|" in line)
+        cells = [cell.strip() for cell in line.strip(" |").split("|")] if in_table else []
+        yield " → ".join(cells) if len(cells) == _COLUMNS else line
 
 
 def _parts(text: str) -> _Parts:
@@ -124,8 +136,9 @@ def _parts(text: str) -> _Parts:
 def _concluded(parts: _Parts) -> str | None:
     for text, patterns in (
         (parts.answer or "", (_LABELLED, _LEAD)),
-        (parts.visible, (_LABELLED, _LEAD, _CONCLUDED, _LAST)),
-        (parts.thought[-300:], (_LABELLED, _CONCLUDED)),
+        (parts.visible[-_END_OF_TEXT:], (_LABELLED, _CONCLUDED, _LAST)),
+        (parts.visible, (_LABELLED, _LEAD, _CONCLUDED)),
+        (parts.thought[-_END_OF_TEXT:], (_LABELLED, _CONCLUDED)),
     ):
         plain = plain_text(_json_texts(text)) if text.strip() else ""
         for pattern in patterns:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lmms_eval_tasks.utils.rewards.clauses import Clause, Joint, split_clauses
+from lmms_eval_tasks.utils.rewards.claims import denies_all
+from lmms_eval_tasks.utils.rewards.clause import Clause, Joint
+from lmms_eval_tasks.utils.rewards.clauses import split_clauses, supposes_otherwise
 from lmms_eval_tasks.utils.rewards.mentions import ABSENT, ActionFinder, content_stems
 from lmms_eval_tasks.utils.rewards.reading import read_reasoning
 from lmms_eval_tasks.utils.rewards.sample import RewardSample
@@ -16,7 +18,7 @@ from lmms_eval_tasks.utils.rewards.sample import RewardSample
 ALLOWED_ASIDES = 1
 """Actions that an answer may name beside those that the question is about, unless it names all of the clip."""
 PARTLY = 0.4
-"""What words weigh that no action has, among others that some action has."""
+"""What words weigh that no action has, among others that some action has; also a word alone."""
 SILENCE = 0.02
 """What an answer earns that claims nothing, and so nothing invented."""
 COPIED = 3
@@ -78,9 +80,11 @@ def grounding(response: str, sample: RewardSample) -> ActionGrounding:
     invented: dict[tuple[str, ...], float] = {}
     for sentence in sentences:
         clauses = split_clauses(sentence, finder)
-        supposed = any(clause.joint is Joint.CONDITION for clause in clauses)
+        supposed = supposes_otherwise(clauses) or denies_all(sentence)
         for clause, after in zip(clauses, [*clauses[1:], Clause([Joint.START])], strict=True):
-            _read(clause, after, supposed or clause.supposes, named, denied, invented)
+            # "What happens when he never opens it" supposes as well.
+            supposes = clause.supposes or (clause.joint is Joint.TIME and clause.lacks)
+            _read(clause, after, supposed or supposes, named, denied, invented)
     if sample.absent is not None and ABSENT in named and ABSENT not in denied:
         invented[("absent",)] = 1.0
     present = {place for place in named if place >= 0 and place not in denied}
@@ -116,4 +120,4 @@ def _read(
     elif clause.mention.unknown and not supposed:
         words = content_stems(" ".join(clause.words))
         if clause.mention.unknown > 1 or not clause.mention.known:
-            invented[words] = PARTLY if clause.mention.known else 1.0
+            invented[words] = PARTLY if clause.mention.known or clause.mention.unknown == 1 else 1.0

@@ -12,8 +12,13 @@ _DATA: dict[str, Any] = json.loads(Path(__file__).with_name("words.json").read_t
 _IRREGULAR_FORMS = _DATA["irregular"].split()
 _IRREGULAR = dict(zip(_IRREGULAR_FORMS[::2], _IRREGULAR_FORMS[1::2], strict=True))
 _VOWEL = re.compile(r"[aeiouy]")
+_TWICE = re.compile(r"([^\W\d_])\1")
 _SHORTEST = 3
 _SHORT = 2
+_ROOT = 4
+"""Letters that words share at least whose endings alone differ, and one more where an ending is short."""
+_LONG_ENDINGS = frozenset(_DATA["derived_endings"]["long"].split()) | {""}
+_SHORT_ENDINGS = frozenset(_DATA["derived_endings"]["short"].split())
 _LONGEST_WORD = 40
 """A longer run of letters is no word, and is cut so that its stem takes no time."""
 
@@ -73,10 +78,14 @@ MUST = frozenset({"must", "has", "have", "had", "needs", "need"})
 DENIAL = frozenset(_DATA["denial"].split())
 STILL = frozenset(_DATA["still"].split())
 HEDGE = frozenset(_DATA["hedge"].split())
+JOINTS = frozenset(_DATA["joints"].split())
+"""Articles, pronouns, auxiliary verbs and conjunctions, which stand beside any word."""
+OPENS_SUBJECT = frozenset({"the", "a", "he", "she", "it", "they", "this", "his", "her", "their"})
 PRONOUN = frozenset(_DATA["pronoun"].split())
 FORWARD_VERBS = _stems(_DATA["forward_verbs"])
 SHARED_VERBS = _stems(_DATA["shared_verbs"])
 AFFECT_VERBS = _stems(_DATA["affect_verbs"])
+CONTACT_VERBS = _stems(_DATA["contact_verbs"])
 PHRASAL: dict[str, str] = _DATA["phrasal"]
 
 
@@ -93,6 +102,14 @@ def _synonyms() -> dict[str, frozenset[str]]:
 def alike(stemmed: str) -> frozenset[str]:
     """The stems that may stand for a stem, itself among them."""
     return _synonyms().get(stemmed, frozenset((stemmed,)))
+
+
+def derives(one: str, other: str) -> bool:
+    """Whether two stems differ by an ending that makes a noun or adjective of a verb: "clearance", "collision"."""
+    one, other = _TWICE.sub(r"\1", one), _TWICE.sub(r"\1", other)
+    same = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    endings = {one[same:], other[same:]}
+    return (same >= _ROOT and endings <= _LONG_ENDINGS) or (same > _ROOT and endings <= _LONG_ENDINGS | _SHORT_ENDINGS)
 
 
 def content_stem(word: str) -> str | None:

@@ -8,21 +8,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
+from lmms_eval_tasks.utils.answers.contractions import spell_out
 from lmms_eval_tasks.utils.answers.tokens import tokenize
 
-_SPELLED_OUT: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"\b(?:can't|cannot|cant)\b"), "can not"),
-    (re.compile(r"\bwon't\b"), "will not"),
-    (re.compile(r"\b(would|could|should|does|did|do|is|was|were|are|has|have|had|might|must)n'?t\b"), r"\1 not"),
-    (re.compile(r"\b(it|he|she|they|we|you|i|that|there|who)'d\b"), r"\1 would"),
-    (re.compile(r"\b(it|he|she|they|we|you|that|there)'ll\b"), r"\1 will"),
-    (re.compile(r"\bi'm\b"), "i am"),
-    (re.compile(r"\b(it|that|he|she|there|what)'s\b"), r"\1 is"),
-    # What is beyond doubt is not in doubt.
-    (re.compile(r"\b(?:there is |i have |have )?(?:no|little|without a|without any) (?:doubt|question)\b"), " "),
-    (re.compile(r"\b(?:wouldve|would've|would of)\b"), "would have"),
-    (re.compile(r"\b(?:couldve|could've)\b"), "could have"),
-)
+# What is beyond doubt is not in doubt.
+_NO_DOUBT = re.compile(r"\b(?:there is |i have |have )?(?:no|little|without a|without any) (?:doubt|question)\b")
 # A full stop ends a sentence before white space or the end, so that "2.5" and "e.g." do not; marks of other scripts
 # always do.
 _END = re.compile(r"\n+|(?<=[.!?;…])[\"')\]]{0,3}(?:\s+|\Z)|(?<=[。！？；।۔])")
@@ -98,9 +88,7 @@ def split_sentences(plain: str, asked: frozenset[str] = frozenset()) -> list[Sen
     Of a text of more sentences than anybody answers with, these are the first and the last ones; so are the words of a
     sentence.
     """
-    text = plain.casefold()
-    for pattern, replacement in _SPELLED_OUT:
-        text = pattern.sub(replacement, text)
+    text = _NO_DOUBT.sub(" ", spell_out(plain.casefold()))
     sentences: list[tuple[tuple[str, ...], int, bool]] = []
     for number, line in enumerate(text.split("\n")):
         parts = _parts(line)

@@ -62,8 +62,13 @@ def test_naming_actions_earns_less_than_speaking_of_those_that_matter(game: str)
     assert REWARDS["graph"](GAMES[game], SAMPLE) < 0.75 * REWARDS["graph"](HONEST, SAMPLE)
 
 
-def test_saying_it_again_earns_no_more() -> None:
-    assert causal_reward(f"{HONEST_PART} " * 40, SAMPLE) == causal_reward(HONEST_PART, SAMPLE)
+def test_saying_it_again_earns_no_more_and_over_and_over_earns_less() -> None:
+    assert causal_reward(f"{HONEST_PART} " * 2, SAMPLE) == causal_reward(HONEST_PART, SAMPLE)
+    assert causal_reward(f"{HONEST_PART} " * 40, SAMPLE) < 0.6 * causal_reward(HONEST_PART, SAMPLE)
+
+
+def test_the_last_conclusion_counts() -> None:
+    assert causal_reward(f"{HONEST} Therefore, yes.", SAMPLE) < causal_reward(f"{HONEST} Therefore, no.", SAMPLE)
 
 
 def test_an_honest_answer_earns_it_all() -> None:
