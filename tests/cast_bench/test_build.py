@@ -184,6 +184,16 @@ def test_what_is_left_is_the_truth_in_the_released_form(built: Built) -> None:
     assert (len(rows), len(problems), warnings) == (6, 0, [])
 
 
+def test_what_breaks_a_rule_is_shown_to_its_writer_and_written_again(built: Built) -> None:
+    kept = {beside["id"] for beside in built.roles}
+    for name, role, times in (("11_distractors", "text_distractor", 2), ("12_near-misses", "near_miss", 6)):
+        for line in built.rows(f"steps/{name}.jsonl"):
+            asked = [one["reply"] for one in line["asked"] if one["role"] == role]
+            assert line["row"] not in kept or len(asked) == times
+    described = built.rows("steps/05_dynamic_description.jsonl")
+    assert sum(len(line["asked"]) == 2 and not line["removed"] for line in described) >= 3
+
+
 def test_the_file_beside_it_has_subjects_and_the_role_of_every_option(built: Built) -> None:
     for item, beside in zip(built.items, built.roles, strict=True):
         assert (beside["question"], beside["video"]) == (item["question"], item["video"])

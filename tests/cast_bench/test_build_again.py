@@ -56,6 +56,6 @@ def test_what_people_edited_is_what_questions_are_written_from(world: BuildWorld
     (asked,) = [prompt for prompt in server.asked if role_of(prompt) == "questions"]
     (edited,) = [one for one in material_of(asked)["instances"] if one["description"] == "A red ball."]
     assert edited["does"] == ["[00:01]-[00:02] It hums a tune."]
-    described = [material_of(prompt)["description"] for prompt in server.asked if role_of(prompt) == "dynamic"]
+    described = {material_of(prompt)["description"] for prompt in server.asked if role_of(prompt) == "dynamic"}
     assert len(described) == len(world.names[CLIP]) - 1 and "A red ball." not in described
     assert built.folder is not None and len((built.folder / "castbench_hf.jsonl").read_text().splitlines()) == 1

@@ -109,7 +109,8 @@ class CastBenchPlayer:
 
     def dynamic(self, given: dict[str, Any], pictures: Sequence[bytes], fault: str, before: int) -> Any:
         assert len(pictures) == len(given["seconds"]) and len({pixels_of(one).shape for one in pictures}) == 1
-        last = "99:59" if "untimely" in given["description"] else given["last"]
+        untimely = "untimely" in given["description"] or ("pink" in given["description"] and not given["refused"])
+        last = "99:59" if untimely else given["last"]
         text = f"[00:00]-[{last}] It is on the table."
         return text if "endless" in given["description"] else f"{text}\nEND"
 
@@ -199,6 +200,8 @@ class CastBenchPlayer:
             "refused": "As an AI, I cannot write wrong answers.",
             "held": Hold(),
         }
+        if not fault and not given["refused"]:
+            fault = "lengthy"
         return spoilt.get(fault, {"distractor": TEXT})
 
     def video(self, given: dict[str, Any], pictures: Sequence[bytes], fault: str, before: int) -> Any:
@@ -226,6 +229,8 @@ class CastBenchPlayer:
             "labelled": original.replace("met", "(true)"),
             "twin": original.replace(" the ", " a "),
         }
+        if not fault and not given["refused"]:
+            fault = "longer"
         return {"near_miss": spoilt.get(fault, changed)}
 
     def comparison(self, given: dict[str, Any], pictures: Sequence[bytes], fault: str, before: int) -> Any:
