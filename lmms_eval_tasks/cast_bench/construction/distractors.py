@@ -7,6 +7,10 @@ times.
 
 from __future__ import annotations
 
+from typing import Annotated, Literal
+
+from pydantic import Field
+
 from lmms_eval_tasks.cast_bench.construction.config import CHECKER, TEXT_WRITER, VIDEO_WRITER, CastBenchConfig
 from lmms_eval_tasks.cast_bench.construction.questions import listed_instances
 from lmms_eval_tasks.cast_bench.construction.rows import QuestionRow
@@ -29,7 +33,7 @@ class WrittenDistractor(Form):
 class Exclusivity(Form):
     """Which answers do not exclude each other, and what the text-based one names beyond the question."""
 
-    clashes: list[list[str]]
+    clashes: list[Annotated[list[Literal["answer", "text", "video"]], Field(min_length=2, max_length=2)]]
     unnamed: list[str]
 
 
