@@ -24,6 +24,8 @@ FRAMES_PER_SECOND = 30
 """So many frames are taken, and of those as many as are asked for, evenly spread: all of a shorter clip."""
 LEAST_TOKENS = 4
 """Of a frame, so that none is enlarged."""
+SYSTEM = "You are a helpful assistant."
+"""The system message with which lmms-eval 0.7.3 asks every Qwen-VL; ms-swift by itself has none for Qwen3-VL."""
 CHECKPOINTS = "checkpoints"
 LOG = "logging.jsonl"
 OURS = ("dataset", "output_dir", "add_version", "resume_from_checkpoint", ENVIRONMENT)
@@ -91,6 +93,7 @@ def base_options(model: str, model_type: str, dataset: Path, out: Path) -> dict[
         "model": model,
         "model_type": model_type,
         "template": model_type,
+        **({"system": SYSTEM} if model_type.startswith("qwen") else {}),
         "use_hf": True,
         "dataset": [str(dataset.absolute())],
         "load_from_cache_file": False,

@@ -34,6 +34,14 @@ def test_the_file_holds_every_option_and_the_environment(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
+    ("model_type", "system"),
+    [("qwen2_5_vl", "You are a helpful assistant."), ("qwen3_vl", "You are a helpful assistant."), ("internvl3", None)],
+)
+def test_the_system_message_is_that_of_the_evaluation(tmp_path: Path, model_type: str, system: str | None) -> None:
+    assert base_options("org/model", model_type, tmp_path, tmp_path).get("system") == system
+
+
+@pytest.mark.parametrize(
     ("words", "options"),
     [
         ([], {}),
