@@ -127,7 +127,8 @@ class SentenceReader:
         self, clause: Clause, group: frozenset[int], following: list[Clause], previous: Clause | None
     ) -> None:
         """What stands behind "leads to" or "so"."""
-        if clause.infers and states_a_link(clause, following):
+        must_not = self._left_clause is not None and self._left_clause.must_not and not clause.lacks
+        if clause.infers and (must_not or states_a_link(clause, following)):
             # "It guides the saw, so marking it is necessary for sawing": a conclusion, and not an effect.
             self._take_plain(clause, group)
         elif previous is not None and is_cleft(clause, previous):
