@@ -15,6 +15,7 @@ _MOST_TOKENS = 400
 """Tokens of a sentence that are read: a longer one is a loop."""
 _INFERRING = frozenset({"so", "therefore", "thus", "hence", "consequently", "accordingly", "as"})
 _GETS = frozenset({"gets", "got"})
+_BEHIND, _ENDS = frozenset({"as", "in"}), frozenset({"", ",", "and", "then"})
 _VERDICT = ["no"]
 _NOUNS = frozenset({"cause", "reason", "trigger", "basis", "what"})
 _WITH_A_VERB = frozenset({"if", "unless", "because", "since", "had"})
@@ -48,23 +49,18 @@ def split_clauses(sentence: str, finder: ActionFinder) -> list[Clause]:
             at += 1
             continue
         joint, length = cue
-        negated = joint in _DENIABLE and negates(current.words)
-        if joint is Joint.NO_EFFECT and length == 1:
-            # "does not affect": a verb of effect whose negation is before it.
-            joint, negated = (Joint.NO_EFFECT, False) if negated else (Joint.FORWARD, False)
-        # "Not cracking the eggs does not allow him to whisk them": both deny, and the link holds.
-        negated = negated and not lacks(current.words)
-        if joint is Joint.RELATION and negated:
-            joint, negated = Joint.NO_RELATION, False
-        infers = words[at] in _INFERRING and joint is Joint.FORWARD
-        joints = [Joint.AND, joint] if words[at] == "but" and length > 1 else [joint]
-        if current.words or current.joints == [Joint.START]:
-            named = words[at] in _NOUNS and joint is Joint.FORWARD
-            clauses.append(Clause(joints, negated=negated, infers=infers, names_cause=named, cue=words[at]))
+        after = words[at + length] if at + length < len(words) else ""
+        if joint is Joint.FORWARD and words[at] in _BEHIND and current.words and after in _ENDS:
+            # "Then B, as a result."
+            current.joints.append(Joint.FORWARD)
         else:
-            current.joints += joints
-            current.negated = current.negated or negated
-            current.infers, current.cue = infers, words[at]
+            joined = _join(current, joint, words[at], length)
+            if current.words or current.joints == [Joint.START]:
+                clauses.append(joined)
+            else:
+                current.joints += joined.joints
+                current.negated = current.negated or joined.negated
+                current.infers, current.cue = joined.infers, joined.cue
         at += length
     for before, clause in zip([clauses[0], *clauses], clauses, strict=False):
         clause.mention = finder.find(clause.words, numbered="→" in words)
@@ -80,6 +76,26 @@ def split_clauses(sentence: str, finder: ActionFinder) -> list[Clause]:
     return clauses
 
 
+def _join(current: Clause, joint: Joint, cue: str, length: int) -> Clause:
+    """The clause behind a cue of so many words that opens with this one."""
+    negated = joint in _DENIABLE and negates(current.words, cue)
+    if joint is Joint.NO_EFFECT and length == 1:
+        # "does not affect": a verb of effect whose negation is before it.
+        joint, negated = (Joint.NO_EFFECT, False) if negated else (Joint.FORWARD, False)
+    # "Not cracking the eggs does not allow him to whisk them": both deny, and the link holds.
+    negated = negated and not lacks(current.words)
+    if joint is Joint.RELATION and negated:
+        joint, negated = Joint.NO_RELATION, False
+    bare = current.words and not any(content_stem(word) for word in current.words)
+    # "B because of A, not because of C", "and does not depend on C".
+    goes_on = bare and current.joints[-1] in (Joint.AND, Joint.COMMA)
+    joints = [Joint.AND, joint] if goes_on or (cue == "but" and length > 1) else [joint]
+    forward = joint is Joint.FORWARD
+    return Clause(
+        joints, negated=negated, infers=forward and cue in _INFERRING, names_cause=forward and cue in _NOUNS, cue=cue
+    )
+
+
 def supposes_otherwise(clauses: list[Clause]) -> bool:
     """Whether a sentence says what would have been: "without A …", "A not done → B not done"."""
     return any(
@@ -91,12 +107,16 @@ def supposes_otherwise(clauses: list[Clause]) -> bool:
 
 def _acts_next(words: list[str], at: int, current: Clause, finder: ActionFinder) -> bool:
     """Whether the verb of another action stands behind one that is its subject: "pressing the button opens"."""
-    if not words[at].endswith(("s", "ed")) and words[at] not in _GETS:
+    word = words[at]
+    is_verb = word in _GETS or (word.endswith(("s", "ed")) and not word.endswith("ss"))
+    if not is_verb or words[at - 1] in BEFORE_A_NOUN:
         return False
-    if not _names_a_deed(current.words, finder) or words[at - 1] in BEFORE_A_NOUN:
+    deed = _names_a_deed(current.words, finder) and (word in _GETS or finder.has_word(stem(word)))
+    others = finder.done_by_another(stem(word), current.words)
+    if not deed and not others:
         return False
-    may_act = words[at] in _GETS or finder.has_word(stem(words[at]))
-    return may_act and stands_between(words, at, current, finder)
+    effects = stands_between(words, at, current, finder)
+    return bool(effects if deed else effects & others)
 
 
 def _names_a_deed(words: list[str], finder: ActionFinder) -> bool:

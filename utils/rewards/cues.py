@@ -22,6 +22,7 @@ _HAD_NOT = 12
 _FOR_TO = 8
 _OPENING = {"by": Joint.BACKWARD, "having": Joint.BACKWARD, "being": Joint.BACKWARD, "with": Joint.CONDITION}
 """Words that join only at the start of a clause: "with the valve closed, he can …", "having opened it, he …"."""
+_CONJUNCTIONS = frozenset({"because", "due", "thanks", "owing"})
 _LACKING = frozenset({"not", "no", "without", "skipping", "omitting", "failing", "lacking", "removing"})
 _SOME = 10
 """Words on either side of a verb in which the actions are looked for that it may join."""
@@ -35,6 +36,8 @@ _OBJECT = frozenset({"for", "to", "in", "on", "of", "before", "between"})
 _NO_CONTRAST = frozenset({
     "because", "due", "since", "thanks", "as", "only", "just", "even", "to", "that", "necessarily"
 })  # fmt: skip
+_CAUSAL_NOUNS = frozenset({"cause", "reason", "trigger", "source", "result", "consequence", "effect"})
+_OF_VERBS = (Joint.FORWARD, Joint.BACKWARD, Joint.RELATION)
 _ONLY_THEN = frozenset({"once", "after", "when", "if"})
 _BY_ROLE = (
     ("forward", Joint.FORWARD), ("backward", Joint.BACKWARD), ("no_effect", Joint.NO_EFFECT),
@@ -88,14 +91,14 @@ def _phrase_cue(words: list[str], at: int, current: Clause, finder: ActionFinder
         after = words[at + length] if at + length < len(words) else ""
         if joint is Joint.BACKWARD and after == "to" and stem(word) in ("need", "requir"):
             continue
-        if joint is Joint.CONTRAST and not _contrasts(word, after, current):
+        if joint is Joint.CONTRAST and not _contrasts(words, at, length, current):
             continue
         if joint is Joint.NOTHING and after in _OBJECT:
             # "Not important for B" names what is not changed.
             continue
         if joint is Joint.FORWARD and after == "by":
             return Joint.BACKWARD, length + 1
-        is_action = joint in (Joint.FORWARD, Joint.BACKWARD) and finder.has_word(stem(word))
+        is_action = joint in _OF_VERBS and finder.has_word(stem(word))
         if is_action and (len(phrase) == 1 or not stands_between(words, at, current, finder)):
             continue
         if len(phrase) > 1:
@@ -123,6 +126,9 @@ def _preposition_cue(words: list[str], at: int, current: Clause, finder: ActionF
         return Joint.FORWARD, 1
     if word == "that" and (joint := _relative(current, finder)) is not None:
         return joint, 1
+    if word == "by" and _is_passive(words, at, current, finder):
+        # "The glass is shattered by the note."
+        return Joint.BACKWARD, 1
     if word in _MEANS and current.words and after.endswith("ing"):
         # "He frees it by climbing up."
         return Joint.BACKWARD, 1
@@ -135,7 +141,7 @@ def _verb_cue(words: list[str], at: int, current: Clause, finder: ActionFinder) 
     stemmed, after = stem(words[at]), words[at + 1] if at + 1 < len(words) else ""
     is_action = finder.has_word(stemmed)
     if stemmed in AFFECT_VERBS and not is_action:
-        return Joint.NO_EFFECT, 1
+        return (Joint.BACKWARD, 2) if after == "by" else (Joint.NO_EFFECT, 1)
     if stemmed in CONTACT_VERBS and not is_action and current.words and negates(current.words):
         # What never touches another thing does not move it.
         return Joint.NO_EFFECT, 1
@@ -156,6 +162,13 @@ def _verb_cue(words: list[str], at: int, current: Clause, finder: ActionFinder) 
     return Joint.FORWARD, 1
 
 
+def _is_passive(words: list[str], at: int, current: Clause, finder: ActionFinder) -> bool:
+    if _PASSIVE.isdisjoint(current.words[-_REACH:-1]):
+        return False
+    effects, causes = finder.find(current.words).places, finder.find(words[at + 1 : at + 1 + _SOME]).places
+    return bool(effects and causes) and effects.isdisjoint(causes)
+
+
 def _gives_a_reason(words: list[str], at: int) -> bool:
     """Whether "as" means "because": "as A, B", and "B as he had done A"."""
     return at == 0 or not _PERFECT.isdisjoint(words[at + 1 : at + _REACH])
@@ -168,11 +181,12 @@ def _relative(current: Clause, finder: ActionFinder) -> Joint | None:
     return Joint.BACKWARD if "only" in current.words and current.supposes else None
 
 
-def _contrasts(word: str, after: str, current: Clause) -> bool:
+def _contrasts(words: list[str], at: int, length: int, current: Clause) -> bool:
     """Whether "not" names another cause, as in "A, not B, leads to C", and denies no verb or cue."""
-    if word == "not" and (current.words or current.joints[-1] is not Joint.COMMA):
+    if words[at] == "not" and (current.words or current.joints[-1] is not Joint.COMMA):
         return False
-    return after not in _NO_CONTRAST
+    after = words[at + length : at + length + 2]
+    return _NO_CONTRAST.isdisjoint(after[:1]) and _CAUSAL_NOUNS.isdisjoint(after[1:])
 
 
 def _length(words: list[str], at: int, phrase: tuple[str, ...]) -> int:
@@ -183,15 +197,15 @@ def _length(words: list[str], at: int, phrase: tuple[str, ...]) -> int:
     return len(phrase) + 1 if adverb and tuple(words[at + 2 : at + 1 + len(phrase)]) == phrase[1:] else 0
 
 
-def stands_between(words: list[str], at: int, current: Clause, finder: ActionFinder) -> bool:
-    """Whether a verb that an action has as well joins two others: "pressing the button starts the belt"."""
+def stands_between(words: list[str], at: int, current: Clause, finder: ActionFinder) -> frozenset[int]:
+    """The effects of a verb that an action has as well, and that joins two: "pressing the button starts the belt"."""
     before = current.words[-_SOME:]
     causes = finder.find(before).places
     if not causes or finder.shares_word(before, finder.with_word(stem(words[at]))):
-        return False
+        return frozenset()
     behind = words[at : at + _SOME]
     end = next((place for place, word in enumerate(behind) if word in _ENDS_A_CLAUSE), len(behind))
-    return bool(finder.find(behind[:end], causes).places)
+    return finder.find(behind[:end], causes).places
 
 
 def _opens_condition(words: list[str], at: int, current: Clause) -> bool:
@@ -199,12 +213,12 @@ def _opens_condition(words: list[str], at: int, current: Clause) -> bool:
     return (not current.words or current.supposes) and "not" in words[at + 1 : at + _HAD_NOT]
 
 
-def negates(words: list[str]) -> bool:
-    """Whether the words before a cue deny it."""
+def negates(words: list[str], cue: str = "") -> bool:
+    """Whether the words before a cue deny it; before "because" these are all of the clause."""
     if (words[:1] == ["it"] and words[2:3] == ["not"]) or "neither" in words:
         # "It is not A that leads to B", "neither A nor B leads to C".
         return True
-    last = words[lacks(words) :][-_REACH:]
+    last = words[lacks(words) :][0 if cue in _CONJUNCTIONS else -_REACH :]
     if "only" in last[-1:]:
         return False
     return any(word in DENIAL for word in last)

@@ -182,6 +182,25 @@ class ActionFinder:
     def _tells(self, stemmed: str) -> bool:
         return stemmed in self._weight or not only_talks(stemmed)
 
+    def has_verb(self, words: Sequence[str], places: Iterable[int]) -> bool:
+        """Whether the words have the verb of one of the actions, or one that may stand for it."""
+        stems = frozenset(content_stems(" ".join(words[:_MOST_WORDS])))
+        return any(not (verb := self._verb.get(place)) or not alike(verb).isdisjoint(stems) for place in places)
+
+    def done_by_another(self, verb: str, words: Sequence[str]) -> frozenset[int]:
+        """The actions with a verb's stem whose actor the words before it do not name: "the note shatters".
+
+        Words that only name another actor do nothing: "the red ball hits".
+        """
+        stems = frozenset(content_stems(" ".join(words[:_MOST_WORDS])))
+        if any(subject >= stems for subject in self._subject.values()):
+            return _NOBODY
+        return frozenset(
+            place
+            for place, one, _ in self._owners.get(verb, ())
+            if one == self._verb[place] and self._subject[place] and self._subject[place].isdisjoint(stems)
+        )
+
     def shares_word(self, words: Sequence[str], places: Iterable[int]) -> bool:
         """Whether one of the words is of one of the actions."""
         stems = set(content_stems(" ".join(words[:_MOST_WORDS])))

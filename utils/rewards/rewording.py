@@ -12,6 +12,7 @@ _TIMES = re.compile(
     rf"|(?:\b(?:at|around|from|by|until)\s(?:about\s)?)?(?<![\w:])(?:{_CLOCK})(?:\s?(?:-|–|—|to)\s?(?:{_CLOCK}))?"
 )
 """When something is seen says nothing of why, and a number may be a label."""
+_THAT_IS = re.compile(r"\bi\.\s?e\.,?", re.IGNORECASE)
 _ARROW_LINE = re.compile(r"\n\s{0,8}(?:→|↓|⇓|⬇|⬇️|\|)\s{0,8}\n")
 _REWORDED: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"'s\b"), ""),
@@ -65,6 +66,17 @@ _REWORDED: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\b(?:is|are|was|were) (?:absent|missing) from\b"), "does not happen in"),
     (re.compile(r"\bleaves? ([^,.;:]{3,80}?) (?:unchanged|unaffected|untouched)\b"), r"does not affect \1"),
     (re.compile(r"\bas soon as\b"), "once"),
+    (re.compile(r"\b(?:unaffected|uninfluenced|unchanged) by\b"), "not affected by"),
+    (re.compile(r"\b(not )?attribute ([^,.;:]{3,80}?) to (?=the\b|an?\b|his\b|her\b|\w+ing\b)"), r"\2 \1because of "),
+    (re.compile(r"\bwhether ([^,.;:]{3,80}?) or (?:do|does|did|is|was|has|had) not\b"), r"whether or not \1"),
+    (
+        # "What shatters the glass is the note."
+        re.compile(
+            r"^what (?!(?:caus|ma[dk]e|le[ad]|trigger|allow|enabl|let|forc|happen|follow|matter|remain|br[io]|prompt))"
+            r"(\w{2,20}(?:s|ed) [^,.;:]{3,80}?) (?:is|was) "
+        ),
+        r"\1 because ",
+    ),
     (
         re.compile(
             r"\bthere is an? (?:\w{3,12} ){0,2}(?:link|path|chain|connection|line) from ([^,.;:]{3,80}?) to (?=\w)"
@@ -90,7 +102,7 @@ _REWORDED: tuple[tuple[re.Pattern[str], str], ...] = (
 
 def reword_lines(text: str) -> str:
     """A text without times of a clip, such as "[00:03 - 00:05]", and with no arrow in a line of its own."""
-    return _ARROW_LINE.sub(" → ", _TIMES.sub(" ", text))
+    return _ARROW_LINE.sub(" → ", _TIMES.sub(" ", _THAT_IS.sub(" that is, ", text)))
 
 
 def reword(sentence: str) -> str:

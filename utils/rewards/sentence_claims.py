@@ -106,7 +106,7 @@ class SentenceReader:
 
     def _take_cause(self, clause: Clause, group: frozenset[int], following: list[Clause]) -> None:
         """What stands behind "because", "depends on" or "needs"."""
-        if states_a_link(clause, following):
+        if not self._left and states_a_link(clause, following):
             # "It would, since A has nothing to do with B": why the verdict holds.
             self._take_plain(clause, group)
         elif ABSENT in group and clause.lacks:
@@ -127,14 +127,12 @@ class SentenceReader:
         self, clause: Clause, group: frozenset[int], following: list[Clause], previous: Clause | None
     ) -> None:
         """What stands behind "leads to" or "so"."""
-        if clause.infers and states_a_link(clause, following):
+        must_not = self._left_clause is not None and self._left_clause.must_not and not clause.lacks
+        if clause.infers and (must_not or states_a_link(clause, following)):
             # "It guides the saw, so marking it is necessary for sawing": a conclusion, and not an effect.
             self._take_plain(clause, group)
         elif previous is not None and is_cleft(clause, previous):
             self._take_cleft(clause)
-        elif self._left and not clause.words and not following:
-            # "When A, B, as a result."
-            self._collected.add(self._earlier or self._before, self._left, holds=True)
         else:
             self._link(self._left or self._before, group, clause, forward=True)
 
@@ -249,7 +247,9 @@ class SentenceReader:
         elif clause.supposes or opening.cue == "with":
             # "He can B without A", "if A had not been, he would B", but "if A happens, B can".
             lacking = opening.lacks or opening.cue in _WITHOUT
-            self._collected.add(causes, group, holds=not lacking, strength=restated if lacking else 1.0)
+            # "Without A the glass would be whole" has nothing of what the glass does.
+            if not lacking or self._finder.has_verb(clause.words, group):
+                self._collected.add(causes, group, holds=not lacking, strength=restated if lacking else 1.0)
 
     def _is_fronted(self, clause: Clause, group: frozenset[int], following: list[Clause]) -> bool:
         """Whether a cause stands before its effect: "because A, B"."""
@@ -300,11 +300,11 @@ class SentenceReader:
             ordered = sorted(left)
             for at, one in enumerate(ordered):
                 self._collected.add(frozenset((one,)), frozenset(ordered[at + 1 :]), holds=False, mutual=True)
-        elif left or group:
+        elif (left or group) and not {self._asked, self._queried} <= group:
             self._collected.deny_other(left or group, mutual)
         else:
-            # "They are unrelated: A, and B."
-            named = frozenset[int]().union(*(one.places for one in following))
+            # "They are unrelated: A, and B", "it makes no difference to B that A".
+            named = group.union(*(one.places for one in following))
             self._collected.deny_asked(1.0 if {self._asked, self._queried} <= named else UNNAMED)
         self._left = group or self._left
 

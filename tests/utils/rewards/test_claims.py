@@ -76,6 +76,37 @@ def test_a_noun_stands_for_the_verb_that_it_is_made_of() -> None:
     assert claims("counter", "The clearance presupposes the parry.") == {(0, 1, True)}
 
 
+@pytest.mark.parametrize("text", [
+    "The high note shatters the glass.",
+    "The glass was shattered by the high note of the sopranos.",
+    "What shatters the glass is the high note.",
+    "The shattering of the glass is attributable to the high note.",
+    "The glass shattering is directly linked to the high note.",
+    "A high note is held, and then, as a consequence, the glass shatters.",
+    "glass shatters <- high note",
+    "high note\n↓\nglass shatters",
+    "| Cause | Effect |\n|---|---|\n| holding a high note | the glass shatters |",
+])  # fmt: skip
+def test_a_link_is_stated_in_other_ways(text: str) -> None:
+    assert claims("choir", text) == {(2, 3, True)}
+
+
+@pytest.mark.parametrize("text", [
+    "The bat circling the chandelier is unnecessary for the glass to shatter.",
+    "The glass shatters whether the bat circles the chandelier or doesn't.",
+    "The glass can shatter without the bat circling the chandelier.",
+    "Removing the bat circling the chandelier would not prevent the glass from shattering.",
+    "It was not the bat circling the chandelier that shattered the glass.",
+    "I don't think the bat circling the chandelier leads to the glass shattering.",
+])  # fmt: skip
+def test_a_link_is_denied_in_other_ways(text: str) -> None:
+    assert claims("choir", text) == {(5, 3, False)}
+
+
+def test_a_state_that_the_outcome_would_have_ended_denies_nothing() -> None:
+    assert claims("choir", "Without the high note, the glass would be whole.") == set()
+
+
 def test_what_another_does_is_not_the_action() -> None:
     assert claims("collision", "The teal sphere hits the grey cube, so the orange sphere starts rolling.") == {
         (-2, 6, True)

@@ -11,7 +11,7 @@ from lmms_eval_tasks.countervqa.rewards import REWARDS
 
 GROUPS = list(read_groups(ORDERED))
 HELD_OUT_GROUPS = list(read_groups(HELD_OUT))
-IN_ORDER_OF_THE_HELD_OUT = 48
+IN_ORDER_OF_THE_HELD_OUT = 51
 """No rule is made by these: this number may rise, but not by looking at them."""
 
 
