@@ -139,7 +139,7 @@ def _run_step(
         if step.takes is step.gives and {row.id for row in left} != {row.id for row in rows} - removed.keys():
             raise RuntimeError(f"The step {step.name!r} lost rows without a reason.")
         return left, [_Outcome(removed=removed.get(row.id)) for row in rows]
-    threads = models.concurrent(step.roles) if step.roles else os.cpu_count()
+    threads = models.threads(step.roles) if step.roles else os.cpu_count()
     with ThreadPoolExecutor(threads, thread_name_prefix="build") as pool:
         futures = [pool.submit(_run_row, step, row, models) for row in rows]
         try:

@@ -6,6 +6,7 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,7 +16,7 @@ from lmms_eval_tasks.utils.judge.client import Case, Judge, Send, ServerError
 from lmms_eval_tasks.utils.judge.record import ReplyRecord
 from lmms_eval_tasks.utils.judge.server import open_sender
 from lmms_eval_tasks.utils.pipeline.budget import RequestBudget
-from lmms_eval_tasks.utils.pipeline.config import BuildConfig
+from lmms_eval_tasks.utils.pipeline.config import BuildConfig, RoleSettings
 from lmms_eval_tasks.utils.pipeline.replies import fault_kind
 
 T = TypeVar("T")
@@ -35,6 +36,7 @@ class Models:
         self._record = ReplyRecord(folder)
         self._budget = RequestBudget(max_requests)
         self._lock = threading.Lock()
+        self._slots: dict[RoleSettings, threading.BoundedSemaphore] = {}
         self._senders: dict[str, Send] = {}
         self._judges: dict[tuple[str, Any], Judge[Any]] = {}
         self.cores = threading.BoundedSemaphore(os.cpu_count() or 1)
@@ -48,21 +50,23 @@ class Models:
             if (role, read) not in self._judges:
                 settings = self._config.role(role)
                 if role not in self._senders:
-                    self._senders[role] = self._record.recording(
-                        self._counted(open_sender(settings)), settings.sampling
-                    )
-                self._judges[role, read] = Judge(
-                    self._senders[role], settings.sampling, read, self._record, settings.limits
-                )
+                    slots = self._slots.setdefault(settings, threading.BoundedSemaphore(settings.concurrent))
+                    send = partial(self._send, open_sender(settings), slots)
+                    self._senders[role] = self._record.recording(send, settings.sampling)
+                # What is bounded is the requests, not what is made of their replies.
+                limits = replace(settings.limits, concurrent=self.threads((role,)))
+                self._judges[role, read] = Judge(self._senders[role], settings.sampling, read, self._record, limits)
             return self._judges[role, read]
 
     def unreadable(self, key: str) -> list[str]:
         """The texts of the replies to a request in this build that could not be read, in their order."""
         return self._record.unreadable(key)
 
-    def concurrent(self, roles: tuple[str, ...]) -> int:
-        """How many requests to roles may be under way at once, of the role that allows most."""
-        return max(self._config.role(role).concurrent for role in roles)
+    def threads(self, roles: tuple[str, ...]) -> int:
+        """In how many threads roles are asked: twice as many as requests may be under way, so that none is missing
+        while replies are kept and read.
+        """
+        return 2 * max(self._config.role(role).concurrent for role in roles)
 
     @property
     def sent(self) -> int:
@@ -83,13 +87,11 @@ class Models:
             faults, self.server_faults = self.server_faults, Counter()
         return faults
 
-    def _counted(self, send: Send) -> Send:
-        return partial(self._send, send)
-
-    def _send(self, send: Send, case: Case) -> Reply:
+    def _send(self, send: Send, slots: threading.BoundedSemaphore, case: Case) -> Reply:
         self._budget.spend()
         try:
-            return send(case)
+            with slots:
+                return send(case)
         except ServerError as error:
             with self._lock:
                 self.server_faults[fault_kind(error.reason)] += 1

@@ -166,6 +166,21 @@ def test_builds_of_two_folders_share_replies_where_the_configuration_says_so(tmp
     assert not (tmp_path / "one/replies").exists()
 
 
+def test_no_more_requests_are_under_way_than_a_role_allows(tmp_path: Path) -> None:
+    def slow(prompt: str, pictures: tuple[bytes, ...], before: int) -> Action:
+        action = plain(prompt, pictures, before)
+        assert isinstance(action, Say)
+        return Say(action.text, delay=0.05)
+
+    with JudgeServer(picture_script=slow) as server:
+        config = configuration(server.url, tmp_path, numbers=30)
+        values = json.loads(config.read_text())
+        values["roles"]["default"]["concurrent"] = 5
+        config.write_text(json.dumps(values))
+        build(config, tmp_path / "out")
+    assert server.most_at_once == 5
+
+
 def test_a_server_that_does_not_answer_stops_the_build(tmp_path: Path) -> None:
     with nobody() as url:
         config = configuration(url, tmp_path, numbers=50)
