@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +11,8 @@ from typing import Any
 
 import pytest
 from annotated_takes import draw_takes, write_takes
-from judge_server import Action, Hold, JudgeServer, Say
+from judge_server import Action, Hold, JudgeServer, PictureScript
+from killed_builds import Build, check_killed_builds, check_two_builds_at_once
 from role_player import RolePlayer, material_of, role_of
 from typer.testing import CliRunner
 
@@ -197,56 +196,30 @@ def test_refusals(sources: tuple[Path, Path], tmp_path: Path) -> None:
     assert not (tmp_path / "set").exists()
 
 
-def test_killed_at_ten_points_it_gives_the_same_bytes_and_asks_nothing_twice(drawn: Drawn, tmp_path: Path) -> None:
+@pytest.fixture
+def build_few(drawn: Drawn, tmp_path: Path) -> tuple[Build, PictureScript]:
+    """A build of a set about five takes, with what the models of all roles reply."""
     few = dict(list(drawn.items())[:5])
     annotations, _, tasks = write_takes(tmp_path, few)
     play = player(few, faults=60, wrong=100)
-    answered: Counter[str] = Counter()
-    said: Counter[str] = Counter()
-    most = 10**9
 
-    def script(prompt: str, before: int) -> Action:
-        if answered.total() >= most:
-            return Hold()
-        answered[prompt] += 1
-        action = play(prompt, answered[prompt] - 1)
-        said[prompt] += isinstance(action, Say)
-        return action
+    def build_at(url: str, out: Path) -> None:
+        model, first, second = (f"model={name},provider=local,url={url},first_delay=0" for name in ("m", "v1", "v2"))
+        options: dict[str, Any] = {"takes": tasks, "model": model, "verify_with": [first, second]}
+        build(out, [annotations], **options, min_depth=2, candidates=3)
 
-    with JudgeServer(script) as server:
+    return build_at, lambda prompt, _, before: play(prompt, before)
 
-        def run_in(name: str) -> None:
-            verifiers = [named(server, "v1"), named(server, "v2")]
-            build(
-                tmp_path / name, [annotations], takes=tasks, model=named(server), verify_with=verifiers,
-                min_depth=2, candidates=3,
-            )  # fmt: skip
 
-        run_in("alone")
-        alone, total = Counter(said), answered.total()
-        answered.clear()
-        said.clear()
-        replies = tmp_path / "killed" / "replies"
-        for point in range(1, 11):
-            most = total * point // 11
-            child = os.fork()
-            if child == 0:
-                try:
-                    run_in("killed")
-                finally:
-                    os._exit(1)
-            deadline = time.monotonic() + 60
-            while answered.total() < most or len(list(replies.rglob("*.json"))) < said.total():
-                assert time.monotonic() < deadline
-                time.sleep(0.01)
-            os.kill(child, signal.SIGKILL)
-            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
-            assert not (tmp_path / "killed" / "questions.jsonl").exists()
-        most = 10**9
-        run_in("killed")
-    assert whole(tmp_path / "killed") == whole(tmp_path / "alone")
+def test_killed_twenty_times_it_gives_the_same_bytes_and_asks_nothing_twice(
+    build_few: tuple[Build, PictureScript], tmp_path: Path
+) -> None:
+    check_killed_builds(*build_few, tmp_path, ending="questions.jsonl")
     check_set(tmp_path / "killed")
-    assert said == alone
+
+
+def test_two_builds_at_once_share_their_requests(build_few: tuple[Build, PictureScript], tmp_path: Path) -> None:
+    check_two_builds_at_once(*build_few, tmp_path)
 
 
 @pytest.fixture(scope="module")

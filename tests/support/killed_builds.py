@@ -80,7 +80,9 @@ def files_of(folder: Path) -> dict[str, bytes]:
     }
 
 
-def check_killed_builds(build: Build, script: PictureScript, folder: Path, kills: int = 20, seed: int = 0) -> None:
+def check_killed_builds(
+    build: Build, script: PictureScript, folder: Path, kills: int = 20, seed: int = 0, ending: str = "release"
+) -> None:
     """A build that is killed with -9 at random points ends as one that was not, byte by byte, and asks nothing twice.
 
     A request counts as answered once its reply is on the disk: nobody has what a server sent to a client that was
@@ -93,6 +95,7 @@ def check_killed_builds(build: Build, script: PictureScript, folder: Path, kills
         folder: An empty folder.
         kills: How many.
         seed: Of the points.
+        ending: What a build writes at its end.
     """
     counted = CountedScript(script)
     with JudgeServer(picture_script=counted) as server:
@@ -117,7 +120,7 @@ def check_killed_builds(build: Build, script: PictureScript, folder: Path, kills
                 os.kill(child, signal.SIGKILL)
                 code = _exit_code(child)
             assert code == -signal.SIGKILL, "the build ended before it was killed"
-            assert not (killed / "release").exists()
+            assert not (killed / ending).exists()
         counted.most = FOREVER
         assert _exit_code(fork(lambda: build(server.url, killed))) == 0
     assert files_of(killed) == files_of(alone)
