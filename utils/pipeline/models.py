@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import Counter
-from collections.abc import Callable
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.judge.cache import Reply
 from lmms_eval_tasks.utils.judge.client import Case, Judge, Send, ServerError
 from lmms_eval_tasks.utils.judge.record import ReplyRecord
@@ -47,14 +48,27 @@ class Models:
         with self._lock:
             if (role, read) not in self._judges:
                 settings = self._config.role(role)
-                if role not in self._senders:
-                    self._senders[role] = self._record.recording(
-                        self._counted(open_sender(settings)), settings.sampling
-                    )
                 self._judges[role, read] = Judge(
-                    self._senders[role], settings.sampling, read, self._record, settings.limits
+                    self._sender(role), settings.sampling, read, self._record, settings.limits
                 )
             return self._judges[role, read]
+
+    def check(self, roles: Sequence[str]) -> None:
+        """Refuse roles that cannot be asked: want of a key, or a provider of another protocol.
+
+        Raises:
+            InputError: it lists them all.
+        """
+        faults: defaultdict[str, list[str]] = defaultdict(list)
+        for role in roles:
+            try:
+                self._sender(role)
+            except InputError as error:
+                faults[str(error)].append(role)
+        problems = Problems()
+        for fault, names in faults.items():
+            problems.add(f"roles, {', '.join(names)}", fault)
+        problems.raise_if_any("Nothing can be built", "nothing was asked")
 
     def unreadable(self, key: str) -> list[str]:
         """The texts of the replies to a request in this build that could not be read, in their order."""
@@ -83,8 +97,12 @@ class Models:
             faults, self.server_faults = self.server_faults, Counter()
         return faults
 
-    def _counted(self, send: Send) -> Send:
-        return partial(self._send, send)
+    def _sender(self, role: str) -> Send:
+        if role not in self._senders:
+            settings = self._config.role(role)
+            send = partial(self._send, open_sender(settings))
+            self._senders[role] = self._record.recording(send, settings.sampling)
+        return self._senders[role]
 
     def _send(self, send: Send, case: Case) -> Reply:
         self._budget.spend()

@@ -10,7 +10,7 @@ _WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
 _ROLE = r"(?:the\s+)?(?:(?:right|wrong) )?(?:answer|option|choice|key)|true|false|wrong|distractor"
 _MARKS = (
     r"^\s*\(?[A-G][).:]\s",
-    r"[(\[{<][^)\]}>]*\b(?:in)?correct\b",
+    r"[(\[{<][^()\[\]{}<>]*\b(?:in)?correct\b",
     rf"[(\[{{<]\s*(?:{_ROLE})\s*[)\]}}>]",
     r"\b(?:in)?correct (?:answer|option|choice)\b",
     r"\b(?:right|wrong) (?:answer|option|choice)\b",
