@@ -24,6 +24,7 @@ from lmms_eval_tasks.causalvqa.construction.review import QualityReview, ReviewO
 from lmms_eval_tasks.causalvqa.construction.rows import QuestionPair
 from lmms_eval_tasks.causalvqa.metadata import read_choices
 from lmms_eval_tasks.cli import app
+from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.pipeline.steps import Removed
 
 FLAGGED, UNCLEAR, SPOILT, UNSEEN, EASY, MEDIUM, HARD, DISPUTED, DROPPED = range(9)
@@ -196,6 +197,16 @@ def test_flags_of_several_tables_count_together(tmp_path: Path) -> None:
     assert removed_by(step, [one, two]) == (["one"], {"two": "flagged a, b or c by a reviewer"})
     (kept,) = step.run([one], lambda *_: None)
     assert (kept.flags, kept.qid) == ("df", one.qid)
+
+
+def test_a_review_that_stands_in_two_tables_is_refused(tmp_path: Path) -> None:
+    """Else one reviewer would count as two."""
+    one = pair("one")
+    tables = [write_reviews(tmp_path / name, *both(one.qid)[::2]) for name in ("first.csv", "second.csv")]
+    with pytest.raises(
+        InputError, match=r"second\.csv, .*one review of a version by r, but got another after first.csv"
+    ):
+        read_reviews(tables)
 
 
 def test_repairs_that_are_flagged_again_go(tmp_path: Path) -> None:

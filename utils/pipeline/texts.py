@@ -38,4 +38,4 @@ def holds_text(text: str, part: str) -> bool:
 
 def is_marked(text: str) -> bool:
     """Whether an option says of itself which it is: a letter before it, `correct answer`, `distractor`, a tick."""
-    return _MARK.search(text) is not None
+    return _MARK.search(unicodedata.normalize("NFKC", text)) is not None

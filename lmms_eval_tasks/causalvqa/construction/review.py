@@ -59,8 +59,8 @@ def read_reviews(paths: Sequence[Path]) -> Reviews:
     reviews: defaultdict[str, list[Review]] = defaultdict(list)
     problems = Problems()
     versions = [str(version) for version in VERSIONS]
+    seen: dict[tuple[str, ...], str] = {}
     for path in paths:
-        seen: dict[tuple[str, ...], str] = {}
         for where, row in read_csv(path, COLUMNS):
             flags = frozenset(row["flags"].strip())
             if row["version"] not in versions:
@@ -108,7 +108,7 @@ class QualityReview(SetStep[QuestionPair, QuestionPair]):
             counts = [sum(review.version == version for review in reviews) for version in VERSIONS]
             flags = frozenset().union(*(review.flags for review in reviews))
             if flags & REMOVING:
-                remove(row.id, Removed(FLAGGED, _said(reviews)))
+                remove(row.id, Removed(FLAGGED, _listed_flags(reviews)))
             elif min(counts) < REVIEWERS:
                 each = " and ".join(f"{count} of version {version}" for version, count in enumerate(counts))
                 remove(row.id, Removed(TOO_FEW, f"{each}, as {row.qid}"))
@@ -181,12 +181,12 @@ class ReviewOfRepairs(SetStep[QuestionPair, QuestionPair]):
         for row in rows:
             reviews = self._reviews.get(row.qid, ()) if row.repaired else ()
             if any(review.flags for review in reviews):
-                remove(row.id, Removed(FLAGGED_AGAIN, _said(reviews)))
+                remove(row.id, Removed(FLAGGED_AGAIN, _listed_flags(reviews)))
             else:
                 left.append(row)
         return left
 
 
-def _said(reviews: Sequence[Review]) -> str:
+def _listed_flags(reviews: Sequence[Review]) -> str:
     flagged = [review for review in reviews if review.flags]
     return "; ".join(f"{''.join(sorted(one.flags))} by {one.reviewer}: {one.comment or '–'}" for one in flagged)
