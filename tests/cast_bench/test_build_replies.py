@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lmms_eval_tasks.cast_bench.construction.config import CastBenchConfig
-from lmms_eval_tasks.cast_bench.construction.descriptions import read_entries
+from lmms_eval_tasks.cast_bench.construction.descriptions import JoinInstances, read_entries
 from lmms_eval_tasks.cast_bench.construction.distractors import Exclusivity, WriteDistractors
 from lmms_eval_tasks.cast_bench.construction.filters import Choice, ChoiceOrUnable
 from lmms_eval_tasks.cast_bench.construction.near_misses import WriteNearMisses
@@ -163,3 +163,17 @@ def test_an_attribute_that_is_named_twice_is_one(attributes: list[str], reason: 
 def test_reasoning_before_timed_lines_is_no_part_of_them() -> None:
     read = read_entries("<think>I can't see\nmuch.</think>\n[00:00]-[00:02] It\u00a0rolls.\nEND")
     assert [one.text for one in read.entries] == ["It rolls."]
+
+
+def test_two_instances_that_a_release_would_call_the_same_are_not_both_kept() -> None:
+    """`ball 1` has its name from people, the other its noun from a model and its id from the tracks."""
+    tracked = [
+        TrackedInstance(id=name, source=name, name=called, boxes={0: (0, 0, 9, 9)})
+        for name, called in (("x", "ball 1"), ("1", ""), ("2", ""))
+    ]
+    clip = CLIP.model_copy(update={"instances": tuple(tracked)})
+    rows = [InstanceRow(id=f"c/{one.id}", source=clip, instance=one, category="ball") for one in tracked]
+    removed: dict[str, Removed] = {}
+    (joined,) = JoinInstances().run(rows, removed.__setitem__)
+    assert [one.label for one in joined.described] == ["ball_1", "ball_2"]
+    assert {name: str(why) for name, why in removed.items()} == {"c/1": "another instance has its label: c/x: ball_1"}

@@ -224,3 +224,8 @@ def test_answers_to_another_wording_or_to_one_version_are_not_enough(tmp_path: P
     missing = "no response to a version"
     step = PeoplesAnswers(tmp_path / "people.csv")
     assert removed_by(step, rows) == (["one"], {"two": missing, "three": missing})
+
+
+def test_where_no_question_is_left_to_ask_people_about_the_responses_are_not_at_fault(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("item,version,annotator,choice\nq,0,p0,A\n")
+    assert removed_by(PeoplesAnswers(tmp_path / "people.csv"), []) == ([], {})

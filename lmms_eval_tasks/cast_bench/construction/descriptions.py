@@ -153,7 +153,10 @@ class DescribeActions(RowStep[InstanceRow, InstanceRow]):
 
 
 class JoinInstances(SetStep[InstanceRow, DescribedClipRow]):
-    """Puts the instances of a clip together again; a clip of which fewer than two are described goes."""
+    """Puts the instances of a clip together again; a clip of which fewer than two are described goes.
+
+    A release knows instances by their labels alone: of two with one label the second goes.
+    """
 
     name = "described clips"
     takes, gives = InstanceRow, DescribedClipRow
@@ -162,8 +165,13 @@ class JoinInstances(SetStep[InstanceRow, DescribedClipRow]):
     def run(self, rows: Sequence[InstanceRow], remove: Callable[[str, Removed], None]) -> list[DescribedClipRow]:
         """The clips, in their order."""
         by_clip: defaultdict[str, list[InstanceRow]] = defaultdict(list)
+        by_label: dict[tuple[str, str], InstanceRow] = {}
         for row in rows:
-            by_clip[row.source.id].append(row)
+            first = by_label.setdefault((row.source.id, row.label), row)
+            if first is row:
+                by_clip[row.source.id].append(row)
+            else:
+                remove(row.id, Removed("another instance has its label", f"{first.id}: {row.label}"))
         joined = []
         for clip, described in by_clip.items():
             if len(described) < LEAST_INSTANCES:
