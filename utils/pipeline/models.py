@@ -16,7 +16,7 @@ from lmms_eval_tasks.utils.judge.client import Case, Judge, Send, ServerError
 from lmms_eval_tasks.utils.judge.record import ReplyRecord
 from lmms_eval_tasks.utils.judge.server import open_sender
 from lmms_eval_tasks.utils.pipeline.budget import RequestBudget
-from lmms_eval_tasks.utils.pipeline.config import BuildConfig
+from lmms_eval_tasks.utils.pipeline.config import BuildConfig, RoleSettings
 from lmms_eval_tasks.utils.pipeline.replies import fault_kind
 
 T = TypeVar("T")
@@ -36,8 +36,9 @@ class Models:
         self._record = ReplyRecord(folder)
         self._budget = RequestBudget(max_requests)
         self._lock = threading.Lock()
-        self._senders: dict[str, Send] = {}
-        self._judges: dict[tuple[str, Any], Judge[Any]] = {}
+        # By their settings, so that two roles of one model that ask the same at once ask it once.
+        self._senders: dict[RoleSettings, Send] = {}
+        self._judges: dict[tuple[RoleSettings, Any], Judge[Any]] = {}
         self.cores = threading.BoundedSemaphore(os.cpu_count() or 1)
         """Held by work that takes processor time or memory."""
         self.server_faults: Counter[str] = Counter()
@@ -46,12 +47,11 @@ class Models:
     def judge(self, role: str, read: Callable[[str], T]) -> Judge[T]:
         """What asks a role for replies that a function reads."""
         with self._lock:
-            if (role, read) not in self._judges:
-                settings = self._config.role(role)
-                self._judges[role, read] = Judge(
-                    self._sender(role), settings.sampling, read, self._record, settings.limits
-                )
-            return self._judges[role, read]
+            settings = self._config.role(role)
+            if (settings, read) not in self._judges:
+                sender = self._sender(settings)
+                self._judges[settings, read] = Judge(sender, settings.sampling, read, self._record, settings.limits)
+            return self._judges[settings, read]
 
     def check(self, roles: Sequence[str]) -> None:
         """Refuse roles that cannot be asked: want of a key, or a provider of another protocol.
@@ -62,7 +62,7 @@ class Models:
         faults: defaultdict[str, list[str]] = defaultdict(list)
         for role in roles:
             try:
-                self._sender(role)
+                self._sender(self._config.role(role))
             except InputError as error:
                 faults[str(error)].append(role)
         problems = Problems()
@@ -97,12 +97,11 @@ class Models:
             faults, self.server_faults = self.server_faults, Counter()
         return faults
 
-    def _sender(self, role: str) -> Send:
-        if role not in self._senders:
-            settings = self._config.role(role)
+    def _sender(self, settings: RoleSettings) -> Send:
+        if settings not in self._senders:
             send = partial(self._send, open_sender(settings))
-            self._senders[role] = self._record.recording(send, settings.sampling)
-        return self._senders[role]
+            self._senders[settings] = self._record.recording(send, settings.sampling)
+        return self._senders[settings]
 
     def _send(self, send: Send, case: Case) -> Reply:
         self._budget.spend()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,12 @@ from typing import Any
 import pytest
 from judge_server import Action, Drop, Fail, Hold, JudgeServer, Say, nobody
 from killed_builds import check_killed_builds, check_two_builds_at_once, files_of
-from toy_pipeline import PIPELINE, PROMPTS
+from toy_pipeline import PIPELINE, PROMPTS, Describe, DescribedRow, Description, NumberRow
 
 from lmms_eval_tasks.utils.benchmark.built_set import BuiltSet
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.pipeline import asking
+from lmms_eval_tasks.utils.pipeline.asking import Asking
 from lmms_eval_tasks.utils.pipeline.command import pipeline_command
 
 build = pipeline_command(lambda: PIPELINE)
@@ -213,6 +215,26 @@ def test_two_rows_with_the_same_question_have_the_same_unreadable_replies(tmp_pa
         with pytest.raises(InputError, match=r"missing END \(30\)"):
             build(configuration(server.url, tmp_path, numbers=30), tmp_path / "out")
         assert server.asked.total() == 30 + 3
+
+
+class AskBothRoles(Describe):
+    """Asks the same about every number, of one role about the even and of another about the odd ones."""
+
+    roles = ("writer", "checker")
+
+    def run(self, row: NumberRow, asking: Asking) -> Sequence[DescribedRow]:
+        reply = asking.ask(self.roles[row.number % 2], "describe", Description, images=(b"picture",), number=1)
+        return [DescribedRow(id=row.id, number=row.number, text=reply.text)]
+
+
+def test_two_roles_of_one_model_ask_the_same_once(tmp_path: Path) -> None:
+    def slow(prompt: str, pictures: tuple[bytes, ...], before: int) -> Action:
+        return Say(json.dumps({"text": f"reply {before}"}), delay=0.2)
+
+    pipeline = replace(PIPELINE, steps=lambda config: [AskBothRoles()])
+    with JudgeServer(picture_script=slow) as server:
+        pipeline_command(lambda: pipeline)(configuration(server.url, tmp_path), tmp_path / "out")
+        assert server.asked.total() == 1
 
 
 @pytest.mark.parametrize(
