@@ -150,6 +150,12 @@ def test_all_faults_of_all_tracks_are_listed(folder: Path) -> None:
         assert part in message, message
 
 
+def test_an_id_has_no_white_space(folder: Path) -> None:
+    for name in ("", " ", "a b", "a\n"):
+        write_tracks(folder, instance(), instance(id=name))
+        assert "sav_1.json, instances.id: Expected " in problem(folder)
+
+
 def test_masks_of_no_size_and_masklets_of_one_number_are_refused(folder: Path) -> None:
     """Also of a clip that cannot be opened, whose size is not known."""
     (folder / "clips" / "sav_1.mp4").write_bytes(b"no video")

@@ -209,6 +209,14 @@ def test_a_review_that_stands_in_two_tables_is_refused(tmp_path: Path) -> None:
         read_reviews(tables)
 
 
+def test_a_review_by_nobody_is_refused(tmp_path: Path) -> None:
+    table = write_reviews(tmp_path / "first.csv", ("one", 0, "", ""), ("", 1, " ", "a"))
+    with pytest.raises(InputError, match="2 problems") as error:
+        read_reviews([table])
+    assert "line 2: Expected a value for reviewer, but got none" in str(error.value)
+    assert "line 3: Expected a value for item and reviewer, but got none" in str(error.value)
+
+
 def test_repairs_that_are_flagged_again_go(tmp_path: Path) -> None:
     rows = [pair("good", repaired=True), pair("bad", repaired=True), pair("other"), pair("unseen", repaired=True)]
     reviews = [*both(rows[0].qid), *both(rows[1].qid, "", "e"), *both(rows[2].qid, "e")]

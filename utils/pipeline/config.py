@@ -10,10 +10,11 @@ from typing import Annotated, Any, TypeVar
 
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo
+from pydantic_core import PydanticCustomError
 
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.core.redaction import hide_secrets
-from lmms_eval_tasks.utils.core.wording import describe, first_line
+from lmms_eval_tasks.utils.core.wording import describe, first_line, is_utf8
 from lmms_eval_tasks.utils.judge.settings import JudgeSettings
 
 DEFAULT_ROLE = "default"
@@ -21,6 +22,8 @@ DEFAULT_ROLE = "default"
 
 
 def _beside_config(value: Any, info: ValidationInfo) -> Any:
+    if isinstance(value, str) and ("\0" in value or not is_utf8(value)):
+        raise PydanticCustomError("path", "Expected a path, which no file system has with these characters")
     folder = (info.context or {}).get("folder")
     return Path(folder) / value if isinstance(value, str) and folder is not None else value
 

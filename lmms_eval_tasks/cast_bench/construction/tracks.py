@@ -22,9 +22,12 @@ MASKS_A_SECOND = 6
 
 
 class BoxedInstance(Row):
-    """An instance of our file: second to box, ``[x1, y1, x2, y2]`` in pixels, outer edges."""
+    """An instance of our file: second to box, ``[x1, y1, x2, y2]`` in pixels, outer edges.
 
-    id: Annotated[WholeText, Field(min_length=1)]
+    Its id has no white space, for the labels of a release end with it.
+    """
+
+    id: Annotated[WholeText, Field(pattern=r"^\S+$")]
     name: WholeText = ""
     boxes: dict[str, list[float]]
 

@@ -53,8 +53,8 @@ def read_reviews(paths: Sequence[Path]) -> Reviews:
     """Tables of reviews, as `annotate collect` writes them.
 
     Raises:
-        InputError: with every problem: a file that is none, a version or flag that there is not, or two reviews of one
-            version by one reviewer.
+        InputError: with every problem: a file that is none, a version or flag that there is not, a review of no item
+            or by nobody, or two reviews of one version by one reviewer.
     """
     reviews: defaultdict[str, list[Review]] = defaultdict(list)
     problems = Problems()
@@ -68,6 +68,9 @@ def read_reviews(paths: Sequence[Path]) -> Reviews:
                 continue
             if unknown := sorted(flags - REMOVING - REPAIRING):
                 problems.add(where, f"Expected flags a to f, but got {quote(''.join(unknown))}.")
+            if empty := [name for name in ("item", "reviewer") if not row[name].strip()]:
+                problems.add(where, f"Expected a value for {' and '.join(empty)}, but got none.")
+                continue
             key = row["item"], row["version"], row["reviewer"]
             if key in seen:
                 problems.add(where, f"Expected one review of a version by {key[2]}, but got another after {seen[key]}.")

@@ -242,6 +242,8 @@ def test_two_roles_of_one_model_ask_the_same_once(tmp_path: Path) -> None:
     [
         ("[1]", "Expected names and values"),
         ("roles: {", "cannot be read"),
+        ('replies: "a\\0b"', "toy.yaml, replies: Expected a path"),
+        ('replies: "\\uD800"', "toy.yaml, replies: Expected a path"),
         ("seed: 2024-13-45", "cannot be read: month must be in"),
         (f"seed: {'9' * 5000}", "cannot be read: .*digits"),
         ("numbers: 1\nroles: {}\nnumbers: 2\n", "cannot be read: `numbers` is there twice, in line 3"),
