@@ -150,6 +150,24 @@ def test_all_faults_of_all_tracks_are_listed(folder: Path) -> None:
         assert part in message, message
 
 
+def test_an_id_has_no_white_space(folder: Path) -> None:
+    for name in ("", " ", "a b", "a\n"):
+        write_tracks(folder, instance(), instance(id=name))
+        assert "sav_1.json, instances.id: Expected " in problem(folder)
+
+
+def test_masks_of_no_size_and_masklets_of_one_number_are_refused(folder: Path) -> None:
+    """Also of a clip that cannot be opened, whose size is not known."""
+    (folder / "clips" / "sav_1.mp4").write_bytes(b"no video")
+    path = folder / "tracks" / "sav_1_manual.json"
+    for size in ("[1e999, 1]", "[1, 0]", "[-1, -1]"):
+        path.write_text(f'{{"masklet": [[{{"size": {size}, "counts": "1"}}]], "masklet_id": [1]}}')
+        assert "sav_1_manual.json, masklet.size: Expected at " in problem(folder)
+    mask = np.ones((HEIGHT, WIDTH), dtype=bool)
+    masklets(path, [[mask, mask, mask]], [3, 4, 3])
+    assert "sav_1_manual.json, masklet_id: Expected each once, but got again 3" in problem(folder)
+
+
 def test_a_clip_without_tracks_and_folders_without_clips_are_refused(folder: Path) -> None:
     assert "sav_1.mp4: Expected sav_1.json, or SA-V's sav_1_manual.json" in problem(folder)
     (folder / "clips" / "sav_1.mp4").unlink()

@@ -24,6 +24,7 @@ from lmms_eval_tasks.causalvqa.construction.review import QualityReview, ReviewO
 from lmms_eval_tasks.causalvqa.construction.rows import QuestionPair
 from lmms_eval_tasks.causalvqa.metadata import read_choices
 from lmms_eval_tasks.cli import app
+from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.pipeline.steps import Removed
 
 FLAGGED, UNCLEAR, SPOILT, UNSEEN, EASY, MEDIUM, HARD, DISPUTED, DROPPED = range(9)
@@ -198,6 +199,24 @@ def test_flags_of_several_tables_count_together(tmp_path: Path) -> None:
     assert (kept.flags, kept.qid) == ("df", one.qid)
 
 
+def test_a_review_that_stands_in_two_tables_is_refused(tmp_path: Path) -> None:
+    """Else one reviewer would count as two."""
+    one = pair("one")
+    tables = [write_reviews(tmp_path / name, *both(one.qid)[::2]) for name in ("first.csv", "second.csv")]
+    with pytest.raises(
+        InputError, match=r"second\.csv, .*one review of a version by r, but got another after first.csv"
+    ):
+        read_reviews(tables)
+
+
+def test_a_review_by_nobody_is_refused(tmp_path: Path) -> None:
+    table = write_reviews(tmp_path / "first.csv", ("one", 0, "", ""), ("", 1, " ", "a"))
+    with pytest.raises(InputError, match="2 problems") as error:
+        read_reviews([table])
+    assert "line 2: Expected a value for reviewer, but got none" in str(error.value)
+    assert "line 3: Expected a value for item and reviewer, but got none" in str(error.value)
+
+
 def test_repairs_that_are_flagged_again_go(tmp_path: Path) -> None:
     rows = [pair("good", repaired=True), pair("bad", repaired=True), pair("other"), pair("unseen", repaired=True)]
     reviews = [*both(rows[0].qid), *both(rows[1].qid, "", "e"), *both(rows[2].qid, "e")]
@@ -213,3 +232,8 @@ def test_answers_to_another_wording_or_to_one_version_are_not_enough(tmp_path: P
     missing = "no response to a version"
     step = PeoplesAnswers(tmp_path / "people.csv")
     assert removed_by(step, rows) == (["one"], {"two": missing, "three": missing})
+
+
+def test_where_no_question_is_left_to_ask_people_about_the_responses_are_not_at_fault(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("item,version,annotator,choice\nq,0,p0,A\n")
+    assert removed_by(PeoplesAnswers(tmp_path / "people.csv"), []) == ([], {})

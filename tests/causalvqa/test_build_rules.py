@@ -7,9 +7,11 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from lmms_eval_tasks.causalvqa.construction import texts
 from lmms_eval_tasks.causalvqa.construction.blind import read_letter
+from lmms_eval_tasks.causalvqa.construction.distractors import EqualMeanings
 from lmms_eval_tasks.causalvqa.construction.texts import Fault, OptionText, QuestionText
 from lmms_eval_tasks.causalvqa.construction.writing import write_until_good
 from lmms_eval_tasks.utils.judge.reading import UnreadableReply
+from lmms_eval_tasks.utils.pipeline.replies import read_form
 from lmms_eval_tasks.utils.pipeline.steps import Removed
 
 OPTION: TypeAdapter[str] = TypeAdapter(OptionText)
@@ -56,6 +58,8 @@ def test_a_question_that_holds_its_answer_gives_it_away(
         ("✓ The red ball", True),
         ("This is the wrong option", True),
         ("The red ball*", True),
+        ("Ｂ: it falls", True),
+        ("A fall, the ｒight answer", True),
         ("The hand (right)", False),
         ("It is put right", False),
         ("She corrects the angle", False),
@@ -69,7 +73,24 @@ def test_an_option_that_says_whether_it_is_right(text: str, marked: bool) -> Non
 
 
 @pytest.mark.parametrize(
-    "text", ["", " ", "?!", "one\ntwo", "a|b", "A) red", "A. red", "(b) red", "1. red", "3) red", "x" * 301, "a\x00"]
+    "text",
+    [
+        "",
+        " ",
+        "?!",
+        "one\ntwo",
+        "a|b",
+        "A) red",
+        "A. red",
+        "(b) red",
+        "1. red",
+        "3) red",
+        "  1. red",
+        "\n3) red",
+        "１． red",
+        "x" * 301,
+        "a\x00",
+    ],
 )
 def test_what_is_no_option(text: str) -> None:
     with pytest.raises(ValidationError):
@@ -116,6 +137,13 @@ def test_a_reply_without_its_end_is_no_answer(reply: str, kind: str) -> None:
     with pytest.raises(UnreadableReply) as caught:
         read_letter(reply)
     assert str(caught.value).partition(":")[0] == kind
+
+
+def test_a_pair_of_options_is_of_two() -> None:
+    assert read_form('{"same": [[5, 1], [1, 5]]}', EqualMeanings).same == [(5, 1), (1, 5)]
+    for pair in ("[1, 1]", "[1]", "[1, 2, 3]", "[0, 1]", "[1, 6]", '["1", "2"]', "[1.5, 2]"):
+        with pytest.raises(UnreadableReply, match=r"^another form: "):
+            read_form(f'{{"same": [{pair}]}}', EqualMeanings)
 
 
 class Written(BaseModel):

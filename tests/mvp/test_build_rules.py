@@ -140,9 +140,11 @@ def test_a_contrast_holds_both_ways_and_needs_a_clip() -> None:
         ("Which way does it roll?", "to the left", "To the LEFT.", "equal candidates"),
         ("What does it hit?", "a ball", "The ball.", "equal candidates"),
         ("Which way does it roll?", "to the left", "to the right (correct)", "a candidate says which it is"),
-        ("Which way does it roll?", "to the left", "", "no text"),
-        ("Which way does it roll?", "to the left", "to the\nright", "no text"),
-        ("Which way does it roll?", "to the left", "x" * 401, "no text"),
+        ("?", "to the left", "to the right", "a text that is empty, too long or not printable"),
+        ("Which way does it roll?", "to the left", "…", "a text that is empty, too long or not printable"),
+        ("Which way does it roll?", "to the left", "", "a text that is empty, too long or not printable"),
+        ("Which way does it roll?", "to the left", "to the\nright", "a text that is empty, too long or not printable"),
+        ("Which way does it roll?", "to the left", "x" * 401, "a text that is empty, too long or not printable"),
     ],
 )
 def test_what_rules_object_to(question: str, first: str, second: str, objection: str) -> None:

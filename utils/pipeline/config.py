@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo
+from pydantic_core import PydanticCustomError
 
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.core.redaction import hide_secrets
-from lmms_eval_tasks.utils.core.wording import describe, first_line
+from lmms_eval_tasks.utils.core.wording import describe, first_line, is_utf8
 from lmms_eval_tasks.utils.judge.settings import JudgeSettings
 
 DEFAULT_ROLE = "default"
@@ -20,6 +22,8 @@ DEFAULT_ROLE = "default"
 
 
 def _beside_config(value: Any, info: ValidationInfo) -> Any:
+    if isinstance(value, str) and ("\0" in value or not is_utf8(value)):
+        raise PydanticCustomError("path", "Expected a path, which no file system has with these characters")
     folder = (info.context or {}).get("folder")
     return Path(folder) / value if isinstance(value, str) and folder is not None else value
 
@@ -102,8 +106,9 @@ def read_config(path: Path, form: type[Values]) -> tuple[Values, dict[str, Any]]
         InputError: the file cannot be read, or has values that are unknown or out of range; all are listed.
     """
     try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
+        values = yaml.load(path.read_text(encoding="utf-8"), _UniqueLoader)
+    # A number or a date that there is not is a ValueError, not one of YAML's.
+    except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
         raise InputError(f"{path} cannot be read: {first_line(error)}.") from None
     if not isinstance(values, dict):
         raise InputError(f"{path} cannot be used: Expected names and values, such as `seed: 0`, but got none.")
@@ -118,7 +123,27 @@ def read_config(path: Path, form: type[Values]) -> tuple[Values, dict[str, Any]]
             message = "Expected no such name" if fault["type"] == "extra_forbidden" else fault["msg"]
             problems.add(f"{path.name}, {where}", hide_secrets(f"{message}{got}.", os.environ))
     problems.raise_if_any(f"{path.name} cannot be used", "nothing was asked")
+    try:
+        json.dumps(values)
+    except TypeError as error:
+        raise InputError(
+            f"{path} cannot be used: Expected texts, numbers and lists, but got others: {error}."
+        ) from None
     return config, _without_secrets(values)
+
+
+class _UniqueLoader(yaml.SafeLoader):
+    """Reads YAML, and refuses a name that stands twice, of which YAML's own reader takes the last."""
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                if key.value in seen:
+                    fault = f"{describe(key.value)} is there twice, in line {key.start_mark.line + 1}"
+                    raise yaml.constructor.ConstructorError(problem=fault)
+                seen.add(key.value)
+        return super().construct_mapping(node, deep)
 
 
 def _without_secrets(value: Any) -> Any:

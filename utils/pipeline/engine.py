@@ -86,16 +86,21 @@ def run_pipeline(
     """
     steps = pipeline.steps(config)
     models = Models(config, config.replies or out / REPLIES, max_requests)
+    models.check(list(dict.fromkeys(role for step in steps for role in step.roles)))
+    # Before anything is asked: by its end a build of hours may find other files in their place.
+    sources = [{"file": path.name, "sha256": file_sha256(path)} for path in pipeline.source_files(config)]
+    audits = [f"{number:02d}_{'_'.join(step.name.split())}.jsonl" for number, step in enumerate(steps, start=1)]
     counts: list[StepCounts] = []
     without_reply = 0
     left = rows
-    for number, step in enumerate(steps, start=1):
+    for step, audit in zip(steps, audits, strict=True):
         came = left
         left, outcomes = _run_step(step, came, models, progress)
         check_ids(left, f"the rows of the step {step.name!r}")
-        _write_audit(out / STEPS / f"{number:02d}_{'_'.join(step.name.split())}.jsonl", came, outcomes)
+        _write_audit(out / STEPS / audit, came, outcomes)
         counts.append(_count(step, len(left), outcomes, models))
         without_reply += sum(outcome.without_reply for outcome in outcomes)
+    _remove_others(out / STEPS, audits)
     table = attrition_table(pipeline.first, len(rows), pipeline.paper, counts)
     attrition = {"start": {pipeline.first: len(rows)}, "steps": [count.facts() for count in counts]}
     _write_json(out / ATTRITION, attrition)
@@ -108,7 +113,7 @@ def run_pipeline(
             "version": lmms_eval_tasks.__version__,
             "benchmark": pipeline.benchmark,
             "config": values,
-            "sources": {str(path.name): file_sha256(path) for path in pipeline.source_files(config)},
+            "sources": sources,
         },
     )
     warnings = list(_write_release(pipeline, config, left, out))
@@ -191,6 +196,13 @@ def _write_audit(path: Path, rows: Sequence[PipelineRow], outcomes: Sequence[_Ou
     with replacing(path) as beside, beside.open("w", encoding="utf-8", newline="\n") as file:
         for line in lines:
             file.write(as_lines([line]))
+
+
+def _remove_others(folder: Path, audits: Sequence[str]) -> None:
+    """Remove what a build with other steps wrote here before: its rows are not those of this set."""
+    for path in folder.glob("[0-9][0-9]_*.jsonl"):
+        if path.name not in audits:
+            path.unlink(missing_ok=True)
 
 
 def _write_release(pipeline: Pipeline[C], config: C, rows: Sequence[PipelineRow], out: Path) -> Sequence[str]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import Counter
-from collections.abc import Callable
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.judge.cache import Reply
 from lmms_eval_tasks.utils.judge.client import Case, Judge, Send, ServerError
 from lmms_eval_tasks.utils.judge.record import ReplyRecord
@@ -36,9 +37,9 @@ class Models:
         self._record = ReplyRecord(folder)
         self._budget = RequestBudget(max_requests)
         self._lock = threading.Lock()
-        self._slots: dict[RoleSettings, threading.BoundedSemaphore] = {}
-        self._senders: dict[str, Send] = {}
-        self._judges: dict[tuple[str, Any], Judge[Any]] = {}
+        # By their settings, so that two roles of one model that ask the same at once ask it once.
+        self._senders: dict[RoleSettings, Send] = {}
+        self._judges: dict[tuple[RoleSettings, Any], Judge[Any]] = {}
         self.cores = threading.BoundedSemaphore(os.cpu_count() or 1)
         """Held by work that takes processor time or memory."""
         self.server_faults: Counter[str] = Counter()
@@ -47,16 +48,30 @@ class Models:
     def judge(self, role: str, read: Callable[[str], T]) -> Judge[T]:
         """What asks a role for replies that a function reads."""
         with self._lock:
-            if (role, read) not in self._judges:
-                settings = self._config.role(role)
-                if role not in self._senders:
-                    slots = self._slots.setdefault(settings, threading.BoundedSemaphore(settings.concurrent))
-                    send = partial(self._send, open_sender(settings), slots)
-                    self._senders[role] = self._record.recording(send, settings.sampling)
+            settings = self._config.role(role)
+            if (settings, read) not in self._judges:
+                sender = self._sender(settings)
                 # What is bounded is the requests, not what is made of their replies.
                 limits = replace(settings.limits, concurrent=self.threads((role,)))
-                self._judges[role, read] = Judge(self._senders[role], settings.sampling, read, self._record, limits)
-            return self._judges[role, read]
+                self._judges[settings, read] = Judge(sender, settings.sampling, read, self._record, limits)
+            return self._judges[settings, read]
+
+    def check(self, roles: Sequence[str]) -> None:
+        """Refuse roles that cannot be asked: want of a key, or a provider of another protocol.
+
+        Raises:
+            InputError: it lists them all.
+        """
+        faults: defaultdict[str, list[str]] = defaultdict(list)
+        for role in roles:
+            try:
+                self._sender(self._config.role(role))
+            except InputError as error:
+                faults[str(error)].append(role)
+        problems = Problems()
+        for fault, names in faults.items():
+            problems.add(f"roles, {', '.join(names)}", fault)
+        problems.raise_if_any("Nothing can be built", "nothing was asked")
 
     def unreadable(self, key: str) -> list[str]:
         """The texts of the replies to a request in this build that could not be read, in their order."""
@@ -86,6 +101,13 @@ class Models:
         with self._lock:
             faults, self.server_faults = self.server_faults, Counter()
         return faults
+
+    def _sender(self, settings: RoleSettings) -> Send:
+        if settings not in self._senders:
+            slots = threading.BoundedSemaphore(settings.concurrent)
+            send = partial(self._send, open_sender(settings), slots)
+            self._senders[settings] = self._record.recording(send, settings.sampling)
+        return self._senders[settings]
 
     def _send(self, send: Send, slots: threading.BoundedSemaphore, case: Case) -> Reply:
         self._budget.spend()

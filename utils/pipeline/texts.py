@@ -10,7 +10,7 @@ _WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
 _ROLE = r"(?:the\s+)?(?:(?:right|wrong) )?(?:answer|option|choice|key)|true|false|wrong|distractor"
 _MARKS = (
     r"^\s*\(?[A-G][).:]\s",
-    r"[(\[{<][^)\]}>]*\b(?:in)?correct\b",
+    r"[(\[{<][^()\[\]{}<>]*\b(?:in)?correct\b",
     rf"[(\[{{<]\s*(?:{_ROLE})\s*[)\]}}>]",
     r"\b(?:in)?correct (?:answer|option|choice)\b",
     r"\b(?:right|wrong) (?:answer|option|choice)\b",
@@ -38,4 +38,4 @@ def holds_text(text: str, part: str) -> bool:
 
 def is_marked(text: str) -> bool:
     """Whether an option says of itself which it is: a letter before it, `correct answer`, `distractor`, a tick."""
-    return _MARK.search(text) is not None
+    return _MARK.search(unicodedata.normalize("NFKC", text)) is not None

@@ -25,7 +25,7 @@ from lmms_eval_tasks.cast_bench.construction.pictures import (
 )
 from lmms_eval_tasks.cast_bench.construction.rows import ClipRow, DescribedClipRow, InstanceRow, TimedEntry
 from lmms_eval_tasks.cast_bench.construction.selection import LEAST_INSTANCES, clip_images
-from lmms_eval_tasks.cast_bench.construction.texts import word_count
+from lmms_eval_tasks.cast_bench.construction.texts import is_legible, on_one_line, word_count
 from lmms_eval_tasks.utils.data.jpeg import as_jpeg
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.utils.judge.reading import UnreadableReply
@@ -101,9 +101,11 @@ class DescribeLooks(RowStep[InstanceRow, InstanceRow]):
                 DESCRIBER, "cast_bench_static", StaticText, images,
                 name=row.instance.name, most_words=MOST_WORDS, refused=refused,
             )  # fmt: skip
-            category, text = " ".join(reply.category.lower().split()), " ".join(reply.description.split())
+            category, text = on_one_line(reply.category.lower()), on_one_line(reply.description)
             if not category or not text:
                 why = "an empty description"
+            elif not (is_legible(category) and is_legible(text)):
+                why = "description that is too long or not printable"
             elif word_count(text) > MOST_WORDS:
                 why = TOO_LONG
             else:
@@ -151,7 +153,10 @@ class DescribeActions(RowStep[InstanceRow, InstanceRow]):
 
 
 class JoinInstances(SetStep[InstanceRow, DescribedClipRow]):
-    """Puts the instances of a clip together again; a clip of which fewer than two are described goes."""
+    """Puts the instances of a clip together again; a clip of which fewer than two are described goes.
+
+    A release knows instances by their labels alone: of two with one label the second goes.
+    """
 
     name = "described clips"
     takes, gives = InstanceRow, DescribedClipRow
@@ -160,8 +165,13 @@ class JoinInstances(SetStep[InstanceRow, DescribedClipRow]):
     def run(self, rows: Sequence[InstanceRow], remove: Callable[[str, Removed], None]) -> list[DescribedClipRow]:
         """The clips, in their order."""
         by_clip: defaultdict[str, list[InstanceRow]] = defaultdict(list)
+        by_label: dict[tuple[str, str], InstanceRow] = {}
         for row in rows:
-            by_clip[row.source.id].append(row)
+            first = by_label.setdefault((row.source.id, row.label), row)
+            if first is row:
+                by_clip[row.source.id].append(row)
+            else:
+                remove(row.id, Removed("another instance has its label", f"{first.id}: {row.label}"))
         joined = []
         for clip, described in by_clip.items():
             if len(described) < LEAST_INSTANCES:
@@ -178,7 +188,8 @@ def read_entries(text: str) -> WrittenEntries:
     Raises:
         UnreadableReply: the last line is missing, there is no line before it, or one has another form.
     """
-    lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
+    text = text.rpartition("</think>")[2]
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
     if is_refusal(text) and not any(map(_ENTRY.fullmatch, lines)):
         raise UnreadableReply("refusal: it holds no timed line")
     if not lines or lines[-1] != END:
@@ -188,7 +199,7 @@ def read_entries(text: str) -> WrittenEntries:
         wrong = next((line for line, match in zip(lines, matches, strict=False) if match is None), "nothing")
         raise UnreadableReply(f"no timed lines: Expected [MM:SS]-[MM:SS] and a text, but got {wrong[:80]!r}")
     return WrittenEntries(
-        entries=[WrittenEntry(start=match[1], end=match[2], text=match[3]) for match in matches if match]
+        entries=[WrittenEntry(start=match[1], end=match[2], text=on_one_line(match[3])) for match in matches if match]
     )
 
 
@@ -201,5 +212,7 @@ def _check_entries(written: WrittenEntries, row: InstanceRow) -> tuple[str, tupl
             return "entry outside the clip", ()
         if not any(span[0] <= second <= span[1] for second in row.instance.boxes):
             return "entry while the instance is not seen", ()
+        if not is_legible(one.text):
+            return "entry that is too long or not printable", ()
         entries.append(TimedEntry(start=span[0], end=span[1], text=one.text))
     return "", tuple(sorted(entries, key=lambda one: (one.start, one.end, one.text)))

@@ -9,12 +9,20 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
 
 from lmms_eval_tasks.cast_bench.construction.config import CHECKER, TEXT_WRITER, VIDEO_WRITER, CastBenchConfig
 from lmms_eval_tasks.cast_bench.construction.questions import listed_instances
 from lmms_eval_tasks.cast_bench.construction.rows import QuestionRow
-from lmms_eval_tasks.cast_bench.construction.texts import holds_id, named_beyond, word_count, words_of
+from lmms_eval_tasks.cast_bench.construction.texts import (
+    holds_id,
+    is_legible,
+    named_beyond,
+    on_one_line,
+    word_count,
+    words_of,
+)
 from lmms_eval_tasks.utils.pipeline.asking import Asking
 from lmms_eval_tasks.utils.pipeline.replies import Form
 from lmms_eval_tasks.utils.pipeline.steps import Forecast, Removed, RowStep
@@ -30,10 +38,22 @@ class WrittenDistractor(Form):
     distractor: str
 
 
+def _of_two(names: list[str]) -> list[str]:
+    if names[0] == names[1]:
+        raise PydanticCustomError("two", "an answer beside itself")
+    return names
+
+
+TwoAnswers = Annotated[
+    list[Literal["answer", "text", "video"]], Field(min_length=2, max_length=2), AfterValidator(_of_two)
+]
+"""The names of two of the answers."""
+
+
 class Exclusivity(Form):
     """Which answers do not exclude each other, and what the text-based one names beyond the question."""
 
-    clashes: list[Annotated[list[Literal["answer", "text", "video"]], Field(min_length=2, max_length=2)]]
+    clashes: list[TwoAnswers]
     unnamed: list[str]
 
 
@@ -78,14 +98,14 @@ class WriteDistractors(RowStep[QuestionRow, QuestionRow]):
             TEXT_WRITER, "cast_bench_text_distractor", WrittenDistractor,
             question=row.question, answer=row.answer, most_words=MOST_WORDS, refused=refused,
         )  # fmt: skip
-        return reply.distractor.strip()
+        return on_one_line(reply.distractor)
 
     def _write_video(self, row: QuestionRow, refused: Refusals, asking: Asking) -> str:
         reply = asking.ask(
             VIDEO_WRITER, "cast_bench_video_distractor", WrittenDistractor,
             question=row.question, answer=row.answer, instances=listed_instances(row.about), refused=refused,
         )  # fmt: skip
-        return reply.distractor.strip()
+        return on_one_line(reply.distractor)
 
     def _clashes(self, row: QuestionRow, text: str, video: str, asking: Asking) -> tuple[str, str]:
         """What is wrong with the text-based and with the video-based distractor beside the other answers."""
@@ -112,6 +132,8 @@ def _faults(row: QuestionRow, text: str, video: str) -> tuple[str, str]:
     fault_of_text = fault_of_video = ""
     if not words_of(text):
         fault_of_text = "text distractor is empty"
+    elif not is_legible(text):
+        fault_of_text = "text distractor is too long or not printable"
     elif word_count(text) > MOST_WORDS:
         fault_of_text = "text distractor of more than 15 words"
     elif bare_words(text) == bare_words(row.answer):
@@ -122,6 +144,8 @@ def _faults(row: QuestionRow, text: str, video: str) -> tuple[str, str]:
         fault_of_text = "text distractor names what the question does not"
     if not words_of(video):
         fault_of_video = "video distractor is empty"
+    elif not is_legible(video):
+        fault_of_video = "video distractor is too long or not printable"
     elif bare_words(video) == bare_words(row.answer):
         fault_of_video = "video distractor equals the answer"
     elif bare_words(video) == bare_words(text):

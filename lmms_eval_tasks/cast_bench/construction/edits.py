@@ -14,7 +14,7 @@ from lmms_eval_tasks.utils.core.wording import describe, first_line
 
 
 class EditedText(Row):
-    """What somebody in a clip does, as it was left by whoever edited it; times as ``MM:SS``."""
+    """What somebody in a clip does, as an annotator left it; times as ``MM:SS``."""
 
     name: WholeText
     start: str

@@ -26,7 +26,13 @@ from lmms_eval_tasks.utils.pipeline.steps import Forecast, PaperCount, Removed, 
 
 
 class Choice(Form):
-    """The letter of an option, six and the added one at most."""
+    """The letter of one of the six options."""
+
+    choice: str = Field(pattern="^[A-F]$")
+
+
+class ChoiceOrUnable(Form):
+    """The letter of one of the six options, or of the one that says that it cannot be determined."""
 
     choice: str = Field(pattern="^[A-G]$")
 
@@ -73,7 +79,7 @@ class MaskFilter(RowStep[OptionsRow, OptionsRow]):
 
         images = clip_images(clip, seconds, config, asking, mask)
         reply = asking.ask(
-            MASKED_SOLVER, "cast_bench_masked_clip", Choice, images,
+            MASKED_SOLVER, "cast_bench_masked_clip", ChoiceOrUnable, images,
             seconds=[clock(second) for second in seconds], question=row.asked.question,
             options=_lettered([*(option.text for option in row.options), UNABLE]),
         )  # fmt: skip

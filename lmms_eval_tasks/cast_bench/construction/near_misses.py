@@ -19,7 +19,7 @@ from lmms_eval_tasks.cast_bench.construction.rows import (
     QuestionRow,
     RoledOption,
 )
-from lmms_eval_tasks.cast_bench.construction.texts import length_range, near_miss_fault
+from lmms_eval_tasks.cast_bench.construction.texts import is_legible, length_range, near_miss_fault, on_one_line
 from lmms_eval_tasks.cast_bench.roles_file import ANSWER
 from lmms_eval_tasks.utils.pipeline.asking import Asking
 from lmms_eval_tasks.utils.pipeline.replies import Form
@@ -72,8 +72,10 @@ class WriteNearMisses(RowStep[QuestionRow, OptionsRow]):
                 question=row.question, original=original, others=list(others.values()), shortest=shortest,
                 longest=longest, refused=refused,
             )  # fmt: skip
-            text = reply.near_miss.strip()
+            text = on_one_line(reply.near_miss)
             fault = near_miss_fault(text, original)
+            if not fault and not is_legible(text):
+                fault = "near-miss: not printable"
             if not fault and is_marked(text):
                 fault = "near-miss: says which option it is"
             if not fault and any(bare_words(text) == bare_words(other) for other in options.values()):
@@ -93,9 +95,10 @@ class WriteNearMisses(RowStep[QuestionRow, OptionsRow]):
         )  # fmt: skip
         if reply.same_as:
             return "near-miss: means the same as another option"
-        if len(set(reply.attributes)) > 1:
+        attributes = {words for name in reply.attributes if (words := bare_words(name))}
+        if len(attributes) > 1:
             return "near-miss: more than one attribute changed"
-        return "" if reply.attributes else "near-miss: nothing changed"
+        return "" if attributes else "near-miss: nothing changed"
 
 
 def near_miss_role(role: str) -> str:

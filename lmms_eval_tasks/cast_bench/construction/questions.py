@@ -23,7 +23,7 @@ from lmms_eval_tasks.cast_bench.construction.rows import (
     WrittenQuestion,
 )
 from lmms_eval_tasks.cast_bench.construction.selection import clip_images
-from lmms_eval_tasks.cast_bench.construction.texts import holds_id, words_of
+from lmms_eval_tasks.cast_bench.construction.texts import holds_id, is_legible, on_one_line, words_of
 from lmms_eval_tasks.cast_bench.taxonomy import read_type, type_names
 from lmms_eval_tasks.utils.pipeline.asking import Asking
 from lmms_eval_tasks.utils.pipeline.replies import Form
@@ -75,9 +75,13 @@ class CheckQuestions(RowStep[DraftRow, QuestionRow]):
     def run(self, row: DraftRow, asking: Asking) -> list[QuestionRow]:
         """The question, its times and instances read."""
         written, last = row.written, row.about.source.last
-        texts = (written.question, written.scene, written.answer, written.video_distractor)
-        if not all(map(words_of, texts)) or not all(words_of(one.rationale) for one in written.evidence):
+        names = ("question", "scene", "answer", "video_distractor")
+        question, scene, answer, video_distractor = texts = [on_one_line(getattr(written, name)) for name in names]
+        rationales = [on_one_line(one.rationale) for one in written.evidence]
+        if not all(map(words_of, (*texts, *rationales))):
             raise Removed("an empty text")
+        if not all(map(is_legible, (*texts, *rationales))):
+            raise Removed("a text that is too long or not printable")
         if read_type(written.type).category == OTHER:
             raise Removed("unknown type of question", written.type)
         if row.about.find(written.subject) is None:
@@ -90,34 +94,34 @@ class CheckQuestions(RowStep[DraftRow, QuestionRow]):
         if len(written.evidence) > MOST_EVIDENCE:
             raise Removed("more than five pieces of evidence", str(len(written.evidence)))
         evidence = []
-        for one in written.evidence:
+        for one, rationale in zip(written.evidence, rationales, strict=True):
             if row.about.find(one.instance) is None:
                 raise Removed("evidence of an unknown instance", one.instance)
             seconds = read_span(one.start, one.end, last)
             if seconds is None:
                 raise Removed("evidence outside the clip", f"{one.start} to {one.end}")
             start, end = seconds
-            evidence.append(EvidencePiece(instance=one.instance, start=start, end=end, rationale=one.rationale.strip()))
+            evidence.append(EvidencePiece(instance=one.instance, start=start, end=end, rationale=rationale))
         ids = [one.instance.id for one in row.about.described]
-        if holds_id((written.question, written.answer, written.video_distractor), ids):
+        if holds_id((question, answer, video_distractor), ids):
             raise Removed("an instance is called by its id", " / ".join(texts))
-        if holds_text(written.question, written.answer):
-            raise Removed("the question holds its answer", written.answer)
-        if is_marked(written.answer) or is_marked(written.video_distractor):
-            raise Removed("an option says which it is", f"{written.answer} / {written.video_distractor}")
+        if holds_text(question, answer):
+            raise Removed("the question holds its answer", answer)
+        if is_marked(answer) or is_marked(video_distractor):
+            raise Removed("an option says which it is", f"{answer} / {video_distractor}")
         return [
             QuestionRow(
                 id=row.id,
                 about=row.about,
-                question=written.question.strip(),
+                question=question,
                 type=written.type.strip(),
-                scene=written.scene.strip(),
+                scene=scene,
                 subject=written.subject,
                 start=span[0],
                 end=span[1],
-                answer=written.answer.strip(),
+                answer=answer,
                 evidence=tuple(evidence),
-                video_distractor=written.video_distractor.strip(),
+                video_distractor=video_distractor,
             )
         ]
 

@@ -8,9 +8,21 @@ from difflib import SequenceMatcher
 
 from lmms_eval_tasks.utils.pipeline.texts import holds_text
 
+LONGEST = 600
+"""Characters of a text that a model writes."""
 LONGEST_CHANGE = 3
 """Words in a row that may be another in a near-miss."""
 _WORD = re.compile(r"[^\W_]+(?:['\N{RIGHT SINGLE QUOTATION MARK}-][^\W_]+)*")
+
+
+def on_one_line(text: str) -> str:
+    """A text with single spaces in place of all other white space."""
+    return " ".join(text.split())
+
+
+def is_legible(text: str) -> bool:
+    """Whether a text on one line is printable and of `LONGEST` characters at most."""
+    return len(text) <= LONGEST and text.isprintable()
 
 
 def words_of(text: str) -> list[str]:

@@ -15,14 +15,19 @@ from lmms_eval_tasks.utils.core.problems import GroupedIssues, Problems
 from lmms_eval_tasks.utils.core.wording import describe, first_line
 
 MASKLETS = ("manual", "auto")
+LONGEST_SIDE = 1e5
+"""Pixels of a mask's sides, at most."""
 MASKS_A_SECOND = 6
 """SA-V has masks of every fourth frame of clips of 24 frames a second."""
 
 
 class BoxedInstance(Row):
-    """An instance of our file: second to box, ``[x1, y1, x2, y2]`` in pixels, outer edges."""
+    """An instance of our file: second to box, ``[x1, y1, x2, y2]`` in pixels, outer edges.
 
-    id: Annotated[WholeText, Field(min_length=1)]
+    Its id has no white space, for the labels of a release end with it.
+    """
+
+    id: Annotated[WholeText, Field(pattern=r"^\S+$")]
     name: WholeText = ""
     boxes: dict[str, list[float]]
 
@@ -38,7 +43,7 @@ class RunLengthMask(Row):
 
     model_config = ConfigDict(extra="ignore")
 
-    size: Annotated[list[float], Field(min_length=2, max_length=2)]
+    size: Annotated[list[Annotated[float, Field(ge=1, le=LONGEST_SIDE)]], Field(min_length=2, max_length=2)]
     counts: str
 
 
@@ -127,6 +132,8 @@ def _masklets(
             "masklet", f"Expected {len(ids)} masks, one for each of masklet_id, but got others in", str(wrong[0])
         )
         return
+    for number in sorted({number for number in ids if ids.count(number) > 1}):
+        issues.add("masklet_id", "Expected each once, but got again", str(number))
     for place, number in enumerate(ids):
         boxes: dict[int, PixelBox] = {}
         for second, masks in enumerate(content.masklet[::MASKS_A_SECOND]):

@@ -58,7 +58,7 @@ def check_texts(pair: QuestionPair) -> None:
 
 
 class LeakedKey(RowStep[QuestionPair, QuestionPair]):
-    """Rules look once more at what is to be published, whoever wrote it."""
+    """Rules look once more at what is to be published, no matter who wrote it."""
 
     name = "leaked key"
     takes = gives = QuestionPair

@@ -6,7 +6,8 @@ import random
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
 
 from lmms_eval_tasks.causalvqa.construction.description import FourDistractors, FourOptions
 from lmms_eval_tasks.causalvqa.construction.rows import (
@@ -33,10 +34,16 @@ OptionNumber = Annotated[int, Field(ge=1, le=DISTRACTORS + 1)]
 DistractorNumber = Annotated[int, Field(ge=1, le=DISTRACTORS)]
 
 
+def _of_two(numbers: tuple[int, int]) -> tuple[int, int]:
+    if numbers[0] == numbers[1]:
+        raise PydanticCustomError("two", "an option beside itself")
+    return numbers
+
+
 class EqualMeanings(Form):
     """Pairs of options that say the same."""
 
-    same: list[tuple[OptionNumber, OptionNumber]]
+    same: list[Annotated[tuple[OptionNumber, OptionNumber], AfterValidator(_of_two)]]
 
 
 class FourParaphrases(Form):
@@ -58,7 +65,7 @@ def synonym_faults(question: str, answer: str, distractors: Sequence[str], askin
     options = [answer, *distractors]
     numbered = {str(number): text for number, text in enumerate(options, start=1)}
     reply = asking.ask(CHECKER, "causalvqa_synonyms", EqualMeanings, question=question, options=numbered)
-    pairs = dict.fromkeys((min(pair), max(pair)) for pair in reply.same if pair[0] != pair[1])
+    pairs = dict.fromkeys((min(pair), max(pair)) for pair in reply.same)
     return [
         Fault(
             SYNONYM_OF_ANSWER if one == 1 else SYNONYMS,

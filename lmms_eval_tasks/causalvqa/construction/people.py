@@ -61,6 +61,8 @@ class PeoplesAnswers(SetStep[QuestionPair, QuestionPair]):
         Raises:
             InputError: the responses cannot be used; see `read_human_responses`.
         """
+        if not rows:
+            return []
         asked = {
             (row.qid, str(version)): AskedQuestion(row.key(version), LETTERS) for row in rows for version in VERSIONS
         }

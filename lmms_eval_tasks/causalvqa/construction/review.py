@@ -53,14 +53,14 @@ def read_reviews(paths: Sequence[Path]) -> Reviews:
     """Tables of reviews, as `annotate collect` writes them.
 
     Raises:
-        InputError: with every problem: a file that is none, a version or flag that there is not, or two reviews of one
-            version by one reviewer.
+        InputError: with every problem: a file that is none, a version or flag that there is not, a review of no item
+            or by nobody, or two reviews of one version by one reviewer.
     """
     reviews: defaultdict[str, list[Review]] = defaultdict(list)
     problems = Problems()
     versions = [str(version) for version in VERSIONS]
+    seen: dict[tuple[str, ...], str] = {}
     for path in paths:
-        seen: dict[tuple[str, ...], str] = {}
         for where, row in read_csv(path, COLUMNS):
             flags = frozenset(row["flags"].strip())
             if row["version"] not in versions:
@@ -68,6 +68,9 @@ def read_reviews(paths: Sequence[Path]) -> Reviews:
                 continue
             if unknown := sorted(flags - REMOVING - REPAIRING):
                 problems.add(where, f"Expected flags a to f, but got {quote(''.join(unknown))}.")
+            if empty := [name for name in ("item", "reviewer") if not row[name].strip()]:
+                problems.add(where, f"Expected a value for {' and '.join(empty)}, but got none.")
+                continue
             key = row["item"], row["version"], row["reviewer"]
             if key in seen:
                 problems.add(where, f"Expected one review of a version by {key[2]}, but got another after {seen[key]}.")
@@ -108,7 +111,7 @@ class QualityReview(SetStep[QuestionPair, QuestionPair]):
             counts = [sum(review.version == version for review in reviews) for version in VERSIONS]
             flags = frozenset().union(*(review.flags for review in reviews))
             if flags & REMOVING:
-                remove(row.id, Removed(FLAGGED, _said(reviews)))
+                remove(row.id, Removed(FLAGGED, _listed_flags(reviews)))
             elif min(counts) < REVIEWERS:
                 each = " and ".join(f"{count} of version {version}" for version, count in enumerate(counts))
                 remove(row.id, Removed(TOO_FEW, f"{each}, as {row.qid}"))
@@ -181,12 +184,12 @@ class ReviewOfRepairs(SetStep[QuestionPair, QuestionPair]):
         for row in rows:
             reviews = self._reviews.get(row.qid, ()) if row.repaired else ()
             if any(review.flags for review in reviews):
-                remove(row.id, Removed(FLAGGED_AGAIN, _said(reviews)))
+                remove(row.id, Removed(FLAGGED_AGAIN, _listed_flags(reviews)))
             else:
                 left.append(row)
         return left
 
 
-def _said(reviews: Sequence[Review]) -> str:
+def _listed_flags(reviews: Sequence[Review]) -> str:
     flagged = [review for review in reviews if review.flags]
     return "; ".join(f"{''.join(sorted(one.flags))} by {one.reviewer}: {one.comment or '–'}" for one in flagged)

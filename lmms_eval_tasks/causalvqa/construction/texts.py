@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -63,7 +64,8 @@ def _marked(texts: Sequence[str]) -> list[Fault]:
 
 
 def _option(text: str) -> str:
-    return _text(text, LONGEST_OPTION, bool(bare_words(text)) and "|" not in text and not _LABEL.match(text))
+    labelled = _LABEL.match(unicodedata.normalize("NFKC", text).strip())
+    return _text(text, LONGEST_OPTION, bool(bare_words(text)) and "|" not in text and not labelled)
 
 
 def _question(text: str) -> str:

@@ -48,9 +48,10 @@ class Sources:
     takes: Path | None
     clips: Path | None
 
-    def digests(self) -> dict[str, str]:
-        """SHA-256 of each file."""
-        return {file.name: file_sha256(file) for file in (*self.annotations, self.links, self.takes) if file}
+    def digests(self) -> list[dict[str, str]]:
+        """Name and SHA-256 of each file; two may have one name."""
+        files = (*self.annotations, self.links, self.takes)
+        return [{"file": file.name, "sha256": file_sha256(file)} for file in files if file]
 
 
 def estimate_set(sources: Sources, settings: BuildSettings, models: BuildModels) -> tuple[int, dict[str, StepForecast]]:

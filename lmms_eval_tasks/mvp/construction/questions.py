@@ -117,8 +117,8 @@ def objection_to(question: str, candidates: tuple[str, str]) -> str:
     lacks, and not the same of the other one: a question that names both is fair.
     """
     texts = (question, *candidates)
-    if not all(text and text.isprintable() and len(text) <= LONGEST for text in texts):
-        return "no text, or one too long"
+    if not all(bare_words(text) and text.isprintable() and len(text) <= LONGEST for text in texts):
+        return "a text that is empty, too long or not printable"
     if bare_words(candidates[0]) == bare_words(candidates[1]):
         return "equal candidates"
     if any(map(is_marked, candidates)):

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from judge_server import Action, Drop, Fail, Hold, JudgeServer, Say, nobody
 from killed_builds import check_killed_builds, check_two_builds_at_once, files_of
-from toy_pipeline import PIPELINE, PROMPTS
+from toy_pipeline import PIPELINE, PROMPTS, Describe, DescribedRow, Description, NumberRow
 
 from lmms_eval_tasks.utils.benchmark.built_set import BuiltSet
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.pipeline import asking
+from lmms_eval_tasks.utils.pipeline.asking import Asking
 from lmms_eval_tasks.utils.pipeline.command import pipeline_command
 
 build = pipeline_command(lambda: PIPELINE)
@@ -228,11 +232,37 @@ def test_two_rows_with_the_same_question_have_the_same_unreadable_replies(tmp_pa
         assert server.asked.total() == 30 + 3
 
 
+class AskBothRoles(Describe):
+    """Asks the same about every number, of one role about the even and of another about the odd ones."""
+
+    roles = ("writer", "checker")
+
+    def run(self, row: NumberRow, asking: Asking) -> Sequence[DescribedRow]:
+        reply = asking.ask(self.roles[row.number % 2], "describe", Description, images=(b"picture",), number=1)
+        return [DescribedRow(id=row.id, number=row.number, text=reply.text)]
+
+
+def test_two_roles_of_one_model_ask_the_same_once(tmp_path: Path) -> None:
+    def slow(prompt: str, pictures: tuple[bytes, ...], before: int) -> Action:
+        return Say(json.dumps({"text": f"reply {before}"}), delay=0.2)
+
+    pipeline = replace(PIPELINE, steps=lambda config: [AskBothRoles()])
+    with JudgeServer(picture_script=slow) as server:
+        pipeline_command(lambda: pipeline)(configuration(server.url, tmp_path), tmp_path / "out")
+        assert server.asked.total() == 1
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
         ("[1]", "Expected names and values"),
         ("roles: {", "cannot be read"),
+        ('replies: "a\\0b"', "toy.yaml, replies: Expected a path"),
+        ('replies: "\\uD800"', "toy.yaml, replies: Expected a path"),
+        ("seed: 2024-13-45", "cannot be read: month must be in"),
+        (f"seed: {'9' * 5000}", "cannot be read: .*digits"),
+        ("numbers: 1\nroles: {}\nnumbers: 2\n", "cannot be read: `numbers` is there twice, in line 3"),
+        ("roles: {default: {model: !!binary aGVsbG8=, url: x}}", "Expected texts, numbers and lists, but got others"),
         ("numbers: many\nsed: 1\n", r"2 problems[^$]*numbers: .*many[^$]*sed: Expected no such name"),
         ("roles: {writer: {model: m}}", r"roles: Expected checker, but got none"),
         ("roles: {default: {model: m, url: x, concurrent: 0}, other: {model: m}}", "concurrent: "),
@@ -248,6 +278,48 @@ def test_a_wrong_configuration_is_refused_with_every_problem(content: str, messa
     with pytest.raises(InputError, match=message):
         build(path, tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_roles_that_cannot_be_asked_are_refused_before_anything_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with JudgeServer(picture_script=plain) as server:
+        local = {"provider": "local", "model": "m", "url": server.url}
+        roles = {"writer": local, "checker": {"provider": "transformers", "model": "n"}}
+        with pytest.raises(InputError, match="roles, checker: Expected the provider openai or local for n"):
+            build(configuration(server.url, tmp_path, roles=roles), tmp_path / "out")
+        roles = {"writer": {"model": "m"}, "checker": {"provider": "azure", "model": "n"}}
+        with pytest.raises(InputError, match="2 problems, nothing was asked") as error:
+            build(configuration(server.url, tmp_path, roles=roles), tmp_path / "out")
+        assert "roles, writer: " in str(error.value) and "OPENAI_API_KEY" in str(error.value)
+        assert not server.asked
+
+
+def test_each_source_is_named_with_its_digest_as_it_was_at_the_start(tmp_path: Path) -> None:
+    files = [tmp_path / name / "reviews.csv" for name in ("one", "two")]
+    for file in files:
+        file.parent.mkdir()
+        file.write_text(file.parent.name)
+
+    def change(prompt: str, pictures: tuple[bytes, ...], before: int) -> Action:
+        files[0].write_text("changed while the build asks")
+        return plain(prompt, pictures, before)
+
+    pipeline = replace(PIPELINE, source_files=lambda config: files)
+    with JudgeServer(picture_script=change) as server:
+        pipeline_command(lambda: pipeline)(configuration(server.url, tmp_path), tmp_path / "out")
+    facts = json.loads((tmp_path / "out/build.json").read_text())
+    digests = [hashlib.sha256(name.encode()).hexdigest() for name in ("one", "two")]
+    assert facts["sources"] == [{"file": "reviews.csv", "sha256": digest} for digest in digests]
+
+
+def test_what_other_steps_wrote_does_not_stay_beside_the_set(tmp_path: Path) -> None:
+    with JudgeServer(picture_script=plain) as server:
+        build(configuration(server.url, tmp_path), tmp_path / "out")
+        build(configuration(server.url, tmp_path, check=False), tmp_path / "out")
+    names = sorted(path.name for path in (tmp_path / "out/steps").iterdir())
+    assert names == ["01_descriptions.jsonl", "02_odd_numbers.jsonl"]
 
 
 def test_secrets_of_the_configuration_are_not_kept(tmp_path: Path) -> None:

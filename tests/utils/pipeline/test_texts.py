@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -55,3 +57,10 @@ def test_a_text_holds_its_parts(before: str, part: str, after: str) -> None:
 )  # fmt: skip
 def test_an_option_does_not_say_which_it_is(text: str, marked: bool) -> None:
     assert is_marked(text) is marked
+
+
+def test_a_long_text_is_looked_at_in_time_that_grows_with_its_length() -> None:
+    before = time.process_time()
+    assert not is_marked("(" * 20_000)
+    assert time.process_time() - before < 2.0
+    assert is_marked("It falls (as in [the correct one")
