@@ -77,17 +77,12 @@ def _sampling(settings: JudgeSettings) -> Sampling:
 def _sender(settings: JudgeSettings) -> Any:
     if settings.provider not in ("openai", "local"):
         raise InputError(f"Expected an embeddings server of the provider openai or local, but got {settings.provider}.")
-    key = os.environ.get("OPENAI_API_KEY")
-    if settings.provider == "openai" and not key:
-        raise InputError(
-            f"The encoder {settings.model} cannot be asked: Expected OPENAI_API_KEY to be set.\n"
-            "For a server that asks for no key, any text will do, or choose provider=local."
-        )
+    settings.check_variables()
     from openai import OpenAI
 
     address = (settings.url or os.environ.get(ADDRESSES[settings.provider]) or "").removesuffix("/chat/completions")
     client = OpenAI(
-        api_key=key if settings.provider == "openai" else "none",
+        api_key=os.environ["OPENAI_API_KEY"] if settings.provider == "openai" else "none",
         base_url=address or None,
         max_retries=0,
         timeout=settings.timeout,

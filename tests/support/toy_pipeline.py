@@ -98,5 +98,4 @@ PIPELINE = Pipeline(
     write=write,
     first="numbers",
     paper=PaperCount("3,764", "2.2"),
-    optional_roles=("checker",),
 )

@@ -15,6 +15,7 @@ from lmms_eval_tasks.utils.pipeline.engine import run_pipeline
 from lmms_eval_tasks.utils.pipeline.forecast import describe_estimate, estimate_steps, forecast_table
 from lmms_eval_tasks.utils.pipeline.pipeline import Pipeline
 from lmms_eval_tasks.utils.pipeline.rows import check_ids
+from lmms_eval_tasks.utils.pipeline.steps import roles_of
 
 
 def pipeline_command(load: Callable[[], Pipeline[Any]]) -> Callable[..., BuiltSet]:
@@ -36,16 +37,15 @@ def pipeline_command(load: Callable[[], Pipeline[Any]]) -> Callable[..., BuiltSe
         """Make a set of questions from clips and annotations of your own; every reply of a model is kept."""
         pipeline = load()
         chosen, values = read_config(config, pipeline.config)
-        roles = pipeline.roles(chosen)
-        chosen.check_roles(roles, tuple(dict.fromkeys((*roles, *pipeline.optional_roles))), config.name)
+        steps = pipeline.steps(chosen)
+        chosen.check_roles(roles_of(steps), config.name)
         rows = pipeline.read(chosen)
         check_ids(rows, pipeline.first)
-        steps = pipeline.steps(chosen)
         estimates = estimate_steps(len(rows), steps, chosen)
         if dry_run:
             table = forecast_table([step.name for step in steps], estimates)
             return BuiltSet(None, f"{len(rows):,} {pipeline.first}; nothing was asked", [table])
         typer.echo(f"{len(rows):,} {pipeline.first}. {describe_estimate(estimates)}", err=True)
-        return run_pipeline(pipeline, chosen, values, rows, out, max_requests, progress)
+        return run_pipeline(pipeline, chosen, values, steps, rows, out, max_requests, progress)
 
     return build

@@ -76,7 +76,7 @@ class BuildConfig(BaseModel):
         """
         return self.roles[name] if name in self.roles else self.roles[DEFAULT_ROLE]
 
-    def check_roles(self, needed: Sequence[str], known: Sequence[str], where: str) -> None:
+    def check_roles(self, needed: Sequence[str], where: str) -> None:
         """Refuse roles that are missing, and names that no step asks.
 
         Raises:
@@ -88,9 +88,9 @@ class BuildConfig(BaseModel):
             example = f"roles: {{{missing[0]}: {{model: NAME, url: http://localhost:8000/v1}}}}"
             remedy = f"add them, for instance {example}, or one named {DEFAULT_ROLE} for all."
             problems.add(f"{where}, roles", f"Expected {', '.join(missing)}, but got none.", remedy)
-        unknown = [name for name in self.roles if name not in (*known, DEFAULT_ROLE)]
+        unknown = [name for name in self.roles if name not in (*needed, DEFAULT_ROLE)]
         if unknown:
-            expected = ", ".join((*known, DEFAULT_ROLE))
+            expected = ", ".join((*needed, DEFAULT_ROLE))
             problems.add(f"{where}, roles", f"Expected only {expected}, but got {', '.join(map(describe, unknown))}.")
         problems.raise_if_any("Nothing can be built", "nothing was asked")
 

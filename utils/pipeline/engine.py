@@ -33,7 +33,7 @@ from lmms_eval_tasks.utils.pipeline.models import Models
 from lmms_eval_tasks.utils.pipeline.picture import draw_attrition
 from lmms_eval_tasks.utils.pipeline.pipeline import Pipeline
 from lmms_eval_tasks.utils.pipeline.rows import PipelineRow, check_ids
-from lmms_eval_tasks.utils.pipeline.steps import AnyStep, Removed, RowStep
+from lmms_eval_tasks.utils.pipeline.steps import AnyStep, Removed, RowStep, roles_of
 
 REPLIES = "replies"
 STEPS = "steps"
@@ -64,6 +64,7 @@ def run_pipeline(
     pipeline: Pipeline[C],
     config: C,
     values: dict[str, Any],
+    steps: Sequence[AnyStep],
     rows: Sequence[PipelineRow],
     out: Path,
     max_requests: int | None = None,
@@ -75,6 +76,7 @@ def run_pipeline(
         pipeline: How.
         config: What was chosen.
         values: The same as it stands in its file, for `build.json`.
+        steps: Those that the configuration asks for.
         rows: The rows at the start.
         out: Folder to write to; a build that was cut short there goes on.
         max_requests: Requests that may be sent; None for any number.
@@ -84,9 +86,8 @@ def run_pipeline(
         InputError: a role is missing, the budget is reached, a server does not answer, or no row is left. The release
             that was there is left as it was.
     """
-    steps = pipeline.steps(config)
     models = Models(config, config.replies or out / REPLIES, max_requests)
-    models.check(list(dict.fromkeys(role for step in steps for role in step.roles)))
+    models.check(roles_of(steps))
     # Before anything is asked: by its end a build of hours may find other files in their place.
     sources = [{"file": path.name, "sha256": file_sha256(path)} for path in pipeline.source_files(config)]
     audits = [f"{number:02d}_{'_'.join(step.name.split())}.jsonl" for number, step in enumerate(steps, start=1)]

@@ -25,7 +25,6 @@ class Pipeline(Generic[C]):
         write: Writes the release into a new folder, given the rows that are left, and returns warnings.
         first: What the rows at the start are, such as "questions by annotators".
         paper: How many the paper had of them.
-        optional_roles: Roles of steps that not every configuration asks for.
     """
 
     benchmark: str
@@ -36,8 +35,3 @@ class Pipeline(Generic[C]):
     write: Callable[[Sequence[Any], Path, C], Sequence[str]]
     first: str
     paper: PaperCount = field(default_factory=PaperCount)
-    optional_roles: tuple[str, ...] = ()
-
-    def roles(self, config: C) -> tuple[str, ...]:
-        """The roles that the steps of a configuration ask, each once."""
-        return tuple(dict.fromkeys(role for step in self.steps(config) for role in step.roles))

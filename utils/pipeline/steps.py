@@ -77,9 +77,10 @@ class Step(ABC, Generic[In, Out]):
     name: ClassVar[str]
     takes: ClassVar[type[PipelineRow]]
     gives: ClassVar[type[PipelineRow]]
-    roles: ClassVar[tuple[str, ...]] = ()
     paper: ClassVar[PaperCount] = PaperCount()
-    forecast: ClassVar[Forecast] = Forecast()
+    # Of some steps these depend on the configuration.
+    roles: tuple[str, ...] = ()
+    forecast: Forecast = Forecast()
 
 
 class RowStep(Step[In, Out]):
@@ -108,3 +109,8 @@ class SetStep(Step[In, Out]):
 
 
 AnyStep = RowStep[Any, Any] | SetStep[Any, Any]
+
+
+def roles_of(steps: Sequence[AnyStep]) -> tuple[str, ...]:
+    """The roles that steps ask, each once, in the order in which they are asked first."""
+    return tuple(dict.fromkeys(role for step in steps for role in step.roles))

@@ -2,8 +2,9 @@
 
 A cut is a jump between two neighbouring frames that stands alone: before and after it much less changes. Shake is how
 much the shift of the whole picture, found by phase correlation, changes from frame to frame: a steady pan does not
-change. Blur is after Crété-Roffet et al.
-(2007): how little a picture loses when it is blurred again.
+change. OpenCV's `phaseCorrelate` takes the centroid around the peak, which small things that move in a still picture
+draw after them; here the peak itself counts. Blur is after Crété-Roffet et al. (2007): how little a picture loses when
+it is blurred again.
 """
 
 from __future__ import annotations

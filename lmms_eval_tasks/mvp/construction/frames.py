@@ -35,9 +35,8 @@ class FilterSingleFrames(RowStep[MinimalPair, MinimalPair]):
         self._config = config
         self._filter = config.single_frame
         asked = 2.0 * self._filter.frames * len(self._filter.roles)
-        # Other than of other steps, which models are asked is for the configuration to say.
-        self.roles = self._filter.roles  # type: ignore[misc]
-        self.forecast = Forecast(requests=asked, characters=900, images=1, reply_tokens=10, rows=0.7)  # type: ignore[misc]
+        self.roles = self._filter.roles
+        self.forecast = Forecast(requests=asked, characters=900, images=1, reply_tokens=10, rows=0.7)
 
     def run(self, row: MinimalPair, asking: Asking) -> Sequence[MinimalPair]:
         """Ask about frames of one clip, and where they tell it, of the other."""
