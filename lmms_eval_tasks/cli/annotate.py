@@ -102,7 +102,7 @@ def collect(
     answers: Annotated[list[Path], typer.Argument(help="Files of answers, or folders of them.")],
     out: Annotated[Path, typer.Option(help="Where to write the answers.", show_default=False)],
     attention_errors: Annotated[
-        int, typer.Option(min=0, help="So many wrong choices where attention is checked leave an annotator in.")
+        int, typer.Option(min=0, help="How many attention checks an annotator may fail; one more leaves them out.")
     ] = 0,
 ) -> None:
     """Join files of answers with their plan: for `humans`, as a table of reviews, or as edited descriptions."""

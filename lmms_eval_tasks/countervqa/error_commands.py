@@ -1,4 +1,4 @@
-"""`countervqa errors`: how a finished run's answers were come by."""
+"""`countervqa errors`: how a finished run reached its answers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def errors(
     ],
     task: Annotated[str, typer.Option(help="Task of the run to look at.")] = "countervqa",
 ) -> None:
-    """Have a judge say how each answer was come by and how readable its reasoning is; `report --html` shows it.
+    """Have a judge say how each answer was reached and how readable its reasoning is; `report --html` shows it.
 
     Replies are kept as they come: a command that was cut short goes on where it was, and pays for none twice.
     """
@@ -52,7 +52,7 @@ def errors(
         raise InputError(f"No answer could be judged, and nothing was written: {summarize_names(failed, 3)}.")
     path = write_analysis(finished.path, task, items)
     console = make_console()
-    table = text_table(f"{task}: how answers were come by", "kind", "answers", "%", "not right", "%", "paper, %")
+    table = text_table(f"{task}: how answers were reached", "kind", "answers", "%", "not right", "%", "paper, %")
     all_counts, wrong_counts, published = kind_counts(items), kind_counts(items, wrong=True), published_shares()
     for kind in KINDS:
         shares = []

@@ -1,4 +1,4 @@
-"""Error analysis of a finished run: how each answer was come by, and how readable its reasoning is, by a judge.
+"""Error analysis of a finished run: how each answer was reached, and how readable its reasoning is, by a judge.
 
 Source: the paper's appendices B.2 (the four kinds) and E (readability from 0 to 5). What a kind means is in our words.
 """

@@ -139,7 +139,7 @@ def _answers(runs: Sequence[RunRecords]) -> list[Panel]:
 
 
 def _errors(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
-    """How answers were come by, of the runs that `countervqa errors` has looked at."""
+    """How the runs reached their answers, of those that `countervqa errors` has looked at."""
     bars, readability = [], []
     for run in runs:
         items = read_analysis(run.results, task) if run.results else []
@@ -150,7 +150,7 @@ def _errors(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
         return []
     return [
         Panel(
-            "How answers were come by",
+            "How answers were reached",
             share_plot(
                 "Answers of each run by kind, as a judge sees them", bars, [kind.replace("_", " ") for kind in KINDS]
             ),

@@ -36,7 +36,8 @@ CARD = Card(
             split="test",
             percent=79.08,
             source="paper, Table 4",
-            caveat="an unknown counts half there, as in rsi_human_protocol here; Physics is no ratio of 132",
+            caveat="an unknown counts half there, as in rsi_human_protocol here; 132 answers cannot give the figure "
+            "printed for Physics",
         ),
         Human(metric="cci", split="test", percent=8.67, source="paper, Table 5", caveat="percentage points"),
     ),

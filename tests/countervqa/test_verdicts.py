@@ -112,9 +112,57 @@ def test_the_reader_agrees_with_labels_that_it_was_not_made_by() -> None:
         ("Je ne peux pas voir la vidéo.", UNCLEAR),
         ("抱歉，我无法观看视频。", UNCLEAR),
         ("", UNCLEAR),
+        ("The outcome would remain the same.", YES),
+        ("The outcome would not remain the same.", NO),
+        ("The ball would remain the same.", NO),
+        ("No. 2 would have happened regardless.", YES),
+        ("No. That has no effect. It would still happen.", YES),
+        ("Yes vs. no: no.", NO),
+        # Only the next sentence may show that a leading yes or no answers something else.
+        ("Yes. That would make a difference. He would not have scored.", NO),
+        ("Yes. He was ready. That would make a difference. He would not have scored.", YES),
     ],
 )
 def test_a_rule_at_a_time(answer: str, verdict: str) -> None:
+    assert read_verdict(answer) == verdict
+
+
+GRAPH = json.dumps(
+    {"nodes": [{"id": 1, "action": "takes the ball"}, {"id": 2, "action": "does not throw"}], "edges": [[1, 2]]}
+)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        GRAPH,
+        f"```json\n{GRAPH}\n```",
+        '[{"cause": "no ball", "effect": "he would not throw"}]',
+        '{"answer": "yes", "verdict": "no"}',
+        '{"verdict": "yes", "answer": "no"}',
+        '{"answer": "yes", "pred": "no"}',
+        '{"answer": "yes", "answer": "no"}',
+        '{"answer": "yes", "outcome_changed": true}',
+        "Possible answers: yes, no.",
+        "Options: Yes, No",
+        "The possible answers are yes and no.",
+    ],
+)
+def test_no_verdict_is_read_where_none_or_both_are_given(answer: str) -> None:
+    assert read_verdict(answer) == UNCLEAR
+
+
+@pytest.mark.parametrize(
+    ("answer", "verdict"),
+    [
+        (f"{GRAPH}\nAnswer: no", NO),
+        (f"It would still happen.\n{GRAPH}", YES),
+        ('{"answer": "yes", "outcome_changed": false}', YES),
+        ('{"initial_answer": "yes", "final_answer": "no"}', NO),
+        ("Possible answers: yes, no. Answer: no", NO),
+    ],
+)
+def test_a_verdict_beside_them_is_read(answer: str, verdict: str) -> None:
     assert read_verdict(answer) == verdict
 
 

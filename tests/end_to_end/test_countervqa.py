@@ -143,4 +143,4 @@ def test_explanations_are_judged_once_and_errors_analysed(
         assert len(server.bodies) == asked + 30
     page = tmp_path / "page.html"
     assert "judged accuracy" in command(sample_world, "report", judged.out, "--html", page)
-    assert "How answers were come by" in page.read_text(encoding="utf-8")
+    assert "How answers were reached" in page.read_text(encoding="utf-8")

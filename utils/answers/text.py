@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -155,8 +156,31 @@ def json_answers(text: str) -> tuple[list[str], str]:
     """Return the values of the last JSON object with a key such as "answer", and the text without such objects."""
     values: list[str] = []
     pieces: list[str] = []
+    rest_from = 0
+    for parsed, start, end in _json_objects(text):
+        answers = _answer_values(parsed)
+        if answers is not None:
+            values = answers
+            pieces.append(text[rest_from:start])
+            rest_from = end
+    rest = "\n".join([*pieces, text[rest_from:]])
+    return values, rest[max((match.end() for match in _UNREADABLE.finditer(rest)), default=0) :]
+
+
+def without_objects(text: str) -> str:
+    """Return the text without the JSON objects in it."""
+    pieces: list[str] = []
+    rest_from = 0
+    for _, start, end in _json_objects(text):
+        pieces.append(text[rest_from:start])
+        rest_from = end
+    return "\n".join([*pieces, text[rest_from:]])
+
+
+def _json_objects(text: str) -> Iterator[tuple[object, int, int]]:
+    """The outermost JSON objects of a text, with where each begins and ends; so many attempts are made and no more."""
     decoder = json.JSONDecoder(strict=False)
-    at, rest_from, attempts = text.find("{"), 0, 0
+    at, attempts = text.find("{"), 0
     while at >= 0 and attempts < _JSON_ATTEMPTS:
         attempts += 1
         try:
@@ -164,14 +188,8 @@ def json_answers(text: str) -> tuple[list[str], str]:
         except (ValueError, RecursionError):
             at = text.find("{", at + 1)
             continue
-        answers = _answer_values(parsed)
-        if answers is not None:
-            values = answers
-            pieces.append(text[rest_from:at])
-            rest_from = end
+        yield parsed, at, end
         at = text.find("{", end)
-    rest = "\n".join([*pieces, text[rest_from:]])
-    return values, rest[max((match.end() for match in _UNREADABLE.finditer(rest)), default=0) :]
 
 
 def _answer_values(parsed: object) -> list[str] | None:

@@ -51,7 +51,7 @@ def read_questions(config: PairBuildConfig) -> list[AnnotatedQuestion]:
     A question without a `qid` is named by what it holds, so that its name does not depend on the rows around it.
 
     Raises:
-        InputError: with every problem: a field that is missing or of the wrong kind, a type that there is not, a text
+        InputError: with every problem: a field that is missing or of the wrong kind, an unknown type, a text
             that is none, a time that is no part of the video, a video that is not there or cannot be opened, a question
             that is there twice.
     """

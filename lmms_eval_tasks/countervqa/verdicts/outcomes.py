@@ -26,6 +26,8 @@ _NO_WITHOUT = re.compile(
 )
 _NO_MORE = frozenset({"longer", "matter", "doubt", "less"})
 _SUGGESTING = frozenset({"suggest", "suggests", "indicate", "indicates", "imply", "implies", "shows"})
+_WHOLE = frozenset({"outcome", "outcomes", "result", "results", "everything", "events", "ending", "rest"})
+"""Subjects that stand for all that happens: where they stay the same, so does what is asked about."""
 _OBJECTS = frozenset({"it", "him", "her", "them", "this", "that"})
 _UNTELLING = frozenset(
     {"is", "has", "was", "needs", "requires", "depends", "relies", "lacks", "fails", "unless", "this"}
@@ -178,8 +180,9 @@ def _affirmed(behind: list[str], verbs: list[str], sentence: Sentence, at: int) 
         return Assertion(NO, Force.STATED)
     keeps = verb in words.KEEPING and (verb != "left" or "been" in behind)
     state = verbs[1] if keeps and len(verbs) > 1 else verb
+    same = keeps and verbs[1:3] == ["the", "same"] and sentence.word(at - 1) in _WHOLE
     named = keeps and {sentences.stem(verb), sentences.stem(state)} <= sentence.asked
-    if state in words.UNCHANGED or named:
+    if state in words.UNCHANGED or same or named:
         return Assertion(YES, Force.STATED)
     if keeps or _is_state(behind, verbs):
         return Assertion(NO, Force.LEANING)

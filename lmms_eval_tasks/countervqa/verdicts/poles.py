@@ -15,6 +15,8 @@ _NEAR = 4
 _SHORT = 4
 _CELLS = 2
 """Marks between the cells of a table's row, whose yes or no is about that row."""
+_OFFERED = frozenset({"answers", "options", "choices", "possible", "either"})
+"""Before a list of both: "possible answers: yes, no"."""
 _STRETCHED = {YES: re.compile(r"y+e+s+|ye+a+h+|y+e+p+"), NO: re.compile(r"n+o+|n+o+p+e+|n+a+h+")}
 _LINKS = frozenset({":", "=", "is", "be", "→", "-", "–", "—", "|", "was"})
 _WRONG = frozenset({"wrong", "incorrect", "false", "mistaken", "not"})
@@ -70,7 +72,9 @@ def names_both(sentence: Sentence) -> bool:
 def _is_choice(sentence: Sentence, at: int, gap: int) -> bool:
     poles = {_pole(sentence.word(at)), _pole(sentence.word(at + gap))}
     between = {word for word in sentence.words[at + 1 : at + gap] if word not in QUOTES}
-    return poles == {YES, NO} and bool(between) and between <= {"or", "/", "and", "|", "nor", "vs", "a", ","} - {","}
+    between -= {"."} if "vs" in between else set()
+    listed = {","} if _OFFERED & {*sentence.words[max(0, at - _NEAR) : at]} else set()
+    return poles == {YES, NO} and bool(between) and between <= {"or", "/", "and", "|", "nor", "vs", "a", *listed}
 
 
 def _pole(word: str) -> str | None:

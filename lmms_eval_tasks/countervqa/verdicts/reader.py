@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import count
 
 from lmms_eval_tasks.countervqa.verdicts import words
 from lmms_eval_tasks.countervqa.verdicts.outcomes import read_outcomes
 from lmms_eval_tasks.countervqa.verdicts.poles import names_both, read_pole, without_choices
 from lmms_eval_tasks.countervqa.verdicts.sentences import Sentence, is_mark, outcome_words, split_sentences
 from lmms_eval_tasks.countervqa.verdicts.statements import NO, OPPOSITE, UNCLEAR, YES, Assertion, Force
-from lmms_eval_tasks.utils.answers.text import json_answers, plain_text, shorten, split_reasoning
+from lmms_eval_tasks.utils.answers.text import json_answers, plain_text, shorten, split_reasoning, without_objects
 
 _JSON_FLAG = re.compile(
-    r"\"([^\"\n]{0,30}(?:answer|verdict|happen|outcome|occur|would|still|result)[^\"\n]{0,20})\"\s{0,3}:\s{0,3}\"?"
+    r"\"([^\"\n]{0,30}(?:answer|verdict|pred|happen|outcome|occur|would|still|result)[^\"\n]{0,20})\"\s{0,3}:\s{0,3}\"?"
     r"(true|false|yes|no)\b\"?",
     re.IGNORECASE,
 )
@@ -32,7 +33,7 @@ def read_verdict(response: object, question: str = "") -> str:
     a wrong guess is worse than none. How it decides:
 
     1. Marked reasoning (`<think>…</think>`) is not the answer; if nothing follows it, only a labelled last line counts.
-       An answer key of a JSON object decides.
+       An answer key of a JSON object decides. What else such an object holds (a graph, say) is no statement.
     2. A yes or no behind a label or alone in its line decides, the last of them; what takes it back ("wait, actually")
        decides instead.
     3. Then the yes or no with which the answer opens, unless a later sentence revises it or concludes otherwise, or its
@@ -56,7 +57,8 @@ def read_verdict(response: object, question: str = "") -> str:
     if not isinstance(response, str):
         return UNCLEAR
     visible, closing = split_reasoning(response)
-    text = _JSON_FLAG.sub(_flag, shorten(visible))
+    numbers = count()
+    text = _JSON_FLAG.sub(lambda flag: _flag(flag, next(numbers)), shorten(visible))
     asked = outcome_words(question)
     values, rest = json_answers(text)
     verdicts = {_read(value, asked) for value in values} - {UNCLEAR}
@@ -64,17 +66,20 @@ def read_verdict(response: object, question: str = "") -> str:
         verdict = verdicts.pop()
         return UNCLEAR if verdicts or _reason_denies(verdict, text, asked) else verdict
     if rest.strip() or values:
-        return _read(rest, asked)
+        return _read(without_objects(rest), asked)
     sentences = split_sentences(plain_text(shorten(closing)))
     labelled = [one for one in read_statements(sentences) if one.force is Force.LABEL]
     # A verdict with more behind it may be cut off before it is taken back.
     return labelled[0].pole if len(sentences) == len(labelled) == 1 and _is_last_word(sentences[0]) else UNCLEAR
 
 
-def _flag(flag: re.Match[str]) -> str:
-    """A field such as `"would_still_happen": false` of an object, as its answer; the opposite for "changed"."""
+def _flag(flag: re.Match[str], number: int) -> str:
+    """A field such as `"would_still_happen": false` of an object, as one of its answers; the opposite for "changed".
+
+    Its key keeps its own words, which say whether it is final, and has a number, so that no other field replaces it.
+    """
     pole = YES if flag[2].lower() in ("true", "yes") else NO
-    return f'"answer": "{OPPOSITE[pole] if _TURNING_KEY.search(flag[1]) else pole}"'
+    return f'"answer {number} {flag[1]}": "{OPPOSITE[pole] if _TURNING_KEY.search(flag[1]) else pole}"'
 
 
 def _reason_denies(verdict: str, text: str, asked: frozenset[str]) -> bool:
