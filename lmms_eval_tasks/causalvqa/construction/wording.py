@@ -1,7 +1,7 @@
 """Question and answer in plain, consistent English, with nothing in them that hints at the answer.
 
-Source: the paper's 2.2.3 and B.2: the first answer of a model shows which words of the question are hints. The wording of
-the prompts is ours.
+Source: the paper's 2.2.3 and B.2: the first answer of a model shows which words of the question are hints. The wording
+of the prompts is ours.
 """
 
 from __future__ import annotations
