@@ -174,3 +174,24 @@ def test_every_link_to_a_file_leads_somewhere(page: Path) -> None:
 @pytest.mark.parametrize("block", [block for block in BLOCKS if block.run], ids=lambda block: block.page)
 def test_runnable_blocks_need_nothing_but_this_package(block: Block) -> None:
     assert {words[0] for words in block.commands()} <= {"lmms-eval", "lmms-eval-tasks"}
+
+
+CONSTRUCTIONS = {
+    "docs/building_causalvqa.md": ("choice of videos", "question writing"),
+    "docs/building_mvp.md": ("choice of sources",),
+    "docs/building_cast_bench.md": (),
+    "lmms_eval_tasks/yocausal/README.md": ("choice of clips", "people prefer"),
+}
+"""Pages that say how a set is made, and the steps of the paper that are left out."""
+
+
+@pytest.mark.parametrize("page", CONSTRUCTIONS)
+def test_a_construction_says_where_it_is_another_choice_than_the_papers(page: str) -> None:
+    """Beside the paper's, with the reason; what is left out is named."""
+    lines = (ROOT / page).read_text(encoding="utf-8").splitlines()
+    start = lines.index("| The paper | here | why |") + 2
+    rows = [line.strip("| ").split(" | ") for line in lines[start : lines.index("", start)]]
+    assert len(rows) >= 5 and all(len(row) == 3 and all(cell.strip() for cell in row) for row in rows)
+    left_out = [paper for paper, here, _ in rows if here.startswith("**left out**")]
+    assert len(left_out) == len(CONSTRUCTIONS[page])
+    assert all(step in paper for step, paper in zip(CONSTRUCTIONS[page], left_out, strict=True))

@@ -23,8 +23,8 @@ class QuestionRoles(Row):
         id: What the build calls the question.
         video: The clip's file.
         question: The question.
-        subject: Name of the instance that it is about.
-        question_start_time: First second that it is about, as ``MM:SS``.
+        subject: Name of the instance that it is about; None where it names nobody.
+        question_start_time: First second that it is about, as ``MM:SS``; None where it names no time.
         question_end_time: Last second, inclusive.
         option_roles: Letter to role.
     """
@@ -32,9 +32,9 @@ class QuestionRoles(Row):
     id: WholeText
     video: WholeText
     question: WholeText
-    subject: WholeText
-    question_start_time: WholeText
-    question_end_time: WholeText
+    subject: WholeText | None
+    question_start_time: WholeText | None
+    question_end_time: WholeText | None
     option_roles: dict[str, WholeText]
 
 

@@ -122,8 +122,9 @@ def print_statistics(console: Console, benchmark: str, split: str) -> None:
     with show_progress() as progress:
         strata = split_statistics(benchmark, split, progress)
     by_stratum = bool(published.stratum_seconds)
-    headings = ["items", "clips", "mean s", *(["paper"] if by_stratum else []), "longest s", "words", "vocabulary"]
-    table = text_table(None, "clips and questions", *headings)
+    lengths = ["mean s", *(["paper"] if by_stratum else []), "longest s"]
+    words = ["words", "option words", "vocabulary"]
+    table = text_table(None, "clips and questions", "items", "clips", *lengths, *words)
     for one in strata:
         length = [_number(published.stratum_seconds.get(one.stratum), 1)] if by_stratum else []
         table.add_row(
@@ -133,10 +134,16 @@ def print_statistics(console: Console, benchmark: str, split: str) -> None:
             _number(one.mean_seconds, 1),
             *length,
             _number(one.longest_seconds, 1),
-            f"{one.words:.1f}",
+            f"{one.question_words:.1f}",
+            _number(one.option_words, 1),
             f"{one.vocabulary:,}",
         )
-    printed = [_number(published.longest_seconds, 1), _number(published.words, 1), _number(published.vocabulary, 0)]
+    printed = [
+        _number(published.longest_seconds, 1),
+        _number(None, 1),
+        _number(published.option_words, 1),
+        _number(published.vocabulary, 0),
+    ]
     nothing = ["–"] if by_stratum else []
     counted = (_number(facts.items, 0), _number(facts.clips, 0))
     table.add_row("paper", *counted, _number(published.mean_seconds, 1), *nothing, *printed)

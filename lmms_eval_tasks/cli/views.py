@@ -16,11 +16,11 @@ def views(
     out: Annotated[Path, typer.Option(help="Folder for the views' task files.", show_default=False)],
     view: Annotated[
         str,
-        typer.Option("--views", help="Which, with commas: also socratic, single_frame_first, single_frame_random3."),
+        typer.Option("--views", help="Which, with commas: also video_only, socratic, single_frame_random3."),
     ] = ",".join(CLIP_VIEWS),
     include_path: Annotated[str | None, typer.Option(help="A folder with further tasks.")] = None,
 ) -> None:
-    """Write views of video tasks that are not ours: without the clip, with one frame of it, shuffled, reversed.
+    """Write views of video tasks that are not ours: without the clip, with one frame of it, without the question.
 
     Ours have their views by name, such as mvp_mini_blind.
     """
@@ -30,5 +30,6 @@ def views(
     with quiet_host():
         written = write_views(tasks, view.split(","), out, include_path)
     console = make_console()
-    console.print(f"{len(written):,} tasks written to {out}", soft_wrap=True)
-    console.print(f"Run them:  lmms-eval --include_path {out} --tasks {written[0]} …", soft_wrap=True)
+    console.print(f"{len(written.tasks):,} tasks written to {out}", soft_wrap=True)
+    first = (*written.groups, *written.tasks)[0]
+    console.print(f"Run them:  lmms-eval --include_path {out} --tasks {first} …", soft_wrap=True)

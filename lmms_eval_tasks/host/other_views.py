@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from lmms_eval_tasks.host.captions import CAPTIONED, read_captions
+from lmms_eval_tasks.host.hidden_questions import check_hidden, hide_question
 from lmms_eval_tasks.host.ranks import RunStopped
 from lmms_eval_tasks.host.views import see
-from lmms_eval_tasks.utils.benchmark.views import BLIND, REVERSED, SHUFFLED, SINGLE_FRAME, SOCRATIC, View, find_view
+from lmms_eval_tasks.utils.benchmark.views import VIEWS, View, find_view
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.prompting.prompts import read_prompt
 
 KEY = "lmms_eval_tasks_view"
 """The entry of a configuration's metadata that names a view."""
-OFFERED = (BLIND, SINGLE_FRAME, SHUFFLED, REVERSED, SOCRATIC)
-"""Views that need nothing of a task but its hooks."""
 POSITION = "centre"
 """Which frame a single one is where the view does not say."""
 
@@ -45,8 +44,8 @@ def bind_view(config: Mapping[str, Any]) -> Mapping[str, Any]:
     wrapped: dict[str, Any] = {"doc_to_visual": _wrap_visuals(show, view)}
     if callable(put := config.get("doc_to_messages")):
         wrapped["doc_to_messages"] = _wrap_messages(put, view)
-    if view.captioned and callable(ask := config.get("doc_to_text")):
-        wrapped["doc_to_text"] = _wrap_text(ask, show)
+    if (view.captioned or view.options_alone) and (ask := _find_ask(config)):
+        wrapped["doc_to_text"] = _wrap_text(ask, show) if view.captioned else _wrap_question(ask)
     return {**config, **wrapped}
 
 
@@ -57,9 +56,24 @@ def find_offered(name: str) -> View:
         InputError: where such tasks have none of that name.
     """
     view = find_view(name)
-    if view is None or view.family not in OFFERED or view.describes:
-        raise InputError(f"Expected a view, any of {', '.join(OFFERED)}, but got {name!r}.")
+    if view is None or view.family not in VIEWS or view.describes:
+        raise InputError(f"Expected a view, any of {', '.join(VIEWS)}, but got {name!r}.")
     return view
+
+
+def _find_ask(config: Mapping[str, Any]) -> Callable[..., str] | None:
+    """What makes a row's prompt: a hook, or as lmms-eval has it a template or a column's name; None without any."""
+    ask = config.get("doc_to_text")
+    if not isinstance(ask, str):
+        return ask if callable(ask) else None
+    template = ask
+
+    def render(doc: Mapping[str, Any], settings: object = None) -> str:
+        from lmms_eval.utils import apply_template
+
+        return str(doc[template] if template in doc else apply_template(template, doc))
+
+    return render
 
 
 def _wrap_visuals(doc_to_visual: Callable[..., Any], view: View) -> Callable[..., list[Any]]:
@@ -73,8 +87,10 @@ def _wrap_visuals(doc_to_visual: Callable[..., Any], view: View) -> Callable[...
 
 def _wrap_messages(doc_to_messages: Callable[..., Any], view: View) -> Callable[..., Any]:
     @functools.wraps(doc_to_messages)
-    def put(*arguments: Any, **named: Any) -> Any:
-        messages = doc_to_messages(*arguments, **named)
+    def put(doc: Any, *arguments: Any, **named: Any) -> Any:
+        messages = doc_to_messages(hide_question(doc) if view.options_alone else doc, *arguments, **named)
+        if view.options_alone:
+            check_hidden(doc, "\n".join(_texts(messages)))
         return [{**message, "content": _change_content(message.get("content"), view)} for message in messages]
 
     return put
@@ -90,6 +106,24 @@ def _wrap_text(doc_to_text: Callable[..., Any], doc_to_visual: Callable[..., Any
         return read_prompt(CAPTIONED).render(caption=caption, prompt=doc_to_text(doc, *arguments, **named))
 
     return ask
+
+
+def _wrap_question(doc_to_text: Callable[..., str]) -> Callable[..., str]:
+    @functools.wraps(doc_to_text)
+    def ask(doc: Any, *arguments: Any, **named: Any) -> str:
+        text = doc_to_text(hide_question(doc), *arguments, **named)
+        check_hidden(doc, text)
+        return text
+
+    return ask
+
+
+def _texts(messages: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """The texts of messages, one after another."""
+    for message in messages:
+        content = message.get("content")
+        parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
+        yield from (str(part.get("text", "")) for part in parts if part.get("type") == "text")
 
 
 def _change_content(content: Any, view: View) -> Any:

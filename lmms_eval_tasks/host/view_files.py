@@ -1,8 +1,9 @@
-"""Task files that give views of tasks that are not ours, for ``lmms-eval --include_path``."""
+"""Files that give views of tasks that are not ours, for ``lmms-eval --include_path``."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,29 @@ from lmms_eval_tasks.utils.benchmark.views import name_view
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.problems import Problems
 
+Member = str | Mapping[str, Any]
+"""What a group holds: the name of a task or group, one with settings of its own, or a group within it."""
+GROUPS = ("group", "tag")
+"""Types of the index's entries that hold others."""
 
-def write_views(names: Sequence[str], views: Sequence[str], out: Path, include_path: str | None = None) -> list[str]:
-    """Write a file for each view of each task.
 
-    A file includes that of its task by its path, so that it stays what it is when lmms-eval changes.
+@dataclass(frozen=True)
+class WrittenViews:
+    """Names of what was written.
+
+    Attributes:
+        tasks: Views of tasks.
+        groups: Views of the groups and tags that were named, and of groups within them.
+    """
+
+    tasks: tuple[str, ...]
+    groups: tuple[str, ...]
+
+
+def write_views(names: Sequence[str], views: Sequence[str], out: Path, include_path: str | None = None) -> WrittenViews:
+    """Write a file for each view of each task, and for each view of the groups that they are named by.
+
+    A file includes that of its task or group by its path, so that it stays what it is when lmms-eval changes.
 
     Args:
         names: Tasks, groups and tags of lmms-eval, or patterns of such names.
@@ -27,7 +46,7 @@ def write_views(names: Sequence[str], views: Sequence[str], out: Path, include_p
         include_path: A folder with further tasks.
 
     Returns:
-        The names of the tasks that were written.
+        The names of what was written.
 
     Raises:
         InputError: where a name is of no task or of one of ours, whose views are there already, a view is none, or a
@@ -39,32 +58,66 @@ def write_views(names: Sequence[str], views: Sequence[str], out: Path, include_p
     for view in views:
         find_offered(view)
     index = TaskManager(include_path=include_path).task_index
-    problems, files = Problems(), dict[str, str]()
-    for task in _find_tasks(index, names, problems):
-        config = _read(index[task]["yaml_path"])
-        if registry().find_task(task):
-            problems.add(task, f"Expected somebody else's task, but its views are there already: {task}_{views[0]}.")
+    problems, tasks, groups = Problems(), dict[str, str](), dict[str, str]()
+    for name in _find_members(index, names, problems):
+        path = index[name]["yaml_path"]
+        config = _read(path) if isinstance(path, str) else {}
+        if index[name]["type"] in GROUPS:
+            for view in views:
+                groups[name_view(name, view)] = _group_file(name, view, path, _members(index, name))
+        elif registry().find_task(name):
+            problems.add(name, f"Expected somebody else's task, but its views are there already: {name}_{views[0]}.")
         elif "doc_to_visual" not in config:
-            problems.add(task, "Expected a task that shows videos by doc_to_visual, but it has none.")
+            problems.add(name, "Expected a task that shows videos by doc_to_visual, but it has none.")
         else:
             for view in views:
-                files[name_view(task, view)] = _file(task, view, index[task]["yaml_path"], config)
+                tasks[name_view(name, view)] = _task_file(name, view, path, config)
     problems.raise_if_any("Views cannot be written", "nothing was written")
     out.mkdir(parents=True, exist_ok=True)
-    for name, text in files.items():
+    for name, text in {**tasks, **groups}.items():
         write_file(out / f"{name}.yaml", text)
-    return list(files)
+    return WrittenViews(tuple(tasks), tuple(groups))
 
 
-def _file(task: str, view: str, path: str, config: Mapping[str, Any]) -> str:
+def _task_file(task: str, view: str, path: str, config: Mapping[str, Any]) -> str:
     metadata = config.get("metadata")
     known = metadata if isinstance(metadata, Mapping) else {}
-    value = {"include": str(Path(path).resolve()), "task": name_view(task, view), "metadata": {**known, KEY: view}}
-    return yaml.safe_dump(value, allow_unicode=True, sort_keys=False)
+    return _as_yaml(path, {"task": name_view(task, view), "metadata": {**known, KEY: view}})
 
 
-def _find_tasks(index: Mapping[str, Any], names: Sequence[str], problems: Problems) -> Iterator[str]:
-    """The tasks of names and patterns, those of groups and tags among them, each once."""
+def _group_file(group: str, view: str, path: object, members: Sequence[Member]) -> str:
+    viewed = [_view_member(one, view) for one in members]
+    return _as_yaml(path, {"group": name_view(group, view), "group_alias": None, "task": viewed})
+
+
+def _view_member(member: Member, view: str) -> Member:
+    if isinstance(member, str):
+        return name_view(member, view)
+    named: dict[str, Any] = {
+        key: name_view(member[key], view) for key in ("group", "task") if isinstance(member.get(key), str)
+    }
+    if isinstance(member["task"], list):
+        named["task"] = [_view_member(one, view) for one in member["task"]]
+    return {**member, **named}
+
+
+def _names(member: Member) -> Iterator[str]:
+    """The names of tasks and groups that a member of a group has, or is."""
+    if isinstance(member, str):
+        yield member
+    else:
+        inner = member["task"]
+        yield from [inner] if isinstance(inner, str) else (name for one in inner for name in _names(one))
+
+
+def _as_yaml(path: object, values: Mapping[str, Any]) -> str:
+    """A file's text; that of a tag includes no other, for a tag has none."""
+    included = {"include": str(Path(path).resolve())} if isinstance(path, str) else {}
+    return yaml.safe_dump({**included, **values}, allow_unicode=True, sort_keys=False)
+
+
+def _find_members(index: Mapping[str, Any], names: Sequence[str], problems: Problems) -> Iterator[str]:
+    """The tasks, groups and tags of names and patterns, and all of those within them, each once."""
     from lmms_eval.utils import pattern_match
 
     seen, waiting = set[str](), list[str]()
@@ -77,15 +130,19 @@ def _find_tasks(index: Mapping[str, Any], names: Sequence[str], problems: Proble
         waiting += matches
     while waiting:
         name = waiting.pop(0)
-        entry = index.get(name)
-        if entry is None or name in seen:
+        if name in seen or name not in index:
             continue
         seen.add(name)
-        if entry["type"] == "task":
-            yield name
-            continue
-        members = entry["task"] if entry["type"] == "tag" else _read(entry["yaml_path"]).get("task", [])
-        waiting += [one if isinstance(one, str) else one["task"] for one in members]
+        yield name
+        if index[name]["type"] in GROUPS:
+            waiting += [task for one in _members(index, name) for task in _names(one)]
+
+
+def _members(index: Mapping[str, Any], name: str) -> list[Member]:
+    """What a group or tag holds."""
+    entry = index[name]
+    members: list[Member] = entry["task"] if entry["type"] == "tag" else _read(entry["yaml_path"]).get("task", [])
+    return members
 
 
 def _read(path: str) -> dict[str, Any]:

@@ -46,7 +46,8 @@ CARD = Card(
             clips=None,
             answers_withheld=False,
             strata={("temporal_reasoning",): 1383},
-            statistics=PublishedStatistics(mean_seconds=8.8, words=8.1, vocabulary=2355),
+            # The length of the candidates, and the words of questions and answers: in a pair each candidate is one.
+            statistics=PublishedStatistics(mean_seconds=8.8, option_words=8.1, vocabulary=2355),
         ),
     },
     strata_columns=("subset",),

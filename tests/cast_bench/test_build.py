@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cast_bench_player import CastBenchPlayer, pixels_of, role_of
+from cast_bench_player import NOBODY, CastBenchPlayer, pixels_of, role_of
 from cast_bench_world import CUE, FAULTS, GHOSTS, BuildWorld, planted_world
 from judge_server import Action, JudgeServer
 from role_player import material_of
@@ -35,6 +35,8 @@ from lmms_eval_tasks.utils.data.masked_clips import boxes_at
 
 BY_FAULT = {
     "unseen": ("boxes", "evidence without a box"),
+    "thing": ("schema", "a subject that is no person"),
+    "verbose": ("schema", "answer of more than 15 words"),
     "seven": ("schema", "more than five pieces of evidence"),
     "late": ("schema", "evidence outside the clip"),
     "typeless": ("schema", "unknown type of question"),
@@ -63,7 +65,7 @@ BY_FAULT = {
 }
 OF_CLIPS = {
     "blur": "blurred", "camera shake": "shaken", "cut": "cut", "fewer than two instances in the tracks": "lone",
-    "unreadable clip": "unreadable", "model: nobody acts apart from others": "idle",
+    "unreadable clip": "unreadable", "model: no several people who act apart": "idle",
 }  # fmt: skip
 OF_INSTANCES = {
     "description of 30 words or more": "wordy", "no usable reply: refusal": "mute",
@@ -201,8 +203,11 @@ def test_the_file_beside_it_has_subjects_and_the_role_of_every_option(built: Bui
         roles = {role: letter for letter, role in beside["option_roles"].items()}
         assert set(roles) == {"answer", *OPTION_KINDS} - {"near-miss"} and roles["answer"] == item["answer"]
         evidence = json.loads(item["evidence"])
-        assert beside["subject"] == evidence[0]["evidence_instance_id"]
-        assert beside["question_start_time"] == evidence[0]["evidence_start_time"]
+        named = (evidence[0]["evidence_instance_id"], evidence[0]["evidence_start_time"])
+        if item["video"] == NOBODY:
+            named = (None, None)
+        assert (beside["subject"], beside["question_start_time"]) == named
+    assert NOBODY in {item["video"] for item in built.items}
     assert len({item["answer"] for item in built.items}) > 1
 
 
@@ -227,7 +232,7 @@ def test_the_masked_clip_is_black_where_subject_and_evidence_are_and_nowhere_els
     for one in asked:
         assert one.options[-1] == UNABLE and len(one.options) == 7
         row = truth[one.question]
-        # The subject is the first piece of evidence's, in the same seconds.
+        # The subject is the first piece of evidence's, in the same seconds, where one is named.
         boxes = timed_boxes({"evidence": row["evidence"]})
         for second, picture in zip(one.seconds, one.pictures, strict=True):
             hidden = np.zeros((144, 192), dtype=bool)

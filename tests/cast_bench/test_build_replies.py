@@ -15,16 +15,21 @@ from lmms_eval_tasks.cast_bench.construction.distractors import Exclusivity, Wri
 from lmms_eval_tasks.cast_bench.construction.filters import Choice, ChoiceOrUnable
 from lmms_eval_tasks.cast_bench.construction.near_misses import WriteNearMisses
 from lmms_eval_tasks.cast_bench.construction.questions import CheckQuestions
+from lmms_eval_tasks.cast_bench.construction.release import roles_of, subject_evidence
 from lmms_eval_tasks.cast_bench.construction.rows import (
     ClipRow,
     DescribedClipRow,
     DraftRow,
     InstanceRow,
+    OptionsRow,
     QuestionRow,
+    RoledOption,
     TrackedInstance,
     WrittenQuestion,
 )
+from lmms_eval_tasks.cast_bench.construction.selection import SelectClips
 from lmms_eval_tasks.cast_bench.construction.texts import LONGEST
+from lmms_eval_tasks.cast_bench.roles_file import QuestionRoles
 from lmms_eval_tasks.cast_bench.taxonomy import type_names
 from lmms_eval_tasks.utils.judge.reading import UnreadableReply
 from lmms_eval_tasks.utils.pipeline.replies import Form, read_form
@@ -33,7 +38,8 @@ from lmms_eval_tasks.utils.pipeline.steps import Removed
 CONFIG = CastBenchConfig.model_validate({"clips": "clips", "tracks": "tracks", "tries": 1})
 BALL = TrackedInstance(id="i1", source="i1", name="red ball", boxes={0: (0, 0, 9, 9), 1: (1, 1, 9, 9)})
 CLIP = ClipRow(id="c", clip="c.mp4", width=64, height=48, last=3, instances=(BALL,))
-ABOUT = DescribedClipRow(id="c", source=CLIP, described=(InstanceRow(id="c/i1", source=CLIP, instance=BALL),))
+SOMEBODY = InstanceRow(id="c/i1", source=CLIP, instance=BALL, person=True)
+ABOUT = DescribedClipRow(id="c", source=CLIP, described=(SOMEBODY,))
 WRITTEN: dict[str, Any] = {
     "question": "Why does it stop?", "subject": "i1", "start": "00:00", "end": "00:03", "type": type_names()[0],
     "scene": "a table", "answer": "It hits the block.", "video_distractor": "It rolls uphill.",
@@ -92,6 +98,91 @@ def test_a_question_of_any_texts_is_used_or_removed_for_a_reason(changes: dict[s
         assert all(
             text.isprintable() and text == text.strip() and 0 < len(text) <= LONGEST
             for text in (row.question, row.scene, row.answer, row.video_distractor, row.evidence[0].rationale)
+        )
+
+
+@pytest.mark.parametrize(
+    ("changes", "subject", "span", "masked"),
+    [
+        ({}, "i1", (1, 3), [1, 2, 3]),
+        ({"start": None, "end": None}, "i1", None, [0, 1, 2, 3]),
+        ({"subject": None}, None, (1, 3), []),
+        ({"subject": None, "start": None, "end": None}, None, None, []),
+    ],
+)
+def test_a_question_may_name_nobody_and_no_time(
+    changes: dict[str, None], subject: str | None, span: tuple[int, int] | None, masked: list[int]
+) -> None:
+    """What it names is masked beside the evidence: a subject without a time in the whole clip."""
+    row = check(**{"start": "00:01", **changes})
+    assert (row.subject, row.span) == (subject, span)
+    assert [int(second) for one in subject_evidence(row) for second in one["bboxes_in_range"]] == masked
+    beside = roles_of(OptionsRow(id=row.id, asked=row, options=(RoledOption(role="answer", text="So."),)))
+    assert beside.subject == (subject and "red_ball")
+    assert beside.question_start_time == (span and "00:01") and beside.question_end_time == (span and "00:03")
+    assert QuestionRoles.model_validate_json(beside.model_dump_json()) == beside
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"start": None}, "question outside the clip: None to 00:03"),
+        ({"end": None}, "question outside the clip: 00:00 to None"),
+        ({"subject": ""}, "unknown subject"),
+        ({"answer": "It " + "rolls " * 15}, "answer of more than 15 words"),
+    ],
+)
+def test_half_a_time_no_subject_and_a_long_answer_are_refused(changes: dict[str, Any], reason: str) -> None:
+    assert check(answer="It " + "rolls " * 14).answer
+    with pytest.raises(Removed, match=f"^{reason}"):
+        check(**changes)
+
+
+def test_who_is_asked_about_is_a_person() -> None:
+    thing = ABOUT.model_copy(update={"described": (SOMEBODY.model_copy(update={"person": False}),)})
+    draft = DraftRow(id="c#1", about=thing, written=WrittenQuestion.model_validate(WRITTEN))
+    with pytest.raises(Removed, match="a subject that is no person: red_ball"):
+        CheckQuestions().run(draft, Replies())  # type: ignore[arg-type]
+    nobody = draft.written.model_copy(update={"subject": None})
+    assert CheckQuestions().run(draft.model_copy(update={"written": nobody}), Replies())  # type: ignore[arg-type]
+
+
+FIT = {"several_people_act_apart": True} | dict.fromkeys(
+    ("shaken", "whip_pans", "tilted", "badly_lit", "cut", "blurred"), False
+)
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ("several_people_act_apart", "no several people who act apart"), ("shaken", "camera shake"),
+        ("whip_pans", "whip pans"), ("tilted", "tilt"), ("badly_lit", "bad light"), ("cut", "cut"),
+        ("blurred", "blur"), ("", ""),
+    ],
+)  # fmt: skip
+def test_a_clip_goes_for_each_fault_that_a_model_sees(said: str, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lmms_eval_tasks.cast_bench.construction.selection.clip_images", lambda *_: [])
+    asking = Replies({**FIT, **({said: not FIT[said]} if said else {})})
+    if not said:
+        assert SelectClips(CONFIG).run(CLIP, asking) == [CLIP]  # type: ignore[arg-type]
+        return
+    with pytest.raises(Removed, match=f"model: {reason}: c.mp4"):
+        SelectClips(CONFIG).run(CLIP, asking)  # type: ignore[arg-type]
+
+
+def test_a_clip_of_one_person_and_things_goes() -> None:
+    tracked = [BALL, *(BALL.model_copy(update={"id": name, "name": name}) for name in ("i2", "i3"))]
+    clip = CLIP.model_copy(update={"instances": tuple(tracked)})
+    for people in (1, 2):
+        rows = [
+            InstanceRow(id=f"c/{one.id}", source=clip, instance=one, person=place < people)
+            for place, one in enumerate(tracked)
+        ]
+        removed: dict[str, Removed] = {}
+        joined = JoinInstances().run(rows, removed.__setitem__)
+        assert [len(one.described) for one in joined] == ([3] if people == 2 else [])
+        assert {one.reason for one in removed.values()} == (
+            set() if people == 2 else {"its clip has fewer than two described people"}
         )
 
 
@@ -172,7 +263,7 @@ def test_two_instances_that_a_release_would_call_the_same_are_not_both_kept() ->
         for name, called in (("x", "ball 1"), ("1", ""), ("2", ""))
     ]
     clip = CLIP.model_copy(update={"instances": tuple(tracked)})
-    rows = [InstanceRow(id=f"c/{one.id}", source=clip, instance=one, category="ball") for one in tracked]
+    rows = [InstanceRow(id=f"c/{one.id}", source=clip, instance=one, category="ball", person=True) for one in tracked]
     removed: dict[str, Removed] = {}
     (joined,) = JoinInstances().run(rows, removed.__setitem__)
     assert [one.label for one in joined.described] == ["ball_1", "ball_2"]

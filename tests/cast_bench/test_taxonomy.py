@@ -43,6 +43,10 @@ def test_every_subtype_of_the_paper_is_known_by_name_and_by_number() -> None:
     ("spelling", "subtype"),
     [
         ("Why (Causal Reasons)", "why"),
+        # The supplement's own, beside those of Prompt 6.
+        ("Why questions (reasons)", "why"),
+        ("Behavioral anticipation", "behavioral_prediction"),
+        ("behavioural anticipation", "behavioral_prediction"),
         ("How (Mechanisms)", "how"),
         ("Physical (Counterfactual)", "physical_counterfactual"),
         ("Social (Counterfactual)", "social_counterfactual"),

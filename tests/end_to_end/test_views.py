@@ -44,7 +44,8 @@ def tasks_with_views(home: Path) -> list[Task]:
     return list(tasks.values())
 
 
-OTHER, OTHER_VIEWS = "somebody_elses_task", ("blind", "single_frame", "reversed")
+OTHER, OTHER_VIEWS = "somebody_elses_task", ("blind", "single_frame", "reversed", "video_only")
+OTHER_OPTIONS = ["The ball.", "The block."]
 
 
 def other_clips(home: Path) -> list[Path]:
@@ -54,7 +55,8 @@ def other_clips(home: Path) -> list[Path]:
 def write_other_task(home: Path, folder: Path) -> Path:
     """A task of somebody else's over two of our clips, and the folder of its views' files."""
     rows = "".join(
-        json.dumps({"video": str(clip), "question": "What comes first?"}) + "\n" for clip in other_clips(home)
+        json.dumps({"video": str(clip), "question": "What comes first?", "options": OTHER_OPTIONS}) + "\n"
+        for clip in other_clips(home)
     )
     (folder / "rows.json").write_text(rows, encoding="utf-8")
     (folder / "hooks.py").write_text(
@@ -65,7 +67,7 @@ def write_other_task(home: Path, folder: Path) -> Path:
     (folder / f"{OTHER}.yaml").write_text(
         f"task: {OTHER}\ndataset_path: json\ndataset_kwargs:\n  data_files:\n    test: {folder / 'rows.json'}\n"
         "test_split: test\noutput_type: generate_until\ndoc_to_visual: !function hooks.show\n"
-        "doc_to_text: '{{question}}'\ndoc_to_target: ''\nprocess_results: !function hooks.grade\n"
+        "doc_to_text: '{{question}} {{options | join}}'\ndoc_to_target: ''\nprocess_results: !function hooks.grade\n"
         "metric_list:\n  - metric: length\n    aggregation: mean\n    higher_is_better: true\n",
         encoding="utf-8",
     )
@@ -205,15 +207,18 @@ def test_a_view_of_somebody_elses_task_is_received_too(
         for place, clip in enumerate(clips):
             (file,) = received.glob(f"{OTHER}_{view}.{place}.*.npz")
             with np.load(file) as shown:
-                assert "What comes first?" in str(shown["text"])
+                text = str(shown["text"])
+                assert ("What comes first?" in text) == (view != "video_only")
+                assert all(option in text for option in OTHER_OPTIONS)
                 pictures = [shown[key] for key in shown.files if key.startswith("image")]
                 videos = [shown[key] for key in shown.files if key.startswith("video")]
-            assert (len(pictures), len(videos)) == {"blind": (0, 0), "single_frame": (1, 0), "reversed": (0, 1)}[view]
+            received_kinds = {"blind": (0, 0), "single_frame": (1, 0), "reversed": (0, 1), "video_only": (0, 1)}
+            assert (len(pictures), len(videos)) == received_kinds[view]
             frames = range(len(frames_of(clip)))
             if pictures:
                 assert len(frames) // 2 in nearest(pictures[0], clip, frames)
             if videos:
-                assert shows_in_order(videos[0], clip, frames[::-1])
+                assert shows_in_order(videos[0], clip, frames[::-1] if view == "reversed" else frames)
         assert f"{OTHER}_{view}" in run.results()["results"]
 
 

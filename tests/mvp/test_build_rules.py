@@ -31,6 +31,7 @@ from lmms_eval_tasks.utils.judge.reading import UnreadableReply
 from lmms_eval_tasks.utils.pipeline.asking import Asking
 from lmms_eval_tasks.utils.pipeline.config import read_config
 from lmms_eval_tasks.utils.pipeline.steps import Removed
+from lmms_eval_tasks.utils.prompting.prompts import read_prompt
 
 LINE = {"id": "1", "clip": "a.mp4", "source": "pt", "category": "temporal_reasoning", "label": "It falls"}
 
@@ -155,7 +156,7 @@ def test_what_rules_object_to(question: str, first: str, second: str, objection:
 
 @pytest.mark.parametrize(
     ("reply", "letter"),
-    [("A END", "A"), ("b end.", "B"), ("Answer: B END", "B"), ("<think>A or B END</think>\nUNABLE END", "UNABLE")],
+    [("A END", "A"), ("b end.", "B"), ("Answer: B END", "B"), ("<think>A or B END</think>\nB END", "B")],
 )
 def test_a_reply_about_a_frame_is_read(reply: str, letter: str) -> None:
     assert read_letter(reply) == letter
@@ -163,11 +164,24 @@ def test_a_reply_about_a_frame_is_read(reply: str, letter: str) -> None:
 
 @pytest.mark.parametrize(
     ("reply", "fault"),
-    [("A", "missing END"), ("The answer is A.", "missing END"), ("C END", "another form"), ("", "m")],
+    [
+        ("A", "missing END"),
+        ("The answer is A.", "missing END"),
+        ("C END", "another form"),
+        ("UNABLE END", "another form"),
+        ("", "m"),
+    ],
 )
 def test_a_reply_of_another_form_is_none(reply: str, fault: str) -> None:
     with pytest.raises(UnreadableReply, match=f"^{fault}"):
         read_letter(reply)
+
+
+def test_who_sees_a_frame_is_asked_for_a_guess_by_common_sense() -> None:
+    """C.3: whoever may say that a frame does not tell keeps the pairs that common sense solves."""
+    prompt = read_prompt("mvp_single_frame").text
+    assert "common sense" in prompt and "best guess" in prompt and "You must choose one." in prompt
+    assert "do not guess" not in prompt and "UNABLE" not in prompt
 
 
 def test_frames_are_spread_over_the_clip() -> None:
@@ -247,7 +261,7 @@ class Watchers:
         self.asked[role, image] += 1
         place = seen.index(image) if image in seen else len(seen)
         clip, frame = divmod(place, 3)
-        return "AB"[clip] if int(role[-1]) < self.models and frame < self.frames else "UNABLE"
+        return "AB"[clip] if int(role[-1]) < self.models and frame < self.frames else "BA"[clip]
 
 
 @pytest.mark.parametrize(("models", "frames", "goes"), [(4, 1, True), (5, 3, True), (3, 3, False), (5, 0, False)])

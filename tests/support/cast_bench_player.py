@@ -43,6 +43,8 @@ SYNONYMS = {
 }  # fmt: skip
 OTHERS = {known: synonym for synonym, known in SYNONYMS.items()}
 TEXT = "It comes in from the right."
+NOBODY = "sav_000002.mp4"
+"""The clip whose true questions name neither a subject nor a time."""
 _FAULT = re.compile(r"\((\w+)\)\?$")
 
 
@@ -89,7 +91,8 @@ class CastBenchPlayer:
 
     def selection(self, given: dict[str, Any], pictures: Sequence[bytes], fault: str, before: int) -> Any:
         stem = self.clips[sha256(pictures[0]).hexdigest()] if self.clips else ""
-        return {"several_act_apart": stem != "idle", "shaken": False, "cut": False, "blurred": False}
+        faults = dict.fromkeys(("shaken", "whip_pans", "tilted", "badly_lit", "cut", "blurred"), False)
+        return {"several_people_act_apart": stem != "idle", **faults}
 
     def static(self, given: dict[str, Any], pictures: Sequence[bytes], fault: str, before: int) -> Any:
         outlined, blurred = map(pixels_of, pictures)
@@ -98,14 +101,15 @@ class CastBenchPlayer:
         name = given["name"]
         ghost = name.split()[0]
         if ghost == "wordy":
-            return {"category": "thing", "description": "A thing " + "that is there " * 10}
+            return {"category": "thing", "person": False, "description": "A thing " + "that is there " * 10}
         if ghost == "mute":
             return "I'm sorry, I cannot describe this."
         if ghost == "broken":
             return '{"category": "thing", "descr'
         if name == "red ball" and not before:
             return '{"category": "ball"'
-        return {"category": name.split()[-1], "description": f"A {name}."}
+        # Balls and blocks play the people of this world.
+        return {"category": name.split()[-1], "person": ghost not in GHOSTS, "description": f"A {name}."}
 
     def dynamic(self, given: dict[str, Any], pictures: Sequence[bytes], fault: str, before: int) -> Any:
         assert len(pictures) == len(given["seconds"]) and len({pixels_of(one).shape for one in pictures}) == 1
@@ -131,11 +135,12 @@ class CastBenchPlayer:
         named = read_objects(row["question"]) + read_objects(answer)
         names = self.world.names[row["video"].removesuffix(".mp4")].values()
         other = next(name for name in names if name not in named and name.split()[0] in COLOURS)
+        named_in_it = row["video"] != NOBODY
         return {
             "question": row["question"],
-            "subject": evidence[0]["SAV_instance_id"],
-            "start": evidence[0]["evidence_start_time"],
-            "end": evidence[0]["evidence_end_time"],
+            "subject": evidence[0]["SAV_instance_id"] if named_in_it else None,
+            "start": evidence[0]["evidence_start_time"] if named_in_it else None,
+            "end": evidence[0]["evidence_end_time"] if named_in_it else None,
             "type": row["question_type"],
             "scene": row["scene_category"],
             "answer": answer,
@@ -171,6 +176,8 @@ class CastBenchPlayer:
         }
         twin = self.world.truth[stem][0]["question"] if self.world.truth[stem] else ""
         spoilt: dict[str, dict[str, Any]] = {
+            "thing": {"subject": self._ghost(stem)},
+            "verbose": {"answer": f"It would have met the {second} after it had " + "rolled on and " * 3 + "stopped."},
             "seven": {"evidence": [piece] * 7},
             "late": {"evidence": [piece, {**piece, "end": "59:00"}]},
             "typeless": {"type": "Trick question"},

@@ -219,6 +219,7 @@ class ClipWorldPlayer:
         if role == "seeds":
             return {"distractors": wrong[::-1]}
         if role == "wording":
+            assert given["model_answer"] == wrong[0], "the first answer shows which words hint at one"
             return self._wording(truth, fault)
         if role == "meaning":
             same = truth.question in given["second"]["question"]

@@ -13,14 +13,14 @@ class PublishedStatistics:
     Attributes:
         mean_seconds: mean length of its clips.
         longest_seconds: the longest clip's.
-        words: mean number of words of a question.
-        vocabulary: how many different words its questions have.
+        option_words: mean number of words of an option.
+        vocabulary: how many different words its questions and options have.
         stratum_seconds: length of the clips of each stratum, keyed as `SplitFacts.strata`.
     """
 
     mean_seconds: float | None = None
     longest_seconds: float | None = None
-    words: float | None = None
+    option_words: float | None = None
     vocabulary: int | None = None
     stratum_seconds: Mapping[tuple[str, ...], float] = field(default_factory=dict)
 

@@ -26,8 +26,9 @@ class StratumStatistics:
         unknown: Different clips that are missing, or that state no length.
         mean_seconds: Mean length of the clips; None without one.
         longest_seconds: The longest clip's; None without one.
-        words: Mean number of words of an item's question.
-        vocabulary: How many different words the questions have, whatever their case.
+        question_words: Mean number of words of an item's question.
+        option_words: Mean number of words of an option; None without one.
+        vocabulary: How many different words the questions and options have, whatever their case.
     """
 
     stratum: tuple[str, ...]
@@ -36,7 +37,8 @@ class StratumStatistics:
     unknown: int
     mean_seconds: float | None
     longest_seconds: float | None
-    words: float
+    question_words: float
+    option_words: float | None
     vocabulary: int
 
 
@@ -53,7 +55,8 @@ def split_statistics(benchmark: str, split: str, progress: Progress) -> list[Str
     paths = {clip: clip_path(benchmark, clip) for of_row in clips for clip in of_row}
     lengths = clip_lengths(paths.values(), progress, f"{benchmark}, {split}: reading the length of clips")
     seconds = {clip: lengths[path] for clip, path in paths.items()}
-    questions = [_WORD.findall((text or "").casefold()) for text in table.column("question").to_pylist()]
+    questions = [_words(text) for text in table.column("question").to_pylist()]
+    options = [[_words(text) for text in texts or ()] for texts in table.column("options").to_pylist()]
     columns = [table.column(name).to_pylist() for name in read_card(benchmark).strata_columns]
     rows: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
     for row, values in enumerate(zip(*columns, strict=True) if columns else ()):
@@ -61,13 +64,21 @@ def split_statistics(benchmark: str, split: str, progress: Progress) -> list[Str
 
     def describe(stratum: tuple[str, ...], members: Collection[int]) -> StratumStatistics:
         own = dict.fromkeys(clip for row in members for clip in clips[row])
-        return _statistics(stratum, [questions[row] for row in members], [seconds[clip] for clip in own])
+        texts = [questions[row] for row in members], [option for row in members for option in options[row]]
+        return _statistics(stratum, *texts, [seconds[clip] for clip in own])
 
     return [*(describe(stratum, rows[stratum]) for stratum in sorted(rows)), describe((), range(table.num_rows))]
 
 
+def _words(text: str | None) -> list[str]:
+    return _WORD.findall((text or "").casefold())
+
+
 def _statistics(
-    stratum: tuple[str, ...], questions: Collection[list[str]], lengths: Iterable[float | None]
+    stratum: tuple[str, ...],
+    questions: Collection[list[str]],
+    options: Collection[list[str]],
+    lengths: Iterable[float | None],
 ) -> StratumStatistics:
     lengths = list(lengths)
     known = [length for length in lengths if length is not None]
@@ -78,6 +89,7 @@ def _statistics(
         unknown=len(lengths) - len(known),
         mean_seconds=sum(known) / len(known) if known else None,
         longest_seconds=max(known, default=None),
-        words=sum(map(len, questions)) / len(questions),
-        vocabulary=len({word for words in questions for word in words}),
+        question_words=sum(map(len, questions)) / len(questions),
+        option_words=sum(map(len, options)) / len(options) if options else None,
+        vocabulary=len({word for words in (*questions, *options) for word in words}),
     )

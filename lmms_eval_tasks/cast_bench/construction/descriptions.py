@@ -44,6 +44,7 @@ class StaticText(Form):
     """What an instance is and looks like."""
 
     category: str
+    person: bool
     description: str
 
 
@@ -109,7 +110,7 @@ class DescribeLooks(RowStep[InstanceRow, InstanceRow]):
             elif word_count(text) > MOST_WORDS:
                 why = TOO_LONG
             else:
-                return [row.model_copy(update={"category": category, "description": text})]
+                return [row.model_copy(update={"category": category, "person": reply.person, "description": text})]
             refused.append({"description": text, "why": why})
         raise Removed(why, text)
 
@@ -153,7 +154,7 @@ class DescribeActions(RowStep[InstanceRow, InstanceRow]):
 
 
 class JoinInstances(SetStep[InstanceRow, DescribedClipRow]):
-    """Puts the instances of a clip together again; a clip of which fewer than two are described goes.
+    """Puts the instances of a clip together again; a clip of which fewer than two people are described goes.
 
     A release knows instances by their labels alone: of two with one label the second goes.
     """
@@ -174,9 +175,9 @@ class JoinInstances(SetStep[InstanceRow, DescribedClipRow]):
                 remove(row.id, Removed("another instance has its label", f"{first.id}: {row.label}"))
         joined = []
         for clip, described in by_clip.items():
-            if len(described) < LEAST_INSTANCES:
+            if sum(row.person for row in described) < LEAST_INSTANCES:
                 for row in described:
-                    remove(row.id, Removed("its clip has fewer than two described instances", clip))
+                    remove(row.id, Removed("its clip has fewer than two described people", clip))
             else:
                 joined.append(DescribedClipRow(id=clip, source=described[0].source, described=tuple(described)))
         return joined

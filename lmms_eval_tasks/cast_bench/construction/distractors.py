@@ -13,7 +13,7 @@ from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from lmms_eval_tasks.cast_bench.construction.config import CHECKER, TEXT_WRITER, VIDEO_WRITER, CastBenchConfig
-from lmms_eval_tasks.cast_bench.construction.questions import listed_instances
+from lmms_eval_tasks.cast_bench.construction.questions import MOST_WORDS, listed_instances
 from lmms_eval_tasks.cast_bench.construction.rows import QuestionRow
 from lmms_eval_tasks.cast_bench.construction.texts import (
     holds_id,
@@ -28,7 +28,6 @@ from lmms_eval_tasks.utils.pipeline.replies import Form
 from lmms_eval_tasks.utils.pipeline.steps import Forecast, Removed, RowStep
 from lmms_eval_tasks.utils.pipeline.texts import bare_words, is_marked
 
-MOST_WORDS = 15
 Refusals = list[dict[str, str]]
 
 

@@ -90,7 +90,7 @@ class MaskFilter(RowStep[OptionsRow, OptionsRow]):
 
 def masked_boxes(row: OptionsRow) -> list[TimedBox]:
     """When and where a clip is black: the boxes of all evidence, and of the subject while the question is about it."""
-    evidence = [*released_evidence(row.asked), subject_evidence(row.asked)]
+    evidence = [*released_evidence(row.asked), *subject_evidence(row.asked)]
     return timed_boxes({"evidence": json.dumps(evidence)})
 
 

@@ -1,7 +1,8 @@
 """Questions with evidence from the descriptions of a clip, and what each must be.
 
-Source: CaST-Bench, supplement, 10.3 and 10.4: six questions a clip from the whole taxonomy, each with up to five pieces
-of evidence. That each of the four categories is among the types that a clip's questions begin with is ours.
+Source: CaST-Bench, supplement, 10.3 and 10.4: six questions a clip from the whole taxonomy, about a person or about
+nobody, with answers of 15 words at most, each with up to five pieces of evidence. That each of the four categories is
+among the types that a clip's questions begin with is ours.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from lmms_eval_tasks.cast_bench.construction.rows import (
     WrittenQuestion,
 )
 from lmms_eval_tasks.cast_bench.construction.selection import clip_images
-from lmms_eval_tasks.cast_bench.construction.texts import holds_id, is_legible, on_one_line, words_of
+from lmms_eval_tasks.cast_bench.construction.texts import holds_id, is_legible, on_one_line, word_count, words_of
 from lmms_eval_tasks.cast_bench.taxonomy import read_type, type_names
 from lmms_eval_tasks.utils.pipeline.asking import Asking
 from lmms_eval_tasks.utils.pipeline.replies import Form
@@ -31,6 +32,8 @@ from lmms_eval_tasks.utils.pipeline.steps import Forecast, Removed, RowStep, Set
 from lmms_eval_tasks.utils.pipeline.texts import holds_text, is_marked
 
 MOST_EVIDENCE = 5
+MOST_WORDS = 15
+"""Of an answer, and of a distractor from the question's words."""
 
 
 class WrittenQuestions(Form):
@@ -57,7 +60,7 @@ class WriteQuestions(RowStep[DescribedClipRow, DraftRow]):
         written = asking.ask(
             WRITER, "cast_bench_questions", WrittenQuestions, clip_images(clip, seconds, self._config, asking),
             seconds=[clock(second) for second in seconds], last=clock(clip.last), instances=listed_instances(row),
-            types=type_names(), number=self._config.questions,
+            types=type_names(), number=self._config.questions, most_words=MOST_WORDS,
             wanted=wanted_types(self._config.questions, f"{self._config.seed} {row.id}"),
         )  # fmt: skip
         return [
@@ -84,11 +87,19 @@ class CheckQuestions(RowStep[DraftRow, QuestionRow]):
             raise Removed("a text that is too long or not printable")
         if read_type(written.type).category == OTHER:
             raise Removed("unknown type of question", written.type)
-        if row.about.find(written.subject) is None:
-            raise Removed("unknown subject", written.subject)
-        span = read_span(written.start, written.end, last)
-        if span is None:
-            raise Removed("question outside the clip", f"{written.start} to {written.end}")
+        if word_count(answer) > MOST_WORDS:
+            raise Removed("answer of more than 15 words", answer)
+        if written.subject is not None:
+            subject = row.about.find(written.subject)
+            if subject is None:
+                raise Removed("unknown subject", written.subject)
+            if not subject.person:
+                raise Removed("a subject that is no person", subject.label)
+        span = None
+        if written.start is not None or written.end is not None:
+            span = read_span(written.start or "", written.end or "", last)
+            if span is None:
+                raise Removed("question outside the clip", f"{written.start} to {written.end}")
         if not written.evidence:
             raise Removed("no evidence")
         if len(written.evidence) > MOST_EVIDENCE:
@@ -117,8 +128,7 @@ class CheckQuestions(RowStep[DraftRow, QuestionRow]):
                 type=written.type.strip(),
                 scene=scene,
                 subject=written.subject,
-                start=span[0],
-                end=span[1],
+                span=span,
                 answer=answer,
                 evidence=tuple(evidence),
                 video_distractor=video_distractor,
@@ -167,6 +177,7 @@ def listed_instances(row: DescribedClipRow) -> list[dict[str, object]]:
     return [
         {
             "id": one.instance.id,
+            "person": one.person,
             "description": one.description,
             "does": [f"[{clock(entry.start)}]-[{clock(entry.end)}] {entry.text}" for entry in one.entries],
         }

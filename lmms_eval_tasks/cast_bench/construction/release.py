@@ -117,9 +117,9 @@ def roles_of(row: OptionsRow) -> QuestionRoles:
         id=row.id,
         video=asked.clip.clip,
         question=asked.question,
-        subject=_instance(asked, asked.subject).label,
-        question_start_time=clock(asked.start),
-        question_end_time=clock(asked.end),
+        subject=None if asked.subject is None else _instance(asked, asked.subject).label,
+        question_start_time=None if asked.span is None else clock(asked.span[0]),
+        question_end_time=None if asked.span is None else clock(asked.span[1]),
         option_roles={letter: option.role for letter, option in zip(ascii_uppercase, row.options, strict=False)},
     )
 
@@ -129,13 +129,18 @@ def released_evidence(asked: QuestionRow) -> list[dict[str, Any]]:
     return [_released_piece(_instance(asked, one.instance), one) for one in asked.evidence]
 
 
-def subject_evidence(asked: QuestionRow) -> dict[str, Any]:
-    """The subject in the form of a piece of evidence, for the seconds that the question is about."""
+def subject_evidence(asked: QuestionRow) -> list[dict[str, Any]]:
+    """The subject in the form of a piece of evidence, for the seconds that the question is about; none without one.
+
+    A question that names no time is about its subject all the time.
+    """
+    if asked.subject is None:
+        return []
     subject = _instance(asked, asked.subject)
-    piece = EvidencePiece(
-        instance=asked.subject, start=asked.start, end=asked.end, rationale="", boxes=subject.instance.boxes
-    )
-    return _released_piece(subject, piece)
+    start, end = asked.span or (0, asked.clip.last)
+    boxes = subject.instance.boxes
+    piece = EvidencePiece(instance=asked.subject, start=start, end=end, rationale="", boxes=boxes)
+    return [_released_piece(subject, piece)]
 
 
 def _instance(asked: QuestionRow, name: str) -> InstanceRow:

@@ -73,6 +73,7 @@ class InstanceRow(PipelineRow):
         source: The clip.
         instance: The instance.
         category: One noun for it.
+        person: Whether it is a human being.
         description: What it looks like.
         entries: What it does.
     """
@@ -80,6 +81,7 @@ class InstanceRow(PipelineRow):
     source: ClipRow
     instance: TrackedInstance
     category: str = ""
+    person: bool = False
     description: str = ""
     entries: tuple[TimedEntry, ...] = ()
 
@@ -112,12 +114,12 @@ class WrittenEvidence(Form):
 
 
 class WrittenQuestion(Form):
-    """A question as a model writes it."""
+    """A question as a model writes it; without a subject, or without times, where it names none."""
 
     question: str
-    subject: str
-    start: str
-    end: str
+    subject: str | None
+    start: str | None
+    end: str | None
     type: str
     scene: str
     answer: str
@@ -158,9 +160,8 @@ class QuestionRow(PipelineRow):
         question: The question.
         type: One of the paper's sixteen types, as a release spells it.
         scene: The kind of place.
-        subject: Id of the instance that it is about.
-        start: First second that it is about.
-        end: Last second, inclusive.
+        subject: Id of the person whom it is about; None where it names none.
+        span: First and last second that it is about, both included; None where it names no time.
         answer: The right answer.
         evidence: What the answer rests on.
         text_distractor: A wrong answer from the question's words; empty until it is made.
@@ -171,9 +172,8 @@ class QuestionRow(PipelineRow):
     question: str
     type: str
     scene: str
-    subject: str
-    start: int
-    end: int
+    subject: str | None
+    span: tuple[int, int] | None
     answer: str
     evidence: tuple[EvidencePiece, ...]
     text_distractor: str = ""

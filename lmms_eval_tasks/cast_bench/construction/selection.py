@@ -1,4 +1,4 @@
-"""Clips in which several act apart, without shake, cuts and blur: by measures, then by a model.
+"""Clips in which several people act apart, taken and lit well, in one shot: by measures, then by a model.
 
 Source: CaST-Bench, supplement, 10.1. The measures, their limits and the wording are ours.
 """
@@ -28,8 +28,11 @@ def as_it_is(second: int, picture: Picture) -> Picture:
 class ClipVerdict(Form):
     """What a model says of a clip."""
 
-    several_act_apart: bool
+    several_people_act_apart: bool
     shaken: bool
+    whip_pans: bool
+    tilted: bool
+    badly_lit: bool
     cut: bool
     blurred: bool
 
@@ -65,7 +68,7 @@ class MeasureClips(RowStep[ClipRow, ClipRow]):
 
 
 class SelectClips(RowStep[ClipRow, ClipRow]):
-    """Keeps the clips of which a model says that several act apart, without shake, cuts and blur."""
+    """Keeps the clips of which a model says that several people act apart, and that no fault is seen."""
 
     name = "clip selection"
     takes = gives = ClipRow
@@ -84,8 +87,11 @@ class SelectClips(RowStep[ClipRow, ClipRow]):
             SELECTOR, "cast_bench_selection", ClipVerdict, images, seconds=[clock(second) for second in seconds]
         )
         for fault, holds in (
-            ("model: nobody acts apart from others", not verdict.several_act_apart),
+            ("model: no several people who act apart", not verdict.several_people_act_apart),
             ("model: camera shake", verdict.shaken),
+            ("model: whip pans", verdict.whip_pans),
+            ("model: tilt", verdict.tilted),
+            ("model: bad light", verdict.badly_lit),
             ("model: cut", verdict.cut),
             ("model: blur", verdict.blurred),
         ):

@@ -125,7 +125,10 @@ class Describe(RowStep[AnnotatedQuestion, DescribedQuestion]):
 
 
 class FirstAnswer(RowStep[DescribedQuestion, AnsweredQuestion]):
-    """A model answers the question from the clip: where it is wrong, others may be in the same way."""
+    """A model answers the question from the clip: where it is wrong, others may be in the same way.
+
+    Distractors are made of the answer, and it shows which words of the question lead to one.
+    """
 
     name = "first answer"
     takes, gives = DescribedQuestion, AnsweredQuestion

@@ -1,4 +1,8 @@
-"""Question and answer in plain, consistent English, with nothing in them that hints at the answer."""
+"""Question and answer in plain, consistent English, with nothing in them that hints at the answer.
+
+Source: the paper's 2.2.3 and B.2: the first answer of a model shows which words of the question are hints. The wording
+of the prompts is ours.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +57,8 @@ class PlainEnglish(RowStep[SeededQuestion, SeededQuestion]):
 
     def run(self, row: SeededQuestion, asking: Asking) -> Sequence[SeededQuestion]:
         """The question in its new wording."""
-        texts: dict[str, Any] = {"description": row.description, "question": row.question, "answer": row.answer}
+        texts: dict[str, Any] = row.model_dump(include={"description", "question", "answer"})
+        texts["model_answer"] = row.first_answer
 
         def write(refused: Refused) -> PlainWording:
             return asking.ask(WRITER, "causalvqa_wording", PlainWording, **texts, refused=refused)
