@@ -97,9 +97,7 @@ class Episodes:
             return {}
         for path in sorted(self.folder.glob(f"{glob.escape(self._name)}-*-of-*")):
             if path.name not in self.files:
-                what = (
-                    f"Expected no file but {self.files[0]} to {self.files[-1]}, which {INFO} names, but got this one."
-                )
+                what = f"Expected no file but {self.files[0]} to {self.files[-1]}, by {INFO}, but got this one."
                 problems.add(str(path), what, _OTHERS)
         places: dict[int, TfRecord] = {}
         for file, length in enumerate(self._lengths):
