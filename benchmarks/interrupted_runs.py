@@ -173,7 +173,7 @@ def main() -> None:
     sys.path.insert(0, str(SUPPORT))
     os.environ |= {
         "LMMS_EVAL_TASKS_HOME": str(folder / "home"), "HF_HOME": str(folder / "hf"), "HF_HUB_OFFLINE": "1",
-        "ACCELERATE_USE_CPU": "true", "FORCE_QWENVL_VIDEO_READER": "decord", "OMP_NUM_THREADS": "1",
+        "ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1",
         "LMMS_EVAL_TASKS_BOXES": "xyxy_resized",
     }  # fmt: skip
     command = Path(sysconfig.get_path("scripts")) / "lmms-eval-tasks"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from types import ModuleType
 
 import numpy as np
@@ -27,3 +28,13 @@ def test_bootstrap_draws(bench: ModuleType) -> None:
     ours = bench.ours(right, members, 10_000, 0, "percentile")
     # The first ten scores are over 67 pairs or more; 1,000 draws of the loop leave its ends that uncertain.
     assert ours[:10] == pytest.approx(theirs[:10], abs=2.0)
+
+
+def test_clip_readers() -> None:
+    """Both readers give the same frames, or the measurement ends."""
+    bench = measurement("clip_readers")
+    lines = list(bench.lines(((96, 64),), (4,), length=12, repeats=1))
+    assert len(lines) == len(bench.THREADS)
+    assert all(
+        re.search(r"^64 lines, 4 of 12 frames, .*: ours [\d.]+ s, decord [\d.]+ s, ratio [\d.]+$", one) for one in lines
+    )

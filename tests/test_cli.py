@@ -198,8 +198,8 @@ def test_check_says_which_packages_are_missing(monkeypatch: pytest.MonkeyPatch) 
     )
     assert "decord" not in err
     assert (
-        "warning: decord is not installed: our own models read frames with PyAV; adapters of lmms-eval that import "
-        "decord cannot run." in " ".join(out.split())
+        "warning: decord is not installed: adapters of lmms-eval that read clips by it cannot run; our own models read "
+        "by PyAV." in " ".join(out.split())
     )
 
 

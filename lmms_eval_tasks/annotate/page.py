@@ -27,7 +27,7 @@ from lmms_eval_tasks.utils.benchmark.registry import find_benchmark
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.wording import escape_surrogates, summarize_names
-from lmms_eval_tasks.utils.data.frames import open_frames
+from lmms_eval_tasks.utils.data.frames import PyavFrames
 from lmms_eval_tasks.utils.data.home import clip_path, read_manifest
 from lmms_eval_tasks.utils.data.release import UnreadableClip, link_or_copy
 from lmms_eval_tasks.utils.reporting.figures import template_environment
@@ -159,7 +159,7 @@ def _last_frame(path: Path) -> str:
     import cv2
 
     try:
-        frames = open_frames(path)
+        frames = PyavFrames(path)
         picture = frames.read([frames.count - 1])[0]
     except UnreadableClip as error:
         raise InputError(f"{path.name} cannot be shown: {error}") from error

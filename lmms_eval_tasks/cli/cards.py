@@ -48,8 +48,15 @@ def print_cards(console: Console, runs: Sequence[Run], whole: bool = False) -> N
         for line in shared:
             console.print(Padding(line, (0, 0, 0, 2)), style="dim")
     for hazard, places in applying_hazards([run.card for run in runs]).items():
-        console.print(f"known hazard{_name_runs(places, len(runs))}: {hazard}", style="bold yellow")
-        console.print(Padding(describe(hazard), (0, 0, 0, 2)), style="yellow")
+        print_hazard(console, hazard, _name_runs(places, len(runs)))
+
+
+def print_hazard(console: Console, name: str, where: str = "") -> None:
+    """Print a known hazard by its name, with what it does and, where that is given, to which runs."""
+    from rich.padding import Padding
+
+    console.print(f"known hazard{where}: {name}", style="bold yellow")
+    console.print(Padding(describe(name), (0, 0, 0, 2)), style="yellow")
 
 
 def _name_runs(places: Sequence[int], count: int) -> str:

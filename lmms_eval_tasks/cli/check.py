@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import metadata
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from lmms_eval_tasks.check import check_split
+from lmms_eval_tasks.cli.cards import print_hazard
 from lmms_eval_tasks.cli.prepared import counts_table, print_card, print_split, print_statistics, print_warnings
+from lmms_eval_tasks.model_check import check_reader
 from lmms_eval_tasks.utils.benchmark.registry import read_card, registry
 from lmms_eval_tasks.utils.core.console import make_console, show_progress, text_table
 from lmms_eval_tasks.utils.core.problems import InputError
@@ -28,6 +31,15 @@ def check(
     stats: Annotated[
         bool, typer.Option("--stats", help="Also show how long clips are and how questions are worded, by stratum.")
     ] = False,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="Also decode a clip by the reader that this model of lmms-eval will use.", show_default=False
+        ),
+    ] = None,
+    model_args: Annotated[
+        str, typer.Option("--model_args", help="The model's arguments, as for a run.", show_default=False)
+    ] = "",
 ) -> None:
     """Show what is prepared and installed; exit with status 1 if something would stop a run."""
     skip_missing()
@@ -49,6 +61,8 @@ def check(
         except InputError as error:
             stops.append(str(error))
     stops += _check_installation(console)
+    if model:
+        stops += _check_model(console, model, model_args, named or prepared)
     for reason in stops:
         typer.echo(f"\n{reason}", err=True)
     if stops:
@@ -78,6 +92,25 @@ def _check_split(console: Console, benchmark: str, split: str, decode: bool, pri
             f"{summarize_names(missing, 3)}. Get them and prepare again, or run with {MISSING}=skip."
         )
     return stops
+
+
+def _check_model(console: Console, model: str, arguments: str, benchmarks: Sequence[str]) -> list[str]:
+    """Print how a model reads clips, and return what would stop it."""
+    from lmms_eval_tasks.host.loading import quiet_host
+
+    with quiet_host():
+        try:
+            checked = check_reader(model, arguments, benchmarks)
+        except InputError as error:
+            return [str(error)]
+    if checked.reader:
+        console.print(f"The model {model} reads clips by {checked.reader}.")
+    console.print(f"The model {model}: {checked.result}", soft_wrap=True)
+    if checked.warning:
+        console.print(f"warning: {checked.warning}", style="yellow")
+    for hazard in checked.hazards:
+        print_hazard(console, hazard)
+    return []
 
 
 def _check_installation(console: Console) -> list[str]:

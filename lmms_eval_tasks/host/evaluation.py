@@ -44,6 +44,7 @@ class Evaluation:
         judge_needed: False where saved responses are scored again with the verdicts that were saved with them.
         model: The model that runs, once it is known.
         weights: Its weights' commit and precision; lmms-eval throws the weights away before it scores.
+        clip_reader: By which reader the model decodes clips; None where that is not known.
         tasks: The state of each task that was built.
         deal: Which rank has which clips and questions; None on one rank, and where lmms-eval's own order stays.
         answers_kept: How many answers were kept from before, on all ranks; None where none are kept.
@@ -58,6 +59,7 @@ class Evaluation:
     judge_needed: bool = True
     model: Any = None
     weights: Weights = field(default_factory=Weights)
+    clip_reader: str | None = None
     tasks: dict[str, TaskState] = field(default_factory=dict)
     deal: Deal | None = None
     answers_kept: int | None = None

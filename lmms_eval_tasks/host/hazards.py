@@ -50,9 +50,10 @@ def _find(hazard: Hazard, evaluation: Evaluation, arguments: Mapping[str, str], 
     facts = RunFacts(
         adapter=adapter_of(type(model)),
         weights=evaluation.weights.family,
-        shows_videos=_shows_videos(evaluation),
+        shows_videos=shows_videos(evaluation),
         version=version_of,
         argument=lambda name: _argument(model, {"batch_size": str(batch_size), **arguments}, name),
+        reader=evaluation.clip_reader,
     )
     return APPLIES if applies(hazard, facts) else DOES_NOT_APPLY
 
@@ -74,7 +75,8 @@ def version_of(package: str) -> str | None:
     return next((metadata.version(other) for other in others), None)
 
 
-def _shows_videos(evaluation: Evaluation) -> bool:
+def shows_videos(evaluation: Evaluation) -> bool:
+    """Whether any task of a run shows its model a video."""
     shown = {state.view.shown for state in evaluation.tasks.values()}
     return evaluation.clips_needed and bool(shown - {Shown.NOTHING, Shown.FRAME})
 

@@ -16,9 +16,12 @@ from loguru import logger
 
 from lmms_eval_tasks.host.agreement import stop_unless_ranks_agree
 from lmms_eval_tasks.host.answers import keep_answers
+from lmms_eval_tasks.host.clip_readers import ready_reader
 from lmms_eval_tasks.host.dealing import deal_clips
 from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.fit import describe_misfit, describe_misfit_of
+from lmms_eval_tasks.host.hazards import shows_videos
+from lmms_eval_tasks.host.model_identity import find_arguments
 from lmms_eval_tasks.host.models import CLIPLESS
 from lmms_eval_tasks.host.other_views import bind_view
 from lmms_eval_tasks.host.ranks import RunStopped, ordinary_errors, stop_if_any
@@ -239,6 +242,8 @@ def _hook_evaluate() -> None:
         evaluation = states[0].evaluation
         model = evaluation.model = given["lm"]
         evaluation.weights = read_weights(model)
+        if shows_videos(evaluation):
+            evaluation.clip_reader = ready_reader(type(model), find_arguments(model) or {})
         with (
             ordinary_errors(),
             measure_throughput(model, evaluation),

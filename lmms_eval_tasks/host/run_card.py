@@ -22,6 +22,7 @@ from lmms_eval_tasks.host.environment import HARDWARE, PACKAGES, SOFTWARE, Unkno
 from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.hazards import hazard_fields
 from lmms_eval_tasks.host.judge import read_settings
+from lmms_eval_tasks.host.qwen_reader import CHOICE
 from lmms_eval_tasks.host.state import TaskState
 from lmms_eval_tasks.host.weights import get_nested_attr, weights_identity
 from lmms_eval_tasks.utils.benchmark.registry import registry
@@ -35,7 +36,6 @@ from lmms_eval_tasks.utils.prompting.prompts import OFFICIAL, Prompt
 from lmms_eval_tasks.utils.runs.run_card import HAZARDS, NOT_KNOWN, TASK, Value
 from lmms_eval_tasks.utils.training.provenance import TRAINED_ON, read_trained_on
 
-DECODER_CHOICE = "FORCE_QWENVL_VIDEO_READER"
 FRAMES: Mapping[str, tuple[str, ...]] = {
     "frames": ("max_num_frames", "max_frames_num", "num_frame", "num_frames", "nframes", "max_frames", "frames"),
     "fps": ("fps", "video_fps", "sample_fps"),
@@ -161,7 +161,7 @@ def _fields(source: Source) -> Iterator[Field]:
     # Always in the card, so that unset and unknown differ.
     always = (MISSING, PROMPT, *registry().variables, JUDGE)
     others = sorted(name for name in os.environ if name.startswith(PREFIX) and name not in always)
-    for name in (*always, *others, DECODER_CHOICE):
+    for name in (*always, *others, CHOICE):
         yield "settings", name, partial(os.environ.get, name, "not set")
 
 
@@ -316,6 +316,7 @@ def _frame_fields(source: Source) -> Iterator[Field]:
 
     yield from (("frames", name, partial(find, names)) for name, names in FRAMES.items())
     yield "frames", "pixels of a frame", pixels
+    yield "frames", "reader", lambda: _known(source.evaluation.clip_reader, "how the model reads clips is not known")
 
 
 def _known_facts(section: str, facts: Any) -> Iterator[Field]:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from lmms_eval_tasks.mvp.card import CARD
 from lmms_eval_tasks.mvp.episodes import read_frames
+from lmms_eval_tasks.mvp.matroska import missing_bytes
 from lmms_eval_tasks.mvp.tfrecord import TfRecord
 from lmms_eval_tasks.utils.core.files import replacing
 from lmms_eval_tasks.utils.data.coding import FrameCoder, PictureTiming
@@ -57,6 +58,11 @@ class WebmClip:
     def _make(self, path: Path, mark: str) -> int:
         with FrameStream(self.path) as source, FrameCoder(path, source, comment=mark) as coder:
             count = _add(coder, source.frames())
+            if missing := missing_bytes(self.path):
+                raise UnreadableClip(
+                    f"Expected {self.path} to hold all that it says it holds, but it was cut off: it lacks at least "
+                    f"{missing:,} of its bytes, and {count} frames are left."
+                )
             stated = source.stated_seconds()
             if stated is not None and source.seconds_of_last_frame() + 2 / source.rate + SLACK < stated:
                 raise UnreadableClip(f"Expected {self.path} to last {stated:.2f} seconds, but it was cut off.")

@@ -7,6 +7,7 @@ Sources: facebookresearch/minimal_video_pairs@08cb285, setup/download_lt.py; ten
 
 from __future__ import annotations
 
+import glob
 import io
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
@@ -32,6 +33,8 @@ TOGETHER = 16
 """Files that are read in turns."""
 BLOCK = 16
 """Episodes that are taken from a file in one turn."""
+_DAMAGED = "copy it again, or delete it to go on without its episodes."
+_OTHERS = f"copy {INFO} and the files again, all of one version of the dataset."
 
 
 class _Split(BaseModel):
@@ -68,8 +71,8 @@ class Episodes:
             raise InputError(f"{path}: Expected the sizes of the files of the split {SPLIT}, but got none.") from error
         if sum(lengths) > MOST:
             raise InputError(f"{path}: Expected at most {MOST:,} episodes, but got {sum(lengths):,}.")
-        name = f"{info.name}-{SPLIT}.tfrecord"
-        self.files = [f"{name}-{number:05d}-of-{len(lengths):05d}" for number in range(len(lengths))]
+        self._lengths, self._name = lengths, f"{info.name}-{SPLIT}.tfrecord"
+        self.files = [f"{self._name}-{number:05d}-of-{len(lengths):05d}" for number in range(len(lengths))]
         self._places: dict[int, tuple[int, int]] = {}
         number = 0
         for file, start, count in reading_order(lengths, 1 if info.is_ordered else TOGETHER, BLOCK):
@@ -82,22 +85,44 @@ class Episodes:
         return self.files[self._places[number][0]] if number in self._places else None
 
     def find(self, numbers: Collection[int], problems: Problems, progress: Progress) -> dict[int, TfRecord]:
-        """Where the wanted episodes lie, of those whose file is there; files that are damaged are problems."""
+        """Where the wanted episodes lie, of those whose file is there.
+
+        An episode's number follows from how many the files before it hold, so every file that is there is compared with
+        what the dataset's description says of it. One that is another, or damaged, is a problem.
+        """
         wanted: dict[int, list[int]] = defaultdict(list)
         for number in sorted(set(numbers) & self._places.keys()):
             wanted[self._places[number][0]].append(number)
+        if not wanted:
+            return {}
+        for path in sorted(self.folder.glob(f"{glob.escape(self._name)}-*-of-*")):
+            if path.name not in self.files:
+                what = f"Expected no file but {self.files[0]} to {self.files[-1]}, by {INFO}, but got this one."
+                problems.add(str(path), what, _OTHERS)
         places: dict[int, TfRecord] = {}
-        for done, (file, inside) in enumerate(sorted(wanted.items()), 1):
-            path = self.folder / self.files[file]
-            if path.is_file():
-                try:
-                    records = index_records(path, 1 + max(self._places[number][1] for number in inside))
-                except BadRecord as error:
-                    problems.add(str(path), str(error), "copy it again, or delete it to go on without its episodes.")
-                else:
-                    places |= {number: records[self._places[number][1]] for number in inside}
-            progress("finding episodes in files", done, len(wanted))
+        for file, length in enumerate(self._lengths):
+            records = self._index(self.folder / self.files[file], length, problems)
+            places |= {number: records[self._places[number][1]] for number in wanted[file] if records}
+            progress("finding episodes in files", file + 1, len(self.files))
         return places
+
+    def _index(self, path: Path, length: int, problems: Problems) -> list[TfRecord]:
+        """The records of a file; none where it is not there, or is not what it should be, which is a problem."""
+        if not path.exists():
+            return []
+        try:
+            records = index_records(path) if path.is_file() else None
+        except BadRecord as error:
+            problems.add(str(path), str(error), _DAMAGED)
+            return []
+        if records is None:
+            problems.add(str(path), "Expected a regular file, but got something else.", _DAMAGED)
+            return []
+        if len(records) != length:
+            what = f"Expected {length:,} episodes, as {INFO} says of this file, but got {len(records):,}."
+            problems.add(str(path), what, _OTHERS)
+            return []
+        return records
 
 
 def reading_order(lengths: Sequence[int], together: int, block: int) -> Iterator[tuple[int, int, int]]:

@@ -111,23 +111,36 @@ def _find(source: str, folder: Path, path: PurePosixPath, problems: Problems) ->
     inside = PurePosixPath(*path.parts[1:])
     if source == "ssv2" and inside.suffix == ".mp4":
         inside = inside.with_suffix(".webm")
-        place = _below(folder, source, inside)
+        place = _below(folder, source, inside, problems)
         return RawClip(WebmClip(place) if place else None, str(inside))
     if source == "intphys":
         return _find_pictures(folder, inside, problems)
-    place = _below(folder, source, inside)
+    place = _below(folder, source, inside, problems)
     number = _CLEVRER.fullmatch(inside.name)
     if place is None and source == "clevrer" and number:
         thousand = int(number[1]) // 1000 * 1000
         inside = PurePosixPath(f"video_{thousand}-{thousand + 1000}", inside.name)
-        place = _below(folder, source, inside)
+        place = _below(folder, source, inside, problems)
     return RawClip(LinkedClip(place) if place else None, str(inside))
 
 
-def _below(folder: Path, source: str, inside: PurePosixPath) -> Path | None:
-    """A file or a folder of a download, looked for in the folder that was given and in what it unpacks to."""
+def _below(
+    folder: Path, source: str, inside: PurePosixPath, problems: Problems, is_folder: bool = False
+) -> Path | None:
+    """A file or a folder of a download, looked for in the folder that was given and in what it unpacks to.
+
+    What is there and is neither is a problem: a pipe would be waited for, and a device may have no end.
+    """
     places = (folder / inside, folder / INSIDE.get(source, "") / inside)
-    return next((place for place in places if place.exists()), None)
+    place = next((place for place in places if place.exists()), None)
+    if place and not (place.is_dir() if is_folder else place.is_file()):
+        kind = "a folder" if is_folder else "a regular file"
+        problems.add(
+            str(place),
+            f"Expected {kind}, but got something else.",
+            "unpack the download again, or delete it to go on without this clip.",
+        )
+    return place
 
 
 def _find_pictures(folder: Path, inside: PurePosixPath, problems: Problems) -> RawClip:
@@ -136,10 +149,10 @@ def _find_pictures(folder: Path, inside: PurePosixPath, problems: Problems) -> R
     if name is None:
         return RawClip(None, str(inside))
     inside = PurePosixPath(*name.groups(), "scene")
-    scene = _below(folder, "intphys", inside)
+    scene = _below(folder, "intphys", inside, problems, is_folder=True)
     if scene is None:
         return RawClip(None, str(inside))
-    if lacking := [picture for picture in PICTURES if not (scene / picture).is_file()]:
+    if scene.is_dir() and (lacking := [picture for picture in PICTURES if not (scene / picture).is_file()]):
         problems.add(
             str(scene),
             f"Expected {len(PICTURES)} pictures, {PICTURES[0]} to {PICTURES[-1]}, but got "

@@ -59,22 +59,23 @@ class TfRecord:
         return data
 
 
-def index_records(path: Path, count: int) -> list[TfRecord]:
-    """The first `count` records of a file; of each only the length is read and checked, not the data.
+def index_records(path: Path) -> list[TfRecord]:
+    """The records of a file; of each only the length is read and checked, not the data.
 
     Raises:
-        BadRecord: the file ends before, or is no file of TFRecords.
+        BadRecord: the file ends within one, or is no file of TFRecords.
         OSError: it cannot be read.
     """
     records: list[TfRecord] = []
     size = path.stat().st_size
     with path.open("rb") as file:
         at = 0
-        for number in range(count):
+        while at < size:
+            number = len(records)
             file.seek(at)
             head = file.read(_HEAD.size)
             if len(head) < _HEAD.size:
-                raise BadRecord(f"Expected at least {count} records, but the file ends after {number}.")
+                raise BadRecord(f"Expected a TFRecord as record {number}, but the file ends within its length.")
             length, checksum = _HEAD.unpack(head)
             if masked_crc32c(head[:8]) != checksum:
                 raise BadRecord(f"Expected a TFRecord as record {number}, but its length has another checksum.")

@@ -21,7 +21,7 @@ from lmms_eval_tasks.annotate.questions import read_questions, rows_to_ask
 from lmms_eval_tasks.cli import app
 from lmms_eval_tasks.report.clips import Clips
 from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.data.frames import open_frames
+from lmms_eval_tasks.utils.data.frames import PyavFrames
 from lmms_eval_tasks.utils.data.home import clip_path
 from lmms_eval_tasks.utils.evidence.timestamps import official_seconds
 
@@ -234,7 +234,7 @@ def test_the_last_frame_stands_in_place_of_the_clip(driver: Any, tmp_path: Path)
     page.wait("return document.querySelector('#clips img').naturalWidth > 0")
     first = next(row for row in plan.rows if row.annotator == "a001")
     row = next(row for row in rows_to_ask("causalvqa", "debug") if row["item_id"] == first.item_id)
-    frames = open_frames(clip_path("causalvqa", row["clip"]))
+    frames = PyavFrames(clip_path("causalvqa", row["clip"]))
     last = frames.read([frames.count - 1])[0]
     script = """const [image, canvas] = [document.querySelector('#clips img'), document.createElement('canvas')];
       [canvas.width, canvas.height] = [image.naturalWidth, image.naturalHeight];

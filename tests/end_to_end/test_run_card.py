@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
+from clip_libraries import write_broken_torchcodec
 from host_run import HostRun, SampleWorld, run_host
 from packaging.version import Version
 
@@ -67,24 +69,51 @@ def test_a_run_made_from_a_card_scores_the_same(floor: HostRun, sample_world: Sa
     assert differ == {("run", "ranks"), ("hardware", "device")}
 
 
-def test_the_card_of_a_model_with_frames_and_weights(sample_world: SampleWorld, tmp_path: Path) -> None:
-    folder = write_tiny_vlm(tmp_path / "tiny")
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_tiny_vlm(tmp_path_factory.mktemp("tiny"))
+
+
+def run_qwen(weights: Path, world: SampleWorld, out: Path, **settings: Any) -> HostRun:
     shown = "max_num_frames=4,min_pixels=3136,max_pixels=25088"
-    run = run_host(
+    return run_host(
         "--model", "qwen2_5_vl", "--device", "cpu",
-        "--model_args", f"pretrained={folder},device_map=cpu,attn_implementation=eager,{shown}",
+        "--model_args", f"pretrained={weights},device_map=cpu,attn_implementation=eager,{shown}",
         "--gen_kwargs", "max_new_tokens=4", "--tasks", "causalvqa_debug_paired", "--limit", "2",
-        home=sample_world.home, out=tmp_path / "out",
+        home=world.home, out=out, **settings,
     )  # fmt: skip
-    card = card_of(run)
+
+
+@pytest.fixture(scope="module")
+def qwen(weights: Path, sample_world: SampleWorld, tmp_path_factory: pytest.TempPathFactory) -> HostRun:
+    return run_qwen(weights, sample_world, tmp_path_factory.mktemp("qwen"))
+
+
+def test_the_card_of_a_model_with_frames_and_weights(qwen: HostRun, weights: Path) -> None:
+    card = card_of(qwen)
     frames = card["frames"]
     assert (frames["frames"], frames["fps"]) == (4, "not set")
     assert (frames["least pixels"], frames["most pixels"]) == (3136, 25088)
-    assert card["model"]["checkpoint"] == str(folder)
-    assert card["model"]["revision"] == f"a folder whose files are {weights_identity(str(folder))}"
+    assert frames["reader"] == "qwen-vl-utils: decord"
+    assert card["model"]["checkpoint"] == str(weights)
+    assert card["model"]["revision"] == f"a folder whose files are {weights_identity(str(weights))}"
     assert '"max_new_tokens": 4' in str(card["task causalvqa_debug_paired"]["generation"])
     assert str(card["model"]["precision"]) == "bfloat16"
     applies = Version(str(card["software"]["transformers"])) >= Version("5.3.0")
     assert card["known hazards"]["qwen_text_inside_video"] == ("applies" if applies else "does not apply")
     assert card["known hazards"]["first_clip_frames"] == "does not apply"
     assert card["hardware"]["device"] == "cpu"
+
+
+def test_a_run_whose_reader_cannot_be_used_is_read_by_ours(
+    qwen: HostRun, weights: Path, sample_world: SampleWorld, tmp_path: Path
+) -> None:
+    broken = write_broken_torchcodec(tmp_path / "packages")
+    run = run_qwen(weights, sample_world, tmp_path / "out", warm=False, env={"PYTHONPATH": str(broken)})
+    card = card_of(run)
+    assert card["frames"]["reader"] == "qwen-vl-utils: pyav in place of torchcodec"
+    assert card["known hazards"]["clip_reader_replaced"] == "applies"
+    assert "which cannot be used here (RuntimeError: Could not load libtorchcodec). They are read by PyAV" in run.output
+    task = "causalvqa_debug_paired"
+    ours, theirs = ([sample["filtered_resps"] for sample in one.samples(task)] for one in (run, qwen))
+    assert ours == theirs and len(ours) == 2

@@ -22,7 +22,7 @@ from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
 from lmms_eval_tasks.utils.benchmark.registry import Task, registry
 from lmms_eval_tasks.utils.benchmark.views import Shown, find_view
 from lmms_eval_tasks.utils.data.clip_store import ClipStore
-from lmms_eval_tasks.utils.data.frames import open_frames
+from lmms_eval_tasks.utils.data.frames import PyavFrames
 from lmms_eval_tasks.utils.data.made_clips import MadeClip, show_frame, show_reversed, show_shuffled
 
 pytestmark = pytest.mark.host
@@ -81,7 +81,7 @@ def write_other_task(home: Path, folder: Path) -> Path:
 
 @cache
 def frames_of(clip: Path) -> NDArray[np.uint8]:
-    reader = open_frames(clip)
+    reader = PyavFrames(clip)
     return reader.read(range(reader.count))
 
 
@@ -268,7 +268,7 @@ def test_the_solver_tells_what_the_frames_that_it_is_shown_tell(solved: HostRun,
                 row = rows[sample["record"]["item_id"]]
                 clip = clip_of(sample_world.home, task, row)
                 made = made_of(sample_world.home, task, clip)
-                rate = 1.0 if task.view == "single_frame" else open_frames(clip).fps
+                rate = 1.0 if task.view == "single_frame" else PyavFrames(clip).fps
                 alone = solve_frames(row["question"], row["options"], frames_of(clip)[list(made.frames)], rate)
                 same.append(sample["filtered_resps"] == alone)
                 right.append(alone == row["answer"])

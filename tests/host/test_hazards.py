@@ -18,6 +18,7 @@ from lmms_eval_tasks.host import hazards as host_hazards
 from lmms_eval_tasks.host.environment import installed_version
 from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.hazards import adapter_of, version_of
+from lmms_eval_tasks.host.qwen_reader import QwenReader
 from lmms_eval_tasks.host.run_card import gather
 from lmms_eval_tasks.host.weights import read_weights
 from lmms_eval_tasks.utils.runs.hazards import APPLIES, DOES_NOT_APPLY, known_hazards
@@ -38,8 +39,10 @@ def adapter(module: str, weights: str = "", **attributes: Any) -> Any:
     return model
 
 
-def card_of(model: Any, task: str = "causalvqa_paired", clips_needed: bool = True, **config: Any) -> dict[str, Any]:
-    run = Evaluation(clips_needed=clips_needed, model=model, weights=read_weights(model))
+def card_of(
+    model: Any, task: str = "causalvqa_paired", clips_needed: bool = True, reader: str | None = None, **config: Any
+) -> dict[str, Any]:
+    run = Evaluation(clips_needed=clips_needed, model=model, weights=read_weights(model), clip_reader=reader)
     new_state(task, run)
     return gather({"config": {"model": "m", "batch_size": 1, **config}}, run)
 
@@ -168,6 +171,22 @@ def test_simple_models_of_qwen(module: str, weights: str, names: set[str], versi
 def test_a_video_goes_as_images(module: str, arguments: str, as_images: bool, versions: Callable[..., None]) -> None:
     names = {"video_as_images"} if as_images else set()
     assert hazards_of(adapter(f"lmms_eval.models.{module}"), model_args=arguments) == names
+
+
+@pytest.mark.parametrize(
+    ("reader", "names"),
+    [
+        ("decord", {"decord_other_frames"}),
+        (str(QwenReader("decord")), {"decord_other_frames"}),
+        (str(QwenReader("pyav", "torchcodec", "it fails")), {"clip_reader_replaced"}),
+        (str(QwenReader("torchcodec")), set()),
+        ("PyAV", set()),
+        (None, set()),
+    ],
+)
+def test_readers_of_clips(reader: str | None, names: set[str], versions: Callable[..., None]) -> None:
+    assert hazards_of(adapter("somebody.elses"), reader=reader) == names
+    assert hazards_of(adapter("somebody.elses"), reader=reader, task="causalvqa_paired_blind") == set()
 
 
 def test_who_inherits_how_to_answer_inherits_its_hazards() -> None:

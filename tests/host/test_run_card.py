@@ -101,7 +101,7 @@ def test_a_run_is_told_whole(home: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     }  # fmt: skip
     assert card["frames"] == {
         "frames": 16, "fps": "not set", "least pixels": 3136, "most pixels": 12544, "height": None, "width": None,
-        "pixels of a frame": "3136 to 12544",
+        "pixels of a frame": "3136 to 12544", "reader": None,
     }  # fmt: skip
     assert card["seeds"] == {"random": 0, "numpy": 1, "torch": 2, "fewshot": 3}
     run = card["run"]
@@ -114,6 +114,7 @@ def test_a_run_is_told_whole(home: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         name for name, version in card["software"].items() if version
     }
     assert card[NOT_KNOWN]["frames.height"] == "no argument or attribute of the model names it"
+    assert card[NOT_KNOWN]["frames.reader"] == "how the model reads clips is not known"
 
 
 def test_what_cannot_be_found_is_null_with_its_reason() -> None:

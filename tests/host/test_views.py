@@ -18,7 +18,7 @@ from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.state import SUBMISSION_ROWS, TaskState, bind_hooks
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.data.frames import open_frames
+from lmms_eval_tasks.utils.data.frames import PyavFrames
 from lmms_eval_tasks.utils.data.home import home as data_home
 from lmms_eval_tasks.utils.data.home import media_path
 from lmms_eval_tasks.utils.prompting.prompts import read_prompt
@@ -108,7 +108,7 @@ def test_a_single_frame_is_a_picture_and_its_index_is_recorded(world: Path, view
     (picture,) = state.doc_to_visual(doc)
     assert isinstance(picture, Image)
     frame = state.process_results(doc, ["A"])["record"]["fields"]["frame"]
-    reader = open_frames(state.answered_files(doc)[0])
+    reader = PyavFrames(state.answered_files(doc)[0])
     expected = range(reader.count)[place] if place is not None else frame
     assert frame == expected and 0 <= frame < reader.count
     assert (np.asarray(picture) == reader.read([frame])[0]).all()

@@ -14,6 +14,7 @@ from lmms_eval.api.instance import Instance
 from numbered_clips import number_of, write_numbered
 from PIL.Image import Image, new
 from task_states import new_state
+from transformers import AutoProcessor
 from transformers.video_utils import VideoMetadata
 
 from lmms_eval_tasks.host.evaluation import Evaluation
@@ -87,6 +88,24 @@ def messages_of(doc: dict[str, Any]) -> list[dict[str, Any]]:
         for one in doc["shown"]
     ]
     return [{"role": "user", "content": [*content, {"type": "text", "text": doc["question"]}]}]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "trusted"), [("", False), ("trust_remote_code=False", False), ("trust_remote_code=True", True)]
+)
+def test_code_beside_weights_is_run_only_where_that_is_asked_for(
+    arguments: str, trusted: bool, build: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[bool] = []
+    load = AutoProcessor.from_pretrained
+
+    def note(name: str, **options: Any) -> Any:
+        seen.append(options["trust_remote_code"])
+        return load(name)
+
+    monkeypatch.setattr(AutoProcessor, "from_pretrained", note)
+    assert build(arguments).client.arguments["trust_remote_code"] is trusted
+    assert seen == [trusted]
 
 
 def test_a_clip_is_sent_as_a_video_with_its_times_and_its_id(build: Callable[..., Any], clips: dict[str, Path]) -> None:
@@ -320,8 +339,8 @@ def test_large_frames_are_made_smaller(clips: dict[str, Path]) -> None:
 
 
 def test_a_clip_without_a_rate_is_not_guessed_at(clips: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    reader = videos.open_frames(clips["a"])
+    reader = videos.PyavFrames(clips["a"])
     reader.fps = 0.0
-    monkeypatch.setattr(videos, "open_frames", lambda path: reader)
+    monkeypatch.setattr(videos, "PyavFrames", lambda path: reader)
     with pytest.raises(UnreadableClip, match="to state how many frames a second it has"):
         read_video(clips["a"], VideoSampling())

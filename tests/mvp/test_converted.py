@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 from pathlib import Path
 
@@ -50,7 +51,7 @@ def test_scenes_have_a_hundred_pictures_at_24_a_second(tmp_path: Path) -> None:
 
 
 def test_episodes_have_their_pictures_at_5_a_second(tmp_path: Path) -> None:
-    (record,) = index_records(write_records(tmp_path / "x", [episode([10, 120, 250])]), 1)
+    (record,) = index_records(write_records(tmp_path / "x", [episode([10, 120, 250])]))
     pictures, times = decoded(made(tmp_path, EpisodeClip(0, record)))
     assert times == [Fraction(number, 5) for number in range(3)]
     assert [round(float(picture.mean()), -1) for picture in pictures] == [10, 120, 250]
@@ -93,8 +94,29 @@ def test_a_damaged_webm_is_named(tmp_path: Path) -> None:
     whole = path.read_bytes()
     path.write_bytes(b"no video")
     assert damage(tmp_path, WebmClip(path)) == "ssv2: Expected ~/1.webm to be a video, but it cannot be opened."
-    path.write_bytes(whole[: len(whole) // 2])
+    # Behind its header nothing: the film is as long as it was, and of zeros, as an unfinished download is.
+    path.write_bytes(whole[: len(whole) // 2].ljust(len(whole), b"\0"))
     assert damage(tmp_path, WebmClip(path)) == "ssv2: Expected ~/1.webm to last 2.00 seconds, but it was cut off."
+
+
+@pytest.mark.parametrize("form", ["plain", "sound", "live"])
+@pytest.mark.parametrize("share", [0.42, 0.8, 0.97])
+def test_a_webm_that_was_cut_short_is_not_taken_for_a_shorter_one(form: str, share: float, tmp_path: Path) -> None:
+    path = write_webm(tmp_path / "1.webm", 1, frames=36, sound=form == "sound", live=form == "live")
+    assert len(decoded(made(tmp_path, WebmClip(path)))[0]) == 36
+    (tmp_path / "made.mp4").unlink()
+    path.write_bytes(path.read_bytes()[: int(path.stat().st_size * share)])
+    assert re.fullmatch(
+        r"ssv2: Expected ~/1\.webm to hold all that it says it holds, but it was cut off: it lacks at least [\d,]+ of "
+        r"its bytes, and \d+ frames are left\.",
+        damage(tmp_path, WebmClip(path)),
+    )
+
+
+def test_what_lies_behind_a_film_is_no_part_of_it(tmp_path: Path) -> None:
+    path = write_webm(tmp_path / "1.webm", 1)
+    path.write_bytes(path.read_bytes() + bytes(5_000))
+    assert len(decoded(made(tmp_path, WebmClip(path)))[0]) == 9
 
 
 def test_a_damaged_picture_or_episode_is_named(tmp_path: Path) -> None:
@@ -103,7 +125,7 @@ def test_a_damaged_picture_or_episode_is_named(tmp_path: Path) -> None:
     assert damage(tmp_path, PictureClip(scene)) == (
         "~/scene: Expected scene_050.png to be a picture, but it cannot be decoded."
     )
-    (record,) = index_records(write_records(tmp_path / "x", [episode([1, 2], steps=3)]), 1)
+    (record,) = index_records(write_records(tmp_path / "x", [episode([1, 2], steps=3)]))
     assert damage(tmp_path, EpisodeClip(8, record)) == (
         "~/x, episode 8: Expected one picture for each of 3 steps, but got 2."
     )

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -77,7 +78,7 @@ def test_sizes_that_no_dataset_has_are_refused(tmp_path: Path) -> None:
 
 
 def problem(tmp_path: Path, data: bytes) -> str:
-    (record,) = index_records(write_records(tmp_path / "x", [data]), 1)
+    (record,) = index_records(write_records(tmp_path / "x", [data]))
     with pytest.raises(UnreadableMember) as caught:
         list(read_frames(record))
     return str(caught.value)
@@ -103,3 +104,48 @@ def test_a_picture_that_cannot_be_shown_is_named(tmp_path: Path) -> None:
     assert problem(tmp_path, example({"steps/observation/rgb": [good, other], **steps})) == (
         "Expected pictures of one size, but that of step 1 has another."
     )
+
+
+def found(folder: Path, *numbers: int) -> str:
+    """What is wrong with the files of a dataset where episodes are looked for."""
+    problems = Problems()
+    assert Episodes(folder).find(numbers, problems, no_progress).keys() <= {*numbers}
+    with pytest.raises(InputError) as caught:
+        problems.raise_if_any("It cannot be prepared", "nothing was written")
+    return str(caught.value).replace(str(folder), "~")
+
+
+REMEDY = "Remedy: copy dataset_info.json and the files again, all of one version of the dataset."
+
+
+def test_lengths_that_are_not_those_of_the_files_are_refused(tmp_path: Path) -> None:
+    """Number 36 lies in the last file; that the first one holds others than are said moves its number."""
+    folder = write_episodes(tmp_path / "0.0.1")
+    info = json.loads((folder / "dataset_info.json").read_text())
+    info["splits"][0]["shardLengths"] = ["17", "5", "20"]
+    (folder / "dataset_info.json").write_text(json.dumps(info))
+    file = "~/language_table-train.tfrecord-0000"
+    assert found(folder, 36) == (
+        "It cannot be prepared: 2 problems, nothing was written.\n"
+        f"  {file}0-of-00003: Expected 17 episodes, as dataset_info.json says of this file, but got 18. {REMEDY}\n"
+        f"  {file}1-of-00003: Expected 5 episodes, as dataset_info.json says of this file, but got 4. {REMEDY}"
+    )
+
+
+def test_files_of_another_division_are_refused(tmp_path: Path) -> None:
+    folder = write_episodes(tmp_path / "0.0.1")
+    info = json.loads((folder / "dataset_info.json").read_text())
+    info["splits"][0]["shardLengths"] = ["22", "20"]
+    (folder / "dataset_info.json").write_text(json.dumps(info))
+    assert (
+        "~/language_table-train.tfrecord-00002-of-00003: Expected no file but language_table-train.tfrecord-00000-of-"
+        f"00002 to language_table-train.tfrecord-00001-of-00002, by dataset_info.json, but got this one. {REMEDY}"
+    ) in found(folder, 3)
+
+
+def test_a_pipe_in_place_of_a_file_is_named(tmp_path: Path) -> None:
+    folder = write_episodes(tmp_path / "0.0.1")
+    file = folder / "language_table-train.tfrecord-00000-of-00003"
+    file.unlink()
+    os.mkfifo(file)
+    assert f"~/{file.name}: Expected a regular file, but got something else. Remedy: copy it again" in found(folder, 3)

@@ -158,6 +158,28 @@ def test_what_is_wrong_with_downloads_is_seen_before_any_is_decoded(
     assert not home.exists()
 
 
+def test_only_files_are_clips(originals: Path, raw: dict[str, Path], tmp_path: Path, home: Path) -> None:
+    """A pipe would be waited for, and a device has no end."""
+    webm = raw["ssv2"] / "20bn-something-something-v2" / "101.webm"
+    linked, scene = raw["star"] / "Charades_v1_480" / "0A8CF.mp4", raw["intphys"] / "dev" / "O1" / "01" / "1" / "scene"
+    folder = raw["grasp"] / "videos" / "level2" / "Gravity" / "1.mp4"
+    for path in (webm, linked, folder):
+        path.unlink()
+    shutil.rmtree(scene)
+    os.mkfifo(webm)
+    linked.symlink_to("/dev/zero")
+    folder.mkdir()
+    scene.write_bytes(b"")
+    remedy = "Remedy: unpack the download again, or delete it to go on without this clip."
+    message = refusal(originals, tmp_path, raw_option(raw))
+    assert message.startswith("MVP, split mini, cannot be prepared: 4 problems, nothing was written.\n")
+    for path in (webm, linked, folder):
+        what = str(path).replace(str(tmp_path), "~")
+        assert f"  {what}: Expected a regular file, but got something else. {remedy}" in message
+    assert f"/O1/01/1/scene: Expected a folder, but got something else. {remedy}" in message
+    assert not home.exists()
+
+
 def test_what_cannot_be_decoded_is_said_at_once_and_leaves_what_was_there(
     originals: Path, raw: dict[str, Path], tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -33,7 +33,7 @@ def test_a_checksum_in_lanes_is_that_of_the_definition(size: int) -> None:
 
 def test_a_file_of_tensorflow_is_read(tmp_path: Path) -> None:
     (tmp_path / "x.tfrecord").write_bytes(BY_TENSORFLOW)
-    (record,) = index_records(tmp_path / "x.tfrecord", 1)
+    (record,) = index_records(tmp_path / "x.tfrecord")
     features = {"a": [b"x", b""], "b": [1, 300, 0]}
     assert read_example(record.read(), ("a", "b", "d")) == features
     assert framed(record.read()) == BY_TENSORFLOW
@@ -42,35 +42,34 @@ def test_a_file_of_tensorflow_is_read(tmp_path: Path) -> None:
 def test_records_are_found_without_reading_their_data(tmp_path: Path) -> None:
     data = [b"", b"one", b"x" * 5000]
     path = write_records(tmp_path / "x.tfrecord", data)
-    assert [record.read() for record in index_records(path, 3)] == data
+    assert [record.read() for record in index_records(path)] == data
     damaged = bytearray(path.read_bytes())
     damaged[-10] ^= 1
     path.write_bytes(damaged)
-    records = index_records(path, 3)
+    records = index_records(path)
     assert [record.read() for record in records[:2]] == data[:2]
     with pytest.raises(BadRecord, match=r"Expected record 2 to have the checksum that the file states for it\."):
         records[2].read()
 
 
-@pytest.mark.parametrize("lost", [1, 4, 5, 7, 8, 18, 19])
+@pytest.mark.parametrize("lost", [1, 4, 5, 7, 8, 18])
 def test_a_file_that_was_cut_off_says_so(tmp_path: Path, lost: int) -> None:
     """Each record has 12 bytes before its data and 4 behind them."""
     path = write_records(tmp_path / "x.tfrecord", [b"one", b"two"])
     path.write_bytes(path.read_bytes()[:-lost])
-    assert index_records(path, 1)[0].read() == b"one"
     with pytest.raises(BadRecord) as caught:
-        index_records(path, 2)
+        index_records(path)
     assert str(caught.value) == (
         f"Expected record 1 to end at byte 38, but the file has {38 - lost} bytes: it was cut off."
         if lost <= 7
-        else "Expected at least 2 records, but the file ends after 1."
+        else "Expected a TFRecord as record 1, but the file ends within its length."
     )
 
 
 def test_a_file_of_another_kind_is_refused_at_its_first_record(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(b"\xff" * 100)
     with pytest.raises(BadRecord, match=r"Expected a TFRecord as record 0, but its length has another checksum\."):
-        index_records(tmp_path / "x", 1)
+        index_records(tmp_path / "x")
 
 
 @given(st.binary(max_size=80))

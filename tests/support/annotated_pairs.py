@@ -18,7 +18,7 @@ from role_player import material_of
 from lmms_eval_tasks.mvp.card import SUBSETS
 from lmms_eval_tasks.mvp.construction.frames import SIDE, frame_numbers
 from lmms_eval_tasks.utils.curation.embedding import as_parquet
-from lmms_eval_tasks.utils.data.frames import open_frames
+from lmms_eval_tasks.utils.data.frames import PyavFrames
 from lmms_eval_tasks.utils.data.jpeg import as_jpeg
 
 ASKED = "intuitive_physics"
@@ -113,7 +113,7 @@ class PairPlayer:
         self._seen: dict[str, tuple[str, str]] = {}
         for fault in {"solved by frames", "missing END"} & self.faults.keys():
             for clip, answer in self.pairs[self.faults[fault]].answers.items():
-                reader = open_frames(self.videos / clip, threads=1)
+                reader = PyavFrames(self.videos / clip, threads=1)
                 (picture,) = reader.read(frame_numbers(reader.count, 1))
                 self._seen[sha256(as_jpeg(picture, SIDE)).hexdigest()] = (fault, answer)
 

@@ -79,7 +79,6 @@ def environment(home: Path, extra: dict[str, str] | None = None) -> dict[str, st
         "HF_HOME": str(home.parent / "hf"),
         "HF_HUB_OFFLINE": "1",
         "ACCELERATE_USE_CPU": "true",
-        "FORCE_QWENVL_VIDEO_READER": "decord",
         "OMP_NUM_THREADS": "1",
         **(extra or {}),
     }

@@ -74,21 +74,37 @@ def raw_option(folders: Mapping[str, Path]) -> str:
     return ",".join(f"{source}={folder}" for source, folder in folders.items())
 
 
-def write_webm(path: Path, seed: int, frames: int = 9, size: tuple[int, int] = (42, 24)) -> Path:
-    """A VP9 video, (width, height), twelve frames a second, of a bar that moves to the right."""
+def write_webm(
+    path: Path,
+    seed: int,
+    frames: int = 9,
+    size: tuple[int, int] = (42, 24),
+    sound: bool = False,
+    live: bool = False,
+) -> Path:
+    """A VP9 video, (width, height), twelve frames a second, of a bar that moves to the right.
+
+    With silence beside it, where it is to have `sound`; where it is written `live`, without its length.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    with av.open(str(path), "w", format="webm") as container:
+    with av.open(str(path), "w", format="webm", options={"live": "1"} if live else {}) as container:
         stream = container.add_stream(
             "libvpx-vp9", rate=Fraction(12), options={"lossless": "1", "deadline": "realtime"}
         )
         stream.width, stream.height = size
         stream.pix_fmt = "yuv420p"
         stream.thread_count = 1
+        voice = container.add_stream("libopus", rate=48_000) if sound else None
         for number in range(frames):
             picture = np.full((size[1], size[0], 3), seed % 100, dtype=np.uint8)
             picture[:, 4 * number : 4 * number + 4] = 220
             container.mux(stream.encode(av.VideoFrame.from_ndarray(picture, format="rgb24")))
         container.mux(stream.encode())
+        if voice:
+            silence = av.AudioFrame.from_ndarray(np.zeros((1, 4_000 * frames), dtype=np.float32), "fltp", "mono")
+            silence.sample_rate = 48_000
+            for packet in (*voice.encode(silence), *voice.encode(None)):
+                container.mux(packet)
     return path
 
 

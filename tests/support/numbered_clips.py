@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 
@@ -94,15 +94,20 @@ def cut_off(path: Path, frames: int) -> Path:
     return path
 
 
+def pictures_by_decord(path: Path, numbers: Sequence[int] | None = None) -> NDArray[np.uint8]:
+    """What decord gives where it is asked for frames by their numbers, by default for all; (T, H, W, 3) RGB."""
+    import decord
+
+    video = decord.VideoReader(str(path), num_threads=1)
+    batch = video.get_batch(list(range(len(video)) if numbers is None else numbers))
+    pictures: NDArray[np.uint8] = batch.asnumpy() if hasattr(batch, "asnumpy") else batch.numpy()
+    return pictures
+
+
 def pictures_by(reader: str, path: Path) -> NDArray[np.uint8]:
     """All frames, (T, H, W, 3) RGB, as ``decord``, ``av`` or ``cv2`` read them."""
     if reader == "decord":
-        import decord
-
-        video = decord.VideoReader(str(path), num_threads=1)
-        batch = video.get_batch(range(len(video)))
-        pictures: NDArray[np.uint8] = batch.asnumpy() if hasattr(batch, "asnumpy") else batch.numpy()
-        return pictures
+        return pictures_by_decord(path)
     if reader == "av":
         with av.open(str(path)) as container:
             return np.stack([frame.to_ndarray(format="rgb24") for frame in container.decode(video=0)])

@@ -14,7 +14,7 @@ from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 from lmms_eval_tasks.utils.core.wording import first_line
 from lmms_eval_tasks.utils.curation.vectors import CLIP, EMBEDDING
-from lmms_eval_tasks.utils.data.frames import open_frames
+from lmms_eval_tasks.utils.data.frames import PyavFrames
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 
 FRAMES = 8
@@ -78,7 +78,7 @@ def embed_clips(
     problems, vectors = Problems(), dict[str, NDArray[np.float32]]()
     for number, (name, path) in enumerate(clips.items(), start=1):
         try:
-            reader = open_frames(path)
+            reader = PyavFrames(path)
             places = np.linspace(0, reader.count - 1, min(FRAMES, reader.count)).round().astype(int)
             vectors[name] = model.embed(reader.read(places.tolist()))
         except UnreadableClip:

@@ -13,7 +13,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 
 from lmms_eval_tasks.utils.data.content import content_digest
-from lmms_eval_tasks.utils.data.frames import open_frames
+from lmms_eval_tasks.utils.data.frames import PyavFrames
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class FrameCache:
         """
 
         def decode() -> NDArray[np.uint8]:
-            reader = open_frames(path)
+            reader = PyavFrames(path)
             pictures = reader.read(range(reader.count) if positions is None else positions)
             pictures.flags.writeable = False
             return pictures

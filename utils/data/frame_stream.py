@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import pairwise
@@ -15,6 +16,8 @@ from lmms_eval_tasks.utils.data.release import UnreadableClip
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+_LENGTH = re.compile(r"(\d{1,4}):(\d\d):(\d\d(?:\.\d{1,9})?)\0?")
 
 
 class FrameStream:
@@ -118,7 +121,9 @@ class FrameStream:
         return UnreadableClip(f"Expected {self._path} to be a video, but it cannot be decoded.")
 
     def stated_seconds(self) -> float | None:
-        """The length that the header states; None where it states none, or the clip has more than its pictures."""
+        """The length that the file states for its pictures; None where it states none, or one for its sound as well."""
+        if own := _LENGTH.fullmatch(self._stream.metadata.get("DURATION", "")):  # as Matroska has it
+            return int(own[1]) * 3600 + int(own[2]) * 60 + float(own[3])
         length = self._container.duration
         return length / 1_000_000 if length and len(self._container.streams) == 1 else None
 

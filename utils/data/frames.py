@@ -1,9 +1,8 @@
-"""Frames of a clip by their number or time: by decord, or by PyAV where decord is not installed or not to be trusted.
+"""Frames of a clip by their number or time, by PyAV: upright, in the colours that the clip says it was coded with.
 
-Both give the same frames to the last bit, upright and in the colours that the clip says it was coded with. decord has
-no wheel for ARM and cannot open AV1. It gives wrong frames, several places off, where frames were cut off without
-coding the rest anew, in open groups of pictures (as x265 makes them) and in transport streams: all such clips are
-PyAV's.
+They are decord's to the last bit wherever that one reads a clip rightly. It gives frames several places off where some
+were cut off without coding the rest anew, in open groups of pictures (as x265 makes them) and in transport streams,
+cannot open AV1, has no wheel for ARM, and is maintained no more.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lmms_eval_tasks.utils.data.pictures import rgb_of
 from lmms_eval_tasks.utils.data.release import UnreadableClip
@@ -21,50 +20,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-SEARCHED_BY_DECORD = frozenset({"mov,mp4,m4a,3gp,3g2,mj2", "matroska,webm", "avi", "flv"})
-"""Containers in which decord finds a frame by its number."""
 WHOLE = frozenset({"mov,mp4,m4a,3gp,3g2,mj2"})
 """Containers whose header says where each frame lies, so that one which is cut short is of a file that is."""
 NEAR = 1e-3
 """Seconds by which a frame may come later than the time that is asked for."""
-
-
-class FrameReader(Protocol):
-    """An open clip; for one thread at a time."""
-
-    count: int
-    """How many frames it shows."""
-    fps: float
-    """Its average frame rate; 0 where it states none."""
-    seconds: float
-    """Its length."""
-
-    def read(self, positions: Sequence[int]) -> NDArray[np.uint8]:
-        """Frames by their number from 0 on, (T, H, W, 3) RGB; ascending numbers are read fastest.
-
-        Raises:
-            UnreadableClip: where one cannot be decoded.
-        """
-
-    def number_at(self, second: float) -> int:
-        """The frame that is shown at a second: the first before the clip begins, the last after it ends."""
-
-
-def open_frames(path: Path, threads: int = 0) -> FrameReader:
-    """Open a clip.
-
-    Args:
-        path: The file.
-        threads: How many decode; 0 leaves it to the decoder.
-
-    Raises:
-        UnreadableClip: where it is no video that can be opened.
-    """
-    try:
-        import decord  # noqa: F401
-    except (ImportError, OSError):
-        return PyavFrames(path, threads)
-    return DecordFrames(path, threads)
 
 
 def frame_at(path: Path, second: float) -> tuple[NDArray[np.uint8], float] | None:
@@ -79,54 +38,29 @@ def frame_at(path: Path, second: float) -> tuple[NDArray[np.uint8], float] | Non
         return None
 
 
-class DecordFrames:
-    """A clip as decord reads it, where that can be trusted, and else as PyAV does; see `open_frames`."""
-
-    def __init__(self, path: Path, threads: int = 0) -> None:
-        import decord
-
-        self._errors = (decord.DECORDError, RuntimeError, IndexError, ValueError)
-        self._pyav = PyavFrames(path, threads)
-        self.count, self.fps, self.seconds = self._pyav.count, self._pyav.fps, self._pyav.seconds
-        self._reader: Any = None
-        if self._pyav.is_plain:
-            try:
-                self._reader = decord.VideoReader(str(path), num_threads=threads)
-            except self._errors:
-                return
-            if len(self._reader) != self.count:
-                self._reader = None
-
-    def read(self, positions: Sequence[int]) -> NDArray[np.uint8]:
-        """Frames by their number; see `FrameReader.read`."""
-        if self._reader is not None and min(positions) >= 0 and max(positions) < self.count:
-            try:
-                batch = self._reader.get_batch(list(positions))
-            except self._errors:
-                self._reader = None
-            else:
-                # A model of lmms-eval may have set decord to return tensors, for the whole process.
-                frames: NDArray[np.uint8] = batch.asnumpy() if hasattr(batch, "asnumpy") else batch.numpy()
-                return frames
-        return self._pyav.read(positions)
-
-    def number_at(self, second: float) -> int:
-        """The frame at a second; see `FrameReader.number_at`."""
-        return self._pyav.number_at(second)
-
-
 class PyavFrames:
-    """A clip as PyAV reads it; see `open_frames`.
+    """An open clip; for one thread at a time.
 
     The times of all frames are read at first, without decoding one. A frame is found by its time, from the key frame
     before it on, and decoding goes on from there for the next. What cannot be searched so is decoded from the first
     frame on.
 
     Attributes:
-        is_plain: Whether decord finds its frames, too: see this module.
+        count: How many frames it shows.
+        fps: Its average frame rate; 0 where it states none.
+        seconds: Its length.
     """
 
     def __init__(self, path: Path, threads: int = 0) -> None:
+        """Open a clip.
+
+        Args:
+            path: The file.
+            threads: How many decode; 0 leaves it to the decoder.
+
+        Raises:
+            UnreadableClip: where it is no video that can be opened.
+        """
         import av
 
         self._path, self._threads = path, threads
@@ -139,8 +73,7 @@ class PyavFrames:
             self._size = (context.width, context.height) if context.width and context.height else None
             demuxed = (packet for packet in self._container.demux(self._stream) if packet.size)
             packets = [_Packet(one.pts, one.is_keyframe, one.is_discard, one.is_corrupt) for one in demuxed]
-            container = self._container.format.name
-            if container in WHOLE and any(packet.is_corrupt for packet in packets):
+            if self._container.format.name in WHOLE and any(packet.is_corrupt for packet in packets):
                 raise ValueError("the file ends within a frame")
             # What was cut off without coding the rest anew is still there, and is not shown.
             shown = [packet.pts for packet in packets if not packet.is_discard]
@@ -156,12 +89,14 @@ class PyavFrames:
             raise UnreadableClip(f"Expected {path} to be a video, but it cannot be opened.") from error
         if not self.count:
             raise UnreadableClip(f"Expected {path} to be a video, but it holds no frame.")
-        is_whole = len(shown) == len(packets) and not _has_open_groups(packets)
-        self.is_plain = container in SEARCHED_BY_DECORD and self._can_seek and is_whole
         self.seconds = length / 1_000_000 if length else self._last_second()
 
     def read(self, positions: Sequence[int]) -> NDArray[np.uint8]:
-        """Frames by their number; see `FrameReader.read`."""
+        """Frames by their number from 0 on, (T, H, W, 3) RGB; ascending numbers are read fastest.
+
+        Raises:
+            UnreadableClip: where one cannot be decoded.
+        """
         import numpy as np
 
         pictures = {}
@@ -198,7 +133,7 @@ class PyavFrames:
         return frame
 
     def number_at(self, second: float) -> int:
-        """The frame at a second; see `FrameReader.number_at`."""
+        """The frame that is shown at a second: the first before the clip begins, the last after it ends."""
         if self._has_times:
             number = bisect_right(self._times, second + NEAR, key=lambda time: time * self._tick) - 1
         else:
@@ -257,14 +192,3 @@ class _Packet(NamedTuple):
     is_keyframe: bool
     is_discard: bool
     is_corrupt: bool
-
-
-def _has_open_groups(packets: Sequence[_Packet]) -> bool:
-    """Whether a frame that comes after a key frame in the file is shown before it."""
-    key: int | None = None
-    for time, is_keyframe, *_ in packets:
-        if is_keyframe:
-            key = time
-        elif key is not None and time is not None and time < key:
-            return True
-    return False

@@ -1,7 +1,8 @@
 """Known hazards: what lmms-eval or a library does to a run that can move its scores without an error.
 
 They stand in `hazards.json`, one entry each. An entry applies to a run where all of its conditions hold: which adapter
-answers, what kind of weights it has loaded, which versions of packages are installed, what its arguments are.
+answers, what kind of weights it has loaded, which reader decodes its clips, which versions of packages are installed,
+what its arguments are.
 """
 
 from __future__ import annotations
@@ -76,6 +77,7 @@ class Hazard(BaseModel):
         name: By which cards and reports call it.
         adapters: Whose code answers: modules below `lmms_eval.models`, or whole names of other modules.
         weights: Kinds of weights that transformers has loaded into the run's process, by their ``model_type``.
+        readers: By which reader the model decodes clips, as run cards name it.
         packages: Package to its versions; one that is not installed meets no specifier. An open end means that no
             version is known that is free of it.
         arguments: Argument of the model to its test.
@@ -88,6 +90,7 @@ class Hazard(BaseModel):
     name: str = Field(pattern=r"^[a-z0-9_]+$")
     adapters: tuple[str, ...] = Field(default=(), description="any of them")
     weights: tuple[str, ...] = Field(default=(), description="any of them")
+    readers: tuple[str, ...] = Field(default=(), description="any of them")
     packages: dict[str, Specifier] = Field(default={}, description="all of them")
     arguments: dict[str, ArgumentTest] = Field(default={}, description="all of them")
     effect: str = Field(min_length=1)
@@ -95,8 +98,8 @@ class Hazard(BaseModel):
 
     @model_validator(mode="after")
     def _check_conditions(self) -> Hazard:
-        if not (self.adapters or self.weights):
-            raise ValueError("Expected adapters or weights, for no hazard is one of every model")
+        if not (self.adapters or self.weights or self.readers):
+            raise ValueError("Expected adapters, weights or readers, for no hazard is one of every model")
         return self
 
 
@@ -110,6 +113,7 @@ class RunFacts:
         shows_videos: Whether the model is shown any video; no hazard applies without.
         version: The version of a package; None where it is not installed.
         argument: The model's value of an argument; None where it is not set.
+        reader: By which reader the model decodes clips; None where that is not known.
     """
 
     adapter: str
@@ -117,6 +121,7 @@ class RunFacts:
     shows_videos: bool
     version: Callable[[str], str | None]
     argument: Callable[[str], Any]
+    reader: str | None = None
 
 
 def applies(hazard: Hazard, facts: RunFacts) -> bool:
@@ -143,6 +148,8 @@ def _conditions(hazard: Hazard, facts: RunFacts) -> Iterator[Callable[[], bool]]
         yield lambda: facts.adapter in hazard.adapters
     if hazard.weights:
         yield lambda: facts.weights in hazard.weights
+    if hazard.readers:
+        yield lambda: facts.reader in hazard.readers
     for package, specifier in hazard.packages.items():
         yield partial(_is_installed, package, specifier, facts)
     for name, test in hazard.arguments.items():

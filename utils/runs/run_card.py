@@ -54,6 +54,7 @@ _WEIGHTS = {
     ("run", "reasoning tags"): Weight.MATTERS,
     ("run", "ranks"): Weight.ENVIRONMENT,
     ("run", "batch size"): Weight.ENVIRONMENT,
+    ("frames", "reader"): Weight.ENVIRONMENT,
     ("sharing", "mode"): Weight.ENVIRONMENT,
     ("sharing", "why"): Weight.NEVER,
     ("throughput", ""): Weight.NEVER,

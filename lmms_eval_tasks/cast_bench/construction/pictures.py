@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFilter
 
 from lmms_eval_tasks.cast_bench.construction.rows import PixelBox
-from lmms_eval_tasks.utils.data.frames import open_frames
+from lmms_eval_tasks.utils.data.frames import PyavFrames
 from lmms_eval_tasks.utils.data.jpeg import as_jpeg
 from lmms_eval_tasks.utils.data.masked_clips import TimedBox, boxes_at, touched_pixels
 
@@ -41,7 +41,7 @@ def picture_at(clip: Path, second: int) -> Picture:
     Raises:
         UnreadableClip: the frame cannot be decoded.
     """
-    reader = open_frames(clip, threads=1)
+    reader = PyavFrames(clip, threads=1)
     picture: Picture = reader.read([reader.number_at(second)])[0]
     return picture
 
@@ -58,7 +58,7 @@ def jpegs_at(clip: Path, seconds: Sequence[int], side: int, change: Callable[[in
     Raises:
         UnreadableClip: a frame cannot be decoded.
     """
-    reader = open_frames(clip, threads=1)
+    reader = PyavFrames(clip, threads=1)
     return [as_jpeg(change(second, reader.read([reader.number_at(second)])[0]), side) for second in seconds]
 
 

@@ -21,7 +21,7 @@ from lmms_eval_tasks.countervqa.verdicts import UNCLEAR, read_verdict
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.json_rows import WholeText, as_lines
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
-from lmms_eval_tasks.utils.data.frames import open_frames
+from lmms_eval_tasks.utils.data.frames import PyavFrames
 from lmms_eval_tasks.utils.data.jpeg import as_jpeg
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.utils.judge.client import Case, Judge, Verdict
@@ -141,7 +141,7 @@ def clip_frames(clip: Path, number: int) -> tuple[tuple[bytes, ...], list[float]
     """
     import numpy as np
 
-    reader = open_frames(clip, threads=1)
+    reader = PyavFrames(clip, threads=1)
     if not reader.count:
         raise UnreadableClip(f"Expected {clip} to have frames, but it has none.")
     places = sorted({round(place) for place in np.linspace(0, reader.count - 1, min(number, reader.count)).tolist()})

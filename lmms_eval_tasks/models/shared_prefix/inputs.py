@@ -19,7 +19,7 @@ import torch
 from lmms_eval.protocol import ChatMessages
 from transformers import BatchFeature
 
-from lmms_eval_tasks.utils.data.frames import open_frames
+from lmms_eval_tasks.utils.data.frames import PyavFrames
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 
 TEXT = ("input_ids", "attention_mask", "mm_token_type_ids")
@@ -133,7 +133,7 @@ class PlainInputs:
         return shown
 
     def _read_frames(self, clip: Path) -> tuple[np.ndarray[Any, Any], dict[str, Any]]:
-        reader = open_frames(clip)
+        reader = PyavFrames(clip)
         wanted = self.settings.max_num_frames
         if self.settings.fps is not None and reader.fps > 0:
             wanted = min(wanted, max(1, round(reader.count / reader.fps * self.settings.fps)))
@@ -193,7 +193,7 @@ class QwenInputs(PlainInputs):
 
     def _count(self, video: str) -> int:
         if video not in self._counts:
-            self._counts[video] = open_frames(Path(video)).count
+            self._counts[video] = PyavFrames(Path(video)).count
         return self._counts[video]
 
     def _count_frames(self, videos: Sequence[Any]) -> dict[str, int]:

@@ -51,7 +51,8 @@ class SharedVLLM(host.VLLM):  # type: ignore[misc]
 
     The questions of a clip follow one another, across the tasks of a run, so that vLLM finds in its caches what it has
     computed of the clip; the id says which clip it is, so that frames need not be hashed for each question. The next
-    clips are decoded while vLLM works. Arguments are those of lmms-eval's model.
+    clips are decoded while vLLM works. Arguments are those of lmms-eval's model; code that lies beside weights is run
+    only where `trust_remote_code` is true, which is not the default here.
 
     Raises:
         SystemExit, InputError: as `stop_if_any`, where vLLM is not installed.
@@ -60,15 +61,17 @@ class SharedVLLM(host.VLLM):  # type: ignore[misc]
     is_simple = False
     shows_clips = True
 
-    def __init__(self, model: str = "Qwen/Qwen2.5-VL-3B-Instruct", **arguments: Any) -> None:
+    def __init__(
+        self, model: str = "Qwen/Qwen2.5-VL-3B-Instruct", trust_remote_code: bool = False, **arguments: Any
+    ) -> None:
         from transformers import AutoProcessor
 
         stop_if_any(NO_VLLM if host.LLM is None else None)
-        super().__init__(model, **arguments)
+        super().__init__(model, trust_remote_code=trust_remote_code, **arguments)
         revision = arguments.get("revision")
         self.processor = AutoProcessor.from_pretrained(
             model,
-            trust_remote_code=arguments.get("trust_remote_code", True),
+            trust_remote_code=trust_remote_code,
             **({"revision": revision} if revision else {}),
         )
         self.sampling = VideoSampling(

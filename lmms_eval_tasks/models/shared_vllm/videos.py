@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmms_eval_tasks.utils.data.content import content_digest
-from lmms_eval_tasks.utils.data.frames import open_frames
+from lmms_eval_tasks.utils.data.frames import PyavFrames
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def read_video(
     Raises:
         UnreadableClip: where it cannot be decoded, or states no rate.
     """
-    reader = open_frames(path)
+    reader = PyavFrames(path)
     if reader.fps <= 0:
         raise UnreadableClip(f"Expected {path} to state how many frames a second it has, but it does not.")
     first = min(int((start or 0) * reader.fps), reader.count - 1)

@@ -15,7 +15,7 @@ import torch
 from lmms_eval_tasks.models.video_diffusion.adapter import Adapter
 from lmms_eval_tasks.models.video_diffusion.placement import Placement
 from lmms_eval_tasks.models.video_diffusion.settings import DenoisingSettings
-from lmms_eval_tasks.utils.data.frames import open_frames
+from lmms_eval_tasks.utils.data.frames import PyavFrames
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.utils.denoising.protocol import (
     Window,
@@ -46,7 +46,7 @@ class ClipFile:
         self.path = path
         if not path.is_file():
             raise UnreadableClip(f"Expected a clip at {path}, but there is no such file.")
-        self._reader = open_frames(path)
+        self._reader = PyavFrames(path)
         self.frames, self.fps = self._reader.count, self._reader.fps
         self.height, self.width = (int(size) for size in self._reader.read([0]).shape[1:3])
         if self.fps <= 0:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from lmms_eval_tasks.mvp.construction.config import MvpBuildConfig
 from lmms_eval_tasks.mvp.construction.rows import MinimalPair, PairedClip
 from lmms_eval_tasks.utils.curation.shortcuts import single_frame_filter
-from lmms_eval_tasks.utils.data.frames import open_frames
+from lmms_eval_tasks.utils.data.frames import PyavFrames
 from lmms_eval_tasks.utils.data.jpeg import as_jpeg
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.utils.judge.reading import UnreadableReply
@@ -57,7 +57,7 @@ class FilterSingleFrames(RowStep[MinimalPair, MinimalPair]):
         """Each model's answer to each frame of a clip."""
         try:
             with asking.heavy():
-                reader = open_frames(self._config.videos / clip.clip, threads=1)
+                reader = PyavFrames(self._config.videos / clip.clip, threads=1)
                 chosen = frame_numbers(reader.count, self._filter.frames)
                 images = [as_jpeg(picture, SIDE) for picture in reader.read(chosen)]
         except UnreadableClip as error:

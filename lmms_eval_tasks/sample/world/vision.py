@@ -12,7 +12,7 @@ from scipy import ndimage
 
 from lmms_eval_tasks.sample.world.bodies import Shape
 from lmms_eval_tasks.sample.world.scene import HUES
-from lmms_eval_tasks.utils.data.frames import open_frames
+from lmms_eval_tasks.utils.data.frames import PyavFrames
 
 Mask = NDArray[np.bool_]
 
@@ -70,7 +70,7 @@ class _Blob:
 
 def decode(clip: Path) -> tuple[NDArray[np.uint8], float]:
     """All frames of a clip as (T, H, W, 3) uint8 RGB, and its frame rate."""
-    reader = open_frames(clip, threads=1)
+    reader = PyavFrames(clip, threads=1)
     return reader.read(range(reader.count)), reader.fps
 
 

@@ -98,8 +98,8 @@ def test_a_clip_is_opened_once_to_count_its_frames(
     load: Load, clips: list[Path], family: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[Path] = []
-    open_frames = inputs.open_frames
-    monkeypatch.setattr(inputs, "open_frames", lambda path: (opened.append(path), open_frames(path))[1])
+    open_clip = inputs.PyavFrames
+    monkeypatch.setattr(inputs, "PyavFrames", lambda path: (opened.append(path), open_clip(path))[1])
     requests, documents = ask(clips, 3)
     assert all(answer(load(family, mode="fast"), requests, documents))
     assert sorted(opened) == sorted(clips)

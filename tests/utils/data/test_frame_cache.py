@@ -19,7 +19,7 @@ from numbered_clips import number_of, write_numbered
 from numpy.typing import NDArray
 
 from lmms_eval_tasks.utils.data.frame_cache import FrameCache
-from lmms_eval_tasks.utils.data.frames import open_frames
+from lmms_eval_tasks.utils.data.frames import PyavFrames
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 
 LIMIT = 100
@@ -223,16 +223,16 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], int]]:
 
     def count(path: Path) -> object:
         paths.append(path)
-        return open_frames(path)
+        return PyavFrames(path)
 
-    monkeypatch.setattr("lmms_eval_tasks.utils.data.frame_cache.open_frames", count)
+    monkeypatch.setattr("lmms_eval_tasks.utils.data.frame_cache.PyavFrames", count)
     return lambda: len(paths)
 
 
 def test_frames_by_their_number_are_those_of_the_file(clip: Path, opened: Callable[[], int], tmp_path: Path) -> None:
     cache, other_name = FrameCache(10**9), tmp_path / "copy.mp4"
     other_name.write_bytes(clip.read_bytes())
-    every = open_frames(clip).read(range(20))
+    every = PyavFrames(clip).read(range(20))
     for number, positions in enumerate((None, [3, 7], [7, 3], [0]), 1):
         for path in (clip, other_name, clip):
             with cache.read(path, positions) as frames:
@@ -247,7 +247,7 @@ def test_frames_by_their_number_are_those_of_the_file(clip: Path, opened: Callab
 
 def test_eight_threads_read_what_is_in_the_files(tmp_path: Path) -> None:
     clips = [write_numbered(tmp_path / f"{count}.mp4", count) for count in (11, 12, 13)]
-    every = {clip: open_frames(clip).read(range(11)) for clip in clips}
+    every = {clip: PyavFrames(clip).read(range(11)) for clip in clips}
     cache, wrong = FrameCache(every[clips[0]].nbytes + 1), list[str]()
 
     def work(thread: int) -> None:

@@ -6,17 +6,26 @@ import subprocess
 import sys
 from collections import Counter
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import av
 import numpy as np
 import pytest
-from numbered_clips import cut_off, lay_on_its_side, number_of, numbered_frame, pictures_by, write_numbered
+from numbered_clips import (
+    cut_off,
+    lay_on_its_side,
+    number_of,
+    numbered_frame,
+    pictures_by,
+    pictures_by_decord,
+    write_numbered,
+)  # fmt: skip
 from numpy.typing import NDArray
 from PIL import Image
 
 from lmms_eval_tasks.utils.data import made_clips
-from lmms_eval_tasks.utils.data.frames import DecordFrames, PyavFrames
+from lmms_eval_tasks.utils.data.frames import PyavFrames
 from lmms_eval_tasks.utils.data.made_clips import ClipStore, MadeClip, show_frame, show_reversed, show_shuffled
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 
@@ -75,9 +84,9 @@ def test_the_groups_of_a_long_clip_are_reversed_one_by_one(
 
 def test_a_made_clip_can_be_read_from_any_frame_on(clip: Path, store: ClipStore) -> None:
     for made in (show_reversed(clip, store), show_shuffled(clip, store)):
-        for reader in (DecordFrames(made.path), PyavFrames(made.path)):
+        for read in (PyavFrames(made.path).read, partial(pictures_by_decord, made.path)):
             for positions in ([COUNT - 1], [33, 2], [50, 51, 49]):
-                numbers = [number_of(picture) for picture in reader.read(positions)]
+                numbers = [number_of(picture) for picture in read(positions)]
                 assert numbers == [made.frames[position] for position in positions]
 
 
@@ -130,8 +139,7 @@ def test_a_phones_clip_is_shown_upright(tmp_path: Path, store: ClipStore) -> Non
             shown = pictures_by(reader, made.path)
             assert np.abs(shown.astype(int) - upright[list(made.frames)]).mean() < MEAN_ERROR
     assert np.abs(picture_of(show_frame(clip, "centre", store)).astype(int) - upright[4]).max() <= 3
-    for opened in (PyavFrames(clip), DecordFrames(clip)):
-        assert np.abs(opened.read([7])[0].astype(int) - upright[7]).max() <= 3
+    assert np.abs(PyavFrames(clip).read([7])[0].astype(int) - upright[7]).max() <= 3
 
 
 def test_frames_that_were_cut_off_are_not_shown(tmp_path: Path, store: ClipStore) -> None:

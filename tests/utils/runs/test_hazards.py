@@ -62,7 +62,8 @@ def test_the_file_is_in_the_package_and_its_entries_are_whole() -> None:
         ({"name": "One hazard"}, "hazards.json: String should match pattern '^[a-z0-9_]+$' at 0.name."),
         (
             {"adapters": []},
-            "hazards.json: Value error, Expected adapters or weights, for no hazard is one of every model at 0.",
+            "hazards.json: Value error, Expected adapters, weights or readers, for no hazard is one of every model at "
+            "0.",
         ),
     ],
 )
@@ -124,3 +125,10 @@ def test_every_condition_has_to_hold() -> None:
     assert not applies(both, facts(weights=None))
     assert not applies(both, RunFacts("chat.some", "qwen2_vl", False, lambda package: None, {}.get))
     assert not applies(both, RunFacts("chat.other", "qwen2_vl", True, lambda package: None, {}.get))
+
+
+def test_a_hazard_may_be_of_a_reader_of_clips() -> None:
+    entry = Hazard.model_validate({**ENTRY, "adapters": [], "readers": ["decord"]})
+    for reader, is_one in (("decord", True), ("PyAV", False), (None, False)):
+        known = RunFacts("any", None, True, lambda package: None, {}.get, reader)
+        assert applies(entry, known) is is_one

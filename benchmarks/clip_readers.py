@@ -1,0 +1,105 @@
+"""How long frames of a clip take by our reader, beside decord, which has to give the same ones."""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+
+import av
+import decord
+import numpy as np
+from numpy.typing import NDArray
+
+from lmms_eval_tasks.utils.data.frames import PyavFrames
+
+Frames = NDArray[np.uint8]
+SIZES = ((640, 480), (1920, 1080))
+COUNTS = (16, 64)
+THREADS = (1, 0)
+"""One, and as many as each reader takes by itself."""
+
+
+def film(path: Path, size: tuple[int, int], frames: int) -> Path:
+    """An H.264 clip, 30 frames a second, whose coarse pattern moves by eight pixels a frame."""
+    width, height = size
+    pattern = np.random.default_rng(0).integers(0, 255, (height // 8, width // 8 + frames, 3), dtype=np.uint8)
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("libx264", rate=Fraction(30))
+        stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
+        for number in range(frames):
+            shown = pattern[:, number : number + width // 8].repeat(8, axis=0).repeat(8, axis=1)
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(np.ascontiguousarray(shown), format="rgb24")))
+        container.mux(stream.encode())
+    return path
+
+
+def ours(path: Path, numbers: list[int], threads: int) -> Frames:
+    """Open a clip and decode frames by their numbers."""
+    return PyavFrames(path, threads).read(numbers)
+
+
+def by_decord(path: Path, numbers: list[int], threads: int) -> Frames:
+    """The rival: the same by decord, as qwen-vl-utils calls it."""
+    batch = decord.VideoReader(str(path), num_threads=threads).get_batch(numbers)
+    # A model of lmms-eval may have set decord to return tensors, for the whole process.
+    read: Frames = batch.asnumpy() if hasattr(batch, "asnumpy") else batch.numpy()
+    return read
+
+
+def timed(read: Callable[[], Frames]) -> tuple[float, Frames]:
+    """Seconds and what was read."""
+    started = time.perf_counter()
+    frames = read()
+    return time.perf_counter() - started, frames
+
+
+def measure(path: Path, count: int, threads: int, repeats: int) -> tuple[float, float]:
+    """Seconds of both readers in turn, the middle of some repeats each.
+
+    Raises:
+        RuntimeError: where their frames differ.
+    """
+    numbers = np.linspace(0, PyavFrames(path).count - 1, count).round().astype(int).tolist()
+    own, rival = [], []
+    for _ in range(repeats):
+        seconds, frames = timed(partial(ours, path, numbers, threads))
+        other_seconds, other_frames = timed(partial(by_decord, path, numbers, threads))
+        if not np.array_equal(frames, other_frames):
+            raise RuntimeError(f"Expected the same frames of {path.name}, but they differ.")
+        own.append(seconds)
+        rival.append(other_seconds)
+    return statistics.median(own), statistics.median(rival)
+
+
+def lines(sizes: tuple[tuple[int, int], ...], counts: tuple[int, ...], length: int, repeats: int) -> Iterator[str]:
+    """A line for each size of picture, number of frames and number of threads."""
+    with tempfile.TemporaryDirectory() as folder:
+        for size in sizes:
+            path = film(Path(folder, f"{size[1]}.mp4"), size, length)
+            for count in counts:
+                for threads in THREADS:
+                    own, rival = measure(path, count, threads, repeats)
+                    yield (
+                        f"{size[1]} lines, {count} of {length} frames, {threads or 'own number of'} thread(s): ours "
+                        f"{own:.3f} s, decord {rival:.3f} s, ratio {own / rival:.2f}"
+                    )
+
+
+def main() -> None:
+    """Print seconds of both readers and their ratio."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--frames", type=int, default=300, help="frames of a clip")
+    parser.add_argument("--repeats", type=int, default=5)
+    options = parser.parse_args()
+    for line in lines(SIZES, COUNTS, options.frames, options.repeats):
+        print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()

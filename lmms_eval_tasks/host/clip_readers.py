@@ -1,0 +1,168 @@
+"""By which reader a model decodes clips: found in the code by which it answers, before any weights are read."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+from loguru import logger
+
+from lmms_eval_tasks.host.models import is_ours
+from lmms_eval_tasks.host.qwen_reader import QwenReader, settle_reader
+from lmms_eval_tasks.host.ranks import stop_if_any
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.data.frames import PyavFrames
+
+BY_URL = "pass_video_url"
+"""The argument by which adapters of lmms-eval hand clips to a server, which decodes them."""
+_QWEN_CALLS = frozenset({"process_vision_info", "fetch_video"})
+"""Functions of qwen-vl-utils, by the names that adapters have for them, also where it is not installed."""
+
+
+@dataclass(frozen=True)
+class ClipReader:
+    """By which reader a model decodes clips.
+
+    Attributes:
+        name: For run cards.
+        qwen: Of qwen-vl-utils, where that decodes them.
+    """
+
+    name: str
+    qwen: QwenReader | None = None
+
+    @property
+    def warning(self) -> str | None:
+        """What the user should know of it; None where there is nothing."""
+        if self.qwen is None or self.qwen.reason is None:
+            return None
+        return (
+            f"qwen-vl-utils would read clips by {self.qwen.instead_of}, which cannot be used here "
+            f"({self.qwen.reason}). They are read by PyAV instead, which gives the same frames."
+        )
+
+    def decode(self, path: Path, frames: int) -> tuple[int, str]:
+        """Decode some frames of a clip as the model will: how many came, and by which library.
+
+        Args:
+            path: The file.
+            frames: How many, evenly spread, an even number.
+
+        Raises:
+            Exception: whatever the reader raises where it cannot decode it.
+        """
+        if self.qwen:
+            from qwen_vl_utils import fetch_video
+
+            video, facts = fetch_video({"video": str(path), "nframes": frames}, return_video_metadata=True)
+            return len(video), facts["video_backend"]
+        if self == DECORD:
+            from lmms_eval.models.model_utils.load_video import load_video_decord
+
+            return len(load_video_decord(str(path), frames)), self.name
+        if self == HOST:
+            from lmms_eval.models.model_utils.load_video import read_video
+
+            return len(read_video(str(path), num_frm=frames)), self.name
+        reader = PyavFrames(path)
+        return len(reader.read([number * reader.count // frames for number in range(frames)])), self.name
+
+
+OURS, DECORD, HOST = ClipReader("PyAV"), ClipReader("decord"), ClipReader("read_video of lmms-eval")
+
+
+def find_reader(kind: type, arguments: Mapping[str, str]) -> ClipReader | None:
+    """By which reader a class of models decodes clips; None where that is not known, or a server does.
+
+    What reads by qwen-vl-utils gets our reader where the one that would be taken cannot be used.
+
+    Args:
+        kind: The class.
+        arguments: What a model of it is built with.
+
+    Raises:
+        InputError, ImportError, AttributeError: as `settle_reader`.
+    """
+    if is_ours(kind):
+        return OURS
+    if arguments.get(BY_URL, "").lower() == "true":
+        return None
+    called = list(_called(kind))
+    if any(name in _QWEN_CALLS or _package_of(value) == "qwen_vl_utils" for name, value in called):
+        reader = settle_reader()
+        return ClipReader(str(reader), reader)
+    if any(name == "read_video" and _package_of(value) == "lmms_eval" for name, value in called):
+        return HOST
+    if any("decord" in (name, _package_of(value)) or name == "load_video_decord" for name, value in called):
+        return DECORD
+    return None
+
+
+def ready_reader(kind: type, arguments: Mapping[str, str]) -> str | None:
+    """The name of the reader by which the model of a run decodes clips, for its run card; None where it is not known.
+
+    A warning says where ours stands in for another. Every rank has to call this.
+
+    Args:
+        kind: The model's class.
+        arguments: What it was built with.
+
+    Raises:
+        SystemExit, InputError: as `stop_if_any`, where the user has chosen a reader that cannot be used.
+    """
+    reader, problem = None, None
+    try:
+        reader = find_reader(kind, arguments)
+    except InputError as error:
+        problem = str(error)
+    except (ImportError, AttributeError, TypeError) as error:
+        logger.warning(
+            "lmms_eval_tasks does not know how {} reads clips ({}: {}).", kind.__name__, type(error).__name__, error
+        )
+    stop_if_any(problem)
+    if reader and reader.warning:
+        logger.warning("{}", reader.warning)
+    return reader.name if reader else None
+
+
+def _called(kind: type) -> Iterator[tuple[str, Any]]:
+    """Names in the code by which a class answers, with what they stand for: of functions, not of what is computed.
+
+    Functions and methods of its own package and of lmms-eval are followed, those that read a clip too.
+    """
+    from lmms_eval.protocol import ChatMessages
+
+    packages = {"lmms_eval", kind.__module__.partition(".")[0]}
+    waiting, seen = [inspect.getattr_static(kind, "generate_until", None)], set()
+    while waiting:
+        function = waiting.pop()
+        function = inspect.unwrap(getattr(function, "__func__", function))
+        code = getattr(function, "__code__", None)
+        if not isinstance(code, CodeType) or code in seen:
+            continue
+        seen.add(code)
+        for name in _names(code):
+            value = function.__globals__.get(name)
+            for holder in (kind, ChatMessages):
+                value = inspect.getattr_static(holder, name, None) if value is None else value
+            yield name, value
+            if _package_of(value) in packages:
+                waiting.append(value)
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    """Names that a function's code has, with that of the functions in it."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
+
+
+def _package_of(value: Any) -> str:
+    """The package that a module, a function or a class is of."""
+    name = value.__name__ if inspect.ismodule(value) else getattr(value, "__module__", None)
+    return name.partition(".")[0] if isinstance(name, str) else ""
