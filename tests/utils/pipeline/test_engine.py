@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -193,6 +194,15 @@ def test_a_server_that_does_not_answer_stops_the_build(tmp_path: Path) -> None:
     assert not (tmp_path / "out/release").exists()
 
 
+def test_a_port_where_nobody_listens_is_told_at_once(tmp_path: Path) -> None:
+    start = time.monotonic()
+    with nobody() as url:
+        role = {"provider": "local", "model": "m", "url": url}
+        with pytest.raises(InputError, match=r"after the step 'descriptions': no usable reply: no connection \(12\)"):
+            build(configuration(url, tmp_path, numbers=12, roles={"default": role}), tmp_path / "out")
+    assert time.monotonic() - start < 5
+
+
 def test_where_no_row_is_left_the_message_says_why_and_the_old_release_stays(tmp_path: Path) -> None:
     with JudgeServer(picture_script=plain) as server:
         built = build(configuration(server.url, tmp_path, numbers=4), tmp_path / "out")
@@ -287,7 +297,7 @@ def test_roles_that_cannot_be_asked_are_refused_before_anything_is_asked(
     with JudgeServer(picture_script=plain) as server:
         local = {"provider": "local", "model": "m", "url": server.url}
         roles = {"writer": local, "checker": {"provider": "transformers", "model": "n"}}
-        with pytest.raises(InputError, match="roles, checker: Expected the provider openai or local for n"):
+        with pytest.raises(InputError, match="roles, checker: Expected the provider openai, azure or local for n"):
             build(configuration(server.url, tmp_path, roles=roles), tmp_path / "out")
         roles = {"writer": {"model": "m"}, "checker": {"provider": "azure", "model": "n"}}
         with pytest.raises(InputError, match="2 problems, nothing was asked") as error:
