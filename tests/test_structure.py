@@ -18,7 +18,7 @@ OWN = [name for name, benchmark in registry().benchmarks.items() if PACKAGE in b
 
 UTILS = (
     ("core",),
-    ("benchmark", "graphs"),
+    ("benchmark", "graphs", "servers"),
     ("data",),
     ("prompting", "answers"),
     ("evidence", "scoring", "denoising"),

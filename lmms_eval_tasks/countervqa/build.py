@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from lmms_eval_tasks.utils.benchmark.built_set import BuiltSet
+from lmms_eval_tasks.utils.benchmark.built_set import REPLACE, BuiltSet
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 
 
@@ -79,6 +79,7 @@ def build(
         typer.Option(help="Stop before more requests than these are sent to models.", min=0, show_default=False),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be asked and what it costs.")] = False,
+    replace: Annotated[bool, typer.Option("--replace", help=REPLACE)] = False,
     progress: Progress = no_progress,
 ) -> BuiltSet:
     """Make counterfactual questions from annotated clips and the causal links of their actions.
@@ -87,8 +88,8 @@ def build(
     command line has takes the place of the configuration's.
 
     Raises:
-        InputError: a file cannot be used, with every fault of it, the budget is reached, or no question is kept. No set
-            is written then.
+        InputError: a file cannot be used, with every fault of it, the budget is reached, no question is kept, or fewer
+            are than the set has that is there. No set is written then.
     """
     from lmms_eval_tasks.countervqa.construction.config import choose_options
     from lmms_eval_tasks.countervqa.construction.models import choose_models
@@ -126,4 +127,4 @@ def build(
         number, estimates = estimate_set(sources, settings, models)
         table = forecast_table(list(estimates), list(estimates.values()))
         return BuiltSet(None, f"{number:,} annotated clips; nothing was asked", [table])
-    return build_set(sources, settings, models, out, progress)
+    return build_set(sources, settings, models, out, progress, replace)

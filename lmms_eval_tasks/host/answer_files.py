@@ -78,13 +78,19 @@ class AnswerFiles:
         self._can_write = True
 
     def find(self, item: ItemRequest) -> Any:
-        """The answer to an item with the same clips, as a model returns it; None where none can be read."""
+        """The answer to an item with the same clips, as a model returns it; None where there is none that can be read.
+
+        A file says itself what it answers: one that was copied or renamed is not taken for an answer to something else.
+        """
         from lmms_eval.api.instance import GenerationResult, TokenCounts
 
         path = self._path(item)
         try:
             value = json.loads(path.read_text(encoding="utf-8"))
             text, tokens = value["text"], value["tokens"]
+            if (value["task"], value["item"], value["repeat"]) != (item.task, item.item_id, item.repeat):
+                logger.warning("The answer kept in {} is to another question, and this one is asked again.", path)
+                return None
             if not isinstance(text, str) or value["clips"] != self._digest_clips(item):
                 return None
             return text if tokens is None else GenerationResult(text, TokenCounts(**tokens))

@@ -7,9 +7,8 @@ same: a text's vector is paid for once.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
@@ -17,11 +16,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.graphs.encoders import SentenceEncoder
 from lmms_eval_tasks.utils.judge.cache import Reply, ReplyCache
-from lmms_eval_tasks.utils.judge.client import Case, Judge, Sampling
-from lmms_eval_tasks.utils.judge.server import server_error
-from lmms_eval_tasks.utils.judge.settings import ADDRESSES, JudgeSettings
+from lmms_eval_tasks.utils.judge.client import Case, Judge, Sampling, Send
+from lmms_eval_tasks.utils.judge.server import open_client
+from lmms_eval_tasks.utils.judge.settings import JudgeSettings
 from lmms_eval_tasks.utils.prompting.prompts import Prompt
+from lmms_eval_tasks.utils.servers.errors import ServerError
 
+PATH = "/embeddings"
 TEXT = Prompt("embedding", "{text}")
 
 Component = Annotated[float, Field(allow_inf_nan=False)]
@@ -39,7 +40,7 @@ def server_encoder(settings: JudgeSettings, cache: ReplyCache | None = None) -> 
     """A sentence encoder that asks a server.
 
     Args:
-        settings: The server and the name of its model, as for a judge; the provider azure is not known here.
+        settings: The server and the name of its model, as for a judge.
         cache: Where vectors are kept; that of judges by default.
 
     Returns:
@@ -47,7 +48,7 @@ def server_encoder(settings: JudgeSettings, cache: ReplyCache | None = None) -> 
         lengths.
 
     Raises:
-        InputError: where the server's key is missing, or the provider is azure. Nothing is sent to find out.
+        InputError: where the server's address or key is missing or cannot be used. Nothing is sent to find out.
     """
     judge = Judge(_sender(settings), _sampling(settings), Embedding, cache or ReplyCache(), settings.limits)
 
@@ -74,26 +75,16 @@ def _sampling(settings: JudgeSettings) -> Sampling:
     return Sampling(settings.model, server=settings.server)
 
 
-def _sender(settings: JudgeSettings) -> Any:
-    if settings.provider not in ("openai", "local"):
-        raise InputError(f"Expected an embeddings server of the provider openai or local, but got {settings.provider}.")
-    settings.check_variables()
-    from openai import OpenAI
-
-    address = (settings.url or os.environ.get(ADDRESSES[settings.provider]) or "").removesuffix("/chat/completions")
-    client = OpenAI(
-        api_key=os.environ["OPENAI_API_KEY"] if settings.provider == "openai" else "none",
-        base_url=address or None,
-        max_retries=0,
-        timeout=settings.timeout,
-    )
+def _sender(settings: JudgeSettings) -> Send:
+    client = open_client(settings, PATH)
 
     def send(case: Case) -> Reply:
+        value = client.post({"model": settings.model, "input": case.text, "encoding_format": "float"})
         try:
-            response = client.embeddings.create(model=settings.model, input=case.text, encoding_format="float")
-            return Reply(json.dumps({"embedding": response.data[0].embedding}), str(response.model))
-        except Exception as error:
-            # Not `from error`: its text and its request hold the key.
-            raise server_error(error) from None
+            vector, model = value["data"][0]["embedding"], value.get("model")
+            text = json.dumps({"embedding": vector})
+        except (AttributeError, IndexError, KeyError, TypeError):
+            raise ServerError("reply without a vector", again=True) from None
+        return Reply(text, client.hide(str(model or settings.model)))
 
     return send

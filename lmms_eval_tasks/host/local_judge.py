@@ -12,7 +12,8 @@ from typing import Any
 
 from lmms_eval_tasks.utils.core.wording import first_line
 from lmms_eval_tasks.utils.judge.cache import Reply
-from lmms_eval_tasks.utils.judge.client import Case, Sampling, ServerError
+from lmms_eval_tasks.utils.judge.client import Case, Sampling
+from lmms_eval_tasks.utils.servers.errors import ServerError
 
 
 class LocalModel:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from annotated_takes import draw_takes, write_takes
-from judge_server import Action, Hold, JudgeServer, PictureScript
+from judge_server import Action, Fail, Hold, JudgeServer, PictureScript
 from killed_builds import Build, check_killed_builds, check_two_builds_at_once
 from role_player import RolePlayer, material_of, role_of
 from typer.testing import CliRunner
@@ -309,3 +309,34 @@ def test_a_dry_run_shows_what_would_be_asked_and_asks_nothing(
     assert float(costs["observer"]) > 0 and costs["verifying model 1"] == costs["all"] == "no price"
     with pytest.raises(InputError, match=r"^Expected --links"):
         build(tmp_path / "set", list(few[:1]), dry_run=True)
+
+
+def test_a_build_that_fails_or_makes_less_leaves_the_set_whole(
+    drawn: Drawn, few: tuple[Path, Path], tmp_path: Path
+) -> None:
+    annotations, tasks = few
+    out = tmp_path / "set"
+
+    def make(server: JudgeServer, model: str, replace: bool = False) -> str:
+        named_model = named(server, model, requests=1)
+        return build(
+            out, [annotations], takes=tasks, model=named_model, min_depth=2, candidates=3, replace=replace
+        ).summary
+
+    with JudgeServer(player(drawn)) as server:
+        make(server, "m")
+        before = {name: (out / name).read_bytes() for name in FILES}
+        server.script = lambda prompt, count: Fail(500)
+        with pytest.raises(InputError, match="Expected at least one question to be kept, but got none"):
+            make(server, "down")
+        assert {name: (out / name).read_bytes() for name in FILES} == before
+        assert {path.name for path in (out / "failed").iterdir()} == set(FILES)
+        play = player(drawn)
+        lost = ("task 0", "task 1")
+        server.script = lambda prompt, count: Fail(500) if any(map(prompt.__contains__, lost)) else play(prompt, count)
+        with pytest.raises(InputError, match=r"holds a set of \d+ rows, and this build made \d+; .*was not replaced"):
+            make(server, "flaky")
+        assert {name: (out / name).read_bytes() for name in FILES} == before
+        make(server, "flaky", replace=True)
+        assert (out / "questions.jsonl").read_bytes() != before["questions.jsonl"]
+        check_set(out)

@@ -319,6 +319,18 @@ def test_a_damaged_answer_is_asked_again(world: World, log: list[str]) -> None:
     assert len(model.asked) == 1 and any(f"{first} cannot be read and is asked again" in line for line in log)
 
 
+def test_an_answer_that_was_copied_is_not_taken_for_another(world: World, log: list[str]) -> None:
+    world.run(Model())
+    first, second, *_ = sorted((world.out / "answers").rglob("??/*.json"))
+    said = json.loads(second.read_text(encoding="utf-8"))
+    first.write_text(json.dumps({**said, "clips": json.loads(first.read_text(encoding="utf-8"))["clips"]}))
+    model = Model()
+    answers, _ = world.run(model)
+    assert len(model.asked) == 1 and said["item"] not in model.asked
+    assert len(set(answers)) == 5
+    assert any(f"{first} is to another question" in line for line in log)
+
+
 def test_keys_are_not_in_the_folder(world: World, log: list[str]) -> None:
     world.run(Model(), arguments="model_version=served,api_key=never-to-be-written-down")
     world.run(Model(), arguments="model_version=other,api_key=never-to-be-written-down")

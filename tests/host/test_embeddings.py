@@ -50,8 +50,8 @@ def test_what_a_server_cannot_give_is_one_message(tmp_path: Path) -> None:
         encoder(url, tmp_path).encode(["x"])
     with JudgeServer(lambda text, before: Raw('{"data": []}')) as server, pytest.raises(InputError, match="none for 1"):
         encoder(server.url, tmp_path).encode(["y"])
-    with pytest.raises(InputError, match="but got azure"):
-        encoder("http://x/v1", tmp_path, ",provider=azure")
+    with pytest.raises(InputError, match="but got transformers"):
+        encoder("http://x/v1", tmp_path, ",provider=transformers")
 
 
 def test_a_key_is_needed_where_the_server_asks_for_one(tmp_path: Path) -> None:

@@ -1,13 +1,11 @@
-"""Judges through lmms-eval's providers, against a server on loopback."""
+"""Judges as lmms-eval's users name them, against a server on loopback."""
 
+import json
 import subprocess
 import sys
-from email.utils import formatdate
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from judge_server import MODEL, Action, Drip, Drop, Fail, Hold, JudgeServer, Raw, Say, in_turn, nobody
 from pydantic import BaseModel, Field
 
@@ -17,7 +15,6 @@ from lmms_eval_tasks.host.judge import check_judge, open_judge, read_settings
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.judge.cache import ReplyCache
 from lmms_eval_tasks.utils.judge.client import Case, Judge
-from lmms_eval_tasks.utils.judge.server import retry_after, server_error
 from lmms_eval_tasks.utils.judge.settings import JudgeSettings
 from lmms_eval_tasks.utils.prompting.prompts import Prompt
 
@@ -61,7 +58,7 @@ def connect(url: str | None, folder: Path, **options: object) -> Judge[Grade]:
         (Raw("Bad gateway"), "no reply"),
         (Raw("{}"), "reply without text"),
         (Raw('{"choices": []}'), "reply without text"),
-        (Raw('{"choices": [{"message": {"content": null}}]}'), "reply without text"),
+        (Raw('{"choices": [{"message": {"content": null}}]}'), "unreadable reply: no JSON"),
     ],
     ids=[
         "prose",
@@ -156,19 +153,6 @@ def test_requests_at_once_are_bounded_and_verdicts_in_order(tmp_path: Path) -> N
         assert [verdict.reply for verdict in verdicts] == [Grade(score=i % 10) for i in range(20)]
         assert server.most_at_once == 3
         assert set(server.paid.values()) == {1}
-
-
-def test_the_providers_do_not_log_a_failure_that_is_tried_again(tmp_path: Path) -> None:
-    from loguru import logger
-
-    heard: list[str] = []
-    sink = logger.add(lambda message: heard.append(str(message)), level=0)
-    try:
-        with JudgeServer(in_turn([Fail(500), GOOD])) as server:
-            connect(server.url, tmp_path).judge(case())
-    finally:
-        logger.remove(sink)
-    assert not [line for line in heard if "attempts failed" in line]
 
 
 RUN = """
@@ -296,6 +280,33 @@ def test_the_providers_own_variables_name_the_server(monkeypatch: pytest.MonkeyP
         assert server.asked.total() == 2
 
 
+def test_azure_is_asked_as_it_is_in_lmms_eval(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with JudgeServer(in_turn([GOOD])) as server:
+        monkeypatch.setenv("AZURE_API_KEY", KEY)
+        monkeypatch.setenv("AZURE_ENDPOINT", f"{server.url.removesuffix('/v1')}/")
+        assert connect(None, tmp_path, provider="azure").judge(case()).reply == Grade(score=7)
+        monkeypatch.setenv("API_VERSION", "2030-01-01")
+        connect(None, tmp_path, provider="azure").judge(case("y"))
+    assert [path for path, _ in server.heads] == [
+        "/openai/deployments/asked/chat/completions?api-version=2024-02-15-preview",
+        "/openai/deployments/asked/chat/completions?api-version=2030-01-01",
+    ]
+    assert server.heads[0][1]["api-key"] == KEY and "Authorization" not in server.heads[0][1]
+
+
+def test_lmms_eval_counts_the_tokens_of_a_judge(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from lmms_eval.models.model_utils import usage_metrics
+
+    usage = {"prompt_tokens": 11, "completion_tokens": 7}
+    reply = {"model": MODEL, "choices": [{"message": {"content": '{"score": 7}'}}], "usage": usage}
+    usage_metrics.reset_usage_metrics()
+    with JudgeServer(in_turn([Raw(json.dumps(reply))])) as server:
+        connect(server.url, tmp_path).judge(case())
+    counted = usage_metrics.summarize_usage_metrics()
+    usage_metrics.reset_usage_metrics()
+    assert "11" in str(counted) and "judge" in str(counted)
+
+
 def test_one_judge_is_shared_by_the_tasks_of_an_evaluation(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LMMS_EVAL_TASKS_JUDGE", "model=m")
     evaluation = Evaluation()
@@ -303,30 +314,6 @@ def test_one_judge_is_shared_by_the_tasks_of_an_evaluation(monkeypatch: pytest.M
     monkeypatch.setenv("LMMS_EVAL_TASKS_JUDGE", "none")
     assert evaluation.judge(Grade) is judge is not None
     assert Evaluation().judge(Grade) is None
-
-
-def test_a_wait_is_read_in_seconds_or_as_a_date() -> None:
-    assert retry_after({"retry-after": "2.5"}) == 2.5
-    assert retry_after({"Retry-After": "-3"}) == 0.0
-    date = formatdate(4_102_444_800, usegmt=True)
-    assert (retry_after({"retry-after": date}) or 0) > 1e9
-    for silent in ({}, {"retry-after": ""}, {"retry-after": "soon"}, {"retry-after": "inf"}, {"retry-after": "nan"}):
-        assert retry_after(silent) is None
-
-
-@settings(max_examples=200, deadline=None)
-@given(st.text(st.characters()) | st.from_regex(r"\w{3}, \d+ \w{3} \d+ \d+:\d+:\d+ [+-]?\w+"))
-def test_any_header_is_a_wait_or_none(text: str) -> None:
-    wait = retry_after({"retry-after": text})
-    assert wait is None or wait >= 0
-
-
-def test_a_reason_never_quotes_a_refused_key() -> None:
-    class Refused(Exception):
-        class response:
-            status_code = 401
-
-    assert server_error(Refused("Incorrect API key provided: secret")).reason == "key refused (401)"
 
 
 KEY = "plain-key-0123"
@@ -360,11 +347,17 @@ def test_no_key_of_an_error_text_reaches_the_reason_or_the_log(
         assert "key-0123" not in text and "key-4567" not in text
 
 
-def test_no_key_of_an_address_reaches_the_reason(tmp_path: Path) -> None:
-    address = f"http://user:{KEY}@127.0.0.1:0/v1?api_key={KEY}"
-    for provider in ("openai", "local"):
-        verdict = connect(address, tmp_path, provider=provider).judge(case())
-        assert verdict.reply is None and KEY not in str(verdict.reason)
+@pytest.mark.parametrize("provider", ["openai", "local"])
+def test_no_key_of_an_address_reaches_the_reason_or_what_is_kept(provider: str, tmp_path: Path) -> None:
+    with nobody() as url:
+        judge = connect(f"{url.replace('//', f'//user:{KEY}@')}?api_key={KEY}", tmp_path, provider=provider)
+        verdict = judge.judge(case())
+    assert str(verdict.reason).startswith("no reply") and KEY not in str(verdict.reason)
+    assert KEY not in judge.sampling.server
+    for wrong in ("127.0.0.1:0", "127.0.0.1:99999", "127.0.0.1:x", "h\nh"):
+        with pytest.raises(InputError, match="Expected url to be an address such as") as caught:
+            connect(f"http://user:{KEY}@{wrong}/v1?api_key={KEY}", tmp_path, provider=provider)
+        assert KEY not in str(caught.value)
 
 
 def test_a_key_that_a_reply_repeats_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

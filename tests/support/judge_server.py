@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import socket
+import ssl
 import sys
 import threading
 from collections import Counter
@@ -45,6 +46,15 @@ class Raw:
 
 
 @dataclass(frozen=True)
+class Give:
+    """Reply with these bytes."""
+
+    body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
+    status: int = 200
+
+
+@dataclass(frozen=True)
 class Drip:
     """Send white space, a byte every tenth of a second, until the server stops."""
 
@@ -59,7 +69,7 @@ class Hold:
     """Keep the connection open, without a reply, until the server stops."""
 
 
-Action = Say | Fail | Raw | Drip | Drop | Hold
+Action = Say | Fail | Raw | Give | Drip | Drop | Hold
 Script = Callable[[str, int], Action]
 """What to do about a prompt, given how many times the same prompt was asked before."""
 PictureScript = Callable[[str, tuple[bytes, ...], int], Action]
@@ -91,29 +101,42 @@ class JudgeServer:
 
     Attributes:
         bodies: Every request's body, in the order of arrival.
+        heads: Their paths and headers.
         asked: Requests by prompt, and by pictures where the script looks at them.
         paid: Replies with a text that were wholly sent, by prompt.
+        connections: Connections that clients opened.
         most_at_once: Most requests that were under way at the same time.
     """
 
     def __init__(
-        self, script: Script | None = None, port: int = 0, picture_script: PictureScript | None = None
+        self,
+        script: Script | None = None,
+        port: int = 0,
+        picture_script: PictureScript | None = None,
+        context: ssl.SSLContext | None = None,
+        protocol: str = "HTTP/1.0",
     ) -> None:
+        self.protocol = protocol
         self.script = script
         self.picture_script = picture_script
         self.bodies: list[dict[str, Any]] = []
+        self.heads: list[tuple[str, Mapping[str, str]]] = []
         self.asked: Counter[str] = Counter()
         self.paid: Counter[str] = Counter()
         self.most_at_once = 0
         self.changed = threading.Condition()
         self._under_way = 0
         self._stopping = threading.Event()
+        self.connections = 0
+        self._scheme = "https" if context else "http"
         self._http = _Http(("127.0.0.1", port), self._handler())
+        if context:
+            self._http.socket = context.wrap_socket(self._http.socket, server_side=True)
         self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._http.server_port}/v1"
+        return f"{self._scheme}://127.0.0.1:{self._http.server_port}/v1"
 
     def wait_until(self, reached: Callable[[], bool], timeout: float = 60.0) -> None:
         with self.changed:
@@ -164,7 +187,15 @@ class JudgeServer:
         server = self
 
         class Handler(BaseHTTPRequestHandler):
+            protocol_version = server.protocol
+
+            def setup(self) -> None:
+                with server.changed:
+                    server.connections += 1
+                super().setup()
+
             def do_POST(self) -> None:
+                server.heads.append((self.path, self.headers))
                 length = int(self.headers["Content-Length"])
                 body = self.rfile.read(length)
                 begun = server._begin(json.loads(body), self.connection) if len(body) == length else None
@@ -193,6 +224,8 @@ class JudgeServer:
                     self._write(action.status, json.dumps({"error": error}), action.headers)
                 elif isinstance(action, Raw):
                     self._write(200, action.body, {})
+                elif isinstance(action, Give):
+                    self._write(action.status, action.body, action.headers)
                 elif isinstance(action, Drip):
                     self.send_response(200)
                     self.end_headers()
@@ -202,8 +235,8 @@ class JudgeServer:
                     self.close_connection = True
                 return False
 
-            def _write(self, status: int, body: str, headers: Mapping[str, str]) -> None:
-                data = body.encode()
+            def _write(self, status: int, body: str | bytes, headers: Mapping[str, str]) -> None:
+                data = body.encode() if isinstance(body, str) else body
                 self.send_response(status)
                 for name, value in {"Content-Type": "application/json", **headers}.items():
                     self.send_header(name, value)
@@ -218,7 +251,9 @@ class JudgeServer:
 
 
 def _is_gone(connection: socket.socket) -> bool:
-    """Whether the other side of a connection was closed."""
+    """Whether the other side of a connection was closed; of an encrypted one it is not known."""
+    if isinstance(connection, ssl.SSLSocket):
+        return False
     try:
         return connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
     except BlockingIOError:

@@ -24,10 +24,10 @@ from lmms_eval_tasks.cast_bench.predictions import read_asked
 from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.state import TaskState
 from lmms_eval_tasks.utils.benchmark.registry import registry
-from lmms_eval_tasks.utils.core.redaction import hide_known_secrets
+from lmms_eval_tasks.utils.core.redaction import secret_forms
 from lmms_eval_tasks.utils.judge.client import Case, Verdict
 from lmms_eval_tasks.utils.judge.reading import UnreadableReply, read_reply
-from lmms_eval_tasks.utils.judge.server import server_error
+from lmms_eval_tasks.utils.servers.client import safe_line
 from lmms_eval_tasks.yocausal.labelling import Causality, OfficialCausality
 
 Reader = Callable[[str], object]
@@ -125,8 +125,7 @@ def _read_reply(text: str, schema: type[BaseModel]) -> object:
 
 
 def _read_server_text(text: str) -> object:
-    hide_known_secrets(text, {"OPENAI_API_KEY": "token=a", "OTHER_TOKEN": "a" * 8})
-    return server_error(RuntimeError(text)).reason
+    return safe_line(text, secret_forms({"OPENAI_API_KEY": "token=a", "OTHER_TOKEN": "a" * 8}))
 
 
 def pieces() -> list[str]:

@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+REPLACE = "Let a smaller set take the place of the one that is there."
+"""The help of the option of `build`."""
+
 
 @dataclass(frozen=True)
 class BuiltTable:

@@ -5,12 +5,23 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 from uuid import uuid4
 
+try:
+    import fcntl
+
+    CAN_LOCK = True
+except ImportError:  # what killed processes leave stays there
+    CAN_LOCK = False
+
 BLOCK = 1 << 20
+PART = ".part"
+"""How the name of a file ends that is not whole yet."""
+_CLEARED: set[Path] = set()
+"""Folders in which this process has looked for what others left."""
 
 
 def open_regular(path: Path) -> BinaryIO:
@@ -48,14 +59,78 @@ def replacing(path: Path) -> Iterator[Path]:
 
     It lies in the same folder, which is made where it is missing, under a name that no other process or thread uses. It
     is on the disk before it is moved, so that `path` is the old file or the new one even after a loss of power, and a
-    block that fails leaves nothing behind.
+    block that fails leaves nothing behind. What a process leaves that is killed meanwhile is deleted when another
+    writes to the folder for the first time.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{uuid4().hex}.part")
+    with new_part(path.parent) as beside:
+        yield beside
+        put_part(beside, path)
+
+
+@contextmanager
+def new_part(folder: Path) -> Iterator[Path]:
+    """A path in a folder, made where it is missing, for a file whose name is known only when it is whole.
+
+    It is empty, locked as long as its process writes to it, and deleted at the end unless `put_part` moved it. Where
+    nothing can be locked, it is a path alone.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    if folder not in _CLEARED:
+        clear_parts(folder)
+        _CLEARED.add(folder)
+    beside, file = _make_part(folder)
     try:
         yield beside
-        with beside.open("rb+") as file:
-            os.fsync(file.fileno())
-        beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)
+        if file is not None:
+            os.close(file)
+
+
+def put_part(beside: Path, path: Path) -> None:
+    """Move a file that is whole to its place, once it is on the disk."""
+    with beside.open("rb+") as file:
+        os.fsync(file.fileno())
+    beside.replace(path)
+
+
+def _make_part(folder: Path) -> tuple[Path, int | None]:
+    while True:
+        beside = folder / f".{uuid4().hex}{PART}"
+        if not CAN_LOCK:
+            return beside, None
+        file = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+        _lock(file)
+        # Between the two lines before, another process may have taken it for one that was left behind.
+        if beside.exists():
+            return beside, file
+        os.close(file)
+
+
+def clear_parts(folder: Path) -> None:
+    """Delete what processes left in a folder that were killed while they wrote; files that are written to stay."""
+    with suppress(OSError):
+        for path in folder.glob(f".*{PART}"):
+            if path.is_file() and not path.is_symlink():
+                _delete_unless_locked(path)
+
+
+def _delete_unless_locked(path: Path) -> None:
+    with suppress(OSError):
+        file = os.open(path, os.O_RDWR)
+        try:
+            if _lock(file, wait=False):
+                path.unlink()
+        finally:
+            os.close(file)
+
+
+def _lock(file: int, wait: bool = True) -> bool:
+    """Lock a file until it is closed; False where another process has locked it, or nobody can."""
+    if not CAN_LOCK:
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

@@ -250,7 +250,7 @@ def _drop_others(folder: Path, keep: set[Path]) -> None:
 def _drop_unknown(build: Build) -> None:
     """Delete what an interrupted build, perhaps of another split, left behind."""
     tables = {f"{split}.parquet" for split in build.splits}
-    for path in (*build.folder.glob("*.parquet"), *build.folder.glob("*.part")):
+    for path in build.folder.glob("*.parquet"):
         if path.name not in tables:
             path.unlink()
     for path in build.folder.glob("videos/*"):

@@ -15,11 +15,10 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 from filelock import FileLock
 
-from lmms_eval_tasks.utils.core.files import replacing, write_file
+from lmms_eval_tasks.utils.core.files import new_part, put_part, write_file
 from lmms_eval_tasks.utils.data.content import content_digest
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 
@@ -30,7 +29,7 @@ PROTECTED = 3600.0
 FILLED = 0.9
 """Share of the limit down to which files are deleted, so that not each new file deletes one."""
 _NAME = re.compile(r"[0-9a-f]{64}-(\d+)\.\w+")
-_LOCK, _TOTAL, _SCRATCH = ".lock", "bytes", ".part"
+_LOCK, _TOTAL = ".lock", "bytes"
 
 logger = logging.getLogger(__name__)
 
@@ -104,15 +103,11 @@ class ClipStore:
         return True
 
     def _make(self, shelf: Path, key: str, suffix: str, make: Callable[[Path], int]) -> tuple[Path, int]:
-        scratch = shelf / f".{uuid4().hex}{_SCRATCH}"
-        try:
+        with new_part(shelf) as scratch:
             count = make(scratch)
             path = shelf / f"{key}-{count}{suffix}"
             self._make_room(scratch.stat().st_size)
-            with replacing(path) as beside:
-                scratch.replace(beside)
-        finally:
-            scratch.unlink(missing_ok=True)
+            put_part(scratch, path)
         return path, count
 
     def _make_room(self, size: int) -> None:
@@ -139,15 +134,13 @@ class ClipStore:
             return None
 
     def _delete_unused(self, size: int) -> int:
-        """Delete files until `size` bytes fit, and what killed processes left behind; bytes of those that stay."""
+        """Delete files until `size` bytes fit; bytes of those that stay."""
         stored: list[tuple[float, int, Path]] = []
         oldest = time.time() - PROTECTED
         for path in self.folder.glob("??/*"):
             try:
                 facts = path.stat()
-                if path.suffix == _SCRATCH and facts.st_mtime < oldest:
-                    path.unlink()
-                elif _NAME.fullmatch(path.name):
+                if _NAME.fullmatch(path.name):
                     stored.append((_last_use(facts), facts.st_size, path))
             except FileNotFoundError:
                 continue

@@ -33,19 +33,25 @@ def _lock(current: Path) -> FileLock:
 
 
 @contextmanager
-def locked(current: Path) -> Iterator[None]:
-    """The lock of a benchmark's folder, held for a build; a swap that was cut short is undone or finished first."""
-    lock = _lock(current)
+def held(lock: FileLock, what: Path) -> Iterator[None]:
+    """A lock, which is waited for with a warning that says what another process is writing."""
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        logger.warning("another process is writing %s; waiting for it to end", current)
+        logger.warning("another process is writing %s; waiting for it to end", what)
         lock.acquire()
     try:
-        _recover(current)
         yield
     finally:
         lock.release()
+
+
+@contextmanager
+def locked(current: Path) -> Iterator[None]:
+    """The lock of a benchmark's folder, held for a build; a swap that was cut short is undone or finished first."""
+    with held(_lock(current), current):
+        _recover(current)
+        yield
 
 
 def swap(folder: Path, current: Path) -> None:

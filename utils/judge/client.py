@@ -27,6 +27,7 @@ from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 from lmms_eval_tasks.utils.judge.cache import Reply, ReplyCache
 from lmms_eval_tasks.utils.judge.reading import UnreadableReply, one_line, reader_of
 from lmms_eval_tasks.utils.prompting.prompts import Prompt
+from lmms_eval_tasks.utils.servers.errors import ServerError
 
 UNREADABLE = "unreadable reply: "
 """How the reason begins why replies could not be used."""
@@ -95,22 +96,6 @@ class Case:
     text: str
     prompt: Prompt
     images: tuple[bytes, ...] = ()
-
-
-class ServerError(Exception):
-    """A request that brought no reply.
-
-    Attributes:
-        reason: One line for the record.
-        again: Whether the same request may succeed later.
-        wait: Seconds that the server asks to wait; None where it asks for none.
-    """
-
-    def __init__(self, reason: str, *, again: bool, wait: float | None = None) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.again = again
-        self.wait = wait
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from lmms_eval_tasks.utils.core.files import clear_parts
 from lmms_eval_tasks.utils.judge.cache import Reply, ReplyCache
 from lmms_eval_tasks.utils.judge.client import Case, Sampling, Send, reply_key
 
@@ -34,6 +35,8 @@ class ReplyRecord(ReplyCache):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
+        for shelf in folder.glob("??"):
+            clear_parts(shelf)
         self._asked: Counter[str] = Counter()
         self._accepted: dict[str, str] = {}
         self._lock = threading.Lock()

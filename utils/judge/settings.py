@@ -8,10 +8,15 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.redaction import hide_secrets
 from lmms_eval_tasks.utils.judge.client import Limits, Sampling
 
+LOCAL_MODEL = "transformers"
+"""The provider that asks no server."""
 NEEDED = {"openai": ("OPENAI_API_KEY",), "azure": ("AZURE_API_KEY", "AZURE_ENDPOINT"), "local": ()}
 ADDRESSES = {"openai": "OPENAI_API_URL", "azure": "AZURE_ENDPOINT", "local": "LLM_JUDGE_URL"}
+"""The variables of servers' addresses, which are lmms-eval's."""
+DEFAULTS = {"openai": "https://api.openai.com/v1", "local": "http://localhost:8000/v1"}
 
 
 class JudgeSettings(BaseModel):
@@ -19,8 +24,8 @@ class JudgeSettings(BaseModel):
 
     Attributes:
         model: Name of the model, as its server knows it.
-        provider: Which of lmms-eval's providers asks; ``local`` sends no key. ``transformers`` asks no server: the
-            model is loaded in this process.
+        provider: Named as lmms-eval's: ``openai``, ``azure``, or ``local``, which sends no key. ``transformers`` asks
+            no server: the model is loaded in this process.
         url: Address of the server up to and with ``/v1``; None leaves it to the provider's own variable
             (OPENAI_API_URL, AZURE_ENDPOINT, LLM_JUDGE_URL).
         timeout: Seconds after which a request is given up, also where the server still sends.
@@ -47,10 +52,22 @@ class JudgeSettings(BaseModel):
     seed: int = Limits.seed
 
     @property
+    def address(self) -> str:
+        """The server's address: as given, as the provider's own variable says, or the provider's default."""
+        return self.url or self._named_address or DEFAULTS.get(self.provider, "")
+
+    @property
+    def _named_address(self) -> str:
+        return os.environ.get(ADDRESSES.get(self.provider, ""), "")
+
+    @property
     def server(self) -> str:
-        """Provider and address, the latter as given or as the provider's own variable says; empty for its default."""
-        address = (self.url or os.environ.get(ADDRESSES.get(self.provider, ""), "")).rstrip("/")
-        return f"{self.provider} {address.removesuffix('/chat/completions')}".rstrip()
+        """Provider and address, the latter as given or as the provider's own variable says; empty for its default.
+
+        It has no password or key: it is part of what is written down.
+        """
+        address = (self.url or self._named_address).rstrip("/")
+        return hide_secrets(f"{self.provider} {address.removesuffix('/chat/completions')}".rstrip(), {})
 
     @property
     def sampling(self) -> Sampling:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.judge.client import ServerError
+from lmms_eval_tasks.utils.servers.errors import ServerError
 
 
 class BudgetReached(InputError):

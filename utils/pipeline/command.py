@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from lmms_eval_tasks.utils.benchmark.built_set import BuiltSet
+from lmms_eval_tasks.utils.benchmark.built_set import REPLACE, BuiltSet
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 from lmms_eval_tasks.utils.pipeline.config import read_config
 from lmms_eval_tasks.utils.pipeline.engine import run_pipeline
@@ -32,6 +32,7 @@ def pipeline_command(load: Callable[[], Pipeline[Any]]) -> Callable[..., BuiltSe
             int | None, typer.Option(help="Stop before more requests than these are sent.", min=0, show_default=False)
         ] = None,
         dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be asked and what it costs.")] = False,
+        replace: Annotated[bool, typer.Option("--replace", help=REPLACE)] = False,
         progress: Progress = no_progress,
     ) -> BuiltSet:
         """Make a set of questions from clips and annotations of your own; every reply of a model is kept."""
@@ -46,6 +47,6 @@ def pipeline_command(load: Callable[[], Pipeline[Any]]) -> Callable[..., BuiltSe
             table = forecast_table([step.name for step in steps], estimates)
             return BuiltSet(None, f"{len(rows):,} {pipeline.first}; nothing was asked", [table])
         typer.echo(f"{len(rows):,} {pipeline.first}. {describe_estimate(estimates)}", err=True)
-        return run_pipeline(pipeline, chosen, values, steps, rows, out, max_requests, progress)
+        return run_pipeline(pipeline, chosen, values, steps, rows, out, max_requests, replace, progress)
 
     return build

@@ -2,7 +2,8 @@
 
 A build that was killed is run again from the start: every step is a pure function of its rows, the configuration and
 the replies, and every reply is kept, so that it asks only what was not answered and ends with the same bytes. Nothing
-of its state is written but the replies, and two builds into one folder share them.
+of its state is written but the replies, and two builds into one folder share them. What it made takes the place of an
+earlier set as one.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
-from uuid import uuid4
+from tempfile import TemporaryFile
+from typing import IO, Any
 
 import lmms_eval_tasks
 from lmms_eval_tasks.utils.benchmark.built_set import BuiltSet
@@ -25,7 +26,7 @@ from lmms_eval_tasks.utils.core.json_rows import as_lines
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 from lmms_eval_tasks.utils.data.manifest import file_sha256
-from lmms_eval_tasks.utils.data.swapping import locked, swap
+from lmms_eval_tasks.utils.data.set_folder import FAILED, refuse_smaller, replacing_set
 from lmms_eval_tasks.utils.pipeline.asking import AskedReply, Asking
 from lmms_eval_tasks.utils.pipeline.attrition import StepCounts, attrition_table, count_faults
 from lmms_eval_tasks.utils.pipeline.config import C
@@ -41,6 +42,8 @@ RELEASE = "release"
 ATTRITION = "attrition.json"
 PICTURE = "attrition.png"
 FACTS = "build.json"
+SET = (STEPS, ATTRITION, PICTURE, FACTS, RELEASE)
+"""The parts of a set."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,7 @@ def run_pipeline(
     rows: Sequence[PipelineRow],
     out: Path,
     max_requests: int | None = None,
+    replace: bool = False,
     progress: Progress = no_progress,
 ) -> BuiltSet:
     """Build a set.
@@ -80,50 +84,61 @@ def run_pipeline(
         rows: The rows at the start.
         out: Folder to write to; a build that was cut short there goes on.
         max_requests: Requests that may be sent; None for any number.
+        replace: Whether a set with fewer rows may take the place of the one that is there.
         progress: Called after each row of a step.
 
     Raises:
-        InputError: a role is missing, the budget is reached, a server does not answer, or no row is left. The release
-            that was there is left as it was.
+        InputError: a role is missing, the budget is reached, a server does not answer, no row is left, or fewer than
+            the set has that is there. That one is left as it was.
     """
     models = Models(config, config.replies or out / REPLIES, max_requests)
     models.check(roles_of(steps))
     # Before anything is asked: by its end a build of hours may find other files in their place.
     sources = [{"file": path.name, "sha256": file_sha256(path)} for path in pipeline.source_files(config)]
-    audits = [f"{number:02d}_{'_'.join(step.name.split())}.jsonl" for number, step in enumerate(steps, start=1)]
+    out.mkdir(parents=True, exist_ok=True)
+    audits: dict[str, IO[bytes]] = {}
     counts: list[StepCounts] = []
     without_reply = 0
     left = rows
-    for step, audit in zip(steps, audits, strict=True):
+    for number, step in enumerate(steps, start=1):
         came = left
         left, outcomes = _run_step(step, came, models, progress)
         check_ids(left, f"the rows of the step {step.name!r}")
-        _write_audit(out / STEPS / audit, came, outcomes)
+        audits[f"{number:02d}_{'_'.join(step.name.split())}.jsonl"] = _audit(out, came, outcomes)
         counts.append(_count(step, len(left), outcomes, models))
         without_reply += sum(outcome.without_reply for outcome in outcomes)
-    _remove_others(out / STEPS, audits)
-    table = attrition_table(pipeline.first, len(rows), pipeline.paper, counts)
-    attrition = {"start": {pipeline.first: len(rows)}, "steps": [count.facts() for count in counts]}
-    _write_json(out / ATTRITION, attrition)
-    draw_attrition(pipeline.first, len(rows), counts, out / PICTURE)
-    if not left:
-        raise InputError(_nothing_left(counts, out))
-    _write_json(
-        out / FACTS,
-        {
-            "version": lmms_eval_tasks.__version__,
-            "benchmark": pipeline.benchmark,
-            "config": values,
-            "sources": sources,
-        },
-    )
-    warnings = list(_write_release(pipeline, config, left, out))
+    facts = {"version": lmms_eval_tasks.__version__, "benchmark": pipeline.benchmark, "config": values}
+    with replacing_set(out, SET) as folder:
+        for name, audit in audits.items():
+            _write_audit(folder / STEPS / name, audit)
+        attrition = {"start": {pipeline.first: len(rows)}, "steps": [count.facts() for count in counts]}
+        _write_json(folder / ATTRITION, attrition)
+        draw_attrition(pipeline.first, len(rows), counts, folder / PICTURE)
+        if not left:
+            raise InputError(_nothing_left(counts, out))
+        if (out / RELEASE).exists() and not replace:
+            hint = f"{without_reply:,} rows went because a server gave no reply; " if without_reply else ""
+            refuse_smaller(out, _rows_there(out), len(left), f"{hint}{out / FAILED / STEPS} has each row.")
+        _write_json(folder / FACTS, {**facts, "sources": sources})
+        (folder / RELEASE).mkdir()
+        warnings = list(pipeline.write(left, folder / RELEASE, config))
     if without_reply:
         warnings.append(
             f"{without_reply:,} rows went because a server gave no reply; the same command asks for them again."
         )
+    table = attrition_table(pipeline.first, len(rows), pipeline.paper, counts)
     summary = f"{len(left):,} of {len(rows):,} {pipeline.first}; {models.sent:,} requests were sent"
     return BuiltSet(out / RELEASE, summary, [table], warnings)
+
+
+def _rows_there(out: Path) -> int | None:
+    """How many rows the set has that is there; None where it does not say."""
+    try:
+        attrition = json.loads((out / ATTRITION).read_text(encoding="utf-8"))
+        last = attrition["steps"][-1]["out"] if attrition["steps"] else next(iter(attrition["start"].values()))
+    except (OSError, ValueError, TypeError, KeyError, IndexError, AttributeError, StopIteration):
+        return None
+    return last if isinstance(last, int) else None
 
 
 def _nothing_left(counts: Sequence[StepCounts], out: Path) -> str:
@@ -131,7 +146,8 @@ def _nothing_left(counts: Sequence[StepCounts], out: Path) -> str:
     if last is None or not last.came:
         return "There was no row to begin with, and no set was written."
     reasons = ", ".join(f"{reason} ({number:,})" for reason, number in last.removed.most_common())
-    return f"No row was left after the step {last.name!r}: {reasons}.\nNo set was written; {out / STEPS} has each row."
+    audits = out / FAILED / STEPS
+    return f"No row was left after the step {last.name!r}: {reasons}.\nNo set was written; {audits} has each row."
 
 
 def _run_step(
@@ -182,41 +198,29 @@ def _count(step: AnyStep, left: int, outcomes: Sequence[_Outcome], models: Model
     )
 
 
-def _write_audit(path: Path, rows: Sequence[PipelineRow], outcomes: Sequence[_Outcome]) -> None:
-    """A line for each row that came in: what became of it and why, and all that was asked about it."""
-    lines = (
-        {
+def _audit(folder: Path, rows: Sequence[PipelineRow], outcomes: Sequence[_Outcome]) -> IO[bytes]:
+    """A line for each row that came in: what became of it and why, and all that was asked about it.
+
+    They lie in a file without a name, so that not all replies of a build are in memory, and a kill leaves nothing.
+    """
+    file = TemporaryFile(dir=folder)  # noqa: SIM115, open until the build ends
+    for row, outcome in zip(rows, outcomes, strict=True):
+        line = {
             "row": row.id,
             "removed": outcome.removed.reason if outcome.removed else None,
             "detail": outcome.removed.detail if outcome.removed else None,
             "became": [made.id for made in outcome.rows],
             "asked": [asdict(asked) for asked in outcome.asked],
         }
-        for row, outcome in zip(rows, outcomes, strict=True)
-    )
-    with replacing(path) as beside, beside.open("w", encoding="utf-8", newline="\n") as file:
-        for line in lines:
-            file.write(as_lines([line]))
+        file.write(as_lines([line]).encode("utf-8"))
+    return file
 
 
-def _remove_others(folder: Path, audits: Sequence[str]) -> None:
-    """Remove what a build with other steps wrote here before: its rows are not those of this set."""
-    for path in folder.glob("[0-9][0-9]_*.jsonl"):
-        if path.name not in audits:
-            path.unlink(missing_ok=True)
-
-
-def _write_release(pipeline: Pipeline[C], config: C, rows: Sequence[PipelineRow], out: Path) -> Sequence[str]:
-    """Write the release beside its place, and put it there when it is whole."""
-    current = out / RELEASE
-    with locked(current):
-        for remains in out.glob(".new-*"):
-            shutil.rmtree(remains)
-        folder = out / f".new-{uuid4().hex}"
-        folder.mkdir(parents=True)
-        warnings = pipeline.write(rows, folder, config)
-        swap(folder, current)
-    return warnings
+def _write_audit(path: Path, audit: IO[bytes]) -> None:
+    audit.seek(0)
+    with replacing(path) as beside, beside.open("wb") as file:
+        shutil.copyfileobj(audit, file)
+    audit.close()
 
 
 def _write_json(path: Path, value: Any) -> None:

@@ -13,12 +13,13 @@ from typing import Any, TypeVar
 
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.judge.cache import Reply
-from lmms_eval_tasks.utils.judge.client import Case, Judge, Send, ServerError
+from lmms_eval_tasks.utils.judge.client import Case, Judge, Send
 from lmms_eval_tasks.utils.judge.record import ReplyRecord
 from lmms_eval_tasks.utils.judge.server import open_sender
 from lmms_eval_tasks.utils.pipeline.budget import RequestBudget
 from lmms_eval_tasks.utils.pipeline.config import BuildConfig, RoleSettings
 from lmms_eval_tasks.utils.pipeline.replies import fault_kind
+from lmms_eval_tasks.utils.servers.errors import ServerError
 
 T = TypeVar("T")
 

@@ -1,7 +1,4 @@
-"""A judge for the visual reward: a language model behind a server that speaks OpenAI's protocol.
-
-It is asked with the standard library, as nothing else is sure to be there.
-"""
+"""A judge for the visual reward: a language model behind a server that speaks OpenAI's protocol."""
 
 from __future__ import annotations
 
@@ -11,29 +8,33 @@ import logging
 import os
 import re
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import count
 from pathlib import Path
 
 from lmms_eval_tasks.utils.answers.text import shorten
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.redaction import hide_secrets
 from lmms_eval_tasks.utils.core.variables import REWARD_JUDGE_MODEL, REWARD_JUDGE_URL
 from lmms_eval_tasks.utils.rewards.sample import RewardSample
 from lmms_eval_tasks.utils.rewards.visual import visual_reward
+from lmms_eval_tasks.utils.servers.address import ServerAddress, header_value, parse_address
+from lmms_eval_tasks.utils.servers.chat import OPENAI_KEY, PATH, chat_request, read_chat
+from lmms_eval_tasks.utils.servers.client import ServerClient
+from lmms_eval_tasks.utils.servers.errors import ServerError
 
 Ask = Callable[[str], Awaitable[str]]
 """From a prompt to the judge's reply; raises what it wants where there is none."""
 PROMPT = Path(__file__).with_name("judge_prompt.txt").read_text(encoding="utf-8")
-URL, MODEL, KEY = REWARD_JUDGE_URL, REWARD_JUDGE_MODEL, "OPENAI_API_KEY"
+URL, MODEL = REWARD_JUDGE_URL, REWARD_JUDGE_MODEL
 UNSUPPORTED = 0.5
 """The most that a judge can give beyond half of what the rules give: one that is talked into a ten gives no more."""
 FIRST_WAIT = 1.0
 """Seconds before a failed request is tried again; twice as many each further time."""
 _REPLY = re.compile(r"\s*(?:```(?:json)?\s*)?(\{[^{}]*\})\s*(?:```)?\s*")
 _TEN = 10.0
-_LATER = (408, 409, 425, 429)
-"""HTTP's client errors that may be gone when the request is sent again."""
 
 logger = logging.getLogger(__name__)
 
@@ -54,7 +55,7 @@ async def judged_visual_reward(response: object, sample: RewardSample, ask: Ask)
         grounded = read_grade(await ask(judge_prompt(response, sample)))
         problem = "" if grounded is not None else "its reply has no number"
     except Exception as error:  # whatever a server, a network or an event loop raises
-        grounded, problem = None, f"{type(error).__name__}: {error}"
+        grounded, problem = None, hide_secrets(f"{type(error).__name__}: {error}", os.environ)
     if problem:
         logger.warning("The judge gave no grade, and the rules alone count for this answer (%s).", problem)
     return by_rules if grounded is None else min(grounded, UNSUPPORTED + (1 - UNSUPPORTED) * by_rules)
@@ -92,9 +93,9 @@ class JudgeServer:
         together: Requests under way at a time.
     """
 
-    url: str
+    url: str = field(repr=False)
     model: str
-    key: str = ""
+    key: str = field(default="", repr=False)
     timeout: float = 60.0
     attempts: int = 3
     together: int = 16
@@ -108,7 +109,17 @@ class JudgeServer:
         """
         if missing := [name for name in (URL, MODEL) if not os.environ.get(name)]:
             raise RuntimeError(f"Expected {' and '.join(missing)} to name a judge, but got nothing.")
-        return cls(os.environ[URL], os.environ[MODEL], os.environ.get(KEY, ""))
+        return cls(os.environ[URL], os.environ[MODEL], os.environ.get(OPENAI_KEY, ""))
+
+    @cached_property
+    def _address(self) -> ServerAddress:
+        return parse_address(self.url, URL)
+
+    @cached_property
+    def _client(self) -> ServerClient:
+        headers = {"Authorization": f"Bearer {header_value(self.key, OPENAI_KEY)}"} if self.key.strip() else {}
+        url = self._address.endpoint(PATH)
+        return ServerClient(self._address, url, headers, self.timeout, self.together)
 
     def check(self) -> None:
         """Ask it one thing, so that a wrong address or key ends a training before its first step.
@@ -116,17 +127,21 @@ class JudgeServer:
         Raises:
             RuntimeError: it is not reached, or refuses; the message says what to look at.
         """
+        try:
+            self._client  # noqa: B018, opened here so that what is wrong with it is said as it is
+        except InputError as error:
+            raise RuntimeError(f"The judge {self.model} cannot be asked: {error}") from None
         for attempt in range(self.attempts):
             try:
                 self._post(judge_prompt("Nothing happens.", RewardSample()))
                 return
-            except (OSError, ValueError, LookupError, TypeError) as error:
+            except ServerError as error:
                 if not self._is_tried_again(attempt, error):
                     raise RuntimeError(
-                        f"Expected the judge {self.model} at {self.url} to reply, but got {_problem(error)}.\n"
-                        f"Remedy: set {URL} (up to /v1), {MODEL} and, where it wants one, {KEY}."
-                    ) from error
-            time.sleep(FIRST_WAIT * 2.0**attempt)
+                        f"Expected the judge {self.model} at {self._address.shown} to reply, but got: {error.reason}.\n"
+                        f"Remedy: set {URL} (up to /v1), {MODEL} and, where it wants one, {OPENAI_KEY}."
+                    ) from None
+                time.sleep(self._wait(attempt, error))
 
     def asking(self) -> Ask:
         """What asks it, for one batch; a failed request is tried again, waiting longer each time.
@@ -137,35 +152,24 @@ class JudgeServer:
 
         async def ask(prompt: str) -> str:
             async with free:
-                for attempt in range(self.attempts):
+                for attempt in count():
                     try:
                         return await asyncio.to_thread(self._post, prompt)
-                    except OSError as error:
+                    except ServerError as error:
                         if not self._is_tried_again(attempt, error):
                             raise
-                        await asyncio.sleep(FIRST_WAIT * 2.0**attempt)
-            raise OSError("no attempt was made")
+                        await asyncio.sleep(self._wait(attempt, error))
+            raise AssertionError
 
         return ask
 
-    def _is_tried_again(self, attempt: int, error: Exception) -> bool:
+    def _is_tried_again(self, attempt: int, error: ServerError) -> bool:
         """Whether a request that failed so is sent again: not for the last time, nor where it would fail again."""
-        is_refused = isinstance(error, urllib.error.HTTPError) and 400 <= error.code < 500 and error.code not in _LATER
-        return isinstance(error, OSError) and not is_refused and attempt + 1 < self.attempts
+        return error.again and attempt + 1 < self.attempts and (error.wait or 0.0) <= self.timeout
+
+    def _wait(self, attempt: int, error: ServerError) -> float:
+        """Seconds until then."""
+        return max(FIRST_WAIT * 2.0**attempt, error.wait or 0.0)
 
     def _post(self, prompt: str) -> str:
-        body = {"model": self.model, "messages": [{"role": "user", "content": prompt}], "temperature": 0.0}
-        headers = {"Content-Type": "application/json"}
-        if self.key:
-            headers["Authorization"] = f"Bearer {self.key}"
-        request = urllib.request.Request(
-            f"{self.url.rstrip('/')}/chat/completions", json.dumps(body).encode(), headers, method="POST"
-        )
-        with urllib.request.urlopen(request, timeout=self.timeout) as reply:
-            return str(json.load(reply)["choices"][0]["message"]["content"])
-
-
-def _problem(error: Exception) -> str:
-    if isinstance(error, urllib.error.HTTPError):
-        return f"HTTP {error.code} ({error.reason})"
-    return f"{type(error).__name__}: {error}" if isinstance(error, OSError) else "a reply of another form"
+        return read_chat(self._client.post(chat_request(self.model, prompt))).text

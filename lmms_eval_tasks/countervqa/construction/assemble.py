@@ -14,15 +14,18 @@ from lmms_eval_tasks.countervqa.construction.absent import AbsentActions
 from lmms_eval_tasks.countervqa.construction.annotations import Take
 from lmms_eval_tasks.countervqa.construction.attrition import Attrition
 from lmms_eval_tasks.countervqa.construction.given_links import Links
+from lmms_eval_tasks.countervqa.construction.models import STEPS
 from lmms_eval_tasks.countervqa.construction.pairs import ReachableGraph
 from lmms_eval_tasks.countervqa.construction.questions import make_questions, with_partners
 from lmms_eval_tasks.countervqa.construction.settings import BuildSettings
+from lmms_eval_tasks.countervqa.construction.steps import Steps
 from lmms_eval_tasks.countervqa.released import CLIPS, GRAPHS, QUESTIONS, CounterfactualQuestion
 from lmms_eval_tasks.utils.core.files import replacing, write_file
 from lmms_eval_tasks.utils.core.json_rows import as_lines
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 from lmms_eval_tasks.utils.data.release import link
+from lmms_eval_tasks.utils.data.set_folder import FAILED, refuse_smaller, replacing_set
 from lmms_eval_tasks.utils.graphs.causal_graph import CausalGraph, causal_graph
 from lmms_eval_tasks.utils.graphs.depth import causal_depth
 from lmms_eval_tasks.utils.graphs.encoders import EncodedTexts, SentenceEncoder, encode_texts
@@ -37,6 +40,8 @@ from lmms_eval_tasks.utils.graphs.measures import (
 
 FACTS = "build.json"
 MEASURES = "takes.jsonl"
+SET = (STEPS, MEASURES, GRAPHS, FACTS, QUESTIONS)
+"""The files of a set that a build writes anew."""
 
 
 @dataclass(frozen=True)
@@ -180,8 +185,10 @@ def write_set(
     kept: KeptQuestions,
     facts: Mapping[str, Any],
     clips: Path | None,
+    steps: Steps,
+    replace: bool = False,
 ) -> int:
-    """Write a set; each file is whole or the old one, and the questions come last.
+    """Write a set, which takes the place of an earlier one whole.
 
     Args:
         out: Its folder, made where it is missing.
@@ -190,39 +197,57 @@ def write_set(
         kept: The questions.
         facts: What it was built from and how, for `build.json`.
         clips: Folder with the takes' videos, which are linked to; None leaves them to be added.
+        steps: What was asked.
+        replace: Whether a set with fewer questions may take the place of the one that is there.
 
     Returns:
         How many of the takes have no video there.
 
     Raises:
-        InputError: no question is kept; nothing was written.
+        InputError: no question is kept, or fewer than the set has that is there. That one is left as it was.
     """
-    if not kept.by_take:
-        raise InputError(
-            "Expected at least one question to be kept, but got none; nothing was written.\n"
-            f"Clips: {kept.attrition.annotated:,} annotated, {kept.attrition.linked:,} with causal links, "
-            f"{kept.attrition.filtered:,} that pass the filters; {kept.attrition.candidates:,} candidate questions."
-        )
     by_uid = {take.uid: take for take in material.takes}
     missing = 0
-    if clips is not None:
-        for uid in kept.by_take:
-            name = by_uid[uid].clip
-            if (clips / name).is_file():
-                (out / CLIPS / name).parent.mkdir(parents=True, exist_ok=True)
-                link((clips / name).absolute(), out / CLIPS / name)
-            else:
-                missing += 1
-    write_file(out / MEASURES, as_lines(_measure_rows(measured)))
-    with replacing(out / GRAPHS) as beside, beside.open("w", encoding="utf-8", newline="\n") as file:
-        for uid in kept.by_take:
-            file.write(as_lines([_graph_row(by_uid[uid], material.links[uid])]))
-    counts = {**asdict(kept.attrition), "kept": kept.attrition.kept}
-    whole = {"version": lmms_eval_tasks.__version__, **facts, "counts": counts}
-    write_file(out / FACTS, json.dumps(whole, ensure_ascii=False, indent=1) + "\n")
-    questions = (question.model_dump() for here in kept.by_take.values() for question in here)
-    write_file(out / QUESTIONS, as_lines(questions))
+    with replacing_set(out, SET) as folder:
+        if steps.done:
+            steps.write(folder / STEPS)
+        write_file(folder / MEASURES, as_lines(_measure_rows(measured)))
+        with replacing(folder / GRAPHS) as beside, beside.open("w", encoding="utf-8", newline="\n") as file:
+            for uid in kept.by_take:
+                file.write(as_lines([_graph_row(by_uid[uid], material.links[uid])]))
+        counts = {**asdict(kept.attrition), "kept": kept.attrition.kept}
+        whole = {"version": lmms_eval_tasks.__version__, **facts, "counts": counts}
+        write_file(folder / FACTS, json.dumps(whole, ensure_ascii=False, indent=1) + "\n")
+        questions = (question.model_dump() for here in kept.by_take.values() for question in here)
+        write_file(folder / QUESTIONS, as_lines(questions))
+        if not kept.by_take:
+            raise InputError(
+                "Expected at least one question to be kept, but got none; no set was written.\n"
+                f"Clips: {kept.attrition.annotated:,} annotated, {kept.attrition.linked:,} with causal links, "
+                f"{kept.attrition.filtered:,} that pass the filters; {kept.attrition.candidates:,} candidate questions."
+            )
+        if (out / QUESTIONS).exists() and not replace:
+            failed = f"{steps.failed:,} of {steps.done:,} steps of models brought no usable reply; "
+            hint = f"{failed if steps.failed else ''}{out / FAILED} has what was made."
+            refuse_smaller(out, _questions_there(out), kept.attrition.kept, hint)
+        if clips is not None:
+            for uid in kept.by_take:
+                name = by_uid[uid].clip
+                if (clips / name).is_file():
+                    (out / CLIPS / name).parent.mkdir(parents=True, exist_ok=True)
+                    link((clips / name).absolute(), out / CLIPS / name)
+                else:
+                    missing += 1
     return missing
+
+
+def _questions_there(out: Path) -> int | None:
+    """How many questions the set has that is there; None where it does not say."""
+    try:
+        kept = json.loads((out / FACTS).read_text(encoding="utf-8"))["counts"]["kept"]
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+    return kept if isinstance(kept, int) else None
 
 
 def _measure_rows(measured: MeasuredTakes) -> Iterator[dict[str, Any]]:

@@ -75,12 +75,18 @@ def _check_models(sources: Sources, settings: BuildSettings, models: BuildModels
 
 
 def build_set(
-    sources: Sources, settings: BuildSettings, models: BuildModels, out: Path, progress: Progress
+    sources: Sources,
+    settings: BuildSettings,
+    models: BuildModels,
+    out: Path,
+    progress: Progress,
+    replace: bool = False,
 ) -> BuiltSet:
     """Build a set.
 
     Raises:
-        InputError: a file or a model cannot be used, the budget is reached, or no question is kept.
+        InputError: a file or a model cannot be used, the budget is reached, no question is kept, or fewer are than the
+            set has that is there, unless it may be replaced by a smaller one.
     """
     _check_models(sources, settings, models)
     builder = models.open_builder()
@@ -105,14 +111,12 @@ def build_set(
         candidates = rephrase(candidates, by_uid, builder, steps)
     rejected = verify(candidates, by_uid, models.open_verifiers(), steps)
     kept = keep_questions(material, measured, candidates, rejected)
-    if steps.done:
-        steps.write(out / STEPS)
     facts: Mapping[str, Any] = {
         "sources": sources.digests(),
         "settings": {**settings.facts(), **models.facts()},
         "steps": {"done": steps.done, "failed": steps.failed},
     }
-    missing = write_set(out, material, measured, kept, facts, sources.clips)
+    missing = write_set(out, material, measured, kept, facts, sources.clips, steps, replace)
     if steps.failed:
         warnings += (
             f"{steps.failed:,} of {steps.done:,} steps of models brought no usable reply; {out / STEPS} says why. "

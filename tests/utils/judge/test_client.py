@@ -18,11 +18,11 @@ from lmms_eval_tasks.utils.judge.client import (
     Judge,
     Limits,
     Sampling,
-    ServerError,
     reply_key,
 )
 from lmms_eval_tasks.utils.judge.reading import UnreadableReply, read_reply
 from lmms_eval_tasks.utils.prompting.prompts import Prompt
+from lmms_eval_tasks.utils.servers.errors import ServerError
 
 PROMPT = Prompt("grading", "Grade {answer}")
 FAST = Limits(first_delay=0.001, longest_delay=0.01)

@@ -6,9 +6,10 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from lmms_eval_tasks.utils.judge.cache import Reply
-from lmms_eval_tasks.utils.judge.client import Case, Judge, Limits, Sampling, ServerError
+from lmms_eval_tasks.utils.judge.client import Case, Judge, Limits, Sampling
 from lmms_eval_tasks.utils.judge.record import ReplyRecord
 from lmms_eval_tasks.utils.prompting.prompts import Prompt
+from lmms_eval_tasks.utils.servers.errors import ServerError
 
 PROMPT = Prompt("step", "Do {what}")
 FAST = Limits(first_delay=0.001, longest_delay=0.01, requests=4)

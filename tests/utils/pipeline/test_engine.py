@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -193,6 +194,15 @@ def test_a_server_that_does_not_answer_stops_the_build(tmp_path: Path) -> None:
     assert not (tmp_path / "out/release").exists()
 
 
+def test_a_port_where_nobody_listens_is_told_at_once(tmp_path: Path) -> None:
+    start = time.monotonic()
+    with nobody() as url:
+        role = {"provider": "local", "model": "m", "url": url}
+        with pytest.raises(InputError, match=r"after the step 'descriptions': no usable reply: no connection \(12\)"):
+            build(configuration(url, tmp_path, numbers=12, roles={"default": role}), tmp_path / "out")
+    assert time.monotonic() - start < 5
+
+
 def test_where_no_row_is_left_the_message_says_why_and_the_old_release_stays(tmp_path: Path) -> None:
     with JudgeServer(picture_script=plain) as server:
         built = build(configuration(server.url, tmp_path, numbers=4), tmp_path / "out")
@@ -203,6 +213,74 @@ def test_where_no_row_is_left_the_message_says_why_and_the_old_release_stays(tmp
             build(configuration(server.url, tmp_path, numbers=3, seed=0), tmp_path / "out2")
         assert "steps" in str(error.value) and not (tmp_path / "out2/release").exists()
         assert files_of(built.folder) == before
+
+
+def everything(out: Path) -> dict[str, bytes]:
+    """What a build wrote, but for replies and what a failed one left."""
+    return {name: data for name, data in files_of(out).items() if not name.startswith(("replies/", "failed/"))}
+
+
+def test_a_build_that_fails_leaves_every_file_of_the_last_good_one(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with JudgeServer(picture_script=plain) as server:
+        build(configuration(server.url, tmp_path, numbers=6), out)
+        good = everything(out)
+        assert {name.partition("/")[0] for name in good} == {
+            "steps", "attrition.json", "attrition.png", "build.json", "release",
+        }  # fmt: skip
+        server.picture_script = lambda prompt, pictures, count: Say("I cannot see the picture.")
+        with pytest.raises(InputError, match=f"{out}/failed/steps has each row"):
+            build(configuration(server.url, tmp_path, numbers=3, roles=other_model(server.url)), out)
+        assert everything(out) == good
+        failed = json.loads((out / "failed/attrition.json").read_text())
+        assert failed["steps"][0]["removed"] == {"no usable reply: refusal": 3}
+        with pytest.raises(InputError, match="1 requests were sent"):
+            build(configuration(server.url, tmp_path, numbers=9, roles=other_model(server.url)), out, max_requests=1)
+        assert everything(out) == good
+        server.picture_script = plain
+        build(configuration(server.url, tmp_path, numbers=6), out)
+    assert everything(out) == good and not (out / "failed").exists()
+
+
+def other_model(url: str) -> dict[str, Any]:
+    return {"default": {"provider": "local", "model": "other", "url": url, "first_delay": 0.0, "requests": 1}}
+
+
+def test_a_smaller_set_replaces_a_larger_one_only_where_it_is_asked_for(tmp_path: Path) -> None:
+    """A server that fails for most of the requests takes nothing from the set that is there."""
+    out = tmp_path / "out"
+
+    def fails(prompt: str, pictures: tuple[bytes, ...], before: int) -> Action:
+        return plain(prompt, pictures, before) if number_of(prompt) in (None, 1) else Fail(500)
+
+    with JudgeServer(picture_script=plain) as server:
+        build(configuration(server.url, tmp_path, numbers=12), out)
+        good = everything(out)
+        server.picture_script = fails
+        config = configuration(server.url, tmp_path, numbers=12, roles=other_model(server.url))
+        with pytest.raises(InputError) as caught:
+            build(config, out)
+        assert str(caught.value).startswith(
+            f"{out} holds a set of 6 rows, and this build made 1; the set there was not replaced.\n"
+            f"11 rows went because a server gave no reply; {out}/failed/steps has each row.\n"
+        )
+        assert everything(out) == good
+        assert "1 of 12 numbers" in build(config, out, replace=True).summary
+        assert len(json.loads((out / "release/set.json").read_text())) == 1
+        server.picture_script = plain
+        assert "6 of 12 numbers" in build(config, out).summary
+
+
+def test_what_a_killed_build_left_half_written_is_deleted(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with JudgeServer(picture_script=plain) as server:
+        config = configuration(server.url, tmp_path, numbers=4)
+        build(config, out)
+        shelf = next((out / "replies").glob("??"))
+        for folder in (shelf, out):
+            (folder / f".{'0' * 32}.part").write_text("half")
+        build(config, out)
+    assert not list(out.rglob("*.part"))
 
 
 def test_a_dry_run_shows_what_it_takes_and_asks_nothing(tmp_path: Path) -> None:
@@ -287,7 +365,7 @@ def test_roles_that_cannot_be_asked_are_refused_before_anything_is_asked(
     with JudgeServer(picture_script=plain) as server:
         local = {"provider": "local", "model": "m", "url": server.url}
         roles = {"writer": local, "checker": {"provider": "transformers", "model": "n"}}
-        with pytest.raises(InputError, match="roles, checker: Expected the provider openai or local for n"):
+        with pytest.raises(InputError, match="roles, checker: Expected the provider openai, azure or local for n"):
             build(configuration(server.url, tmp_path, roles=roles), tmp_path / "out")
         roles = {"writer": {"model": "m"}, "checker": {"provider": "azure", "model": "n"}}
         with pytest.raises(InputError, match="2 problems, nothing was asked") as error:

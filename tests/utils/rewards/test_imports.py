@@ -1,18 +1,22 @@
-"""An environment that trains has networkx and nothing else that this package needs."""
+"""An environment that trains has what requirements-training.txt lists, and nothing else that this package needs."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+ROOT = Path(__file__).parents[3]
 
 BLOCKING = """
 import importlib.abc, sys
 class Only(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
         top = name.partition(".")[0]
-        if top not in sys.stdlib_module_names and top not in ("lmms_eval_tasks", "networkx", "_rewards_of_a_file"):
+        known = ("lmms_eval_tasks", "networkx", "urllib3", "certifi", "_rewards_of_a_file")
+        if top not in sys.stdlib_module_names and top not in known:
             raise ModuleNotFoundError(f"blocked: {name}", name=name)
 sys.meta_path.insert(0, Only())
 """
@@ -42,7 +46,9 @@ def run(code: str) -> str:
     return done.stdout
 
 
-def test_the_rewards_import_nothing_but_networkx() -> None:
+def test_the_rewards_import_nothing_but_what_a_training_has() -> None:
+    listed = (ROOT / "requirements-training.txt").read_text(encoding="utf-8")
+    assert {f"\n{name}==" in listed for name in ("networkx", "urllib3", "certifi")} == {True}
     run("".join(f"import {name}\n" for name in MODULES))
 
 

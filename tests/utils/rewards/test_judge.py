@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+import traceback
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any, ClassVar
 
 import pytest
+from judge_server import Fail, Say, in_turn, nobody
+from judge_server import JudgeServer as ScriptedServer
 
 from lmms_eval_tasks.utils.rewards.judge import JudgeServer, judge_prompt, judged_visual_reward, read_grade
 from lmms_eval_tasks.utils.rewards.sample import read_sample
@@ -116,7 +119,7 @@ def test_a_judge_that_does_not_reply_ends_a_training_at_its_start(
     monkeypatch.setattr(_Server, "failures", 9)
     monkeypatch.setattr(_Server, "status", status)
     monkeypatch.setattr("lmms_eval_tasks.utils.rewards.judge.FIRST_WAIT", 0.01)
-    with pytest.raises(RuntimeError, match=rf"judge small at {server} to reply, but got HTTP {status}[^\n]*\nRemedy"):
+    with pytest.raises(RuntimeError, match=rf"judge small at {server} to reply, but got: [^\n]*{status}[^\n]*\nRemedy"):
         JudgeServer(server, "small").check()
     assert len(_Server.asked) == requests
     asyncio.run(judged_visual_reward(GOOD, SAMPLE, JudgeServer(server, "small").asking()))
@@ -133,3 +136,40 @@ def test_a_judge_that_is_not_named_is_asked_for(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("LMMS_EVAL_TASKS_REWARD_JUDGE_MODEL", "small")
     with pytest.raises(RuntimeError, match="Expected LMMS_EVAL_TASKS_REWARD_JUDGE_URL to name a judge"):
         JudgeServer.from_environment()
+
+
+KEY = "plain-key-0123"
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307])
+def test_a_key_does_not_follow_a_redirect(status: int, caplog: pytest.LogCaptureFixture) -> None:
+    with ScriptedServer(in_turn([Say('{"grounded": 1}')])) as other:
+        with ScriptedServer(in_turn([Fail(status, {"Location": other.url})])) as first:
+            judge = JudgeServer(first.url, "small", KEY)
+            with pytest.raises(RuntimeError, match=f"sent elsewhere \\({status}\\)"):
+                judge.check()
+            value = asyncio.run(judged_visual_reward(GOOD, SAMPLE, judge.asking()))
+        assert not other.heads and len(first.heads) == 2
+        assert first.heads[0][1]["Authorization"] == f"Bearer {KEY}"
+    assert value == visual_reward(GOOD, SAMPLE) and KEY not in caplog.text
+
+
+@pytest.mark.parametrize("key", [f"{KEY}\nsecond-line", f"{KEY}\x00"])
+def test_no_key_or_password_is_shown(key: str, caplog: pytest.LogCaptureFixture) -> None:
+    with nobody() as url:
+        for judge in (JudgeServer(url, "small", key), JudgeServer(url.replace("//", f"//me:{KEY}@"), "small", KEY)):
+            with pytest.raises(RuntimeError) as caught:
+                judge.check()
+            shown = "".join(traceback.format_exception(caught.value))
+            asyncio.run(judged_visual_reward(GOOD, SAMPLE, judge.asking()))
+            assert KEY not in f"{shown}{caplog.text}{judge!r}" and "second-line" not in f"{shown}{caplog.text}"
+    assert "gave no grade" in caplog.text
+
+
+def test_a_key_from_a_file_and_a_query_are_sent() -> None:
+    with ScriptedServer(in_turn([Say('{"grounded": 1}')])) as server:
+        JudgeServer(f"{server.url}?version=2", "small", f"{KEY}\n").check()
+        JudgeServer(server.url.replace("//", "//me:geheim@"), "small").check()
+    assert [path for path, _ in server.heads] == ["/v1/chat/completions?version=2", "/v1/chat/completions"]
+    assert server.heads[0][1]["Authorization"] == f"Bearer {KEY}"
+    assert server.heads[1][1]["Authorization"] == "Basic bWU6Z2VoZWlt"

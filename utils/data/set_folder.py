@@ -1,0 +1,108 @@
+"""A set of several files and folders that takes the place of an earlier one whole, or not at all.
+
+The new set is written beside the old one. Once it is whole it is called `NEXT`, and from then on it is the one that
+counts: its parts are moved into their places one by one, and where a build was killed meanwhile the next one goes on.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from uuid import uuid4
+
+from filelock import FileLock
+
+from lmms_eval_tasks.utils.core.files import clear_parts, write_file
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.data.swapping import held
+
+FAILED = "failed"
+"""Where a build that made no set leaves what it wrote, until the next build."""
+NEXT = ".next"
+ENTRIES = ".entries"
+"""In `NEXT`: the names of its parts, of which some may have been moved."""
+
+
+@contextmanager
+def replacing_set(out: Path, names: Sequence[str]) -> Iterator[Path]:
+    """A folder to write a set into, whose parts replace those of the earlier set when the block ends without an error.
+
+    Where the block raises an InputError, what it wrote is kept in `FAILED`. The earlier set is left as it was then, as
+    after any other error. One process writes at a time; another waits for it.
+
+    Args:
+        out: The set's folder, made where it is missing. What it holds under other names is left alone.
+        names: The files and folders that a set may have; an earlier set's that the new one lacks are deleted. The last
+            is moved last.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    with held(FileLock(out / ".set.lock"), out):
+        clear_parts(out)
+        _move(out, names)
+        for remains in out.glob(".new-*"):
+            shutil.rmtree(remains)
+        folder = out / f".new-{uuid4().hex}"
+        folder.mkdir()
+        try:
+            yield folder
+        except InputError:
+            _remove(out / FAILED)
+            folder.replace(out / FAILED)
+            raise
+        except BaseException:
+            shutil.rmtree(folder)
+            raise
+        write_file(folder / ENTRIES, json.dumps([path.name for path in folder.iterdir()]))
+        folder.replace(out / NEXT)
+        _move(out, names)
+        _remove(out / FAILED)
+
+
+def refuse_smaller(out: Path, before: int | None, now: int, hint: str) -> None:
+    """Refuse a set with fewer rows than the one that is there.
+
+    Args:
+        out: The set's folder.
+        before: Rows of the set there; None where it does not say.
+        now: Rows of the new one.
+        hint: Where to see why, as a sentence.
+
+    Raises:
+        InputError: it has fewer, or nobody knows.
+    """
+    if before is None or now < before:
+        known = "a set that does not say its size" if before is None else f"a set of {before:,} rows"
+        raise InputError(
+            f"{out} holds {known}, and this build made {now:,}; the set there was not replaced.\n{hint}\n"
+            "Remedy: where a server failed, give the same command again; --replace takes the new set all the same."
+        )
+
+
+def _move(out: Path, names: Sequence[str]) -> None:
+    """Put the parts of `NEXT`, where there is one, into their places."""
+    new = out / NEXT
+    if not new.is_dir():
+        return
+    entries = json.loads((new / ENTRIES).read_text(encoding="utf-8"))
+    for name in names:
+        place, old = out / name, out / f".{name}.old"
+        if name in entries and not (new / name).exists():
+            continue
+        if place.exists():
+            _remove(old)
+            place.replace(old)
+        if name in entries:
+            (new / name).replace(place)
+    for name in names:
+        _remove(out / f".{name}.old")
+    shutil.rmtree(new)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)

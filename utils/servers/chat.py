@@ -1,0 +1,76 @@
+"""OpenAI's protocol of chats: what is asked, and where the text of a reply is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from lmms_eval_tasks.utils.servers.errors import ServerError
+
+PATH = "/chat/completions"
+OPENAI_KEY = "OPENAI_API_KEY"
+"""The variable of the key."""
+
+
+@dataclass(frozen=True)
+class ChatReply:
+    """A reply.
+
+    Attributes:
+        text: What the model said, or why it refuses.
+        model: The model as the server names it; None where it does not.
+        usage: What the server counted, such as tokens.
+    """
+
+    text: str
+    model: str | None
+    usage: dict[str, Any]
+
+
+def chat_request(
+    model: str,
+    content: Any,
+    *,
+    temperature: float = 0.0,
+    max_tokens: int | None = None,
+    top_p: float | None = None,
+    json_mode: bool = False,
+) -> dict[str, Any]:
+    """A request with one message, in the names that the model's server knows.
+
+    Args:
+        model: Name of the model.
+        content: The message: a text, or a list of parts.
+        temperature: Sampling temperature.
+        max_tokens: Longest reply; None leaves it to the server.
+        top_p: Nucleus sampling; None leaves it to the server.
+        json_mode: Ask the server to hold the reply to JSON.
+    """
+    request: dict[str, Any] = {"model": model}
+    # OpenAI's reasoning models have another name for the limit, and refuse a temperature.
+    reasons = model.startswith(("gpt-5", "o1", "o3", "o4"))
+    if max_tokens is not None:
+        request["max_completion_tokens" if reasons else "max_tokens"] = max_tokens
+    if not reasons:
+        request["temperature"] = temperature
+    if top_p is not None:
+        request["top_p"] = top_p
+    if json_mode:
+        request["response_format"] = {"type": "json_object"}
+    return {**request, "messages": [{"role": "user", "content": content}]}
+
+
+def read_chat(value: Any) -> ChatReply:
+    """The reply of a server.
+
+    Raises:
+        ServerError: it has no text where OpenAI's protocol has it.
+    """
+    try:
+        message = value["choices"][0]["message"]
+        # OpenAI has a field of its own for a refusal.
+        text = message["content"] if message["content"] is not None else message.get("refusal")
+        model, usage = value.get("model"), value.get("usage")
+    except (AttributeError, IndexError, KeyError, TypeError):
+        raise ServerError("reply without text", again=True) from None
+    return ChatReply(str(text or ""), str(model) if model else None, usage if isinstance(usage, dict) else {})
