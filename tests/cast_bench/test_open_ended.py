@@ -121,6 +121,18 @@ def test_the_judge_sees_five_inputs_as_json_strings() -> None:
     assert "là" in case.text
 
 
+@pytest.mark.parametrize(
+    ("time", "shown"),
+    [(0, "00:00"), (58, "00:58"), (59, "00:59"), (60, "01:00"), (125.5, "02:05"), (3600, "60:00"), (None, "00:00")],
+)
+def test_numbers_for_times_reach_the_judge_as_minutes_and_seconds(time: object, shown: str) -> None:
+    entry = {**EVIDENCE[0], "evidence_start_time": time, "evidence_end_time": "59"}
+    case = agreement_case({**QUESTION, "evidence": json.dumps([entry])}, RESPONSE)
+    (reasoning,) = material(case)["true_reasoning"]
+    # A text stays as it was released.
+    assert (reasoning["start"], reasoning["end"]) == (shown, "59")
+
+
 def test_consistency_is_graded_without_the_truth() -> None:
     case = consistency_case(QUESTION, RESPONSE)
     assert case.prompt == read_prompt("cast_bench_judge_consistency")

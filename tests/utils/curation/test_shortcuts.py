@@ -125,6 +125,12 @@ def test_pairs_that_a_model_gets_right_blind_go() -> None:
         (False, "right on all: no model"),
         (True, "right on all: two"),
     ]
+    # Who was right on which version, in the order of the models; an answer without a score is no right one.
+    assert [{name: member["right"] for name, member in group.members.items()} for group in blind_filter(models)] == [
+        {"a_0": ["one", "two"], "a_1": ["one", "two"]},
+        {"b_0": ["one"], "b_1": ["two"]},
+        {"c_0": ["two"], "c_1": ["one", "two"]},
+    ]
     assert [(group.removed, group.why) for group in blind_filter(models, 2)] == [
         (True, "right on all: one, two"),
         (False, "right on all: no model"),

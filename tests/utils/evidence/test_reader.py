@@ -23,7 +23,7 @@ from lmms_eval_tasks.utils.evidence.reader import (
     read_official,
     read_truth,
 )
-from lmms_eval_tasks.utils.evidence.text import MAX_ANSWER, MAX_DEPTH, first_answer
+from lmms_eval_tasks.utils.evidence.text import MAX_ANSWER, MAX_DEPTH, first_answer, last_answer
 
 CASES = json.loads((Path(__file__).parent / "cases" / "diagnosis.json").read_text("utf-8"))["cases"]
 MEGABYTES = 2_000_000
@@ -122,6 +122,40 @@ def test_what_breaks_the_schema(change: dict[str, Any]) -> None:
     assert read_both(json.dumps(asked))[1].schema_valid
     _, diagnosis = read_both(json.dumps({**asked, **change}))
     assert diagnosis.json_valid and not diagnosis.schema_valid
+
+
+PLAIN = {"answer_choice": "F", "instances": []}
+PERSON = {"instance_name": "p", "evidences": []}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        # By json-repair alone.
+        ('{"answer_choice": "F", // not A\n "instances": []}', PLAIN),
+        ('{answer_choice: "F", instances: []}', PLAIN),
+        ('{"answer_choice": "F" "instances": []}', PLAIN),
+        ('{"answer_choice": "F", "instances": [{"instance_name": "p', {**PLAIN, "instances": [{"instance_name": "p"}]}),
+        # From the brace that opens the answer, not from one in the prose.
+        ('Set { then {"answer_choice": "F", // not A\n "instances": []}', PLAIN),
+        # Up to the last whole object.
+        (
+            '{"answer_choice": "F", "instances": [{"instance_name": "p", "evidences": []}, {"instance_name": "q',
+            {**PLAIN, "instances": [PERSON]},
+        ),
+        # As Python writes it.
+        ("{'answer_choice': 'F', 'instances': (), }", {**PLAIN, "instances": ()}),
+    ],
+)
+def test_a_broken_answer_is_mended(text: str, value: dict[str, Any]) -> None:
+    """The object itself: a letter may be read from the words of one that nobody mended."""
+    mended = last_answer(text)
+    assert mended is not None and not mended.strict
+    assert mended.value == value
+
+
+def test_a_broken_object_without_an_answer_is_none() -> None:
+    assert last_answer('{"a": 1, // answer\n "b": 2') is None
 
 
 def test_letters_are_those_of_the_question() -> None:
