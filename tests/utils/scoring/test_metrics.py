@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmms_eval_tasks.utils.scoring.metrics import Errors, Kind, Metric, aggregate_tasks, mean_of_all, mean_of_known
+from lmms_eval_tasks.utils.scoring.metrics import (
+    Errors,
+    Kind,
+    Metric,
+    aggregate_tasks,
+    mean_of_all,
+    mean_of_known,
+    sum_groups,
+)
 from lmms_eval_tasks.utils.scoring.pairs import PAIR_ACCURACY, PAIRS_SCORED, SINGLE_ACCURACY
 from lmms_eval_tasks.utils.scoring.rates import UNPARSED_RATE, UNSCORED_RATE, percent
 from lmms_eval_tasks.utils.scoring.records import Outcome, Record, UnscoredReason
@@ -39,7 +47,7 @@ record_lists = st.lists(st.tuples(FLAGS, FLAGS), max_size=30).map(lambda flags: 
 
 def summed(metric: Metric, records: list[Record]) -> tuple[float, float]:
     """Numerator and denominator of a score that is no mean over strata."""
-    (counts,) = metric.contributions(records).values() or [[]]
+    (counts,) = sum_groups(metric.units(records)).values() or [[]]
     return sum(part for part, _ in counts), sum(count for _, count in counts)
 
 
