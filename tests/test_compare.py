@@ -166,41 +166,6 @@ def test_answers_about_two_directions_are_compared_in_pairs(tmp_path: Path) -> N
     assert [line.split()[-4:] == ["0", "25", "<0.001", "<0.001"] for line in lines] == [False, True, False]
 
 
-def verdicts(folder: Path, right: Mapping[str, tuple[bool, ...]]) -> Path:
-    stratum = {"interaction": "H2H", "level": "L1", "rule": "adjacent_linked"}
-    return write_run(folder, right, ("countervqa",), stratum=stratum, judged=None, agreement=None, judge=None)
-
-
-def test_questions_without_an_opposite_are_compared_as_they_are_reported(tmp_path: Path) -> None:
-    """A set by the paper's rules alone has no pairs, and a complete run of it is compared whole."""
-    one, two = ({str(index): (index % every > 0,) for index in range(60)} for every in (2, 3))
-    status, out, _ = run(verdicts(tmp_path / "a", one), verdicts(tmp_path / "b", two))
-    assert status == 0
-    lines = out.splitlines()
-    (row,) = [line.split() for line in lines if "verdict accuracy" in line and "[" in line]
-    assert row[2:6] == ["verdict", "accuracy", "50.0", "66.7"] and row[-4:-2] == ["10", "20"]
-    assert "runs 1 and 2 share 60 items in 60 groups" in lines
-    assert "  no pair accuracy: nothing that both runs have counts in it" in lines
-
-
-def test_each_score_says_on_what_it_stands_where_that_differs(tmp_path: Path) -> None:
-    pairs = {f"pair{index}": (True, index % 2 > 0) for index in range(12)}
-    single = {f"single{index}": (index < 3,) for index in range(6)}
-    right = {**pairs, **single}
-    runs = [verdicts(tmp_path / "a", right), verdicts(tmp_path / "b", {**right, "pair0": (False, False)})]
-    status, out, _ = run(*runs)
-    assert status == 0
-    # 12 + 6 + 3 of 30 verdicts, 6 of 12 pairs.
-    rows = {" ".join(line.split()[-8:]) for line in out.splitlines() if "accuracy" in line and "[" in line}
-    assert any("verdict accuracy" in line and " 70.0 " in line for line in out.splitlines()), rows
-    assert any(" pair accuracy" in line and " 50.0 " in line for line in out.splitlines()), rows
-    told = [line for line in out.splitlines() if "share" in line or "stands on" in line]
-    assert told == [
-        "runs 1 and 2 share 30 items in 18 groups",
-        "  pair accuracy stands on 24 items in 12 groups, which count in it in both runs",
-    ]
-
-
 def test_a_group_over_two_kinds_of_task_is_compared_task_by_task(tmp_path: Path) -> None:
     """They have no scores in common."""
     form = {"json_valid": True, "schema_valid": True, "recoverable": True, "answered": "A"}

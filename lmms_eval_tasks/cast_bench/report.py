@@ -95,10 +95,10 @@ def open_panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
 def _grounding_panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
     bars = [Bar(run.name, Counter(_grounded(record) for record in run.records), run.tag) for run in runs]
     whole = whole_runs(runs)
-    scores = (
-        (run, *(estimate(metric, run.parts) for metric in (metrics.ACCURACY, metrics.IM_VIOU))) for run in whole or runs
-    )
-    points = [Point(run.name, x.value, y.value, tag=run.tag) for run, x, y in scores if x and y]
+    estimates = [
+        (run, estimate(metrics.ACCURACY, run.parts), estimate(metrics.IM_VIOU, run.parts)) for run in whole or runs
+    ]
+    points = [Point(run.name, x.value, y.value, tag=run.tag) for run, x, y in estimates if x and y]
     named = {one.metric: one for one in references(task, max(len(run.records) for run in runs))}
     if whole:
         known = {metric: {model.model: model.value for model in one.published} for metric, one in named.items()}

@@ -34,7 +34,7 @@ Member = tuple[str, str | None]
 """An item's id and key."""
 
 
-class Unit(NamedTuple):
+class ScoreUnit(NamedTuple):
     """What counts once in a score: an item, or a group whose members count only together.
 
     Attributes:
@@ -53,7 +53,7 @@ class Unit(NamedTuple):
         return self.group, self.members
 
 
-Units = Mapping[Stratum, Sequence[Unit]]
+Units = Mapping[Stratum, Sequence[ScoreUnit]]
 """What counts in each stratum of a score; none for a stratum whose items are all unscored or incomplete."""
 
 
@@ -142,7 +142,7 @@ class Metric:
         """The score of records."""
         return self.combine(self.units(records))
 
-    def units(self, records: Iterable[Record]) -> dict[Stratum, list[Unit]]:
+    def units(self, records: Iterable[Record]) -> dict[Stratum, list[ScoreUnit]]:
         """What of records counts in the score; empty where it applies to none of them.
 
         Every number of a score comes from this: its value, what its interval stands on, and what two runs share of it.
@@ -177,7 +177,7 @@ class Metric:
         }
         return {"group_id": record.group_id, "value": value, **places}
 
-    def _units(self, items: Iterable[tuple[Member, Mapping[str, Any]]]) -> dict[Stratum, list[Unit]]:
+    def _units(self, items: Iterable[tuple[Member, Mapping[str, Any]]]) -> dict[Stratum, list[ScoreUnit]]:
         """What of named items counts, strata in the order in which their first item comes."""
         found: dict[Stratum, dict[object, list[tuple[Member, Mapping[str, Any]]]]] = {}
         for number, (name, item) in enumerate(items):
@@ -189,12 +189,12 @@ class Metric:
             for place, units in found.items()
         }
 
-    def _unit(self, members: Sequence[tuple[Member, Mapping[str, Any]]]) -> Unit | None:
+    def _unit(self, members: Sequence[tuple[Member, Mapping[str, Any]]]) -> ScoreUnit | None:
         """What members add together; None where they are incomplete or one is unscored."""
         values = [item["value"] for _, item in members]
         if None in values or len(values) != (self.together or 1):
             return None
-        return Unit(str(members[0][1].get("group_id", "")), frozenset(name for name, _ in members), min(values))
+        return ScoreUnit(str(members[0][1].get("group_id", "")), frozenset(name for name, _ in members), min(values))
 
     def within(self, suffix: str, applies: Callable[[Record], bool]) -> Metric:
         """The same score of some records only, its name with a suffix, which is also its title."""

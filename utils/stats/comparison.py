@@ -7,7 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lmms_eval_tasks.utils.runs.run import Run
-from lmms_eval_tasks.utils.scoring.metrics import Metric, Stratum, Unit, Units, count_groups, count_items, mean_of_all
+from lmms_eval_tasks.utils.scoring.metrics import (
+    Metric,
+    ScoreUnit,
+    Stratum,
+    Units,
+    count_groups,
+    count_items,
+    mean_of_all,
+)
 from lmms_eval_tasks.utils.scoring.records import Record
 from lmms_eval_tasks.utils.stats.estimates import interval, refuse_counts
 
@@ -160,7 +168,7 @@ def _shared_items(first: Records, second: Records, left_out: Counter[str]) -> se
     return shared
 
 
-def _shared_units(metric: Metric, first: Part, second: Part) -> list[tuple[dict[Stratum, list[Unit]], ...]]:
+def _shared_units(metric: Metric, first: Part, second: Part) -> list[tuple[dict[Stratum, list[ScoreUnit]], ...]]:
     """Of each task to which a score applies, what counts in it in both runs: in the first one, and in the second."""
     shared = []
     for task in first:
@@ -190,7 +198,7 @@ def _difference(metric: Metric, first: Part, second: Part) -> ScoreDifference | 
     return ScoreDifference(metric, before, after, ends, groups, items)
 
 
-def _changes(before: Units, after: Units) -> dict[Stratum, list[Unit]]:
+def _changes(before: Units, after: Units) -> dict[Stratum, list[ScoreUnit]]:
     """What counts in both runs, with the second run's value less the first's."""
     changes = {}
     for place, units in before.items():
