@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -28,7 +29,8 @@ def test_the_better_of_two_runs(tmp_path: Path) -> None:
     # Pairs: 20 of 60, all of them among the second run's 45.
     assert row[2:7] == ["pair", "accuracy", "33.3", "75.0", "+41.7"]
     assert row[-4:] == ["0", "25", "<0.001", "<0.001"]
-    assert "runs 1 and 2 share 60 groups" in out.splitlines()
+    assert "runs 1 and 2 share 120 items in 60 groups" in out.splitlines()
+    assert "stands on" not in out
     (effect,) = [line for line in lines if line[:2] == ["1,", "2"] and "×" in line]
     # 2.8016 sqrt(25 / 60 / 60), 2.8016 sqrt(2 * 0.5417 * 0.4583 / 60), and their ratio.
     assert effect[2:6] == ["23.3", "25.5", "×", "0.92"]
@@ -41,9 +43,10 @@ def test_what_makes_runs_unlike_is_told(tmp_path: Path) -> None:
     two = write_run(tmp_path / "two", {**strong(), "cut": (True,)}, version="2-A", sample=True)
     status, out, _ = run(one, two)
     assert status == 0
-    assert (
-        "runs 1 and 2 share 60 groups; left out: 1 only in the first run, 1 incomplete or unscored in one of them"
-    ) in " ".join(out.split())
+    lines = " ".join(out.split())
+    assert "runs 1 and 2 share 121 items in 61 groups; left out: 3 items only in the first run" in lines
+    assert "pair accuracy stands on 120 items in 60 groups, which count in it in both runs" in lines
+    assert "single accuracy stands on" not in lines
     assert "runs 1 and 2 differ: task version 1-A against 2-A" in out.splitlines()
     assert "runs 1 and 2 differ: one is of sample data, the other of the benchmark" in out.splitlines()
     assert f"{TASK}; SAMPLE DATA, not the benchmark" in out.splitlines()
@@ -68,14 +71,31 @@ def test_runs_of_other_tasks_are_refused(tmp_path: Path) -> None:
         f"Expected runs that share a task, but they hold {TASK}; mvp_mini.\n",
     )
     assert run(one)[::2] == (1, "Expected two runs or more to compare, but got 1.\n")
-    assert run(one, one, "--task", "x")[2] == (
+    other = write_run(tmp_path / "other", weak())
+    assert run(one, other, "--task", "x")[2] == (
         f"Expected a task or group of two of these runs, any of {TASK}, but got x.\n"
     )
 
 
+def test_a_run_given_twice_is_refused(tmp_path: Path) -> None:
+    out = write_run(tmp_path / "out", weak())
+    (tmp_path / "link").symlink_to(out)
+    results = out / "20261121_results.json"
+    assert run(out, out) == (
+        1,
+        "",
+        f"Expected different runs to compare, but {out} and {out} are one run, {results}.\n",
+    )
+    status, _, err = run(out, write_run(tmp_path / "two", strong()), tmp_path / "link")
+    assert (status, err) == (
+        1,
+        f"Expected different runs to compare, but {out} and {tmp_path / 'link'} are one run, {results}.\n",
+    )
+
+
 def test_a_task_that_a_run_lacks_is_told(tmp_path: Path) -> None:
-    both = write_run(tmp_path / "one", weak(), tasks=(TASK, "causalvqa_paired"))
-    runs = [both, both, write_run(tmp_path / "two", weak())]
+    both = [write_run(tmp_path / name, weak(), tasks=(TASK, "causalvqa_paired")) for name in ("one", "other")]
+    runs = [*both, write_run(tmp_path / "two", weak())]
     status, out, _ = run(*runs, "--task", "causalvqa_paired")
     assert (status, "not in run 3" in out.splitlines()) == (0, True)
     assert TASK not in out
@@ -83,8 +103,8 @@ def test_a_task_that_a_run_lacks_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("flags", [(True, True), (False, False)])
 def test_runs_that_agree_on_everything(tmp_path: Path, flags: tuple[bool, bool]) -> None:
-    run_ = write_run(tmp_path / "one", {str(index): flags for index in range(10)})
-    status, out, _ = run(run_, run_)
+    right = {str(index): flags for index in range(10)}
+    status, out, _ = run(*(write_run(tmp_path / name, right) for name in ("one", "two")))
     assert status == 0
     assert "N/A" in out
 
@@ -142,4 +162,19 @@ def test_answers_about_two_directions_are_compared_in_pairs(tmp_path: Path) -> N
     # The same pairs as in `test_the_better_of_two_runs`.
     assert lines[1].split()[:5] == ["pair", "accuracy", "33.3", "75.0", "+41.7"]
     assert lines[2].split()[:2] == ["single", "accuracy"]
-    assert lines[0].split()[-4:] == ["0", "25", "<0.001", "<0.001"]
+    # The test stands beside the score that it is of.
+    assert [line.split()[-4:] == ["0", "25", "<0.001", "<0.001"] for line in lines] == [False, True, False]
+
+
+def test_a_group_over_two_kinds_of_task_is_compared_task_by_task(tmp_path: Path) -> None:
+    """They have no scores in common."""
+    form = {"json_valid": True, "schema_valid": True, "recoverable": True, "answered": "A"}
+    tasks = ("cast_bench", "cast_bench_open")
+    runs = []
+    for name, right in (("a", weak()), ("b", strong())):
+        runs.append(write_run(tmp_path / name, right, tasks, grounding=None, format=form, scores={"answer": 5.0}))
+        results = json.loads((runs[-1] / "20261121_results.json").read_text(encoding="utf-8"))
+        results["group_subtasks"] = {"both": list(tasks)}
+        (runs[-1] / "20261121_results.json").write_text(json.dumps(results), encoding="utf-8")
+    status, out, _ = run(*runs)
+    assert (status, [line for line in out.splitlines() if line in (*tasks, "both")]) == (0, list(tasks))

@@ -25,6 +25,7 @@ from lmms_eval_tasks.utils.reporting.panels import (
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, published_models
 from lmms_eval_tasks.utils.reporting.views import AnswerView, ItemView, Row, ShownClip
 from lmms_eval_tasks.utils.scoring.records import Record
+from lmms_eval_tasks.utils.stats.estimates import estimate
 
 FOLDER = Path(__file__).parent
 PUBLIC_QUESTIONS = 80
@@ -93,12 +94,11 @@ def open_panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
 
 def _grounding_panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
     bars = [Bar(run.name, Counter(_grounded(record) for record in run.records), run.tag) for run in runs]
-    whole, points = whole_runs(runs), []
-    for run in whole or runs:
-        accuracy = metrics.ACCURACY.score_records(run.records)
-        im_viou = metrics.IM_VIOU.score_records(run.records)
-        if accuracy is not None and im_viou is not None:
-            points.append(Point(run.name, accuracy, im_viou, tag=run.tag))
+    whole = whole_runs(runs)
+    estimates = [
+        (run, estimate(metrics.ACCURACY, run.parts), estimate(metrics.IM_VIOU, run.parts)) for run in whole or runs
+    ]
+    points = [Point(run.name, x.value, y.value, tag=run.tag) for run, x, y in estimates if x and y]
     named = {one.metric: one for one in references(task, max(len(run.records) for run in runs))}
     if whole:
         known = {metric: {model.model: model.value for model in one.published} for metric, one in named.items()}

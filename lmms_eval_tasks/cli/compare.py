@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,7 +11,7 @@ import typer
 
 from lmms_eval_tasks.cli.cards import print_differences
 from lmms_eval_tasks.cli.runs import ALLOW_INCOMPLETE, open_runs
-from lmms_eval_tasks.report.runs import references_of
+from lmms_eval_tasks.report.runs import comparable_parts, groups_of, references_of
 from lmms_eval_tasks.utils.core.console import make_console, text_table
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric
@@ -23,7 +23,6 @@ from lmms_eval_tasks.utils.stats.comparison import (
     compare_records,
     holm,
     run_differences,
-    run_parts,
 )
 from lmms_eval_tasks.utils.stats.detectable import effect_above_chance, paired_effect, unpaired_effect
 
@@ -45,7 +44,8 @@ def compare(
         raise InputError(f"Expected two runs or more to compare, but got {len(runs)}.")
     console = make_console()
     read = open_runs(console, runs, allow_incomplete)
-    parts = [run_parts(run) for run in read]
+    _refuse_doubled(read, runs)
+    parts = [comparable_parts(run) for run in read]
     shared = _shared_names(read, parts, task)
     for number, (run, source) in enumerate(zip(read, runs, strict=True), start=1):
         console.print(f"run {number}: {run.name}, {source}", soft_wrap=True)
@@ -64,10 +64,24 @@ def compare(
             console.print(f"not in run {', '.join(missing)}")
     print_differences(console, read, [one for part in parts for name in shared for one in part.get(name, ())])
     console.print(
-        "Scores on the shared groups, differences with 95% intervals (paired bootstrap over "
-        "groups); 1st only, 2nd only: groups that one run alone gets wholly right, p the exact McNemar test of them, "
-        "Holm the same adjusted for the table's comparisons. Formulas: docs/statistics.md."
+        "Each score on what counts in it in both runs, differences with 95% intervals (paired bootstrap over groups); "
+        "1st only, 2nd only: groups that one run alone gets wholly right, p the exact McNemar test of them, Holm the "
+        "same adjusted for the table's comparisons. Formulas: docs/statistics.md."
     )
+
+
+def _refuse_doubled(runs: Sequence[Run], sources: Sequence[Path]) -> None:
+    """Refuse a run that is given twice.
+
+    Raises:
+        InputError: where one is.
+    """
+    named: dict[Path, list[str]] = {}
+    for run, source in zip(runs, sources, strict=True):
+        named.setdefault(run.path.resolve(), []).append(str(source))
+    doubled = [f"{' and '.join(given)} are one run, {path}" for path, given in named.items() if len(given) > 1]
+    if doubled:
+        raise InputError(f"Expected different runs to compare, but {'; '.join(doubled)}.")
 
 
 def _shared_names(runs: Sequence[Run], parts: Sequence[Mapping[str, Part]], task: str) -> list[str]:
@@ -79,7 +93,7 @@ def _shared_names(runs: Sequence[Run], parts: Sequence[Mapping[str, Part]], task
         raise InputError(f"Expected runs that share a task, but they hold {tasks}.")
     if task and task not in shared:
         raise InputError(f"Expected a task or group of two of these runs, any of {', '.join(shared)}, but got {task}.")
-    grouped = {name for run in runs for group, tasks in run.groups.items() if group in shared for name in tasks}
+    grouped = {name for run in runs for group, tasks in groups_of(run).items() if group in shared for name in tasks}
     return [task] if task else [name for name in shared if name not in grouped]
 
 
@@ -94,36 +108,49 @@ def _show(
     console.print(f"\n{name}{sample}", style="bold")
     table = text_table(None, "runs", "score", "1st", "2nd", "2nd - 1st", "1st only", "2nd only", "p", "Holm")
     table.padding = 0
-    adjusted = holm([comparison.p_value for comparison in compared.values()])
-    for ((one, two), comparison), corrected in zip(compared.items(), adjusted, strict=True):
+    tests = {pair: comparison.test for pair, comparison in compared.items() if comparison.test}
+    adjusted = dict(zip(tests, holm([test.p_value for test in tests.values()]), strict=True))
+    for (one, two), comparison in compared.items():
         for index, difference in enumerate(comparison.differences):
             low, high = difference.interval
-            tests = [str(comparison.only_first), str(comparison.only_second)]
-            tests += [_p(comparison.p_value), _p(corrected)]
+            test = tests[one, two]
+            tested = [str(test.only_first), str(test.only_second), _p(test.p_value), _p(adjusted[one, two])]
             table.add_row(
                 f"{one + 1}, {two + 1}" if not index else "",
-                _title(difference, comparison),
+                difference.metric.title,
                 f"{difference.first:.1f}",
                 f"{difference.second:.1f}",
                 f"{difference.change:+.1f} [{low:+.1f}, {high:+.1f}]",
-                *(tests if not index else [""] * 4),
+                *(tested if test.metric == difference.metric else [""] * 4),
             )
     if table.row_count:
         console.print(table)
     for (one, two), comparison in compared.items():
-        left = "; left out: " + ", ".join(f"{count} {why}" for why, count in comparison.left_out.items())
-        console.print(
-            f"runs {one + 1} and {two + 1} share {comparison.groups:,} groups{left if comparison.left_out else ''}"
-        )
+        left = ", ".join(f"{_number(count, 'item')} {why}" for why, count in comparison.left_out.items())
+        shared = f"{_number(comparison.items, 'item')} in {_number(comparison.groups, 'group')}"
+        console.print(f"runs {one + 1} and {two + 1} share {shared}{f'; left out: {left}' if left else ''}")
+        for line in _bases(comparison):
+            console.print(f"  {line}", soft_wrap=True)
     effects = _detectable(compared, references)
     if effects.row_count:
         console.print(effects)
 
 
-def _title(difference: ScoreDifference, comparison: Comparison) -> str:
-    """The score's title, and on how many groups it stands where some lack it."""
-    fewer = difference.groups != comparison.groups
-    return f"{difference.metric.title} of {difference.groups:,}" if fewer else difference.metric.title
+def _bases(comparison: Comparison) -> Iterator[str]:
+    """A line for each score, and the test, that does not stand on all that the runs share."""
+    for one in comparison.differences:
+        if (one.groups, one.items) != (comparison.groups, comparison.items):
+            items, groups = _number(one.items, "item"), _number(one.groups, "group")
+            yield f"{one.metric.title} stands on {items} in {groups}, which count in it in both runs"
+        test = comparison.test
+        if test and test.metric == one.metric and test.groups != one.groups:
+            yield f"p stands on {_number(test.groups, 'group')}, which both runs have whole and scored"
+    for metric in comparison.without:
+        yield f"no {metric.title}: nothing that both runs have counts in it"
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'s' if count != 1 else ''}"
 
 
 def _p(value: float) -> str:
@@ -143,13 +170,13 @@ def _detectable(compared: dict[Pair, Comparison], references: Sequence[Reference
     table = text_table(None, *columns)
     table.title = "smallest difference that is found in 80% of cases, in points"
     for (one, two), comparison in compared.items():
+        test = comparison.test
+        tested = {difference.metric: difference for difference in comparison.differences}
         # Where groups hold several items that are not all needed, the formulas do not know how those hang together.
-        paired = any(difference.metric.together for difference in comparison.differences)
-        if not comparison.differences or not (paired or comparison.items == comparison.groups):
+        if not test or not (test.metric.together or tested[test.metric].groups == tested[test.metric].items):
             continue
-        groups = comparison.groups
-        apart = unpaired_effect(groups, sum(comparison.shares) / 2)
-        together = paired_effect(groups, comparison.discordant)
+        apart = unpaired_effect(test.groups, sum(test.shares) / 2) if test.groups else 0.0
+        together = paired_effect(test.groups, test.discordant) if test.groups else 0.0
         # Runs that agree on every group do not show how often such runs would differ, nor 0% and 100% how groups vary.
         known = bool(apart and together)
         table.add_row(
@@ -157,9 +184,14 @@ def _detectable(compared: dict[Pair, Comparison], references: Sequence[Reference
             f"{100 * together:.1f}" if known else "N/A",
             f"{100 * apart:.1f}" if apart else "N/A",
             f"× {together / apart:.2f}" if known else "N/A",
-            *(
-                f"+{100 * effect_above_chance(groups if metric.together else comparison.items, percent / 100):.1f}"
-                for metric, percent in chance.items()
-            ),
+            *(_above_chance(tested.get(metric), percent) for metric, percent in chance.items()),
         )
     return table
+
+
+def _above_chance(difference: ScoreDifference | None, percent: float) -> str:
+    """By how much a score has to exceed chance, on as many items or groups as count in it."""
+    if difference is None:
+        return "N/A"
+    units = difference.groups if difference.metric.together else difference.items
+    return f"+{100 * effect_above_chance(units, percent / 100):.1f}"

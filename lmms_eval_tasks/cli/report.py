@@ -11,8 +11,10 @@ import typer
 from lmms_eval_tasks.cli.cards import print_cards, print_differences
 from lmms_eval_tasks.cli.runs import ALLOW_INCOMPLETE, open_runs
 from lmms_eval_tasks.report.clips import Clips
+from lmms_eval_tasks.report.runs import columns_of
 from lmms_eval_tasks.utils.core.console import make_console
 from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.reporting.columns import other_units
 from lmms_eval_tasks.utils.runs.run import NOT_SCORED
 
 
@@ -74,12 +76,14 @@ def report(
         console.print(table)
     for table in pairing_tables(read, task, seed) if pairing else ():
         console.print(table)
+    tasks = [name for run in read for name in run.groups.get(task, [task])] if task else None
+    shown = tasks or [name for run in read for name in run.records]
     console.print(
-        "Scores in percent, with 95% intervals over pairs, or over clips where no items are paired. above/below: the "
-        "95% interval excludes the reference; open: it contains it."
+        f"Scores in percent{other_units(column for name in shown for column in columns_of(name))}. Intervals are 95%, "
+        "over pairs, or over clips where no items are paired. above/below: the 95% interval excludes the reference; "
+        "open: it contains it."
     )
     print_cards(console, read, whole=card)
-    tasks = [name for run in read for name in run.groups.get(task, [task])] if task else None
     print_differences(console, read, tasks, explain=False)
     if html:
         from lmms_eval_tasks.report.page import write_page

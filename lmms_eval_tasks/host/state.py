@@ -25,7 +25,7 @@ from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.runs.results_file import BYPASS, SAMPLE
 from lmms_eval_tasks.utils.scoring.metrics import Metric
 from lmms_eval_tasks.utils.scoring.rates import SAMPLE_DATA
-from lmms_eval_tasks.utils.scoring.records import FRAME, HOW_ASKED, GradedItem, Outcome, UnscoredReason
+from lmms_eval_tasks.utils.scoring.records import FRAME, HOW_ASKED, GradedItem, Outcome, Record, UnscoredReason
 
 if TYPE_CHECKING:
     import datasets
@@ -158,14 +158,15 @@ class TaskState:
     def process_results(self, doc: Row, results: Sequence[Any]) -> dict[str, Any]:
         """Grade the first response: the record, and what it contributes to each score."""
         graded = self._grade(doc, results[0] if results else "")
-        record = graded.record
-        items: dict[str, Any] = {"record": record.to_json()}
-        for metric in self.metrics:
-            if metric.applies(record) and (metric is not SAMPLE_DATA or doc["sample"]):
-                items[metric.name] = metric.item(record)
+        items = {"record": graded.record.to_json(), **self.gather(graded.record, doc["sample"])}
         if self.submits:
             items[SUBMISSION_ROWS] = graded.to_json()
         return items
+
+    def gather(self, record: Record, sample: bool) -> dict[str, Any]:
+        """What a record contributes to each score that it counts in; `sample` says whether its data is simulated."""
+        listed = (metric for metric in self.metrics if sample or metric is not SAMPLE_DATA)
+        return {metric.name: metric.item(record) for metric in listed if metric.applies(record)}
 
     def keep_prediction(self, doc: Row, results: Sequence[Any]) -> dict[str, Any]:
         """What is logged beside an answer that is not graded: an unscored record that says how its item was asked."""

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from lmms_eval_tasks.utils.benchmark.registry import registry
+from lmms_eval_tasks.utils.benchmark.views import MASKED
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.reporting.columns import PAIR_COLUMNS, Column
-from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, pair_references
+from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, pair_references, published_of_view
 from lmms_eval_tasks.utils.runs.run import Run
+from lmms_eval_tasks.utils.stats.comparison import Part
 
 
 def columns_of(task: str) -> tuple[Column, ...]:
@@ -21,21 +24,50 @@ def columns_of(task: str) -> tuple[Column, ...]:
 def references_of(name: str, task: str, items: int) -> tuple[ReferencedMetric, ...]:
     """The scores of a task or group that its benchmark sets beside published figures; the leading one first.
 
-    `task` is one of its tasks. A view stands beside the figures of its parent. A benchmark can distinguish parts of a
-    release by how many items a run has.
+    `task` is one of its tasks. A view stands beside chance, unless it adds an option, and beside models that its paper
+    showed the same view; never beside what people and models score on the whole items. A benchmark can distinguish
+    parts of a release by how many items a run has.
     """
     known = registry().find_task(task)
-    return known.kind.references(registry().find_parent(name), items) if known else pair_references()
+    if known is None:
+        return pair_references()
+    parent = registry().find_parent(name)
+    references = known.kind.references(parent, items)
+    if not known.view:
+        return references
+    published = [one for one in published_of_view(known.benchmark.name, parent, known.view) if not one.people]
+    seen = []
+    for one in references:
+        models = tuple(model for model in published if model.score == one.metric.name)
+        chance = None if known.view == MASKED else one.chance
+        note = " ".join(f"{model.model}: {model.note}" for model in models if model.note)
+        seen.append(replace(one, chance=chance, people=(), published=models, note=note))
+    return tuple(seen)
+
+
+def groups_of(run: Run) -> dict[str, tuple[str, ...]]:
+    """The run's groups that are scored as one: their tasks are of one kind, and show one view of their items.
+
+    Tasks of several kinds have no scores in common; they are shown one by one.
+    """
+
+    def form(task: str) -> tuple[int, str] | None:
+        known = registry().find_task(task)
+        return (id(known.kind), known.view) if known else None
+
+    return {group: tasks for group, tasks in run.groups.items() if len(set(map(form, tasks))) == 1}
+
+
+def comparable_parts(run: Run) -> dict[str, Part]:
+    """What of a run can be compared: each of its tasks alone, and each of its groups with its tasks."""
+    alone = {task: {task: records} for task, records in run.records.items()}
+    grouped = {group: {task: run.records[task] for task in tasks} for group, tasks in groups_of(run).items()}
+    return {**alone, **grouped}
 
 
 def parts_of(run: Run) -> Iterator[tuple[str, Sequence[str]]]:
-    """The run's groups with their tasks, then its tasks that are in none of them.
-
-    A group of tasks of several benchmarks has no columns in common: its tasks are shown one by one.
-    """
-    find = registry().find_task
-    benchmarks = {task: known.benchmark.name for task in run.records if (known := find(task))}
-    groups = {group: tasks for group, tasks in run.groups.items() if len(set(map(benchmarks.get, tasks))) == 1}
+    """The run's groups with their tasks, then its tasks that are in none of them."""
+    groups = groups_of(run)
     yield from groups.items()
     grouped = {task for tasks in groups.values() for task in tasks}
     yield from ((task, [task]) for task in run.records if task not in grouped)

@@ -15,6 +15,7 @@ from lmms_eval_tasks.report.runs import columns_of, references_of
 from lmms_eval_tasks.utils.benchmark.card import Card
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.wording import summarize_names
+from lmms_eval_tasks.utils.reporting.columns import other_units
 from lmms_eval_tasks.utils.reporting.figures import Dot, around_zero, dot_plot, heat_map, run_heading
 from lmms_eval_tasks.utils.reporting.panels import (
     Panel,
@@ -23,7 +24,6 @@ from lmms_eval_tasks.utils.reporting.panels import (
     consistency_panel,
     limited_note,
     outcome_panel,
-    whole_runs,
 )
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, reference_notes
 from lmms_eval_tasks.utils.runs.run import Run
@@ -47,6 +47,7 @@ class Section:
         card: The benchmark's card; None for a task of no benchmark.
         tasks: Its tasks.
         headings: Of the score table.
+        units: Which of its scores are not in percent, to follow a sentence that says that scores are.
         scores: Its rows: letter, model and cells.
         signatures: Letter and what the scores stand on.
         panels: Its panels.
@@ -57,6 +58,7 @@ class Section:
     card: Card | None
     tasks: tuple[str, ...]
     headings: tuple[str, ...]
+    units: str
     scores: tuple[tuple[str, str, tuple[str, ...]], ...]
     signatures: tuple[tuple[str, str], ...]
     panels: tuple[Panel, ...]
@@ -93,6 +95,7 @@ def build_section(name: str, entries: Sequence[tuple[int, Run, Sequence[str]]]) 
         card=card,
         tasks=tasks,
         headings=tuple(column.heading for column in columns),
+        units=other_units(columns),
         scores=tuple((run.tag, run.name, tuple(column.cell(run.parts) for column in columns)) for run in runs),
         signatures=tuple(
             (one.tag, _signature(name, run, one.records)) for one, (_, run, _) in zip(runs, entries, strict=True)
@@ -126,7 +129,8 @@ def _text(value: Any) -> str:
 def _reference_panels(runs: Sequence[RunRecords], references: Sequence[ReferencedMetric]) -> list[Panel]:
     """Each score beside chance, people and published models, best first."""
     panels = []
-    whole, part = whole_runs(runs), limited_note(runs)
+    # References of a view are of that view.
+    whole, part = [run for run in runs if not run.limited], limited_note(runs)
     for reference in references:
         dots = [Dot.of(run.name, reference.estimate(run.parts), run.tag) for run in whole or runs]
         bounds = _axis(reference, dots)
@@ -256,12 +260,11 @@ def _dots_panel(strata: _Strata, reference: ReferencedMetric, column: str) -> Pa
 
 
 def _within(parts: Sequence[Records], stratum: dict[str, str]) -> list[Records]:
-    """The records of a stratum, part by part; parts without any are left out."""
-    within = [
+    """The records of a stratum, part by part."""
+    return [
         [record for record in part if all(record.stratum.get(name) == value for name, value in stratum.items())]
         for part in parts
     ]
-    return [part for part in within if part]
 
 
 def _plain(value: str) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from lmms_eval_tasks.report.runs import references_of
+from lmms_eval_tasks.report.runs import comparable_parts, groups_of, references_of
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.tables import FittingTable
 from lmms_eval_tasks.utils.reporting.references import published_of_view
 from lmms_eval_tasks.utils.runs.run import Run
-from lmms_eval_tasks.utils.stats.comparison import Comparison, Part, compare_records, run_parts
+from lmms_eval_tasks.utils.stats.comparison import Comparison, Part, compare_records
 
 
 def view_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
@@ -67,9 +67,9 @@ def _add_published(table: FittingTable, parent: str, view: str) -> Iterator[str]
 def _comparisons(runs: Sequence[Run]) -> Iterator[tuple[str, str, Run, Run, Comparison]]:
     """Each view that a run holds and whose parent a run of the same model holds: the parent's name, the view's, the
     run of the view, that of the parent, and both compared."""
-    parts = [(run, run_parts(run)) for run in runs]
+    parts = [(run, comparable_parts(run)) for run in runs]
     for run, named in parts:
-        grouped = {task for tasks in run.groups.values() for task in tasks}
+        grouped = {task for tasks in groups_of(run).values() for task in tasks}
         for name, part in named.items():
             task, parent = registry().find_task(name), registry().find_parent(name)
             if task is None or not task.view or name in grouped:

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
 import pytest
+from graded_records import records_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import BaseModel
-from version_examples import read_examples
 
-from lmms_eval_tasks.utils.benchmark.benchmark import TaskKind
-from lmms_eval_tasks.utils.benchmark.card import Card
 from lmms_eval_tasks.utils.benchmark.registry import registry
-from lmms_eval_tasks.utils.benchmark.task_files import task_configs
-from lmms_eval_tasks.utils.judge.client import Case, Verdict
 from lmms_eval_tasks.utils.scoring.metrics import Kind, Metric
-from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, Record
+from lmms_eval_tasks.utils.scoring.records import Record
 from lmms_eval_tasks.utils.stats import estimates
 from lmms_eval_tasks.utils.stats.estimates import estimate
 
@@ -40,55 +35,6 @@ def few_draws() -> Iterator[None]:
         yield
 
 
-class SteadyJudge:
-    """Gives every answer the same number in every dimension."""
-
-    def __init__(self, schema: type[BaseModel], number: float) -> None:
-        values = {name: "" if field.annotation is str else number for name, field in schema.model_fields.items()}
-        self.reply = schema.model_validate(values)
-
-    def judge(self, case: Case) -> Verdict[Any]:
-        return Verdict(self.reply, None, "steady", "prompt")
-
-
-class Context:
-    """What grading asks of an evaluation; without a number its judge gives no verdicts."""
-
-    model = None
-
-    def __init__(self, kind: TaskKind, kwargs: Mapping[str, Any], number: float | None) -> None:
-        self.settings = kind.read_settings(kwargs, {})
-        self.number = number
-
-    def judge(self, schema: type[BaseModel]) -> SteadyJudge | None:
-        return None if self.number is None else SteadyJudge(schema, self.number)
-
-
-@cache
-def pool(benchmark: str, name: str) -> tuple[Record, ...]:
-    """Records of a kind: every example row with every response and with none, by several judges, in all strata."""
-    found = registry().benchmarks[benchmark]
-    kind, (rows, examples) = found.kinds[name], read_examples(benchmark)
-    task = next(task for task in registry().tasks_of(benchmark).values() if task.kind is kind)
-    given = task_configs(found.folder)[task.name].get("lmms_eval_specific_kwargs", {})
-    asked = [item for example in examples for item in example.items]
-    records = []
-    for number in (0.0, 10.0, 7.0, None) if kind.judged else (None,):
-        context = Context(kind, given.get("default", given), number)
-        for row, response in (*asked, *((row, NOT_ASKED) for row in rows.values())):
-            records.append(kind.grade(row, response, context).record)
-    return (*records, *in_all_strata(found.card, records))
-
-
-def in_all_strata(card: Card, records: Sequence[Record]) -> Iterator[Record]:
-    """The records again, in each stratum of a card in turn."""
-    strata = sorted({stratum for split in card.splits.values() for stratum in split.strata})
-    for place, record in enumerate(records if strata else ()):
-        named = dict(zip(card.strata_columns, strata[place % len(strata)], strict=True))
-        known_columns = {column: value for column, value in named.items() if column in record.stratum}
-        yield replace(record, stratum={**record.stratum, **known_columns})
-
-
 def metrics_of(benchmark: str, kind: str) -> tuple[Metric, ...]:
     return registry().benchmarks[benchmark].kinds[kind].metrics
 
@@ -97,7 +43,9 @@ def metrics_of(benchmark: str, kind: str) -> tuple[Metric, ...]:
 def with_value(benchmark: str, kind: str, metric: str, value: float | None) -> tuple[Record, ...]:
     """The records with one value in a score, or with none."""
     (found,) = [one for one in metrics_of(benchmark, kind) if one.name == metric]
-    return tuple(record for record in pool(benchmark, kind) if found.applies(record) and found.value(record) == value)
+    return tuple(
+        record for record in records_of(benchmark, kind) if found.applies(record) and found.value(record) == value
+    )
 
 
 def draw_records(data: st.DataObject, records: Sequence[Record], prefix: str = "") -> list[Record]:
@@ -124,7 +72,7 @@ def known(metric: Metric, records: Sequence[Record]) -> Iterator[Record]:
 
 @EVERY_KIND
 def test_the_examples_reach_every_kind_of_value(benchmark: str, kind: str) -> None:
-    records = pool(benchmark, kind)
+    records = records_of(benchmark, kind)
     main = metrics_of(benchmark, kind)[0]
     values = {main.value(record) for record in records}
     assert None in values and len(values) > 2
@@ -139,7 +87,7 @@ def test_the_examples_reach_every_kind_of_value(benchmark: str, kind: str) -> No
 @given(data=st.data())
 @FEW
 def test_order_does_not_matter(benchmark: str, kind: str, data: st.DataObject) -> None:
-    records = draw_records(data, pool(benchmark, kind))
+    records = draw_records(data, records_of(benchmark, kind))
     shuffled = random.Random(data.draw(st.integers(0, 9))).sample(records, len(records))
     for metric in metrics_of(benchmark, kind):
         score = metric.score(items_of(metric, records))
@@ -151,7 +99,7 @@ def test_order_does_not_matter(benchmark: str, kind: str, data: st.DataObject) -
 @given(data=st.data())
 @FEW
 def test_a_score_lies_within_its_bounds(benchmark: str, kind: str, data: st.DataObject) -> None:
-    records = draw_records(data, pool(benchmark, kind))
+    records = draw_records(data, records_of(benchmark, kind))
     for metric in metrics_of(benchmark, kind):
         score = metric.score_records(records)
         if score is None:
@@ -196,7 +144,7 @@ def test_a_run_without_items_has_no_score_and_counts_none(benchmark: str, kind: 
 @given(data=st.data())
 @FEW
 def test_shards_of_whole_groups_merge(benchmark: str, kind: str, data: st.DataObject) -> None:
-    records = draw_records(data, pool(benchmark, kind))
+    records = draw_records(data, records_of(benchmark, kind))
     count = data.draw(st.integers(1, 4))
     shards = [[record for record in records if int(record.group_id) % count == shard] for shard in range(count)]
     for metric in metrics_of(benchmark, kind):
@@ -209,7 +157,7 @@ def test_shards_of_whole_groups_merge(benchmark: str, kind: str, data: st.DataOb
 @given(data=st.data())
 @settings(max_examples=5)
 def test_an_interval_holds_the_score(benchmark: str, kind: str, data: st.DataObject) -> None:
-    records = draw_records(data, pool(benchmark, kind))
+    records = draw_records(data, records_of(benchmark, kind))
     for metric in metrics_of(benchmark, kind):
         if metric.kind is not Kind.MEAN:
             continue
@@ -225,7 +173,7 @@ def test_an_interval_holds_the_score(benchmark: str, kind: str, data: st.DataObj
 @given(data=st.data())
 @FEW
 def test_an_item_without_a_value_leaves_a_mean_as_it_is(benchmark: str, kind: str, data: st.DataObject) -> None:
-    records = draw_records(data, pool(benchmark, kind))
+    records = draw_records(data, records_of(benchmark, kind))
     for metric in metrics_of(benchmark, kind):
         without = with_value(benchmark, kind, metric.name, None)
         if metric.together or metric.kind is not Kind.MEAN or not without:

@@ -15,8 +15,10 @@ from host_run import HostRun, SampleWorld, environment, run_host
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli import app
+from lmms_eval_tasks.report.runs import comparable_parts
 from lmms_eval_tasks.rescore import rescore
 from lmms_eval_tasks.submit import submit
+from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.data.home import home, read_table
 from lmms_eval_tasks.utils.denoising.response import DenoisingResponse, Directed, ItemError, WindowRecord
@@ -24,7 +26,10 @@ from lmms_eval_tasks.utils.runs.responses import read_responses
 from lmms_eval_tasks.utils.runs.run import read_run
 from lmms_eval_tasks.utils.runs.run_card import CARD
 from lmms_eval_tasks.utils.scoring.choice import grade_choice
+from lmms_eval_tasks.utils.scoring.metrics import Kind
 from lmms_eval_tasks.utils.scoring.records import Record
+from lmms_eval_tasks.utils.stats.comparison import compare_records
+from lmms_eval_tasks.utils.stats.estimates import estimate
 
 pytestmark = pytest.mark.host
 
@@ -97,6 +102,28 @@ def test_every_benchmark_scores_as_it_did_and_the_files_are_the_same(floor: Host
     card, old = read_run(again).card, read_run(floor.out).card
     assert {**card, "rescored": {}} == {**old, "rescored": {}}
     assert (card["rescored"]["scores"], card["rescored"]["changed scores"]) == (len(numbers), 0)
+
+
+def test_report_and_compare_have_the_numbers_of_the_results_file(floor: HostRun, tmp_path: Path) -> None:
+    one, two = read_run(floor.out), read_run(copy(floor, tmp_path / "copy"))
+    seen = 0
+    for name, parts in comparable_parts(one).items():
+        task = registry().find_task(name)
+        assert task is not None
+        for metric in task.kind.metrics:
+            scores = floor.scores(name)
+            if metric.name not in scores or metric.kind is not Kind.MEAN:
+                continue
+            found = estimate(metric, list(parts.values()))
+            compared = compare_records(parts, comparable_parts(two)[name], [metric]).differences
+            # The ranks' items are summed in another order than they are logged in.
+            expected = [] if scores[metric.name] is None else [pytest.approx(scores[metric.name], rel=1e-12)]
+            assert [one.value for one in (found,) if one] == expected, (name, metric.name)
+            assert [(one.first, one.second, one.groups) for one in compared] == [
+                (found.value, found.value, found.groups) for found in (found,) if found
+            ], (name, metric.name)
+            seen += 1
+    assert seen > 200
 
 
 def test_answers_that_a_run_only_kept_are_scored_submitted_and_replayed(

@@ -190,8 +190,8 @@ def test_a_run_of_questions_with_evidence(tmp_path: Path) -> None:
         lines = printed(tables).splitlines()
         assert max(map(len, lines)) <= 100
         (at,) = [at for at, line in enumerate(lines) if line.strip().startswith(("replay", "all"))]
-        # Six of seven right; three of seven with evidence; one of eight unparsed, one unscored.
-        assert lines[at].split()[1:] == ["85.7", "42.9", "42.9", "42.9", "12.5", "12.5", "8"]
+        # Six of seven right; three of seven with evidence; one of the seven asked unparsed, one of eight unscored.
+        assert lines[at].split()[1:] == ["85.7", "42.9", "42.9", "42.9", "14.3", "12.5", "8"]
         assert lines[at + 1].count("[") == 4
 
 

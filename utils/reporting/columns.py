@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from lmms_eval_tasks.utils.scoring import pairs, rates
-from lmms_eval_tasks.utils.scoring.metrics import Kind, Metric, mean_of_all, mean_of_known
+from lmms_eval_tasks.utils.scoring.metrics import Kind, Metric, score_tasks
 from lmms_eval_tasks.utils.scoring.records import Record
-from lmms_eval_tasks.utils.stats.estimates import Records, estimate
+from lmms_eval_tasks.utils.stats.estimates import Records, estimate, refuse_counts
 
 
 @dataclass(frozen=True)
@@ -19,10 +19,12 @@ class Column:
     Attributes:
         heading: What it shows.
         cell: Its text for one run, from the records of each of the run's parts (the tasks of a group, or one task).
+        metric: The score that it shows; None of other columns.
     """
 
     heading: str
     cell: Callable[[Sequence[Records]], str]
+    metric: Metric | None = None
 
 
 def interval_column(metric: Metric, stacked: bool = False) -> Column:
@@ -30,7 +32,11 @@ def interval_column(metric: Metric, stacked: bool = False) -> Column:
 
     Over several parts it is their unweighted mean, ``N/A`` where a part has none. For tables of many scores the
     interval is `stacked` below the score.
+
+    Raises:
+        ValueError: where the score is a count, which has no interval.
     """
+    refuse_counts(metric)
 
     def cell(parts: Sequence[Records]) -> str:
         score = estimate(metric, parts)
@@ -38,24 +44,27 @@ def interval_column(metric: Metric, stacked: bool = False) -> Column:
             return "N/A"
         return f"{score.value:.1f}{chr(10) if stacked else ' '}[{score.low:.1f}, {score.high:.1f}]"
 
-    return Column(metric.title, cell)
+    return Column(metric.title, cell, metric)
 
 
 def score_column(metric: Metric, heading: str = "") -> Column:
     """A score alone: over several parts their unweighted mean, or the sum of counts."""
 
     def cell(parts: Sequence[Records]) -> str:
-        scores = [metric.score_records(part) for part in parts]
-        if metric.kind is not Kind.MEAN:
-            return f"{sum(score or 0 for score in scores):,}"
-        return number_text(mean_of_all(scores))
+        score = score_tasks(metric, map(metric.units, parts))
+        return number_text(score) if metric.kind is Kind.MEAN else f"{score or 0:,}"
 
-    return Column(heading or metric.title, cell)
+    return Column(heading or metric.title, cell, metric)
 
 
-def share_column(metric: Metric) -> Column:
-    """A rate of items; over several parts the unweighted mean of those that have one."""
-    return Column(metric.title, lambda parts: number_text(mean_of_known(metric.score_records(part) for part in parts)))
+def other_units(columns: Iterable[Column]) -> str:
+    """Which scores of some columns are not in percent, to follow a sentence that says that scores are; else empty."""
+    units: dict[str, list[str]] = {}
+    for column in columns:
+        if column.metric and column.metric.unit != "%":
+            headings = units.setdefault(f"in {column.metric.unit}" if column.metric.unit else "plain numbers", [])
+            headings += [column.heading] if column.heading not in headings else []
+    return "".join(f"; {', '.join(headings)}: {unit}" for unit, headings in units.items())
 
 
 def number_text(score: float | None) -> str:
@@ -76,8 +85,8 @@ def by_group(records: Records) -> list[list[Record]]:
     return list(members.values())
 
 
-OUTCOME_COLUMNS = (share_column(rates.UNPARSED_SHARE), share_column(rates.UNSCORED_RATE))
-"""Percent of items that are unparsed, and unscored."""
+OUTCOME_COLUMNS = (score_column(rates.UNPARSED_RATE), score_column(rates.UNSCORED_RATE))
+"""Percent of the items asked that are unparsed, and of all items that are unscored."""
 
 PAIR_COLUMNS = (
     interval_column(pairs.PAIR_ACCURACY),

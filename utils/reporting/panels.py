@@ -41,6 +41,11 @@ class RunRecords:
         """The records of all its parts."""
         return [record for part in self.parts for record in part]
 
+    @property
+    def view(self) -> str:
+        """Name of the view that was shown; empty for whole items."""
+        return next((record.view for part in self.parts for record in part), "")
+
 
 @dataclass(frozen=True)
 class Panel:
@@ -60,12 +65,14 @@ class Panel:
 
 
 def whole_runs(runs: Sequence[RunRecords]) -> list[RunRecords]:
-    """The runs that were asked their whole tasks: no others stand beside published scores."""
-    return [run for run in runs if not run.limited]
+    """The runs that were asked their whole tasks, of whole items: no others stand beside published scores of these."""
+    return [run for run in runs if not (run.limited or run.view)]
 
 
 def limited_note(runs: Sequence[RunRecords]) -> str:
-    """What a figure with published scores says of runs that were asked a part of their tasks; empty where none was."""
+    """What a figure with published scores says of runs of a view, or of a part of their tasks; empty where none is."""
+    if views := sorted({run.view for run in runs if run.view}):
+        return f"A view was shown ({', '.join(views)}), so no published score of whole items is shown."
     limited = [f"{run.tag} ({run.limited})" for run in runs if run.limited]
     if not limited:
         return ""

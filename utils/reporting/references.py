@@ -14,7 +14,7 @@ from lmms_eval_tasks.utils.benchmark.card import Human
 from lmms_eval_tasks.utils.benchmark.registry import find_benchmark, registry
 from lmms_eval_tasks.utils.scoring import pairs
 from lmms_eval_tasks.utils.scoring.metrics import Metric
-from lmms_eval_tasks.utils.stats.estimates import Estimate, Records, estimate
+from lmms_eval_tasks.utils.stats.estimates import Estimate, Records, estimate, refuse_counts
 
 
 @dataclass(frozen=True)
@@ -84,6 +84,14 @@ class ReferencedMetric:
     people: tuple[Human, ...] = ()
     published: tuple[Published, ...] = ()
     note: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse a count.
+
+        Raises:
+            ValueError: where the score is one, which has no interval to compare by.
+        """
+        refuse_counts(self.metric)
 
     def estimate(self, parts: Sequence[Records]) -> Estimate | None:
         """The score of one run with its interval, from the records of each of its parts; None where it has none."""

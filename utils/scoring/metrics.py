@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from lmms_eval_tasks.utils.scoring.records import Record
 
@@ -28,6 +28,33 @@ Counts = tuple[float, float]
 """What a group adds to a ratio: numerator and denominator."""
 Stratum = tuple[bool, str]
 """The side of a contrast (True where there is none) and the name of a stratum."""
+
+
+Member = tuple[str, str | None]
+"""An item's id and key."""
+
+
+class ScoreUnit(NamedTuple):
+    """What counts once in a score: an item, or a group whose members count only together.
+
+    Attributes:
+        group: The group's id.
+        members: Its items.
+        value: The item's value, or the least of the group's.
+    """
+
+    group: str
+    members: frozenset[Member]
+    value: float
+
+    @property
+    def key(self) -> tuple[str, frozenset[Member]]:
+        """What tells it from the other units of its stratum, in every run."""
+        return self.group, self.members
+
+
+Units = Mapping[Stratum, Sequence[ScoreUnit]]
+"""What counts in each stratum of a score; none for a stratum whose items are all unscored or incomplete."""
 
 
 class Kind(str, Enum):
@@ -89,6 +116,15 @@ class Metric:
     higher_is_better: bool | None = True
     errors: Errors = Errors.NONE
 
+    def __post_init__(self) -> None:
+        """Refuse standard errors of plain values where a value alone does not say how it counts.
+
+        Raises:
+            ValueError: where errors are plain, and the score has groups, strata or a contrast.
+        """
+        if self.errors is Errors.PLAIN and (self.together or self.stratum or self.contrast):
+            raise ValueError(f"Expected other errors of {self.name} than plain ones: its items do not count alone.")
+
     def item(self, record: Record) -> Item:
         """What lmms-eval gathers of a record, which has to apply."""
         value = self.value(record)
@@ -99,34 +135,39 @@ class Metric:
 
     def score(self, items: Iterable[Item]) -> float | int | None:
         """The score of gathered items; None where nothing enters it. Counts are 0 then."""
-        return self.combine(self._groups(items))
+        known = (item if isinstance(item, Mapping) else {"value": item} for item in items)
+        return self.combine(self._units((("", None), item) for item in known))
 
-    def combine(self, strata: Mapping[Stratum, Sequence[Counts]]) -> float | int | None:
-        """The score from what the groups of each stratum contribute; None where nothing enters it."""
+    def score_records(self, records: Iterable[Record]) -> float | int | None:
+        """The score of records."""
+        return self.combine(self.units(records))
+
+    def units(self, records: Iterable[Record]) -> dict[Stratum, list[ScoreUnit]]:
+        """What of records counts in the score; empty where it applies to none of them.
+
+        Every number of a score comes from this: its value, what its interval stands on, and what two runs share of it.
+        """
+        return self._units(
+            ((record.item_id, record.expected), self._counted(record, self.value(record)))
+            for record in records
+            if self.applies(record)
+        )
+
+    def combine(self, units: Units) -> float | int | None:
+        """The score of what counts in it; None where nothing does, and 0 for counts."""
         if self.kind is Kind.GROUPS:
-            return sum(len(parts) for parts in strata.values())
+            return sum(map(len, units.values()))
         if self.kind is Kind.TOTAL:
-            return int(sum(numerator for parts in strata.values() for numerator, _ in parts))
+            return int(sum(unit.value for counted in units.values() for unit in counted))
+        means = {place: mean_of_known(unit.value for unit in counted) for place, counted in units.items()}
         sides = [
-            mean_of_known(_ratio(parts) for (side, _), parts in strata.items() if side is wanted)
+            mean_of_known(mean for (side, _), mean in means.items() if side is wanted)
             for wanted in ((True, False) if self.contrast else (True,))
         ]
         if None in sides:
             return None
         first, *second = (side for side in sides if side is not None)
         return self.transform(first - second[0] if second else first)
-
-    def score_records(self, records: Iterable[Record]) -> float | int | None:
-        """The score of records."""
-        return self.score(self.item(record) for record in records if self.applies(record))
-
-    def contributions(self, records: Iterable[Record]) -> dict[Stratum, list[Counts]]:
-        """What each group adds to its stratum's ratio; strata in order of their names.
-
-        Items that count one by one are still taken by group here, as those of one clip or pair are not independent.
-        """
-        items = [self._counted(record, self.value(record)) for record in records if self.applies(record)]
-        return dict(sorted(self._groups(items, by_group=True).items()))
 
     def _counted(self, record: Record, value: float | None) -> dict[str, Any]:
         """A record's value, and the group, stratum and side of a contrast in which it counts."""
@@ -136,30 +177,33 @@ class Metric:
         }
         return {"group_id": record.group_id, "value": value, **places}
 
-    def _groups(self, items: Iterable[Item], by_group: bool = False) -> dict[Stratum, list[Counts]]:
-        members: dict[Stratum, dict[object, list[float | None]]] = {}
-        for number, item in enumerate(items):
-            known = item if isinstance(item, Mapping) else {"value": item}
-            place = (bool(known.get("contrast", True)), str(known.get("stratum", "")))
-            group = known.get("group_id") if by_group or self.together else number
-            members.setdefault(place, {}).setdefault(group, []).append(known["value"])
+    def _units(self, items: Iterable[tuple[Member, Mapping[str, Any]]]) -> dict[Stratum, list[ScoreUnit]]:
+        """What of named items counts, strata in the order in which their first item comes."""
+        found: dict[Stratum, dict[object, list[tuple[Member, Mapping[str, Any]]]]] = {}
+        for number, (name, item) in enumerate(items):
+            place = (bool(item.get("contrast", True)), str(item.get("stratum", "")))
+            unit = item["group_id"] if self.together else number
+            found.setdefault(place, {}).setdefault(unit, []).append((name, item))
         return {
-            place: [counts for values in groups.values() if (counts := self._counts(values))]
-            for place, groups in members.items()
+            place: [unit for members in units.values() if (unit := self._unit(members))]
+            for place, units in found.items()
         }
 
-    def _counts(self, values: Sequence[float | None]) -> Counts | None:
-        """What a group adds, None where it is incomplete or nothing of it is scored."""
-        known = [value for value in values if value is not None]
-        if self.together is None:
-            return (sum(known), float(len(known))) if known else None
-        if len(values) != self.together or len(known) != self.together:
+    def _unit(self, members: Sequence[tuple[Member, Mapping[str, Any]]]) -> ScoreUnit | None:
+        """What members add together; None where they are incomplete or one is unscored."""
+        values = [item["value"] for _, item in members]
+        if None in values or len(values) != (self.together or 1):
             return None
-        return (min(known), 1.0)
+        return ScoreUnit(str(members[0][1].get("group_id", "")), frozenset(name for name, _ in members), min(values))
 
     def within(self, suffix: str, applies: Callable[[Record], bool]) -> Metric:
         """The same score of some records only, its name with a suffix, which is also its title."""
-        return replace(self, name=f"{self.name}_{suffix}", title=suffix.replace("_", " "), applies=applies)
+        return replace(
+            self,
+            name=f"{self.name}_{suffix}",
+            title=suffix.replace("_", " "),
+            applies=lambda record: self.applies(record) and applies(record),
+        )
 
     def by(self, column: str, values: Iterable[str]) -> tuple[Metric, ...]:
         """The same score for each of a stratum column's values."""
@@ -170,9 +214,29 @@ def _has(column: str, value: str, record: Record) -> bool:
     return record.stratum[column] == value
 
 
-def _ratio(parts: Sequence[Counts]) -> float | None:
-    total = sum(part for _, part in parts)
-    return sum(part for part, _ in parts) / total if total else None
+def sum_groups(units: Units) -> dict[Stratum, list[Counts]]:
+    """What each group adds to its stratum's mean: the sum and the number of its values; strata in order of their names.
+
+    Items that count one by one are taken by group here, as those of one clip or pair are not independent.
+    """
+    strata: dict[Stratum, list[Counts]] = {}
+    for place in sorted(units):
+        groups: dict[str, Counts] = {}
+        for unit in units[place]:
+            total, number = groups.get(unit.group, (0.0, 0.0))
+            groups[unit.group] = (total + unit.value, number + 1.0)
+        strata[place] = list(groups.values())
+    return strata
+
+
+def count_groups(units: Units) -> int:
+    """How many groups a score stands on; one whose items are in several strata counts once."""
+    return len({unit.group for counted in units.values() for unit in counted})
+
+
+def count_items(units: Units) -> int:
+    """How many items a score stands on."""
+    return len({member for counted in units.values() for unit in counted for member in unit.members})
 
 
 def mean_of_known(scores: Iterable[float | None]) -> float | None:
@@ -199,3 +263,11 @@ def aggregate_tasks(
         return mean_of_all(values)
     known = [value for value in values if value is not None]
     return sum(known) if len(known) == len(values) else None
+
+
+def score_tasks(metric: Metric, parts: Iterable[Units]) -> float | int | None:
+    """The score of a group of tasks, or of one, from what counts in each.
+
+    Tasks to which it does not apply are left out, as lmms-eval gathers no such score of them.
+    """
+    return aggregate_tasks(metric, [metric.combine(units) for units in parts if units])

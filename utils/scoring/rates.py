@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lmms_eval_tasks.utils.scoring.metrics import Errors, Metric
-from lmms_eval_tasks.utils.scoring.records import Outcome, Record
+from lmms_eval_tasks.utils.scoring.records import Record
 
 
 def percent(flag: bool | None) -> float | None:
@@ -24,11 +24,6 @@ UNPARSED_RATE = Metric("unparsed_rate", "unparsed", _unparsed, higher_is_better=
 
 UNSCORED_RATE = Metric("unscored_rate", "unscored", _unscored, higher_is_better=False, errors=Errors.PLAIN)
 """Percent of items that could not be asked or graded."""
-
-UNPARSED_SHARE = Metric(
-    "unparsed", "unparsed", lambda record: 100.0 * (record.outcome is Outcome.UNPARSED), higher_is_better=False
-)
-"""Percent of all items that are unparsed, for reports: with `UNSCORED_RATE` and the scored items it makes 100."""
 
 SAMPLE_DATA = Metric("sample_data", "sample data", lambda record: 100.0, higher_is_better=None, errors=Errors.PLAIN)
 """100 where the data is simulated. Tasks on released data have no such score."""

@@ -2,37 +2,45 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lmms_eval_tasks.utils.runs.run import Run
-from lmms_eval_tasks.utils.scoring.metrics import Counts, Metric, Stratum, mean_of_all
+from lmms_eval_tasks.utils.scoring.metrics import (
+    Metric,
+    ScoreUnit,
+    Stratum,
+    Units,
+    count_groups,
+    count_items,
+    mean_of_all,
+)
 from lmms_eval_tasks.utils.scoring.records import Record
-from lmms_eval_tasks.utils.stats.estimates import interval
+from lmms_eval_tasks.utils.stats.estimates import interval, refuse_counts
 
 Records = Sequence[Record]
 Part = Mapping[str, Records]
 """Records by task, of the tasks that count equally."""
-Group = dict[str, Record]
-"""The members of a group by item id."""
+Groups = Mapping[str, Mapping[str, Record]]
+"""Group to its records by item id."""
 
 ONLY_FIRST = "only in the first run"
 ONLY_SECOND = "only in the second run"
-OTHER_ITEMS = "with other items or keys"
-INCOMPLETE = "incomplete or unscored in one of them"
+OTHER_KEY = "with another key"
 
 
 @dataclass(frozen=True)
 class ScoreDifference:
-    """One score of both runs on the groups that they share, and the second less the first, in the score's unit.
+    """One score of both runs on what counts in it in both, and the second less the first, in the score's unit.
 
     Attributes:
         metric: The score.
         first: The first run's score.
         second: The second run's.
         interval: 95% interval of the difference.
-        groups: How many groups it stands on: those that have the score in both runs.
+        groups: How many groups it stands on.
+        items: Their items that count in it.
     """
 
     metric: Metric
@@ -40,6 +48,7 @@ class ScoreDifference:
     second: float
     interval: tuple[float, float]
     groups: int
+    items: int
 
     @property
     def change(self) -> float:
@@ -48,33 +57,54 @@ class ScoreDifference:
 
 
 @dataclass(frozen=True)
+class GroupTest:
+    """Which of two runs gets more groups wholly right, among those that both were scored on in all their items.
+
+    Attributes:
+        metric: The score in which the groups count, and beside which the test stands.
+        groups: How many there are.
+        only_first: Those that only the first run gets wholly right.
+        only_second: The same for the second.
+        shares: Share of the groups that each run gets wholly right, 0-1; unweighted means over the tasks.
+    """
+
+    metric: Metric
+    groups: int
+    only_first: int
+    only_second: int
+    shares: tuple[float, float]
+
+    @property
+    def p_value(self) -> float:
+        """Exact McNemar test of the two numbers, two-sided; groups of all tasks together."""
+        return mcnemar(self.only_first, self.only_second)
+
+    @property
+    def discordant(self) -> float:
+        """Share of the groups that one run alone gets wholly right, 0-1."""
+        return (self.only_first + self.only_second) / self.groups if self.groups else 0.0
+
+
+@dataclass(frozen=True)
 class Comparison:
     """Two runs of one task, or of the tasks of one group.
 
     Attributes:
-        groups: Groups that both runs answered and that are scored in both.
-        items: Their items.
-        left_out: Groups that are not compared, by reason.
-        differences: Of each score, unweighted means over the tasks. Empty where a task shares no group.
-        only_first: Shared groups that only the first run gets wholly right.
-        only_second: The same for the second.
-        p_value: Exact McNemar test of those two numbers, two-sided; groups of all tasks together.
-        shares: Share of the groups that each run gets wholly right, 0-1; unweighted means over the tasks.
+        groups: Groups of which both runs have an item, with the same key.
+        items: Those items.
+        left_out: Items that are not compared, by reason.
+        differences: Of each score that both runs have. In each stands what counts in it in both runs.
+        without: Scores that there is no difference of, since a task shares nothing that counts in them.
+        test: On groups: of the first score in which a group is right or wrong as a whole, else of the first score. None
+            where there is no difference.
     """
 
     groups: int
     items: int
     left_out: Mapping[str, int]
     differences: tuple[ScoreDifference, ...]
-    only_first: int
-    only_second: int
-    p_value: float
-    shares: tuple[float, float] = (0.0, 0.0)
-
-    @property
-    def discordant(self) -> float:
-        """Share of the shared groups that one run alone gets wholly right, 0-1."""
-        return (self.only_first + self.only_second) / self.groups if self.groups else 0.0
+    without: tuple[Metric, ...]
+    test: GroupTest | None
 
 
 def mcnemar(only_first: int, only_second: int) -> float:
@@ -100,109 +130,126 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def compare_records(first: Part, second: Part, metrics: Sequence[Metric]) -> Comparison:
-    """Compare two runs on the groups that they share.
+    """Compare two runs on what they share.
 
-    The interval of a difference is BCa's over groups, each drawn with both runs' results (a paired bootstrap), within
-    each task and stratum.
-
-    Where one of the metrics counts members of a group together, a group with another number of members is incomplete.
+    A score of both runs stands on what counts in it in both: items, or groups whose members count only together. The
+    interval of a difference is BCa's over groups, each drawn with both runs' results (a paired bootstrap), within each
+    task and stratum.
 
     Raises:
-        ValueError: where the tasks differ.
+        ValueError: where the tasks differ, or a score is a count.
     """
     if set(first) != set(second):
         raise ValueError(f"Expected the same tasks, but got {sorted(first)} and {sorted(second)}.")
     left_out: Counter[str] = Counter()
-    together = next((metric.together for metric in metrics if metric.together), None)
-    shared = [_shared_groups(first[task], second[task], together, left_out) for task in first]
-    flat = [pair for part in shared for pair in part]
-    whole = Counter((_all_right(one), _all_right(other)) for one, other in flat)
-    only_first, only_second = whole[True, False], whole[False, True]
-    compared = [_difference(metric, shared) for metric in metrics] if shared and all(shared) else []
+    items = [_shared_items(first[task], second[task], left_out) for task in first]
+    found = {metric: _difference(metric, first, second) for metric in metrics}
+    differences = tuple(difference for difference in found.values() if difference)
     return Comparison(
-        groups=len(flat),
-        items=sum(len(one) for one, _ in flat),
+        groups=sum(len({group for group, _ in part}) for part in items),
+        items=sum(map(len, items)),
         left_out=dict(+left_out),
-        differences=tuple(difference for difference in compared if difference),
-        only_first=only_first,
-        only_second=only_second,
-        p_value=mcnemar(only_first, only_second),
-        shares=_shares(shared),
+        differences=differences,
+        without=tuple(metric for metric, difference in found.items() if difference is None),
+        test=_test(differences, first, second),
     )
 
 
-def _shares(shared: Sequence[Sequence[tuple[Group, Group]]]) -> tuple[float, float]:
-    if not shared or not all(shared):
-        return (0.0, 0.0)
-    means = [[sum(_all_right(pair[run]) for pair in part) / len(part) for part in shared] for run in (0, 1)]
-    return (sum(means[0]) / len(shared), sum(means[1]) / len(shared))
-
-
-def _groups(records: Records) -> dict[str, Group]:
-    groups: defaultdict[str, Group] = defaultdict(dict)
-    for record in records:
-        groups[record.group_id][record.item_id] = record
-    return dict(groups)
-
-
-def _shared_groups(
-    first: Records, second: Records, together: int | None, left_out: Counter[str]
-) -> list[tuple[Group, Group]]:
-    """The groups to compare, in the order of their ids; those that cannot be compared are counted."""
-    ones, others = _groups(first), _groups(second)
-    left_out[ONLY_FIRST] += len(ones.keys() - others.keys())
-    left_out[ONLY_SECOND] += len(others.keys() - ones.keys())
-    shared = []
-    for name in sorted(ones.keys() & others.keys()):
-        one, other = ones[name], others[name]
-        members = [*one.values(), *other.values()]
-        partial = together is not None and {len(one), len(other)} != {together}
-        if partial or any(record.correct is None for record in members):
-            left_out[INCOMPLETE] += 1
-        elif {key: record.expected for key, record in one.items()} != {
-            key: record.expected for key, record in other.items()
-        }:
-            left_out[OTHER_ITEMS] += 1
-        else:
-            shared.append((one, other))
+def _shared_items(first: Records, second: Records, left_out: Counter[str]) -> set[tuple[str, str]]:
+    """The items of both runs, each by its group and id; the others are counted."""
+    ones, others = (
+        {(record.group_id, record.item_id): record.expected for record in records} for records in (first, second)
+    )
+    both = ones.keys() & others.keys()
+    shared = {item for item in both if ones[item] == others[item]}
+    left_out[ONLY_FIRST] += len(ones.keys() - both)
+    left_out[ONLY_SECOND] += len(others.keys() - both)
+    left_out[OTHER_KEY] += len(both - shared)
     return shared
 
 
-def _all_right(group: Group) -> bool:
-    return all(record.correct for record in group.values())
+def _shared_units(metric: Metric, first: Part, second: Part) -> list[tuple[dict[Stratum, list[ScoreUnit]], ...]]:
+    """Of each task to which a score applies, what counts in it in both runs: in the first one, and in the second."""
+    shared = []
+    for task in first:
+        runs = metric.units(first[task]), metric.units(second[task])
+        if any(runs):
+            places = [{place: {unit.key for unit in units} for place, units in run.items()} for run in runs]
+            both = {place: places[0][place] & places[1][place] for place in places[0].keys() & places[1].keys()}
+            shared.append(
+                tuple(
+                    {place: [unit for unit in units if unit.key in both.get(place, ())] for place, units in run.items()}
+                    for run in runs
+                )
+            )
+    return shared
 
 
-def _difference(metric: Metric, shared: Sequence[Sequence[tuple[Group, Group]]]) -> ScoreDifference | None:
-    """One score of both runs on the groups that have it in both; None where a task has no such group."""
-    scores: tuple[list[float | None], list[float | None]] = ([], [])
-    changes: list[dict[Stratum, list[Counts]]] = []
-    for part in shared:
-        counts: tuple[dict[Stratum, list[Counts]], ...] = ({}, {}, {})
-        for one, other in part:
-            before, after = (metric.contributions(list(group.values())) for group in (one, other))
-            for stratum in before.keys() & after.keys():
-                for old, new in zip(before[stratum], after[stratum], strict=False):
-                    if old[1] == new[1]:
-                        change = (new[0] - old[0], new[1])
-                        for strata, value in zip(counts, (old, new, change), strict=True):
-                            strata.setdefault(stratum, []).append(value)
-        for run, strata in zip(scores, counts, strict=False):
-            run.append(metric.combine(dict(sorted(strata.items()))))
-        changes.append(dict(sorted(counts[2].items())))
-    first, second = map(mean_of_all, scores)
-    if first is None or second is None:
+def _difference(metric: Metric, first: Part, second: Part) -> ScoreDifference | None:
+    """One score of both runs on what counts in it in both; None where a task has nothing that does."""
+    refuse_counts(metric)
+    shared = _shared_units(metric, first, second)
+    before, after = (mean_of_all(metric.combine(pair[run]) for pair in shared) for run in (0, 1))
+    if before is None or after is None:
         return None
     span = metric.value_bounds and metric.value_bounds[1] - metric.value_bounds[0]
-    ends = interval(metric, changes, (-span, span) if span else None)
-    groups = sum(len(values) for part in changes for values in part.values())
-    return ScoreDifference(metric, first, second, ends, groups)
+    ends = interval(metric, [_changes(*pair) for pair in shared], (-span, span) if span else None)
+    groups, items = (sum(count(pair[0]) for pair in shared) for count in (count_groups, count_items))
+    return ScoreDifference(metric, before, after, ends, groups, items)
 
 
-def run_parts(run: Run) -> dict[str, Part]:
-    """What of a run can be compared: each of its groups with its tasks, and each of its tasks alone."""
-    alone = {task: {task: records} for task, records in run.records.items()}
-    grouped = {group: {task: run.records[task] for task in sorted(tasks)} for group, tasks in run.groups.items()}
-    return {**alone, **grouped}
+def _changes(before: Units, after: Units) -> dict[Stratum, list[ScoreUnit]]:
+    """What counts in both runs, with the second run's value less the first's."""
+    changes = {}
+    for place, units in before.items():
+        values = {unit.key: unit.value for unit in after.get(place, ())}
+        changes[place] = [unit._replace(value=values[unit.key] - unit.value) for unit in units]
+    return changes
+
+
+def _test(differences: Sequence[ScoreDifference], first: Part, second: Part) -> GroupTest | None:
+    """The test beside the first score in which a group is right or wrong as a whole, else beside the first score."""
+    if not differences:
+        return None
+    whole = (one.metric for one in differences if one.metric.together or one.groups == one.items)
+    metric = next(whole, differences[0].metric)
+    groups = [_whole_groups(first[task], second[task], metric) for task in first]
+    right = Counter(pair for part in groups for pair in part)
+    shares = [[sum(pair[run] for pair in part) / len(part) for part in groups if part] for run in (0, 1)]
+    known = all(groups)
+    return GroupTest(
+        metric=metric,
+        groups=right.total(),
+        only_first=right[True, False],
+        only_second=right[False, True],
+        shares=(sum(shares[0]) / len(groups), sum(shares[1]) / len(groups)) if known else (0.0, 0.0),
+    )
+
+
+def _whole_groups(first: Records, second: Records, metric: Metric) -> list[tuple[bool, bool]]:
+    """Whether each run gets a group wholly right, of the groups that count in a score and are scored in all items."""
+    ones, others = _groups(first), _groups(second)
+    counted = [{unit.group for units in metric.units(run).values() for unit in units} for run in (first, second)]
+    right = []
+    for name in sorted(counted[0] & counted[1]):
+        one, other = ones[name], others[name]
+        same = {key: record.expected for key, record in one.items()} == {
+            key: record.expected for key, record in other.items()
+        }
+        if same and not any(record.correct is None for record in (*one.values(), *other.values())):
+            right.append((_all_right(one), _all_right(other)))
+    return right
+
+
+def _groups(records: Records) -> Groups:
+    groups: dict[str, dict[str, Record]] = {}
+    for record in records:
+        groups.setdefault(record.group_id, {})[record.item_id] = record
+    return groups
+
+
+def _all_right(group: Mapping[str, Record]) -> bool:
+    return all(record.correct for record in group.values())
 
 
 def run_differences(first: Run, second: Run, name: str) -> list[str]:

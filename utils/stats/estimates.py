@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from lmms_eval_tasks.utils.scoring.metrics import Counts, Metric, Stratum, mean_of_all
+from lmms_eval_tasks.utils.scoring.metrics import (
+    Kind,
+    Metric,
+    Stratum,
+    Units,
+    count_groups,
+    score_tasks,
+    sum_groups,
+)
 from lmms_eval_tasks.utils.scoring.records import Record
 from lmms_eval_tasks.utils.stats.bootstrap import Floats, Statistic, Strata, intervals, macro_interval, macro_mean
 
@@ -28,25 +36,36 @@ def estimate(metric: Metric, parts: Sequence[Records]) -> Estimate | None:
     """A score with its interval: the unweighted mean over a run's parts (the tasks of a group, or one task).
 
     Groups are drawn with replacement within each part and stratum. None where a part has no score.
+
+    Raises:
+        ValueError: where the score is a count, which has no interval.
     """
-    score = mean_of_all(metric.score_records(part) for part in parts)
+    refuse_counts(metric)
+    counted = [metric.units(part) for part in parts]
+    score = score_tasks(metric, counted)
     if score is None:
         return None
-    strata = [metric.contributions(part) for part in parts]
-    low, high = interval(metric, strata, metric.value_bounds)
-    return Estimate(score, low, high, sum(len(counts) for part in strata for counts in part.values()))
+    low, high = interval(metric, counted, metric.value_bounds)
+    return Estimate(score, low, high, sum(map(count_groups, counted)))
 
 
-def interval(
-    metric: Metric,
-    parts: Sequence[Mapping[Stratum, Sequence[Counts]]],
-    value_bounds: tuple[float, float] | None,
-) -> tuple[float, float]:
-    """The 95% interval of a score from the groups' contributions to each stratum of each part.
+def refuse_counts(metric: Metric) -> None:
+    """Refuse a score that is a count where an interval is asked for.
+
+    Raises:
+        ValueError: where it is one.
+    """
+    if metric.kind is not Kind.MEAN:
+        raise ValueError(f"Expected a mean, which has an interval, but {metric.name} is a count.")
+
+
+def interval(metric: Metric, parts: Sequence[Units], value_bounds: tuple[float, float] | None) -> tuple[float, float]:
+    """The 95% interval of a score from what counts in each part.
 
     `value_bounds` are the least and the greatest value of an item; None where there is no limit.
     """
-    known = [{stratum: counts for stratum, counts in part.items() if counts} for part in parts]
+    summed = (sum_groups(units) for units in parts if units)
+    known = [{stratum: counts for stratum, counts in part.items() if counts} for part in summed]
     scaled = [
         [(metric.transform(numerator), count) for numerator, count in counts]
         for part in known
@@ -59,7 +78,7 @@ def interval(
     return float(low), float(high)
 
 
-def _statistic(metric: Metric, parts: Sequence[Mapping[Stratum, Sequence[Counts]]]) -> Statistic:
+def _statistic(metric: Metric, parts: Sequence[Iterable[Stratum]]) -> Statistic:
     """The mean over parts of each part's mean over its strata, or of its contrast.
 
     The strata of a contrast such as CCI are subset and label, and a subset that lacks one label enters only one mean.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from lmms_eval_tasks.report.runs import references_of
 from lmms_eval_tasks.report.tables import reference_tables
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.reporting.columns import interval_column
 from lmms_eval_tasks.utils.reporting.references import (
     ReferencedMetric,
     compare_to_reference,
@@ -23,9 +25,16 @@ from lmms_eval_tasks.utils.reporting.references import (
     published_of_view,
 )
 from lmms_eval_tasks.utils.runs.run import Run
+from lmms_eval_tasks.utils.scoring.pairs import PAIRS_SCORED
 from lmms_eval_tasks.utils.scoring.records import Outcome, Record
 from lmms_eval_tasks.utils.stats.estimates import Estimate, estimate
 from lmms_eval_tasks.yocausal.metrics import CCI
+
+
+def test_a_count_has_no_interval_and_is_compared_with_nothing() -> None:
+    for make in (ReferencedMetric, interval_column, partial(estimate, parts=[[]])):
+        with pytest.raises(ValueError, match="Expected a mean, which has an interval, but pairs_scored is a count"):
+            make(PAIRS_SCORED)
 
 
 def reference(task: str, name: str, items: int = 100) -> ReferencedMetric:

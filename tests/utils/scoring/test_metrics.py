@@ -9,7 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmms_eval_tasks.utils.scoring.metrics import Errors, Kind, Metric, aggregate_tasks, mean_of_all, mean_of_known
+from lmms_eval_tasks.utils.scoring.metrics import (
+    Errors,
+    Kind,
+    Metric,
+    aggregate_tasks,
+    count_groups,
+    count_items,
+    mean_of_all,
+    mean_of_known,
+    score_tasks,
+    sum_groups,
+)
 from lmms_eval_tasks.utils.scoring.pairs import PAIR_ACCURACY, PAIRS_SCORED, SINGLE_ACCURACY
 from lmms_eval_tasks.utils.scoring.rates import UNPARSED_RATE, UNSCORED_RATE, percent
 from lmms_eval_tasks.utils.scoring.records import Outcome, Record, UnscoredReason
@@ -39,7 +50,7 @@ record_lists = st.lists(st.tuples(FLAGS, FLAGS), max_size=30).map(lambda flags: 
 
 def summed(metric: Metric, records: list[Record]) -> tuple[float, float]:
     """Numerator and denominator of a score that is no mean over strata."""
-    (counts,) = metric.contributions(records).values() or [[]]
+    (counts,) = sum_groups(metric.units(records)).values() or [[]]
     return sum(part for part, _ in counts), sum(count for _, count in counts)
 
 
@@ -120,6 +131,49 @@ def test_scored_pairs_are_counted() -> None:
     assert PAIRS_SCORED.score_records(pairs((True, True), (True, None), (False, True))) == 2
     assert aggregate_tasks(PAIRS_SCORED, [2, 3]) == 5
     assert aggregate_tasks(PAIRS_SCORED, [2, None]) is None
+
+
+def test_what_counts_in_a_score_says_on_how_much_it_stands() -> None:
+    records = [
+        *pairs((True, True), (True, None)),
+        record(False, "alone"),
+        *(record(True, "three", n) for n in range(3)),
+    ]
+    pair, single = PAIR_ACCURACY.units(records), SINGLE_ACCURACY.units(records)
+    assert (count_groups(pair), count_items(pair)) == (1, 2)
+    assert (count_groups(single), count_items(single)) == (4, 7)
+    assert PAIR_ACCURACY.combine(pair) == 100 and SINGLE_ACCURACY.combine(single) == pytest.approx(600 / 7)
+
+
+def test_a_group_in_several_strata_counts_once() -> None:
+    balanced = replace(RIGHT, stratum=lambda record: record.item_id[-1])
+    units = balanced.units(pairs((True, False), (True, True)))
+    assert {name: len(counted) for (_, name), counted in units.items()} == {"0": 2, "1": 2}
+    assert (count_groups(units), count_items(units)) == (2, 4)
+
+
+def test_a_task_to_which_a_score_does_not_apply_leaves_the_mean_over_tasks() -> None:
+    # lmms-eval has no such score of a task without an item that counts in it; one that scores none of them has None.
+    part = RIGHT.within("big", lambda record: record.stratum["part"] == "big")
+    big, small = pairs((True, False), part="big"), pairs((True, True), part="small")
+    unscored = pairs((None, None), part="big")
+    assert score_tasks(part, map(part.units, [big, small])) == 50
+    assert score_tasks(part, map(part.units, [big, unscored])) is None
+    assert score_tasks(PAIRS_SCORED, map(PAIRS_SCORED.units, [big, small])) == 2
+
+
+def test_a_part_of_a_part() -> None:
+    both = RIGHT.within("big", lambda record: record.stratum["part"] == "big").within(
+        "first", lambda r: r.item_id[-1] == "0"
+    )
+    records = [*pairs((True, False), part="big"), *pairs((False, False), part="small")]
+    assert both.name == "right_big_first" and both.score_records(records) == 100
+
+
+def test_plain_errors_suit_values_that_count_alone() -> None:
+    for more in ({"together": 2}, {"stratum": lambda record: "a"}, {"contrast": lambda record: True}):
+        with pytest.raises(ValueError, match="Expected other errors of right than plain ones"):
+            replace(RIGHT, errors=Errors.PLAIN, **more)
 
 
 def test_what_is_gathered_of_a_record() -> None:

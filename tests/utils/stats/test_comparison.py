@@ -16,15 +16,15 @@ from lmms_eval_tasks.utils.scoring.rates import percent
 from lmms_eval_tasks.utils.scoring.records import Outcome, Record
 from lmms_eval_tasks.utils.stats.bootstrap import macro_interval
 from lmms_eval_tasks.utils.stats.comparison import (
-    INCOMPLETE,
     ONLY_FIRST,
     ONLY_SECOND,
-    OTHER_ITEMS,
+    OTHER_KEY,
+    Comparison,
+    GroupTest,
     compare_records,
     holm,
     mcnemar,
     run_differences,
-    run_parts,
 )
 
 Flags = tuple[bool | None, ...]
@@ -50,14 +50,21 @@ def numbered(*groups: tuple[int, Flags]) -> list[Record]:
 BOTH, ONE, NONE = (True, True), (True, False), (False, False)
 
 
+def group_test(found: Comparison) -> GroupTest:
+    assert found.test is not None
+    return found.test
+
+
 def test_a_worked_example() -> None:
     # Of 10 pairs: 4 right in both runs, 1 only in the first, 3 only in the second, 2 in neither.
     first = numbered((4, BOTH), (1, BOTH), (3, ONE), (2, NONE))
     second = numbered((4, BOTH), (1, NONE), (3, BOTH), (2, ONE))
     found = compare_records({"task": first}, {"task": second}, metrics=PAIRED)
-    assert (found.groups, found.left_out, found.only_first, found.only_second) == (10, {}, 1, 3)
-    assert found.discordant == pytest.approx(0.4)
-    assert found.p_value == pytest.approx(0.625)  # 2 (C(4,0) + C(4,1)) / 2^4
+    test = group_test(found)
+    assert (found.groups, found.items, found.left_out, found.without) == (10, 20, {}, ())
+    assert (test.metric, test.groups, test.only_first, test.only_second) == (PAIR_ACCURACY, 10, 1, 3)
+    assert test.discordant == pytest.approx(0.4)
+    assert test.p_value == pytest.approx(0.625)  # 2 (C(4,0) + C(4,1)) / 2^4
     pair, single = found.differences
     assert (pair.metric.title, pair.first, pair.second, pair.change) == (
         "pair accuracy",
@@ -70,19 +77,50 @@ def test_a_worked_example() -> None:
     assert pair.interval[0] < 20 < pair.interval[1]
 
 
-def test_only_shared_groups_count_and_the_others_are_told() -> None:
-    first = records({"a": BOTH, "b": BOTH, "c": (True, None), "d": (True,), "e": BOTH})
-    second = [*records({"a": NONE, "c": BOTH, "d": BOTH, "x": BOTH}), *records({"e": BOTH}, expected="B")]
+def test_an_item_leaves_the_scores_that_need_it_and_no_others() -> None:
+    first = records({"a": BOTH, "b": BOTH, "c": (True, None), "d": (True,), "e": BOTH, "f": BOTH})
+    second = [
+        *records({"a": NONE, "c": BOTH, "d": BOTH, "x": BOTH}),
+        *records({"e": BOTH}, expected="B"),
+        *records({"f": (True,)}),
+    ]
     found = compare_records({"task": first}, {"task": second}, metrics=PAIRED)
-    assert found.groups == 1
-    assert found.left_out == {ONLY_FIRST: 1, ONLY_SECOND: 1, INCOMPLETE: 2, OTHER_ITEMS: 1}
+    # a, c, the first of d and the first of f; b and the second of f, x and the second of d; both of e.
+    assert (found.groups, found.items) == (4, 6)
+    assert found.left_out == {ONLY_FIRST: 3, ONLY_SECOND: 3, OTHER_KEY: 2}
+    pair, single = found.differences
+    assert (pair.groups, pair.items, pair.first, pair.second) == (1, 2, 100.0, 0.0)
+    # Right in the first run: all of a, the first of c, d and f; in the second all but a.
+    assert (single.groups, single.items, single.first, single.second) == (4, 5, 100.0, 60.0)
+    assert (group_test(found).metric, group_test(found).groups) == (PAIR_ACCURACY, 1)
+
+
+def test_items_without_pairs_are_compared_by_the_scores_that_need_none() -> None:
+    first = records({str(index): (index % 2 > 0,) for index in range(60)})
+    second = records({str(index): (index % 3 > 0,) for index in range(60)})
+    found = compare_records({"task": first}, {"task": second}, metrics=[SINGLE_ACCURACY, PAIR_ACCURACY])
+    assert (found.groups, found.items, found.left_out, found.without) == (60, 60, {}, (PAIR_ACCURACY,))
+    (single,) = found.differences
+    assert (single.groups, single.first, single.second) == (60, 50.0, pytest.approx(200 / 3))
+    # Of six in a row the first run alone is right on the fourth, the second alone on the third and the fifth.
+    test = group_test(found)
+    assert (test.metric, test.groups, test.only_first, test.only_second) == (SINGLE_ACCURACY, 60, 10, 20)
+
+
+def test_pairs_and_single_items_together() -> None:
+    first = records({**{f"p{index}": BOTH for index in range(12)}, **{f"s{index}": (True,) for index in range(6)}})
+    second = records({**{f"p{index}": ONE for index in range(12)}, **{f"s{index}": (True,) for index in range(6)}})
+    found = compare_records({"task": first}, {"task": second}, metrics=[SINGLE_ACCURACY, PAIR_ACCURACY])
+    assert (found.groups, found.items) == (18, 30)
+    assert [(one.groups, one.items, one.second) for one in found.differences] == [(18, 30, 60.0), (12, 24, 0.0)]
+    assert (group_test(found).metric, group_test(found).groups, group_test(found).only_first) == (PAIR_ACCURACY, 12, 12)
 
 
 def test_groups_of_any_size_have_no_pair_accuracy() -> None:
     first, second = records({"a": (True,), "b": (True, True, False)}), records({"a": (True,), "b": (True, True, True)})
     found = compare_records({"task": first}, {"task": second}, metrics=[ACCURACY])
     assert [difference.metric.title for difference in found.differences] == ["accuracy"]
-    assert (found.items, found.groups, found.only_second, found.differences[0].first) == (4, 2, 1, 75.0)
+    assert (found.items, found.groups, group_test(found).only_second, found.differences[0].first) == (4, 2, 1, 75.0)
 
 
 def test_tasks_of_a_group_count_equally() -> None:
@@ -90,13 +128,14 @@ def test_tasks_of_a_group_count_equally() -> None:
     found = compare_records({"a": small, "b": large}, {"a": small, "b": numbered((100, NONE))}, metrics=PAIRED)
     pair = found.differences[0]
     assert (pair.first, pair.second) == pytest.approx((52.5, 50.0))
-    assert (found.groups, found.only_first) == (102, 5)
+    assert (found.groups, group_test(found).only_first) == (102, 5)
 
 
 def test_a_task_without_shared_groups_has_no_difference() -> None:
     part = numbered((3, BOTH))
     found = compare_records({"a": part, "b": part}, {"a": part, "b": []}, metrics=PAIRED)
-    assert (found.differences, found.groups, found.left_out) == ((), 3, {ONLY_FIRST: 3})
+    assert (found.differences, found.groups, found.left_out, found.test) == ((), 3, {ONLY_FIRST: 6}, None)
+    assert found.without == PAIRED
 
 
 def test_other_tasks_are_refused() -> None:
@@ -111,7 +150,7 @@ def test_swapping_the_runs_turns_the_difference_round(flags: list[tuple[bool, bo
     shuffled = random.Random(0).sample(second, len(second))
     one = compare_records({"t": first}, {"t": shuffled}, metrics=PAIRED)
     other = compare_records({"t": second}, {"t": first}, metrics=PAIRED)
-    assert one.p_value == other.p_value
+    assert group_test(one).p_value == group_test(other).p_value
     assert [found.change for found in one.differences] == [-found.change for found in other.differences]
     for found in one.differences:
         assert -100 <= found.interval[0] <= found.interval[1] <= 100
@@ -121,7 +160,7 @@ def test_equal_runs_may_differ_by_what_was_not_seen() -> None:
     run = numbered((60, BOTH), (40, NONE))
     found = compare_records({"t": run}, {"t": run}, metrics=PAIRED)
     unseen = 100 * (1 - stats.binomtest(100, 100).proportion_ci(method="wilson").low)
-    assert found.p_value == 1.0
+    assert group_test(found).p_value == 1.0
     assert found.differences[0].interval == pytest.approx((-unseen, unseen))
 
 
@@ -156,11 +195,10 @@ def test_holm_lies_between_nothing_and_bonferroni(values: list[float]) -> None:
     assert [adjusted[index] for index in np.argsort(values, kind="stable")] == sorted(adjusted)
 
 
-def test_parts_and_differences_of_runs() -> None:
+def test_differences_of_runs() -> None:
     one, two = tuple(numbered((1, BOTH))), tuple(numbered((1, NONE)))
     run = Run(Path("x"), "m", {"a": one, "b": two}, {"both": ("b", "a")}, {"a": "1-A", "both": "1-A"}, False)
     other = Run(Path("y"), "n", {"a": one}, {}, {"a": "2-A"}, True)
-    assert run_parts(run) == {"a": {"a": one}, "b": {"b": two}, "both": {"a": one, "b": two}}
     assert run_differences(run, run, "a") == []
     assert run_differences(run, other, "a") == [
         "task version 1-A against 2-A",
