@@ -45,8 +45,8 @@ def forecast_build(
     questions = passing * len(set(RULE_LEVELS.values())) * settings.candidates
     if builder is not None and settings.naive:
         shown = _shown("countervqa_naive", takes, questions_a_level=settings.candidates)
-        at_once = len(set(RULE_LEVELS.values())) * settings.candidates
-        expected["naive"] = _expected(passing, shown, REPLY * at_once, builder)
+        asked = len(set(RULE_LEVELS.values())) * settings.candidates
+        expected["naive"] = _expected(passing, shown, REPLY * asked, builder)
     if builder is not None and not settings.naive and not linked:
         pairs = [len(take.actions) * (len(take.actions) - 1) // 2 for take in takes]
         observed = sum(ceil(number / PAIRS_A_REQUEST) for number in pairs)

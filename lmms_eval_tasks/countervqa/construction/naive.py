@@ -66,26 +66,32 @@ def _usable(
     take: Take, replied: Sequence[NaiveQuestion], number: int
 ) -> tuple[list[CounterfactualQuestion], list[str]]:
     """The questions that a set can hold, and why it cannot hold the others."""
-    ids = {action.id for action in take.actions}
+    ids = {None, *(action.id for action in take.actions)}
     interaction, _ = interaction_of(take)
     questions: list[CounterfactualQuestion] = []
     unusable = []
     levels = Counter[Level]()
     for place, one in enumerate(replied, start=1):
         values = one.model_dump()
-        texts = {name: " ".join(value.split()) if isinstance(value, str) else value for name, value in values.items()}
-        if not all(value.isprintable() for value in texts.values() if isinstance(value, str)):
+        texts = {name: " ".join(value.split()) for name, value in values.items() if isinstance(value, str)}
+        if not all(map(str.isprintable, texts.values())):
             unusable.append(f"{place} (characters)")
             continue
         question = CounterfactualQuestion(
             id=f"{take.uid}-L{one.level}-{levels[one.level] + 1:02d}",
             clip=take.clip,
+            level=one.level,
             interaction=interaction,
-            verdict=texts.pop("answer"),
-            **texts,
+            question=texts["question"],
+            verdict=one.answer,
+            explanation=texts["explanation"],
+            action=texts.get("action") or None,
+            absent_action=texts.get("absent_action") or None,
+            outcome=texts.get("outcome") or None,
+            goal=texts.get("goal") or None,
         )
         faults = [field for field, _ in question_faults(question, None)]
-        faults += [name for name in ("action", "outcome") if texts[name] is not None and texts[name] not in ids]
+        faults += [name for name in ("action", "outcome") if getattr(question, name) not in ids]
         faults += ["goal"] if one.level == 3 and question.outcome is None and not question.goal else []
         faults += ["length"] if len(question.question) > 2 * LONGEST else []
         if faults:

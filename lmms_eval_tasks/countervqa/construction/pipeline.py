@@ -139,7 +139,8 @@ def build_set(
     elif sources.clips is None:
         warnings += (f"The videos have to be put into {out / 'clips'} under the names that graphs.jsonl has.",)
     summary = f"{kept.attrition.kept:,} questions about {len(kept.by_take):,} clips in {out}"
-    return BuiltSet(out, summary, [kept.attrition.table(), statistics.table()], warnings)
+    tables = [one.table(of_paper=not settings.naive) for one in (kept.attrition, statistics)]
+    return BuiltSet(out, summary, tables, warnings)
 
 
 def _linked(

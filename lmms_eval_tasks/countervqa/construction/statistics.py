@@ -55,16 +55,17 @@ class QuestionCounts:
             "interaction told by": {name: self.told_by[name] for name in TOLD_BY},
         }
 
-    def table(self) -> BuiltTable:
-        """One row per count, with its share and the paper's where it gives one."""
+    def table(self, of_paper: bool = True) -> BuiltTable:
+        """One row per count, with its share, and the paper's where it gives one and the set was made by its method."""
         questions, clips = sum(self.levels.values()), sum(self.clips.values())
         rows = [(f"level {level}", self.levels[level], questions) for level in (1, 2, 3)]
         rows += [("  that ask of the main goal", self.goals, questions)]
         rows += [("questions that are H2H", self.interactions["H2H"], questions)]
         rows += [("clips that are H2H", self.clips["H2H"], clips)]
         rows += [(shown, self.told_by[name], clips) for name, shown in TOLD_BY.items()]
+        papers = PAPER if of_paper else {}
         cells = [
-            (name, f"{count:,}", f"{100 * count / total:.1f}%" if total else "N/A", PAPER.get(name, ""))
+            (name, f"{count:,}", f"{100 * count / total:.1f}%" if total else "N/A", papers.get(name, ""))
             for name, count, total in rows
         ]
         return BuiltTable("Statistics", ("", "number", "share", "paper"), cells)
