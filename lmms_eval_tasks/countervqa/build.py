@@ -55,19 +55,44 @@ def build(
     model: Annotated[
         str | None,
         typer.Option(
-            help="Asked for links where --links gives none, and for absent actions: NAME, or model=NAME,url=….",
+            help="Asked for links where --links gives none, for goals and absent actions: NAME, or model=NAME,url=….",
             show_default=False,
         ),
     ] = None,
     rephrase: Annotated[
         bool | None, typer.Option("--rephrase", help="Have --model put the questions into its words.")
     ] = None,
+    pair_share: Annotated[
+        float | None,
+        typer.Option(
+            help="Share of a clip's pairs that go on from the observer; nothing is known of the others.",
+            min=0.0,
+            max=1.0,
+            show_default="0.2",
+        ),
+    ] = None,
+    naive: Annotated[
+        bool | None,
+        typer.Option("--naive", help="Baseline: have --model write the questions from the annotations, without links."),
+    ] = None,
     verify_with: Annotated[
         list[str] | None,
         typer.Option(
-            help="Keep only what this text model answers correctly from the annotations; twice in the paper.",
+            help="Keep only what this text model answers correctly from the annotations; twice in the paper, "
+            "also the same model.",
             show_default=False,
         ),
+    ] = None,
+    drop_solved_by: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Drop what this model, and any other named so, answers correctly from frames of the clip.",
+            show_default=False,
+        ),
+    ] = None,
+    frames: Annotated[
+        int | None,
+        typer.Option(help="Frames of a clip that such a model sees.", min=1, max=1024, show_default="8"),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of all draws.", show_default="0")] = None,
     config: Annotated[
@@ -113,16 +138,28 @@ def build(
             "own_rules": own_rules,
             "model": model,
             "rephrase": rephrase,
+            "pair_share": pair_share,
+            "naive": naive,
             "verify_with": tuple(verify_with) if verify_with else None,
+            "drop_solved_by": tuple(drop_solved_by) if drop_solved_by else None,
+            "frames": frames,
             "seed": seed,
         },
     )
     thresholds = Thresholds(chosen.min_ancd, chosen.min_depth, chosen.min_cnda)
     settings = BuildSettings(
-        thresholds, chosen.encoder, chosen.candidates, chosen.own_rules, chosen.rephrase, chosen.seed
+        thresholds,
+        chosen.encoder,
+        chosen.candidates,
+        chosen.own_rules,
+        chosen.rephrase,
+        chosen.seed,
+        chosen.pair_share,
+        chosen.frames,
+        chosen.naive,
     )
     sources = Sources(chosen.annotations, chosen.links, chosen.takes, chosen.clips)
-    models = choose_models(chosen.model, chosen.verify_with, out, max_requests)
+    models = choose_models(chosen.model, chosen.verify_with, chosen.drop_solved_by, out, max_requests)
     if dry_run:
         number, estimates = estimate_set(sources, settings, models)
         table = forecast_table(list(estimates), list(estimates.values()))

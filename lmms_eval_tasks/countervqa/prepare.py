@@ -15,6 +15,7 @@ from lmms_eval_tasks.countervqa.released import (
     QUESTIONS,
     ClipGraph,
     CounterfactualQuestion,
+    asked_goal,
     read_release,
 )
 from lmms_eval_tasks.utils.core.problems import InputError
@@ -69,7 +70,8 @@ def make_rows(questions: Iterable[CounterfactualQuestion], graphs: Mapping[str, 
     They come in the order of the file; a partner stands behind the first of its pair.
     """
     by_id = {question.id: question for question in questions}
-    texts = {clip: graph.model_dump_json() for clip, graph in graphs.items()}
+    # Which pairs were judged is for those who make sets, and the goal stands in the row that asks about it.
+    texts = {clip: graph.model_dump_json(exclude={"goal", "unlinked"}) for clip, graph in graphs.items()}
     actions = {clip: {action.id: action.text for action in graph.actions} for clip, graph in graphs.items()}
     ordered: dict[str, str] = {}
     for question in by_id.values():
@@ -89,7 +91,9 @@ def make_rows(questions: Iterable[CounterfactualQuestion], graphs: Mapping[str, 
             "rule": question.rule,
             "explanation": question.explanation,
             "action": actions[question.clip][question.action] if question.action else question.absent_action,
-            "outcome": actions[question.clip][question.outcome],
+            "outcome": actions[question.clip][question.outcome]
+            if question.outcome is not None
+            else asked_goal(question, graphs[question.clip]),
             "paired": question.partner is not None,
             "graph": texts[question.clip],
         }
@@ -98,6 +102,9 @@ def make_rows(questions: Iterable[CounterfactualQuestion], graphs: Mapping[str, 
 
 
 def own_columns() -> dict[str, Any]:
-    """The benchmark's own columns and their types: `action` and `outcome` in words, `graph` a `ClipGraph` as JSON."""
+    """The benchmark's own columns and their types.
+
+    `action` and `outcome`, an action or the main goal, are in words; `graph` is a `ClipGraph` as JSON.
+    """
     texts = ("level", "interaction", "rule", "explanation", "action", "outcome", "graph")
     return {**dict.fromkeys(texts, "string"), "paired": "bool"}

@@ -24,9 +24,10 @@ Seconds = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 Verdict = Literal["yes", "no"]
 Level = Literal[1, 2, 3]
 Interaction = Literal["H2H", "H2O"]
-Rule = Literal["adjacent_unlinked", "adjacent_linked", "path", "disconnected", "absent"]
+Rule = Literal["adjacent_unlinked", "adjacent_linked", "path", "disconnected", "absent", "absent_goal"]
 """How a question was made from its graph: L1 of two adjacent actions without a link (yes) or, ours, with one (no); L2
-of a path of two links or more (no) or, ours, of two actions without a path (yes); L3 of an absent action (yes)."""
+of a path of two links or more (no) or, ours, of two actions without a path (yes); L3 of an absent action and one of the
+clip, or the clip's main goal (both yes)."""
 
 OWN_RULES: tuple[Rule, ...] = ("adjacent_linked", "disconnected")
 """Those that are ours and not the paper's."""
@@ -52,22 +53,28 @@ class Link(Row):
 class ClipGraph(Row):
     """One line of `graphs.jsonl`: a clip's actions in order of their start, and the causal links between them.
 
-    `clip` is a path below the folder of clips; `task` is what the clip shows somebody do, empty where that is unknown.
+    `clip` is a path below the folder of clips; `task` is what the clip shows somebody do, empty where that is unknown;
+    `goal` is what they want to reach, where a question asks of it without naming it. `unlinked` has the pairs that were
+    judged and found to be no links: of the pairs that are neither there nor in `links`, the earlier action first,
+    nobody knows. None where every pair was judged, so that what is no link is known to be none.
     """
 
     clip: WholeText
     task: WholeText = ""
+    goal: WholeText = ""
     actions: list[Action]
     links: list[Link]
+    unlinked: list[Link] | None = None
 
 
 class CounterfactualQuestion(Row):
     """One line of `questions.jsonl`: had an action not happened, would the outcome still have?
 
     `action` and `outcome` are ids of the clip's actions; `action` is None at level 3, where `absent_action` names in
-    words the action that never happened. `partner` is the id of the question about the same clip with the opposite
-    verdict, if there is one: both count together in `pair_accuracy`. `rule` is None where a question was not made from
-    its graph by rule.
+    words the action that never happened. A question of level 3 may ask whether the clip's main goal would still have
+    been reached: then `outcome` is None, and the goal is `goal` or, where that is None, the graph's. `partner` is the
+    id of the question about the same clip with the opposite verdict, if there is one: both count together in
+    `pair_accuracy`. `rule` is None where a question was not made from its graph by rule.
     """
 
     id: WholeText
@@ -79,7 +86,8 @@ class CounterfactualQuestion(Row):
     explanation: WholeText
     action: WholeText | None = None
     absent_action: WholeText | None = None
-    outcome: WholeText
+    outcome: WholeText | None = None
+    goal: WholeText | None = None
     partner: WholeText | None = None
     rule: Rule | None = None
 
@@ -90,6 +98,7 @@ RULE_LEVELS: Mapping[Rule, Level] = {
     "path": 2,
     "disconnected": 2,
     "absent": 3,
+    "absent_goal": 3,
 }
 """The level of the questions that a rule makes."""
 
@@ -143,26 +152,24 @@ def _check_graph(graph: ClipGraph, where: str, graphs: Mapping[str, ClipGraph], 
             issues.add("actions.end", "Expected none before its start, but got", f"{action.end:g} {place}")
         known.add(action.id)
         latest = max(latest, action.start)
-    links: set[tuple[str, str]] = set()
-    for number, link in enumerate(graph.links, 1):
-        place = f"({where}, entry {number})"
-        for end in dict.fromkeys((link.cause, link.effect)):
-            if end not in known:
-                issues.add("links", "Expected ids of the clip's actions, but got", f"{describe(end)} {place}")
-        if link.cause == link.effect:
-            issues.add("links", "Expected two actions, but got one", f"{describe(link.cause)} {place}")
-        if (link.cause, link.effect) in links:
-            issues.add("links", "Expected each once, but got again", f"{link.cause} to {link.effect} {place}")
-        links.add((link.cause, link.effect))
+    pairs: set[tuple[str, str]] = set()
+    for field, listed in (("links", graph.links), ("unlinked", graph.unlinked or ())):
+        for number, link in enumerate(listed, 1):
+            place = f"({where}, entry {number})"
+            for end in dict.fromkeys((link.cause, link.effect)):
+                if end not in known:
+                    issues.add(field, "Expected ids of the clip's actions, but got", f"{describe(end)} {place}")
+            if link.cause == link.effect:
+                issues.add(field, "Expected two actions, but got one", f"{describe(link.cause)} {place}")
+            if (link.cause, link.effect) in pairs:
+                issues.add(field, "Expected each once, but got again", f"{link.cause} to {link.effect} {place}")
+            pairs.add((link.cause, link.effect))
 
 
 def _check_question(
     question: CounterfactualQuestion, where: str, graph: ClipGraph | None, issues: GroupedIssues
 ) -> None:
-    for field in ("id", "question", "explanation"):
-        if not getattr(question, field).strip():
-            issues.add(field, "Expected a text, but got none", f"({where})")
-    for field, case in _action_faults(question):
+    for field, case in question_faults(question, graph):
         issues.add(field, case, f"({where})")
     if question.rule is not None and RULE_LEVELS[question.rule] != question.level:
         expected = f"Expected one of level {question.level}, but got"
@@ -176,21 +183,38 @@ def _check_question(
             issues.add(field, "Expected the id of one of the clip's actions, but got", f"{describe(name)} ({where})")
 
 
-def _action_faults(question: CounterfactualQuestion) -> Iterator[tuple[str, str]]:
-    """Which of the fields that name the action do not fit the level, and how."""
-    absent = question.absent_action is not None and question.absent_action.strip()
+def question_faults(question: CounterfactualQuestion, graph: ClipGraph | None) -> Iterator[tuple[str, str]]:
+    """Which fields of a question have no text or do not fit its level, and how."""
+    for field in ("id", "question", "explanation"):
+        if not getattr(question, field).strip():
+            yield field, "Expected a text, but got none"
     if question.level == 3:
         if question.action is not None:
             yield "action", "Expected null at level 3, but got an action"
-        if not absent:
+        if not (question.absent_action or "").strip():
             yield "absent_action", "Expected the action that never happened at level 3, but got none"
+        if question.outcome is not None and question.goal is not None:
+            yield "goal", "Expected null where an outcome is asked about, but got a goal"
+        if question.outcome is None and graph is not None and not asked_goal(question, graph):
+            yield "outcome", "Expected an action, or a goal here or of the graph, but got neither"
         return
     if question.action is None:
         yield "action", "Expected the action that is left out at levels 1 and 2, but got none"
     elif question.action == question.outcome:
         yield "outcome", "Expected another action than the one that is left out, but got the same"
+    if question.outcome is None:
+        yield "outcome", "Expected the action that is asked about at levels 1 and 2, but got none"
     if question.absent_action is not None:
         yield "absent_action", "Expected null at levels 1 and 2, but got an action"
+    if question.goal is not None:
+        yield "goal", "Expected null at levels 1 and 2, but got a goal"
+
+
+def asked_goal(question: CounterfactualQuestion, graph: ClipGraph) -> str:
+    """The main goal that a question asks about, in words; empty where it asks about an action, or none is named."""
+    if question.outcome is not None:
+        return ""
+    return (question.goal if question.goal is not None else graph.goal).strip()
 
 
 def _check_partners(questions: Mapping[str, tuple[str, CounterfactualQuestion]], issues: GroupedIssues) -> None:

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from annotated_takes import draw_takes, write_takes
 
-from lmms_eval_tasks.countervqa.construction.annotations import TimedAction, read_takes
-from lmms_eval_tasks.countervqa.construction.given_links import links_of_takes, read_links
+from lmms_eval_tasks.countervqa.construction.annotations import Take, TimedAction, read_takes
+from lmms_eval_tasks.countervqa.construction.given_links import TakeLinks, links_of_takes, read_links
+from lmms_eval_tasks.countervqa.construction.interactions import interaction_of
 from lmms_eval_tasks.utils.core.problems import InputError
 
 
@@ -81,7 +82,7 @@ def test_both_forms_say_the_same(tmp_path: Path) -> None:
     assert [len(take.actions) for take in takes] == [14] * 5
     pairs, warnings = links_of_takes(takes, read_links(links), links)
     assert warnings == ()
-    assert pairs["take-003"] == tuple((f"A{a:02d}", f"A{b:02d}") for a, b in drawn["take-003"]["links"])
+    assert pairs["take-003"].links == tuple((f"A{a:02d}", f"A{b:02d}") for a, b in drawn["take-003"]["links"])
 
 
 @pytest.mark.parametrize(
@@ -114,6 +115,10 @@ def test_both_forms_say_the_same(tmp_path: Path) -> None:
             "clips: Expected a clip of its own for each take, but `a.mp4` is that of 2.",
         ),
         (
+            [{"take_uid": "t", "interaction": "h2h"}],
+            "annotations.json, take 1: Expected interaction to be H2H or H2O, but got `h2h`.",
+        ),
+        (
             [{"take_uid": "t", "atomic_descriptions": [{"id": "x", "text": "a", "timestamp": n} for n in (1, 2)]}],
             "annotations.json, take 1: Expected each id once, but got `x` again.",
         ),
@@ -137,6 +142,59 @@ def test_what_is_no_json_is_refused(tmp_path: Path, content: bytes) -> None:
         links_of_takes([], read_links(path), path)
 
 
+def test_what_is_done_in_a_take_is_said_by_either_file(tmp_path: Path) -> None:
+    listed = {"take_uid": "t1", "task": "Making tea", "goal": "a cup of tea", "scenario": "Cooking"}
+    annotations = written(tmp_path, [listed, {"take_uid": "t2"}])
+    of_takes = [
+        {"take_uid": "t1", "task_name": "Milk tea"},
+        {"take_uid": "t2", "task_name": "Layup", "parent_task_name": "Basketball", "interaction": "H2O"},
+    ]
+    takes, _ = read_takes([annotations], written(tmp_path, of_takes, "takes.json"))
+    assert [(take.task, take.goal, take.scenario, take.interaction) for take in takes] == [
+        ("Milk tea", "a cup of tea", "Milk tea", None),
+        ("Layup", "", "Basketball", "H2O"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        # Two people's actions do not make a clip of cooking H2H, nor one person's a game of basketball H2O.
+        ({"scenario": "Cooking"}, ("H2O", "scenario")),
+        ({"scenario": "Soccer"}, ("H2H", "scenario")),
+        ({"scenario": "Covid-19 Rapid Antigen Test"}, ("H2O", "scenario")),
+        ({"scenario": "Soccer", "interaction": "H2O"}, ("H2O", "column")),
+        ({"interaction": "H2H"}, ("H2H", "column")),
+        ({"scenario": "Gardening"}, ("H2H", "wording")),
+        ({}, ("H2H", "wording")),
+    ],
+)
+def test_the_interaction_is_the_videos(facts: dict[str, Any], expected: tuple[str, str]) -> None:
+    two = tuple(TimedAction(who, 0.0, None, f"{who} hits the ball.", who) for who in "COC")
+    assert interaction_of(Take("t", "t.mp4", "", two, **facts)) == expected
+
+
+@pytest.mark.parametrize(
+    ("subjects", "texts", "expected"),
+    [
+        ("CC", ("C cuts an onion", "C stirs"), "H2O"),
+        ("CO", ("C throws the ball", "O catches it"), "H2H"),
+        ("CC", ("C throws the ball to O", "C runs"), "H2H"),
+        ("OO", ("O picks a cup", "O drinks"), "H2O"),
+        (" " * 2, ("The man pushes another player", "The man runs"), "H2H"),
+        # One look of somebody else's in a long clip.
+        ("CCCO", ("C cuts", "C stirs", "C boils", "O looks"), "H2O"),
+        ("", (), "H2O"),
+    ],
+)
+def test_where_nothing_names_it_the_wording_tells(subjects: str, texts: tuple[str, ...], expected: str) -> None:
+    actions = [
+        TimedAction(f"A{n}", float(n), None, text, who.strip() or None)
+        for n, (who, text) in enumerate(zip(subjects, texts, strict=True))
+    ]
+    assert interaction_of(Take("t", "t.mp4", "", tuple(actions))) == (expected, "wording")
+
+
 def test_links_in_every_form(tmp_path: Path) -> None:
     forms = {
         "t1": [{"from": "A00", "to": "A03"}, {"from_action": {"id": "A03"}, "to_action": {"id": "t1_A04"}}],
@@ -151,16 +209,20 @@ def test_links_in_every_form(tmp_path: Path) -> None:
         "links": [{"cause": "a", "effect": "b"}],
     }
     lines = tmp_path / "graphs.jsonl"
-    lines.write_text(json.dumps(row) + "\n", encoding="utf-8")
+    other = {**row, "clip": "t2.mp4", "links": [], "unlinked": row["links"]}
+    lines.write_text("".join(json.dumps(one) + "\n" for one in (row, other)), encoding="utf-8")
     graph = read_links(lines)["takes/t1"]
-    assert (graph.actions, graph.links) == (("a", "b"), (("a", "b"),))
+    assert (graph.actions, graph.links, graph.unlinked) == (("a", "b"), (("a", "b"),), None)
+    # What an earlier build did not have judged is as unknown as it was.
+    assert read_links(lines)["t2"] == TakeLinks((), frozenset({("a", "b")}), ("a", "b"))
+    assert read_links(lines)["t2"].without(frozenset("b")).unlinked == frozenset()
 
 
 def test_links_of_descriptions_that_are_left_out_are_left_out(tmp_path: Path) -> None:
     takes, _ = read_takes([written(tmp_path, REAL)])
     file = written(tmp_path, {"t1": [[], {"from": "A00", "to": "A01"}, {"from": "A00", "to": "A03"}][1:]}, "links.json")
     links, warnings = links_of_takes(takes, read_links(file), file)
-    assert links == {"t1": (("A00", "A03"),)}
+    assert links == {"t1": TakeLinks((("A00", "A03"),))}
     assert warnings == ("Takes with links of descriptions that are left out: 1 (t1: 1).",)
 
 

@@ -39,7 +39,7 @@ def test_a_set_of_thirty_takes_follows_from_its_links(sources: tuple[Path, Path,
     assert 0 < removed < 30
     assert counts["clips"] == len(rows(tmp_path / "set" / "graphs.jsonl")) == 30 - removed
     assert counts["kept"] == counts["candidates"] == len(questions) == sum(by_rule.values())
-    assert set(by_rule) == {"adjacent_unlinked", "adjacent_linked", "path", "disconnected", "absent"}
+    assert set(by_rule) == {"adjacent_unlinked", "adjacent_linked", "path", "disconnected", "absent", "absent_goal"}
     levels = Counter((question["clip"], question["level"]) for question in questions)
     assert max(levels.values()) == 10
     # What the filters say of a take is what its row says.
@@ -53,6 +53,17 @@ def test_a_set_of_thirty_takes_follows_from_its_links(sources: tuple[Path, Path,
     assert table["candidate questions"][1] == "21,360"
     assert table["questions kept"] == (f"{len(questions):,}", "3,987")
     assert table["questions removed"] == ("0.0%", "81.3%")
+    statistics = {name.strip(): (number, paper) for name, number, _, paper in built.tables[1].rows}
+    of_level = Counter(question["level"] for question in questions)
+    assert statistics["level 3"] == (str(of_level[3]), "34.6%")
+    goals = [question for question in questions if question["rule"] == "absent_goal"]
+    assert statistics["that ask of the main goal"] == (str(len(goals)), "")
+    assert {question["goal"] for question in goals} == {"task 0", "task 1", "task 2"}
+    assert statistics["clips told by the wording of their actions alone"] == (str(30 - removed), "")
+    # What a clip is, its questions are.
+    kinds = {(question["clip"], question["interaction"]) for question in questions}
+    assert len(kinds) == 30 - removed == facts["statistics"]["interaction told by"]["wording"]
+    assert statistics["clips that are H2H"] == (str(sum(kind == "H2H" for _, kind in kinds)), "39.3%")
 
 
 def test_the_same_sources_give_the_same_bytes(sources: tuple[Path, Path, Path], tmp_path: Path) -> None:
@@ -135,6 +146,7 @@ def test_thirty_clips_of_the_sample_world_make_a_set(tmp_path: Path) -> None:
         "path",
         "disconnected",
         "absent",
+        "absent_goal",
     }
     for question in rows(tmp_path / "set" / "questions.jsonl"):
         # An absent hit is one that the clip does not have, in any words.

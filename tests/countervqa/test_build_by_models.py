@@ -13,15 +13,13 @@ import pytest
 from annotated_takes import draw_takes, write_takes
 from judge_server import Action, Fail, Hold, JudgeServer, PictureScript
 from killed_builds import Build, check_killed_builds, check_two_builds_at_once
-from role_player import RolePlayer, material_of, role_of
+from role_player import Drawn, material_of, named, player, role_of
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli import app
 from lmms_eval_tasks.countervqa.build import build
 from lmms_eval_tasks.countervqa.construction.rederive import check_set
 from lmms_eval_tasks.utils.core.problems import InputError
-
-Drawn = dict[str, dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
@@ -37,21 +35,6 @@ def drawn() -> Drawn:
 def sources(drawn: Drawn, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     annotations, _, tasks = write_takes(tmp_path_factory.mktemp("sources"), drawn)
     return annotations, tasks
-
-
-def player(drawn: Drawn, **faults: int) -> RolePlayer:
-    links = {
-        "|".join(entry["text"] for entry in take["descriptions"]): {
-            (f"A{a:02d}", f"A{b:02d}") for a, b in take["links"]
-        }
-        for take in drawn.values()
-    }
-    return RolePlayer(links, **faults)
-
-
-def named(server: JudgeServer, model: str = "m", **more: object) -> str:
-    fields = {"model": model, "provider": "local", "url": server.url, "first_delay": 0, "concurrent": 4, **more}
-    return ",".join(f"{name}={value}" for name, value in fields.items())
 
 
 def rows(path: Path) -> list[dict[str, Any]]:
@@ -76,7 +59,7 @@ def faulty(drawn: Drawn, sources: tuple[Path, Path], tmp_path_factory: pytest.Te
     """A set that was built through a server with faults."""
     out = tmp_path_factory.mktemp("faulty") / "set"
     with JudgeServer(player(drawn, faults=40, wrong=100)) as server:
-        run(server, sources, out)
+        run(server, sources, out, pair_share=1.0)
         asked = Counter(role_of(prompt) for prompt in server.asked)
         assert all(times == 1 or server.asked[prompt] <= 6 for prompt, times in server.paid.items())
     (out.parent / "asked.json").write_text(json.dumps(asked))
@@ -104,6 +87,7 @@ def test_without_faults_the_links_are_the_true_ones(drawn: Drawn, sources: tuple
         "candidate pairs of actions": 630,
         "  that the observer lets on": 150,
         "  that are causal links": 120,
+        "  that nobody judged": 480,
         "  of which a step failed": 0,
     }
     assert facts["steps"]["failed"] == 0
@@ -112,7 +96,7 @@ def test_without_faults_the_links_are_the_true_ones(drawn: Drawn, sources: tuple
 
 def test_every_question_follows_from_its_graph_whatever_fails(faulty: Path) -> None:
     counts = check_set(faulty)
-    assert set(counts) == {"adjacent_unlinked", "adjacent_linked", "path", "disconnected", "absent"}
+    assert set(counts) == {"adjacent_unlinked", "adjacent_linked", "path", "disconnected", "absent", "absent_goal"}
     facts = json.loads((faulty / "build.json").read_text())["counts"]
     assert set(facts["rejected"]) == {
         "a verifying model answered otherwise",
@@ -132,13 +116,15 @@ def test_what_fails_is_a_row_that_says_so_and_no_question(faulty: Path) -> None:
     assert undecided
     questions = rows(faulty / "questions.jsonl")
     for question in questions:
-        assert (question["clip"].removesuffix(".mp4"), f"{question['action']} > {question['outcome']}") not in undecided
+        pair = question["clip"].removesuffix(".mp4"), f"{question['action']} > {question['outcome']}"
+        assert pair not in undecided or question["rule"] == "path"
     unanswered = {step["about"] for step in failed if step["role"].startswith("verifying")}
     assert unanswered and not unanswered & {question["id"] for question in questions}
     # A pair whose link was not decided is no link either.
     for graph in rows(faulty / "graphs.jsonl"):
         take = graph["clip"].removesuffix(".mp4")
-        assert not {(take, f"{link['cause']} > {link['effect']}") for link in graph["links"]} & undecided
+        known = [*graph["links"], *graph["unlinked"]]
+        assert not {(take, f"{link['cause']} > {link['effect']}") for link in known} & undecided
     # What the proposals hold that cannot be used is noted beside them.
     problems = {step["problem"] for step in steps if step["role"] == "absent" and step["reply"]}
     assert problems == {"unusable: 2 is an action of the video; 3 is there before; 5 is no action"}
@@ -152,7 +138,7 @@ def test_a_finished_build_asks_nothing_again_but_what_the_server_refused(
     facts = json.loads((faulty / "build.json").read_text())
     port = int(facts["settings"]["model"]["server"].rpartition(":")[2].removesuffix("/v1"))
     with JudgeServer(player(drawn, faults=40, wrong=100), port) as server:
-        run(server, sources, faulty)
+        run(server, sources, faulty, pair_share=1.0)
         assert sum(server.asked.values()) == len(refused)
     assert whole(faulty) == before
 
@@ -180,15 +166,18 @@ def test_a_time_out_is_a_row_that_says_so(drawn: Drawn, tmp_path: Path) -> None:
     assert ("A01", "A03") not in {(question["action"], question["outcome"]) for question in questions}
 
 
-def test_refusals(sources: tuple[Path, Path], tmp_path: Path) -> None:
+def test_refusals(sources: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     annotations, _ = sources
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
     for message, options in {
         "Expected --links, the file with the causal links, or --model": {},
         "Expected --model to name a model, but got 'none'": {"model": "none"},
         "Expected --model, who to ask for other words, beside --rephrase": {"rephrase": True, "links": annotations},
-        "Expected each --verify-with to be another model, but got the same twice": {
+        "Expected --model, who writes the questions, beside --naive": {"naive": True, "links": annotations},
+        "Expected no --links beside --naive": {"naive": True, "links": annotations, "model": "m"},
+        "Expected --clips, what the models see, beside --drop-solved-by": {
             "links": annotations,
-            "verify_with": ["m", "model=m"],
+            "drop_solved_by": ["m"],
         },
     }.items():
         with pytest.raises(InputError, match=message):

@@ -41,6 +41,7 @@ ABSENT: dict[str, Any] = {
     **LINKED, "id": "q2", "level": 3, "verdict": "yes", "action": None, "absent_action": "sneezes", "outcome": "a3",
     "partner": None, "rule": "absent",
 }  # fmt: skip
+OF_GOAL: dict[str, Any] = {**ABSENT, "id": "q4", "outcome": None, "goal": "a cup of tea", "rule": "absent_goal"}
 UNLINKED: dict[str, Any] = {
     **LINKED, "id": "q3", "verdict": "yes", "action": "a2", "outcome": "a3", "partner": "q1",
     "rule": "adjacent_unlinked",
@@ -71,6 +72,41 @@ def test_a_set_becomes_a_table_with_partners_side_by_side(home: Path, tmp_path: 
     assert (table["answer"], table["paired"]) == (["no", "yes", "yes"], [True, True, False])
     actions = timed_actions(table["graph"][0])
     assert actions == "00:02-00:04 C: opens the fridge\n01:01 takes out the milk\n01:10 boils water"
+
+
+def test_a_question_may_ask_of_the_main_goal_that_it_or_the_graph_names(home: Path, tmp_path: Path) -> None:
+    of_graph = {name: value for name, value in OF_GOAL.items() if name not in ("goal", "outcome")}
+    graph = {**GRAPH, "goal": "tea for two", "unlinked": [{"cause": "a2", "effect": "a3"}]}
+    prepare(write_set(tmp_path / "set", [ABSENT, OF_GOAL, {**of_graph, "id": "q5"}], [graph]))
+    table = load_table("countervqa", "test")
+    assert table["outcome"] == ["boils water", "a cup of tea", "tea for two"]
+    assert (table["action"], table["level"]) == (["sneezes"] * 3, ["L3"] * 3)
+    # What is for the makers of a set alone is not in the table: an earlier set's is what it was.
+    assert all(set(json.loads(row)) == {"clip", "task", "actions", "links"} for row in table["graph"])
+
+
+def test_faults_of_goals_and_of_pairs_without_a_link(home: Path, tmp_path: Path) -> None:
+    pair = {"cause": "a1", "effect": "a2"}
+    graphs = [{**GRAPH, "unlinked": [pair, {"cause": "a1", "effect": "a9"}, {"cause": "a3", "effect": "a3"}]}]
+    questions = [
+        {**OF_GOAL, "goal": None},
+        {**OF_GOAL, "id": "q5", "goal": " "},
+        {**OF_GOAL, "id": "q6", "outcome": "a1"},
+        {**LINKED, "id": "q7", "partner": None, "goal": "tea"},
+        {**LINKED, "id": "q8", "partner": None, "outcome": None},
+        {**LINKED, "id": "q9", "partner": None, "rule": "absent_goal"},
+    ]
+    assert faults(tmp_path, questions, graphs) == [
+        "graphs.jsonl, unlinked: Expected each once, but got again a1 to a2 (line 1, entry 1).",
+        "graphs.jsonl, unlinked: Expected ids of the clip's actions, but got `a9` (line 1, entry 2).",
+        "graphs.jsonl, unlinked: Expected two actions, but got one `a3` (line 1, entry 3).",
+        "questions.jsonl, outcome: Expected an action, or a goal here or of the graph, but got neither (line 1), "
+        "(line 2).",
+        "questions.jsonl, goal: Expected null where an outcome is asked about, but got a goal (line 3).",
+        "questions.jsonl, goal: Expected null at levels 1 and 2, but got a goal (line 4).",
+        "questions.jsonl, outcome: Expected the action that is asked about at levels 1 and 2, but got none (line 5).",
+        "questions.jsonl, rule: Expected one of level 1, but got `absent_goal` (line 6).",
+    ]
 
 
 def test_clips_may_lie_elsewhere_or_be_missing(home: Path, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 from lmms_eval_tasks.countervqa import hooks
 from lmms_eval_tasks.countervqa.construction import roles
 from lmms_eval_tasks.countervqa.construction.annotations import Take, TimedAction
+from lmms_eval_tasks.countervqa.construction.given_links import TakeLinks
 from lmms_eval_tasks.countervqa.construction.roles import Confidences, Criticism, LinkDecision, LinkTest, find_links
 from lmms_eval_tasks.countervqa.construction.steps import Steps
 from lmms_eval_tasks.countervqa.released import ClipGraph
@@ -23,8 +24,9 @@ from lmms_eval_tasks.utils.judge.client import Verdict
 REPLIES: dict[type[Any], dict[str, Any]] = {
     Confidences: {"confidences": [{"pair": 1, "confidence": 0.5}]},
     LinkTest: dict.fromkeys(("conditions", "common_cause"), "")
-    | dict.fromkeys(("effect_without_cause", "explained_by_common_cause"), False),
-    Criticism: {"objections": "", "sound": True},
+    | dict.fromkeys(("effect_without_cause", "explained_by_common_cause"), False)
+    | {"confidence": 0.5},
+    Criticism: {"objections": "", "sound": True, "confidence": 0.5},
     LinkDecision: {"reason": "", "causal": True},
 }
 
@@ -71,8 +73,8 @@ def test_links_are_found_some_takes_at_a_time(tmp_path: Path) -> None:
     takes = [draw_take(number) for number in range(70)]
     at_once: list[int] = []
     found = find_links(takes, lambda form: Replier(form, at_once), Steps(no_progress, tmp_path))
-    assert found.links == {take.uid: (("A00", "A01"),) for take in takes}
-    assert (found.candidates, found.tested, found.undecided) == (70, 70, {})
+    assert found.links == {take.uid: TakeLinks((("A00", "A01"),), frozenset()) for take in takes}
+    assert (found.candidates, found.tested, found.judged, found.failed) == (70, 70, 70, 0)
     assert at_once == [roles.TAKES_AT_ONCE] * 8 + [6] * 4
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-from judge_server import Action, Drop, Fail, Say
+from judge_server import Action, Drop, Fail, JudgeServer, Say
 
 ROLES = {
     "You look for causes": "observer",
@@ -18,6 +18,8 @@ ROLES = {
     "You think of actions": "absent",
     "You put a question": "rephrase",
     "You answer a question": "verification",
+    "You write questions": "naive",
+    "You see frames": "solving",
 }
 
 
@@ -41,11 +43,15 @@ class RolePlayer:
         links: Texts of a take's actions, joined, to the pairs of ids that are linked.
         faults: Of a thousand prompts, how many never get a usable reply, and how many get one at the third try.
         wrong: Of a thousand questions, how many are answered wrongly.
+        reached: Whether the clips reach their goal.
+        sees: What is answered to every question about frames: yes, or no.
     """
 
     links: Mapping[str, set[tuple[str, str]]]
     faults: int = 0
     wrong: int = 0
+    reached: bool = True
+    sees: bool = True
 
     def __call__(self, prompt: str, before: int) -> Action:
         draw = int(sha256(prompt.encode()).hexdigest(), 16)
@@ -73,10 +79,12 @@ class RolePlayer:
                 "effect_without_cause": not causal,
                 "common_cause": "",
                 "explained_by_common_cause": False,
+                "confidence": 0.8,
             }
         if role == "critic":
-            return {"objections": "", "sound": True}
+            return {"objections": "", "sound": True, "confidence": 0.6}
         if role == "synthesizer":
+            assert (given["test"]["confidence"], given["criticism"]["confidence"]) == (0.8, 0.6)
             return {"reason": "so it is", "causal": causal}
         if role == "absent":
             ids = [action["id"] for action in given["actions"]]
@@ -88,10 +96,33 @@ class RolePlayer:
                 "",
                 "C hums.",
             ]
-            return {"actions": [{"text": text, "outcome": ids[number % 3]} for number, text in enumerate(texts)]}
+            proposed = [
+                {"text": text, "outcome": None if number == 3 else ids[number % 3]} for number, text in enumerate(texts)
+            ]
+            goal = given["goal"] or f"{given['task']}, done"
+            return {"goal": goal, "reached": self.reached, "actions": proposed}
         if role == "rephrase":
             return {"question": f"Say: {given['question']}"}
+        if role == "naive":
+            return {"questions": self._naive(given)}
+        if role == "solving":
+            return {"reason": "as seen", "answer": "yes" if self.sees else "no"}
         return {"reason": "it follows", "answer": self._answer(given, linked, draw)}
+
+    @staticmethod
+    def _naive(given: dict[str, Any]) -> list[dict[str, Any]]:
+        """One question a level that can be used, and some that cannot."""
+        first, second, third = (action["id"] for action in given["actions"][:3])
+        asked = {"question": "Would it?", "answer": "yes", "explanation": "Yes. So it is."}
+        return [
+            {**asked, "level": 1, "action": first, "outcome": second},
+            {**asked, "level": 2, "answer": "no", "action": first, "outcome": third},
+            {**asked, "level": 3, "absent_action": "C sings.", "goal": "a meal"},
+            {**asked, "level": 1, "action": first, "outcome": "A99"},
+            {**asked, "level": 3, "absent_action": "C sings."},
+            {**asked, "level": 2, "action": first, "outcome": third, "question": "\a?"},
+            {**asked, "level": 1, "action": second, "outcome": third},
+        ]
 
     def _answer(self, given: dict[str, Any], linked: set[tuple[str, str]], draw: int) -> str:
         """Yes unless there is a way along the links from the action that the question names first to the other."""
@@ -116,3 +147,24 @@ class RolePlayer:
                 if "(at " not in words or timed in words:
                     return str(action["id"])
         return None
+
+
+Drawn = dict[str, dict[str, Any]]
+"""Takes with known links, as `draw_takes` gives them."""
+
+
+def player(drawn: Drawn, **faults: Any) -> RolePlayer:
+    """What knows the links of takes."""
+    links = {
+        "|".join(entry["text"] for entry in take["descriptions"]): {
+            (f"A{a:02d}", f"A{b:02d}") for a, b in take["links"]
+        }
+        for take in drawn.values()
+    }
+    return RolePlayer(links, **faults)
+
+
+def named(server: JudgeServer, model: str = "m", **more: object) -> str:
+    """A model of a server, as an option names it."""
+    fields = {"model": model, "provider": "local", "url": server.url, "first_delay": 0, "concurrent": 4, **more}
+    return ",".join(f"{name}={value}" for name, value in fields.items())

@@ -2,8 +2,8 @@
 
 Either Ego-Exo4D's own `atomic_descriptions_*.json` (`annotations` holds, for each `take_uid`, a list of annotators'
 `descriptions`), or a list of takes with `take_uid` and `atomic_descriptions`, as CounterVQA's repository reads it. A
-description has a `timestamp` in seconds and a `text`, and may have a `subject`, an `end` and an `id`; other fields are
-not looked at.
+description has a `timestamp` in seconds and a `text`, and may have a `subject`, an `end` and an `id`; a take of a list,
+and of Ego-Exo4D's `takes.json`, may say what is done in it (`FIELDS`). Other fields are not looked at.
 """
 
 from __future__ import annotations
@@ -13,16 +13,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
+from lmms_eval_tasks.countervqa.released import Interaction
 from lmms_eval_tasks.utils.core.files import open_regular
 from lmms_eval_tasks.utils.core.problems import InputError, Problems, Warnings
 from lmms_eval_tasks.utils.core.strict_json import read_released_json
 from lmms_eval_tasks.utils.core.wording import describe
 from lmms_eval_tasks.utils.data.release import is_safe
 
-TASK_FIELDS = ("task", "task_name", "parent_task_name")
-"""Fields that may say what a take shows somebody do; the first that is there counts."""
+FIELDS = {
+    "task": ("task", "task_name", "parent_task_name"),
+    "goal": ("goal",),
+    "scenario": ("scenario", "parent_task_name", "task_name", "task"),
+    "interaction": ("interaction",),
+}
+"""What may be said of a take, and the fields that may say it; the first that is there counts."""
+INTERACTIONS: Mapping[str, Interaction] = {name: name for name in get_args(Interaction)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +53,9 @@ class Take:
         task: What it shows somebody do; empty where that is not known.
         actions: Those with a text and a time.
         left_out: Ids of descriptions that have a time and are left out all the same.
+        goal: What they want to reach by it; empty where nothing says so.
+        scenario: The kind of activity; empty where nothing says so.
+        interaction: Whether people act with each other or with objects; None where nothing says so.
     """
 
     uid: str
@@ -53,6 +63,9 @@ class Take:
     task: str
     actions: tuple[TimedAction, ...]
     left_out: frozenset[str] = frozenset()
+    goal: str = ""
+    scenario: str = ""
+    interaction: Interaction | None = None
 
 
 def numbered(place: int) -> str:
@@ -68,7 +81,8 @@ def read_takes(files: Sequence[Path], takes_file: Path | None = None) -> tuple[l
 
     Args:
         files: Annotation files.
-        takes_file: Ego-Exo4D's `takes.json`, which says which task each take shows; None where it is not at hand.
+        takes_file: Ego-Exo4D's `takes.json`, which says which task each take shows; None where it is not at hand. What
+            it says comes before what the annotations say.
 
     Returns:
         The takes, in their order in the files, and warnings.
@@ -77,7 +91,7 @@ def read_takes(files: Sequence[Path], takes_file: Path | None = None) -> tuple[l
         InputError: a file is not of either form, or a take is there twice; every fault is listed.
     """
     problems, warnings = Problems(), Warnings()
-    tasks = _read_tasks(takes_file, problems) if takes_file else {}
+    known = _read_takes_file(takes_file, problems) if takes_file else {}
     takes: dict[str, Take] = {}
     texts: dict[str, str] = {}
     for file in files:
@@ -89,11 +103,20 @@ def read_takes(files: Sequence[Path], takes_file: Path | None = None) -> tuple[l
             if not isinstance(clip, str) or not is_safe(clip):
                 problems.add(where, f"Expected clip to be a path below the folder of clips, but got {describe(clip)}.")
                 continue
-            task = tasks.get(uid) or _first_text(fields)
+            facts = {**_facts(fields, where, problems), **known.get(uid, {})}
             reading = _best_reading(annotators, where, texts, problems)
             for kind, name in reading.notes:
                 warnings.add(kind, name)
-            takes[uid] = Take(uid, clip, task, reading.actions, reading.left_out)
+            takes[uid] = Take(
+                uid,
+                clip,
+                facts.get("task", ""),
+                reading.actions,
+                reading.left_out,
+                facts.get("goal", ""),
+                facts.get("scenario", ""),
+                INTERACTIONS.get(facts.get("interaction", "")),
+            )
     if not takes and not problems:
         problems.add(", ".join(file.name for file in files), "Expected at least one take, but got none.")
     for name, number in Counter(take.clip for take in takes.values()).items():
@@ -115,18 +138,29 @@ def _read(file: Path) -> Any:
         raise InputError(f"{file.name} cannot be used: Expected JSON, but got {error}.") from error
 
 
-def _read_tasks(file: Path, problems: Problems) -> dict[str, str]:
+def _read_takes_file(file: Path, problems: Problems) -> dict[str, dict[str, str]]:
     value = _read(file)
     if not isinstance(value, list):
         problems.add(file.name, f"Expected a list of takes, but got {describe(value)}.")
         return {}
-    takes = [entry for entry in value if isinstance(entry, dict)]
-    return {str(entry["take_uid"]): _first_text(entry) for entry in takes if "take_uid" in entry}
+    takes = [entry for entry in value if isinstance(entry, dict) and "take_uid" in entry]
+    return {
+        str(entry["take_uid"]): _facts(entry, f"{file.name}, take {describe(entry['take_uid'])}", problems)
+        for entry in takes
+    }
 
 
-def _first_text(fields: Mapping[str, Any]) -> str:
-    texts = (fields.get(name) for name in TASK_FIELDS)
-    return next((text.strip() for text in texts if isinstance(text, str) and text.strip()), "")
+def _facts(fields: Mapping[str, Any], where: str, problems: Problems) -> dict[str, str]:
+    """What the fields of a take say of it; nothing of what they do not say."""
+    facts = {}
+    for fact, names in FIELDS.items():
+        texts = (fields.get(name) for name in names)
+        if text := next((text.strip() for text in texts if isinstance(text, str) and text.strip()), ""):
+            facts[fact] = text
+    given = fields.get("interaction")
+    if given is not None and facts.get("interaction") not in INTERACTIONS:
+        problems.add(where, f"Expected interaction to be H2H or H2O, but got {describe(given)}.")
+    return facts
 
 
 def _entries(value: Any, name: str, problems: Problems) -> Iterator[tuple[str, str, Mapping[str, Any], list[Any]]]:

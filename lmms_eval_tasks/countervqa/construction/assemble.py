@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import lmms_eval_tasks
-from lmms_eval_tasks.countervqa.construction.absent import AbsentActions
+from lmms_eval_tasks.countervqa.construction.absent import AbsentActions, AbsentIdeas
 from lmms_eval_tasks.countervqa.construction.annotations import Take
 from lmms_eval_tasks.countervqa.construction.attrition import Attrition
-from lmms_eval_tasks.countervqa.construction.given_links import Links
+from lmms_eval_tasks.countervqa.construction.given_links import Pair, TakeLinks
 from lmms_eval_tasks.countervqa.construction.models import STEPS
 from lmms_eval_tasks.countervqa.construction.pairs import ReachableGraph
 from lmms_eval_tasks.countervqa.construction.questions import make_questions, with_partners
@@ -51,18 +51,16 @@ class LinkedTakes:
     Attributes:
         takes: Every annotated take.
         links: Take to its causal links; a take without an entry has no graph.
-        undecided: Take to the pairs of which it is not known whether they are linked.
         pairs: What became of the pairs that models looked at.
     """
 
     takes: Sequence[Take]
-    links: Mapping[str, Links]
-    undecided: Mapping[str, frozenset[tuple[str, str]]] = field(default_factory=dict)
+    links: Mapping[str, TakeLinks]
     pairs: Mapping[str, int] = field(default_factory=dict)
 
     def graph(self, take: Take) -> CausalGraph:
         """The causal graph of a take that has links."""
-        return causal_graph([action.id for action in take.actions], self.links[take.uid], take.uid)
+        return causal_graph([action.id for action in take.actions], self.links[take.uid].links, take.uid)
 
 
 @dataclass(frozen=True)
@@ -97,7 +95,7 @@ def make_candidates(
     material: LinkedTakes,
     measured: MeasuredTakes,
     settings: BuildSettings,
-    proposed: Mapping[str, Sequence[tuple[str, str]]] | None = None,
+    proposed: Mapping[str, AbsentIdeas] | None = None,
     progress: Progress = no_progress,
 ) -> Questions:
     """The questions about each take that the filters keep, without partners.
@@ -106,7 +104,7 @@ def make_candidates(
         material: What they are made from.
         measured: Which takes the filters keep.
         settings: How many to make, and by which rules.
-        proposed: Take to absent actions, each with the outcome to ask about; None to look for them among other takes'.
+        proposed: Take to absent actions and its main goal; None to look for them among other takes'.
         progress: Called after each take.
     """
     absent = AbsentActions(material.takes, measured.encoded, settings.seed)
@@ -115,8 +113,8 @@ def make_candidates(
     for take in material.takes:
         if take.uid not in kept:
             continue
-        graph = ReachableGraph(material.graph(take), material.undecided.get(take.uid, frozenset()))
-        never = absent.find(take, settings.candidates) if proposed is None else proposed.get(take.uid, ())
+        graph = ReachableGraph(material.graph(take), material.links[take.uid].unlinked)
+        never = absent.find(take, settings.candidates) if proposed is None else proposed[take.uid]
         questions[take.uid] = make_questions(take, graph, never, settings.candidates, settings.own_rules, settings.seed)
         progress("making questions", len(questions), len(kept))
     return questions
@@ -264,10 +262,15 @@ def _measure_rows(measured: MeasuredTakes) -> Iterator[dict[str, Any]]:
         }
 
 
-def _graph_row(take: Take, links: Links) -> dict[str, Any]:
-    return {
+def _graph_row(take: Take, known: TakeLinks) -> dict[str, Any]:
+    row = {
         "clip": take.clip,
         "task": take.task,
         "actions": [asdict(action) for action in take.actions],
-        "links": [{"cause": cause, "effect": effect} for cause, effect in links],
+        "links": _link_rows(known.links),
     }
+    return row if known.unlinked is None else {**row, "unlinked": _link_rows(sorted(known.unlinked))}
+
+
+def _link_rows(pairs: Iterable[Pair]) -> list[dict[str, str]]:
+    return [{"cause": cause, "effect": effect} for cause, effect in pairs]

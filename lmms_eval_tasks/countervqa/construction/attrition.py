@@ -50,8 +50,8 @@ class Attrition:
         """Questions that were kept."""
         return self.candidates - sum(self.rejected.values())
 
-    def table(self) -> BuiltTable:
-        """One row per step, with the paper's number where it gives one."""
+    def table(self, of_paper: bool = True) -> BuiltTable:
+        """One row per step, with the paper's number where it gives one and the set was made by its method."""
         rows = [("annotated clips", self.annotated), *self.pairs.items(), ("clips with causal links", self.linked)]
         rows += [
             (f"  removed by {name} (by itself {self.failing[name]:,})", -count) for name, count in self.removed.items()
@@ -59,9 +59,9 @@ class Attrition:
         rows += [("clips that pass the filters", self.filtered), ("candidate questions", self.candidates)]
         rows += [(f"  {reason}", -count) for reason, count in self.rejected.items()]
         rows += [("questions kept", self.kept), ("clips with a question", self.clips)]
-        cells = [(name, f"{count:,}", f"{PAPER[name]:,}" if name in PAPER else "") for name, count in rows]
-        paper = 100.0 * (1 - PAPER["questions kept"] / PAPER["candidate questions"])
+        papers = PAPER if of_paper else {}
+        cells = [(name, f"{count:,}", f"{papers[name]:,}" if name in papers else "") for name, count in rows]
+        of_papers = 100.0 * (1 - PAPER["questions kept"] / PAPER["candidate questions"])
         here = f"{100.0 * (1 - self.kept / self.candidates):.1f}%" if self.candidates else "N/A"
-        return BuiltTable(
-            "Attrition", ("step", "here", "paper"), [*cells, ("questions removed", here, f"{paper:.1f}%")]
-        )
+        removed = ("questions removed", here, f"{of_papers:.1f}%" if of_paper else "")
+        return BuiltTable("Attrition", ("step", "here", "paper"), [*cells, removed])

@@ -9,6 +9,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from lmms_eval_tasks.countervqa.construction.questions import CANDIDATES
+from lmms_eval_tasks.countervqa.construction.roles import SHARE
+from lmms_eval_tasks.countervqa.construction.solving import FRAMES
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.graphs.encoders import TFIDF
 from lmms_eval_tasks.utils.graphs.measures import Thresholds
@@ -32,7 +34,11 @@ class BuildOptions(BaseModel):
     own_rules: bool = True
     model: RoleSettings | str | None = None
     rephrase: bool = False
+    pair_share: Annotated[float, Field(gt=0.0, le=1.0)] = SHARE
+    naive: bool = False
     verify_with: tuple[RoleSettings | str, ...] = ()
+    drop_solved_by: tuple[RoleSettings | str, ...] = ()
+    frames: Annotated[int, Field(ge=1, le=1024)] = FRAMES
     seed: int = 0
 
 

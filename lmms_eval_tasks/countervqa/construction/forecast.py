@@ -9,8 +9,9 @@ from statistics import fmean
 from lmms_eval_tasks.countervqa.construction.annotations import Take
 from lmms_eval_tasks.countervqa.construction.attrition import PAPER
 from lmms_eval_tasks.countervqa.construction.models import BuildModels
-from lmms_eval_tasks.countervqa.construction.roles import PAIRS_A_REQUEST, SHARE
+from lmms_eval_tasks.countervqa.construction.roles import PAIRS_A_REQUEST
 from lmms_eval_tasks.countervqa.construction.settings import BuildSettings
+from lmms_eval_tasks.countervqa.construction.solving import PROMPT as SOLVING
 from lmms_eval_tasks.countervqa.construction.steps import make_case
 from lmms_eval_tasks.countervqa.released import RULE_LEVELS
 from lmms_eval_tasks.utils.judge.settings import JudgeSettings
@@ -20,6 +21,8 @@ from lmms_eval_tasks.utils.pipeline.steps import Forecast
 
 PASSING = PAPER["clips that pass the filters"] / PAPER["annotated clips"]
 """Of the clips, by the paper."""
+KEPT = PAPER["questions kept"] / PAPER["candidate questions"]
+"""Of the questions, by the paper."""
 PAIR = 45
 """Characters of a pair in a request to the observer, and of its confidence in the reply."""
 REPLY = 600
@@ -38,19 +41,23 @@ def forecast_build(
         linked: Whether links were given, so that nobody is asked for them.
     """
     builder, expected = models.builder, dict[str, StepForecast]()
-    passing = PASSING * len(takes)
+    passing = float(len(takes)) if settings.naive else PASSING * len(takes)
     questions = passing * len(set(RULE_LEVELS.values())) * settings.candidates
-    if builder is not None and not linked:
+    if builder is not None and settings.naive:
+        shown = _shown("countervqa_naive", takes, questions_a_level=settings.candidates)
+        asked = len(set(RULE_LEVELS.values())) * settings.candidates
+        expected["naive"] = _expected(passing, shown, REPLY * asked, builder)
+    if builder is not None and not settings.naive and not linked:
         pairs = [len(take.actions) * (len(take.actions) - 1) // 2 for take in takes]
         observed = sum(ceil(number / PAIRS_A_REQUEST) for number in pairs)
-        tested = sum(ceil(SHARE * number) for number in pairs)
+        tested = sum(ceil(settings.pair_share * number) for number in pairs)
         shown = _shown("countervqa_observer", takes, pairs=[])
         at_once = min(float(PAIRS_A_REQUEST), fmean(pairs))
         expected["observer"] = _expected(observed, shown + round(PAIR * at_once), PAIR * at_once, builder)
         for place, role in enumerate(("verifier", "critic", "synthesizer")):
             shown = _shown(f"countervqa_{role}", takes) + place * REPLY
             expected[role] = _expected(tested, shown, REPLY, builder)
-    if builder is not None:
+    if builder is not None and not settings.naive:
         shown = _shown("countervqa_absent", takes)
         expected["absent"] = _expected(passing, shown, REPLY, builder)
     if builder is not None and settings.rephrase:
@@ -59,6 +66,10 @@ def forecast_build(
     for number, verifier in enumerate(models.verifiers, start=1):
         shown = _shown("countervqa_verification", takes)
         expected[f"verifying model {number}"] = _expected(questions, shown, REPLY / 2, verifier)
+    verified = questions * (KEPT if models.verifiers else 1.0)
+    for number, solver in enumerate(models.solvers, start=1):
+        shown = _shown(SOLVING, (), question="", frames=[]) + REPLY // 4
+        expected[f"solving model {number}"] = _expected(verified, shown, REPLY / 2, solver, settings.frames)
     return expected
 
 
@@ -67,8 +78,8 @@ def _shown(prompt_id: str, takes: Sequence[Take], **material: object) -> int:
     return round(fmean(len(make_case(prompt_id, take, **material).text) for take in takes or (None,)))
 
 
-def _expected(requests: float, characters: int, reply: float, model: JudgeSettings) -> StepForecast:
-    """Requests, one a row, of so many characters each, and the characters of their replies."""
+def _expected(requests: float, characters: int, reply: float, model: JudgeSettings, images: int = 0) -> StepForecast:
+    """Requests, one a row, of so many characters and images each, and the characters of their replies."""
     tokens = round(reply / CHARACTERS_A_TOKEN)
     asked = model if isinstance(model, RoleSettings) else RoleSettings.model_validate(model.model_dump())
-    return estimate_requests(requests, Forecast(1.0, characters, reply_tokens=tokens), [asked])
+    return estimate_requests(requests, Forecast(1.0, characters, images=images, reply_tokens=tokens), [asked])

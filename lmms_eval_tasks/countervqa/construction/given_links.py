@@ -21,25 +21,41 @@ from lmms_eval_tasks.utils.core.strict_json import read_json
 from lmms_eval_tasks.utils.core.wording import describe
 from lmms_eval_tasks.utils.graphs.causal_graph import check_links
 
-Links = tuple[tuple[str, str], ...]
+Pair = tuple[str, str]
+Links = tuple[Pair, ...]
 """Cause and effect of each link of a take."""
 ENDS = (("cause", "effect"), ("from", "to"), ("from_action", "to_action"))
 
 
 @dataclass(frozen=True)
-class LinkedTake:
-    """What a file of links says of one take.
+class TakeLinks:
+    """What is known of the pairs of a take's actions.
 
     Attributes:
-        actions: Ids of its actions in order of time; None where the file does not list them.
         links: Its links.
+        unlinked: Pairs that were judged and found to be no links; of the others in order of time nobody knows. None
+            where every pair was judged.
+        actions: Ids of its actions in order of time; None where the file of links does not list them.
     """
 
-    actions: tuple[str, ...] | None
     links: Links
+    unlinked: frozenset[Pair] | None = None
+    actions: tuple[str, ...] | None = None
+
+    def known(self) -> list[Pair]:
+        """All pairs that are named, linked or not."""
+        return [*self.links, *sorted(self.unlinked or ())]
+
+    def without(self, actions: frozenset[str]) -> TakeLinks:
+        """The pairs that have none of some actions."""
+        links = tuple(pair for pair in self.links if not actions.intersection(pair))
+        if self.unlinked is None:
+            return TakeLinks(links, None, self.actions)
+        unlinked = frozenset(pair for pair in self.unlinked if not actions.intersection(pair))
+        return TakeLinks(links, unlinked, self.actions)
 
 
-def read_links(file: Path) -> dict[str, LinkedTake]:
+def read_links(file: Path) -> dict[str, TakeLinks]:
     """The links of each take, by the take's name: of a line of `graphs.jsonl` its clip without the ending.
 
     Raises:
@@ -66,24 +82,26 @@ def read_links(file: Path) -> dict[str, LinkedTake]:
             pairs = [
                 _ends(link, take, f"{describe(take)}, link {place}", problems) for place, link in enumerate(links, 1)
             ]
-            linked[take] = LinkedTake(None, tuple(pair for pair in pairs if pair))
+            linked[take] = TakeLinks(tuple(pair for pair in pairs if pair))
         else:
             problems.add(describe(take), f"Expected a list of links, but got {describe(links)}.")
     problems.raise_if_any(title)
     return linked
 
 
-def _read_graphs(file: Path, title: str) -> dict[str, LinkedTake]:
+def _read_graphs(file: Path, title: str) -> dict[str, TakeLinks]:
     issues, problems = GroupedIssues(), Problems()
-    linked: dict[str, LinkedTake] = {}
+    linked: dict[str, TakeLinks] = {}
     for where, graph in read_rows(file, ClipGraph, issues):
         name = str(PurePosixPath(graph.clip).with_suffix("")) if graph.clip else ""
         if name in linked:
             issues.add("clip", "Expected each once, but got again", f"{describe(graph.clip)} ({where})")
         actions = tuple(action.id for action in graph.actions)
         links = tuple((link.cause, link.effect) for link in graph.links)
-        check_links(actions, links, where, problems)
-        linked[name] = LinkedTake(actions, links)
+        unlinked = graph.unlinked
+        judged = None if unlinked is None else frozenset((link.cause, link.effect) for link in unlinked)
+        linked[name] = TakeLinks(links, judged, actions)
+        check_links(actions, linked[name].known(), where, problems)
     all_problems = issues.as_problems()
     all_problems.extend(problems)
     all_problems.raise_if_any(title)
@@ -115,8 +133,8 @@ def _action_id(value: Any, take: str) -> str | None:
 
 
 def links_of_takes(
-    takes: Sequence[Take], linked: Mapping[str, LinkedTake], file: Path
-) -> tuple[dict[str, Links], tuple[str, ...]]:
+    takes: Sequence[Take], linked: Mapping[str, TakeLinks], file: Path
+) -> tuple[dict[str, TakeLinks], tuple[str, ...]]:
     """The links of each take that the file has, in the order of the takes, and warnings.
 
     Links with a description that the annotations have and that was left out are left out too.
@@ -127,23 +145,23 @@ def links_of_takes(
     """
     problems, warnings = Problems(), Warnings()
     by_name = {name: take for take in takes for name in (str(PurePosixPath(take.clip).with_suffix("")), take.uid)}
-    links: dict[str, Links] = {}
+    links: dict[str, TakeLinks] = {}
     for name, one in linked.items():
         if name not in by_name:
             problems.add(file.name, f"Expected links of annotated takes, but got those of {describe(name)}.")
         elif by_name[name].uid in links:
             problems.add(file.name, f"Expected the links of each take once, but got those of {describe(name)} again.")
         else:
-            links[by_name[name].uid] = one.links
-    checked: dict[str, Links] = {}
+            links[by_name[name].uid] = one
+    checked: dict[str, TakeLinks] = {}
     for take in takes:
         if take.uid not in links:
             continue
-        usable = tuple(pair for pair in links[take.uid] if not take.left_out.intersection(pair))
-        if fewer := len(links[take.uid]) - len(usable):
+        usable = links[take.uid].without(take.left_out)
+        if fewer := len(links[take.uid].links) - len(usable.links):
             warnings.add("Takes with links of descriptions that are left out", f"{take.uid}: {fewer}")
         actions = [action.id for action in take.actions]
-        check_links(actions, usable, f"{file.name}, take {describe(take.uid)}", problems)
+        check_links(actions, usable.known(), f"{file.name}, take {describe(take.uid)}", problems)
         checked[take.uid] = usable
     problems.raise_if_any("The links cannot be used", "nothing was built")
     return checked, warnings.messages()

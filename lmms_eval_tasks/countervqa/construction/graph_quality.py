@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from lmms_eval_tasks.countervqa.construction.given_links import LinkedTake, read_links
+from lmms_eval_tasks.countervqa.construction.given_links import TakeLinks, read_links
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.core.wording import describe
 from lmms_eval_tasks.utils.graphs.agreement import LinkCounts, count_links
@@ -53,7 +53,7 @@ def compare_graphs(predicted_file: Path, reference_file: Path) -> GraphQuality:
     problems = Problems()
     counts = {}
     for take, truth in reference.items():
-        one = predicted.get(take, LinkedTake(None, ()))
+        one = predicted.get(take, TakeLinks(()))
         actions = truth.actions if truth.actions is not None else one.actions
         if actions is not None and (
             missing := {end for pair in (*one.links, *truth.links) for end in pair} - {*actions}

@@ -7,10 +7,12 @@ milliseconds.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import combinations
 
 import networkx as nx
 
+from lmms_eval_tasks.countervqa.construction.given_links import Pair
 from lmms_eval_tasks.countervqa.released import Rule
 from lmms_eval_tasks.utils.graphs.causal_graph import CausalGraph
 
@@ -23,17 +25,17 @@ class ReachableGraph:
 
     Args:
         graph: The graph.
-        undecided: Pairs of which it is not known whether they are linked, because a model's step failed. They count as
-            linked where a rule needs there to be no link, and as not linked where it needs one.
+        unlinked: Pairs that were judged and found to be no links; None where every pair was judged. The others count as
+            linked where an answer needs there to be no link, and as not linked where it needs one.
     """
 
-    def __init__(self, graph: CausalGraph, undecided: frozenset[tuple[str, str]] = frozenset()) -> None:
+    def __init__(self, graph: CausalGraph, unlinked: Collection[Pair] | None = None) -> None:
         self.graph = graph
         self._direct, self._leads_to = _reach(graph.links)
         self._may_be_direct, self._may_lead_to = self._direct, self._leads_to
-        if undecided:
+        if unlinked is not None:
             perhaps = graph.links.copy()
-            perhaps.add_edges_from(undecided)
+            perhaps.add_edges_from(unjudged_pairs(graph.actions, graph.links.edges, unlinked))
             self._may_be_direct, self._may_lead_to = _reach(perhaps)
         self._rows: dict[Rule, list[int]] = {}
 
@@ -43,7 +45,9 @@ class ReachableGraph:
         ``adjacent_unlinked``: the next action, with no link between the two in either direction and no other way from
         the first to the second. ``adjacent_linked``: the next action, with a link from the first to the second.
         ``path``: any later action to which there is a path of two links or more, and no link. ``disconnected``: any
-        later action but the next one, with no path between the two in either direction.
+        later action but the next one, with no path between the two in either direction. A pair that nobody judged
+        may be a link wherever a rule needs there to be none, but for ``path``: its answer is the same with a link
+        beside the path.
         """
         if rule not in self._rows:
             self._rows[rule] = self._find_pairs(rule)
@@ -56,7 +60,7 @@ class ReachableGraph:
             return [self._direct[place] & following[place] for place in actions]
         if rule == "path":
             later = [self._leads_to[place] >> (place + 1) << (place + 1) for place in actions]
-            return [later[place] & ~self._may_be_direct[place] for place in actions]
+            return [later[place] & ~self._direct[place] for place in actions]
         relation = self._may_be_direct if rule == "adjacent_unlinked" else self._may_lead_to
         from_later = [0] * len(actions)
         for place in actions:
@@ -81,6 +85,18 @@ class ReachableGraph:
                     yield self.graph.actions[action], self.graph.actions[_nth_bit(row, place)]
                     break
                 place -= row.bit_count()
+
+
+def unjudged_pairs(actions: Sequence[str], links: Iterable[Pair], unlinked: Iterable[Pair]) -> Iterator[Pair]:
+    """Every two actions in order of time of which nobody said whether the first causes the second.
+
+    Args:
+        actions: Ids, in order of time.
+        links: Pairs that are links.
+        unlinked: Pairs that were judged and are none.
+    """
+    judged = {*links, *unlinked}
+    return (pair for pair in combinations(actions, 2) if pair not in judged)
 
 
 def _reach(links: nx.DiGraph) -> tuple[list[int], list[int]]:

@@ -1,18 +1,16 @@
-"""Questions and reference explanations by template. All levels have one wording, so that none is known by it."""
+"""Questions and reference explanations by template.
+
+All that ask of an action have one wording, so that no level is known by it; those of the main goal are of level 3.
+"""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from lmms_eval_tasks.countervqa.construction.annotations import TimedAction
-from lmms_eval_tasks.countervqa.released import Interaction
 
 ACTORS = {"C": "the camera wearer", "O": "another person"}
-PEOPLE = re.compile(r"\b[COXYZ]\b")
-"""How Ego-Exo4D's descriptions name people: C wears the camera, O and the others do not."""
-OTHERS = re.compile(r"\b(?:another|other) (?:person|player|man|woman)\b|\bpartner\b", re.IGNORECASE)
 LONGEST_CHAIN = 4
 
 
@@ -40,6 +38,10 @@ class Phrasing:
         """The same of an action that is not one of the clip."""
         return f"If {quoted(text)} had not happened, would {self._names[outcome]} still have happened?"
 
+    def goal_question(self, text: str, goal: str) -> str:
+        """Had an action that is not one of the clip not happened: would its main goal still have been reached?"""
+        return f"If {quoted(text)} had not happened, would the main goal, {quoted(goal)}, still have been reached?"
+
     def unlinked(self, action: str, outcome: str) -> str:
         """Why the answer is yes where one follows the other without a link."""
         return f"Yes. {self._names[outcome]} comes right after {self._names[action]}, and does not depend on it."
@@ -63,6 +65,11 @@ class Phrasing:
         """Why the answer is yes where the action never happened."""
         return f"Yes. {quoted(text)} does not happen in the video, so {self._names[outcome]} does not depend on it."
 
+    def absent_goal(self, text: str, goal: str) -> str:
+        """The same of the main goal."""
+        never = f"{quoted(text)} does not happen in the video"
+        return f"Yes. {never}, so nothing is lost for the main goal, {quoted(goal)}."
+
 
 def quoted(text: str) -> str:
     """A description in quotation marks, without its full stop; who acts is named in words."""
@@ -74,16 +81,3 @@ def quoted(text: str) -> str:
 def clock(seconds: float) -> str:
     """A time as minutes and seconds."""
     return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
-
-
-def interaction(actions: Sequence[TimedAction], absent: str = "") -> Interaction:
-    """H2H where the actions are of two people, or a description names somebody else; H2O otherwise. The rule is ours.
-
-    Args:
-        actions: Those of the clip that a question is about.
-        absent: The action that never happened, if it is about one.
-    """
-    subjects = {action.subject for action in actions if action.subject}
-    people = {name for action in actions for name in PEOPLE.findall(action.text)} | set(PEOPLE.findall(absent))
-    texts = (*(action.text for action in actions), absent)
-    return "H2H" if len(subjects | people) > 1 or any(map(OTHERS.search, texts)) else "H2O"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,16 +10,20 @@ from typing import Any
 from lmms_eval_tasks.countervqa.construction.annotations import Take, read_takes
 from lmms_eval_tasks.countervqa.construction.assemble import (
     LinkedTakes,
+    Questions,
     keep_questions,
     make_candidates,
     measure_takes,
     write_set,
 )
 from lmms_eval_tasks.countervqa.construction.forecast import forecast_build
-from lmms_eval_tasks.countervqa.construction.given_links import links_of_takes, read_links
+from lmms_eval_tasks.countervqa.construction.given_links import TakeLinks, links_of_takes, read_links
 from lmms_eval_tasks.countervqa.construction.models import STEPS, BuildModels
+from lmms_eval_tasks.countervqa.construction.naive import write_naive
 from lmms_eval_tasks.countervqa.construction.roles import find_links
 from lmms_eval_tasks.countervqa.construction.settings import BuildSettings
+from lmms_eval_tasks.countervqa.construction.solving import find_solved
+from lmms_eval_tasks.countervqa.construction.statistics import count_questions
 from lmms_eval_tasks.countervqa.construction.steps import OpenModel, Steps
 from lmms_eval_tasks.countervqa.construction.verification import propose_absent, rephrase, verify
 from lmms_eval_tasks.host.embeddings import server_encoder
@@ -29,6 +33,7 @@ from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.progress import Progress
 from lmms_eval_tasks.utils.data.manifest import file_sha256
 from lmms_eval_tasks.utils.graphs.encoders import TFIDF, SentenceEncoder, sentence_transformer, tfidf_encoder
+from lmms_eval_tasks.utils.graphs.measures import Thresholds
 from lmms_eval_tasks.utils.pipeline.forecast import StepForecast
 
 
@@ -68,10 +73,20 @@ def estimate_set(sources: Sources, settings: BuildSettings, models: BuildModels)
 
 
 def _check_models(sources: Sources, settings: BuildSettings, models: BuildModels) -> None:
-    if sources.links is None and models.builder is None:
-        raise InputError("Expected --links, the file with the causal links, or --model, who to ask for them; got none.")
-    if settings.rephrase and models.builder is None:
-        raise InputError("Expected --model, who to ask for other words, beside --rephrase, but got none.")
+    asks, has_links = models.builder is not None, sources.links is not None
+    faults = {
+        "Expected --links, the file with the causal links, or --model, who to ask for them; got none.": not (
+            asks or has_links or settings.naive
+        ),
+        "Expected --model, who writes the questions, beside --naive, but got none.": settings.naive and not asks,
+        "Expected no --links beside --naive, whose questions are written without any.": settings.naive and has_links,
+        "Expected --model, who to ask for other words, beside --rephrase, but got none.": settings.rephrase
+        and not asks,
+        "Expected --clips, what the models see, beside --drop-solved-by, but got none.": models.solvers
+        and sources.clips is None,
+    }
+    if found := [fault for fault, is_one in faults.items() if is_one]:
+        raise InputError("\n".join(found))
 
 
 def build_set(
@@ -93,54 +108,80 @@ def build_set(
     takes, warnings = read_takes(sources.annotations, sources.takes)
     encoder = choose_encoder(settings.encoder)
     steps = Steps(progress, out, models.budget)
-    if sources.links is not None:
-        links, link_warnings = links_of_takes(takes, read_links(sources.links), sources.links)
-        material = LinkedTakes(takes, links)
-        warnings += link_warnings
-    else:
-        assert builder is not None
-        material = _links_by_model(takes, builder, steps)
-    measured = measure_takes(material, settings.thresholds, encoder, progress)
+    material, link_warnings = _linked(takes, sources, settings, builder, steps)
+    # Questions without a graph are not chosen by what their clip's graph is like.
+    thresholds = Thresholds(0.0, 0, 0.0) if settings.naive else settings.thresholds
+    measured = measure_takes(material, thresholds, encoder, progress)
     by_uid = {take.uid: take for take in takes}
-    proposed = None
-    if builder is not None:
-        kept_takes = [by_uid[uid] for uid in measured.filtered.kept]
-        proposed = propose_absent(kept_takes, settings.candidates, encoder, builder, steps)
-    candidates = make_candidates(material, measured, settings, proposed, progress)
+    kept_takes = [by_uid[uid] for uid in measured.filtered.kept]
+    candidates: Questions
+    if settings.naive and builder is not None:
+        candidates = write_naive(kept_takes, settings.candidates, builder, steps)
+    else:
+        proposed = None
+        if builder is not None:
+            proposed = propose_absent(kept_takes, settings.candidates, encoder, builder, steps)
+        candidates = make_candidates(material, measured, settings, proposed, progress)
     if settings.rephrase and builder is not None:
         candidates = rephrase(candidates, by_uid, builder, steps)
     rejected = verify(candidates, by_uid, models.open_verifiers(), steps)
+    if sources.clips is not None:
+        verified = {uid: [one for one in here if one.id not in rejected] for uid, here in candidates.items()}
+        rejected |= find_solved(verified, by_uid, sources.clips, settings.frames, models.open_solvers(), steps)
     kept = keep_questions(material, measured, candidates, rejected)
+    statistics = count_questions(kept.by_take, by_uid)
     facts: Mapping[str, Any] = {
         "sources": sources.digests(),
         "settings": {**settings.facts(), **models.facts()},
         "steps": {"done": steps.done, "failed": steps.failed},
+        "statistics": statistics.facts(),
     }
     missing = write_set(out, material, measured, kept, facts, sources.clips, steps, replace)
-    if steps.failed:
-        warnings += (
-            f"{steps.failed:,} of {steps.done:,} steps of models brought no usable reply; {out / STEPS} says why. "
-            "No question rests on them. Those that the server failed are asked again when the command is run again.",
-        )
+    warnings += (*link_warnings, *_warnings(settings, models, steps, out))
     if missing:
         warnings += (f"{missing} of {len(kept.by_take)} clips are not in {sources.clips}.",)
     elif sources.clips is None:
         warnings += (f"The videos have to be put into {out / 'clips'} under the names that graphs.jsonl has.",)
-    if settings.encoder == TFIDF:
-        warnings += ("CNDA is by TF-IDF, the default; the paper's threshold belongs to a sentence encoder.",)
     summary = f"{kept.attrition.kept:,} questions about {len(kept.by_take):,} clips in {out}"
-    return BuiltSet(out, summary, [kept.attrition.table()], warnings)
+    tables = [one.table(of_paper=not settings.naive) for one in (kept.attrition, statistics)]
+    return BuiltSet(out, summary, tables, warnings)
 
 
-def _links_by_model(takes: list[Take], builder: OpenModel, steps: Steps) -> LinkedTakes:
-    linked = find_links(takes, builder, steps)
+def _linked(
+    takes: list[Take], sources: Sources, settings: BuildSettings, builder: OpenModel | None, steps: Steps
+) -> tuple[LinkedTakes, tuple[str, ...]]:
+    """The takes with their links, of a file or by a model, and warnings."""
+    if settings.naive:
+        # Nobody is asked, so that nothing is known of any pair.
+        return LinkedTakes(takes, {take.uid: TakeLinks((), frozenset()) for take in takes}), ()
+    if sources.links is not None:
+        links, warnings = links_of_takes(takes, read_links(sources.links), sources.links)
+        return LinkedTakes(takes, links), warnings
+    assert builder is not None
+    linked = find_links(takes, builder, steps, settings.pair_share)
     pairs = {
         "candidate pairs of actions": linked.candidates,
         "  that the observer lets on": linked.tested,
-        "  that are causal links": sum(map(len, linked.links.values())),
-        "  of which a step failed": sum(map(len, linked.undecided.values())),
+        "  that are causal links": sum(len(one.links) for one in linked.links.values()),
+        "  that nobody judged": linked.candidates - linked.judged,
+        "  of which a step failed": linked.failed,
     }
-    return LinkedTakes(takes, linked.links, linked.undecided, pairs)
+    return LinkedTakes(takes, linked.links, pairs), ()
+
+
+def _warnings(settings: BuildSettings, models: BuildModels, steps: Steps, out: Path) -> Iterator[str]:
+    if steps.failed:
+        yield (
+            f"{steps.failed:,} of {steps.done:,} steps of models brought no usable reply; {out / STEPS} says why. "
+            "No question rests on them. Those that the server failed are asked again when the command is run again."
+        )
+    for model in models.repeated:
+        yield (
+            f"--verify-with names {model} twice with temperature 0, where both say the same; with temperature=0.7 they "
+            "are two runs."
+        )
+    if settings.encoder == TFIDF and not settings.naive:
+        yield "CNDA is by TF-IDF, the default; the paper's threshold belongs to a sentence encoder."
 
 
 def choose_encoder(name: str) -> SentenceEncoder:

@@ -1,9 +1,10 @@
 """From a causal graph to questions at three levels.
 
 Source: CounterVQA (arXiv 2511.19923): ten candidates a level and clip. Level 1 asks about two adjacent actions without
-a link, level 2 about a path of two links or more without a direct one, level 3 about an action that never happened. By
-these rules the answers of a level are all the same, so there are two rules more, which are ours: level 1 with a link,
-level 2 without a path. `CounterfactualQuestion.rule` says by which one a question was made.
+a link, level 2 about a path of two links or more without a direct one, level 3 about an action that never happened and
+the clip's main goal (figures 8 and 10) or an action of the clip (equation 3). By these rules the answers of a level are
+all the same, so there are two rules more, which are ours: level 1 with a link, level 2 without a path.
+`CounterfactualQuestion.rule` says by which one a question was made.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ from itertools import islice
 
 import networkx as nx
 
+from lmms_eval_tasks.countervqa.construction.absent import AbsentIdeas
 from lmms_eval_tasks.countervqa.construction.annotations import Take
+from lmms_eval_tasks.countervqa.construction.interactions import interaction_of
 from lmms_eval_tasks.countervqa.construction.pairs import ReachableGraph
-from lmms_eval_tasks.countervqa.construction.phrasing import Phrasing, interaction
+from lmms_eval_tasks.countervqa.construction.phrasing import Phrasing
 from lmms_eval_tasks.countervqa.released import CounterfactualQuestion, Level, Rule, Verdict
 
 CANDIDATES = 10
@@ -28,7 +31,7 @@ Pairs = list[tuple[str, str]]
 def make_questions(
     take: Take,
     graph: ReachableGraph,
-    absent: Sequence[tuple[str, str]],
+    absent: AbsentIdeas,
     number: int = CANDIDATES,
     own_rules: bool = True,
     seed: int = 0,
@@ -38,33 +41,27 @@ def make_questions(
     Args:
         take: The clip's actions.
         graph: Its causal graph.
-        absent: Actions that it does not show, in words, each with the outcome to ask about.
-        number: Questions a level at most; with our rules, half of level 1 and 2 are by them where there are so many.
+        absent: Actions that it does not show, and its main goal.
+        number: Questions a level at most. With our rules, half of level 1 and 2 are by them where there are so many,
+            and half of level 3 ask of an action in the wording of the other levels; without, all of it asks of the goal
+            where that is known.
         own_rules: Whether to make questions by our rules, too.
         seed: Of the draw.
     """
     questions: list[CounterfactualQuestion] = []
     actions = {action.id: action for action in take.actions}
     words = Phrasing(take.actions)
+    interaction, _ = interaction_of(take)
 
-    def add(rule: Rule, level: Level, verdict: Verdict, explanation: str, outcome: str, action: str, text: str) -> None:
+    def add(rule: Rule, level: Level, verdict: Verdict, question: str, explanation: str, **about: str | None) -> None:
         level_number = sum(question.level == level for question in questions) + 1
-        shown = [actions[name] for name in (action, outcome) if name]
-        questions.append(
-            CounterfactualQuestion(
-                id=f"{take.uid}-L{level}-{level_number:02d}",
-                clip=take.clip,
-                level=level,
-                interaction=interaction(shown, text),
-                question=words.absent_question(text, outcome) if text else words.question(action, outcome),
-                verdict=verdict,
-                explanation=explanation,
-                action=action or None,
-                absent_action=text or None,
-                outcome=outcome,
-                rule=rule,
-            )
-        )
+        fields = {"clip": take.clip, "level": level, "interaction": interaction, "verdict": verdict, "rule": rule}
+        texts = {"id": f"{take.uid}-L{level}-{level_number:02d}", "question": question, "explanation": explanation}
+        questions.append(CounterfactualQuestion.model_validate({**fields, **texts, **about}))
+
+    def add_pair(rule: Rule, level: Level, verdict: Verdict, pair: tuple[str, str], explanation: str) -> None:
+        action, outcome = pair
+        add(rule, level, verdict, words.question(action, outcome), explanation, action=action, outcome=outcome)
 
     def draw(rule: Rule, first: Pairs | None = None) -> Pairs:
         drawn = graph.draw(rule, number, random.Random(f"{seed} {take.uid} {rule}"))
@@ -76,20 +73,33 @@ def make_questions(
         return papers[: number - len(ours)], ours
 
     unlinked, linked = share(draw("adjacent_unlinked"), draw("adjacent_linked"))
-    for action, outcome in unlinked:
-        add("adjacent_unlinked", 1, "yes", words.unlinked(action, outcome), outcome, action, "")
-    for action, outcome in linked:
-        add("adjacent_linked", 1, "no", words.linked(action, outcome), outcome, action, "")
+    for pair in unlinked:
+        add_pair("adjacent_unlinked", 1, "yes", pair, words.unlinked(*pair))
+    for pair in linked:
+        add_pair("adjacent_linked", 1, "no", pair, words.linked(*pair))
     paths = draw("path")
     paths, disconnected = share(paths, draw("disconnected", _same_outcomes(graph, paths, seed)))
-    for action, outcome in paths:
-        chain = nx.shortest_path(graph.graph.links, action, outcome)
-        add("path", 2, "no", words.chain(chain), outcome, action, "")
-    for action, outcome in disconnected:
-        add("disconnected", 2, "yes", words.disconnected(action, outcome), outcome, action, "")
-    for text, outcome in absent[:number]:
-        add("absent", 3, "yes", words.absent(text, outcome), outcome, "", text)
+    for pair in paths:
+        add_pair("path", 2, "no", pair, words.chain(nx.shortest_path(graph.graph.links, *pair)))
+    for pair in disconnected:
+        add_pair("disconnected", 2, "yes", pair, words.disconnected(*pair))
+    of_actions, of_goal = _third_level(absent, number, own_rules)
+    for text, outcome in of_actions.items():
+        asked, why = words.absent_question(text, outcome), words.absent(text, outcome)
+        add("absent", 3, "yes", asked, why, absent_action=text, outcome=outcome)
+    for text in of_goal:
+        asked, why = words.goal_question(text, absent.goal), words.absent_goal(text, absent.goal)
+        add("absent_goal", 3, "yes", asked, why, absent_action=text, goal=absent.goal)
     return questions
+
+
+def _third_level(absent: AbsentIdeas, number: int, own_rules: bool) -> tuple[dict[str, str], list[str]]:
+    """Absent actions to ask of with an outcome each, and those to ask of the main goal: none is in both."""
+    most = number if not absent.goal else number // 2 if own_rules else 0
+    with_outcome = ((one.text, one.outcome) for one in absent.actions if one.outcome is not None)
+    of_actions = dict(islice(with_outcome, most))
+    others = [one.text for one in absent.actions if one.text not in of_actions] if absent.goal else []
+    return of_actions, others[: number - len(of_actions)]
 
 
 def _same_outcomes(graph: ReachableGraph, paths: Pairs, seed: int) -> Pairs:

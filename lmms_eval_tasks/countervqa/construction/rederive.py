@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import combinations
 from pathlib import Path
 
 import networkx as nx
@@ -16,6 +17,7 @@ from lmms_eval_tasks.countervqa.released import (
     Level,
     Rule,
     Verdict,
+    asked_goal,
 )
 from lmms_eval_tasks.utils.core.json_rows import read_rows
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError, Problems
@@ -27,18 +29,25 @@ BY_RULE: Mapping[Rule, tuple[Level, Verdict]] = {
     "path": (2, "no"),
     "disconnected": (2, "yes"),
     "absent": (3, "yes"),
+    "absent_goal": (3, "yes"),
 }
 
 
 class GraphOfClip:
-    """A clip's graph as networkx has it."""
+    """A clip's graph as networkx has it, and beside it with every link that there may be: nobody judged those pairs."""
 
     def __init__(self, graph: ClipGraph) -> None:
+        self._row = graph
         self.place = {action.id: number for number, action in enumerate(graph.actions)}
         self.texts = {action.id: action.text for action in graph.actions}
         self.links = nx.DiGraph()
         self.links.add_nodes_from(self.place)
         self.links.add_edges_from((link.cause, link.effect) for link in graph.links)
+        self.possible = self.links
+        if graph.unlinked is not None:
+            none = {(link.cause, link.effect) for link in graph.unlinked}
+            self.possible = self.links.copy()
+            self.possible.add_edges_from(pair for pair in combinations(self.place, 2) if pair not in none)
 
     def disagreement(self, question: CounterfactualQuestion) -> str | None:
         """Why a question does not follow from the graph by its rule; None where it does, or was not made by rule."""
@@ -47,6 +56,8 @@ class GraphOfClip:
         if (question.level, question.verdict) != BY_RULE[question.rule]:
             level, verdict = BY_RULE[question.rule]
             return f"by the rule {question.rule} it is of level {level} with the verdict {verdict}"
+        if question.rule == "absent_goal":
+            return self._absent(question) if asked_goal(question, self._row) else "it asks of no main goal"
         if question.outcome not in self.place:
             return f"the outcome {describe(question.outcome)} is no action of the clip"
         if question.rule == "absent":
@@ -63,17 +74,24 @@ class GraphOfClip:
         return None
 
     def _relation(self, rule: Rule, action: str, outcome: str) -> str | None:
+        if not self._holds(rule, action, outcome, self.links):
+            return f"{describe(action)} and {describe(outcome)} are not {rule} in the graph"
+        # A path is one, and its answer the same, with a link beside it.
+        if rule != "path" and not self._holds(rule, action, outcome, self.possible):
+            return f"{describe(action)} and {describe(outcome)} are {rule} only if pairs that nobody judged are none"
+        return None
+
+    def _holds(self, rule: Rule, action: str, outcome: str, links: nx.DiGraph) -> bool:
         distance = self.place[outcome] - self.place[action]
-        link = self.links.has_edge(action, outcome)
-        path = nx.has_path(self.links, action, outcome)
-        either = path or nx.has_path(self.links, outcome, action)
-        holds = {
-            "adjacent_unlinked": distance == 1 and not path and not self.links.has_edge(outcome, action),
+        link = links.has_edge(action, outcome)
+        path = nx.has_path(links, action, outcome)
+        either = path or nx.has_path(links, outcome, action)
+        return {
+            "adjacent_unlinked": distance == 1 and not path and not links.has_edge(outcome, action),
             "adjacent_linked": distance == 1 and link,
             "path": distance > 0 and path and not link,
             "disconnected": distance > 1 and not either,
-        }
-        return None if holds[rule] else f"{describe(action)} and {describe(outcome)} are not {rule} in the graph"
+        }[rule]
 
 
 def check_set(folder: Path) -> dict[str, int]:

@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from lmms_eval_tasks.countervqa.construction.questions import CANDIDATES
+from lmms_eval_tasks.countervqa.construction.roles import SHARE
+from lmms_eval_tasks.countervqa.construction.solving import FRAMES
 from lmms_eval_tasks.utils.core.redaction import hide_secrets
 from lmms_eval_tasks.utils.graphs.encoders import TFIDF
 from lmms_eval_tasks.utils.graphs.measures import Thresholds
@@ -23,6 +25,9 @@ class BuildSettings:
         own_rules: Whether questions are made by our rules beside the paper's.
         rephrase: Whether a model puts the questions into its words.
         seed: Of all draws.
+        pair_share: Of a clip's pairs, those that go on from the observer.
+        frames: Of a clip, that the models see that are to solve questions.
+        naive: Whether a model writes the questions from the annotations alone.
     """
 
     thresholds: Thresholds = field(default_factory=Thresholds)
@@ -31,6 +36,9 @@ class BuildSettings:
     own_rules: bool = True
     rephrase: bool = False
     seed: int = 0
+    pair_share: float = SHARE
+    frames: int = FRAMES
+    naive: bool = False
 
     def facts(self) -> dict[str, Any]:
         """The settings as JSON values."""

@@ -75,7 +75,11 @@ class Steps:
         """How many of them brought no reply that could be read."""
 
     def ask(
-        self, role: str, model: Judge[R], about: Sequence[tuple[Take, str]], cases: Sequence[Callable[[], Case]]
+        self,
+        role: str,
+        model: Judge[R],
+        about: Sequence[tuple[Take, str]],
+        cases: Sequence[Callable[[], Case | Verdict[R]]],
     ) -> list[Verdict[R]]:
         """Ask a model about several things at once, and keep a row of each.
 
@@ -83,7 +87,7 @@ class Steps:
             role: Who it is asked as.
             model: The model.
             about: The take and the part of it that each case is about.
-            cases: What makes each case when its turn comes.
+            cases: What makes each case when its turn comes, or says why it cannot be asked about.
         """
         self._put_away()
         total = len(cases)

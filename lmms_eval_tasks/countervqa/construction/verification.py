@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Literal
 
-from lmms_eval_tasks.countervqa.construction.absent import SAME, same_words
+from lmms_eval_tasks.countervqa.construction.absent import SAME, AbsentAction, AbsentIdeas, same_words
 from lmms_eval_tasks.countervqa.construction.annotations import Take
 from lmms_eval_tasks.countervqa.construction.steps import OpenModel, Steps, make_case
 from lmms_eval_tasks.countervqa.released import CounterfactualQuestion
@@ -23,17 +23,19 @@ WRONG = "a verifying model answered otherwise"
 FAILED = "a verifying model gave no usable answer"
 
 
-class AbsentAction(Form):
-    """An action that might have happened, and the id of one that might seem to depend on it."""
+class ProposedAction(Form):
+    """An action that might have happened, and the id of one that might seem to depend on it, if there is one."""
 
     text: str
-    outcome: str
+    outcome: str | None
 
 
-class ProposedActions(Form):
-    """The reply of the model that is asked for absent actions."""
+class Proposal(Form):
+    """The reply of the model that is asked for the main goal and for absent actions."""
 
-    actions: list[AbsentAction]
+    goal: str
+    reached: bool
+    actions: list[ProposedAction]
 
 
 class RephrasedQuestion(Form):
@@ -51,8 +53,11 @@ class VerifyingAnswer(Form):
 
 def propose_absent(
     takes: Sequence[Take], number: int, encoder: SentenceEncoder, open_model: OpenModel, steps: Steps
-) -> dict[str, list[tuple[str, str]]]:
-    """Absent actions of each take by a model, checked: none that the take has, in these or in like words.
+) -> dict[str, AbsentIdeas]:
+    """Main goal and absent actions of each take by a model, checked: none that the take has, in these or in like words.
+
+    A goal that the annotations name is shown to the model and stays. A take has none where the model finds that its
+    actions do not reach it.
 
     Args:
         takes: The takes.
@@ -62,28 +67,40 @@ def propose_absent(
         steps: Keeps a row of every step.
 
     Returns:
-        Take to its absent actions, each with the outcome to ask about; empty where the model gave none to be used.
+        Take to what questions of level 3 are made of; nothing where the model gave nothing to be used.
     """
-    cases = [partial(make_case, "countervqa_absent", take, number_of_actions=number) for take in takes]
-    verdicts = steps.ask("absent", open_model(ProposedActions), [(take, "absent actions") for take in takes], cases)
+    cases = [partial(make_case, "countervqa_absent", take, goal=take.goal, number_of_actions=number) for take in takes]
+    verdicts = steps.ask("absent", open_model(Proposal), [(take, "absent actions") for take in takes], cases)
     proposed = {}
     for place, (take, verdict) in enumerate(zip(takes, verdicts, strict=True)):
-        actions = verdict.reply.actions if verdict.reply else []
-        proposed[take.uid], unusable = _absent_in(take, actions, encoder)
-        if unusable:
-            steps.note(place, f"unusable: {'; '.join(unusable)}")
+        if verdict.reply is None:
+            proposed[take.uid] = AbsentIdeas()
+            continue
+        goal, faults = _goal_in(take, verdict.reply)
+        actions, unusable = _absent_in(take, verdict.reply.actions, encoder)
+        proposed[take.uid] = AbsentIdeas(goal, actions)
+        if faults or unusable:
+            steps.note(place, f"unusable: {'; '.join([*faults, *unusable])}")
     return proposed
 
 
+def _goal_in(take: Take, proposal: Proposal) -> tuple[str, list[str]]:
+    """The main goal of a take, empty where it cannot be asked about, and why."""
+    goal = take.goal or " ".join(proposal.goal.split())
+    if not same_words(goal) or len(goal) > LONGEST or not goal.isprintable():
+        return "", ["the goal is none"]
+    return (goal, []) if proposal.reached else ("", ["the goal is not reached"])
+
+
 def _absent_in(
-    take: Take, proposed: Sequence[AbsentAction], encoder: SentenceEncoder
-) -> tuple[list[tuple[str, str]], list[str]]:
+    take: Take, proposed: Sequence[ProposedAction], encoder: SentenceEncoder
+) -> tuple[tuple[AbsentAction, ...], list[str]]:
     """The proposed actions that a take does not have, and why others cannot be used."""
     known = {same_words(action.text) for action in take.actions}
-    ids = {action.id for action in take.actions}
+    ids = {None, *(action.id for action in take.actions)}
     own = [action.text for action in take.actions]
     encoded = encode_texts([*own, *(one.text for one in proposed)], encoder)
-    absent: dict[str, tuple[str, str]] = {}
+    absent: dict[str, AbsentAction] = {}
     unusable = []
     for number, one in enumerate(proposed, start=1):
         text, words = " ".join(one.text.split()), same_words(one.text)
@@ -96,8 +113,8 @@ def _absent_in(
         elif words in absent:
             unusable.append(f"{number} is there before")
         else:
-            absent[words] = (text, one.outcome)
-    return list(absent.values()), unusable
+            absent[words] = AbsentAction(text, one.outcome)
+    return tuple(absent.values()), unusable
 
 
 def rephrase(

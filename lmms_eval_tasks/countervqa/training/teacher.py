@@ -14,6 +14,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
+from lmms_eval_tasks.countervqa.clip_frames import clip_frames
 from lmms_eval_tasks.countervqa.hooks import clock, timed_actions
 from lmms_eval_tasks.countervqa.released import CounterfactualQuestion
 from lmms_eval_tasks.countervqa.training.questions import QuestionSet, ReasoningRow, reasoned
@@ -21,8 +22,6 @@ from lmms_eval_tasks.countervqa.verdicts import UNCLEAR, read_verdict
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.json_rows import WholeText, as_lines
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
-from lmms_eval_tasks.utils.data.frames import PyavFrames
-from lmms_eval_tasks.utils.data.jpeg import as_jpeg
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.utils.judge.client import Case, Judge, Verdict
 from lmms_eval_tasks.utils.prompting.prompts import read_prompt
@@ -31,8 +30,6 @@ from lmms_eval_tasks.utils.training.rows import MEDIA_TAGS
 
 PROMPT = "countervqa_teacher"
 ROWS, FACTS, REPLIES = "cot.jsonl", "cot.json", "replies"
-SIDE = 448
-"""Pixels of a frame's longer side."""
 KEPT, WRONG, NO_VERDICT, NO_REASONING = "kept", "wrong verdict", "no verdict", "no reasoning"
 TAGGED = "tags of the training's form in it"
 
@@ -131,22 +128,6 @@ def _asking(
         return Case(prompt.render(case=json.dumps(material, ensure_ascii=False, indent=1)), prompt, images)
 
     return make
-
-
-def clip_frames(clip: Path, number: int) -> tuple[tuple[bytes, ...], list[float]]:
-    """Frames of a clip as JPEG files, evenly spread from the first to the last, all of a shorter one, and their times.
-
-    Raises:
-        UnreadableClip: it cannot be decoded.
-    """
-    import numpy as np
-
-    reader = PyavFrames(clip, threads=1)
-    if not reader.count:
-        raise UnreadableClip(f"Expected {clip} to have frames, but it has none.")
-    places = sorted({round(place) for place in np.linspace(0, reader.count - 1, min(number, reader.count)).tolist()})
-    images = tuple(as_jpeg(frame, SIDE) for frame in reader.read(places))
-    return images, [place / reader.fps if reader.fps else 0.0 for place in places]
 
 
 def write_teaching(folder: Path, teaching: Teaching, judge: Judge[Any], frames: int, annotations: bool) -> Path:
