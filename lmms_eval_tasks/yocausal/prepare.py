@@ -46,7 +46,7 @@ def prepare(
     """
     if from_videos is not None:
         pairs, clips = read_videos(from_videos, captions, seconds)
-        origin = Origin(str(from_videos), {captions.name: file_sha256(captions)} if captions else {}, sample=False)
+        origin = Origin(str(from_videos), {captions.name: file_sha256(captions)} if captions else {}, own=True)
     elif captions is not None or seconds is not None:
         raise InputError("Expected --captions and --seconds only with --from-videos.")
     else:

@@ -15,6 +15,7 @@ from refusals import refused
 from releases import write_clip
 
 from lmms_eval_tasks.causalvqa.prepare import prepare
+from lmms_eval_tasks.utils.benchmark.data_set import SetKind
 from lmms_eval_tasks.utils.data.home import benchmark_dir
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -89,7 +90,7 @@ def test_another_archive_is_a_warning_unless_it_is_sample_data(tmp_path: Path) -
     sample = prepare(zip_folder(release, tmp_path / "CausalVQA.zip"))["debug"]
     (release / "SAMPLE.json").unlink()
     real = prepare(zip_folder(release, tmp_path / "CausalVQA.zip"))["debug"]
-    assert (real.sample, sample.sample, sample.warnings) == (False, True, ())
+    assert (real.data_set.kind, sample.data_set.kind, sample.warnings) == (SetKind.PART, SetKind.SAMPLE, ())
     digest = real.source_sha256["CausalVQA.zip"]
     assert real.warnings[:3] == (
         "CausalVQA.zip is not the published archive: Expected SHA-256 "

@@ -12,7 +12,8 @@ from lmms_eval_tasks.cast_bench.grading import Question, score_question
 from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS
 from lmms_eval_tasks.mvp.card import SUBSETS
 from lmms_eval_tasks.report.runs import columns_of
-from lmms_eval_tasks.report.tables import limit_warnings, reference_tables, score_tables, stratum_tables
+from lmms_eval_tasks.report.tables import apart_warnings, reference_tables, score_tables, stratum_tables
+from lmms_eval_tasks.utils.benchmark.data_set import DataSet, SetKind
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.evidence.reader import read_truth
 from lmms_eval_tasks.utils.runs.run import Run, read_run
@@ -68,7 +69,7 @@ def test_a_run_comes_back_as_it_was_logged(tmp_path: Path) -> None:
     assert run.records == {"one": one, "two": two}
     assert run.groups == {"both": ("one", "two")}
     assert run.name == "replay some-model"
-    assert run.sample
+    assert run.set_of("one") == DataSet(kind=SetKind.SAMPLE)
 
 
 def test_a_run_without_a_sample_log_says_how_to_get_one(tmp_path: Path) -> None:
@@ -138,11 +139,12 @@ def test_names_of_models_are_whole_at_every_width(width: int, tmp_path: Path) ->
 
 def test_a_run_with_a_limit_is_marked_and_stands_beside_nothing_published(tmp_path: Path) -> None:
     task = "mvp_mini_intuitive_physics"
-    whole = read_run(write_run(tmp_path, "", **{task: records("m", [RIGHT, WRONG] * 20)}))
+    sample = read_run(write_run(tmp_path, "", **{task: records("m", [RIGHT, WRONG] * 20)}))
+    whole = replace(sample, sets={task: DataSet(kind=SetKind.OFFICIAL)})
     limited = replace(whole, name="part", limited="--limit 40")
     assert "best published" in printed(reference_tables([whole]))
-    assert limit_warnings([whole]) == []
-    (warning,) = limit_warnings([whole, limited])
+    assert apart_warnings([whole]) == []
+    (warning,) = apart_warnings([whole, limited])
     assert warning.startswith("A PART OF THE ITEMS: part was run with --limit 40.")
     assert "; --limit 40)" in printed(score_tables([whole, limited]))
     lines = printed(reference_tables([whole, limited])).splitlines()
@@ -154,7 +156,7 @@ def test_a_run_with_a_limit_is_marked_and_stands_beside_nothing_published(tmp_pa
 
 
 def test_an_unknown_stratum_names_the_known_ones() -> None:
-    run = Run(Path("x"), "m", {"one": records("one", [RIGHT])}, {}, {}, False)
+    run = Run(Path("x"), "m", {"one": records("one", [RIGHT])}, {}, {})
     with pytest.raises(InputError, match="Expected strata of one, any of type, difficulty, but got colour"):
         stratum_tables(run, ["colour"])
 

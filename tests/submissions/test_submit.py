@@ -95,13 +95,13 @@ def test_all_reasons_are_told_at_once(world_home: Path, run: Path, tmp_path: Pat
         first["record"]["answered"] = "F"
         second["record"]["item_id"] = "9_1"
         third["record"]["unscored_reason"] = "no clip"
-        third["sample_data"] = 100.0
+        third["data_set"] = {"kind": "sample"}
         return [first, second, third]
 
     assert refused(tmp_path, "causalvqa", with_log(run, tmp_path / "run", "causalvqa_paired", spoil)) == [
         "cannot be submitted to CausalVQA: 5 problems, nothing was written.",
-        "  data: Expected the benchmark's, but got sample data. Remedy: --allow-sample writes the file nevertheless; "
-        "no leaderboard should be sent it.",
+        "  data: Expected the official release, but got sample data. Remedy: --allow-unofficial writes the file "
+        "nevertheless; no leaderboard should be sent it.",
         "  items: Expected those of the prepared split test, but got `9_1`. Remedy: Prepare the release that the run "
         "was of.",
         "  items: Expected all to be asked, but for want of clips this was not done for `8_0`. Remedy: "

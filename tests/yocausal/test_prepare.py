@@ -35,7 +35,7 @@ def table() -> list[dict[str, Any]]:
 def test_the_release_as_a_table(release: Path) -> None:
     facts = prepare(str(release))["test"]
     assert (facts.rows, facts.groups, facts.clips, facts.missing, facts.warnings) == (8, 8, 16, (), ())
-    assert facts.sample and not facts.answers_withheld
+    assert facts.data_set.is_sample and not facts.answers_withheld
     rows = table()
     assert [row["item_id"] for row in rows] == [
         f"{subset}_{number}" for subset in ("animal", "general", "human", "physics") for number in (1, 2)

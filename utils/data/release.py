@@ -20,8 +20,6 @@ from lmms_eval_tasks.utils.core.files import BLOCK, read_blocks, replacing
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.core.wording import first_line, is_utf8, summarize_names
 
-SAMPLE_MARK = "SAMPLE.json"
-"""The file that marks simulated data, which a real release does not have."""
 LARGEST_METADATA = 1 << 24
 """Bytes of a file of metadata. No release of these benchmarks has one of 4 MB; a small archive can declare any size."""
 LONGEST_NAME = 240

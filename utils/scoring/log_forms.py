@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field
 
+from lmms_eval_tasks.utils.benchmark.data_set import DataSet
 from lmms_eval_tasks.utils.core.json_rows import Row
 from lmms_eval_tasks.utils.scoring.records import Outcome, UnscoredReason
 
@@ -44,6 +45,7 @@ class LogLine(LogForm):
     """A line of a task of ours."""
 
     record: RecordForm
+    data_set: DataSet | None = None
     submission_rows: dict[str, Any] | None = None
 
 
