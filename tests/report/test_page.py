@@ -35,7 +35,7 @@ from lmms_eval_tasks.utils.scoring.records import NOT_ASKED
 
 pytestmark = pytest.mark.slow  # every page shows the sample, which is filmed first
 
-SAMPLE_NOTE = "Sample data."
+SAMPLE_NOTE = "NOT THE OFFICIAL RELEASE: replay careful-7b was asked sample data"
 
 
 def block(page: str, task: str) -> dict[str, Any]:
@@ -83,10 +83,8 @@ def test_a_signature_says_what_scores_stand_on(sample_runs: tuple[Path, Path]) -
 
 
 def test_a_part_of_the_items_stands_beside_nothing_published(sample_runs: tuple[Path, Path]) -> None:
-    whole, other = (
-        replace(run, sets=dict.fromkeys(run.records, DataSet(kind=SetKind.OFFICIAL)))
-        for run in map(read_run, sample_runs)
-    )
+    official = DataSet(kind=SetKind.OFFICIAL)
+    whole, other = (replace(run, sets=dict.fromkeys(run.records, official)) for run in map(read_run, sample_runs))
     banner = "A PART OF THE ITEMS: hasty-2b was run with --limit 3."
     both = build_page([whole, replace(other, limited="--limit 3")], "cast_bench")
     assert both.count(banner) == 1

@@ -302,7 +302,7 @@ def test_a_log_that_is_not_text_is_named(world_home: Path, run: Path, tmp_path: 
 
 def test_a_log_of_an_older_version_is_named(world_home: Path, run: Path, tmp_path: Path) -> None:
     def forget(lines: list[Line]) -> list[Line]:
-        return [{"record": line["record"]} for line in lines]
+        return [{name: line[name] for name in ("record", "data_set")} for line in lines]
 
     old = with_log(run, tmp_path / "run", "cast_bench", forget)
     assert refused(tmp_path, "cast_bench", old) == [

@@ -94,4 +94,5 @@ def _kind(
     # Where the strata make up the whole split, a stratum that is not among them is of no part of it.
     strata = {stratum for _, stratum in groups_of(card, table)} if sum(facts.strata.values()) == facts.groups else set()
     foreign = strata - facts.strata.keys()
-    return SetKind.PART if not foreign and all(count.found <= count.expected for count in compared) else SetKind.OWN
+    fewer = table.num_rows < facts.items and all(count.found <= count.expected for count in compared)
+    return SetKind.PART if fewer and not foreign else SetKind.OWN
