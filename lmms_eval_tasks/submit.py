@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lmms_eval_tasks.utils.benchmark.card import Card
+from lmms_eval_tasks.utils.benchmark.data_set import SetKind
 from lmms_eval_tasks.utils.benchmark.registry import read_card, registry
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
@@ -18,6 +19,7 @@ from lmms_eval_tasks.utils.scoring.records import GradedItem, Record
 from lmms_eval_tasks.utils.submission.form import INCOMPLETE, Built, Checked, find_form, read_prepared, tasks_of_part
 
 UNOFFICIAL = "--allow-unofficial writes the file nevertheless; no leaderboard should be sent it."
+UNKNOWN = "Prepare the release again and score the run again (`rescore`), so that both say which set they are of."
 
 
 @dataclass(frozen=True)
@@ -76,9 +78,10 @@ def submit(
     issues = GroupedIssues()
     gaps = GroupedIssues() if allow_incomplete else issues
     held = [run.set_of(task) for task in tasks if task in run.records]
-    others = {one.text: one.apart for one in (*held, table.data_set) if not one.is_official}
-    for text in () if allow_unofficial else others:
-        issues.add("data", "Expected the official release, but got", text, UNOFFICIAL)
+    others = {one: one.apart for one in (*held, table.data_set) if not one.is_official}
+    for one in () if allow_unofficial else others:
+        remedy = f"{UNKNOWN} {UNOFFICIAL}" if one.kind is SetKind.UNKNOWN else UNOFFICIAL
+        issues.add("data", "Expected the official release, but got", one.text, remedy)
     entries = _read_entries(run, [task for task in tasks if task in run.records])
     for task in tasks:
         if task not in run.records:

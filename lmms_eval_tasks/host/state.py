@@ -161,7 +161,7 @@ class TaskState:
         graded = self._grade(doc, results[0] if results else "")
         record = graded.record
         data_set = DataSet.model_validate_json(doc[DATA_SET])
-        items: dict[str, Any] = {"record": record.to_json(), DATA_SET: data_set.model_dump(mode="json")}
+        items: dict[str, Any] = {"record": {**record.to_json(), DATA_SET: data_set.model_dump(mode="json")}}
         for metric in self.metrics:
             if metric.applies(record) and (metric is not SAMPLE_DATA or data_set.is_sample):
                 items[metric.name] = metric.item(record)
@@ -181,7 +181,7 @@ class TaskState:
             fields={name: record.fields[name] for name in (*HOW_ASKED, FRAME, CLIP) if name in record.fields},
         )
         data_set = DataSet.model_validate_json(doc[DATA_SET])
-        return {BYPASS: None, "record": unscored.to_json(), DATA_SET: data_set.model_dump(mode="json")}
+        return {BYPASS: None, "record": {**unscored.to_json(), DATA_SET: data_set.model_dump(mode="json")}}
 
     def _grade(self, doc: Row, response: object) -> GradedItem:
         """Grade a response, and say in its record what was shown."""

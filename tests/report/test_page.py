@@ -35,7 +35,7 @@ from lmms_eval_tasks.utils.scoring.records import NOT_ASKED
 
 pytestmark = pytest.mark.slow  # every page shows the sample, which is filmed first
 
-SAMPLE_NOTE = "NOT THE OFFICIAL RELEASE: replay careful-7b was asked sample data"
+SAMPLE_NOTE = "NOT THE OFFICIAL RELEASE: careful-7b was asked sample data"
 
 
 def block(page: str, task: str) -> dict[str, Any]:

@@ -36,7 +36,7 @@ def test_random_pairs_stand_beside_the_real_ones(tmp_path: Path) -> None:
     assert rows["one"][:3] + rows["one"][5:7] == ["replay", "one", "24.4", "50.0", "+25.6"]
     assert rows["two"][2:6] == ["0.0", "[0.0,", "0.0]", "0.0"]
     words = " ".join(out.split())
-    assert "published" not in words
+    assert "published:" not in words
     words = " ".join(report(two, "--pairing", "random")[1].split())
     assert "published: 84.3, pair_accuracy, average of 5 VideoLLMs (Pairing of random videos (same question))" in words
     assert "published: 45.1, pair_accuracy, average of 5 VideoLLMs (+ minimally different pairs)" in words

@@ -50,7 +50,8 @@ def write_run(
     lines = [
         json.dumps(
             {
-                "record": Record(
+                "record": {"data_set": {"kind": kind.value, "items": 2, "of": 4}}
+                | Record(
                     f"{name}_{index}",
                     name,
                     stratum or {},
@@ -60,7 +61,6 @@ def write_run(
                     fields={"official_correct": flag, **fields},
                     view=view,
                 ).to_json(),
-                "data_set": {"kind": kind.value, "items": 2, "of": 4},
                 **({"input": question} if question else {}),
             }
         )

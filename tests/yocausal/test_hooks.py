@@ -283,7 +283,7 @@ def test_a_report_says_how_sure_cci_is_and_fits_a_terminal() -> None:
             said = answer(item, forward=1.0 if number % (6 if causal else 3) else 3.0)
             judged = STATE.process_results(doc(item, vlm_causality=causal), [said])["record"]
             records.append(Record.from_json(judged))
-    run = Run(Path("x"), "a model with a long name, video_diffusion", {"yocausal": tuple(records)}, {}, {}, False)
+    run = Run(Path("x"), "a model with a long name, video_diffusion", {"yocausal": tuple(records)}, {}, {})
     console = Console(width=100, record=True, file=io.StringIO())
     for table in [*score_tables([run]), *stratum_tables(run, ["subset", "causality"])]:
         console.print(table)

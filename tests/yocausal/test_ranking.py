@@ -48,7 +48,8 @@ def test_what_is_not_comparable_is_said() -> None:
     ranking = rank_runs([run("a", (4, 10), (4, 10), kind=SetKind.SAMPLE), run("a", (9, 10), (9, 11))])
     assert len({one.place.model for one in ranking.runs}) == 2
     assert ranking.warnings == (
-        "The runs were asked about different pairs.", "The runs are of several sets: sample data; the official release.",
+        "The runs were asked about different pairs.",
+        "The runs are of several sets: sample data; the official release.",
     )  # fmt: skip
     assert ranking.apart == ("SAMPLE DATA, not the benchmark",)
 

@@ -21,7 +21,7 @@ SUBMISSIONS = "submissions"
 BYPASS = "bypass"
 """The one score of a run with ``--predict_only``; the lines of its sample logs have it, too."""
 DATA_SET = "data_set"
-"""What the set of a line of a sample log is, as a `DataSet`."""
+"""What the set of a line of a sample log is, as a `DataSet`, beside the record's own fields."""
 EARLIER_SAMPLE = ("sample_data", "sample")
 """What a line of an earlier version has where its data is simulated: the score, or without one this."""
 

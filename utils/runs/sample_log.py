@@ -43,7 +43,7 @@ class LoggedItem:
     @property
     def data_set(self) -> DataSet:
         """What its set is; of an earlier version's line only whether it is sample data is known."""
-        if (logged := self.values.get(DATA_SET)) is not None:
+        if (logged := self.values["record"].get(DATA_SET)) is not None:
             return DataSet.model_validate(logged)
         scored, predicted = EARLIER_SAMPLE
         is_sample = scored in self.values or self.values.get(predicted) is True

@@ -39,13 +39,13 @@ class RecordForm(LogForm):
     unscored_reason: Annotated[UnscoredReason, Field(strict=False)] | None = None
     detail: str = ""
     fields: dict[str, Any] = Field(default_factory=dict)
+    data_set: DataSet | None = None
 
 
 class LogLine(LogForm):
     """A line of a task of ours."""
 
     record: RecordForm
-    data_set: DataSet | None = None
     submission_rows: dict[str, Any] | None = None
 
 
