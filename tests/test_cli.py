@@ -57,7 +57,10 @@ def test_a_folder_that_cannot_be_written_is_a_message_too(tmp_path: Path, monkey
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "file" / "home"))
     status, _, err = run("prepare", "causalvqa", "--source", sample_release(tmp_path))
-    assert (status, err) == (1, f"Cannot read or write: [Errno 20] Not a directory: '{tmp_path}/file/home'\n")
+    assert status == 1 and err == (
+        f"The data home {tmp_path}/file/home cannot be written to: {tmp_path}/file is no folder. Nothing was written.\n"
+        "Remedy: set LMMS_EVAL_TASKS_HOME to a folder of your own.\n"
+    )
 
 
 def test_nothing_prepared(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def prepare(
     ] = None,
     progress: Progress = no_progress,
 ) -> dict[str, SplitManifest]:
-    """Prepare YoCausal, or any folder of videos in its form, which takes the place of what was prepared before.
+    """Prepare YoCausal, or any folder of videos in its form.
 
     Clips that are absent, or cannot be decoded to their end, do not stop this, neither those of the release nor own
     videos: the manifest lists them, and a run stops at them unless it is set to skip them. Any other problem of

@@ -320,6 +320,16 @@ def test_own_videos_with_problems(videos: Path, tmp_path: Path) -> None:
         prepare(from_videos=videos, seconds=0)
 
 
+def test_a_line_break_in_a_name_is_refused_in_one_line(videos: Path) -> None:
+    (videos / "b.mp4").rename(videos / "b\nc.mp4")
+    with pytest.raises(InputError) as refused:
+        prepare(from_videos=videos)
+    assert str(refused.value).splitlines()[1:] == [
+        "  b\\nc.mp4: Expected a shorter name, without a backslash, a line break or another control character. Remedy: "
+        "rename it."
+    ]
+
+
 def test_a_damaged_clip_is_absent_in_a_release_and_among_own_videos(
     release: Path, videos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,9 +14,11 @@ from lmms_eval_tasks.utils.benchmark.registry import read_card
 from lmms_eval_tasks.utils.core.files import replacing, write_file
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.core.progress import Progress
+from lmms_eval_tasks.utils.core.variables import HOME
+from lmms_eval_tasks.utils.core.wording import count_bytes
 from lmms_eval_tasks.utils.data.clips import in_parallel, unreadable, write_placeholder
 from lmms_eval_tasks.utils.data.counts import counts, groups_of
-from lmms_eval_tasks.utils.data.home import PLACEHOLDER, benchmark_dir, home
+from lmms_eval_tasks.utils.data.home import PLACEHOLDER, benchmark_dir, home, writable_home
 from lmms_eval_tasks.utils.data.identity import find_marks, identify
 from lmms_eval_tasks.utils.data.manifest import Manifest, MissingClip, SplitManifest, file_sha256
 from lmms_eval_tasks.utils.data.release import Clip, DamagedSource, UnreadableClip, link_or_copy
@@ -131,8 +133,8 @@ class Build:
         if needed > free:
             raise InputError(
                 f"{read_card(self.benchmark).title}, split {split}, cannot be prepared: its clips need "
-                f"{needed / 1e9:.1f} GB, but {home()} has {free / 1e9:.1f} GB free. What was prepared before is "
-                "untouched.\nRemedy: free disk space or point LMMS_EVAL_TASKS_HOME elsewhere."
+                f"{count_bytes(needed)}, but {home()} has {count_bytes(free)} free. What was prepared before is "
+                f"untouched.\nRemedy: free disk space or point {HOME} elsewhere."
             )
         reasons: dict[str, MissingClip] = {}
         damages = Problems()
@@ -196,10 +198,12 @@ def building(benchmark: str) -> Iterator[Build]:
 
     Splits that the block does not add are kept. Clips of an interrupted build are kept for the next one. One build
     of a benchmark runs at a time; another waits for it.
+
+    Raises:
+        InputError: nothing can be written to the data home.
     """
     current = benchmark_dir(benchmark)
-    folder = home() / f".{benchmark}.building"
-    home().mkdir(parents=True, exist_ok=True)
+    folder = writable_home() / f".{benchmark}.building"
     with locked(current):
         folder.mkdir(exist_ok=True)
         build = Build(benchmark, folder, current)
