@@ -155,6 +155,21 @@ def test_a_run_with_a_limit_is_marked_and_stands_beside_nothing_published(tmp_pa
     )
 
 
+@pytest.mark.parametrize("kind", set(SetKind) - {SetKind.OFFICIAL})
+def test_only_the_official_release_stands_beside_anything_published(tmp_path: Path, kind: SetKind) -> None:
+    task = "mvp_mini_intuitive_physics"
+    run = read_run(write_run(tmp_path, "", **{task: records("m", [RIGHT, WRONG] * 20)}))
+    kinds = (SetKind.OFFICIAL, kind)
+    official, other = (replace(run, sets={task: DataSet(kind=one, items=48, of=18_416)}) for one in kinds)
+    beside, alone = (printed(reference_tables([one])) for one in (official, other))
+    sides = [sum(text.count(word) for word in ("above", "below", "open")) for text in (beside, alone)]
+    # Chance stands beside all scores, people and models beside those of the official release.
+    assert sides[1] == 2 < sides[0]
+    (warning,) = apart_warnings([other])
+    assert warning.startswith("NOT THE OFFICIAL RELEASE: replay was asked ") and apart_warnings([official]) == []
+    assert ("48 of 18,416 items" in warning) == (kind is SetKind.PART)
+
+
 def test_an_unknown_stratum_names_the_known_ones() -> None:
     run = Run(Path("x"), "m", {"one": records("one", [RIGHT])}, {}, {})
     with pytest.raises(InputError, match="Expected strata of one, any of type, difficulty, but got colour"):

@@ -112,6 +112,24 @@ def test_all_reasons_are_told_at_once(world_home: Path, run: Path, tmp_path: Pat
     ]
 
 
+def test_a_part_of_the_release_is_no_submission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "home"))
+    questions = [Question("1", "planning", "easy", (1, 2))]
+    prepare(write_causalvqa(tmp_path / "release", "test", questions, withheld=True))
+    run, out = write_hook_run(tmp_path / "run", {"causalvqa_paired": choose("B")}), tmp_path / "file"
+    part = "a part of the official release, 2 of 1,586 items"
+    (tmp_path / "refused").mkdir()
+    assert refused(tmp_path / "refused", "causalvqa", run)[1] == (
+        f"  data: Expected the official release, but got {part}. Remedy: --allow-unofficial writes the file "
+        "nevertheless; no leaderboard should be sent it."
+    )
+    status, printed, _ = command("submit", "causalvqa", run, "--out", out, "--allow-unofficial")
+    assert (status, printed.splitlines()[0]) == (0, f"{part}: no leaderboard should be sent this.")
+    status, printed, _ = command("validate", "causalvqa", out)
+    told = f"{out}: in the form, but not valid for the leaderboard: it was checked against {part}"
+    assert (status, printed.splitlines()[0]) == (0, told)
+
+
 def test_two_models_with_one_output_path_keep_their_files(world_home: Path, tmp_path: Path) -> None:
     out, logged = tmp_path / "out", []
     handler = logger.add(logged.append, format="{message}")
