@@ -47,7 +47,7 @@ def test_a_finished_run_is_submitted_and_valid(
     assert refused.returncode == 1 and "Expected the benchmark's, but got sample data." in refused.stderr
     assert not (tmp_path / "file").exists()
     done = own_command(
-        sample_world.home, "submit", benchmark, run.out, "--out", tmp_path / "file", *chosen, "--allow-sample"
+        sample_world.home, "submit", benchmark, run.out, "--out", tmp_path / "file", *chosen, "--allow-unofficial"
     )
     assert done.returncode == 0 and done.stdout.startswith("SAMPLE DATA, not the benchmark"), done.stderr
     assert (tmp_path / "file").read_bytes() == (run.out / FILES[benchmark, part]).read_bytes()

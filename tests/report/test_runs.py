@@ -37,7 +37,7 @@ def report(*arguments: str | Path) -> str:
 
 def test_parts_of_a_run() -> None:
     one, two = (Record(name, name, {}, "A", "A", Outcome.CORRECT) for name in "ab")
-    run = Run(Path("x"), "m", {"a": (one,), "b": (two,)}, {"both": ("b", "a")}, {}, False)
+    run = Run(Path("x"), "m", {"a": (one,), "b": (two,)}, {"both": ("b", "a")}, {})
     assert comparable_parts(run) == {"a": {"a": (one,)}, "b": {"b": (two,)}, "both": {"a": (one,), "b": (two,)}}
     # The order of the tasks is the host's, so that a mean over them is its number to the last digit.
     assert list(comparable_parts(run)["both"]) == ["b", "a"]
@@ -45,7 +45,7 @@ def test_parts_of_a_run() -> None:
 
 def test_a_group_over_two_kinds_or_views_is_no_part(tmp_path: Path) -> None:
     names = ("cast_bench", "cast_bench_open", TASK, f"{TASK}_blind")
-    run = Run(Path("x"), "m", dict.fromkeys(names, ()), {}, {}, False)
+    run = Run(Path("x"), "m", dict.fromkeys(names, ()), {}, {})
     for group in (names[:2], names[2:], names[1:3]):
         assert groups_of(replace(run, groups={"both": group})) == {}
     assert groups_of(replace(run, groups={"both": (TASK, TASK)})) == {"both": (TASK, TASK)}
@@ -69,7 +69,7 @@ def test_scores_that_are_no_percentages_are_named(tmp_path: Path) -> None:
     printed = " ".join(report(run).split())
     assert "Scores in percent; judge 0-10, answer, causal chain, coverage, overall: plain numbers. " in printed
     kind = registry().tasks["yocausal"].kind
-    section = build_section("yocausal", [(0, Run(Path("x"), "m", {"yocausal": ()}, {}, {}, False), ["yocausal"])])
+    section = build_section("yocausal", [(0, Run(Path("x"), "m", {"yocausal": ()}, {}, {}), ["yocausal"])])
     assert [column.heading for column in kind.columns if column.metric and column.metric.unit == "points"] == ["CCI"]
     assert section.units == "; CCI: in points; pairs: plain numbers"
 
