@@ -73,7 +73,11 @@ def read_videos(folder: Path, captions: Path | None, seconds: float | None) -> t
             continue
         pair = _pair(name, video, video_key(path, seconds), caption_of.get(name))
         if not is_safe(pair.clip):
-            problems.add(name, "Expected a shorter name, and no backslash in it.", "rename it.")
+            problems.add(
+                name,
+                "Expected a shorter name, without a backslash, a line break or another control character.",
+                "rename it.",
+            )
             continue
         if pair.item_id in file_of:
             problems.add(name, f"Expected another name than {file_of[pair.item_id]}, apart from the suffix.")

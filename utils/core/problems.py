@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from lmms_eval_tasks.utils.core.wording import summarize_names
+from lmms_eval_tasks.utils.core.wording import printable, summarize_names
 
 SHOWN = 20
 NAMED = 5
@@ -33,7 +33,7 @@ class Problems:
             remedy: what to do about it; empty when the sentence already says so.
         """
         if len(self._first) < SHOWN:
-            self._first.append(f"{where}: {what}{f' Remedy: {remedy}' if remedy else ''}")
+            self._first.append(f"{printable(where)}: {what}{f' Remedy: {remedy}' if remedy else ''}")
         self._count += 1
 
     def extend(self, others: Problems) -> None:

@@ -34,6 +34,14 @@ def printable_lines(text: str) -> str:
     return "\n".join(map(printable, text.split("\n")))
 
 
+def count_bytes(number: int) -> str:
+    """A number of bytes in the unit that shows it best: ``512 bytes``, ``1.5 MB``."""
+    for unit, size in (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if number >= size:
+            return f"{number / size:.1f} {unit}"
+    return f"{number} bytes"
+
+
 def is_utf8(text: str) -> bool:
     """Whether a text can be written as UTF-8: it has no lone surrogate, as Python reads other bytes of file names."""
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import tempfile
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -39,6 +40,27 @@ def home() -> Path:
     if not is_utf8(str(path)):
         raise InputError(f"Expected the data home to have a path in UTF-8, but got {path}. Set {HOME} to another one.")
     return path
+
+
+def writable_home() -> Path:
+    """The data home, made where it is missing; a file was written to it, for a lock that cannot be is waited for.
+
+    Raises:
+        InputError: its path is a file, or nothing can be written there.
+    """
+    folder = home()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        in_the_way = next((path for path in (folder, *folder.parents) if path.exists() and not path.is_dir()), None)
+        reason = f"{in_the_way} is no folder" if in_the_way else error.strerror or str(error)
+        raise InputError(
+            f"The data home {folder} cannot be written to: {reason}. Nothing was written.\n"
+            f"Remedy: set {HOME} to a folder of your own."
+        ) from error
+    return folder
 
 
 def benchmark_dir(benchmark: str) -> Path:
