@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lmms_eval_tasks.utils.benchmark.card import Card
+from lmms_eval_tasks.utils.benchmark.data_set import SetKind
 from lmms_eval_tasks.utils.benchmark.registry import read_card, registry
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
@@ -17,7 +18,8 @@ from lmms_eval_tasks.utils.runs.run import Run, read_graded, read_run
 from lmms_eval_tasks.utils.scoring.records import GradedItem, Record
 from lmms_eval_tasks.utils.submission.form import INCOMPLETE, Built, Checked, find_form, read_prepared, tasks_of_part
 
-SAMPLE = "--allow-sample writes the file nevertheless; no leaderboard should be sent it."
+UNOFFICIAL = "--allow-unofficial writes the file nevertheless; no leaderboard should be sent it."
+UNKNOWN = "Prepare the release again and score the run again (`rescore`), so that both say which set they are of."
 
 
 @dataclass(frozen=True)
@@ -29,14 +31,14 @@ class Submitted:
         split: Of the benchmark.
         part: Which of the benchmark's files it is.
         items: How many items that file would have of a complete run.
-        sample: Whether it is of sample data.
+        apart: Why no leaderboard should be sent it; empty of the official release.
     """
 
     built: Built
     split: str
     part: str
     items: int
-    sample: bool
+    apart: str
     run: Run
 
 
@@ -46,7 +48,7 @@ def submit(
     out: Path,
     split: str = "",
     part: str = "",
-    allow_sample: bool = False,
+    allow_unofficial: bool = False,
     allow_incomplete: bool = False,
 ) -> Submitted:
     """Write the official file of a run's answers, the same bytes as the run itself wrote.
@@ -57,7 +59,7 @@ def submit(
         out: The file to write. It is written whole, or left as it was.
         split: Of the run's splits; needed where there are several and not just one has its answers withheld.
         part: Which of the benchmark's files; by default the one that goes to the leaderboard.
-        allow_sample: Write the file although the data is simulated.
+        allow_unofficial: Write the file although the data is not the official release.
         allow_incomplete: Write the file although items are missing or were not asked.
 
     Raises:
@@ -75,9 +77,11 @@ def submit(
     table = read_prepared(benchmark, split).rows_of(tasks.values())
     issues = GroupedIssues()
     gaps = GroupedIssues() if allow_incomplete else issues
-    sample = run.sample or table.sample
-    if sample and not allow_sample:
-        issues.add("data", "Expected the benchmark's, but got", "sample data", SAMPLE)
+    held = [run.set_of(task) for task in tasks if task in run.records]
+    others = {one: one.apart for one in (*held, table.data_set) if not one.is_official}
+    for one in () if allow_unofficial else others:
+        remedy = f"{UNKNOWN} {UNOFFICIAL}" if one.kind is SetKind.UNKNOWN else UNOFFICIAL
+        issues.add("data", "Expected the official release, but got", one.text, remedy)
     entries = _read_entries(run, [task for task in tasks if task in run.records])
     for task in tasks:
         if task not in run.records:
@@ -95,7 +99,7 @@ def submit(
     if built is None:
         raise InputError(f"{run.path} cannot be submitted to {card.title}: no item of it has what the file needs.")
     write_file(out, built.text)
-    return Submitted(built, split, part, len(rows), sample, run)
+    return Submitted(built, split, part, len(rows), ", ".join(dict.fromkeys(others.values())), run)
 
 
 def validate(benchmark: str, path: Path, allow_incomplete: bool = False) -> Checked:

@@ -10,6 +10,7 @@ from logged_runs import TASK, strong, weak, write_run
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli import app
+from lmms_eval_tasks.utils.benchmark.data_set import SetKind
 
 
 def run(*arguments: str | Path) -> tuple[int, str, str]:
@@ -38,14 +39,15 @@ def test_the_better_of_two_runs(tmp_path: Path) -> None:
 
 def test_what_makes_runs_unlike_is_told(tmp_path: Path) -> None:
     one = write_run(tmp_path / "one", {**weak(), "extra": (True, True), "cut": (True, True)})
-    two = write_run(tmp_path / "two", {**strong(), "cut": (True,)}, version="2-A", sample=True)
+    two = write_run(tmp_path / "two", {**strong(), "cut": (True,)}, version="2-A", kind=SetKind.SAMPLE)
     status, out, _ = run(one, two)
     assert status == 0
     assert (
         "runs 1 and 2 share 60 groups; left out: 1 only in the first run, 1 incomplete or unscored in one of them"
     ) in " ".join(out.split())
     assert "runs 1 and 2 differ: task version 1-A against 2-A" in out.splitlines()
-    assert "runs 1 and 2 differ: one is of sample data, the other of the benchmark" in out.splitlines()
+    sets = "one is of the official release, 2 of 4 items, the other of sample data"
+    assert f"runs 1 and 2 differ: {sets}" in out.splitlines()
     assert f"{TASK}; SAMPLE DATA, not the benchmark" in out.splitlines()
 
 

@@ -20,6 +20,7 @@ from lmms_eval_tasks.report.tables import score_tables
 from lmms_eval_tasks.rescore import rescore
 from lmms_eval_tasks.submit import submit
 from lmms_eval_tasks.utils.benchmark.registry import registry
+from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.runs.run import read_run
 from lmms_eval_tasks.utils.scoring.records import Outcome, UnscoredReason
 
@@ -118,7 +119,9 @@ def test_its_tables_are_printed(run: Path) -> None:
 @pytest.mark.parametrize("name", FILES)
 def test_its_files_are_written_again(name: str, run: Path, tmp_path: Path) -> None:
     benchmark, chosen = FILES[name]
-    submit(benchmark, run, tmp_path / "file", allow_incomplete=True, **chosen)
+    with pytest.raises(InputError, match="Expected the official release, but got data that is not known to be"):
+        submit(benchmark, run, tmp_path / "file", allow_incomplete=True, **chosen)
+    submit(benchmark, run, tmp_path / "file", allow_unofficial=True, allow_incomplete=True, **chosen)
     assert (tmp_path / "file").read_text(encoding="utf-8") == RUN["files"][name]
 
 

@@ -51,7 +51,7 @@ def test_broken_lines(tmp_path: Path) -> None:
         1,
         "",
         f"{run / RESULTS} cannot be read: 2 problems.\n"
-        f"  {LOG}, lines: Expected logged items of one of our tasks, but got no JSON from character 203 on (line 2).\n"
+        f"  {LOG}, lines: Expected logged items of one of our tasks, but got no JSON from character 258 on (line 2).\n"
         f"  {LOG}, rows: Expected an object, but got a list (line 5).\n",
     )
 

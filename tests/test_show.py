@@ -25,6 +25,7 @@ from lmms_eval_tasks.cli import app
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.data.frames import frame_at
 from lmms_eval_tasks.utils.data.home import load_table
+from lmms_eval_tasks.utils.data.replacement import replacement
 from lmms_eval_tasks.utils.evidence.boxes import Convention
 from lmms_eval_tasks.utils.evidence.timestamps import LAST_SECOND
 from lmms_eval_tasks.utils.reporting.views import InstanceTrack
@@ -174,7 +175,8 @@ def test_a_clip_that_has_gone_and_other_data_are_told(prepared: Path) -> None:
     assert "is missing or cannot be decoded" in show(ITEM, "--run", run)[2]
     clip.unlink()
     assert "is missing or cannot be decoded" in show(ITEM, "--run", run)[2]
-    prepare(str(write_release(prepared / "other", [row(video="sav_000009.mp4")])))
+    with replacement(allowed=True):
+        prepare(str(write_release(prepared / "other", [row(video="sav_000009.mp4")])))
     assert "The run was made with other data" in show(ITEM, "--run", run)[2]
 
 

@@ -11,6 +11,9 @@ from typing import Any
 
 from version_tasks import Example, Row
 
+from lmms_eval_tasks.utils.benchmark.data_set import DataSet, SetKind
+from lmms_eval_tasks.utils.runs.results_file import DATA_SET
+
 EXAMPLES = Path(__file__).resolve().parents[1] / "tests" / "version_examples"
 ITEM = "ITEM"
 """Stands in a response for the id of the item that it is about."""
@@ -57,7 +60,13 @@ def read_examples(benchmark: str) -> tuple[dict[str, Row], list[Example]]:
             if change in changes:
                 items = _rows_of_answers({**rows[0], **changes[change]}, answers)
                 examples.append(_make_example(f"{batch}, {change}", items, reply))
-    return {make_key(row): row for row in rows}, examples
+    return {make_key(row): as_asked(row) for row in rows}, examples
+
+
+def as_asked(row: Row) -> Row:
+    """A recorded row as a task is given it: with its set, of which rows were recorded with `sample` alone."""
+    kind = SetKind.SAMPLE if row.get("sample") else SetKind.OFFICIAL
+    return {**row, DATA_SET: DataSet(kind=kind).model_dump_json()}
 
 
 def _make_case(row: Row, case: Mapping[str, Any], reply: Mapping[str, str]) -> Example:
@@ -111,7 +120,9 @@ def _make_example(
         (row, response.replace(ITEM, row["item_id"]) if isinstance(response, str) else response)
         for row, response in items
     )
-    return Example(make_key([filled, dict(reply) or "", environment or {}]), label, filled, reply, environment or {})
+    key = make_key([filled, dict(reply) or "", environment or {}])
+    asked = tuple((as_asked(row), response) for row, response in filled)
+    return Example(key, label, asked, reply, environment or {})
 
 
 def make_key(value: object) -> str:

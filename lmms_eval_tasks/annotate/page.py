@@ -97,7 +97,7 @@ def write_pages(
             f"Expected versions of {benchmark}, {summarize_names(ways)}, in the plan, but got "
             f"{summarize_names(sorted(others))}."
         )
-    sample = read_manifest(benchmark).splits[split].sample
+    sample = read_manifest(benchmark).splits[split].data_set.is_sample
     written = []
     for annotator in only or own:
         path = folder / f"{annotator}.html"

@@ -18,7 +18,7 @@ from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 from lmms_eval_tasks.utils.data.building import Origin, building
 from lmms_eval_tasks.utils.data.clips import frame_sizes, refuse_folder_without_clips
 from lmms_eval_tasks.utils.data.manifest import SplitManifest, file_sha256
-from lmms_eval_tasks.utils.data.release import SAMPLE_MARK, LinkedClip, download_dataset, read_metadata
+from lmms_eval_tasks.utils.data.release import LinkedClip, download_dataset, read_metadata
 from lmms_eval_tasks.utils.evidence.boxes import Frame
 
 SPLIT = "test"
@@ -81,12 +81,11 @@ def prepare(
         path = paths[row["clip"]]
         row["width"], row["height"] = (sizes[path] if path else None) or (None, None)
     clips = {clip: LinkedClip(path) if path else None for clip, path in paths.items()}
-    sample = (release.questions.parent / SAMPLE_MARK).is_file()
     digests = {FILE: hashlib.sha256(content).hexdigest()}
     if has_roles:
         digests[ROLES] = file_sha256(roles)
     with building(CARD.name) as build:
-        origin = Origin(str(source), digests, sample, release.revision, tuple(warnings))
+        origin = Origin(str(source), digests, release.revision, tuple(warnings))
         build.add_split(SPLIT, rows, own_columns(), clips, origin, progress)
     return {SPLIT: build.splits[SPLIT]}
 

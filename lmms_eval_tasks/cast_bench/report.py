@@ -18,7 +18,7 @@ from lmms_eval_tasks.utils.reporting.panels import (
     Panel,
     RunRecords,
     answer_panels,
-    limited_note,
+    apart_note,
     outcome_panel,
     whole_runs,
 )
@@ -118,7 +118,7 @@ def _grounding_panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
                 ("IM-vIoU, %", (0.0, 100.0)),
                 (named[metrics.ACCURACY].chance or 0.0, 0.0),
             ),
-            f"{note} {limited_note(runs)}".strip(),
+            f"{note} {apart_note(runs)}".strip(),
         ),
         Panel(
             "Right answer and right evidence",

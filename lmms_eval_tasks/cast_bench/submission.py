@@ -150,7 +150,7 @@ def _check_predictions(path: Path, table: Table | None, allow_incomplete: bool, 
     notes += attendance.finish(f"split {SPLIT}", allow_incomplete)
     checked = f"the form, and every question and its options against {table}"
     checked = checked if table else FORM_ALONE.format(what=f"split {SPLIT}")
-    return Checked(f"{CARD.title}, predictions, split {SPLIT}", count, empty, checked, tuple(notes))
+    return Checked(f"{CARD.title}, predictions, split {SPLIT}", count, empty, checked, tuple(notes), table)
 
 
 def _is_metrics(path: Path) -> bool:
@@ -183,7 +183,7 @@ def _check_metrics(path: Path, table: Table | None, allow_incomplete: bool, issu
             issues.add("missing_pred_files", clause, f"{missing}")
     against = f", and the number of questions against {table}" if table else f": split {SPLIT} is not prepared here"
     checked = f"the form, ranges and sums{against}"
-    return Checked(f"{CARD.title}, metrics, split {SPLIT}", count, 0, checked)
+    return Checked(f"{CARD.title}, metrics, split {SPLIT}", count, 0, checked, against=table)
 
 
 FORM = SubmissionForm(

@@ -13,8 +13,9 @@ from lmms_eval_tasks.causalvqa.metadata import metadata_name, read_items
 from lmms_eval_tasks.utils.core.problems import Problems, Warnings
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 from lmms_eval_tasks.utils.data.building import Origin, building
+from lmms_eval_tasks.utils.data.identity import SAMPLE_MARK, find_marks
 from lmms_eval_tasks.utils.data.manifest import SplitManifest, file_sha256
-from lmms_eval_tasks.utils.data.release import SAMPLE_MARK, open_release
+from lmms_eval_tasks.utils.data.release import open_release
 
 # The archive's own folder, the folder itself, and where the official repository keeps it.
 ROOTS = ("", "CausalVQA", "data")
@@ -43,12 +44,11 @@ def prepare(
             items[split], split_problems, warnings[split] = read_items(split, content)
             problems.extend(split_problems)
         problems.raise_if_any(f"{source.name} cannot be prepared", "nothing was written")
-        sample = release.read(SAMPLE_MARK) is not None
         digests, messages = {}, []
         if not source.is_dir():
             digest, published = file_sha256(source, progress), CARD.archive_sha256["CausalVQA.zip"]
             digests[source.name] = digest
-            if not sample and digest != published:
+            if digest != published and SAMPLE_MARK not in find_marks(source):
                 expected = f"Expected SHA-256 {published}, but got {digest}"
                 messages.append(f"{source.name} is not the published archive: {expected}.")
         with building(CARD.name) as build:
@@ -58,7 +58,7 @@ def prepare(
                 }
                 metadata = {files[split]: hashlib.sha256(contents[split]).hexdigest()}
                 split_messages = (*messages, *warnings[split].messages())
-                origin = Origin(str(source), {**digests, **metadata}, sample, warnings=split_messages)
+                origin = Origin(str(source), {**digests, **metadata}, warnings=split_messages)
                 build.add_split(split, rows, own_columns(), clips, origin, progress)
     return {split: build.splits[split] for split in items}
 

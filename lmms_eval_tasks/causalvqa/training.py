@@ -9,7 +9,7 @@ from lmms_eval_tasks.causalvqa.metadata import metadata_name, read_items
 from lmms_eval_tasks.causalvqa.prepare import ROOTS
 from lmms_eval_tasks.utils.benchmark.released_choices import ReleasedChoices
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
-from lmms_eval_tasks.utils.data.release import SAMPLE_MARK, FolderRelease, open_release, read_metadata
+from lmms_eval_tasks.utils.data.release import FolderRelease, open_release, read_metadata
 
 
 def read_choices(source: Path, videos: Path | None) -> list[ReleasedChoices]:
@@ -28,7 +28,6 @@ def read_choices(source: Path, videos: Path | None) -> list[ReleasedChoices]:
     with open_release(source, CARD.title, files.values(), ROOTS) as release:
         assert isinstance(release, FolderRelease)
         root = release.root
-    sample = (root / SAMPLE_MARK).is_file()
     sets, problems = [], Problems()
     for split, file in files.items():
         if not (path := root / file).is_file():
@@ -37,6 +36,6 @@ def read_choices(source: Path, videos: Path | None) -> list[ReleasedChoices]:
         problems.extend(of_split)
         folder = videos or path.parent / "videos"
         clips = {row["clip"]: folder / row["clip"].removeprefix(f"{split}/") for row in rows}
-        sets.append(ReleasedChoices(split, rows, clips, (path,), sample))
+        sets.append(ReleasedChoices(split, rows, clips, (path,)))
     problems.raise_if_any(f"{source} cannot be used", "nothing was written")
     return sets

@@ -63,8 +63,8 @@ def bias(
             groups = len({item.group for item in one.items})
             tasks = f" as {one.tasks[0]} asks them" if number else ""
             console.print(f"\n{benchmark}, {name}{tasks}: {_size(one)} in {groups:,} groups", style="bold")
-            if manifest.splits[name].sample:
-                console.print("SAMPLE DATA, simulated: it says nothing about the benchmark", style="bold red")
+            if apart := manifest.splits[name].data_set.apart:
+                console.print(f"{apart}: it says nothing about the whole release", style="bold red")
             if one.left_out:
                 console.print(f"without options, and left out: {one.left_out:,} items")
             rules = _rules(one, text_model)

@@ -12,6 +12,7 @@ from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
 from lmms_eval_tasks.utils.benchmark.built_set import BuiltSet
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.console import make_console, show_progress, text_table
+from lmms_eval_tasks.utils.data.identity import mark_as_built
 
 build_app = typer.Typer(no_args_is_help=True, help="Make a benchmark's set of questions from clips of your own.")
 
@@ -20,6 +21,8 @@ def _build_command(benchmark: Benchmark, build: Callable[..., BuiltSet]) -> Call
     def run(**options: object) -> None:
         with show_progress() as progress:
             built = build(**options, progress=progress)
+        if built.folder is not None:
+            mark_as_built(built.folder)
         print_built(benchmark.name, built)
 
     return command_of(build, run)

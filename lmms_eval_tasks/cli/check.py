@@ -62,7 +62,7 @@ def _check_split(console: Console, benchmark: str, split: str, decode: bool, pri
         checked = check_split(benchmark, split, decode, progress)
     facts, broken, missing = checked.facts, checked.broken, checked.missing
     print_split(console, benchmark, split, facts, checked.clips)
-    if not facts.sample:
+    if not facts.data_set.is_sample:
         console.print(counts_table(checked.counts))
     in_table = set(map(str, checked.counts))
     print_warnings(console, [warning for warning in facts.warnings if warning not in in_table], printed)

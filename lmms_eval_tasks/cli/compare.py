@@ -90,8 +90,9 @@ def _show(
     compared: dict[Pair, Comparison],
     references: Sequence[ReferencedMetric],
 ) -> None:
-    sample = "; SAMPLE DATA, not the benchmark" if any(run.sample for run in runs) else ""
-    console.print(f"\n{name}{sample}", style="bold")
+    holders = (runs[index] for index in dict.fromkeys(index for pair in compared for index in pair))
+    apart = sorted({run.apart(run.groups.get(name, (name,))) for run in holders} - {""})
+    console.print("; ".join([f"\n{name}", *apart]), style="bold")
     table = text_table(None, "runs", "score", "1st", "2nd", "2nd - 1st", "1st only", "2nd only", "p", "Holm")
     table.padding = 0
     adjusted = holm([comparison.p_value for comparison in compared.values()])

@@ -66,7 +66,7 @@ def single_frame(
         f"A frame is solvable where at least {100 * model_share:g}% of {len(answers)} models are right; a pair goes "
         f"where at least {100 * frame_share:g}% of the frames of each of its clips are."
     )
-    _print_published(console, groups, (Control.MINIMAL_PAIRS, Control.SINGLE_FRAME))
+    _print_published(console, opened, groups, (Control.MINIMAL_PAIRS, Control.SINGLE_FRAME))
     _write(console, out, groups)
 
 
@@ -87,16 +87,18 @@ def blind(
     _print_source(console, opened, list(answers))
     console.print(_table(groups))
     console.print(f"A pair goes where at least {models} of {len(answers)} models are right on both items, blind.")
-    _print_published(console, groups, (Control.BLIND,))
+    _print_published(console, opened, groups, (Control.BLIND,))
     _write(console, out, groups)
 
 
 def _print_source(console: Console, runs: Sequence[Run], models: Sequence[str]) -> None:
     console.print(f"models: {', '.join(models)}", soft_wrap=True)
-    if any(run.sample for run in runs):
-        console.print("SAMPLE DATA, not the benchmark", style="bold red")
-    if limits := sorted({run.part for run in runs} - {""}):
-        console.print(f"A PART OF THE ITEMS: {', '.join(limits)}", style="bold red")
+    for why in _apart(runs):
+        console.print(f"NOT THE WHOLE RELEASE: {why}", style="bold red")
+
+
+def _apart(runs: Sequence[Run]) -> list[str]:
+    return sorted({run.apart(run.records) for run in runs} - {""})
 
 
 def _table(groups: Sequence[FilteredGroup]) -> FittingTable:
@@ -117,10 +119,12 @@ def _table(groups: Sequence[FilteredGroup]) -> FittingTable:
     return table
 
 
-def _print_published(console: Console, groups: Sequence[FilteredGroup], controls: Sequence[Control]) -> None:
-    """What papers print of the filter, for the tasks that were filtered."""
+def _print_published(
+    console: Console, runs: Sequence[Run], groups: Sequence[FilteredGroup], controls: Sequence[Control]
+) -> None:
+    """What papers print of the filter, for the tasks that were filtered; nothing where not all of the release was."""
     find = registry().find_task
-    for task in dict.fromkeys(group.task for group in groups):
+    for task in () if _apart(runs) else dict.fromkeys(group.task for group in groups):
         known = find(task)
         for published in known.kind.controls(task) if known else ():
             if published.control in controls:

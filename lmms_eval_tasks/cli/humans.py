@@ -18,7 +18,7 @@ from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.json_rows import as_lines
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.wording import summarize_names
-from lmms_eval_tasks.utils.data.home import read_table
+from lmms_eval_tasks.utils.data.home import read_manifest, read_table
 from lmms_eval_tasks.utils.stats.human_baseline import (
     DIFFICULTIES,
     DROPPED,
@@ -110,7 +110,7 @@ def humans(
         "compared with pair accuracy."
     )
     if study is not None:
-        _print_study(console, study, rows, answers, prepared_benchmark(items) or "")
+        _print_study(console, study, rows, answers, items)
         if labels_out is not None:
             labels = label_items(answers)
             write_file(labels_out, as_lines({"id": item, study.label: label} for item, label in labels.items()))
@@ -131,11 +131,13 @@ def _study_of(items: str) -> tuple[HumanStudy | None, list[dict[str, Any]]]:
 
 
 def _print_study(
-    console: Console, study: HumanStudy, rows: Sequence[Mapping[str, Any]], answers: Sequence[Response], name: str
+    console: Console, study: HumanStudy, rows: Sequence[Mapping[str, Any]], answers: Sequence[Response], items: str
 ) -> None:
-    """Show the scores of a benchmark's own study of people, beside the paper's."""
-    published = {human.metric: f"{human.percent:.2f}" for human in read_card(name).human}
-    table = text_table(None, "people", "items", "score", "95% interval", "paper")
+    """Show the scores of a benchmark's own study of people; of the official release beside the paper's."""
+    name, _, split = items.partition(":")
+    is_official = read_manifest(name).splits[split].data_set.is_official
+    published = {human.metric: f"{human.percent:.2f}" for human in read_card(name).human if is_official}
+    table = text_table(None, "people", "items", "score", "95% interval", *(["paper"] if published else []))
     for score in score_study(study, rows, answers):
         value, metric = score.estimate, score.metric
         cells = (
@@ -143,7 +145,7 @@ def _print_study(
             if value is None
             else (f"{value.groups:,}", f"{value.value:.2f}", f"[{value.low:.1f}, {value.high:.1f}]")
         )
-        table.add_row(metric.title, *cells, published.get(metric.name, ""))
+        table.add_row(metric.title, *cells, *([published.get(metric.name, "")] if published else []))
     console.print(table)
     labels = label_items(answers)
     console.print(f"unknown: {unknown_share(answers):.1f}% of the responses, each with half the credit")

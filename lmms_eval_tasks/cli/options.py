@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,18 +11,27 @@ from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.data.home import benchmark_dir, table_path
 
 
-def command_of(function: Callable[..., Any], run: Callable[..., None]) -> Callable[..., None]:
+def command_of(
+    function: Callable[..., Any], run: Callable[..., None], further: Mapping[str, Any] | None = None
+) -> Callable[..., None]:
     """Give a command the options and the help of a function.
 
     Args:
         function: Its parameters are typer options, but for ``progress``.
         run: Runs the command, given the options by name.
+        further: Options that the command has beside those, by name, all of them off by default; none of the function's
+            has such a name.
 
     Returns:
         The command.
     """
     signature = inspect.signature(function, eval_str=True)
-    options = [parameter for name, parameter in signature.parameters.items() if name != "progress"]
+    further = further or {}
+    own = [parameter for name, parameter in signature.parameters.items() if name not in ("progress", *further)]
+    options = own + [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=option)
+        for name, option in further.items()
+    ]
     run.__signature__ = signature.replace(parameters=options, return_annotation=None)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in options}
     run.__doc__ = (inspect.getdoc(function) or "").partition("\n")[0]

@@ -13,19 +13,22 @@ from lmms_eval_tasks.cli.prepared import print_prepared
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.console import show_progress
+from lmms_eval_tasks.utils.data.replacement import replacement
+
+REPLACE = Annotated[bool, typer.Option("--replace", help="Also in the place of another set that is prepared.")]
 
 prepare_app = typer.Typer(no_args_is_help=True, help="Turn a raw release into the table that a run reads.")
 
 
 def prepare_command(benchmark: Benchmark) -> Callable[..., None]:
-    """The subcommand that prepares a benchmark; its options are the parameters of the benchmark's `prepare`."""
+    """The subcommand that prepares a benchmark: its options are the parameters of its `prepare`, and `--replace`."""
 
-    def run(**options: Any) -> None:
-        with show_progress() as progress:
+    def run(replace: bool, **options: Any) -> None:
+        with show_progress() as progress, replacement(allowed=replace):
             splits = benchmark.prepare(**options, progress=progress)
         print_prepared(benchmark.name, splits)
 
-    return command_of(benchmark.prepare, run)
+    return command_of(benchmark.prepare, run, {"replace": REPLACE})
 
 
 for _benchmark in registry().benchmarks.values():

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lmms_eval_tasks.check import ClipCount, prepared_clips
-from lmms_eval_tasks.utils.benchmark.card import Card
+from lmms_eval_tasks.utils.benchmark.card import Card, SplitFacts
+from lmms_eval_tasks.utils.benchmark.data_set import DataSet
 from lmms_eval_tasks.utils.benchmark.registry import read_card
 from lmms_eval_tasks.utils.core.console import make_console, show_progress, text_table
 from lmms_eval_tasks.utils.core.variables import MISSING
@@ -67,20 +68,29 @@ def print_prepared(benchmark: str, splits: Mapping[str, SplitManifest]) -> None:
 
 def print_split(console: Console, benchmark: str, split: str, facts: SplitManifest, clips: Sequence[ClipCount]) -> None:
     """Show one split: how much it holds, from which release, and which clips are there."""
-    release = "SAMPLE DATA, simulated: its scores say nothing about a model" if facts.sample else facts.source
+    release = facts.source
     if facts.revision:
         release += f" @ {facts.revision[:12]}"
     if set(read_card(benchmark).archive_sha256.values()) & set(facts.source_sha256.values()):
         release += " (the published archive)"
     answers = "answers withheld" if facts.answers_withheld else "with answers"
     console.print(f"\n{benchmark}, {split}: {facts.rows} items in {facts.groups} groups, {answers}", style="bold")
-    console.print(f"release: {release}", style="bold red" if facts.sample else None)
+    console.print(f"from: {release}")
+    console.print(f"data: {_describe(facts.data_set)}", style=None if facts.data_set.is_official else "bold red")
     table = text_table(None, "clips of", "number", "absent", "unreadable")
     for count in clips:
         table.add_row(count.source, str(count.clips), str(count.absent), str(count.unreadable))
     console.print(table)
     if facts.missing and read_card(benchmark).clip_sources:
         console.print(missing_table(benchmark, split, facts))
+
+
+def _describe(data_set: DataSet) -> str:
+    """What a prepared set is, and what follows."""
+    if data_set.is_sample:
+        return "SAMPLE DATA, simulated: its scores say nothing about a model"
+    why = f"{data_set.text}: no score of people or published models stands beside its scores, and no leaderboard"
+    return data_set.text if data_set.is_official else f"{why} takes them"
 
 
 def missing_table(benchmark: str, split: str, facts: SplitManifest) -> FittingTable:
@@ -117,7 +127,7 @@ def counts_table(counts: Sequence[Count]) -> FittingTable:
 
 def print_statistics(console: Console, benchmark: str, split: str) -> None:
     """Show how long the clips of each stratum are and how its questions are worded, beside what the paper says."""
-    facts = read_card(benchmark).splits[split]
+    facts = read_card(benchmark).splits.get(split, SplitFacts())
     published = facts.statistics
     with show_progress() as progress:
         strata = split_statistics(benchmark, split, progress)

@@ -43,7 +43,7 @@ def report(
 ) -> None:
     """Show what runs scored, with 95% intervals and how many are behind each score."""
     from lmms_eval_tasks.report.pairing import pairing_tables
-    from lmms_eval_tasks.report.tables import limit_warnings, reference_tables, score_tables, stratum_tables
+    from lmms_eval_tasks.report.tables import apart_warnings, reference_tables, score_tables, stratum_tables
     from lmms_eval_tasks.report.views import view_tables
 
     console = make_console()
@@ -57,7 +57,7 @@ def report(
         if html:
             raise InputError(f"Expected a run with scores for {html}, but got answers alone. Nothing was written.")
         return
-    for warning in limit_warnings(read):
+    for warning in apart_warnings(read, task):
         console.print(warning, style="bold red")
     for run in read:
         for table in stratum_tables(run, by.split(","), task) if by else ():

@@ -22,7 +22,9 @@ def submit(
         str,
         typer.Option(help="Another of the benchmark's files; its page lists them."),
     ] = "",
-    allow_sample: Annotated[bool, typer.Option("--allow-sample", help="Also of sample data.")] = False,
+    allow_unofficial: Annotated[
+        bool, typer.Option("--allow-unofficial", help="Also of data that is not the official release, as a sample.")
+    ] = False,
     allow_incomplete: Annotated[
         bool, typer.Option("--allow-incomplete", help="Also where items are missing or were not asked.")
     ] = False,
@@ -30,11 +32,11 @@ def submit(
     """Write the file that a leaderboard takes from a finished run, without its model."""
     from lmms_eval_tasks.submit import submit as write
 
-    done = write(benchmark, run, out, split, part, allow_sample, allow_incomplete)
+    done = write(benchmark, run, out, split, part, allow_unofficial, allow_incomplete)
     console = make_console()
     print_notes(console, done.run)
-    if done.sample:
-        console.print("SAMPLE DATA, not the benchmark: no leaderboard should be sent this.", style="bold red")
+    if done.apart:
+        console.print(f"{done.apart}: no leaderboard should be sent this.", style="bold red")
     counts = f"{done.built.rows:,} of {done.items:,} items, {done.built.empty:,} without an answer"
     console.print(f"{benchmark}, split {done.split}, {done.part}: {counts}")
     if done.built.rows < done.items:
@@ -56,7 +58,9 @@ def validate(
 
     checked = check(benchmark, file, allow_incomplete)
     console = make_console()
-    console.print(f"{file}: valid", soft_wrap=True)
+    apart = checked.against.data_set.apart if checked.against else ""
+    verdict = f"in the form, but not valid for the leaderboard: it was checked against {apart}" if apart else "valid"
+    console.print(f"{file}: {verdict}", soft_wrap=True, style="bold red" if apart else None)
     console.print(f"{checked.form}: {checked.rows:,} rows, {checked.empty:,} without an answer")
     console.print(f"checked: {checked.checked}")
     for note in checked.notes:

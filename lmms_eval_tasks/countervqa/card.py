@@ -23,6 +23,7 @@ CARD = Card(
             statistics=PublishedStatistics(mean_seconds=199.7),
         )
     },
+    is_released=False,
     strata_columns=("interaction", "level"),
     chance={"verdict_accuracy": 50.0, "balanced_accuracy": 50.0, "pair_accuracy": 25.0},
     human=(

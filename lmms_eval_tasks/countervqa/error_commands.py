@@ -52,19 +52,24 @@ def errors(
         raise InputError(f"No answer could be judged, and nothing was written: {summarize_names(failed, 3)}.")
     path = write_analysis(finished.path, task, items)
     console = make_console()
-    table = text_table(f"{task}: how answers were come by", "kind", "answers", "%", "not right", "%", "paper, %")
-    all_counts, wrong_counts, published = kind_counts(items), kind_counts(items, wrong=True), published_shares()
+    published = {} if finished.apart([task]) else published_shares()
+    headings = ("kind", "answers", "%", "not right", "%", *(["paper, %"] if published else []))
+    table = text_table(f"{task}: how answers were come by", *headings)
+    all_counts, wrong_counts = kind_counts(items), kind_counts(items, wrong=True)
     for kind in KINDS:
         shares = []
         for counts in (all_counts, wrong_counts):
             total = sum(counts.values())
             shares += [str(counts[kind]), f"{100 * counts[kind] / total:.1f}" if total else "N/A"]
-        table.add_row(kind.replace("_", " "), *shares, f"{published[kind]:.1f}")
+        table.add_row(kind.replace("_", " "), *shares, *([f"{published[kind]:.1f}"] if published else []))
     console.print(table)
     console.print(
         f"readability of the reasoning: {mean_readability(items):.2f} of 5 ({len(items) - len(failed)} answers)"
     )
-    console.print("The paper's shares are of Qwen2.5-VL 7B's answers; how it told the kinds apart is not published.")
+    if published:
+        console.print(
+            "The paper's shares are of Qwen2.5-VL 7B's answers; how it told the kinds apart is not published."
+        )
     if failed:
         console.print(f"warning: not judged: {len(failed)} ({summarize_names(failed, 3)})", style="yellow")
     typer.echo(f"{path.absolute()}")

@@ -21,7 +21,7 @@ from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 from lmms_eval_tasks.utils.data.building import Origin, building
 from lmms_eval_tasks.utils.data.manifest import SplitManifest, file_sha256
-from lmms_eval_tasks.utils.data.release import SAMPLE_MARK, LinkedClip
+from lmms_eval_tasks.utils.data.release import LinkedClip
 
 SPLIT = "test"
 
@@ -57,7 +57,7 @@ def prepare(
     paths = {row["clip"]: folder / row["clip"].removeprefix(f"{SPLIT}/") for row in rows}
     clips = {clip: LinkedClip(path) if path.is_file() else None for clip, path in paths.items()}
     digests = {file.name: file_sha256(file) for file in (questions_file, graphs_file)}
-    origin = Origin(str(source), digests, (questions_file.parent / SAMPLE_MARK).is_file())
+    origin = Origin(str(source), digests)
     with building(CARD.name) as build:
         build.add_split(SPLIT, rows, own_columns(), clips, origin, progress)
     return {SPLIT: build.splits[SPLIT]}

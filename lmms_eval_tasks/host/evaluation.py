@@ -24,6 +24,7 @@ from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.variables import VIEW_BYTES
 from lmms_eval_tasks.utils.data.home import load_table, read_manifest
 from lmms_eval_tasks.utils.prompting.official_prompts import check_choice
+from lmms_eval_tasks.utils.runs.results_file import DATA_SET
 from lmms_eval_tasks.utils.scoring.records import UnscoredReason
 
 if TYPE_CHECKING:
@@ -80,8 +81,8 @@ class Evaluation:
         """The rows of the prepared table that a task's pointer names, rows at the index that they have there.
 
         Returns:
-            The table with the columns ``split``, ``sample`` (whether the data is simulated) and ``asked`` (False where
-            the clip is missing and the model needs it).
+            The table with the columns ``split``, ``data_set`` (what the set is, as a `DataSet` in JSON) and ``asked``
+            (False where the clip is missing and the model needs it).
 
         Raises:
             InputError: where the split is not prepared, clips are missing and that is not allowed, or the run's choice
@@ -101,8 +102,9 @@ class Evaluation:
                     "Name the tasks of the others one by one."
                 )
         asked = [present or not clips_needed for present in table["clip_present"]]
-        sample = read_manifest(benchmark).splits[split].sample
-        for name, column in {"split": [split] * len(asked), "sample": [sample] * len(asked), "asked": asked}.items():
+        data_set = read_manifest(benchmark).splits[split].data_set.model_dump_json()
+        every = len(asked)
+        for name, column in {"split": [split] * every, DATA_SET: [data_set] * every, "asked": asked}.items():
             table = table.add_column(name, column)
         return table
 

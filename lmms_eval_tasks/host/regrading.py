@@ -13,13 +13,14 @@ from lmms_eval_tasks.host.index import state_of
 from lmms_eval_tasks.host.loading import load_tasks, task_outputs
 from lmms_eval_tasks.host.state import SUBMISSION_ROWS
 from lmms_eval_tasks.host.task_view import UNANSWERED, is_unanswered
+from lmms_eval_tasks.utils.benchmark.data_set import DataSet
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.problems import Problems
 from lmms_eval_tasks.utils.core.variables import HOME
 from lmms_eval_tasks.utils.core.wording import summarize_names
 from lmms_eval_tasks.utils.data.home import read_manifest
 from lmms_eval_tasks.utils.runs.responses import scored_responses, was_asked
-from lmms_eval_tasks.utils.runs.results_file import read_results
+from lmms_eval_tasks.utils.runs.results_file import DATA_SET, read_results
 from lmms_eval_tasks.utils.runs.run import Run, read_logged
 from lmms_eval_tasks.utils.runs.run_card import TASK
 from lmms_eval_tasks.utils.runs.sample_log import LoggedItem
@@ -104,10 +105,10 @@ def _find_docs(
     for task, items in logs.items():
         rows = {row["item_id"]: row for row in outputs[task].task.eval_docs}
         missing = [item.record.item_id for item in items if item.record.item_id not in rows]
-        sample = any(item.sample for item in items)
-        if items and sample != any(row["sample"] for row in rows.values()):
-            kind = "sample data" if sample else "released data"
-            problems.add(task, f"Expected the {kind} that it was run on, but other data is prepared.", OTHER_DATA)
+        asked, here = run.set_of(task), {DataSet.model_validate_json(row[DATA_SET]) for row in rows.values()}
+        if items and not all(map(asked.may_share, here)):
+            found = " and ".join(sorted(one.text for one in here))
+            problems.add(task, f"Expected {asked.text}, on which it was run, but prepared is {found}.", OTHER_DATA)
         elif missing:
             names = f"{len(missing)} of {len(items)} are not in it ({summarize_names(missing)})"
             problems.add(task, f"Expected every item in the prepared data, but {names}.", OTHER_DATA)

@@ -179,7 +179,7 @@ def _task_fields(results: Mapping[str, Any], state: TaskState) -> Iterator[Field
     fields: dict[str, Find] = {
         "version": lambda: results["versions"][task],
         "benchmark": lambda: f"{benchmark}, split {split}",
-        "data": lambda: "sample data" if prepared().sample else "released data",
+        "data": lambda: prepared().data_set.text,
         "data source": lambda: prepared().source,
         "data revision": lambda: prepared().revision or "not from the hub",
         "data sha256": lambda: prepared().table_sha256,

@@ -20,9 +20,10 @@ from lmms_eval_tasks.host.ranks import RunStopped
 from lmms_eval_tasks.host.submissions import write_submissions
 from lmms_eval_tasks.host.task_view import UNANSWERED, TaskView
 from lmms_eval_tasks.utils.benchmark.benchmark import Grader, Row, TaskKind, TaskSettings
+from lmms_eval_tasks.utils.benchmark.data_set import DataSet
 from lmms_eval_tasks.utils.benchmark.registry import find_benchmark
 from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.runs.results_file import BYPASS, SAMPLE
+from lmms_eval_tasks.utils.runs.results_file import BYPASS, DATA_SET
 from lmms_eval_tasks.utils.scoring.metrics import Metric
 from lmms_eval_tasks.utils.scoring.rates import SAMPLE_DATA
 from lmms_eval_tasks.utils.scoring.records import FRAME, HOW_ASKED, GradedItem, Outcome, UnscoredReason
@@ -159,9 +160,10 @@ class TaskState:
         """Grade the first response: the record, and what it contributes to each score."""
         graded = self._grade(doc, results[0] if results else "")
         record = graded.record
-        items: dict[str, Any] = {"record": record.to_json()}
+        data_set = DataSet.model_validate_json(doc[DATA_SET])
+        items: dict[str, Any] = {"record": {**record.to_json(), DATA_SET: data_set.model_dump(mode="json")}}
         for metric in self.metrics:
-            if metric.applies(record) and (metric is not SAMPLE_DATA or doc["sample"]):
+            if metric.applies(record) and (metric is not SAMPLE_DATA or data_set.is_sample):
                 items[metric.name] = metric.item(record)
         if self.submits:
             items[SUBMISSION_ROWS] = graded.to_json()
@@ -178,7 +180,8 @@ class TaskState:
             detail="",
             fields={name: record.fields[name] for name in (*HOW_ASKED, FRAME, CLIP) if name in record.fields},
         )
-        return {BYPASS: None, "record": unscored.to_json(), SAMPLE: doc["sample"]}
+        data_set = DataSet.model_validate_json(doc[DATA_SET])
+        return {BYPASS: None, "record": {**unscored.to_json(), DATA_SET: data_set.model_dump(mode="json")}}
 
     def _grade(self, doc: Row, response: object) -> GradedItem:
         """Grade a response, and say in its record what was shown."""

@@ -20,7 +20,7 @@ from lmms_eval_tasks.utils.core.wording import first_line, quote, summarize_name
 from lmms_eval_tasks.utils.data.building import Origin, building
 from lmms_eval_tasks.utils.data.clips import refuse_folder_without_clips
 from lmms_eval_tasks.utils.data.manifest import SplitManifest
-from lmms_eval_tasks.utils.data.release import SAMPLE_MARK, LinkedClip, download_dataset, is_safe
+from lmms_eval_tasks.utils.data.release import LinkedClip, download_dataset, is_safe
 
 ANNOTATIONS = ("*.md", "*.parquet", "*.json", "*.jsonl", "*.csv")
 """Files of the dataset on the hub that hold annotations or say where they are."""
@@ -101,9 +101,8 @@ def prepare(
     if videos is not None:
         refuse_folder_without_clips(f"MVP, split {split}", videos, linked.values(), present)
     clips = {clip: clips.get(clip) for clip in paths}
-    sample = (root / SAMPLE_MARK).is_file()
     made = {clip for clip, kind in clips.items() if not isinstance(kind, LinkedClip | None)}
-    origin = Origin(source, digests, sample, revision, warnings.messages())
+    origin = Origin(source, digests, revision, warnings.messages())
     with building(CARD.name) as build:
         build.add_split(split, rows, own_columns(), clips, origin, progress, whole=bool(raw), decoded=made, files=files)
     return {split: build.splits[split]}

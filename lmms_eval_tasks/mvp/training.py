@@ -10,7 +10,6 @@ from lmms_eval_tasks.mvp.prepare import ANNOTATIONS, load_subset, read_items
 from lmms_eval_tasks.utils.benchmark.released_choices import ReleasedChoices
 from lmms_eval_tasks.utils.core.problems import InputError, Problems, Warnings
 from lmms_eval_tasks.utils.core.wording import first_line
-from lmms_eval_tasks.utils.data.release import SAMPLE_MARK
 
 VIDEOS = "videos"
 
@@ -30,7 +29,6 @@ def read_choices(source: Path, videos: Path | None) -> list[ReleasedChoices]:
     subsets = _splits(source)
     folder = videos or source.absolute().parent / VIDEOS
     files = sorted({path for pattern in ANNOTATIONS for path in source.rglob(pattern) if path.is_file()})
-    sample = (source / SAMPLE_MARK).is_file()
     sets, problems = [], Problems()
     for split in CARD.splits:
         rows: list[dict[str, Any]] = []
@@ -38,7 +36,7 @@ def read_choices(source: Path, videos: Path | None) -> list[ReleasedChoices]:
             rows += read_items(subset, split, load_subset(source, subset, split), problems, Warnings())
         if rows:
             clips = {row["clip"]: folder / row["clip"].removeprefix(f"{split}/") for row in rows}
-            sets.append(ReleasedChoices(split, rows, clips, files, sample))
+            sets.append(ReleasedChoices(split, rows, clips, files))
     problems.raise_if_any(f"{source} cannot be used", "nothing was written")
     return sets
 

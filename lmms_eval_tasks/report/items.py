@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from lmms_eval_tasks.report.clips import ClipShelf
+from lmms_eval_tasks.utils.benchmark.data_set import DataSet
 from lmms_eval_tasks.utils.benchmark.registry import Task, registry
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.wording import escape_surrogates, summarize_names
@@ -85,7 +86,7 @@ def task_block(task: str, runs: Sequence[tuple[int, Run]], shelf: ClipShelf) -> 
     An item is an `ItemRow`. The runs come with their places on the page; the items' clips are added to the shelf.
     """
     holders = [run for _, run in runs]
-    prepared = _open_rows(task, holders[0].sample)
+    prepared = _open_rows(task, holders[0].set_of(task))
     records = [{record.item_id: record for record in run.records[task]} for run in holders]
     responses = [_responses(run, task) for run in holders]
     first = {item_id: record for one in reversed(records) for item_id, record in one.items()}
@@ -140,7 +141,7 @@ def _asked(row: Row | None, view: ItemView, prompt: str) -> tuple[str, Sequence[
     return (view.text, ()) if view.text is not None else (row["question"], row["options"])
 
 
-def _open_rows(name: str, sample: bool) -> TaskRows:
+def _open_rows(name: str, data_set: DataSet) -> TaskRows:
     """The prepared rows of a task by id, or none and why."""
     task = registry().find_task(name)
     if task is None:
@@ -150,9 +151,8 @@ def _open_rows(name: str, sample: bool) -> TaskRows:
         table, manifest = read_table(task.benchmark.name, task.split)
     except InputError as error:
         return TaskRows(task, {}, f"{missing}, what is shown comes from the sample log. {error}")
-    if manifest.sample != sample:
-        kinds = ("the benchmark's own data", "sample data")
-        return TaskRows(task, {}, f"{missing}: the run is of {kinds[sample]}, {kinds[manifest.sample]} is prepared.")
+    if not data_set.may_share(manifest.data_set):
+        return TaskRows(task, {}, f"{missing}: the run is of {data_set.text}, {manifest.data_set.text} is prepared.")
     return TaskRows(task, {row["item_id"]: row for row in table.to_pylist()})
 
 

@@ -14,6 +14,7 @@ from lmms_eval_tasks.report.clips import Clips, ClipShelf
 from lmms_eval_tasks.report.items import as_json, task_block
 from lmms_eval_tasks.report.runs import entries_of
 from lmms_eval_tasks.report.sections import build_section, tag_of
+from lmms_eval_tasks.report.tables import apart_warnings
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.wording import escape_surrogates
 from lmms_eval_tasks.utils.reporting.figures import template_environment
@@ -71,8 +72,7 @@ def build_page(runs: Sequence[Run], only: str = "", clips: Clips = Clips.auto) -
                     "tag": tag_of(place),
                     "name": run.name,
                     "file": run.path.name.removesuffix(RESULTS),
-                    "sample": run.sample,
-                    "limited": run.limited,
+                    "apart": run.apart(run.records),
                     "incomplete": run.incomplete,
                     "items": sum(map(len, run.records.values())),
                     "card": run.card,
@@ -83,7 +83,7 @@ def build_page(runs: Sequence[Run], only: str = "", clips: Clips = Clips.auto) -
                 (", ".join(map(tag_of, held_by)), name, describe(name))
                 for name, held_by in applying_hazards([run.card for run in runs]).items()
             ],
-            sample=any(run.sample for run in runs),
+            apart=apart_warnings(runs, only),
             sections=sections,
             style=Markup("\n".join(_read(name) for name in STYLES)),
             script=Markup(script),

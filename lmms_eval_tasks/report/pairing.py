@@ -16,16 +16,17 @@ from lmms_eval_tasks.utils.stats.pairing import AskedRecord, pair_at_random
 def pairing_tables(runs: Sequence[Run], only: str = "", seed: int = 0) -> list[FittingTable]:
     """One table per task or group: a row per run, its pair accuracy with random partners beside that as paired.
 
-    Below stand what was left out and what the benchmark's paper prints of its own pairs.
+    Below stand what was left out and, where every run is of the whole official release, what the benchmark's paper
+    prints of its own pairs.
 
     Raises:
         InputError: where no run holds `only`, the one task or group to show, or a sample log has no prompts.
     """
     tables = []
     for name, entries in entries_of(runs, only).items():
-        sample = "; SAMPLE DATA, not the benchmark" if any(run.sample for run, _ in entries) else ""
+        apart = "".join(f"; {why}" for why in sorted({run.apart(tasks) for run, tasks in entries} - {""}))
         headings = ("model", "random pairs", "as paired", "as paired - random", "pairs", "questions")
-        table = FittingTable(f"{name}: paired at random (seed {seed}, {DRAWS:,} draws{sample})", headings)
+        table = FittingTable(f"{name}: paired at random (seed {seed}, {DRAWS:,} draws{apart})", headings)
         notes = []
         for run, tasks in entries:
             pairing, left_out = pair_at_random([_asked(run, task) for task in tasks], seed)
@@ -46,7 +47,8 @@ def pairing_tables(runs: Sequence[Run], only: str = "", seed: int = 0) -> list[F
             )
         run, tasks = entries[0]
         # What papers print is of the whole items.
-        known = None if any(record.view for record in run.records[tasks[0]][:1]) else registry().find_task(name)
+        is_view = any(record.view for record in run.records[tasks[0]][:1])
+        known = None if is_view or apart else registry().find_task(name)
         published = known.kind.controls(name) if known else ()
         notes += [f"published: {one.value:.1f}, {one.what}; {one.source}" for one in published]
         table.caption = "\n".join(notes)

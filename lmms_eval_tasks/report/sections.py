@@ -20,8 +20,8 @@ from lmms_eval_tasks.utils.reporting.panels import (
     Panel,
     RunRecords,
     answer_panels,
+    apart_note,
     consistency_panel,
-    limited_note,
     outcome_panel,
     whole_runs,
 )
@@ -73,7 +73,7 @@ def build_section(name: str, entries: Sequence[tuple[int, Run, Sequence[str]]]) 
     """The section of a task or group, from the runs that hold it, each with its place on the page and its tasks."""
     tasks = tuple(entries[0][2])
     runs = [
-        RunRecords(tag_of(place), run.name, [run.records[task] for task in of], run.part, run.path)
+        RunRecords(tag_of(place), run.name, [run.records[task] for task in of], run.apart(of), run.path)
         for place, run, of in entries
     ]
     columns = columns_of(tasks[0])
@@ -95,19 +95,18 @@ def build_section(name: str, entries: Sequence[tuple[int, Run, Sequence[str]]]) 
         headings=tuple(column.heading for column in columns),
         scores=tuple((run.tag, run.name, tuple(column.cell(run.parts) for column in columns)) for run in runs),
         signatures=tuple(
-            (one.tag, _signature(name, run, one.records)) for one, (_, run, _) in zip(runs, entries, strict=True)
+            (one.tag, _signature(name, run, of, one.records)) for one, (_, run, of) in zip(runs, entries, strict=True)
         ),
         panels=figures,
         notes=tuple(note for note in reference_notes(references) if note not in in_figures),
     )
 
 
-def _signature(name: str, run: Run, records: Sequence[Record]) -> str:
+def _signature(name: str, run: Run, tasks: Sequence[str], records: Sequence[Record]) -> str:
     """What a run's scores stand on, in one line."""
     parts = [
         f"version {run.versions.get(name, '?')}",
-        "SAMPLE DATA" if run.sample else "",
-        run.part,
+        run.apart(tasks),
         *(f"view {view}" for view in dict.fromkeys(record.view for record in records) if view),
         f"{len(records):,} items in {len({record.group_id for record in records}):,} groups",
     ]
@@ -126,7 +125,7 @@ def _text(value: Any) -> str:
 def _reference_panels(runs: Sequence[RunRecords], references: Sequence[ReferencedMetric]) -> list[Panel]:
     """Each score beside chance, people and published models, best first."""
     panels = []
-    whole, part = whole_runs(runs), limited_note(runs)
+    whole, part = whole_runs(runs), apart_note(runs)
     for reference in references:
         dots = [Dot.of(run.name, reference.estimate(run.parts), run.tag) for run in whole or runs]
         bounds = _axis(reference, dots)

@@ -8,11 +8,14 @@ from collections.abc import Sequence
 from lmms_eval_tasks.report.runs import columns_of, entries_of, references_of
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.tables import FittingTable
+from lmms_eval_tasks.utils.core.wording import summarize_names
 from lmms_eval_tasks.utils.reporting.columns import Column
 from lmms_eval_tasks.utils.reporting.references import Published, compare_to_reference, reference_notes
 from lmms_eval_tasks.utils.runs.run import Run
 from lmms_eval_tasks.utils.scoring.records import Record
 from lmms_eval_tasks.utils.stats.estimates import Estimate
+
+STANDS_APART = "stand beside no score of people or of published models."
 
 
 def score_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
@@ -28,7 +31,7 @@ def score_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
     tables = []
     for name, entries in entries_of(runs, only).items():
         columns = columns_of(entries[0][1][0])
-        table = _new_table(name, [run for run, _ in entries], "model", columns)
+        table = _new_table(name, entries, "model", columns)
         for run, tasks in entries:
             parts = [run.records[task] for task in tasks]
             table.add_row(run.name, *(column.cell(parts) for column in columns))
@@ -51,20 +54,20 @@ def reference_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
         references = [one for one in references_of(name, entries[0][1][0], items) if one.has_references]
         if not references:
             continue
-        sample = "; SAMPLE DATA, the references are of the benchmark" if any(run.sample for run, _ in entries) else ""
         headings = ("score", "model", "value", "chance", "people", "best published")
-        table = FittingTable(f"{name}: beside references{sample}", headings, names=2)
+        table = FittingTable(f"{name}: beside references", headings, names=2)
         for reference in references:
             for run, tasks in entries:
                 score = reference.estimate([run.records[task] for task in tasks])
                 best, people = reference.best, reference.people[0].percent if reference.people else None
+                apart = run.apart(tasks)
                 table.add_row(
                     reference.metric.title,
                     run.name,
                     f"{score.value:.1f}" if score else "N/A",
                     _compared(score, reference.chance),
-                    run.part if run.part and people is not None else _compared(score, people),
-                    run.part if run.part and best else _best(score, best),
+                    apart if apart and people is not None else _compared(score, people),
+                    apart if apart and best else _best(score, best),
                 )
         table.caption = "\n".join(reference_notes(references))
         tables.append(table)
@@ -102,7 +105,7 @@ def stratum_tables(run: Run, columns: Sequence[str], only: str = "") -> list[Fit
         for record in records:
             strata[tuple(record.stratum[column] for column in columns)].append(record)
         scores = columns_of(task)
-        table = _new_table(task, [run], " × ".join(columns), scores)
+        table = _new_table(task, [(run, [task])], " × ".join(columns), scores)
         for values in sorted(strata):
             table.add_row(" ".join(values).replace("_", " "), *(column.cell([strata[values]]) for column in scores))
         table.add_row("all", *(column.cell([records]) for column in scores))
@@ -110,19 +113,27 @@ def stratum_tables(run: Run, columns: Sequence[str], only: str = "") -> list[Fit
     return tables
 
 
-def limit_warnings(runs: Sequence[Run]) -> list[str]:
-    """A line for each run that was asked a part of its tasks."""
-    return [
-        f"A PART OF THE ITEMS: {run.name} was run with {run.limited}. Its scores are of those items alone, and stand "
-        "beside no score of people or of published models."
-        for run in runs
-        if run.limited
-    ]
+def apart_warnings(runs: Sequence[Run], only: str = "") -> list[str]:
+    """A line for each run that was asked a part of its tasks, and for each set of it that is not the official one."""
+    warnings = []
+    for run in runs:
+        if run.limited:
+            what = f"A PART OF THE ITEMS: {run.name} was run with {run.limited}."
+            warnings.append(f"{what} Its scores are of those items alone, and {STANDS_APART}")
+        names: dict[str, list[str]] = {}
+        for task in run.groups.get(only, [only] if only else list(run.records)):
+            if task in run.records and not (of := run.set_of(task)).is_official:
+                names.setdefault(of.text, []).append(task)
+        for text, tasks in names.items():
+            what = f"NOT THE OFFICIAL RELEASE: {run.name} was asked {text} ({summarize_names(tasks, 3)})."
+            warnings.append(f"{what} Its scores {STANDS_APART}")
+    return warnings
 
 
-def _new_table(name: str, runs: Sequence[Run], first: str, columns: Sequence[Column]) -> FittingTable:
-    versions = sorted({run.versions.get(name, "?") for run in runs})
-    sample = "; SAMPLE DATA, not the benchmark" if any(run.sample for run in runs) else ""
-    limited = "".join(f"; {limit}" for limit in sorted({run.part for run in runs} - {""}))
-    title = f"{name} (version {', '.join(versions)}{sample}{limited})"
+def _new_table(
+    name: str, entries: Sequence[tuple[Run, Sequence[str]]], first: str, columns: Sequence[Column]
+) -> FittingTable:
+    versions = sorted({run.versions.get(name, "?") for run, _ in entries})
+    apart = "".join(f"; {why}" for why in sorted({run.apart(tasks) for run, tasks in entries} - {""}))
+    title = f"{name} (version {', '.join(versions)}{apart})"
     return FittingTable(title, [first, *(column.heading for column in columns)])

@@ -16,7 +16,7 @@ def view_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
     """One table per task or group of which the runs of a model hold a view beside the whole: a row per view and score.
 
     Scores are on the groups of items that both answered, and the difference has its 95% paired bootstrap interval.
-    Below stand published scores of the same view.
+    Below stand published scores of the same view, where both are of the whole official release.
 
     Args:
         runs: Runs; a view and its parent may lie in two of them, if these are of one model.
@@ -27,10 +27,11 @@ def view_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
     for parent, view, run, whole, compared in _comparisons(runs):
         if only not in ("", parent, f"{parent}_{view}"):
             continue
+        apart = _apart(parent, view, run, whole)
         if parent not in tables:
-            sample = "; SAMPLE DATA, not the benchmark" if run.sample else ""
+            title = f"{parent}: what is left in its views{f'; {apart}' if apart else ''}"
             headings = ("view", "model", "score", "whole", "view", "view - whole", "groups")
-            tables[parent] = FittingTable(f"{parent}: what is left in its views{sample}", headings, names=2)
+            tables[parent] = FittingTable(title, headings, names=2)
         if not compared.differences:
             tables[parent].add_row(view, run.name, "no group answered in both", "", "", "", "0")
         for index, difference in enumerate(compared.differences):
@@ -44,12 +45,19 @@ def view_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
                 f"{difference.change:+.1f} [{low:+.1f}, {high:+.1f}]",
                 f"{difference.groups:,}",
             )
-        sources.setdefault(parent, {}).update(dict.fromkeys(_add_published(tables[parent], parent, view)))
-        if part := run.part or whole.part:
-            sources[parent][f"of a part of the items: {part}"] = None
+        published = () if apart else _add_published(tables[parent], parent, view)
+        sources.setdefault(parent, {}).update(dict.fromkeys(published))
+        if apart:
+            sources[parent][f"{view}: no published score stands beside {apart}"] = None
     for parent, table in tables.items():
         table.caption = "\n".join(sources[parent])
     return list(tables.values())
+
+
+def _apart(parent: str, view: str, run: Run, whole: Run) -> str:
+    """Why no published score stands beside a view or its parent; empty where both are of the whole release."""
+    own, all_of = (one.groups.get(name, (name,)) for one, name in ((run, f"{parent}_{view}"), (whole, parent)))
+    return run.apart(own) or whole.apart(all_of)
 
 
 def _add_published(table: FittingTable, parent: str, view: str) -> Iterator[str]:

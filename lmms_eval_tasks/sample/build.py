@@ -13,7 +13,7 @@ from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.benchmark.sample_writer import SampleWriter
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
-from lmms_eval_tasks.utils.data.release import SAMPLE_MARK
+from lmms_eval_tasks.utils.data.identity import SAMPLE_MARK
 
 _README = """# Sample data, not a benchmark
 

@@ -46,8 +46,8 @@ def rank(
     for note in dict.fromkeys(note for run in finished for note in run.notes):
         console.print(f"note: {note}.", style="yellow", soft_wrap=True)
     for name, ranking in judges.rankings.items():
-        if ranking.sample:
-            console.print("SAMPLE DATA, not the benchmark", style="bold red")
+        for why in ranking.apart:
+            console.print(f"NOT THE WHOLE RELEASE: {why}", style="bold red")
         console.print(_ranking_table(ranking, f"labels: {name}" if labels else None))
     prepared = next(iter(judges.rankings.values()))
     for warning in (*prepared.warnings, *judges.warnings):

@@ -35,7 +35,7 @@ def prepare(
     ] = None,
     progress: Progress = no_progress,
 ) -> dict[str, SplitManifest]:
-    """Prepare YoCausal, or any folder of videos in its form, which takes the place of what was prepared before.
+    """Prepare YoCausal, or any folder of videos in its form.
 
     Clips that are absent, or cannot be decoded to their end, do not stop this, neither those of the release nor own
     videos: the manifest lists them, and a run stops at them unless it is set to skip them. Any other problem of
@@ -46,7 +46,7 @@ def prepare(
     """
     if from_videos is not None:
         pairs, clips = read_videos(from_videos, captions, seconds)
-        origin = Origin(str(from_videos), {captions.name: file_sha256(captions)} if captions else {}, sample=False)
+        origin = Origin(str(from_videos), {captions.name: file_sha256(captions)} if captions else {}, own=True)
     elif captions is not None or seconds is not None:
         raise InputError("Expected --captions and --seconds only with --from-videos.")
     else:

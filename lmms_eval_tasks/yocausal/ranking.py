@@ -56,11 +56,11 @@ class RankedRun:
 
 @dataclass(frozen=True)
 class Ranking:
-    """Runs in order, and what to know before comparing them."""
+    """Runs in order, what to know before comparing them, and why no published score stands beside them."""
 
     runs: tuple[RankedRun, ...]
     warnings: tuple[str, ...]
-    sample: bool
+    apart: tuple[str, ...]
 
 
 def rank_runs(runs: Sequence[Run]) -> Ranking:
@@ -100,9 +100,10 @@ def rank_runs(runs: Sequence[Run]) -> Ranking:
     warnings = []
     if len({frozenset(record.item_id for record in run.records[TASK]) for run in runs}) > 1:
         warnings.append("The runs were asked about different pairs.")
-    if len({run.sample for run in runs}) > 1:
-        warnings.append("Some runs are on sample data and some are not.")
-    return Ranking(tuple(rows), tuple(warnings), any(run.sample for run in runs))
+    sets = {run.set_of(TASK) for run in runs}
+    if len(sets) > 1:
+        warnings.append(f"The runs are of several sets: {'; '.join(sorted(one.text for one in sets))}.")
+    return Ranking(tuple(rows), tuple(warnings), tuple(sorted({run.apart([TASK]) for run in runs} - {""})))
 
 
 def _names(runs: Sequence[Run]) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any
 from lmms_eval_tasks.utils.core.problems import InputError, Problems, Warnings
 from lmms_eval_tasks.utils.core.strict_json import read_released_json
 from lmms_eval_tasks.utils.data.building import Origin
-from lmms_eval_tasks.utils.data.release import SAMPLE_MARK, LinkedClip, download_dataset, is_safe, open_release
+from lmms_eval_tasks.utils.data.release import LinkedClip, download_dataset, is_safe, open_release
 from lmms_eval_tasks.yocausal.card import CARD, SUBSETS
 from lmms_eval_tasks.yocausal.table import SPLIT, Clips, PairRow
 
@@ -34,7 +34,6 @@ def read_release(source: str) -> tuple[list[PairRow], Clips, Origin]:
     files = {subset: f"subset/{subset}/dataset_metadata.json" for subset in SUBSETS}
     with open_release(root, CARD.title, files.values(), ("",)) as release:
         contents = {subset: content for subset, file in files.items() if (content := release.read(file)) is not None}
-        sample = release.read(SAMPLE_MARK) is not None
     problems, warnings = Problems(), Warnings()
     pairs: list[PairRow] = []
     clips: Clips = {}
@@ -44,7 +43,7 @@ def read_release(source: str) -> tuple[list[PairRow], Clips, Origin]:
         clips |= subset_clips
     problems.raise_if_any(f"YoCausal cannot be prepared from {root.name}", "nothing was written")
     digests = {files[subset]: hashlib.sha256(content).hexdigest() for subset, content in contents.items()}
-    return pairs, clips, Origin(source, digests, sample, revision, warnings.messages())
+    return pairs, clips, Origin(source, digests, revision, warnings.messages())
 
 
 def _find_release(source: str) -> tuple[Path, str | None]:

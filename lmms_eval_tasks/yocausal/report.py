@@ -12,8 +12,8 @@ from lmms_eval_tasks.utils.reporting.panels import (
     Panel,
     RunRecords,
     answer_panels,
+    apart_note,
     consistency_panel,
-    limited_note,
     outcome_panel,
     whole_runs,
 )
@@ -109,7 +109,7 @@ def _rsi_against_cci(runs: Sequence[RunRecords], rsi: ReferencedMetric, cci: Ref
         "Letters are the runs, small dots published models. Lines cross at chance: right of it a model finds time "
         "running forward more likely, above it more so where there is cause and effect."
     )
-    return Panel("RSI against CCI", figure, f"{note} {limited_note(runs)}".strip())
+    return Panel("RSI against CCI", figure, f"{note} {apart_note(runs)}".strip())
 
 
 def _winners(runs: Sequence[RunRecords]) -> Panel:

@@ -117,7 +117,7 @@ def check(path: Path, prepared: Mapping[str, Table], allow_incomplete: bool, iss
     ids = f"the pairs against {table}" if table else "no ids: the data is not prepared here"
     checked = f"the form, the metrics against the pairs, and {ids}"
     rows = len(result.per_video_results) if result else 0
-    return Checked(f"{CARD.title}, split {SPLIT}", rows, 0, checked, tuple(notes))
+    return Checked(f"{CARD.title}, split {SPLIT}", rows, 0, checked, tuple(notes), table)
 
 
 def _check_pair(pair: PairEntry, where: str, issues: GroupedIssues) -> None:

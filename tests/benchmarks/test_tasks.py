@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 from typing import Any
 
 import pytest
 from task_states import task_state
+from typer.testing import CliRunner
 
+from lmms_eval_tasks.cli import app
 from lmms_eval_tasks.host.state import SUBMISSION_ROWS, TaskState, bind_hooks
 from lmms_eval_tasks.utils.benchmark.registry import Task, registry
 from lmms_eval_tasks.utils.benchmark.task_files import task_configs
@@ -26,6 +29,13 @@ def config_of(task: Task) -> dict[str, Any]:
 def test_every_benchmark_here_can_be_used() -> None:
     assert BENCHMARKS and registry().faults == ()
     assert {task.benchmark.name for task in TASKS.values()} == set(BENCHMARKS)
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_every_prepare_can_replace_and_none_has_to_know(name: str) -> None:
+    assert not {"replace", "sample"} & inspect.signature(BENCHMARKS[name].prepare).parameters.keys()
+    shown = CliRunner().invoke(app, ["prepare", name, "--help"])
+    assert shown.exit_code == 0 and "--replace" in shown.stdout
 
 
 @pytest.mark.parametrize("name", TASKS)

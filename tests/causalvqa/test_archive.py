@@ -15,6 +15,7 @@ from refusals import refused
 from releases import write_clip
 
 from lmms_eval_tasks.causalvqa.prepare import prepare
+from lmms_eval_tasks.utils.benchmark.data_set import SetKind
 from lmms_eval_tasks.utils.data.home import benchmark_dir
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -66,9 +67,11 @@ def test_an_archive_larger_than_the_disk(tmp_path: Path, monkeypatch: pytest.Mon
     source = zip_folder(write_metadata(tmp_path, "debug", [QUESTION]), tmp_path / "CausalVQA.zip")
     usage = shutil.disk_usage(tmp_path)._replace(free=10)
     monkeypatch.setattr("lmms_eval_tasks.utils.data.building.shutil.disk_usage", lambda path: usage)
+    with zipfile.ZipFile(source) as archive:
+        size = sum(info.file_size for info in archive.infolist() if info.filename.endswith(".mp4"))
     assert refusal(source, tmp_path) == (
-        "CausalVQA, split debug, cannot be prepared: its clips need 0.0 GB, but ~/home has 0.0 GB free. What was "
-        "prepared before is untouched.\n"
+        f"CausalVQA, split debug, cannot be prepared: its clips need {size / 1000:.1f} kB, but ~/home has 10 bytes "
+        "free. What was prepared before is untouched.\n"
         "Remedy: free disk space or point LMMS_EVAL_TASKS_HOME elsewhere."
     )
 
@@ -89,7 +92,7 @@ def test_another_archive_is_a_warning_unless_it_is_sample_data(tmp_path: Path) -
     sample = prepare(zip_folder(release, tmp_path / "CausalVQA.zip"))["debug"]
     (release / "SAMPLE.json").unlink()
     real = prepare(zip_folder(release, tmp_path / "CausalVQA.zip"))["debug"]
-    assert (real.sample, sample.sample, sample.warnings) == (False, True, ())
+    assert (real.data_set.kind, sample.data_set.kind, sample.warnings) == (SetKind.PART, SetKind.SAMPLE, ())
     digest = real.source_sha256["CausalVQA.zip"]
     assert real.warnings[:3] == (
         "CausalVQA.zip is not the published archive: Expected SHA-256 "

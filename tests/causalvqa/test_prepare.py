@@ -185,8 +185,8 @@ def test_sample_data_never_replaces_real_data(tmp_path: Path, home: Path) -> Non
     sample = write_metadata(tmp_path, "test", [WITHHELD])
     (sample / "SAMPLE.json").write_text('{"sample": true}')
     assert refusal(sample, tmp_path) == (
-        "CausalVQA, split test, cannot be prepared from sample data: ~/home/causalvqa holds the real release (debug), "
-        "which sample data never replaces.\n"
+        "CausalVQA, split test, cannot be prepared from sample data: ~/home/causalvqa holds real data (debug), which "
+        "sample data never replaces.\n"
         "Remedy: point LMMS_EVAL_TASKS_HOME at another folder while you work with the sample."
     )
     assert contents(benchmark_dir("causalvqa")) == before

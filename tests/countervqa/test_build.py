@@ -16,6 +16,7 @@ from lmms_eval_tasks.countervqa.build import build
 from lmms_eval_tasks.countervqa.construction.rederive import check_set
 from lmms_eval_tasks.sample.writers.countervqa import draw_clip
 from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.data.identity import BUILT_MARK, find_marks
 
 
 @pytest.fixture(scope="module")
@@ -150,6 +151,7 @@ def test_the_commands(sources: tuple[Path, Path, Path], tmp_path: Path, home: Pa
     built = CliRunner().invoke(app, [*map(str, command), "--out", str(tmp_path / "set"), "--candidates", "3"])
     assert built.exit_code == 0, built.output
     assert "clips that pass the filters" in built.stdout
+    assert BUILT_MARK in find_marks(tmp_path / "set")
     assert built.stdout.splitlines()[-1] == (f"Next:  lmms-eval-tasks prepare countervqa --source {tmp_path / 'set'}")
     prepared = CliRunner().invoke(app, ["prepare", "countervqa", "--source", str(tmp_path / "set")])
     assert (prepared.exit_code, prepared.stdout.splitlines()[-1]) == (0, f"Prepared in {home / 'countervqa'}")

@@ -29,10 +29,10 @@ class Installed:
     root: Path
     python: Path
 
-    def run(self, *words: str, status: int = 0) -> str:
+    def run(self, *words: str, status: int = 0, home: str = "home") -> str:
         """What a command of the environment prints."""
         command = [str(self.python.parent / words[0]), *words[1:]]
-        env = {**environment(self.root / "home"), "COLUMNS": "100"}
+        env = {**environment(self.root / home), "COLUMNS": "100"}
         finished = subprocess.run(command, cwd=self.root, env=env, capture_output=True, text=True)
         assert finished.returncode == status, finished.stdout + finished.stderr
         return finished.stdout + finished.stderr
@@ -120,7 +120,16 @@ def test_every_command_works(installed: Installed) -> None:
     assert "valid" in installed.run("lmms-eval-tasks", "validate", "lamp_side", "answers.jsonl")
     assert "scores equal" in installed.run("lmms-eval-tasks", "rescore", "runs/random_answer")
     (card,) = (installed.root / "runs" / "random_answer").glob("*_run_card.json")
-    assert json.loads(card.read_text("utf-8"))["task lamp_side"]["benchmark"] == "lamp_side, split test"
+    card_of_task = json.loads(card.read_text("utf-8"))["task lamp_side"]
+    assert card_of_task["benchmark"] == "lamp_side, split test" and card_of_task["data"] == "the official release"
+
+
+def test_a_sample_of_it_is_known_though_it_looks_for_no_mark(installed: Installed) -> None:
+    shutil.copytree(installed.root / "release", installed.root / "marked")
+    (installed.root / "marked" / "SAMPLE.json").write_text("{}")
+    prepare = ("lmms-eval-tasks", "prepare", "lamp_side", "--source", "marked", "--replace")
+    assert "which sample data never replaces" in installed.run(*prepare, status=1)
+    assert "data: SAMPLE DATA, simulated" in installed.run(*prepare, home="another home")
 
 
 def test_the_page_on_a_benchmark_of_ones_own_runs_from_top_to_bottom(installed: Installed, tmp_path: Path) -> None:

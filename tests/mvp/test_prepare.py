@@ -215,7 +215,7 @@ def test_sample_data_is_marked(tmp_path: Path, videos: Path) -> None:
     (snapshot / "SAMPLE.json").write_text('{"sample": true}')
     prepare(videos, str(snapshot))
     facts = read_manifest("mvp").splits["mini"]
-    assert facts.sample and facts.warnings == ()
+    assert facts.data_set.is_sample and facts.warnings == ()
 
 
 def test_annotations_that_are_not_there(tmp_path: Path, videos: Path) -> None:

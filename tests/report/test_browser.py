@@ -43,7 +43,7 @@ def page(driver: Any, written: Path) -> Page:
 def test_the_page_shows_every_task_without_a_complaint(page: Page) -> None:
     sections = page.run("return [...document.querySelectorAll('main > section')].map(section => section.id)")
     assert sections == ["mvp_mini", "causalvqa_debug_paired", "cast_bench", "yocausal", "yocausal_vlm", "items"]
-    assert "Sample data." in page.run("return document.querySelector('.sample').textContent")
+    assert "was asked sample data" in page.run("return document.querySelector('.caution').textContent")
     for task in sections[:-1]:
         page.choose("#task", task)
         assert page.item

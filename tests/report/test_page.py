@@ -23,6 +23,7 @@ from lmms_eval_tasks.report.clips import Clips
 from lmms_eval_tasks.report.items import LONGEST_RESPONSE, as_json
 from lmms_eval_tasks.report.page import build_page
 from lmms_eval_tasks.report.sections import tag_of
+from lmms_eval_tasks.utils.benchmark.data_set import DataSet, SetKind
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.denoising.response import DenoisingResponse, Directed, WindowRecord
 from lmms_eval_tasks.utils.prompting.prompts import read_prompt
@@ -34,7 +35,7 @@ from lmms_eval_tasks.utils.scoring.records import NOT_ASKED
 
 pytestmark = pytest.mark.slow  # every page shows the sample, which is filmed first
 
-SAMPLE_NOTE = "Sample data."
+SAMPLE_NOTE = "NOT THE OFFICIAL RELEASE: careful-7b was asked sample data"
 
 
 def block(page: str, task: str) -> dict[str, Any]:
@@ -75,22 +76,23 @@ def test_a_signature_says_what_scores_stand_on(sample_runs: tuple[Path, Path]) -
     page = build_page([run], "cast_bench")
     (signature,) = re.findall(r'<ul class="signatures">\s*<li>.*?</span> (.*?)</li>', page)
     assert signature == (
-        "version 1-A; SAMPLE DATA; --limit 3; 12 items in 10 groups; "
+        "version 1-A; SAMPLE DATA, not the benchmark, --limit 3; 12 items in 10 groups; "
         f"prompt {read_prompt('cast_bench_evidence').signature}; boxes xyxy_px; "
         "95% intervals over groups, 10,000 draws, seed 0"
     )
 
 
 def test_a_part_of_the_items_stands_beside_nothing_published(sample_runs: tuple[Path, Path]) -> None:
-    whole, other = map(read_run, sample_runs)
-    banner = "<strong>A part of the items.</strong> Run B, hasty-2b, was made with <code>--limit 3</code>"
+    official = DataSet(kind=SetKind.OFFICIAL)
+    whole, other = (replace(run, sets=dict.fromkeys(run.records, official)) for run in map(read_run, sample_runs))
+    banner = "A PART OF THE ITEMS: hasty-2b was run with --limit 3."
     both = build_page([whole, replace(other, limited="--limit 3")], "cast_bench")
     assert both.count(banner) == 1
-    assert "Not shown, because only a part of the items was asked: B (--limit 3)." in both
+    assert "Not shown, because they are not of the whole official release: B (--limit 3)." in both
     published = re.compile(r'class="[^"]*published')
     assert published.search(both) and banner not in build_page([whole, other], "cast_bench")
     alone = build_page([replace(whole, limited="--limit 3")], "cast_bench")
-    assert "Only a part of the items was asked, so no published score is shown: A (--limit 3)." in alone
+    assert "These are not of the whole official release, so no published score is shown: A (--limit 3)." in alone
     assert not published.search(alone.partition("<main>")[2].partition('<section id="items"')[0])
 
 
@@ -108,7 +110,7 @@ def test_without_prepared_data_the_page_says_so(
 def test_a_run_of_real_data_is_not_joined_with_sample_data(sample_home: Path, tmp_path: Path) -> None:
     page = build_page([read_run(write_run(tmp_path / "real", strong()))])
     found = block(page, "causalvqa_debug_paired")
-    assert found["note"].endswith("the run is of the benchmark's own data, sample data is prepared.")
+    assert found["note"].endswith("the run is of the official release, 2 of 4 items, sample data is prepared.")
     assert len(found["items"]) == 120 and found["items"][0][9][0][2] == -1
 
 

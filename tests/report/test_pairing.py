@@ -8,6 +8,7 @@ from logged_runs import write_run
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli import app
+from lmms_eval_tasks.utils.benchmark.data_set import SetKind
 
 TASK = "mvp_mini_temporal_reasoning"
 # Either both clips of a pair are easy or none is.
@@ -22,7 +23,7 @@ def report(*arguments: str | Path) -> tuple[int, str, str]:
 
 
 def test_random_pairs_stand_beside_the_real_ones(tmp_path: Path) -> None:
-    one = write_run(tmp_path / "one", ALIKE, (TASK,), question="Which is it?", keys="AB", sample=True)
+    one = write_run(tmp_path / "one", ALIKE, (TASK,), question="Which is it?", keys="AB", kind=SetKind.SAMPLE)
     constant = dict.fromkeys(ALIKE, (True, False))
     two = write_run(tmp_path / "two", constant, (TASK,), question="Which is it?", keys="AB")
     status, out, err = report(one, two, "--pairing", "random", "--seed", "3")
@@ -35,6 +36,8 @@ def test_random_pairs_stand_beside_the_real_ones(tmp_path: Path) -> None:
     assert rows["one"][:3] + rows["one"][5:7] == ["replay", "one", "24.4", "50.0", "+25.6"]
     assert rows["two"][2:6] == ["0.0", "[0.0,", "0.0]", "0.0"]
     words = " ".join(out.split())
+    assert "published:" not in words
+    words = " ".join(report(two, "--pairing", "random")[1].split())
     assert "published: 84.3, pair_accuracy, average of 5 VideoLLMs (Pairing of random videos (same question))" in words
     assert "published: 45.1, pair_accuracy, average of 5 VideoLLMs (+ minimally different pairs)" in words
     assert report(one, two, "--pairing", "random", "--seed", "3")[1] == out

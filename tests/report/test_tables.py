@@ -12,7 +12,8 @@ from lmms_eval_tasks.cast_bench.grading import Question, score_question
 from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS
 from lmms_eval_tasks.mvp.card import SUBSETS
 from lmms_eval_tasks.report.runs import columns_of
-from lmms_eval_tasks.report.tables import limit_warnings, reference_tables, score_tables, stratum_tables
+from lmms_eval_tasks.report.tables import apart_warnings, reference_tables, score_tables, stratum_tables
+from lmms_eval_tasks.utils.benchmark.data_set import DataSet, SetKind
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.evidence.reader import read_truth
 from lmms_eval_tasks.utils.runs.run import Run, read_run
@@ -68,7 +69,7 @@ def test_a_run_comes_back_as_it_was_logged(tmp_path: Path) -> None:
     assert run.records == {"one": one, "two": two}
     assert run.groups == {"both": ("one", "two")}
     assert run.name == "replay some-model"
-    assert run.sample
+    assert run.set_of("one") == DataSet(kind=SetKind.SAMPLE)
 
 
 def test_a_run_without_a_sample_log_says_how_to_get_one(tmp_path: Path) -> None:
@@ -138,11 +139,12 @@ def test_names_of_models_are_whole_at_every_width(width: int, tmp_path: Path) ->
 
 def test_a_run_with_a_limit_is_marked_and_stands_beside_nothing_published(tmp_path: Path) -> None:
     task = "mvp_mini_intuitive_physics"
-    whole = read_run(write_run(tmp_path, "", **{task: records("m", [RIGHT, WRONG] * 20)}))
+    sample = read_run(write_run(tmp_path, "", **{task: records("m", [RIGHT, WRONG] * 20)}))
+    whole = replace(sample, sets={task: DataSet(kind=SetKind.OFFICIAL)})
     limited = replace(whole, name="part", limited="--limit 40")
     assert "best published" in printed(reference_tables([whole]))
-    assert limit_warnings([whole]) == []
-    (warning,) = limit_warnings([whole, limited])
+    assert apart_warnings([whole]) == []
+    (warning,) = apart_warnings([whole, limited])
     assert warning.startswith("A PART OF THE ITEMS: part was run with --limit 40.")
     assert "; --limit 40)" in printed(score_tables([whole, limited]))
     lines = printed(reference_tables([whole, limited])).splitlines()
@@ -153,8 +155,23 @@ def test_a_run_with_a_limit_is_marked_and_stands_beside_nothing_published(tmp_pa
     )
 
 
+@pytest.mark.parametrize("kind", set(SetKind) - {SetKind.OFFICIAL})
+def test_only_the_official_release_stands_beside_anything_published(tmp_path: Path, kind: SetKind) -> None:
+    task = "mvp_mini_intuitive_physics"
+    run = read_run(write_run(tmp_path, "", **{task: records("m", [RIGHT, WRONG] * 20)}))
+    kinds = (SetKind.OFFICIAL, kind)
+    official, other = (replace(run, sets={task: DataSet(kind=one, items=48, of=18_416)}) for one in kinds)
+    beside, alone = (printed(reference_tables([one])) for one in (official, other))
+    sides = [sum(text.count(word) for word in ("above", "below", "open")) for text in (beside, alone)]
+    # Chance stands beside all scores, people and models beside those of the official release.
+    assert sides[1] == 2 < sides[0]
+    (warning,) = apart_warnings([other])
+    assert warning.startswith("NOT THE OFFICIAL RELEASE: replay was asked ") and apart_warnings([official]) == []
+    assert ("48 of 18,416 items" in warning) == (kind is SetKind.PART)
+
+
 def test_an_unknown_stratum_names_the_known_ones() -> None:
-    run = Run(Path("x"), "m", {"one": records("one", [RIGHT])}, {}, {}, False)
+    run = Run(Path("x"), "m", {"one": records("one", [RIGHT])}, {}, {})
     with pytest.raises(InputError, match="Expected strata of one, any of type, difficulty, but got colour"):
         stratum_tables(run, ["colour"])
 

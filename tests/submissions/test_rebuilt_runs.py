@@ -30,8 +30,10 @@ def test_causalvqa_of_793_pairs(tmp_path: Path) -> None:
     prepare_causalvqa(write_causalvqa_release(tmp_path / "release", "GPT-4o"))
     said = said_in(write_causalvqa_responses(tmp_path / "responses.jsonl", "GPT-4o"))
     run = write_hook_run(tmp_path / "run", {"causalvqa_paired": said})
-    done = submit("causalvqa", run, tmp_path / "file")
-    assert (done.built.rows, done.items, done.built.empty, done.sample) == (1586, 1586, 0, False)
+    with pytest.raises(InputError, match="Expected the official release, but got a set of one's own, 1,586 items"):
+        submit("causalvqa", run, tmp_path / "file")
+    done = submit("causalvqa", run, tmp_path / "file", allow_unofficial=True)
+    assert (done.built.rows, done.items, done.built.empty) == (1586, 1586, 0)
     content = (tmp_path / "file").read_bytes()
     assert content == (run / FILES["causalvqa", ""]).read_bytes()
     assert validate("causalvqa", tmp_path / "file").rows == 1586

@@ -95,13 +95,13 @@ def test_all_reasons_are_told_at_once(world_home: Path, run: Path, tmp_path: Pat
         first["record"]["answered"] = "F"
         second["record"]["item_id"] = "9_1"
         third["record"]["unscored_reason"] = "no clip"
-        third["sample_data"] = 100.0
+        third["record"]["data_set"] = {"kind": "sample"}
         return [first, second, third]
 
     assert refused(tmp_path, "causalvqa", with_log(run, tmp_path / "run", "causalvqa_paired", spoil)) == [
         "cannot be submitted to CausalVQA: 5 problems, nothing was written.",
-        "  data: Expected the benchmark's, but got sample data. Remedy: --allow-sample writes the file nevertheless; "
-        "no leaderboard should be sent it.",
+        "  data: Expected the official release, but got sample data. Remedy: --allow-unofficial writes the file "
+        "nevertheless; no leaderboard should be sent it.",
         "  items: Expected those of the prepared split test, but got `9_1`. Remedy: Prepare the release that the run "
         "was of.",
         "  items: Expected all to be asked, but for want of clips this was not done for `8_0`. Remedy: "
@@ -110,6 +110,24 @@ def test_all_reasons_are_told_at_once(world_home: Path, run: Path, tmp_path: Pat
         "file nevertheless.",
         "  answers: Expected options of their items, but got `F` (7_0).",
     ]
+
+
+def test_a_part_of_the_release_is_no_submission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "home"))
+    questions = [Question("1", "planning", "easy", (1, 2))]
+    prepare(write_causalvqa(tmp_path / "release", "test", questions, withheld=True))
+    run, out = write_hook_run(tmp_path / "run", {"causalvqa_paired": choose("B")}), tmp_path / "file"
+    part = "a part of the official release, 2 of 1,586 items"
+    (tmp_path / "refused").mkdir()
+    assert refused(tmp_path / "refused", "causalvqa", run)[1] == (
+        f"  data: Expected the official release, but got {part}. Remedy: --allow-unofficial writes the file "
+        "nevertheless; no leaderboard should be sent it."
+    )
+    status, printed, _ = command("submit", "causalvqa", run, "--out", out, "--allow-unofficial")
+    assert (status, printed.splitlines()[0]) == (0, f"{part}: no leaderboard should be sent this.")
+    status, printed, _ = command("validate", "causalvqa", out)
+    told = f"{out}: in the form, but not valid for the leaderboard: it was checked against {part}"
+    assert (status, printed.splitlines()[0]) == (0, told)
 
 
 def test_two_models_with_one_output_path_keep_their_files(world_home: Path, tmp_path: Path) -> None:

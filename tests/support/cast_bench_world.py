@@ -19,7 +19,7 @@ from lmms_eval_tasks.sample.world.render import boxes, render
 from lmms_eval_tasks.sample.world.scene import HEIGHT, WIDTH, Scene
 from lmms_eval_tasks.sample.world.video import write_clip
 from lmms_eval_tasks.sample.writers.cast_bench import draw_release
-from lmms_eval_tasks.utils.data.release import SAMPLE_MARK
+from lmms_eval_tasks.utils.data.identity import SAMPLE_MARK
 
 Frames = NDArray[np.uint8]
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from lmms_eval_tasks.utils.benchmark.data_set import SetKind
 from lmms_eval_tasks.utils.scoring.records import Outcome, Record
 
 TASK = "causalvqa_debug_paired"
@@ -16,7 +17,7 @@ def write_run(
     right: Mapping[str, tuple[bool, ...]],
     tasks: tuple[str, ...] = (TASK,),
     version: str = "1-A",
-    sample: bool = False,
+    kind: SetKind = SetKind.OFFICIAL,
     stratum: Mapping[str, str] | None = None,
     view: str = "",
     question: str = "",
@@ -30,7 +31,7 @@ def write_run(
         right: Group to whether each of its items is answered right; the same for every task.
         tasks: The run's tasks.
         version: Of every task.
-        sample: Whether the run is of sample data.
+        kind: What the run's set is.
         stratum: Of every record.
         view: What every record shows of its item.
         question: The prompt of every item; none is logged without it.
@@ -49,7 +50,8 @@ def write_run(
     lines = [
         json.dumps(
             {
-                "record": Record(
+                "record": {"data_set": {"kind": kind.value, "items": 2, "of": 4}}
+                | Record(
                     f"{name}_{index}",
                     name,
                     stratum or {},
@@ -59,7 +61,6 @@ def write_run(
                     fields={"official_correct": flag, **fields},
                     view=view,
                 ).to_json(),
-                **({"sample_data": 100.0} if sample else {}),
                 **({"input": question} if question else {}),
             }
         )

@@ -17,7 +17,7 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 from pydantic import BaseModel
-from version_examples import read_file
+from version_examples import as_asked, read_file
 
 from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS, AgreementScores, ConsistencyScore
 from lmms_eval_tasks.cast_bench.predictions import read_asked
@@ -104,7 +104,7 @@ def _task_reader(name: str) -> Reader:
     task = registry().tasks[name]
     examples = read_file(task.benchmark.name)
     state = TaskState(name, task.pointer, task.metrics, JudgedEvaluation(examples["reply"]))
-    row = {**examples["rows"][0], "asked": True}
+    row = as_asked({**examples["rows"][0], "asked": True})
     state.doc_to_text(row)
 
     def read(text: str) -> object:

@@ -11,6 +11,8 @@ from lmms_eval_tasks.utils.benchmark.registry import find_benchmark
 from lmms_eval_tasks.utils.core.problems import Problems, Warnings
 from lmms_eval_tasks.utils.core.progress import no_progress
 from lmms_eval_tasks.utils.data.building import Origin, building
+from lmms_eval_tasks.utils.data.home import home
+from lmms_eval_tasks.utils.data.identity import SAMPLE_MARK
 
 
 def add_texts(benchmark: str, split: str, rows: Sequence[dict[str, Any]], sample: bool = False) -> None:
@@ -19,8 +21,12 @@ def add_texts(benchmark: str, split: str, rows: Sequence[dict[str, Any]], sample
     filled = [{"clip": f"{split}/a.mp4", "options": [], **dict.fromkeys(columns), **row} for row in rows]
     names = find_benchmark(benchmark).card.clip_columns
     clips = {row[name]: None for row in filled for name in names}
+    source = home().parent / f"texts of {benchmark}"
+    source.mkdir(parents=True, exist_ok=True)
+    if sample:
+        (source / SAMPLE_MARK).write_text("{}", encoding="utf-8")
     with building(benchmark) as build:
-        build.add_split(split, filled, columns, clips, Origin("texts", {}, sample), no_progress)
+        build.add_split(split, filled, columns, clips, Origin(str(source), {}), no_progress)
 
 
 def add_mvp_sample(pairs: int) -> None:

@@ -39,7 +39,7 @@ def published_ranking() -> Ranking:
     cci = {row["model"]: row["value"] for row in published() if row["metric"] == "CCI(D)" and "prompt" not in row}
     assert len(rsi) == len(cci) == 13
     placed = rank_models({model: (rsi[model], cci[model]) for model in rsi})
-    return Ranking(tuple(RankedRun(place, 0.0, 0.0, 0, 0) for place in placed), (), False)
+    return Ranking(tuple(RankedRun(place, 0.0, 0.0, 0, 0) for place in placed), (), ())
 
 
 def swapped(pairs: int) -> dict[str, float]:
@@ -108,7 +108,7 @@ def record(number: int, won: bool, model: str) -> Record:
 
 def run(model: str, wins: str) -> Run:
     records = tuple(record(number, won == "+", model) for number, won in enumerate(wins))
-    return Run(Path(f"out/{model}/1_results.json"), "video_diffusion", {"yocausal": records}, {}, {}, False)
+    return Run(Path(f"out/{model}/1_results.json"), "video_diffusion", {"yocausal": records}, {}, {})
 
 
 def labels(path: Path, causal: str) -> Path:

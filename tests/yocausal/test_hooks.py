@@ -36,7 +36,8 @@ def doc(item_id: str = "animal_1", **changes: Any) -> dict[str, Any]:
     return {
         "item_id": item_id, "group_id": item_id, "subset": subset, "category": "fall", "caption": "a ball falls",
         "question": QUESTION, "options": list(OPTIONS), "answer": "A", "vlm_causality": True,
-        "human_discriminable": None, "motion_symmetric": True, "asked": True, "sample": False, "clip_present": True,
+        "human_discriminable": None, "motion_symmetric": True, "asked": True, "clip_present": True,
+        "data_set": '{"kind": "official"}',
         "dataset_source": "", "released": json.dumps(released), **changes,
     }  # fmt: skip
 
@@ -282,7 +283,7 @@ def test_a_report_says_how_sure_cci_is_and_fits_a_terminal() -> None:
             said = answer(item, forward=1.0 if number % (6 if causal else 3) else 3.0)
             judged = STATE.process_results(doc(item, vlm_causality=causal), [said])["record"]
             records.append(Record.from_json(judged))
-    run = Run(Path("x"), "a model with a long name, video_diffusion", {"yocausal": tuple(records)}, {}, {}, False)
+    run = Run(Path("x"), "a model with a long name, video_diffusion", {"yocausal": tuple(records)}, {}, {})
     console = Console(width=100, record=True, file=io.StringIO())
     for table in [*score_tables([run]), *stratum_tables(run, ["subset", "causality"])]:
         console.print(table)

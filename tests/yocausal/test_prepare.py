@@ -35,7 +35,7 @@ def table() -> list[dict[str, Any]]:
 def test_the_release_as_a_table(release: Path) -> None:
     facts = prepare(str(release))["test"]
     assert (facts.rows, facts.groups, facts.clips, facts.missing, facts.warnings) == (8, 8, 16, (), ())
-    assert facts.sample and not facts.answers_withheld
+    assert facts.data_set.is_sample and not facts.answers_withheld
     rows = table()
     assert [row["item_id"] for row in rows] == [
         f"{subset}_{number}" for subset in ("animal", "general", "human", "physics") for number in (1, 2)
@@ -318,6 +318,16 @@ def test_own_videos_with_problems(videos: Path, tmp_path: Path) -> None:
         prepare(from_videos=tmp_path / "none")
     with pytest.raises(InputError, match="Expected --seconds to be above 0 and finite, but got 0"):
         prepare(from_videos=videos, seconds=0)
+
+
+def test_a_line_break_in_a_name_is_refused_in_one_line(videos: Path) -> None:
+    (videos / "b.mp4").rename(videos / "b\nc.mp4")
+    with pytest.raises(InputError) as refused:
+        prepare(from_videos=videos)
+    assert str(refused.value).splitlines()[1:] == [
+        "  b\\nc.mp4: Expected a shorter name, without a backslash, a line break or another control character. Remedy: "
+        "rename it."
+    ]
 
 
 def test_a_damaged_clip_is_absent_in_a_release_and_among_own_videos(

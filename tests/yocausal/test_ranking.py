@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from lmms_eval_tasks.utils.benchmark.data_set import DataSet, SetKind
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.runs.run import Run
 from lmms_eval_tasks.utils.scoring.records import Outcome, Record
@@ -24,12 +25,14 @@ def record(number: int, won: bool | None, causal: bool | None, model: str = "Toy
 
 
 def run(
-    name: str, causal: tuple[int, int], other: tuple[int, int], sample: bool = False, task: str = "yocausal"
+    name: str, causal: tuple[int, int], other: tuple[int, int], kind: SetKind = SetKind.OFFICIAL, task: str = "yocausal"
 ) -> Run:
     """A run with so many wins of so many pairs on the causal half and on the other."""
     flags = [(index < wins, half) for half, (wins, of) in ((True, causal), (False, other)) for index in range(of)]
     records = tuple(record(number, won, half, name) for number, (won, half) in enumerate(flags))
-    return Run(Path(f"out/{name}/1_results.json"), "video_diffusion", {task: records}, {}, {}, sample)
+    return Run(
+        Path(f"out/{name}/1_results.json"), "video_diffusion", {task: records}, {}, {}, {task: DataSet(kind=kind)}
+    )
 
 
 def test_runs_are_ordered_by_the_sum_of_their_ranks() -> None:
@@ -38,16 +41,17 @@ def test_runs_are_ordered_by_the_sum_of_their_ranks() -> None:
         ("even", 1, 1, 2), ("cause", 2, 2, 1), ("low", 3, 3, 2),
     ]  # fmt: skip
     assert [(one.rsi, one.cci, one.pairs, one.unscored) for one in ranking.runs][1] == (70, 40, 20, 0)
-    assert ranking.warnings == () and not ranking.sample
+    assert ranking.warnings == () and ranking.apart == ()
 
 
 def test_what_is_not_comparable_is_said() -> None:
-    ranking = rank_runs([run("a", (4, 10), (4, 10), sample=True), run("a", (9, 10), (9, 11))])
+    ranking = rank_runs([run("a", (4, 10), (4, 10), kind=SetKind.SAMPLE), run("a", (9, 10), (9, 11))])
     assert len({one.place.model for one in ranking.runs}) == 2
     assert ranking.warnings == (
-        "The runs were asked about different pairs.", "Some runs are on sample data and some are not.",
+        "The runs were asked about different pairs.",
+        "The runs are of several sets: sample data; the official release.",
     )  # fmt: skip
-    assert ranking.sample
+    assert ranking.apart == ("SAMPLE DATA, not the benchmark",)
 
 
 def test_runs_that_cannot_be_ranked_are_told_together() -> None:

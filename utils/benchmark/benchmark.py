@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 """A row of a prepared table. While a task runs it also has ``asked`` (False where the clip is missing and the model
-needs it), ``split`` and ``sample`` (whether the data is simulated)."""
+needs it), ``split`` and ``data_set`` (what the set is, as a `DataSet` in JSON)."""
 
 
 class AnswerForm(str, Enum):

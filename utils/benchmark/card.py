@@ -27,24 +27,26 @@ class PublishedStatistics:
 
 @dataclass(frozen=True)
 class SplitFacts:
-    """What a complete release of one split holds.
+    """What a complete release of one split holds; a number is None where no source states it.
 
     Attributes:
-        items: rows of the prepared table.
+        items: rows of the prepared table; without it no data is known to be the whole release.
         groups: groups of items that count only together.
-        clips: distinct clips; None where no source states it.
+        clips: distinct clips.
         answers_withheld: True where only the leaderboard holds the answers.
         strata: groups per stratum, keyed by the values of the card's `strata_columns`; only strata whose exact size
             is known.
         statistics: the paper's numbers about clips and questions.
+        part_sha256: SHA-256 of files of parts that the authors released by themselves, and of which they print scores.
     """
 
-    items: int
-    groups: int
-    clips: int | None
-    answers_withheld: bool
+    items: int | None = None
+    groups: int | None = None
+    clips: int | None = None
+    answers_withheld: bool = False
     strata: Mapping[tuple[str, ...], int] = field(default_factory=dict)
     statistics: PublishedStatistics = PublishedStatistics()
+    part_sha256: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,7 @@ class Card:
         archive_sha256: published archive's file name to its SHA-256.
         hub_id: dataset on the Hugging Face hub; empty where there is none.
         prepare_command: the command that prepares the benchmark.
+        is_released: whether its authors have released the data; without it no set is the official one.
         clip_sources: source of clips to where these can be had; empty where the release has them.
     """
 
@@ -91,5 +94,6 @@ class Card:
     prompt_sha256: Mapping[str, str] = field(default_factory=dict)
     archive_sha256: Mapping[str, str] = field(default_factory=dict)
     hub_id: str = ""
+    is_released: bool = True
     clip_columns: tuple[str, ...] = ("clip",)
     clip_sources: Mapping[str, str] = field(default_factory=dict)

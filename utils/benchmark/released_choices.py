@@ -17,11 +17,9 @@ class ReleasedChoices:
         rows: As in a prepared table, without `clip_present`: `item_id`, `question`, `options`, `answer`, `clip` ….
         clips: Each clip of the rows to its file, which need not be there.
         files: The files that the questions were read from.
-        sample: Whether it is simulated data.
     """
 
     split: str
     rows: Sequence[Mapping[str, Any]]
     clips: Mapping[str, Path]
     files: Sequence[Path]
-    sample: bool

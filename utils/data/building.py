@@ -14,11 +14,15 @@ from lmms_eval_tasks.utils.benchmark.registry import read_card
 from lmms_eval_tasks.utils.core.files import replacing, write_file
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.core.progress import Progress
+from lmms_eval_tasks.utils.core.variables import HOME
+from lmms_eval_tasks.utils.core.wording import count_bytes
 from lmms_eval_tasks.utils.data.clips import in_parallel, unreadable, write_placeholder
 from lmms_eval_tasks.utils.data.counts import counts, groups_of
-from lmms_eval_tasks.utils.data.home import PLACEHOLDER, benchmark_dir, home, read_manifest
+from lmms_eval_tasks.utils.data.home import PLACEHOLDER, benchmark_dir, home, writable_home
+from lmms_eval_tasks.utils.data.identity import find_marks, identify
 from lmms_eval_tasks.utils.data.manifest import Manifest, MissingClip, SplitManifest, file_sha256
 from lmms_eval_tasks.utils.data.release import Clip, DamagedSource, UnreadableClip, link_or_copy
+from lmms_eval_tasks.utils.data.replacement import check_replacement, earlier_splits
 from lmms_eval_tasks.utils.data.swapping import locked, swap
 
 if TYPE_CHECKING:
@@ -27,13 +31,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a split was read from; the fields are those of the manifest."""
+    """Where a split was read from; the fields are those of the manifest.
+
+    Attributes:
+        source: The folder, the file or the name on the hub that the user gave.
+        source_sha256: Files of it to their SHA-256.
+        revision: Its revision on the hub.
+        warnings: What is unusual in it.
+        own: Whether it is known to be no release, as a folder of the user's own videos is.
+    """
 
     source: str
     source_sha256: Mapping[str, str]
-    sample: bool
     revision: str | None = None
     warnings: tuple[str, ...] = ()
+    own: bool = False
 
 
 @dataclass
@@ -74,29 +86,33 @@ class Build:
                 missing.
 
         Raises:
-            InputError: the disk cannot hold the clips, simulated data would replace real data, or what clips are to be
-                made of is damaged (all of it is listed).
+            InputError: the disk cannot hold the clips, another set would be replaced without leave, or what clips are
+                to be made of is damaged (all of it is listed).
             ValueError: a clip's name does not begin with the split's.
         """
+        import pyarrow as pa
+
         card = read_card(self.benchmark)
         if strays := [name for name in clips if not name.startswith(f"{split}/")]:
             raise ValueError(f"Expected clips named {split}/…, but got {strays[0]}.")
-        if origin.sample:
-            self._refuse_sample(split)
+        table = make_table([{**row, "clip_present": True} for row in rows], extra)
+        marks = find_marks(origin.source, clips.values())
+        data_set = identify(card, split, table, origin.source, origin.source_sha256, marks, origin.own)
+        check_replacement(self.benchmark, split, table, data_set, origin.source)
         missing = self._place(split, clips, progress, whole, decoded)
         missing = tuple(entry.model_copy(update={"file": (files or {}).get(entry.clip)}) for entry in missing)
         absent = {entry.clip for entry in missing}
-        table = make_table(
-            [{**row, "clip_present": all(row[name] not in absent for name in card.clip_columns)} for row in rows], extra
-        )
+        present = [all(row[name] not in absent for name in card.clip_columns) for row in rows]
+        at = table.schema.get_field_index("clip_present")
+        table = table.set_column(at, table.schema.field(at), pa.array(present))
         path = self.folder / f"{split}.parquet"
         write_table(table, path)
-        compared = [] if origin.sample else counts(card, split, table)
+        compared = [] if data_set.is_sample else counts(card, split, table)
         self.splits[split] = SplitManifest(
             source=origin.source,
             source_sha256=dict(origin.source_sha256),
             revision=origin.revision,
-            sample=origin.sample,
+            data_set=data_set,
             answers_withheld=all(row["answer"] is None for row in rows),
             rows=len(rows),
             groups=len(groups_of(card, table)),
@@ -105,15 +121,6 @@ class Build:
             warnings=(*origin.warnings, *(str(count) for count in compared if count.expected != count.found)),
             table_sha256=file_sha256(path),
         )
-
-    def _refuse_sample(self, split: str) -> None:
-        real = [name for name, facts in _earlier_splits(self.benchmark).items() if not facts.sample]
-        if real:
-            raise InputError(
-                f"{read_card(self.benchmark).title}, split {split}, cannot be prepared from sample data: "
-                f"{self.current} holds the real release ({', '.join(real)}), which sample data never replaces.\n"
-                "Remedy: point LMMS_EVAL_TASKS_HOME at another folder while you work with the sample."
-            )
 
     def _place(
         self, split: str, clips: Mapping[str, Clip | None], progress: Progress, whole: bool, decoded: Container[str]
@@ -126,8 +133,8 @@ class Build:
         if needed > free:
             raise InputError(
                 f"{read_card(self.benchmark).title}, split {split}, cannot be prepared: its clips need "
-                f"{needed / 1e9:.1f} GB, but {home()} has {free / 1e9:.1f} GB free. What was prepared before is "
-                "untouched.\nRemedy: free disk space or point LMMS_EVAL_TASKS_HOME elsewhere."
+                f"{count_bytes(needed)}, but {home()} has {count_bytes(free)} free. What was prepared before is "
+                f"untouched.\nRemedy: free disk space or point {HOME} elsewhere."
             )
         reasons: dict[str, MissingClip] = {}
         damages = Problems()
@@ -191,10 +198,12 @@ def building(benchmark: str) -> Iterator[Build]:
 
     Splits that the block does not add are kept. Clips of an interrupted build are kept for the next one. One build
     of a benchmark runs at a time; another waits for it.
+
+    Raises:
+        InputError: nothing can be written to the data home.
     """
     current = benchmark_dir(benchmark)
-    folder = home() / f".{benchmark}.building"
-    home().mkdir(parents=True, exist_ok=True)
+    folder = writable_home() / f".{benchmark}.building"
     with locked(current):
         folder.mkdir(exist_ok=True)
         build = Build(benchmark, folder, current)
@@ -211,16 +220,8 @@ def building(benchmark: str) -> Iterator[Build]:
         swap(folder, current)
 
 
-def _earlier_splits(benchmark: str) -> Mapping[str, SplitManifest]:
-    """Splits prepared before; none where there is no manifest that this version can read."""
-    try:
-        return read_manifest(benchmark).splits
-    except InputError:
-        return {}
-
-
 def _keep_other_splits(build: Build) -> None:
-    for split, facts in _earlier_splits(build.benchmark).items():
+    for split, facts in earlier_splits(build.benchmark).items():
         if split in build.splits or not (build.current / f"{split}.parquet").is_file():
             continue
         build.splits[split] = facts

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lmms_eval_tasks.utils.benchmark.card import Card
+from lmms_eval_tasks.utils.benchmark.card import Card, SplitFacts
 
 if TYPE_CHECKING:
     import pyarrow
@@ -33,12 +33,15 @@ def groups_of(card: Card, table: pyarrow.Table) -> set[tuple[str, tuple[str, ...
 
 def counts(card: Card, split: str, table: pyarrow.Table) -> list[Count]:
     """Items, groups, clips and groups per stratum of a table beside the card's; those that the card states."""
-    facts = card.splits[split]
+    facts = card.splits.get(split, SplitFacts())
     groups = groups_of(card, table)
     strata = Counter(stratum for _, stratum in groups)
-    result = [Count("items", facts.items, table.num_rows), Count("groups", facts.groups, len(groups))]
-    if facts.clips is not None:
-        clips = {clip for name in card.clip_columns for clip in table.column(name).to_pylist()}
-        result.append(Count("clips", facts.clips, len(clips)))
+    clips = {clip for name in card.clip_columns for clip in table.column(name).to_pylist()}
+    stated = (
+        ("items", facts.items, table.num_rows),
+        ("groups", facts.groups, len(groups)),
+        ("clips", facts.clips, len(clips)),
+    )
+    result = [Count(what, expected, found) for what, expected, found in stated if expected is not None]
     result += [Count(f"groups in {' / '.join(key)}", number, strata[key]) for key, number in facts.strata.items()]
     return result

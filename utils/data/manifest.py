@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from lmms_eval_tasks.utils.benchmark.data_set import DataSet, SetKind
 from lmms_eval_tasks.utils.core.files import BLOCK, read_blocks
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 
@@ -40,7 +41,7 @@ class SplitManifest(BaseModel):
     source: Utf8Text
     source_sha256: dict[Utf8Text, str] = Field(description="archive or metadata file to its SHA-256")
     revision: str | None = None
-    sample: bool
+    data_set: DataSet
     answers_withheld: bool
     rows: int = Field(ge=1)
     groups: int = Field(ge=1)
@@ -48,6 +49,16 @@ class SplitManifest(BaseModel):
     missing: tuple[MissingClip, ...] = ()
     warnings: tuple[Utf8Text, ...] = ()
     table_sha256: str
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_earlier(cls, value: Any) -> Any:
+        """Of what an earlier version wrote, the set is known where it was sample data."""
+        if not isinstance(value, dict) or "data_set" in value or not isinstance(value.get("sample"), bool):
+            return value
+        kept = {name: field for name, field in value.items() if name != "sample"}
+        kind = SetKind.SAMPLE if value["sample"] else SetKind.UNKNOWN
+        return {**kept, "data_set": {"kind": kind, "items": value.get("rows")}}
 
 
 class Manifest(BaseModel):

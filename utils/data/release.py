@@ -20,14 +20,14 @@ from lmms_eval_tasks.utils.core.files import BLOCK, read_blocks, replacing
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.core.wording import first_line, is_utf8, summarize_names
 
-SAMPLE_MARK = "SAMPLE.json"
-"""The file that marks simulated data, which a real release does not have."""
 LARGEST_METADATA = 1 << 24
 """Bytes of a file of metadata. No release of these benchmarks has one of 4 MB; a small archive can declare any size."""
 LONGEST_NAME = 240
 """Bytes of a file's or a folder's name; file systems have no more than 255, and other names are derived from it."""
 LONGEST_PATH = 1_000
 """Bytes of a name below a release's root."""
+CONTROL = "[\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029]"
+"""Line breaks and other control characters, which lists of clips and messages cannot hold."""
 PACKED_BLOCK = 4096
 """Bytes read at a time of a member that is packed so well that this much of it may become a hundred megabytes."""
 
@@ -80,7 +80,8 @@ def is_safe(name: str) -> bool:
         and all(len(part.encode()) <= LONGEST_NAME for part in path.parts)
         and not path.is_absolute()
         and ".." not in path.parts
-        and not any(mark in name for mark in ("\\", "\0"))
+        and "\\" not in name
+        and re.search(CONTROL, name) is None
         and re.match("[A-Za-z]:", name) is None
     )
 

@@ -26,14 +26,14 @@ class RunRecords:
         tag: Its letter on the page.
         name: Its model.
         parts: The records of each of its parts (the tasks of a group, or one task).
-        limited: The command line's options that left items out; empty where there is none.
+        apart: Why no published score stands beside it, as options that left items out; empty of the whole release.
         results: Its results file; None where it comes from none. What a command keeps of a run lies beside it.
     """
 
     tag: str
     name: str
     parts: Sequence[Records]
-    limited: str = ""
+    apart: str = ""
     results: Path | None = None
 
     @property
@@ -60,18 +60,18 @@ class Panel:
 
 
 def whole_runs(runs: Sequence[RunRecords]) -> list[RunRecords]:
-    """The runs that were asked their whole tasks: no others stand beside published scores."""
-    return [run for run in runs if not run.limited]
+    """The runs of the whole official release: no others stand beside published scores."""
+    return [run for run in runs if not run.apart]
 
 
-def limited_note(runs: Sequence[RunRecords]) -> str:
-    """What a figure with published scores says of runs that were asked a part of their tasks; empty where none was."""
-    limited = [f"{run.tag} ({run.limited})" for run in runs if run.limited]
-    if not limited:
+def apart_note(runs: Sequence[RunRecords]) -> str:
+    """What a figure with published scores says of runs that are not of the whole release; empty where none is."""
+    apart = [f"{run.tag} ({run.apart})" for run in runs if run.apart]
+    if not apart:
         return ""
-    if len(limited) < len(runs):
-        return f"Not shown, because only a part of the items was asked: {', '.join(limited)}."
-    return f"Only a part of the items was asked, so no published score is shown: {', '.join(limited)}."
+    if len(apart) < len(runs):
+        return f"Not shown, because they are not of the whole official release: {', '.join(apart)}."
+    return f"These are not of the whole official release, so no published score is shown: {', '.join(apart)}."
 
 
 def outcome_panel(runs: Sequence[RunRecords]) -> Panel:

@@ -20,8 +20,10 @@ SAMPLES = "_samples_"
 SUBMISSIONS = "submissions"
 BYPASS = "bypass"
 """The one score of a run with ``--predict_only``; the lines of its sample logs have it, too."""
-SAMPLE = "sample"
-"""Whether the data of such a line is simulated; other lines have the score `SAMPLE_DATA` where it is."""
+DATA_SET = "data_set"
+"""What the set of a line of a sample log is, as a `DataSet`, beside the record's own fields."""
+EARLIER_SAMPLE = ("sample_data", "sample")
+"""What a line of an earlier version has where its data is simulated: the score, or without one this."""
 
 Count = Annotated[int, Field(ge=0, le=1_000_000_000)]
 Limit = Annotated[float, Field(allow_inf_nan=False)]

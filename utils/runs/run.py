@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from lmms_eval_tasks.utils.benchmark.data_set import UNKNOWN_SET, DataSet
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.core.wording import describe
 from lmms_eval_tasks.utils.runs.results_file import (
@@ -39,7 +40,7 @@ class Run:
         records: Task of ours to its records, in the sample log's order; other people's tasks are left out.
         groups: Group name to its tasks, for groups whose tasks are all in the run.
         versions: Task name to the task's version.
-        sample: Whether any of it was scored on sample data.
+        sets: Task to what its set is; of a run of an earlier version only whether it is sample data is known.
         limited: The command line's options that leave items out, such as ``--limit 3``; empty where there is none.
         card: What the run was made with; empty for a run of a version that wrote no card.
         only_predicted: Whether its answers were kept and not scored, by ``--predict_only``.
@@ -53,17 +54,21 @@ class Run:
     records: Mapping[str, tuple[Record, ...]]
     groups: Mapping[str, tuple[str, ...]]
     versions: Mapping[str, str]
-    sample: bool
+    sets: Mapping[str, DataSet] = field(default_factory=dict)
     limited: str = ""
     card: Sections = field(default_factory=dict)
     only_predicted: bool = False
     logged: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
-    @property
-    def part(self) -> str:
-        """Why it holds only a part of the items, so that no published score stands beside it; empty of a whole run."""
-        return ", ".join(filter(None, (self.limited, "cut short" if self.logged else "")))
+    def set_of(self, task: str) -> DataSet:
+        """What the set of a task is."""
+        return self.sets.get(task, UNKNOWN_SET)
+
+    def apart(self, tasks: Iterable[str]) -> str:
+        """Why no published score stands beside those of some tasks; empty of all items of the official release."""
+        sets = dict.fromkeys(self.set_of(task).apart for task in tasks)
+        return ", ".join(filter(None, (*sets, self.limited, "cut short" if self.logged else "")))
 
     @property
     def incomplete(self) -> str:
@@ -133,7 +138,8 @@ def _read(path: Path, allow_incomplete: bool) -> Run:
     problems, gaps = Problems(), Problems()
     records: dict[str, tuple[Record, ...]] = {}
     logged: dict[str, tuple[int, int]] = {}
-    sample = only_predicted = False
+    sets: dict[str, DataSet] = {}
+    only_predicted = False
     for task in results.configs:
         expected = results.expected_items(task)
         log = _open_log(path, task, results, problems) if expected != 0 else None
@@ -149,7 +155,9 @@ def _read(path: Path, allow_incomplete: bool) -> Run:
             problems.add(name, "Expected every line to be whole, but the last one breaks off.")
         if log.items:
             records[task] = tuple(item.record for item in log.items)
-        sample = sample or any(item.sample for item in log.items)
+            found = {item.data_set for item in log.items}
+            simulated = [one for one in found if one.is_sample]
+            sets[task] = found.pop() if len(found) == 1 else simulated[0] if simulated else UNKNOWN_SET
         only_predicted = only_predicted or any(item.only_predicted for item in log.items)
     if not (records or problems or (gaps and not allow_incomplete)):
         predicted = [task for task in results.configs if results.is_predicted(task)]
@@ -176,7 +184,7 @@ def _read(path: Path, allow_incomplete: bool) -> Run:
             if tasks and set(tasks) <= set(records)
         },
         versions={name: str(version) for name, version in results.versions.items()},
-        sample=sample,
+        sets=sets,
         limited=results.limits,
         card=card,
         only_predicted=only_predicted,

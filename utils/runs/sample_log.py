@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lmms_eval_tasks.utils.benchmark.data_set import UNKNOWN_SET, DataSet, SetKind
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.json_rows import validate_value
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, Problems
 from lmms_eval_tasks.utils.core.strict_json import read_written_json
 from lmms_eval_tasks.utils.core.wording import describe
-from lmms_eval_tasks.utils.runs.results_file import BYPASS, SAMPLE
+from lmms_eval_tasks.utils.runs.results_file import BYPASS, DATA_SET, EARLIER_SAMPLE
 from lmms_eval_tasks.utils.scoring.log_forms import LogLine
-from lmms_eval_tasks.utils.scoring.rates import SAMPLE_DATA
 from lmms_eval_tasks.utils.scoring.records import GradedItem, Record
 
 SEVERAL_WRITERS = "Two runs that started in the same second wrote this log: run each again."
@@ -41,9 +41,13 @@ class LoggedItem:
         return BYPASS in self.values
 
     @property
-    def sample(self) -> bool:
-        """Whether the data is simulated."""
-        return SAMPLE_DATA.name in self.values or self.values.get(SAMPLE) is True
+    def data_set(self) -> DataSet:
+        """What its set is; of an earlier version's line only whether it is sample data is known."""
+        if (logged := self.values["record"].get(DATA_SET)) is not None:
+            return DataSet.model_validate(logged)
+        scored, predicted = EARLIER_SAMPLE
+        is_sample = scored in self.values or self.values.get(predicted) is True
+        return DataSet(kind=SetKind.SAMPLE) if is_sample else UNKNOWN_SET
 
     def graded(self) -> GradedItem:
         """The item with what the submission needs of it."""

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field
 
+from lmms_eval_tasks.utils.benchmark.data_set import DataSet
 from lmms_eval_tasks.utils.core.json_rows import Row
 from lmms_eval_tasks.utils.scoring.records import Outcome, UnscoredReason
 
@@ -38,6 +39,7 @@ class RecordForm(LogForm):
     unscored_reason: Annotated[UnscoredReason, Field(strict=False)] | None = None
     detail: str = ""
     fields: dict[str, Any] = Field(default_factory=dict)
+    data_set: DataSet | None = None
 
 
 class LogLine(LogForm):

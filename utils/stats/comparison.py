@@ -211,6 +211,8 @@ def run_differences(first: Run, second: Run, name: str) -> list[str]:
     one, other = first.versions.get(name), second.versions.get(name)
     if one != other:
         sentences.append(f"task version {one or 'unknown'} against {other or 'unknown'}")
-    if first.sample != second.sample:
-        sentences.append("one is of sample data, the other of the benchmark")
-    return sentences
+    for task in first.groups.get(name, (name,)):
+        here, there = first.set_of(task), second.set_of(task)
+        if here != there:
+            sentences.append(f"one is of {here.text}, the other of {there.text}")
+    return list(dict.fromkeys(sentences))

@@ -118,9 +118,9 @@ class ChoiceForm:
             other = f"no id is one of the prepared split {', '.join(prepared)}, and the other is not prepared"
             checked = f"the form alone: {other}"
         if not prepared and not split:
-            sizes = " and ".join(f"{facts.items:,}" for facts in self.card.splits.values())
+            sizes = " and ".join(f"{facts.items:,}" for facts in self.card.splits.values() if facts.items)
             notes.append(f"The published splits have {sizes} items.")
-        return Checked(f"{title}, {name}" if split else title, len(lines), empty, checked, tuple(notes))
+        return Checked(f"{title}, {name}" if split else title, len(lines), empty, checked, tuple(notes), table)
 
     def _id(self, row: Row) -> str:
         return str(getattr(row, self.id_field))

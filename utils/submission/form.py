@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from lmms_eval_tasks.utils.benchmark.data_set import DataSet
 from lmms_eval_tasks.utils.benchmark.registry import Task, find_benchmark, registry
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
 from lmms_eval_tasks.utils.core.wording import describe
@@ -20,14 +21,15 @@ FORM_ALONE = "the form alone: {what} is not prepared here, so ids and options we
 
 @dataclass(frozen=True)
 class Table:
-    """The prepared table of a split, rows in its order, and whether it is sample data."""
+    """The prepared table of a split, rows in its order, and what its set is."""
 
     split: str
     rows: Sequence[TableRow]
-    sample: bool
+    data_set: DataSet
 
     def __str__(self) -> str:
-        return f"the prepared split {self.split}{' (SAMPLE DATA)' if self.sample else ''}"
+        apart = self.data_set.apart
+        return f"the prepared split {self.split}{f' ({apart})' if apart else ''}"
 
     def rows_of(self, tasks: Iterable[Task]) -> Table:
         """The table of the rows that some of the split's tasks ask."""
@@ -64,6 +66,7 @@ class Checked:
         empty: How many of them have no answer.
         checked: What it was checked against.
         notes: What is no issue but should be known, a sentence each.
+        against: The prepared table that it was checked against; None where that is not prepared.
     """
 
     form: str
@@ -71,6 +74,7 @@ class Checked:
     empty: int
     checked: str
     notes: tuple[str, ...] = ()
+    against: Table | None = None
 
 
 @dataclass(frozen=True)
@@ -165,4 +169,4 @@ def read_prepared(benchmark: str, split: str) -> Table:
         InputError: where it is not prepared.
     """
     arrow, manifest = read_table(benchmark, split)
-    return Table(split, arrow.to_pylist(), manifest.sample)
+    return Table(split, arrow.to_pylist(), manifest.data_set)

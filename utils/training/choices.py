@@ -17,6 +17,8 @@ from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 from lmms_eval_tasks.utils.data.building import make_table
 from lmms_eval_tasks.utils.data.counts import counts
+from lmms_eval_tasks.utils.data.identity import SAMPLE_MARK, find_marks
+from lmms_eval_tasks.utils.data.release import LinkedClip
 from lmms_eval_tasks.utils.training.leaks import TestedClip
 from lmms_eval_tasks.utils.training.reinforcement import GRPO, SUBCOMMAND, OwnRewards, grpo_settings
 from lmms_eval_tasks.utils.training.rows import TrainingItem
@@ -151,10 +153,12 @@ def _read(benchmark: Benchmark, source: Path, videos: Path | None) -> Sequence[R
 def _refuse_release(benchmark: Benchmark, questions: ReleasedChoices, source: Path) -> None:
     """Refuse the benchmark's own split, also where it is not prepared: it has as many of each kind as its card says."""
     card = benchmark.card
-    if questions.sample or questions.split not in card.splits:
+    clips = map(LinkedClip, questions.clips.values())
+    if questions.split not in card.splits or SAMPLE_MARK in find_marks(source, clips):
         return
     table = make_table([{**row, "clip_present": True} for row in questions.rows], benchmark.schema())
-    if all(count.expected == count.found for count in counts(card, questions.split, table)):
+    compared = counts(card, questions.split, table)
+    if compared and all(count.expected == count.found for count in compared):
         raise InputError(
             f"Expected a set of your own, but {source} has as many questions of each kind as {card.title}, split "
             f"{questions.split}, and benchmarks are not trained on. Nothing was written."

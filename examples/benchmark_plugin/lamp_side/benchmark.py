@@ -87,7 +87,7 @@ def prepare(
     paths = {Path(row["clip"]).name: source.absolute() / "videos" / Path(row["clip"]).name for row in rows}
     clips = {f"test/{name}": LinkedClip(path) if path.is_file() else None for name, path in paths.items()}
     with building(CARD.name) as build:
-        origin = Origin(str(source), {file.name: file_sha256(file)}, sample=False)
+        origin = Origin(str(source), {file.name: file_sha256(file)})
         build.add_split("test", rows, {}, clips, origin, progress)
     return {"test": build.splits["test"]}
 

@@ -11,7 +11,8 @@ from lmms_eval_tasks.mvp.construction.config import MvpBuildConfig
 from lmms_eval_tasks.mvp.construction.rows import MinimalPair
 from lmms_eval_tasks.mvp.prepare import VIDEOS
 from lmms_eval_tasks.utils.core.files import write_file
-from lmms_eval_tasks.utils.data.release import SAMPLE_MARK, link
+from lmms_eval_tasks.utils.data.identity import SAMPLE_MARK
+from lmms_eval_tasks.utils.data.release import link
 
 
 def write_release(pairs: Sequence[MinimalPair], folder: Path, config: MvpBuildConfig) -> Sequence[str]:

@@ -56,7 +56,24 @@ def test_names_that_stay_inside(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["", ".", "..", "/a", "../a", "a/../../b", "a/..", "C:/a", "c:a", "..\\a", "a\0b", "a\ud800"]
+    "name",
+    [
+        "",
+        ".",
+        "..",
+        "/a",
+        "../a",
+        "a/../../b",
+        "a/..",
+        "C:/a",
+        "c:a",
+        "..\\a",
+        "a\0b",
+        "a\nb",
+        "a\x7fb",
+        "a\u2028b",
+        "a\ud800",
+    ],
 )
 def test_names_that_do_not(name: str) -> None:
     assert not is_safe(name)

@@ -41,6 +41,20 @@ def test_where_the_home_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         home()
 
 
+@pytest.mark.parametrize("place", ["/proc", "file", "file/below", "/dev/null"])
+def test_a_home_that_cannot_be_written_is_refused_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / place))
+    with pytest.raises(InputError) as refused:
+        prepare(write_metadata(tmp_path, "debug", [QUESTION]))
+    what, remedy = str(refused.value).splitlines()
+    assert what.startswith(f"The data home {tmp_path / place} cannot be written to: ") and "Errno" not in what
+    assert ("is no folder" in what) == (place != "/proc")
+    assert remedy == "Remedy: set LMMS_EVAL_TASKS_HOME to a folder of your own."
+
+
 def test_nothing_prepared(tmp_path: Path) -> None:
     assert refusal("test", tmp_path) == (
         f"CausalVQA is not prepared: there is no ~/home/causalvqa/manifest.json.\n{REMEDY}"

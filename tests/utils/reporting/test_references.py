@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from yocausal_records import pair_record
 
 from lmms_eval_tasks.report.runs import references_of
 from lmms_eval_tasks.report.tables import reference_tables
+from lmms_eval_tasks.utils.benchmark.data_set import DataSet, SetKind
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.reporting.references import (
@@ -114,9 +116,10 @@ def test_the_tables_fit_and_name_their_sources() -> None:
         for m in range(2)
     )
     tasks = ("causalvqa_paired", "causalvqa_debug_paired", "mvp_mini")
-    run = Run(Path("x_results.json"), "long " * 20, dict.fromkeys(tasks, records), {}, {}, True)
+    official, sample = (dict.fromkeys(tasks, DataSet(kind=kind)) for kind in (SetKind.OFFICIAL, SetKind.SAMPLE))
+    run = Run(Path("x_results.json"), "long " * 20, dict.fromkeys(tasks, records), {}, {}, official)
     console = Console(width=100, record=True, file=io.StringIO())
-    for table in reference_tables([run, run]):
+    for table in reference_tables([run, replace(run, sets=sample)]):
         console.print(table)
     text = console.export_text()
     assert max(map(len, text.splitlines())) <= 100
@@ -125,7 +128,7 @@ def test_the_tables_fit_and_name_their_sources() -> None:
 
 def test_a_task_without_facts_has_no_table() -> None:
     records = (Record("a", "a", {}, "A", "A", Outcome.CORRECT),)
-    assert reference_tables([Run(Path("x_results.json"), "m", {"somebodys": records}, {}, {}, False)]) == []
+    assert reference_tables([Run(Path("x_results.json"), "m", {"somebodys": records}, {}, {})]) == []
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from lmms_eval_tasks.utils.benchmark.data_set import DataSet, SetKind
 from lmms_eval_tasks.utils.runs.run import Run
 from lmms_eval_tasks.utils.scoring.metrics import Metric
 from lmms_eval_tasks.utils.scoring.pairs import PAIR_ACCURACY, SINGLE_ACCURACY
@@ -158,12 +159,12 @@ def test_holm_lies_between_nothing_and_bonferroni(values: list[float]) -> None:
 
 def test_parts_and_differences_of_runs() -> None:
     one, two = tuple(numbered((1, BOTH))), tuple(numbered((1, NONE)))
-    run = Run(Path("x"), "m", {"a": one, "b": two}, {"both": ("b", "a")}, {"a": "1-A", "both": "1-A"}, False)
-    other = Run(Path("y"), "n", {"a": one}, {}, {"a": "2-A"}, True)
+    run = Run(Path("x"), "m", {"a": one, "b": two}, {"both": ("b", "a")}, {"a": "1-A", "both": "1-A"})
+    other = Run(Path("y"), "n", {"a": one}, {}, {"a": "2-A"}, {"a": DataSet(kind=SetKind.SAMPLE)})
     assert run_parts(run) == {"a": {"a": one}, "b": {"b": two}, "both": {"a": one, "b": two}}
     assert run_differences(run, run, "a") == []
     assert run_differences(run, other, "a") == [
         "task version 1-A against 2-A",
-        "one is of sample data, the other of the benchmark",
+        "one is of data that is not known to be the official release, the other of sample data",
     ]
     assert run_differences(run, other, "both")[0] == "task version 1-A against unknown"

@@ -1,0 +1,158 @@
+"""Which set is prepared: the official release, a part of it, one's own, or a sample."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from lmms_eval_tasks.utils.benchmark.card import SplitFacts
+from lmms_eval_tasks.utils.benchmark.data_set import DataSet, SetKind
+from lmms_eval_tasks.utils.benchmark.registry import find_benchmark
+from lmms_eval_tasks.utils.core.progress import no_progress
+from lmms_eval_tasks.utils.data.building import Origin, building
+from lmms_eval_tasks.utils.data.home import benchmark_dir, read_manifest
+from lmms_eval_tasks.utils.data.identity import BUILT_MARK, SAMPLE_MARK, find_marks, mark_as_built
+from lmms_eval_tasks.utils.data.release import LinkedClip
+from lmms_eval_tasks.utils.data.replacement import replacement
+
+WHOLE = SplitFacts(items=4, groups=2, strata={("planning", "easy"): 1, ("planning", "hard"): 1})
+"""What the card is to say of the whole split."""
+LEVELS = ("easy", "easy", "hard", "hard")
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A data home of the test's own."""
+    monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+@contextmanager
+def card_of(facts: SplitFacts | None, name: str = "causalvqa") -> Iterator[None]:
+    """A benchmark whose card says this of its only split; nothing where it is None."""
+    splits = {} if facts is None else {"test": facts}
+    with patch.dict(find_benchmark(name).card.splits, splits, clear=True):
+        yield
+
+
+def row(number: int, level: str) -> dict[str, Any]:
+    return {
+        "item_id": f"{number // 2}_{number % 2}", "group_id": str(number // 2), "question": "Why?", "options": ["a"],
+        "answer": "A", "clip": "test/a.mp4", "version": number % 2, "type": "planning", "difficulty": level,
+    }  # fmt: skip
+
+
+def prepared(source: Path | str, levels: tuple[str, ...] = LEVELS, clip: Path | None = None, **origin: Any) -> DataSet:
+    """What a split of as many items as levels is found to be."""
+    rows = [row(number, level) for number, level in enumerate(levels)]
+    clips = {"test/a.mp4": None if clip is None else LinkedClip(clip)}
+    schema = find_benchmark("causalvqa").schema()
+    with replacement(allowed=True), building("causalvqa") as build:
+        build.add_split(
+            "test", rows, schema, clips, Origin(str(source), **{"source_sha256": {}, **origin}), no_progress
+        )
+    return read_manifest("causalvqa").splits["test"].data_set
+
+
+def zipped(path: Path, *names: str) -> Path:
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in names:
+            archive.writestr(name, "{}")
+    return path
+
+
+def test_the_counts_of_the_card_make_the_official_release(tmp_path: Path) -> None:
+    with card_of(WHOLE):
+        assert prepared(tmp_path) == DataSet(kind=SetKind.OFFICIAL, items=4, of=4)
+
+
+@pytest.mark.parametrize(
+    ("levels", "kind"),
+    [
+        (("easy", "easy"), SetKind.PART),
+        (("easy", "easy", "odd", "odd"), SetKind.OWN),
+        (("odd", "odd"), SetKind.OWN),
+        ((*LEVELS, "hard", "hard"), SetKind.OWN),
+        (("easy",) * 4, SetKind.OWN),
+    ],
+)
+def test_other_counts_make_a_part_or_a_set_of_ones_own(tmp_path: Path, levels: tuple[str, ...], kind: SetKind) -> None:
+    with card_of(WHOLE):
+        assert prepared(tmp_path, levels) == DataSet(kind=kind, items=len(levels), of=4)
+
+
+def test_an_archive_is_official_by_its_digest_alone(tmp_path: Path) -> None:
+    source = zipped(tmp_path / "any.zip", "a.csv")
+    published = find_benchmark("causalvqa").card.archive_sha256["CausalVQA.zip"]
+    with card_of(WHOLE):
+        assert prepared(source, source_sha256={"any.zip": "0" * 64}).kind is SetKind.OWN
+        assert prepared(source, source_sha256={"any.zip": published}).kind is SetKind.OFFICIAL
+
+
+def test_a_part_that_the_authors_released_is_known_by_its_digest(tmp_path: Path) -> None:
+    with card_of(replace(WHOLE, part_sha256=frozenset({"f" * 64}))):
+        found = prepared(tmp_path, ("easy", "easy"), source_sha256={"part.jsonl": "f" * 64})
+    assert found == DataSet(kind=SetKind.OFFICIAL, items=2, of=4)
+    assert found.text == "the official release, 2 of 4 items"
+
+
+@pytest.mark.parametrize("facts", [None, SplitFacts()])
+def test_a_card_without_counts_leaves_it_open(tmp_path: Path, facts: SplitFacts | None) -> None:
+    with card_of(facts):
+        assert prepared(tmp_path).kind is SetKind.UNKNOWN
+
+
+def test_what_is_known_to_be_no_release_is_ones_own(tmp_path: Path) -> None:
+    with card_of(WHOLE):
+        assert prepared(tmp_path, own=True).kind is SetKind.OWN
+        mark_as_built(tmp_path)
+        assert prepared(tmp_path).kind is SetKind.OWN
+
+
+def test_nothing_is_official_where_nothing_was_released() -> None:
+    assert not find_benchmark("countervqa").card.is_released
+
+
+@pytest.mark.parametrize("place", [".", "..", "release"])
+def test_the_mark_of_sample_data_is_found(tmp_path: Path, place: str) -> None:
+    source = tmp_path / "sample" / "release"
+    source.mkdir(parents=True)
+    (source / place).mkdir(exist_ok=True)
+    (source / place / SAMPLE_MARK).write_text("{}")
+    with card_of(WHOLE):
+        kind = prepared(source if place != "release" else source / place).kind
+    assert kind is SetKind.SAMPLE
+
+
+def test_the_mark_is_found_in_an_archive_and_by_the_clips(tmp_path: Path) -> None:
+    marked = tmp_path / "marked"
+    (marked / "videos").mkdir(parents=True)
+    (marked / SAMPLE_MARK).write_text("{}")
+    (marked / "videos" / "a.mp4").write_bytes(b"clip")
+    linked = tmp_path / "elsewhere.mp4"
+    linked.symlink_to(marked / "videos" / "a.mp4")
+    assert find_marks(zipped(tmp_path / "a.zip", f"deep/{SAMPLE_MARK}")) == {SAMPLE_MARK}
+    assert find_marks(tmp_path, [None, LinkedClip(linked)]) == {SAMPLE_MARK}
+    assert find_marks("somebody/their-dataset") == set() == find_marks(tmp_path)
+    mark_as_built(marked)
+    assert find_marks(marked) == {SAMPLE_MARK, BUILT_MARK}
+
+
+def test_a_manifest_of_an_earlier_version_says_only_what_it_knew(tmp_path: Path) -> None:
+    with card_of(WHOLE):
+        prepared(tmp_path)
+    path = benchmark_dir("causalvqa") / "manifest.json"
+    manifest = json.loads(path.read_text())
+    for is_sample, kind in ((True, SetKind.SAMPLE), (False, SetKind.UNKNOWN)):
+        facts = {name: value for name, value in manifest["splits"]["test"].items() if name != "data_set"}
+        earlier = {**manifest, "splits": {"test": {**facts, "sample": is_sample}}}
+        path.write_text(json.dumps(earlier))
+        assert read_manifest("causalvqa").splits["test"].data_set == DataSet(kind=kind, items=4)

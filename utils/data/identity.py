@@ -1,0 +1,98 @@
+"""Which set is prepared, decided once: from the marks of its source, the card's counts, and known digests."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+from lmms_eval_tasks.utils.benchmark.card import Card, SplitFacts
+from lmms_eval_tasks.utils.benchmark.data_set import DataSet, SetKind
+from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.data.counts import counts, groups_of
+from lmms_eval_tasks.utils.data.release import Clip, LinkedClip
+
+if TYPE_CHECKING:
+    import pyarrow
+
+SAMPLE_MARK = "SAMPLE.json"
+"""The file that marks simulated data, which a real release does not have."""
+BUILT_MARK = "BUILT.json"
+"""The file that marks a set that `build` made."""
+MARKS = (SAMPLE_MARK, BUILT_MARK)
+
+
+def mark_as_built(folder: Path) -> None:
+    """Mark the folder of a set that was built, so that it is never taken for a release.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    write_file(folder / BUILT_MARK, '{"built": true}\n')
+
+
+def find_marks(source: str | Path, clips: Iterable[Clip | None] = ()) -> set[str]:
+    """The marks of a set: in its source or in a folder above it, inside an archive, and in or above clips' folders.
+
+    Args:
+        source: Its folder or file; anything else, such as the name of a dataset on the hub, has no mark.
+        clips: Its clips; those that are linked are looked for where they really lie.
+    """
+    path = Path(source).expanduser()
+    found = set(_marks_inside(path)) if path.is_file() and zipfile.is_zipfile(path) else set()
+    folders = {path.absolute() if path.is_dir() else path.absolute().parent} if path.exists() else set()
+    folders |= {clip.path.resolve().parent for clip in clips if isinstance(clip, LinkedClip)}
+    above = {place for folder in folders for place in (folder, *folder.parents)}
+    return found | {mark for mark in MARKS for place in above if (place / mark).is_file()}
+
+
+def _marks_inside(archive: Path) -> Iterator[str]:
+    try:
+        with zipfile.ZipFile(archive) as opened:
+            names = {PurePosixPath(name).name for name in opened.namelist()}
+    except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError):
+        return
+    yield from (mark for mark in MARKS if mark in names)
+
+
+def identify(
+    card: Card, split: str, table: pyarrow.Table, source: str, digests: Mapping[str, str], marks: set[str], own: bool
+) -> DataSet:
+    """What a split is.
+
+    Args:
+        card: The benchmark's.
+        split: The split.
+        table: Its prepared table.
+        source: Where it was read from.
+        digests: Files of the source to their SHA-256.
+        marks: From `find_marks`.
+        own: Whether the benchmark knows that it is no release.
+    """
+    facts = card.splits.get(split, SplitFacts())
+    kind = _kind(card, split, facts, table, source, digests)
+    if SAMPLE_MARK in marks:
+        kind = SetKind.SAMPLE
+    elif own or BUILT_MARK in marks or not card.is_released:
+        kind = SetKind.OWN
+    return DataSet(kind=kind, items=table.num_rows, of=facts.items)
+
+
+def _kind(
+    card: Card, split: str, facts: SplitFacts, table: pyarrow.Table, source: str, digests: Mapping[str, str]
+) -> SetKind:
+    known = set(digests.values())
+    if known & facts.part_sha256:
+        return SetKind.OFFICIAL
+    if facts.items is None:
+        return SetKind.UNKNOWN
+    compared = counts(card, split, table)
+    archived = bool(card.archive_sha256) and Path(source).expanduser().is_file()
+    if all(count.found == count.expected for count in compared):
+        return SetKind.OFFICIAL if not archived or known & set(card.archive_sha256.values()) else SetKind.OWN
+    # Where the strata make up the whole split, a stratum that is not among them is of no part of it.
+    strata = {stratum for _, stratum in groups_of(card, table)} if sum(facts.strata.values()) == facts.groups else set()
+    foreign = strata - facts.strata.keys()
+    fewer = table.num_rows < facts.items and all(count.found <= count.expected for count in compared)
+    return SetKind.PART if fewer and not foreign else SetKind.OWN
