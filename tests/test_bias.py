@@ -49,7 +49,7 @@ def test_text_alone_is_worth_nothing_in_minimal_pairs(tmp_path: Path) -> None:
     status, lines, _ = run("mvp", "--model", str(write_tiny_text_model(tmp_path / "model", positions=256)))
     assert status == 0
     assert "mvp, mini: 96 items of 2 options in 48 groups" in lines
-    assert "SAMPLE DATA, simulated: it says nothing about the benchmark" in lines
+    assert "SAMPLE DATA, not the benchmark: it says nothing about the whole release" in lines
     found = rules(lines)
     assert found.pop("any, at random") == ["0%", "50.0", "25.0", "50%"]
     assert len(found) == 9 and {"likely, question unseen", "likely after the question"} <= found.keys()

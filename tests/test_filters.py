@@ -10,6 +10,7 @@ from logged_runs import TASK, write_run
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli import app
+from lmms_eval_tasks.utils.benchmark.data_set import SetKind
 
 SUBSET = "mvp_mini_robot_object_interactions"
 SOLVED = {"a": (True, True), "b": (True, False)}
@@ -92,10 +93,10 @@ def test_runs_that_cannot_be_filtered_are_refused(tmp_path: Path) -> None:
     assert not out.exists()
 
 
-@pytest.mark.parametrize(("models", "removed"), [(1, ["a", "c"]), (2, ["a"])])
-def test_pairs_that_are_solved_blind_are_listed(tmp_path: Path, models: int, removed: list[str]) -> None:
+@pytest.mark.parametrize(("models", "removed", "kind"), [(1, ["a", "c"], SetKind.SAMPLE), (2, ["a"], SetKind.OFFICIAL)])
+def test_pairs_that_are_solved_blind_are_listed(tmp_path: Path, models: int, removed: list[str], kind: SetKind) -> None:
     runs = [
-        write_run(tmp_path / name, {**SOLVED, "c": (True, right)}, (f"{TASK}_blind",), view="blind", sample=True)
+        write_run(tmp_path / name, {**SOLVED, "c": (True, right)}, (f"{TASK}_blind",), view="blind", kind=kind)
         for name, right in (("one", True), ("two", False))
     ]
     out = tmp_path / "pairs.jsonl"
@@ -103,7 +104,7 @@ def test_pairs_that_are_solved_blind_are_listed(tmp_path: Path, models: int, rem
     assert status == 0
     assert [name for name, group in listed(out).items() if group["removed"]] == removed
     words = " ".join(printed.split())
-    assert "SAMPLE DATA, not the benchmark" in words
-    assert f"published, {TASK}: 39.0, percent of questions that a text model got right in both versions" in words
+    published = f"published, {TASK}: 39.0, percent of questions that a text model got right in both versions"
+    assert ("SAMPLE DATA, not the benchmark" in words) == (kind is SetKind.SAMPLE) != (published in words)
     status, _, err = run("blind", frame_runs(tmp_path, 1)[0], "--out", out)
     assert status == 1 and "Expected a run of the view blind, but its tasks are" in err

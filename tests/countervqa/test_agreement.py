@@ -36,7 +36,7 @@ def graded(judge: Scripted | None, responses: list[Any], monkeypatch: pytest.Mon
     if judge is not None:
         monkeypatch.setenv("LMMS_EVAL_TASKS_JUDGE", "scripted")
         monkeypatch.setattr(state.evaluation, "judge", lambda schema, optional: judge)
-    rows = [row(number, "no", sample=False) for number in range(len(responses))]
+    rows = [row(number, "no") for number in range(len(responses))]
     return [state.process_results(one, [response]) for one, response in zip(rows, responses, strict=True)]
 
 
@@ -74,7 +74,7 @@ def test_a_finished_run_is_scored_again_with_its_verdicts(monkeypatch: pytest.Mo
     lines = json.loads(json.dumps(lines))
     monkeypatch.delenv("LMMS_EVAL_TASKS_JUDGE")
     state = task_state(TASK, Evaluation(clips_needed=False, judge_needed=False))
-    rows = [row(number, "no", sample=False) for number in range(3)]
+    rows = [row(number, "no") for number in range(3)]
     assert state.kind.restore is not None
     state.kind.restore(state, rows, lines)
     for one, said, before in zip(rows, responses, lines, strict=True):

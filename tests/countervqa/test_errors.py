@@ -28,9 +28,7 @@ TASK = "countervqa"
 @pytest.fixture
 def run(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A run of four answers and an item without a clip."""
-    rows = [row(number, "no", sample=False) for number in range(len(ANSWERS))] + [
-        row(9, "no", asked=False, sample=False)
-    ]
+    rows = [row(number, "no") for number in range(len(ANSWERS))] + [row(9, "no", asked=False)]
     monkeypatch.setattr("lmms_eval_tasks.utils.data.home.load_table", lambda *of, **how: rows)
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setenv("OPENAI_API_KEY", "key")

@@ -287,7 +287,7 @@ def test_other_data_than_the_runs_is_refused(floor: HostRun, tmp_path: Path) -> 
         line["record"]["item_id"] = f"x{line['record']['item_id']}"
     log.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     real = log_of(one, "cast_bench")
-    real.write_text(real.read_text(encoding="utf-8").replace('"sample_data": 100.0, ', ""), encoding="utf-8")
+    real.write_text(real.read_text(encoding="utf-8").replace('"kind": "sample"', '"kind": "unknown"'), encoding="utf-8")
     (results,) = one.glob("*_results.json")
     names = ", ".join(line["record"]["item_id"] for line in lines[:2])
     remedy = "Prepare the data that the run was made with, or name its home in LMMS_EVAL_TASKS_HOME."
@@ -295,7 +295,8 @@ def test_other_data_than_the_runs_is_refused(floor: HostRun, tmp_path: Path) -> 
         1,
         "",
         f"{results} cannot be scored again: 2 problems.\n"
-        "  cast_bench: Expected the released data that it was run on, but other data is prepared. "
+        "  cast_bench: Expected data that is not known to be the official release, on which it was run, but prepared "
+        "is sample data. "
         f"Remedy: {remedy}\n"
         f"  causalvqa_debug_paired: Expected every item in the prepared data, but 2 of {len(lines)} are not in it "
         f"({names}). Remedy: {remedy}\n",

@@ -44,7 +44,7 @@ def test_a_finished_run_is_submitted_and_valid(
     run.results()
     chosen = ["--part", part] if part else []
     refused = own_command(sample_world.home, "submit", benchmark, run.out, "--out", tmp_path / "file", *chosen)
-    assert refused.returncode == 1 and "Expected the benchmark's, but got sample data." in refused.stderr
+    assert refused.returncode == 1 and "Expected the official release, but got sample data." in refused.stderr
     assert not (tmp_path / "file").exists()
     done = own_command(
         sample_world.home, "submit", benchmark, run.out, "--out", tmp_path / "file", *chosen, "--allow-unofficial"
@@ -52,4 +52,6 @@ def test_a_finished_run_is_submitted_and_valid(
     assert done.returncode == 0 and done.stdout.startswith("SAMPLE DATA, not the benchmark"), done.stderr
     assert (tmp_path / "file").read_bytes() == (run.out / FILES[benchmark, part]).read_bytes()
     checked = own_command(sample_world.home, "validate", benchmark, tmp_path / "file")
-    assert checked.returncode == 0 and "(SAMPLE DATA)" in " ".join(checked.stdout.split()), checked.stderr
+    told = " ".join(checked.stdout.split())
+    assert checked.returncode == 0 and "not valid for the leaderboard" in told, checked.stderr
+    assert "(SAMPLE DATA, not the benchmark)" in told

@@ -19,6 +19,7 @@ from lmms_eval_tasks.host.saving import write_card
 from lmms_eval_tasks.host.state import TaskState
 from lmms_eval_tasks.host.weights import Weights, read_weights, weights_identity
 from lmms_eval_tasks.utils.benchmark.benchmark import TaskSettings
+from lmms_eval_tasks.utils.benchmark.data_set import DataSet, SetKind
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.data.manifest import Manifest, SplitManifest
 from lmms_eval_tasks.utils.prompting.prompts import OFFICIAL, Prompt, read_prompt
@@ -34,7 +35,8 @@ pytestmark = pytest.mark.usefixtures("home")
 
 def prepare(home: Path) -> None:
     split = SplitManifest(
-        source="hub", source_sha256={"a.zip": "aa"}, revision="main", sample=False, answers_withheld=True, rows=2,
+        source="hub", source_sha256={"a.zip": "aa"}, revision="main", answers_withheld=True, rows=2,
+        data_set=DataSet(kind=SetKind.PART, items=2, of=1586),
         groups=1, clips=1, table_sha256="bb",
     )  # fmt: skip
     manifest = Manifest(tool_version="0.1.0", benchmark="causalvqa", splits={"test": split})
@@ -88,7 +90,8 @@ def test_a_run_is_told_whole(home: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     card = gather(saved(), evaluation(qwen))
     assert [section for section in card if section.startswith("task ")] == [TASK]
     assert card[TASK] == {
-        "version": "1-A", "benchmark": "causalvqa, split test", "data": "released data", "data source": "hub",
+        "version": "1-A", "benchmark": "causalvqa, split test",
+        "data": "a part of the official release, 2 of 1,586 items", "data source": "hub",
         "data revision": "main", "data sha256": "bb", "release sha256": '{"a.zip": "aa"}',
         "prepared by": "lmms-eval-tasks 0.1.0", "missing clips": 0, "items": 8, "prompt": "mcq_letter",
         "prompt sha256": read_prompt("mcq_letter").sha256, "official prompt": "no", "extractor": "choice reader 1",
