@@ -29,13 +29,13 @@ class ClipReader:
 
     Attributes:
         name: For run cards.
-        decode: Decodes some frames of a clip as the model will, evenly spread, an even number: how many came, and by
+        read: Decodes some frames of a clip as the model will, evenly spread, an even number: how many came, and by
             which library. It raises what the reader raises.
         qwen: Of qwen-vl-utils, where that decodes them.
     """
 
     name: str
-    decode: Callable[[Path, int], tuple[int, str]]
+    read: Callable[[Path, int], tuple[int, str]]
     qwen: QwenReader | None = None
 
     @property
