@@ -11,7 +11,6 @@ import typer
 from lmms_eval_tasks.check import check_split
 from lmms_eval_tasks.cli.cards import print_hazard
 from lmms_eval_tasks.cli.prepared import counts_table, print_card, print_split, print_statistics, print_warnings
-from lmms_eval_tasks.model_check import check_reader
 from lmms_eval_tasks.utils.benchmark.registry import read_card, registry
 from lmms_eval_tasks.utils.core.console import make_console, show_progress, text_table
 from lmms_eval_tasks.utils.core.problems import InputError
@@ -97,6 +96,7 @@ def _check_split(console: Console, benchmark: str, split: str, decode: bool, pri
 def _check_model(console: Console, model: str, arguments: str, benchmarks: Sequence[str]) -> list[str]:
     """Print how a model reads clips, and return what would stop it."""
     from lmms_eval_tasks.host.loading import quiet_host
+    from lmms_eval_tasks.host.reader_check import check_reader
 
     with quiet_host():
         try:

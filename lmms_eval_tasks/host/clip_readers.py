@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType
@@ -29,10 +29,13 @@ class ClipReader:
 
     Attributes:
         name: For run cards.
+        read: Decodes some frames of a clip as the model will, evenly spread, an even number: how many came, and by
+            which library. It raises what the reader raises.
         qwen: Of qwen-vl-utils, where that decodes them.
     """
 
     name: str
+    read: Callable[[Path, int], tuple[int, str]]
     qwen: QwenReader | None = None
 
     @property
@@ -45,34 +48,34 @@ class ClipReader:
             f"({self.qwen.reason}). They are read by PyAV instead, which gives the same frames."
         )
 
-    def decode(self, path: Path, frames: int) -> tuple[int, str]:
-        """Decode some frames of a clip as the model will: how many came, and by which library.
 
-        Args:
-            path: The file.
-            frames: How many, evenly spread, an even number.
-
-        Raises:
-            Exception: whatever the reader raises where it cannot decode it.
-        """
-        if self.qwen:
-            from qwen_vl_utils import fetch_video
-
-            video, facts = fetch_video({"video": str(path), "nframes": frames}, return_video_metadata=True)
-            return len(video), facts["video_backend"]
-        if self == DECORD:
-            from lmms_eval.models.model_utils.load_video import load_video_decord
-
-            return len(load_video_decord(str(path), frames)), self.name
-        if self == HOST:
-            from lmms_eval.models.model_utils.load_video import read_video
-
-            return len(read_video(str(path), num_frm=frames)), self.name
-        reader = PyavFrames(path)
-        return len(reader.read([number * reader.count // frames for number in range(frames)])), self.name
+def _by_pyav(path: Path, frames: int) -> tuple[int, str]:
+    reader = PyavFrames(path)
+    return len(reader.read([number * reader.count // frames for number in range(frames)])), OURS.name
 
 
-OURS, DECORD, HOST = ClipReader("PyAV"), ClipReader("decord"), ClipReader("read_video of lmms-eval")
+def _by_decord(path: Path, frames: int) -> tuple[int, str]:
+    from lmms_eval.models.model_utils.load_video import load_video_decord
+
+    return len(load_video_decord(str(path), frames)), DECORD.name
+
+
+def _by_host(path: Path, frames: int) -> tuple[int, str]:
+    from lmms_eval.models.model_utils.load_video import read_video
+
+    return len(read_video(str(path), num_frm=frames)), HOST.name
+
+
+def _by_qwen(path: Path, frames: int) -> tuple[int, str]:
+    from qwen_vl_utils import fetch_video
+
+    video, facts = fetch_video({"video": str(path), "nframes": frames}, return_video_metadata=True)
+    return len(video), facts["video_backend"]
+
+
+OURS = ClipReader("PyAV", _by_pyav)
+DECORD = ClipReader("decord", _by_decord)
+HOST = ClipReader("read_video of lmms-eval", _by_host)
 
 
 def find_reader(kind: type, arguments: Mapping[str, str]) -> ClipReader | None:
@@ -94,7 +97,7 @@ def find_reader(kind: type, arguments: Mapping[str, str]) -> ClipReader | None:
     called = list(_called(kind))
     if any(name in _QWEN_CALLS or _package_of(value) == "qwen_vl_utils" for name, value in called):
         reader = settle_reader()
-        return ClipReader(str(reader), reader)
+        return ClipReader(str(reader), _by_qwen, reader)
     if any(name == "read_video" and _package_of(value) == "lmms_eval" for name, value in called):
         return HOST
     if any("decord" in (name, _package_of(value)) or name == "load_video_decord" for name, value in called):
@@ -119,7 +122,7 @@ def ready_reader(kind: type, arguments: Mapping[str, str]) -> str | None:
         reader = find_reader(kind, arguments)
     except InputError as error:
         problem = str(error)
-    except (ImportError, AttributeError, TypeError) as error:
+    except Exception as error:  # whatever somebody else's class raises, or another qwen-vl-utils
         logger.warning(
             "lmms_eval_tasks does not know how {} reads clips ({}: {}).", kind.__name__, type(error).__name__, error
         )

@@ -106,7 +106,7 @@ def settle_reader() -> QwenReader:
         raise InputError(
             f"{CHOICE} is {name!r}, by which qwen-vl-utils cannot read clips here ({reasons[name]}).\n"
             f"Remedy: unset {CHOICE}, and clips that no reader of qwen-vl-utils can read are read by PyAV; or choose "
-            f"another: {', '.join(readers)}."
+            f"another: {', '.join(reader for reader in readers if not reasons.get(reader))}."
         )
     elif reasons[name]:
         return QwenReader(FALLBACK)

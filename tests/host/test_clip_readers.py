@@ -168,4 +168,4 @@ def test_functions_of_an_adapters_own_package_are_followed() -> None:
 
 @pytest.mark.parametrize("reader", [OURS, DECORD, HOST])
 def test_each_reader_decodes(reader: Any, clip: Path) -> None:
-    assert reader.decode(clip, 8) == (8, reader.name)
+    assert reader.read(clip, 8) == (8, reader.name)

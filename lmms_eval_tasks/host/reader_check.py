@@ -8,6 +8,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
 
+from lmms_eval_tasks.host.clip_readers import find_reader
+from lmms_eval_tasks.host.models import CLIPLESS
+from lmms_eval_tasks.host.run_card import FRAMES as NAMES
 from lmms_eval_tasks.utils.core.arguments import parse_arguments
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.wording import first_line, suggest
@@ -50,10 +53,6 @@ def check_reader(model: str, arguments: str, benchmarks: Iterable[str]) -> Reade
     """
     from lmms_eval.models import MODEL_REGISTRY_V2, list_available_models
 
-    from lmms_eval_tasks.host.clip_readers import find_reader
-    from lmms_eval_tasks.host.models import CLIPLESS
-    from lmms_eval_tasks.host.run_card import FRAMES as NAMES
-
     if model in CLIPLESS:
         return ReaderCheck(None, result="it looks at no clip.")
     if model not in (names := list_available_models(include_aliases=True)):
@@ -84,7 +83,7 @@ def check_reader(model: str, arguments: str, benchmarks: Iterable[str]) -> Reade
         count = PyavFrames(clip).count
         started = perf_counter()
         try:
-            decoded, library = reader.decode(clip, max(2, min(asked, count) // 2 * 2))
+            decoded, library = reader.read(clip, max(2, min(asked, count) // 2 * 2))
         except Exception as error:  # whatever a reader raises
             reason = f"{type(error).__name__}: {first_line(error)}"
             raise InputError(

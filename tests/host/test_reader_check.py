@@ -12,7 +12,7 @@ from clip_libraries import write_broken_torchcodec
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli import app
-from lmms_eval_tasks.cli.check import check_reader
+from lmms_eval_tasks.host.reader_check import check_reader
 from lmms_eval_tasks.utils.core.problems import InputError
 
 CODE = "import sys; from lmms_eval_tasks.cli import app; app(sys.argv[1:])"
