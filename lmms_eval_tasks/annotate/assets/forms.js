@@ -69,7 +69,7 @@ function showRatings(item, form) {
         if (Object.keys(ratings).length === about.scales.length) answer(item, { ratings });
         else keep();
       });
-      return make("label", "choice", input, make("kbd", "", value), make("span", "", text));
+      return make("label", "choice", input, make("kbd", "", value[0]), make("span", "", text));
     });
     return make("fieldset", number ? "scale" : "", make("legend", "", question), ...fields);
   });
