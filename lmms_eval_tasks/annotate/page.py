@@ -1,6 +1,6 @@
 """The page that asks one annotator: one HTML file that needs no network, its clips in it or in a folder beside it.
 
-It holds neither keys nor ids, and its clips have names that give nothing away.
+It holds no ids, and no keys but of a review or revision; its clips have names that give nothing away.
 """
 
 from __future__ import annotations
@@ -16,14 +16,13 @@ from markupsafe import Markup
 
 import lmms_eval_tasks
 from lmms_eval_tasks.annotate.descriptions import shown_descriptions
-from lmms_eval_tasks.annotate.forms import FLAGS, AskingMode, plan_digest
+from lmms_eval_tasks.annotate.forms import plan_digest
 from lmms_eval_tasks.annotate.plan import Plan, PlannedItem
-from lmms_eval_tasks.annotate.questions import choices_of, clips_of, rows_to_ask
+from lmms_eval_tasks.annotate.questions import asked_items
 from lmms_eval_tasks.report.clips import EMBEDDED_AT_MOST, Clips
 from lmms_eval_tasks.report.items import as_json
 from lmms_eval_tasks.report.page import ASSETS as REPORT_ASSETS
-from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
-from lmms_eval_tasks.utils.benchmark.registry import find_benchmark
+from lmms_eval_tasks.utils.benchmark.inquiries import AskedItem, Inquiry, InquiryForm
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.wording import escape_surrogates, summarize_names
@@ -31,16 +30,16 @@ from lmms_eval_tasks.utils.data.frames import PyavFrames
 from lmms_eval_tasks.utils.data.home import clip_path, read_manifest
 from lmms_eval_tasks.utils.data.release import UnreadableClip, link_or_copy
 from lmms_eval_tasks.utils.reporting.figures import template_environment
-from lmms_eval_tasks.utils.stats.human_responses import UNKNOWN
 
 ASSETS = Path(__file__).parent / "assets"
 STYLES = (REPORT_ASSETS / "page.css", ASSETS / "annotate.css")
-SCRIPTS = tuple(ASSETS / name for name in ("answers.js", "clips.js", "forms.js", "edit.js", "annotate.js"))
+SCRIPTS = tuple(ASSETS / name for name in ("answers.js", "clips.js", "forms.js", "review.js", "edit.js", "annotate.js"))
 CLIPS = "clips"
 CHECK = "This item checks that you read what is asked. Choose “{label}”, whatever you think is right."
-UNKNOWN_TEXT = "I cannot tell"
-UNCHECKED = (AskingMode.review, AskingMode.edit)
-"""Modes in which no choice is made, so that none can check attention."""
+KEYED = (InquiryForm.review, InquiryForm.revision)
+"""Forms whose page holds the key."""
+DESCRIBED = (InquiryForm.descriptions, InquiryForm.revision)
+"""Forms in which timed descriptions are put right."""
 
 
 @dataclass
@@ -63,48 +62,39 @@ class _Shelf:
 
 
 def write_pages(
-    plan: Plan, folder: Path, mode: AskingMode = AskingMode.answer, only: Sequence[str] = (), clips: Clips = Clips.auto
+    plan: Plan,
+    folder: Path,
+    only: Sequence[str] = (),
+    clips: Clips = Clips.auto,
+    run: Path | None = None,
+    task: str = "",
 ) -> list[Path]:
     """Write the pages of a plan's annotators; the same plan and data give the same bytes.
 
     Args:
         plan: The plan.
         folder: Where to; a page is named by its annotator.
-        mode: What is asked.
         only: Annotators; all where none is named.
         clips: Whether clips are in the page, or in the folder `CLIPS` beside it.
+        run: The run that the plan is about, where it is about answers.
+        task: The run's task; needed where it has several.
 
     Raises:
-        InputError: somebody is not in the plan, the data is not prepared, or lacks what the plan names.
+        InputError: somebody is not in the plan, the data is not prepared, or is asked otherwise than the plan says.
     """
     own = plan.by_annotator
     benchmark, split = plan.source
-    house = find_benchmark(benchmark)
-    modes = [one.value for one in modes_of(house)]
-    if mode.value not in modes:
-        raise InputError(f"Expected a mode of {benchmark}, one of {', '.join(modes)}, but got {mode.value}.")
     if unknown := [name for name in only if name not in own]:
         raise InputError(f"Expected annotators of the plan, {summarize_names(own)}, but got {', '.join(unknown)}.")
-    rows = {row["item_id"]: row for row in rows_to_ask(benchmark, split)}
-    if absent := sorted({row.item_id for row in plan.rows} - rows.keys()):
-        raise InputError(
-            f"Expected every item of the plan in {benchmark}, {split}, but these are not there, or have no clip: "
-            f"{summarize_names(absent)}. Make the plan anew from what is prepared now."
-        )
-    ways = house.human_study.shown if house.human_study is not None else {}
-    if ways and (others := {row.version for row in plan.rows if not row.attention} - ways.keys()):
-        raise InputError(
-            f"Expected versions of {benchmark}, {summarize_names(ways)}, in the plan, but got "
-            f"{summarize_names(sorted(others))}."
-        )
+    inquiry, items = asked_items(benchmark, split, plan.mode, run, task)
+    _check_plan(plan, inquiry, items)
     sample = read_manifest(benchmark).splits[split].data_set.is_sample
     written = []
     for annotator in only or own:
         path = folder / f"{annotator}.html"
         shelf = _Shelf(f"{plan_digest(plan)}:{annotator}")
-        shown = [row for row in own[annotator] if not row.attention or mode not in UNCHECKED]
-        items = [shown_item(house, row, rows[row.item_id], shelf, mode) for row in shown]
-        text = _build(plan_digest(plan), annotator, mode, items, shelf, shelf.embeds(clips), sample)
+        shown = [shown_item(benchmark, inquiry, row, items[row.item_id], shelf) for row in own[annotator]]
+        text = _build(plan, annotator, inquiry, shown, shelf, shelf.embeds(clips), sample)
         if not shelf.embeds(clips):
             (folder / CLIPS).mkdir(parents=True, exist_ok=True)
             for name, file in shelf.files.items():
@@ -115,43 +105,51 @@ def write_pages(
     return written
 
 
-def modes_of(house: Benchmark) -> list[AskingMode]:
-    """What can be asked about the items of a benchmark."""
-    if house.human_study is not None:
-        return [AskingMode.answer]
-    return [mode for mode in AskingMode if mode is not AskingMode.edit or house.descriptions is not None]
+def _check_plan(plan: Plan, inquiry: Inquiry, items: Mapping[str, AskedItem]) -> None:
+    """See that what is prepared asks what was planned.
+
+    Raises:
+        InputError: items are not there, or are asked or shown otherwise.
+    """
+    benchmark, split = plan.source
+    digests = {item_id: inquiry.digest(item) for item_id, item in items.items()}
+    if absent := sorted({row.item_id for row in plan.rows} - items.keys()):
+        raise InputError(
+            f"Expected every item of the plan in {benchmark}, {split}, but these are not there, or have no clip: "
+            f"{summarize_names(absent)}. Make the plan anew from what is prepared now."
+        )
+    if changed := sorted({row.item_id for row in plan.rows if row.asked != digests[row.item_id]}):
+        raise InputError(
+            f"Expected {benchmark}, {split}, to ask what it asked when the plan was made, but these differ: "
+            f"{summarize_names(changed)}. Make the plan anew from what is prepared now."
+        )
+    for row in plan.rows:
+        if not row.attention and row.version not in items[row.item_id].ways:
+            ways = summarize_names(list(items[row.item_id].ways))
+            raise InputError(f"Expected versions of {row.item_id}, {ways}, in the plan, but got {row.version}.")
 
 
 def shown_item(
-    house: Benchmark, planned: PlannedItem, row: Mapping[str, Any], shelf: _Shelf, mode: AskingMode
+    benchmark: str, inquiry: Inquiry, planned: PlannedItem, item: AskedItem, shelf: _Shelf
 ) -> dict[str, Any]:
     """What a page holds of one item."""
-    study = house.human_study
-    options = dict(zip(choices_of(house, row), [] if study else row["options"], strict=False))
-    choices = [
-        [choice, choice if study is None else "", options.get(choice) or _spoken(choice)]
-        for choice in choices_of(house, row)
-    ]
+    shown: dict[str, Any] = {"place": planned.place, "choices": [list(choice) for choice in item.choices]}
     if planned.attention:
-        label = planned.attention if study is None else _spoken(planned.attention)
-        question = CHECK.format(label=label)
-        return {"place": planned.place, "question": question, "clips": [], "choices": choices, "replays": None}
-    clips = clips_of(house, row, planned.version)
-    labels = [_spoken(choice) for choice in study.choices] if study else [""] * len(clips)
-    item: dict[str, Any] = {
-        "place": planned.place,
-        "question": study.question if study else row["question"],
-        "choices": choices,
-        "replays": study.replays if study else None,
-    }
-    if mode is AskingMode.last_frame:
-        return {**item, "clips": [], "picture": _last_frame(clip_path(house.name, clips[0]))}
-    if mode is AskingMode.review:
-        item["key"] = row["answer"] or ""
-    if mode is AskingMode.edit and house.descriptions is not None:
-        item["entries"] = shown_descriptions(house.descriptions(row))
-    shown = [[shelf.place(house.name, clip), label] for clip, label in zip(clips, labels, strict=True)]
-    return {**item, "clips": shown}
+        chosen = next(choice for choice in item.choices if choice.value == planned.attention)
+        label = chosen.letter or chosen.text
+        return {**shown, "question": CHECK.format(label=label), "clips": [], "replays": None}
+    shown |= {"question": item.question, "replays": item.replays, "before": item.before, "text": item.text}
+    clips = item.ways[planned.version]
+    if inquiry.last_frame:
+        return {**shown, "clips": [], "picture": _last_frame(clip_path(benchmark, clips[0]))}
+    if inquiry.form in KEYED:
+        shown |= {"key": item.key, "kind": item.kind}
+    if inquiry.form in DESCRIBED:
+        shown["entries"] = shown_descriptions(item.descriptions)
+    labels = item.labels or [""] * len(clips)
+    return {
+        **shown, "clips": [[shelf.place(benchmark, clip), label] for clip, label in zip(clips, labels, strict=True)]
+    }  # fmt: skip
 
 
 def _last_frame(path: Path) -> str:
@@ -167,20 +165,26 @@ def _last_frame(path: Path) -> str:
     return f"data:image/png;base64,{base64.b64encode(content).decode('ascii')}"
 
 
-def _spoken(choice: str) -> str:
-    return UNKNOWN_TEXT if choice == UNKNOWN else choice.capitalize()
-
-
 def _build(
-    digest: str, annotator: str, mode: AskingMode, items: list[dict[str, Any]], shelf: _Shelf, embed: bool, sample: bool
+    plan: Plan,
+    annotator: str,
+    inquiry: Inquiry,
+    items: list[dict[str, Any]],
+    shelf: _Shelf,
+    embed: bool,
+    sample: bool,
 ) -> str:
     script = "\n".join(path.read_text(encoding="utf-8").strip() for path in SCRIPTS)
     about = {
-        "plan": digest,
+        "plan": plan_digest(plan),
         "annotator": annotator,
-        "mode": mode.value,
+        "mode": plan.mode,
+        "form": inquiry.form.value,
         "folder": "" if embed else CLIPS,
-        "flags": [[flag, decision.value, text] for flag, (decision, text) in FLAGS.items()],
+        "flags": [[name, flag.decision.value, flag.text, flag.kind] for name, flag in inquiry.flags.items()],
+        "kinds": inquiry.kinds,
+        "retimed": inquiry.retimed,
+        "scales": [[scale.name, scale.question, list(scale.choices.items())] for scale in inquiry.scales],
         "items": items,
     }
     encoded = [

@@ -13,9 +13,11 @@ import math
 import random
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
+from itertools import zip_longest
 from pathlib import Path
 
+from lmms_eval_tasks.utils.benchmark.inquiries import ANSWER
 from lmms_eval_tasks.utils.core.csv_rows import read_csv
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.core.wording import quote
@@ -26,6 +28,8 @@ ATTENTION = 2
 """Items that check attention, an annotator."""
 MINUTES = 30
 """Minutes of clips that an annotator sees at most, where the number of annotators is not given; our choice."""
+SEPARATOR = "|"
+"""Between the choices of an item in a plan."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,8 @@ class PlannedQuestion:
         milliseconds: Length of the clips that are shown of it.
         choices: What can be chosen.
         ways: Names of the ways in which it is shown, which then stand for the version; empty where there is one way.
+        asked: Changes with anything that is asked.
+        stratum: What a sample has in equal shares.
     """
 
     item: str
@@ -47,6 +53,8 @@ class PlannedQuestion:
     milliseconds: int
     choices: tuple[str, ...]
     ways: tuple[str, ...] = ()
+    asked: str = ""
+    stratum: str = ""
 
 
 @dataclass(frozen=True)
@@ -56,23 +64,29 @@ class PlannedItem:
     Attributes:
         benchmark: The benchmark.
         split: Its split.
+        mode: What is asked.
         annotator: Who sees it.
         place: Which one it is to them, from 1 on.
         item: The question; empty where it checks attention.
         version: As `humans` knows it.
-        item_id: The row that is shown; where attention is checked, the one whose choices are.
+        item_id: What is shown; where attention is checked, the one whose choices are.
         milliseconds: Length of its clips.
+        choices: What can be chosen, parted by ``|``.
+        asked: Changes with anything that is asked.
         attention: The choice that has to be made where it checks attention; else empty.
     """
 
     benchmark: str
     split: str
+    mode: str
     annotator: str
     place: int
     item: str
     version: str
     item_id: str
     milliseconds: int
+    choices: str = ""
+    asked: str = ""
     attention: str = ""
 
 
@@ -98,6 +112,11 @@ class Plan:
         """Its benchmark and split."""
         return self.rows[0].benchmark, self.rows[0].split
 
+    @property
+    def mode(self) -> str:
+        """What is asked."""
+        return self.rows[0].mode
+
 
 def annotators_needed(questions: Sequence[PlannedQuestion], responses: int, minutes: float) -> int:
     """How many annotators see at most so many minutes of clips on average, and never two members of a group."""
@@ -114,6 +133,7 @@ def make_plan(
     responses: int = RESPONSES,
     attention: int = ATTENTION,
     seed: int = 0,
+    mode: str = ANSWER,
 ) -> Plan:
     """Share questions out; the same arguments give the same plan.
 
@@ -129,6 +149,7 @@ def make_plan(
         responses: To each version; to each question where versions are only ways to show it.
         attention: Items that check attention, for each annotator who has any question.
         seed: Of all that is drawn.
+        mode: What is asked.
 
     Raises:
         InputError: there are fewer annotators than the largest group needs.
@@ -149,16 +170,38 @@ def make_plan(
     for number, own in enumerate(given, start=1):
         name = f"a{number:0{width}}"
         draws.shuffle(own)
-        shown = [
-            PlannedItem(benchmark, split, name, 0, one.item, way, one.item_id, one.milliseconds) for one, way in own
-        ]
-        for question, _ in draws.sample(own, min(attention, len(own))):
-            check = PlannedItem(
-                benchmark, split, name, 0, "", "", question.item_id, 0, attention=draws.choice(question.choices)
+
+        def planned(one: PlannedQuestion, item: str, way: str, milliseconds: int, name: str = name) -> PlannedItem:
+            choices = SEPARATOR.join(one.choices)
+            return PlannedItem(
+                benchmark, split, mode, name, 0, item, way, one.item_id, milliseconds, choices, one.asked
             )
+
+        shown = [planned(one, one.item, way, one.milliseconds) for one, way in own]
+        for question, _ in draws.sample(own, min(attention, len(own))):
+            check = replace(planned(question, "", "", 0), attention=draws.choice(question.choices))
             shown.insert(draws.randint(1, len(shown)), check)
-        rows += [PlannedItem(**{**asdict(row), "place": place}) for place, row in enumerate(shown, start=1)]
+        rows += [replace(row, place=place) for place, row in enumerate(shown, start=1)]
     return Plan(tuple(rows))
+
+
+def draw_sample(questions: Sequence[PlannedQuestion], size: int, seed: int = 0) -> list[PlannedQuestion]:
+    """So many questions, all versions of each, in equal shares by stratum as far as there are enough.
+
+    Args:
+        questions: Every version of every question.
+        size: How many; all where there are no more.
+        seed: Of the draw.
+    """
+    stratum_of = {question.item: question.stratum for question in questions}
+    strata: defaultdict[str, list[str]] = defaultdict(list)
+    for item, stratum in stratum_of.items():
+        strata[stratum].append(item)
+    draws = random.Random(seed)
+    drawn = [draws.sample(items, len(items)) for _, items in sorted(strata.items())]
+    in_turn = [item for turn in zip_longest(*drawn) for item in turn if item is not None]
+    chosen = set(in_turn[:size])
+    return [question for question in questions if question.item in chosen]
 
 
 def _share_out(
@@ -216,7 +259,7 @@ def read_plan(path: Path) -> Plan:
         if bad := [name for name, value in numbers.items() if not (value.isascii() and value.isdigit())]:
             problems.add(where, f"Expected a whole number for {bad[0]}, but got {quote(numbers[bad[0]])}.")
             continue
-        if empty := [name for name in ("benchmark", "split", "annotator", "item_id") if not row[name]]:
+        if empty := [name for name in ("benchmark", "split", "mode", "annotator", "item_id") if not row[name]]:
             problems.add(where, f"Expected a value for {', '.join(empty)}, but got none.")
             continue
         if Path(row["annotator"]).name != row["annotator"]:
@@ -225,8 +268,10 @@ def read_plan(path: Path) -> Plan:
         place = row["annotator"], int(row["place"])
         if place in places:
             problems.add(where, f"Expected each place of {row['annotator']} once, but got {row['place']} again.")
-        if rows and (row["benchmark"], row["split"]) != (rows[0].benchmark, rows[0].split):
-            problems.add(where, "Expected one benchmark and split, but got others than before.")
+        if rows and (row["benchmark"], row["split"], row["mode"]) != (rows[0].benchmark, rows[0].split, rows[0].mode):
+            problems.add(where, "Expected one benchmark, split and mode, but got others than before.")
+        if row["attention"] and row["attention"] not in row["choices"].split(SEPARATOR):
+            problems.add(where, f"Expected attention to be one of the choices, but got {quote(row['attention'])}.")
         places.add(place)
         texts = {name: row[name] for name in COLUMNS if name not in numbers}
         rows.append(PlannedItem(**texts, place=place[1], milliseconds=int(row["milliseconds"])))

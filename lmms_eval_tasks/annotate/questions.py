@@ -1,22 +1,39 @@
-"""What people can be asked about a prepared split, and what they are shown of a row."""
+"""What people can be asked about a prepared split: the ways of asking, and what each item shows."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from string import ascii_uppercase
 from typing import Any
 
-from lmms_eval_tasks.annotate.plan import PlannedQuestion
+from lmms_eval_tasks.annotate.plan import ATTENTION, RESPONSES, PlannedQuestion
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
-from lmms_eval_tasks.utils.benchmark.registry import find_benchmark
+from lmms_eval_tasks.utils.benchmark.inquiries import (
+    ANSWER,
+    LAST_FRAME,
+    RESPONSE,
+    REVIEW,
+    AskedItem,
+    Inquiry,
+    InquiryForm,
+    OfferedChoice,
+)
+from lmms_eval_tasks.utils.benchmark.registry import find_benchmark, registry
+from lmms_eval_tasks.utils.benchmark.reviews import FLAGS, REVIEWERS
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 from lmms_eval_tasks.utils.core.wording import summarize_names
 from lmms_eval_tasks.utils.data.clips import clip_lengths
 from lmms_eval_tasks.utils.data.home import clip_path, load_table, read_manifest
-from lmms_eval_tasks.utils.stats.human_responses import UNKNOWN, question_keys
+from lmms_eval_tasks.utils.runs.responses import scored_responses
+from lmms_eval_tasks.utils.runs.run import read_logged, read_run
+from lmms_eval_tasks.utils.scoring.records import Outcome
+from lmms_eval_tasks.utils.stats.human_responses import AskedQuestion, Key, question_keys
 
 Row = Mapping[str, Any]
+TYPE = "type"
+"""Column of a question's type, of which a reviewer may name another."""
 
 
 def only_split(benchmark: str, chosen: str) -> str:
@@ -35,52 +52,146 @@ def rows_to_ask(benchmark: str, split: str) -> list[dict[str, Any]]:
     """The rows of a split; without those whose clips are missing, where that is allowed as for a run.
 
     Raises:
-        InputError: nothing is prepared, clips are missing, or no row has choices.
+        InputError: nothing is prepared, or clips are missing.
     """
-    rows = [row for row in load_table(benchmark, split).to_list() if row["clip_present"]]
-    study = find_benchmark(benchmark).human_study
-    if not rows or (study is None and not all(row["options"] for row in rows)):
-        raise InputError(
-            f"{find_benchmark(benchmark).card.title}, split {split}, cannot be asked of people: Expected rows with "
-            "options and clips, but they have none."
-        )
-    return rows
+    return [row for row in load_table(benchmark, split).to_list() if row["clip_present"]]
 
 
-def choices_of(benchmark: Benchmark, row: Row) -> tuple[str, ...]:
-    """What can be chosen of a row, as `humans` reads it."""
-    if benchmark.human_study is not None:
-        return (*benchmark.human_study.choices, UNKNOWN)
-    return tuple(ascii_uppercase[: len(row["options"])])
+def inquiries_of(house: Benchmark) -> dict[str, Inquiry]:
+    """Mode to how people are asked in it: by a question's options, unless the benchmark declares its own answers."""
+    if ANSWER in house.inquiries:
+        return dict(house.inquiries)
+    return {
+        ANSWER: Inquiry(InquiryForm.choice, None, RESPONSES, ATTENTION),
+        LAST_FRAME: Inquiry(InquiryForm.choice, None, RESPONSES, ATTENTION, last_frame=True),
+        REVIEW: Inquiry(
+            InquiryForm.review, None, REVIEWERS, flags={letter: flag for letter, flag in FLAGS.items() if not flag.kind}
+        ),
+        **house.inquiries,
+    }
 
 
-def clips_of(benchmark: Benchmark, row: Row, version: str) -> tuple[str, ...]:
-    """The clips that are shown of a row, in their order."""
-    study = benchmark.human_study
-    columns = study.shown[version] if study is not None else _visuals(benchmark)
-    return tuple(row[column] for column in columns)
-
-
-def _visuals(benchmark: Benchmark) -> Sequence[str]:
-    return next(iter(benchmark.kinds.values())).visuals
-
-
-def read_questions(benchmark: str, split: str, progress: Progress = no_progress) -> list[PlannedQuestion]:
-    """Every version of every question of a split.
+def find_inquiry(house: Benchmark, mode: str) -> Inquiry:
+    """How people are asked about a benchmark in a mode.
 
     Raises:
-        InputError: as `rows_to_ask`, or a clip states no length.
+        InputError: it is not asked so.
     """
-    house, rows = find_benchmark(benchmark), rows_to_ask(benchmark, split)
-    ways = tuple(house.human_study.versions) if house.human_study is not None else ()
-    clips = [clips_of(house, row, ways[0] if ways else "") for row in rows]
-    paths = {clip: clip_path(benchmark, clip) for of_row in clips for clip in of_row}
-    lengths = clip_lengths(paths.values(), progress, f"{benchmark}, {split}: reading the length of clips")
+    inquiries = inquiries_of(house)
+    if mode not in inquiries:
+        raise InputError(f"Expected a mode of {house.name}, one of {', '.join(inquiries)}, but got {mode}.")
+    return inquiries[mode]
+
+
+def _options(house: Benchmark, rows: Sequence[Row]) -> list[AskedItem]:
+    """Every version of every question as a model is asked it, with its options."""
+    if not all(row["options"] for row in rows):
+        raise InputError(f"{house.card.title} cannot be asked of people so: Expected options in every row.")
+    columns = next(iter(house.kinds.values())).visuals
+    return [
+        AskedItem(
+            item=item,
+            item_id=row["item_id"],
+            question=row["question"],
+            ways={version: tuple(row[column] for column in columns)},
+            choices=tuple(
+                OfferedChoice(letter, letter, text)
+                for letter, text in zip(ascii_uppercase, row["options"], strict=False)
+            ),
+            key=row["answer"] or "",
+            kind=row.get(TYPE) or "",
+        )
+        for (item, version), row in zip(question_keys(rows), rows, strict=True)
+    ]
+
+
+def asked_items(
+    benchmark: str, split: str, mode: str, run: Path | None = None, task: str = ""
+) -> tuple[Inquiry, dict[str, AskedItem]]:
+    """How people are asked, and all that can be asked of them, by id.
+
+    Args:
+        benchmark: Name of a prepared benchmark.
+        split: Its split.
+        mode: What is asked.
+        run: The run whose answers people are asked about, where it is about answers.
+        task: The run's task; needed where it has several of the benchmark.
+
+    Raises:
+        InputError: there is no such mode, nothing is prepared, clips are missing, there is nothing to ask, or the run
+            is missing, is not wanted or has no such task.
+    """
+    house = find_benchmark(benchmark)
+    inquiry = find_inquiry(house, mode)
+    if inquiry.of_answers != (run is not None):
+        raise InputError(
+            f"Expected --run with a finished run, for {mode} is about its answers, but got none."
+            if inquiry.of_answers
+            else f"Expected no --run, for {mode} of {benchmark} is not about answers."
+        )
+    rows = rows_to_ask(benchmark, split)
+    if run is not None:
+        given = _responses(house, run, task)
+        rows = [{**row, RESPONSE: given[row["item_id"]]} for row in rows if row["item_id"] in given]
+    asked = inquiry.items(rows) if inquiry.items is not None else _options(house, rows)
+    items = {item.item_id: item for item in asked}
+    if not items:
+        raise InputError(f"{house.card.title}, split {split}, cannot be asked of people: there is nothing to ask.")
+    return inquiry, items
+
+
+def _responses(house: Benchmark, source: Path, task: str) -> dict[str, str]:
+    """Item to a run's answer, of those that were scored."""
+    run = read_run(source)
+    known = {name: registry().find_task(name) for name in run.records}
+    tasks = [name for name, found in known.items() if found is not None and found.benchmark.name == house.name]
+    if task not in tasks and (task or len(tasks) != 1):
+        raise InputError(f"Expected --task, one of the run's ({', '.join(tasks) or 'none'}), but got {task or 'none'}.")
+    lines = [line for line in read_logged(run, task or tasks[0]) if line.record.outcome is not Outcome.UNSCORED]
+    return {line.record.item_id: (scored_responses(line.values) or [""])[0] for line in lines}
+
+
+def planned_questions(
+    benchmark: str, inquiry: Inquiry, items: Mapping[str, AskedItem], progress: Progress = no_progress
+) -> list[PlannedQuestion]:
+    """The items as a plan shares them out.
+
+    Raises:
+        InputError: a clip states no length.
+    """
+    paths = {clip: clip_path(benchmark, clip) for item in items.values() for clip in item.clips}
+    lengths = clip_lengths(paths.values(), progress, f"{benchmark}: reading the length of clips")
     if unknown := [clip for clip, path in paths.items() if lengths[path] is None]:
         raise InputError(f"Expected clips that say how long they are, but these do not: {summarize_names(unknown)}.")
-    milliseconds = [sum(round(1000 * (lengths[paths[clip]] or 0.0)) for clip in of_row) for of_row in clips]
-    keys = [(str(row["item_id"]), "") for row in rows] if ways else question_keys(rows)
     return [
-        PlannedQuestion(item, version, row["item_id"], length, choices_of(house, row), ways)
-        for (item, version), row, length in zip(keys, rows, milliseconds, strict=True)
+        PlannedQuestion(
+            item.item,
+            "" if len(item.ways) > 1 else next(iter(item.ways)),
+            item.item_id,
+            sum(round(1000 * (lengths[paths[clip]] or 0.0)) for clip in item.clips),
+            tuple(choice.value for choice in item.choices),
+            tuple(item.ways) if len(item.ways) > 1 else (),
+            inquiry.digest(item),
+            item.key if inquiry.positive else "",
+        )
+        for item in items.values()
     ]
+
+
+def keyed_questions(inquiry: Inquiry, rows: Sequence[Row], strata: Sequence[str] = ()) -> dict[Key, AskedQuestion]:
+    """What an inquiry of a benchmark's own asks about rows, as responses to it are graded.
+
+    Args:
+        inquiry: One that says what it asks.
+        rows: Rows of the prepared table.
+        strata: Columns by which scores are broken down.
+    """
+    assert inquiry.items is not None
+    by_id = {row["item_id"]: {name: str(row[name]) for name in strata} for row in rows}
+    return {
+        (item.item, way): AskedQuestion(
+            item.key or None, [choice.value for choice in item.choices], by_id.get(item.item_id, {})
+        )
+        for item in inquiry.items(rows)
+        for way in item.ways
+    }

@@ -4,10 +4,10 @@ from lmms_eval_tasks.cast_bench import hooks, open_ended, report, restore
 from lmms_eval_tasks.cast_bench.build import build
 from lmms_eval_tasks.cast_bench.card import CARD
 from lmms_eval_tasks.cast_bench.cli import app
-from lmms_eval_tasks.cast_bench.descriptions import read_descriptions
 from lmms_eval_tasks.cast_bench.log_forms import EvidenceLine, OpenLine
 from lmms_eval_tasks.cast_bench.masked import masked_clip, masked_row
 from lmms_eval_tasks.cast_bench.metrics import METRICS, OPEN_METRICS
+from lmms_eval_tasks.cast_bench.people import INQUIRIES
 from lmms_eval_tasks.cast_bench.predictions import PREDICTIONS
 from lmms_eval_tasks.cast_bench.prepare import own_columns, prepare
 from lmms_eval_tasks.cast_bench.prompt import OFFICIAL_PROMPT, find_prompt
@@ -69,5 +69,5 @@ BENCHMARK = Benchmark(
     variables=(BOXES,),
     cli=app,
     build=build,
-    descriptions=read_descriptions,
+    inquiries=INQUIRIES,
 )

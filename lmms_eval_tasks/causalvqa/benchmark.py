@@ -2,7 +2,7 @@
 
 from lmms_eval_tasks.causalvqa import report
 from lmms_eval_tasks.causalvqa.build import build
-from lmms_eval_tasks.causalvqa.card import CARD
+from lmms_eval_tasks.causalvqa.card import CARD, TYPES
 from lmms_eval_tasks.causalvqa.metrics import METRICS
 from lmms_eval_tasks.causalvqa.official import official_choice
 from lmms_eval_tasks.causalvqa.prepare import own_columns, prepare
@@ -11,6 +11,8 @@ from lmms_eval_tasks.causalvqa.submission import FORM
 from lmms_eval_tasks.causalvqa.training import read_choices
 from lmms_eval_tasks.utils.answers import EXTRACTOR
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind
+from lmms_eval_tasks.utils.benchmark.inquiries import REVIEW, Inquiry, InquiryForm
+from lmms_eval_tasks.utils.benchmark.reviews import FLAGS, REVIEWERS
 from lmms_eval_tasks.utils.benchmark.views import VIEWS
 from lmms_eval_tasks.utils.prompting.questions import OPTIONS_PROMPT, ask_choice, prompt_reader
 from lmms_eval_tasks.utils.reporting.columns import PAIR_COLUMNS
@@ -47,4 +49,5 @@ BENCHMARK = Benchmark(
     find_prompt=find_prompt,
     build=build,
     read_choices=read_choices,
+    inquiries={REVIEW: Inquiry(InquiryForm.review, responses=REVIEWERS, flags=FLAGS, kinds=TYPES, retimed=True)},
 )

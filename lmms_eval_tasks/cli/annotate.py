@@ -10,27 +10,34 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lmms_eval_tasks.annotate.collect import COLUMNS, collect_answers, read_answer_files
-from lmms_eval_tasks.annotate.descriptions import collect_edits
-from lmms_eval_tasks.annotate.forms import AskingMode, Decision
+from lmms_eval_tasks.annotate.collect import (
+    COLUMNS,
+    RATED_COLUMNS,
+    collect_answers,
+    collect_edits,
+    collect_ratings,
+    read_answer_files,
+)
 from lmms_eval_tasks.annotate.plan import (
-    ATTENTION,
     MINUTES,
-    RESPONSES,
     annotators_needed,
     as_csv,
+    draw_sample,
     make_plan,
     read_plan,
     table_text,
 )
-from lmms_eval_tasks.annotate.questions import only_split, read_questions
+from lmms_eval_tasks.annotate.questions import asked_items, find_inquiry, only_split, planned_questions
 from lmms_eval_tasks.annotate.review import COLUMNS as REVIEW_COLUMNS
 from lmms_eval_tasks.annotate.review import collect_reviews, decide_items
 from lmms_eval_tasks.report.clips import Clips
+from lmms_eval_tasks.utils.benchmark.inquiries import ANSWER, LAST_FRAME, InquiryForm
 from lmms_eval_tasks.utils.benchmark.registry import find_benchmark
+from lmms_eval_tasks.utils.benchmark.reviews import Decision
 from lmms_eval_tasks.utils.core.console import make_console, show_progress, text_table
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.json_rows import as_lines
+from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.wording import summarize_names
 
 if TYPE_CHECKING:
@@ -40,6 +47,10 @@ if TYPE_CHECKING:
     from lmms_eval_tasks.annotate.plan import Plan
     from lmms_eval_tasks.utils.core.tables import FittingTable
 
+RunOption = Annotated[
+    Path | None, typer.Option(help="The finished run whose answers people are asked about.", show_default=False)
+]
+TaskOption = Annotated[str, typer.Option(help="The run's task; needed where it has several.")]
 annotate_app = typer.Typer(no_args_is_help=True, help="Ask people about a prepared benchmark.")
 
 
@@ -53,28 +64,49 @@ def plan(
     benchmark: Annotated[str, typer.Argument(help="A prepared benchmark.")],
     out: Annotated[Path, typer.Option(help="Where to write the plan: CSV.", show_default=False)],
     split: Annotated[str, typer.Option(help="Its split; needed where several are prepared.")] = "",
-    responses: Annotated[int, typer.Option(min=1, help="Responses to each version of a question.")] = RESPONSES,
+    mode: Annotated[
+        str, typer.Option(help="What is asked: answer, last-frame, review, or what it has of its own.")
+    ] = ANSWER,
+    responses: Annotated[
+        int | None, typer.Option(min=1, help="Responses to each version of a question.", show_default="the mode's")
+    ] = None,
     annotators: Annotated[
         int | None, typer.Option(min=1, help="How many people; by default as many as --minutes asks for.")
     ] = None,
     minutes: Annotated[
         float, typer.Option(min=0.1, help="Minutes of clips an annotator sees, on average, at most.")
     ] = MINUTES,
-    attention: Annotated[int, typer.Option(min=0, help="Items that check attention, an annotator.")] = ATTENTION,
+    attention: Annotated[
+        int | None,
+        typer.Option(min=0, help="Items that check attention, an annotator.", show_default="the mode's"),
+    ] = None,
+    sample: Annotated[
+        int | None, typer.Option(min=1, help="Ask of so many questions, drawn by chance.", show_default="all")
+    ] = None,
+    run: RunOption = None,
+    task: TaskOption = "",
     seed: Annotated[int, typer.Option(min=0, help="Seed of all that is drawn.")] = 0,
 ) -> None:
     """Plan who is asked what: equal seconds of clips, and nobody sees two versions of a question."""
     chosen = only_split(benchmark, split)
+    inquiry, items = asked_items(benchmark, chosen, mode, run, task)
+    if attention and inquiry.form is not InquiryForm.choice:
+        raise InputError(f"Expected --attention 0 in the mode {mode}, in which nothing is chosen alone.")
     with show_progress() as progress:
-        questions = read_questions(benchmark, chosen, progress)
-    number = annotators or annotators_needed(questions, responses, minutes)
-    made = make_plan(benchmark, chosen, questions, number, responses, attention, seed)
+        questions = planned_questions(benchmark, inquiry, items, progress)
+    if sample is not None:
+        questions = draw_sample(questions, sample, seed)
+    each = responses or inquiry.responses
+    number = annotators or annotators_needed(questions, each, minutes)
+    checks = inquiry.attention if attention is None else attention
+    made = make_plan(benchmark, chosen, questions, number, each, checks, seed, mode)
     write_file(out, as_csv(made))
     console = make_console()
-    console.print(f"{benchmark}, {chosen}: {len(questions):,} versions, {responses} responses to each, seed {seed}")
+    console.print(f"{benchmark}, {chosen}: {len(questions):,} versions, {each} responses to each, seed {seed}")
     console.print(_summary(made, number))
     console.print(f"Written: {out}", soft_wrap=True)
-    console.print(f"Next:  lmms-eval-tasks annotate page {out} --out pages", soft_wrap=True)
+    about = f" --run {run}{f' --task {task}' if task else ''}" if run else ""
+    console.print(f"Next:  lmms-eval-tasks annotate page {out} --out pages{about}", soft_wrap=True)
 
 
 @annotate_app.command()
@@ -82,15 +114,16 @@ def page(
     plan: Annotated[Path, typer.Argument(help="A plan.")],
     out: Annotated[Path, typer.Option(help="Folder for the pages.", show_default=False)],
     annotator: Annotated[list[str] | None, typer.Option(help="Only these annotators; repeatable.")] = None,
-    mode: Annotated[AskingMode, typer.Option(help="What is asked.")] = AskingMode.answer,
     clips: Annotated[
         Clips, typer.Option(help="Clips of a page: in it, in a folder beside it, or in it up to 30 MB of them.")
     ] = Clips.auto,
+    run: RunOption = None,
+    task: TaskOption = "",
 ) -> None:
     """Write a page for each annotator, which opens from disk and saves a file of answers."""
     from lmms_eval_tasks.annotate.page import write_pages
 
-    written = write_pages(read_plan(plan), out, mode, annotator or (), clips)
+    written = write_pages(read_plan(plan), out, annotator or (), clips, run, task)
     console = make_console()
     console.print(f"{len(written):,} pages: {out}", soft_wrap=True)
     console.print(f"Next:  lmms-eval-tasks annotate collect {plan} ANSWERS --out people.csv", soft_wrap=True)
@@ -105,35 +138,51 @@ def collect(
         int, typer.Option(min=0, help="How many attention checks an annotator may fail; one more leaves them out.")
     ] = 0,
 ) -> None:
-    """Join files of answers with their plan: for `humans`, as a table of reviews, or as edited descriptions."""
+    """Join files of answers with their plan: as choices or ratings for `humans`, as reviews, or as edited texts."""
     read = read_plan(plan)
-    files = read_answer_files(read, answers)
+    inquiry = find_inquiry(find_benchmark(read.source[0]), read.mode)
+    files = read_answer_files(read, answers, inquiry)
     console = make_console()
-    if files[0].mode is AskingMode.review:
+    if inquiry.form is InquiryForm.review:
         _write_reviews(console, read, files, out)
-        return
-    if files[0].mode is AskingMode.edit:
+    elif inquiry.form is InquiryForm.ratings:
+        rated = collect_ratings(read, files)
+        write_file(out, table_text((*RATED_COLUMNS, *(scale.name for scale in inquiry.scales)), rated))
+        console.print(f"{len(rated):,} items rated: {out}", soft_wrap=True)
+        _print_next(console, read, out)
+    elif inquiry.form is InquiryForm.choice:
+        _write_answers(console, read, files, attention_errors, out)
+    else:
         edits = collect_edits(read, files)
         write_file(out, as_lines(edits))
-        console.print(f"{len(edits):,} items edited or found right: {out}", soft_wrap=True)
-        return
-    collected = collect_answers(read, files, attention_errors)
+        discarded = sum(bool(edit.get("discarded")) for edit in edits)
+        console.print(
+            f"{len(edits):,} items edited or found right{f', {discarded:,} discarded' if discarded else ''}: {out}",
+            soft_wrap=True,
+        )
+
+
+def _write_answers(console: Console, plan: Plan, files: Sequence[AnswerFile], attention_errors: int, out: Path) -> None:
+    collected = collect_answers(plan, files, attention_errors)
     planned, answered = sum(collected.planned.values()), sum(collected.answered.values())
     console.print(f"{len(collected.planned):,} annotators answered {answered:,} of their {planned:,} items")
     if collected.silent:
         console.print(f"without a file: {len(collected.silent):,} ({summarize_names(collected.silent)})")
     if collected.inattentive:
-        named = [f"{name} {wrong} wrong" for name, wrong in collected.inattentive.items()]
-        console.print(f"left out, inattentive: {len(named):,} ({summarize_names(named)})")
+        named = [f"{name} {failed} not passed" for name, failed in collected.inattentive.items()]
+        console.print(f"left out, attention: {len(named):,} ({summarize_names(named)})")
     write_file(out, table_text(COLUMNS, collected.responses))
     console.print(f"{len(collected.responses):,} responses: {out}", soft_wrap=True)
-    _print_next(console, read, out)
+    _print_next(console, plan, out)
 
 
 def _print_next(console: Console, plan: Plan, out: Path) -> None:
     """What grades the answers: where the release withholds the keys, a file of somebody who has them."""
     benchmark, split = plan.source
     items = f"{benchmark}:{split}"
+    if plan.mode not in (ANSWER, LAST_FRAME):
+        console.print(f"Next:  lmms-eval-tasks humans {out} --items {items} --mode {plan.mode}", soft_wrap=True)
+        return
     facts = find_benchmark(benchmark).card.splits.get(split)
     if facts is not None and facts.answers_withheld:
         console.print(

@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lmms_eval_tasks.annotate.questions import keyed_questions
 from lmms_eval_tasks.cli.options import prepared_benchmark, table_file
+from lmms_eval_tasks.cli.people import print_mode
+from lmms_eval_tasks.utils.benchmark.inquiries import ANSWER, LAST_FRAME
 from lmms_eval_tasks.utils.benchmark.registry import read_card, registry
 from lmms_eval_tasks.utils.core.console import make_console, text_table
 from lmms_eval_tasks.utils.core.files import write_file
@@ -27,7 +30,13 @@ from lmms_eval_tasks.utils.stats.human_baseline import (
     question_strata,
     summarise,
 )
-from lmms_eval_tasks.utils.stats.human_responses import Response, read_human_responses, read_items
+from lmms_eval_tasks.utils.stats.human_responses import (
+    AskedQuestion,
+    Key,
+    Response,
+    read_human_responses,
+    read_items,
+)
 from lmms_eval_tasks.utils.stats.human_study import HumanStudy, label_items, score_study, unknown_share
 from lmms_eval_tasks.utils.stats.key_checks import compare_versions, disputed_questions
 
@@ -42,8 +51,11 @@ ITEMS_HELP = (
 
 
 def humans(
-    responses: Annotated[Path, typer.Argument(help="CSV of responses: item, version, annotator, choice[, correct].")],
+    responses: Annotated[
+        Path, typer.Argument(help="CSV of responses: item, version, annotator, choice[, correct]; or of ratings.")
+    ],
     items: Annotated[str, typer.Option(help=ITEMS_HELP)] = "",
+    mode: Annotated[str, typer.Option(help="What was asked of a prepared split.")] = ANSWER,
     by: Annotated[
         str, typer.Option(help="Stratum columns; a difficulty that the items lack comes from the responses.")
     ] = "",
@@ -57,10 +69,15 @@ def humans(
     ] = None,
 ) -> None:
     """Show a human baseline from annotators' responses: accuracy by stratum, and the questions' difficulty."""
+    if mode not in (ANSWER, LAST_FRAME):
+        if drop_disputed or out or labels_out:
+            raise InputError(f"Expected no --drop-disputed, --out or --labels-out in the mode {mode}.")
+        print_mode(responses, items, mode, [name for name in by.split(",") if name])
+        return
     study, rows = _study_of(items)
     if labels_out is not None and study is None:
         raise InputError("Expected --labels-out only with --items of a benchmark that has a study of people.")
-    asked = study.questions(rows) if study else read_items(table_file(items)) if items else None
+    asked = study.questions(rows) if study else _asked(items) if items else None
     answers = read_human_responses(responses, asked)
     summaries = summarise(answers)
     known = {name for one in (asked or {}).values() for name in one.strata}
@@ -128,6 +145,16 @@ def _study_of(items: str) -> tuple[HumanStudy | None, list[dict[str, Any]]]:
         return None, []
     table, _ = read_table(name, items.partition(":")[2])
     return benchmark.human_study, table.to_pylist()
+
+
+def _asked(items: str) -> dict[Key, AskedQuestion]:
+    """The questions of a file, or of a prepared split; these with answers of their own where the benchmark has such."""
+    name = prepared_benchmark(items)
+    benchmark = registry().benchmarks.get(name or "")
+    if benchmark is None or ANSWER not in benchmark.inquiries:
+        return read_items(table_file(items))
+    table, _ = read_table(benchmark.name, items.partition(":")[2])
+    return keyed_questions(benchmark.inquiries[ANSWER], table.to_pylist(), benchmark.card.strata_columns)
 
 
 def _print_study(

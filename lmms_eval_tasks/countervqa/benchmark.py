@@ -9,6 +9,7 @@ from lmms_eval_tasks.countervqa.card import CARD
 from lmms_eval_tasks.countervqa.cli import app
 from lmms_eval_tasks.countervqa.log_forms import ProbeLine, VerdictLine
 from lmms_eval_tasks.countervqa.metrics import METRICS
+from lmms_eval_tasks.countervqa.people import INQUIRIES
 from lmms_eval_tasks.countervqa.prepare import own_columns, prepare
 from lmms_eval_tasks.countervqa.training.commands import app as train
 from lmms_eval_tasks.countervqa.verdicts import EXTRACTOR
@@ -60,5 +61,6 @@ BENCHMARK = Benchmark(
     cli=app,
     train=train,
     build=build,
+    inquiries=INQUIRIES,
     no_submission="CounterVQA has no leaderboard: its data is not released, and nobody collects answers to it.",
 )

@@ -2,6 +2,7 @@
 
 from lmms_eval_tasks.utils import answers
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm, Benchmark, TaskKind, TaskSettings
+from lmms_eval_tasks.utils.benchmark.inquiries import ANSWER
 from lmms_eval_tasks.utils.benchmark.views import BLIND, SHUFFLED, SINGLE_FRAME
 from lmms_eval_tasks.utils.denoising.response import EXTRACTOR
 from lmms_eval_tasks.utils.prompting.questions import ask_choice, prompt_reader
@@ -10,7 +11,7 @@ from lmms_eval_tasks.yocausal.card import CARD
 from lmms_eval_tasks.yocausal.cli import app
 from lmms_eval_tasks.yocausal.log_forms import DirectionLine, PairLine
 from lmms_eval_tasks.yocausal.metrics import METRICS, VLM_METRICS
-from lmms_eval_tasks.yocausal.people import STUDY
+from lmms_eval_tasks.yocausal.people import ANSWERS, STUDY
 from lmms_eval_tasks.yocausal.prepare import prepare
 from lmms_eval_tasks.yocausal.prompt import OFFICIAL_PROMPT, find_prompt
 from lmms_eval_tasks.yocausal.submission import FORM
@@ -65,5 +66,6 @@ BENCHMARK = Benchmark(
     official_prompt=OFFICIAL_PROMPT,
     find_prompt=find_prompt,
     cli=app,
+    inquiries={ANSWER: ANSWERS},
     human_study=STUDY,
 )

@@ -1,15 +1,20 @@
 """The study of people: a clip and its reversal are shown one after the other, and which of them is reversed is asked.
 
-Source: paper, section on people: the order is random, *unknown* counts half, about 20% of the answers were that;
+Source: paper, section on people: they see the prompt, which is the clip's caption, then both clips in random order,
+each played three times at most; *unknown* counts half, about 20% of the answers were that;
 RSI 79.08 (Table 4) and CCI 8.67 (Table 5). Which pairs people can tell is not said there: more than half is ours.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
+from lmms_eval_tasks.utils.benchmark.benchmark import Row
+from lmms_eval_tasks.utils.benchmark.inquiries import AskedItem, Inquiry, InquiryForm, OfferedChoice
 from lmms_eval_tasks.utils.scoring.records import Record
+from lmms_eval_tasks.utils.stats.human_responses import UNKNOWN
 from lmms_eval_tasks.utils.stats.human_study import HumanStudy, credit_of
 from lmms_eval_tasks.yocausal import metrics
 from lmms_eval_tasks.yocausal.card import SUBSETS
@@ -39,7 +44,30 @@ STUDY = HumanStudy(
     stratum=stratum,
     columns=(CAUSALITY,),
     label=DISCRIMINABLE,
-    question="One of these two clips is played in reverse. Which one?",
-    shown={"forward_first": ("clip", "clip_backward"), "reversed_first": ("clip_backward", "clip")},
-    replays=3,
 )
+REPLAYS = 2
+"""After the first play, so that there are three at most."""
+
+
+def ask_pairs(rows: Sequence[Row]) -> list[AskedItem]:
+    """Which clip of each pair is reversed, in either order; its caption is read before."""
+    choices = tuple(OfferedChoice(choice, "", choice.capitalize()) for choice in STUDY.choices)
+    return [
+        AskedItem(
+            item=row["item_id"],
+            item_id=row["item_id"],
+            question="One of these two clips is played in reverse. Which one?",
+            ways={
+                "forward_first": (row["clip"], row["clip_backward"]),
+                "reversed_first": (row["clip_backward"], row["clip"]),
+            },
+            choices=(*choices, OfferedChoice(UNKNOWN, "", "I cannot tell")),
+            labels=tuple(choice.text for choice in choices),
+            replays=REPLAYS,
+            before=row["caption"] or "",
+        )
+        for row in rows
+    ]
+
+
+ANSWERS = Inquiry(InquiryForm.choice, ask_pairs, responses=15, attention=2)

@@ -110,18 +110,22 @@ def test_minutes_decide_how_many_annotators_there_are() -> None:
 @pytest.mark.parametrize(
     ("row", "problem"),
     [
-        ("some,test,a1,x,q1,0,q1_0,5,", "Expected a whole number for place, but got `x`."),
-        ("some,test,,1,q1,0,q1_0,5,", "Expected a value for annotator, but got none."),
+        ("some,test,answer,a1,x,q1,0,q1_0,5,A|B,d,", "Expected a whole number for place, but got `x`."),
+        ("some,test,answer,,1,q1,0,q1_0,5,A|B,d,", "Expected a value for annotator, but got none."),
         (
-            "some,test,a1,1,q1,0,q1_0,5,\nsome,test,a1,1,q2,0,q2_0,5,",
+            "some,test,answer,a1,1,q1,0,q1_0,5,A|B,d,\nsome,test,answer,a1,1,q2,0,q2_0,5,A|B,d,",
             "Expected each place of a1 once, but got 1 again.",
         ),
         (
-            "some,test,a1,1,q1,0,q1_0,5,\nsome,test,a1,01,q2,0,q2_0,5,",
+            "some,test,answer,a1,1,q1,0,q1_0,5,A|B,d,\nsome,test,answer,a1,01,q2,0,q2_0,5,A|B,d,",
             "Expected each place of a1 once, but got 01 again.",
         ),
-        ("some,test,../a1,1,q1,0,q1_0,5,", "Expected an annotator that can name a file, but got `../a1`."),
-        ("some,test,a1,1,q1,0,q1_0,5,\nsome,mini,a1,2,q2,0,q2_0,5,", "Expected one benchmark and split"),
+        ("some,test,answer,../a1,1,q1,0,q1_0,5,A|B,d,", "Expected an annotator that can name a file, but got `../a1`."),
+        (
+            "some,test,answer,a1,1,q1,0,q1_0,5,A|B,d,\nsome,mini,answer,a1,2,q2,0,q2_0,5,A|B,d,",
+            "Expected one benchmark, split and mode",
+        ),
+        ("some,test,answer,a1,1,,,q1_0,0,A|B,d,C", "Expected attention to be one of the choices, but got `C`."),
         ("", "it has no rows"),
     ],
 )

@@ -23,8 +23,8 @@ from shared import made_once
 from lmms_eval_tasks.cast_bench.build import build
 from lmms_eval_tasks.cast_bench.card import OPTION_KINDS
 from lmms_eval_tasks.cast_bench.construction.pictures import picture_at
-from lmms_eval_tasks.cast_bench.descriptions import read_descriptions
 from lmms_eval_tasks.cast_bench.masked import UNABLE, timed_boxes
+from lmms_eval_tasks.cast_bench.people import read_descriptions
 from lmms_eval_tasks.cast_bench.prepare import prepare
 from lmms_eval_tasks.cast_bench.released import read_items
 from lmms_eval_tasks.utils.benchmark.built_set import BuiltSet

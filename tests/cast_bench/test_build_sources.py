@@ -15,7 +15,7 @@ from pycocotools import mask as coco
 
 from lmms_eval_tasks.annotate.forms import EditedEntry
 from lmms_eval_tasks.cast_bench.construction.config import CastBenchConfig
-from lmms_eval_tasks.cast_bench.construction.descriptions import DescribeActions
+from lmms_eval_tasks.cast_bench.construction.descriptions import DescribeActions, DescribeLooks
 from lmms_eval_tasks.cast_bench.construction.release import write_release
 from lmms_eval_tasks.cast_bench.construction.rows import (
     DescribedClipRow,
@@ -30,6 +30,7 @@ from lmms_eval_tasks.cast_bench.construction.sources import read_sources, source
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.pipeline.asking import Asking
 from lmms_eval_tasks.utils.pipeline.models import Models
+from lmms_eval_tasks.utils.pipeline.steps import Removed
 
 WIDTH, HEIGHT, LAST = 160, 120, 3
 
@@ -207,6 +208,23 @@ def test_what_people_edited_comes_in_place_of_a_models(folder: Path) -> None:
     assert described.entries == row.edited["a"] and not asking.asked
     with pytest.raises(KeyError):  # the third was not edited, and there is no model to ask
         DescribeActions(config(folder)).run(instances[2], asking)
+
+
+def test_whom_people_skipped_is_not_described(folder: Path) -> None:
+    """10.3: who is too small or too blurred is left out, and no model is asked about them."""
+    write_tracks(folder, instance(), instance(id="b", name="blue block"))
+    line = {**edited("sav_1_1", "a001", ("red_ball", "00:01", "00:03", "Stops.")), "skipped": ["blue_block"]}
+    (row,) = read_sources(config(folder, descriptions=edits(folder, line)))
+    assert row.edited["b"] == () and len(row.edited["a"]) == 1
+    asking = Asking(Models(config(folder), folder / "replies"))
+    skipped = InstanceRow(id="sav_1/b", source=row, instance=row.instances[1])
+    with pytest.raises(Removed, match="skipped by people: too small or too blurred: blue block"):
+        DescribeLooks(config(folder)).run(skipped, asking)
+    assert not asking.asked
+    other = {**edited("sav_1_2", "a001", ("blue_block", "00:01", "00:02", "Rolls.")), "skipped": ["nobody"]}
+    message = problem(folder, descriptions=edits(folder, line, other))
+    assert "skipped: Expected an instance of the clip, but got `nobody` (line 2)" in message
+    assert "skipped: Expected entries of those who are not skipped alone, but got some of `blue_block`" in message
 
 
 def test_all_faults_of_edited_descriptions_are_listed(folder: Path) -> None:

@@ -25,10 +25,14 @@ from lmms_eval_tasks.causalvqa.construction.rows import QuestionPair
 from lmms_eval_tasks.causalvqa.metadata import read_choices
 from lmms_eval_tasks.cli import app
 from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.data.clips import clip_seconds, write_placeholder
 from lmms_eval_tasks.utils.pipeline.steps import Removed
 
 FLAGGED, UNCLEAR, SPOILT, UNSEEN, EASY, MEDIUM, HARD, DISPUTED, DROPPED = range(9)
 """Which question is which: in a review, where the spoilt one is repaired in vain, and to people."""
+
+
+OTHER_TYPE = "descriptive"
 
 
 @dataclass
@@ -57,8 +61,8 @@ class Study:
     def ask(self, name: str, mode: str, responses: int, answer: Callable[[PlannedItem], dict[str, Any]]) -> str:
         """Have people answer a page each; gives the name of the collected table."""
         plan = self.folder / f"{name}_plan.csv"
-        run("annotate", "plan", "causalvqa", "--responses", responses, "--attention", 0, "--out", plan)
-        run("annotate", "page", plan, "--mode", mode, "--out", self.folder / f"{name}_pages", "--clips", "link")
+        run("annotate", "plan", "causalvqa", "--mode", mode, "--responses", responses, "--attention", 0, "--out", plan)
+        run("annotate", "page", plan, "--out", self.folder / f"{name}_pages", "--clips", "link")
         read, answers = read_plan(plan), self.folder / f"{name}_answers"
         answers.mkdir()
         for annotator, rows in read.by_annotator.items():
@@ -97,9 +101,16 @@ def test_a_set_is_built_reviewed_repaired_answered_and_built(study: Study) -> No
         first, place = reviewed[row.item_id, ""] == 1, places[row.item]
         if place == UNSEEN and row.version == "1" and first:
             return {}
-        flags = {FLAGGED: ["c", "d"], UNCLEAR: ["d"], SPOILT: ["e"]}.get(place, [])
-        return {"flags": flags if first and row.version == "1" else [], "comment": "Look again." if flags else ""}
+        if not (first and row.version == "1"):
+            return {"choice": "A", "flags": []}
+        flags = {FLAGGED: ["c", "d"], UNCLEAR: ["e"], SPOILT: ["f"], EASY: ["d"]}.get(place, [])
+        # Of the clips of 2 seconds one begins too early.
+        times = {"start": 0.5} if place == MEDIUM else {}
+        kind = {"kind": OTHER_TYPE} if "d" in flags else {}
+        comment = {"comment": "Look again."} if flags else {}
+        return {"choice": "A", "flags": flags, **kind, **times, **comment}
 
+    before = study.rows()
     asked = study.server.asked.total()
     reviews = study.ask("reviews", "review", 2, review)
     removed = study.build(reviews=[reviews])
@@ -117,7 +128,13 @@ def test_a_set_is_built_reviewed_repaired_answered_and_built(study: Study) -> No
     texts = [str(body["messages"][-1]["content"]) for body in study.server.bodies]
     repairs = [material_of(text) for text in texts if text.startswith("You repair")]
     assert all(given["comments"] == ["Look again."] for given in repairs)
-    assert sorted(given["flags"] for given in repairs) == [["d"], *[["e"]] * 3]
+    assert sorted(given["flags"] for given in repairs) == [["e"], *[["f"]] * 3]
+    assert before[EASY]["type"] != rows[EASY]["type"] == OTHER_TYPE
+    clips = [table[MEDIUM]["renamed_video"] for table in (before, rows)]
+    length = clip_seconds(study.folder / "out/release/debug/videos" / clips[1])
+    asked_about = study.truths[MEDIUM].end - study.truths[MEDIUM].start
+    assert clips[0] != clips[1] and length == pytest.approx(asked_about - 0.5, abs=0.15)
+    assert {place for place in rows if rows[place]["qid"] != before[place]["qid"]} == {UNCLEAR, EASY, MEDIUM}
 
     answered: Counter[tuple[str, str]] = Counter()
     keys = {row["qid"]: [int(row["correct1"]), int(row["correct2"])] for row in rows.values()}
@@ -158,17 +175,25 @@ def test_a_pair_is_named_by_what_people_see_of_it() -> None:
     one = pair("q")
     assert pair("q", description="x", difficulty="hard", repaired=True).qid == one.qid
     for change in (
-        {"question": "Who?"}, {"answer": "f"}, {"paraphrases": ("bb", "cc", "dd", "f")}, {"end": 2.0},
-        {"clip": "b.mp4"},
+        {"question": "Who?"}, {"type": "descriptive"}, {"answer": "f"}, {"paraphrases": ("bb", "cc", "dd", "f")},
+        {"end": 2.0}, {"clip": "b.mp4"},
         {"orders": ((0, 1, 2, 3, 4), (3, 4, 2, 1, 0))},
     ):  # fmt: skip
         assert pair("q", **change).qid != one.qid
     assert (one.key(0), one.key(1), one.options(1)) == ("A", "E", ["ee", "dd", "cc", "bb", "a"])
 
 
+HEADER = "item,version,item_id,reviewer,choice,flags,type,start,end,comment,decision"
+
+
 def write_reviews(path: Path, *rows: tuple[str, int, str, str]) -> Path:
-    lines = [f"{item},{version},{item}_{version},{reviewer},{flags},,keep" for item, version, reviewer, flags in rows]
-    path.write_text("\n".join(["item,version,item_id,reviewer,flags,comment,decision", *lines]) + "\n")
+    """Flags as ``d``, or with the type and the times behind them: ``d,planning,-1,2.5``."""
+    lines = []
+    for item, version, reviewer, found in rows:
+        flags, kind, start, end = [*found.split(","), "", "", ""][:4]
+        kind = kind or ("counterfactual" if "d" in flags else "")
+        lines.append(f"{item},{version},{item}_{version},{reviewer},A,{flags},{kind},{start},{end},,keep")
+    path.write_text("\n".join([HEADER, *lines]) + "\n")
     return path
 
 
@@ -185,18 +210,73 @@ def removed_by(step: Any, rows: list[QuestionPair]) -> tuple[list[str], dict[str
 def test_reviews_of_another_wording_are_none(tmp_path: Path) -> None:
     before, after = pair("q", question="Who?"), pair("q")
     reviews = read_reviews([write_reviews(tmp_path / "reviews.csv", *both(before.qid))])
-    assert removed_by(QualityReview(reviews), [before]) == (["q"], {})
-    assert removed_by(QualityReview(reviews), [after]) == ([], {"q": "fewer than two reviews of a version"})
+    assert removed_by(QualityReview(reviews, tmp_path), [before]) == (["q"], {})
+    assert removed_by(QualityReview(reviews, tmp_path), [after]) == ([], {"q": "fewer than two reviews of a version"})
 
 
 def test_flags_of_several_tables_count_together(tmp_path: Path) -> None:
     one, two = pair("one"), pair("two")
-    first = write_reviews(tmp_path / "first.csv", *both(one.qid, "d", "f"), *both(two.qid)[:2])
+    # One reviewer of each version, not the same, raises what is to be repaired.
+    raised = [(one.qid, 0, "r", "d"), (one.qid, 0, "s", ""), (one.qid, 1, "r", ""), (one.qid, 1, "s", "f")]
+    first = write_reviews(tmp_path / "first.csv", *raised, *both(two.qid)[:2])
     second = write_reviews(tmp_path / "second.csv", *both(two.qid, "", "b")[2:])
-    step = QualityReview(read_reviews([first, second]))
+    step = QualityReview(read_reviews([first, second]), tmp_path)
     assert removed_by(step, [one, two]) == (["one"], {"two": "flagged a, b or c by a reviewer"})
     (kept,) = step.run([one], lambda *_: None)
-    assert (kept.flags, kept.qid) == ("df", one.qid)
+    assert (kept.flags, kept.type, kept.repaired) == ("f", "counterfactual", True)
+    assert kept.qid != one.qid, "what was said of the other type is not said of this one"
+
+
+@pytest.mark.parametrize(
+    ("found", "reason"),
+    [
+        ((",,,", ""), None),
+        (("e", ""), None),
+        (("e", "f"), "flagged d, e or f by more than one reviewer of a version"),
+        (("ef", "ef"), "flagged d, e or f by more than one reviewer of a version"),
+        (("a", ""), "flagged a, b or c by a reviewer"),
+        ((",,-1,", ""), "new times outside the video"),
+        ((",,,9", ""), "new times outside the video"),
+        ((",,1.5,0.5", ""), "new times outside the video"),
+        ((",,0.25,", ",,,1.5"), None),
+    ],
+)
+def test_the_papers_rule_decides(tmp_path: Path, found: tuple[str, str], reason: str | None) -> None:
+    """2.2.7, of a version of a question about the first second of a video of two."""
+    one = pair("one")
+    write_placeholder(tmp_path / one.clip)
+    reviews = [*both(one.qid)[2:], (one.qid, 0, "r", found[0]), (one.qid, 0, "s", found[1])]
+    step = QualityReview(read_reviews([write_reviews(tmp_path / "reviews.csv", *reviews)]), tmp_path)
+    left, removed = removed_by(step, [one])
+    assert (left, removed) == ((["one"], {}) if reason is None else ([], {"one": reason}))
+    if found[1] == ",,,1.5":
+        (kept,) = step.run([one], lambda *_: None)
+        assert (kept.start, kept.end, kept.flags, kept.repaired) == (0.25, 1.5, "", True)
+
+
+def test_reviewers_who_name_different_types_leave_no_question(tmp_path: Path) -> None:
+    one = pair("one")
+    reviews = [(one.qid, 0, "r", "d,descriptive"), (one.qid, 0, "s", "")]
+    reviews += [(one.qid, 1, "r", "d,anticipation"), (one.qid, 1, "s", "")]
+    step = QualityReview(read_reviews([write_reviews(tmp_path / "reviews.csv", *reviews)]), tmp_path)
+    assert removed_by(step, [one]) == ([], {"one": "reviewers name different types"})
+
+
+def test_reviews_with_other_flags_types_or_times_are_refused(tmp_path: Path) -> None:
+    found = ("x", "d,mood", "e,planning", ",,soon,")
+    rows = [("one", 0, f"r{number}", text) for number, text in enumerate(found)]
+    with pytest.raises(InputError, match="4 problems") as error:
+        read_reviews([write_reviews(tmp_path / "reviews.csv", *rows)])
+    for problem in (
+        "line 2: Expected flags a to f, but got `x`.",
+        "with flag d, and none without, but got `mood`.",
+        "with flag d, and none without, but got `planning`.",
+        "line 5: Expected start in seconds of the clip, or nothing, but got `soon`.",
+    ):
+        assert problem in str(error.value)
+    (tmp_path / "old.csv").write_text("item,version,item_id,reviewer,flags,comment,decision\none,0,one_0,r,c,,remove\n")
+    with pytest.raises(InputError, match="choice"):
+        read_reviews([tmp_path / "old.csv"])
 
 
 def test_a_review_that_stands_in_two_tables_is_refused(tmp_path: Path) -> None:

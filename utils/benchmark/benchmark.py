@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from lmms_eval_tasks.utils.benchmark.built_set import BuiltSet
 from lmms_eval_tasks.utils.benchmark.card import Card
-from lmms_eval_tasks.utils.benchmark.descriptions import TimedDescription
+from lmms_eval_tasks.utils.benchmark.inquiries import Inquiry
 from lmms_eval_tasks.utils.benchmark.released_choices import ReleasedChoices
 from lmms_eval_tasks.utils.benchmark.sample_writer import SampleWriter
 from lmms_eval_tasks.utils.benchmark.views import MASKED, POSITIONS, VIDEO_ONLY, VIEWS, View
@@ -233,8 +233,9 @@ class Benchmark:
         clip_names_are_ids: Whether a clip's name, below its split, is its id in the collection that it comes from.
         build: Makes a set of its own from annotated clips. A function whose parameters are typer options, and
             ``progress``; None where sets of it are not made.
-        human_study: How people are asked about its items, where that is not how a model is; None where it is.
-        descriptions: The timed descriptions of a row that people may edit; None where its rows have none.
+        inquiries: Mode to how people are asked about it. Where its rows have options, people are asked these, and
+            review them, without a word here; a mode ``answer`` of its own stands for all of that.
+        human_study: What is made of people's answers, where more is than a baseline; None where it is not.
         sample: How its sample data is made; None where a module of `lmms_eval_tasks.sample.writers` does it.
     """
 
@@ -255,8 +256,8 @@ class Benchmark:
     read_choices: Callable[[Path, Path | None], Sequence[ReleasedChoices]] | None = None
     clip_names_are_ids: bool = False
     build: Callable[..., BuiltSet] | None = None
+    inquiries: Mapping[str, Inquiry] = field(default_factory=dict)
     human_study: HumanStudy | None = None
-    descriptions: Callable[[Row], tuple[TimedDescription, ...]] | None = None
     sample: SampleWriter | None = None
 
     def __post_init__(self) -> None:

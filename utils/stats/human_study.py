@@ -21,7 +21,7 @@ CREDIT = "human_credit"
 
 @dataclass(frozen=True)
 class HumanStudy:
-    """How people are asked about the items of a benchmark, and what is made of their answers.
+    """What is made of people's answers about the items of a benchmark that are shown in several ways.
 
     Attributes:
         versions: Each way in which an item is shown to the choice that is then right, upper-case.
@@ -30,9 +30,6 @@ class HumanStudy:
         stratum: Names and values by which a row's scores are broken down.
         columns: Columns of the table that the metrics need, as fields of the record.
         label: What is true of an item where more than half of its responses are right.
-        question: What is asked about an item's clips.
-        shown: Version to the columns of the clips, in the order in which they are shown.
-        replays: How often they may be played again.
     """
 
     versions: Mapping[str, str]
@@ -41,9 +38,6 @@ class HumanStudy:
     stratum: Callable[[Mapping[str, Any]], Mapping[str, str]]
     columns: tuple[str, ...]
     label: str
-    question: str
-    shown: Mapping[str, tuple[str, ...]]
-    replays: int
 
     def questions(self, rows: Iterable[Mapping[str, Any]]) -> dict[Key, AskedQuestion]:
         """What people can be asked about the rows of a prepared table: each item in each version."""

@@ -1,5 +1,5 @@
-"""What annotators' responses say about a benchmark's keys: questions that people answer otherwise, and versions of one
-question that are not equally hard.
+"""What annotators' responses say about a benchmark's keys: questions that people answer otherwise, versions of one
+question that are not equally hard, and how far people find what keys claim.
 
 Source: CausalVQA paper (questions whose most frequent answer is not the key were left out, 14%; the two versions of a
 question, MCQ and MCQ′, are meant to be equally hard).
@@ -8,11 +8,12 @@ question, MCQ and MCQ′, are meant to be equally hard).
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from lmms_eval_tasks.utils.graphs.agreement import LinkCounts
 from lmms_eval_tasks.utils.stats.comparison import holm
-from lmms_eval_tasks.utils.stats.human_responses import RIGHT, Response
+from lmms_eval_tasks.utils.stats.human_responses import RIGHT, UNKNOWN, AskedQuestion, Key, Response
 
 
 def disputed_questions(responses: Sequence[Response]) -> list[str]:
@@ -85,3 +86,33 @@ def compare_versions(responses: Sequence[Response]) -> list[VersionTest]:
             tested.items(), p_values, holm(p_values), strict=True
         )
     ]
+
+
+def judge_keys(
+    responses: Sequence[Response], asked: Mapping[Key, AskedQuestion], positive: str
+) -> tuple[LinkCounts, list[str]]:
+    """What keys claim to hold, against what most people find.
+
+    Args:
+        responses: People's choices.
+        asked: The items, with their keys.
+        positive: The choice that finds what may be claimed.
+
+    Returns:
+        The counts, keys as what is predicted and people as the reference; and the items of which as many people find it
+        as do not, which are not counted.
+    """
+    votes: defaultdict[Key, Counter[bool]] = defaultdict(Counter)
+    for response in responses:
+        if response.choice != UNKNOWN:
+            votes[response.item, response.version][response.choice == positive] += 1
+    counts, tied = LinkCounts(), []
+    for key in sorted(votes):
+        found, not_found = votes[key][True], votes[key][False]
+        if found == not_found:
+            tied.append(key[0])
+        elif asked[key].answer == positive:
+            counts += LinkCounts(hits=1) if found > not_found else LinkCounts(extra=1)
+        else:
+            counts += LinkCounts(missed=1) if found > not_found else LinkCounts(neither=1)
+    return counts, tied

@@ -3,6 +3,9 @@
 const area = document.getElementById("clips");
 const form = document.getElementById("form");
 const [back, next] = [document.getElementById("back"), document.getElementById("next")];
+const FORMS = {
+  choice: showChoices, ratings: showRatings, review: showReview, descriptions: showEntries, revision: showEntries,
+};
 let asked = null;
 
 function showProgress() {
@@ -21,8 +24,8 @@ function show(at) {
   shownAt = performance.now();
   document.querySelector(".item").classList.toggle("alone", item.clips.length === 0 && !item.picture);
   showClips(item, area);
-  asked = ({ review: showReview, edit: showEntries }[about.mode] || showChoices)(item, form);
-  const keys = [...asked.keys, ...(about.mode === "edit" ? [] : [["Enter", "next"]]), ["Shift+Enter", "back"], ["Space", "play"]];
+  asked = FORMS[about.form](item, form);
+  const keys = [...asked.keys, ...(FORMS[about.form] === showEntries ? [] : [["Enter", "next"]]), ["Shift+Enter", "back"], ["Space", "play"]];
   document.getElementById("keys").replaceChildren(...keys.flatMap(([key, what]) => [make("kbd", "", key), ` ${what}`]));
   showProgress();
   keep();
@@ -54,12 +57,13 @@ function pressPlay(event) {
 }
 
 document.addEventListener("keydown", (event) => {
-  const writes = event.target.matches("textarea, input:not([type=radio]):not([type=checkbox])");
+  const writes = event.target.matches("textarea, select, input:not([type=radio]):not([type=checkbox])");
   if (event.altKey || event.metaKey || (writes && !(event.ctrlKey && event.key === "Enter"))) return;
   let used = false;
   if (event.key === "Enter") {
     if (event.target.closest("button")) return;
-    move(event.shiftKey ? -1 : 1);
+    // A form may have a step of its own before the next item.
+    if (event.shiftKey || event.ctrlKey || !asked.press("Enter")) move(event.shiftKey ? -1 : 1);
     used = true;
   } else if (event.ctrlKey) {
     return;

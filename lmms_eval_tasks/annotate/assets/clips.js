@@ -42,7 +42,8 @@ function showClips(item, area) {
     return;
   }
   const shown = item.clips.map((clip) => makeVideo(clip, item.place));
-  area.replaceChildren(...shown.map(({ figure }) => figure));
+  const before = item.before ? [make("p", "before", item.before)] : [];
+  area.replaceChildren(...before, ...shown.map(({ figure }) => figure));
   if (item.replays !== null) {
     area.append(makeTurns(item, shown));
     return;

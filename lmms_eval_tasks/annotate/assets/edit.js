@@ -1,4 +1,4 @@
-// Timed descriptions beside the clip in which what they describe is outlined.
+// Timed descriptions, alone or as the evidence of a question, beside the clip in which what they describe is outlined.
 
 // Okabe and Ito's colours, which people with any colour vision tell apart.
 const HUES = ["#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"];
@@ -11,37 +11,51 @@ const secondsOfClock = (text) => {
 };
 
 /** What is wrong with an entry, or nothing. */
-function faultOf({ name, start, end, text }, length) {
+function faultOf({ name, start, end, text, skipped }, length) {
   if (!name.trim()) return "Say who or what it is.";
+  if (skipped) return "";
   if (!CLOCK.test(start) || !CLOCK.test(end)) return "Write times as MM:SS.";
   if (secondsOfClock(end) < secondsOfClock(start)) return "The end is before the start.";
   if (secondsOfClock(end) > length) return "The end is after the clip's.";
   return text.trim() ? "" : "Say what happens.";
 }
 
-/** The fields of an item's entries; what is not yet confirmed is kept as a draft. */
+/** What is there to be put right, as it was left where it is not yet confirmed. */
+function draftOf(item) {
+  const entries = item.entries.map(({ boxes, ...entry }, from) => ({ ...entry, from, skipped: false }));
+  const texts = { question: item.question, options: item.choices.map(([, , text]) => text), comment: "", discarded: false };
+  return (state.drafts[item.place] ||= { entries, ...(revises ? texts : {}) });
+}
+
+const revises = about.form === "revision";
+
+/** The fields of an item's entries, and of its question where that is revised, too. */
 function showEntries(item, form) {
   const video = document.querySelector("#clips video");
   const length = () => (video && Number.isFinite(video.duration) ? Math.ceil(video.duration) : Infinity);
-  const entries = state.drafts[item.place] || item.entries.map(({ boxes, ...entry }, from) => ({ ...entry, from }));
+  const draft = draftOf(item);
+  const { entries } = draft;
   const confirmed = make("input");
   Object.assign(confirmed, { type: "checkbox", id: "confirmed", checked: isAnswered(item) });
   let focused = 0;
 
+  function values() {
+    const kept = entries.filter((entry) => !entry.skipped).map(({ from, skipped, ...entry }) => entry);
+    const skipped = [...new Set(entries.filter((entry) => entry.skipped).map(({ name }) => name))];
+    const { question, options, comment, discarded } = draft;
+    if (!revises) return { entries: kept, skipped };
+    return { question, options, entries: kept, discarded, ...(comment.trim() ? { comment } : {}) };
+  }
+
   function changed() {
-    state.drafts[item.place] = entries;
     const faults = entries.map((entry) => faultOf(entry, length()));
     form.querySelectorAll(".entry").forEach((element, place) => {
       element.querySelector(".fault").textContent = faults[place];
     });
-    if (faults.some(Boolean)) confirmed.checked = false;
-    if (confirmed.checked) {
-      answer(item, { entries: entries.map(({ from, ...entry }) => entry) });
-    } else {
-      delete state.answers[item.place];
-      keep();
-      showProgress();
-    }
+    const empty = revises && [draft.question, ...draft.options].some((text) => !text.trim());
+    if (empty || faults.some(Boolean)) confirmed.checked = false;
+    if (confirmed.checked) answer(item, values());
+    else unanswer(item);
   }
 
   function makeField(entry, name, label, tag = "input") {
@@ -65,10 +79,20 @@ function showEntries(item, form) {
     remove.addEventListener("click", () => { entries.splice(place, 1); fill(); changed(); draw(); form.focus(); });
     const fault = make("p", "fault", "");
     fault.setAttribute("role", "status");
+    const skip = make("input");
+    Object.assign(skip, { type: "checkbox", className: "skipped", checked: entry.skipped });
+    // It is who or what that cannot be described, in all of its entries.
+    skip.addEventListener("change", () => {
+      for (const other of entries) if (other.name === entry.name) other.skipped = skip.checked;
+      fill();
+      changed();
+    });
     const legend = make("legend", "", `Entry ${place + 1}`);
     const element = make("fieldset", "entry", legend, makeField(entry, "name", "Who or what"),
       makeField(entry, "start", "From"), makeField(entry, "end", "To"), show, remove,
-      makeField(entry, "text", "What happens", "textarea"), fault);
+      makeField(entry, "text", "What happens", "textarea"),
+      ...(revises ? [] : [make("label", "skip-entry", skip, "Skip: too small or too blurred to be described")]), fault);
+    for (const field of element.querySelectorAll(".start input, .end input, textarea")) field.disabled = entry.skipped;
     element.style.setProperty("--hue", hueOf(entry));
     element.addEventListener("focusin", () => { focused = place; draw(); });
     return element;
@@ -80,13 +104,39 @@ function showEntries(item, form) {
     add.id = "add";
     add.addEventListener("click", () => {
       const before = entries.at(-1) || { name: "", start: "00:00", end: "00:00" };
-      entries.push({ name: before.name, start: before.start, end: before.end, text: "" });
+      entries.push({ name: before.name, start: before.start, end: before.end, text: "", skipped: false });
       fill();
       changed();
       form.querySelector(".entry:last-of-type input").focus();
     });
-    form.replaceChildren(make("p", "muted", item.question), ...entries.map(makeEntry), add,
-      make("label", "choice", confirmed, make("span", "", "These entries are right as they stand.")));
+    const head = revises ? makeTexts() : [make("p", "muted", item.question)];
+    const stands = make("span", "", revises ? "This is my revision." : "These entries are right as they stand.");
+    form.replaceChildren(...head, ...entries.map(makeEntry), add, ...(revises ? makeEnd() : []),
+      make("label", "choice", confirmed, stands));
+  }
+
+  function makeText(label, value, write) {
+    const area = make("textarea");
+    Object.assign(area, { rows: 2, value });
+    area.addEventListener("input", () => { write(area.value); changed(); });
+    return make("label", "field", label, area);
+  }
+
+  /** The question and its options, the key marked. */
+  const makeTexts = () => [
+    makeText("Question", draft.question, (text) => { draft.question = text; }),
+    ...item.choices.map(([choice, letter], place) => makeText(
+      choice === item.key ? `${letter}, the key` : letter, draft.options[place], (text) => { draft.options[place] = text; },
+    )),
+    make("p", "muted", "Its evidence:"),
+  ];
+
+  function makeEnd() {
+    const discard = make("input");
+    Object.assign(discard, { type: "checkbox", id: "discard", checked: draft.discarded });
+    discard.addEventListener("change", () => { draft.discarded = discard.checked; changed(); });
+    return [makeText("Comment", draft.comment, (text) => { draft.comment = text; }),
+      make("label", "choice", discard, make("span", "", "Discard this question."))];
   }
 
   /** An entry that was added describes what has no box, and has no colour. */

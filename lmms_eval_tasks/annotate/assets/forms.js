@@ -4,10 +4,16 @@ let shownAt = 0;
 
 /** Seconds for which the shown item has been in sight, those of earlier times included. */
 function secondsOf(item) {
-  const before = state.answers[item.place]?.seconds || 0;
+  const before = state.answers[item.place]?.seconds || state.drafts[item.place]?.seconds || 0;
   const seconds = before + (performance.now() - shownAt) / 1000;
   shownAt = performance.now();
   return Math.round(1000 * seconds) / 1000;
+}
+
+function unanswer(item) {
+  delete state.answers[item.place];
+  keep();
+  showProgress();
 }
 
 function answer(item, values) {
@@ -16,22 +22,28 @@ function answer(item, values) {
   showProgress();
 }
 
-/** One of several choices. */
-function showChoices(item, form) {
-  const chosen = state.answers[item.place]?.choice;
-  const fields = item.choices.map(([choice, letter, text], place) => {
+/** The fields of an item's choices. */
+function makeChoices(item, chosen, choose) {
+  return item.choices.map(([choice, letter, text], place) => {
     const input = make("input");
     Object.assign(input, { type: "radio", name: "choice", value: choice, checked: choice === chosen });
-    input.addEventListener("change", () => answer(item, { choice }));
+    input.addEventListener("change", () => choose(choice));
     const key = make("kbd", "", letter || String(place + 1));
     key.setAttribute("aria-hidden", "true");
     return make("label", "choice", input, key, make("span", "", text));
   });
+}
+
+const keysOf = (item) => item.choices.map(([, letter], place) => letter || String(place + 1));
+
+/** One of several choices. */
+function showChoices(item, form) {
+  const fields = makeChoices(item, state.answers[item.place]?.choice, (choice) => answer(item, { choice }));
   const fieldset = make("fieldset", "", make("legend", "", item.question), ...fields);
   form.replaceChildren(fieldset);
   // Nobody can tell which of several clips it is before having seen them.
   fieldset.disabled = item.replays !== null && !isSeen(item);
-  const keys = [...item.choices.keys()].map((place) => item.choices[place][1] || String(place + 1));
+  const keys = keysOf(item);
   return { keys: [[`${keys[0]}–${keys.at(-1)}`, "choose"]], press: (key) => pressChoice(item, form, key) };
 }
 
@@ -44,49 +56,32 @@ function pressChoice(item, form, key) {
   return true;
 }
 
-const FINE = "n";
-
-/** What is wrong with a question, whose key is in sight. */
-function showReview(item, form) {
-  const given = state.answers[item.place];
-  const options = item.choices.map(([choice, letter, text]) => {
-    const option = make("li", choice === item.key ? "key" : "", make("kbd", "", letter), ` ${text}`);
-    if (choice === item.key) option.append(make("b", "", " the key"));
-    return option;
+/** A choice on each of several scales. */
+function showRatings(item, form) {
+  const ratings = { ...(state.answers[item.place]?.ratings || state.drafts[item.place]) };
+  const scales = about.scales.map(([name, question, choices], number) => {
+    const fields = choices.map(([value, text]) => {
+      const input = make("input");
+      Object.assign(input, { type: "radio", name, value, checked: ratings[name] === value });
+      input.addEventListener("change", () => {
+        ratings[name] = value;
+        state.drafts[item.place] = ratings;
+        if (Object.keys(ratings).length === about.scales.length) answer(item, { ratings });
+        else keep();
+      });
+      return make("label", "choice", input, make("kbd", "", value[0]), make("span", "", text));
+    });
+    return make("fieldset", number ? "scale" : "", make("legend", "", question), ...fields);
   });
-  const comment = make("textarea");
-  Object.assign(comment, { rows: 2, value: given?.comment || "" });
-  const boxes = [[FINE, "keep", "Nothing is wrong."], ...about.flags].map(([flag, decision, text]) => {
-    const input = make("input");
-    const checked = flag === FINE ? given?.flags.length === 0 : given?.flags.includes(flag);
-    Object.assign(input, { type: "checkbox", name: "flag", value: flag, checked: Boolean(checked) });
-    input.addEventListener("change", () => change(flag));
-    return make("label", "choice", input, make("kbd", "", flag), make("span", "", text, make("small", "", ` ${decision}`)));
-  });
-  const inputs = () => [...form.querySelectorAll("input[name=flag]")];
-  /** Nothing is wrong, or something is: the last choice counts. */
-  function change(flag) {
-    for (const input of inputs()) if ((input.value === FINE) !== (flag === FINE)) input.checked = false;
-    const chosen = inputs().filter((input) => input.checked).map((input) => input.value);
-    if (chosen.length) {
-      answer(item, { flags: chosen.filter((one) => one !== FINE), comment: comment.value });
-    } else {
-      delete state.answers[item.place];
-      keep();
-      showProgress();
-    }
-  }
-  comment.addEventListener("input", () => {
-    if (isAnswered(item)) answer(item, { flags: state.answers[item.place].flags, comment: comment.value });
-  });
-  form.replaceChildren(make("fieldset", "", make("legend", "", item.question), make("ul", "options", ...options), ...boxes,
-    make("label", "comment", "Comment", comment)));
+  form.replaceChildren(make("p", "asked", item.question), ...(item.text ? [make("blockquote", "judged", item.text)] : []), ...scales);
+  /** The key of a choice makes it on the first scale that has none, or on the last. */
   const press = (key) => {
-    const input = inputs().find((one) => one.value === key.toLowerCase());
+    const open = scales.find((scale) => !scale.querySelector(":checked")) || scales.at(-1);
+    const input = [...open.querySelectorAll("input")].find((one) => one.value[0].toLowerCase() === key.toLowerCase());
     if (input) input.click();
     return Boolean(input);
   };
-  return { keys: [["a–f", "flag"], [FINE, "nothing wrong"]], press };
+  return { keys: [], press };
 }
 
 const isAnswered = (item) => Boolean(state.answers[item.place]);

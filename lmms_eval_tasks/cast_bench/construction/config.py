@@ -21,6 +21,8 @@ class CastBenchConfig(BuildConfig):
         tracks: Folder of a file of tracks for each clip, by the clip's name: ours, or SA-V's.
         masklets: Which of SA-V's files are read, the masklets made by hand, by a model, or both.
         descriptions: Timed descriptions that people edited, as `annotate collect` writes them.
+        revisions: Questions as people revised them in the last review, as `annotate collect` writes them; None leaves
+            that review out.
         questions: That are asked for about each clip.
         tries: How often a model is asked for a text before its row is removed, because its texts break the rules.
         frames: Of a clip that a model is shown, at most.
@@ -34,6 +36,7 @@ class CastBenchConfig(BuildConfig):
     tracks: ConfigPath
     masklets: Literal["manual", "auto", "both"] = "both"
     descriptions: ConfigPath | None = None
+    revisions: ConfigPath | None = None
     questions: int = Field(default=6, ge=1, le=16)
     tries: int = Field(default=3, ge=1, le=10)
     frames: int = Field(default=16, ge=1, le=256)

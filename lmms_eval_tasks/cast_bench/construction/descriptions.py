@@ -36,6 +36,7 @@ from lmms_eval_tasks.utils.pipeline.steps import Forecast, PaperCount, Removed, 
 MOST_WORDS = 29
 """The paper: under 30."""
 TOO_LONG = "description of 30 words or more"
+SKIPPED = "skipped by people: too small or too blurred"
 END = "END"
 _ENTRY = re.compile(r"\[([0-9:]{4,6})\]\s*[-\N{EN DASH}]\s*\[([0-9:]{4,6})\]\s*:?\s*(\S.*)")
 
@@ -87,6 +88,8 @@ class DescribeLooks(RowStep[InstanceRow, InstanceRow]):
 
     def run(self, row: InstanceRow, asking: Asking) -> list[InstanceRow]:
         """The instance as it looks in the second in which its box is largest."""
+        if row.source.edited.get(row.instance.id) == ():
+            raise Removed(SKIPPED, row.instance.name)
         boxes = row.instance.boxes
         second = max(boxes, key=lambda one: ((boxes[one][2] - boxes[one][0]) * (boxes[one][3] - boxes[one][1]), -one))
         try:

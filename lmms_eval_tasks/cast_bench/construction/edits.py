@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 
+from pydantic import Field
+
 from lmms_eval_tasks.cast_bench.construction.clock import read_span
 from lmms_eval_tasks.cast_bench.construction.rows import ClipRow, TimedEntry, TrackedInstance, as_label
 from lmms_eval_tasks.utils.core.json_rows import Row, WholeText, read_rows
@@ -23,11 +25,13 @@ class EditedText(Row):
 
 
 class EditedItem(Row):
-    """A line of the file: the entries of one question, and who edited them."""
+    """A line of the file: the entries of one question, whom it was not possible to describe, and who edited them."""
 
     item_id: WholeText
+    version: str = ""
     annotator: WholeText
     entries: list[EditedText]
+    skipped: list[WholeText] = Field(default_factory=list)
 
 
 def read_edits(
@@ -44,15 +48,16 @@ def read_edits(
         problems: Takes all that is wrong with the file.
 
     Returns:
-        Clip to instance's id to its entries, in order of time.
+        Clip to instance's id to its entries, in order of time; none of an instance that was skipped.
     """
     issues = GroupedIssues()
     edited: defaultdict[str, defaultdict[str, set[tuple[int, int, str]]]] = defaultdict(lambda: defaultdict(set))
+    skipped: defaultdict[str, dict[str, str]] = defaultdict(dict)
     by_item: dict[str, EditedItem] = {}
     try:
         for where, row in read_rows(path, EditedItem, issues, exact=False):
             other = by_item.setdefault(row.item_id, row)
-            if other.entries != row.entries:
+            if (other.entries, other.skipped) != (row.entries, row.skipped):
                 both = f"{other.annotator} and {row.annotator}"
                 issues.add("entries", "Expected those of one annotator, but got others by", f"{both} ({where})")
             clip = clips.get(row.item_id.rpartition("_")[0])
@@ -61,6 +66,12 @@ def read_edits(
                     "item_id", "Expected a clip's name and a number, but got", f"{describe(row.item_id)} ({where})"
                 )
                 continue
+            for name in row.skipped:
+                instance = _find_instance(name, clip)
+                if instance is None:
+                    issues.add("skipped", "Expected an instance of the clip, but got", f"{describe(name)} ({where})")
+                else:
+                    skipped[clip.id].setdefault(instance.id, f"{describe(name)} ({where})")
             for entry in row.entries:
                 span = read_span(entry.start, entry.end, clip.last)
                 instance = _find_instance(entry.name, clip)
@@ -75,6 +86,11 @@ def read_edits(
                     edited[clip.id][instance.id].add((*span, entry.text.strip()))
     except OSError as error:
         issues.add("file", "Expected one that can be read, but got", first_line(error))
+    for clip_id, names in skipped.items():
+        for instance_id, case in names.items():
+            if instance_id in edited[clip_id]:
+                issues.add("skipped", "Expected entries of those who are not skipped alone, but got some of", case)
+            edited[clip_id].setdefault(instance_id, set())
     problems.extend(issues.as_problems(f"{path.name}, "))
     return {
         clip: {

@@ -17,6 +17,7 @@ from lmms_eval_tasks.cast_bench.construction.descriptions import (
 )
 from lmms_eval_tasks.cast_bench.construction.distractors import WriteDistractors
 from lmms_eval_tasks.cast_bench.construction.filters import MaskFilter, TextFilter
+from lmms_eval_tasks.cast_bench.construction.last_review import LastReview, read_revisions
 from lmms_eval_tasks.cast_bench.construction.near_misses import WriteNearMisses
 from lmms_eval_tasks.cast_bench.construction.questions import (
     CheckQuestions,
@@ -32,7 +33,11 @@ from lmms_eval_tasks.utils.pipeline.steps import AnyStep
 
 
 def steps(config: CastBenchConfig) -> Sequence[AnyStep]:
-    """The steps in their order."""
+    """The steps in their order.
+
+    Raises:
+        InputError: the revisions cannot be used.
+    """
     return (
         MeasureClips(config),
         SelectClips(config),
@@ -48,6 +53,7 @@ def steps(config: CastBenchConfig) -> Sequence[AnyStep]:
         WriteNearMisses(config),
         TextFilter(),
         MaskFilter(config),
+        *([] if config.revisions is None else [LastReview(read_revisions(config.revisions))]),
     )
 
 

@@ -55,7 +55,7 @@ class ClipRow(PipelineRow):
         height: The same.
         last: The last whole second in which a frame is shown.
         instances: Who and what is in it.
-        edited: Instance's id to what people say that it does.
+        edited: Instance's id to what people say that it does; nothing of one that they skipped.
     """
 
     clip: str

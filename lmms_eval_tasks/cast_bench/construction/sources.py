@@ -38,7 +38,8 @@ def source_files(config: CastBenchConfig) -> list[Path]:
     """All files that a set is built from."""
     clips = find_clips(config)
     tracks = [path for clip in clips for path in track_files(config.tracks, clip.stem, config.masklets)]
-    return [*clips, *tracks, *([config.descriptions] if config.descriptions else [])]
+    by_people = [path for path in (config.descriptions, config.revisions) if path is not None]
+    return [*clips, *tracks, *by_people]
 
 
 def read_sources(config: CastBenchConfig) -> list[ClipRow]:

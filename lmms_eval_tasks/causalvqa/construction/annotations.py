@@ -98,7 +98,7 @@ def _read(source: Path, problems: Problems) -> Iterator[tuple[str, AnnotatorRow]
         problems.extend(issues.as_problems(f"{source.name}, "))
         return
     for where, cells in read_csv(source, COLUMNS):
-        times = {name: _seconds(cells[name]) for name in ("start", "end")}
+        times = {name: read_seconds(cells[name]) for name in ("start", "end")}
         for name in (name for name, time in times.items() if math.isnan(time)):
             problems.add(where, f"Expected {name} in seconds, but got {quote(cells[name])}.")
         named = {name: cells[name] for name in (*COLUMNS, "qid") if name in cells}
@@ -106,7 +106,7 @@ def _read(source: Path, problems: Problems) -> Iterator[tuple[str, AnnotatorRow]
         yield where, AnnotatorRow.model_construct(None, **{**named, **times})
 
 
-def _seconds(cell: str) -> float:
+def read_seconds(cell: str) -> float:
     """The number that a cell holds; NaN where it holds none."""
     try:
         time = float(cell)

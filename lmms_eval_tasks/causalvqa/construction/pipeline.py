@@ -43,7 +43,7 @@ def steps_of(config: PairBuildConfig) -> Sequence[AnyStep]:
     reviewing: list[AnyStep] = [NotReviewed()]
     if config.reviews:
         reviews = read_reviews(config.reviews)
-        reviewing = [QualityReview(reviews), Repair(config.tries), ReviewOfRepairs(reviews)]
+        reviewing = [QualityReview(reviews, config.clips), Repair(config.tries), ReviewOfRepairs(reviews)]
     people = PeoplesAnswers(config.responses) if config.responses else NobodyAsked(config.difficulty or "")
     return [
         Describe(pictures),

@@ -1,16 +1,21 @@
 """Reviewers' flags: which pairs go, which are repaired, and what became of the repairs.
 
-Source: CausalVQA paper, section 2.2: two reviewers look at each version; flags a to c remove a question, d to f have it
-repaired. That one reviewer's flag is enough, and that a repaired pair passes the blind filter again, is ours.
+Source: CausalVQA paper, 2.2.7 and A.2: two reviewers look at each version; flags a to c remove a question, d to f have
+it repaired where at most one reviewer raised one of them. That this counts by version, that a model repairs texts by
+what reviewers write, that times without flag a are a repair, and that repaired texts pass the blind filter again, is
+ours.
 """
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from lmms_eval_tasks.causalvqa.card import TYPES
+from lmms_eval_tasks.causalvqa.construction.annotations import SLACK, read_seconds
 from lmms_eval_tasks.causalvqa.construction.blind import BLIND, check_blind
 from lmms_eval_tasks.causalvqa.construction.description import FourOptions
 from lmms_eval_tasks.causalvqa.construction.distractors import paraphrase_faults, synonym_faults
@@ -18,16 +23,22 @@ from lmms_eval_tasks.causalvqa.construction.rows import VERSIONS, QuestionPair
 from lmms_eval_tasks.causalvqa.construction.texts import Fault, question_faults
 from lmms_eval_tasks.causalvqa.construction.wording import CHECKER, WRITER, PlainWording, meaning_faults
 from lmms_eval_tasks.causalvqa.construction.writing import Refused, write_until_good
+from lmms_eval_tasks.utils.benchmark.reviews import FLAGS, REMOVING, REPAIRING, REVIEWERS, Decision, decide
 from lmms_eval_tasks.utils.core.csv_rows import read_csv
 from lmms_eval_tasks.utils.core.problems import Problems
+from lmms_eval_tasks.utils.core.progress import no_progress
 from lmms_eval_tasks.utils.core.wording import quote
+from lmms_eval_tasks.utils.data.clips import clip_lengths
 from lmms_eval_tasks.utils.pipeline.asking import Asking
 from lmms_eval_tasks.utils.pipeline.steps import Forecast, PaperCount, Removed, RowStep, SetStep
 
-REVIEWERS = 2
-COLUMNS = ("item", "version", "reviewer", "flags", "comment")
-REMOVING, REPAIRING = frozenset("abc"), frozenset("def")
+COLUMNS = ("item", "version", "reviewer", "choice", "flags", "type", "start", "end", "comment")
+REWORDED = frozenset(letter for letter, flag in FLAGS.items() if letter in REPAIRING and not flag.kind)
+"""Flags after which texts are repaired."""
 FLAGGED = "flagged a, b or c by a reviewer"
+FLAGGED_TWICE = "flagged d, e or f by more than one reviewer of a version"
+OTHER_TYPES = "reviewers name different types"
+OUTSIDE = "new times outside the video"
 TOO_FEW = "fewer than two reviews of a version"
 FLAGGED_AGAIN = "flagged again after the repair"
 PAPER = PaperCount("53% out", "2.2")
@@ -37,12 +48,30 @@ RemoveRow = Callable[[str, Removed], None]
 
 @dataclass(frozen=True)
 class Review:
-    """What a reviewer says of one version of a question."""
+    """What a reviewer says of one version of a question.
+
+    Attributes:
+        version: Which.
+        reviewer: Who.
+        flags: What is wrong.
+        comment: In words.
+        type: The type that it is of, with flag d; else empty.
+        start: Second of the clip at which it should begin; None where it begins rightly.
+        end: Second at which it should end.
+    """
 
     version: int
     reviewer: str
     flags: frozenset[str]
     comment: str
+    type: str = ""
+    start: float | None = None
+    end: float | None = None
+
+    @property
+    def objects(self) -> bool:
+        """Whether anything is wrong."""
+        return bool(self.flags) or self.start is not None or self.end is not None
 
 
 Reviews = Mapping[str, Sequence[Review]]
@@ -53,8 +82,8 @@ def read_reviews(paths: Sequence[Path]) -> Reviews:
     """Tables of reviews, as `annotate collect` writes them.
 
     Raises:
-        InputError: with every problem: a file that is none, a version or flag that there is not, a review of no item
-            or by nobody, or two reviews of one version by one reviewer.
+        InputError: with every problem: a file that is none, a version, flag, type or time that there is not, a review
+            of no item or by nobody, or two reviews of one version by one reviewer.
     """
     reviews: defaultdict[str, list[Review]] = defaultdict(list)
     problems = Problems()
@@ -66,8 +95,15 @@ def read_reviews(paths: Sequence[Path]) -> Reviews:
             if row["version"] not in versions:
                 problems.add(where, f"Expected version to be {' or '.join(versions)}, but got {quote(row['version'])}.")
                 continue
-            if unknown := sorted(flags - REMOVING - REPAIRING):
+            if unknown := sorted(flags - FLAGS.keys()):
                 problems.add(where, f"Expected flags a to f, but got {quote(''.join(unknown))}.")
+            kind = row["type"].strip()
+            if (kind not in TYPES) if any(FLAGS[flag].kind for flag in flags & FLAGS.keys()) else kind:
+                expected = f"one of {', '.join(TYPES)} with flag d, and none without"
+                problems.add(where, f"Expected type to be {expected}, but got {quote(kind or 'none')}.")
+            times = {name: read_seconds(row[name]) for name in ("start", "end") if row[name].strip()}
+            for name in (name for name, time in times.items() if math.isnan(time)):
+                problems.add(where, f"Expected {name} in seconds of the clip, or nothing, but got {quote(row[name])}.")
             if empty := [name for name in ("item", "reviewer") if not row[name].strip()]:
                 problems.add(where, f"Expected a value for {' and '.join(empty)}, but got none.")
                 continue
@@ -75,7 +111,8 @@ def read_reviews(paths: Sequence[Path]) -> Reviews:
             if key in seen:
                 problems.add(where, f"Expected one review of a version by {key[2]}, but got another after {seen[key]}.")
             seen.setdefault(key, where)
-            reviews[row["item"]].append(Review(int(row["version"]), row["reviewer"], flags, row["comment"].strip()))
+            comment = row["comment"].strip()
+            reviews[row["item"]].append(Review(int(row["version"]), row["reviewer"], flags, comment, kind, **times))
     problems.raise_if_any("The reviews cannot be used", "nothing was asked")
     return reviews
 
@@ -93,33 +130,64 @@ class NotReviewed(SetStep[QuestionPair, QuestionPair]):
 
 
 class QualityReview(SetStep[QuestionPair, QuestionPair]):
-    """Pairs that a reviewer flags a, b or c go; those flagged d, e or f are marked for repair."""
+    """What reviewers flag goes, gets the type and times that they give, or is marked for a repair of its texts.
+
+    Args:
+        reviews: The reviews.
+        clips: The folder of the videos, outside whose length no clip can be cut.
+    """
 
     name = "quality review"
     takes = gives = QuestionPair
     paper = PAPER
     forecast = Forecast(rows=0.47)
 
-    def __init__(self, reviews: Reviews) -> None:
-        self._reviews = reviews
+    def __init__(self, reviews: Reviews, clips: Path) -> None:
+        self._reviews, self._clips = reviews, clips
 
     def run(self, rows: Sequence[QuestionPair], remove: RemoveRow) -> Sequence[QuestionPair]:
-        """The pairs that stay, with the flags after which they are to be repaired."""
+        """The pairs that stay, with the flags after which their texts are to be repaired."""
         left = []
         for row in rows:
             reviews = self._reviews.get(row.qid, ())
-            counts = [sum(review.version == version for review in reviews) for version in VERSIONS]
-            flags = frozenset().union(*(review.flags for review in reviews))
-            if flags & REMOVING:
-                remove(row.id, Removed(FLAGGED, _listed_flags(reviews)))
-            elif min(counts) < REVIEWERS:
-                each = " and ".join(f"{count} of version {version}" for version, count in enumerate(counts))
-                remove(row.id, Removed(TOO_FEW, f"{each}, as {row.qid}"))
-            else:
-                comments = tuple(dict.fromkeys(review.comment for review in reviews if review.comment))
-                repair = "".join(sorted(flags))
-                left.append(row.model_copy(update={"flags": repair, "comments": comments if repair else ()}))
+            try:
+                left.append(self._reviewed(row, reviews))
+            except Removed as why:
+                remove(row.id, why)
         return left
+
+    def _reviewed(self, row: QuestionPair, reviews: Sequence[Review]) -> QuestionPair:
+        flags = [[review.flags for review in reviews if review.version == version] for version in VERSIONS]
+        if any(REMOVING & one for of_version in flags for one in of_version):
+            raise Removed(FLAGGED, _listed_flags(reviews))
+        if min(map(len, flags)) < REVIEWERS:
+            each = " and ".join(f"{len(one)} of version {version}" for version, one in enumerate(flags))
+            raise Removed(TOO_FEW, f"{each}, as {row.qid}")
+        if Decision.remove in map(decide, flags):
+            raise Removed(FLAGGED_TWICE, _listed_flags(reviews))
+        kinds = sorted({review.type for review in reviews if review.type})
+        if len(kinds) > 1:
+            raise Removed(OTHER_TYPES, f"{' and '.join(kinds)}, where it is {row.type}")
+        start, end = self._times(row, reviews)
+        changed = {"type": kinds[0] if kinds else row.type, "start": start, "end": end}
+        raised = frozenset().union(*(review.flags for review in reviews))
+        texts = "".join(sorted(raised & REWORDED))
+        comments = tuple(dict.fromkeys(review.comment for review in reviews if review.comment)) if texts else ()
+        repaired = row.repaired or changed != row.model_dump(include=set(changed))
+        return row.model_copy(update={**changed, "flags": texts, "comments": comments, "repaired": repaired})
+
+    def _times(self, row: QuestionPair, reviews: Sequence[Review]) -> tuple[float, float]:
+        """The widest span that reviewers ask for; that of the clip where none asks for another."""
+        starts = [row.start + review.start for review in reviews if review.start is not None]
+        ends = [row.start + review.end for review in reviews if review.end is not None]
+        if not starts and not ends:
+            return row.start, row.end
+        start, end = min(starts, default=row.start), max(ends, default=row.end)
+        path = self._clips / row.clip
+        length = clip_lengths([path], no_progress, "")[path] or 0.0
+        if not 0 <= start < end <= length + SLACK:
+            raise Removed(OUTSIDE, f"{start:g} to {end:g} of {length:.2f} seconds")
+        return start, end
 
 
 class RepairedTexts(PlainWording):
@@ -130,9 +198,10 @@ class RepairedTexts(PlainWording):
 
 
 class Repair(RowStep[QuestionPair, QuestionPair]):
-    """A model repairs what was flagged d, e or f; the result has to pass every rule and check of the steps before.
+    """A model repairs the texts of what was flagged e or f.
 
-    The right option keeps one text in both versions, and the orders stay.
+    The result has to pass every rule and check of the steps before. The right option keeps one text in both versions,
+    and the orders stay.
     """
 
     name = "repair"
@@ -183,7 +252,7 @@ class ReviewOfRepairs(SetStep[QuestionPair, QuestionPair]):
         left = []
         for row in rows:
             reviews = self._reviews.get(row.qid, ()) if row.repaired else ()
-            if any(review.flags for review in reviews):
+            if any(review.objects for review in reviews):
                 remove(row.id, Removed(FLAGGED_AGAIN, _listed_flags(reviews)))
             else:
                 left.append(row)
@@ -191,5 +260,5 @@ class ReviewOfRepairs(SetStep[QuestionPair, QuestionPair]):
 
 
 def _listed_flags(reviews: Sequence[Review]) -> str:
-    flagged = [review for review in reviews if review.flags]
+    flagged = [review for review in reviews if review.objects]
     return "; ".join(f"{''.join(sorted(one.flags))} by {one.reviewer}: {one.comment or '–'}" for one in flagged)

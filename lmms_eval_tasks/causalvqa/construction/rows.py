@@ -69,7 +69,7 @@ class QuestionPair(QuestionWithDistractors):
     Attributes:
         paraphrases: The distractors of the second version, in the order of those of the first.
         orders: Of each version, what stands at each place: 0 is the answer, 1 to 4 are the distractors.
-        flags: Flags of reviewers after which it is to be repaired.
+        flags: Flags of reviewers after which its texts are to be repaired.
         comments: What they wrote.
         repaired: Whether it was.
         difficulty: As people found it; empty where none were asked.
@@ -93,9 +93,9 @@ class QuestionPair(QuestionWithDistractors):
 
     @property
     def qid(self) -> str:
-        """Its name in the release, which changes with the clip, a text or the order of options.
+        """Its name in the release, which changes with the clip, the type, a text or the order of options.
 
         What people say of one wording is never taken for what they say of another.
         """
-        shown = [self.clip, self.start, self.end, self.question, *map(self.options, VERSIONS)]
+        shown = [self.clip, self.start, self.end, self.type, self.question, *map(self.options, VERSIONS)]
         return f"{self.id}-{hashlib.sha256(json.dumps(shown).encode('ascii')).hexdigest()[:8]}"

@@ -1,0 +1,197 @@
+"""People's answers to CounterVQA's questions, and what they say of links, questions and answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browser import Page, browser
+from sample_runs import at, prepared_sample, write_sample_run
+from typer.testing import CliRunner
+
+from lmms_eval_tasks.annotate.forms import plan_digest
+from lmms_eval_tasks.annotate.plan import PlannedItem, read_plan
+from lmms_eval_tasks.annotate.questions import rows_to_ask
+from lmms_eval_tasks.cli import app
+from lmms_eval_tasks.countervqa.people import ask_links
+from lmms_eval_tasks.countervqa.released import ClipGraph
+
+
+@pytest.fixture(scope="module", autouse=True)
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    prepared = prepared_sample(tmp_path_factory)
+    with at(prepared):
+        yield prepared
+
+
+def run(*arguments: object) -> str:
+    result = CliRunner().invoke(app, list(map(str, arguments)))
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+Given = dict[str, Any]
+
+
+def asked(folder: Path, mode: str, answer: Callable[[PlannedItem], Given], *options: object) -> tuple[Path, str]:
+    """Plan, have everybody answer, and collect: the table, and what `collect` printed."""
+    plan, answers, out = folder / "plan.csv", folder / "answers", folder / "people.csv"
+    run("annotate", "plan", "countervqa", "--mode", mode, "--out", plan, *options)
+    read = read_plan(plan)
+    answers.mkdir()
+    for annotator, rows in read.by_annotator.items():
+        given = [{"place": row.place, "seconds": 1.0, **answer(row)} for row in rows]
+        file = {"plan": plan_digest(read), "annotator": annotator, "mode": mode, "answers": given}
+        (answers / f"{annotator}.json").write_text(json.dumps(file))
+    return out, run("annotate", "collect", plan, answers, "--out", out)
+
+
+def cells(printed: str) -> list[list[str]]:
+    return [line.split() for line in printed.splitlines()]
+
+
+def test_peoples_answers_are_graded_by_the_verdicts(tmp_path: Path) -> None:
+    rows = {row["item_id"]: row for row in rows_to_ask("countervqa", "test")}
+    said = dict.fromkeys(rows, 0)
+
+    def answer(row: PlannedItem) -> Given:
+        assert row.choices == "YES|NO"
+        if row.attention:
+            return {"choice": row.attention}
+        said[row.item_id] += 1
+        right = rows[row.item_id]["answer"].upper()
+        other = "NO" if right == "YES" else "YES"
+        return {"choice": other if rows[row.item_id]["level"] == "L3" and said[row.item_id] == 1 else right}
+
+    table, _ = asked(tmp_path, "answer", answer, "--responses", 4)
+    printed = run("humans", table, "--items", "countervqa:test", "--by", "level")
+    scores = {line[0]: line[2] for line in cells(printed) if len(line) > 3}
+    assert (scores["L1"], scores["L2"], scores["L3"]) == ("100.00", "100.00", "75.00"), printed
+
+
+def test_links_are_judged_beside_pairs_without_one(tmp_path: Path) -> None:
+    """Appendix D: what people find valid is the reference of precision, recall, F1 and accuracy."""
+    items = {item.item_id: item for item in ask_links(rows_to_ask("countervqa", "test"))}
+    graphs = [ClipGraph.model_validate_json(text) for text in {r["graph"] for r in rows_to_ask("countervqa", "test")}]
+    assert sum(item.key == "VALID" for item in items.values()) == sum(len(graph.links) for graph in graphs)
+    seen: dict[str, str] = {}
+
+    def answer(row: PlannedItem) -> Given:
+        if row.attention:
+            return {"choice": row.attention}
+        key = items[row.item_id].key
+        first = key not in seen.values()
+        seen.setdefault(row.item_id, key)
+        # People do not find one of the links, and find one where there is none.
+        return {"choice": {"VALID": "NOT_VALID", "NOT_VALID": "VALID"}[key] if first else key}
+
+    table, printed = asked(tmp_path, "links", answer, "--sample", 6, "--seed", 1)
+    assert sorted(seen.values()) == ["NOT_VALID"] * 3 + ["VALID"] * 3, "both are drawn in equal shares"
+    assert "--mode links" in printed.splitlines()[-1]
+    printed = run("humans", table, "--items", "countervqa:test", "--mode", "links")
+    rows = {line[0]: line for line in cells(printed) if line}
+    assert [rows[name][1] for name in ("precision", "recall", "F1", "accuracy")] == ["66.67"] * 4, printed
+    assert [rows[name][-1] for name in ("precision", "F1")] == ["88.39", "91.12"]
+
+
+def test_difficulty_and_grounding_are_rated_by_two(tmp_path: Path) -> None:
+    """C.3: from 1 to 5, and whether all of it is in the video."""
+    level = {row["item_id"]: row["level"] for row in rows_to_ask("countervqa", "test")}
+
+    def answer(row: PlannedItem) -> Given:
+        hard = {"L1": 2, "L2": 4, "L3": 5}[level[row.item_id]]
+        return {"ratings": {"difficulty": str(hard), "grounded": "no" if level[row.item_id] == "L3" else "yes"}}
+
+    table, printed = asked(tmp_path, "difficulty", answer)
+    assert f"{2 * len(level)} items rated" in printed
+    printed = run("humans", table, "--items", "countervqa:test", "--mode", "difficulty", "--by", "level")
+    shown = {" ".join(line[:4]): line for line in cells(printed)}
+    assert shown["difficulty, 1-5 level L2"][5] == "4.00"
+    number = {name: list(level.values()).count(name) for name in ("L1", "L2", "L3")}
+    mean = (2 * number["L1"] + 4 * number["L2"] + 5 * number["L3"]) / len(level)
+    assert f"{mean:.2f}" in shown["difficulty, 1-5 all " + str(len(level))], printed
+    grounded = {line[4]: line[6] for line in cells(printed) if line[:4] == ["grounded,", "%", "yes", "level"]}
+    assert grounded == {"L1": "100.00", "L2": "100.00", "L3": "0.00"}
+    assert "3.8 (naive 2.6)" in printed and "97 (naive 73)" in printed
+    assert shown["difficulty, 1-5 all " + str(len(level))][-4] == "1.00", "alpha of two who agree"
+
+
+def test_the_readability_of_a_runs_answers_is_rated(tmp_path: Path) -> None:
+    """Appendix E: two raters read answers, whatever these say of the outcome."""
+    source = write_sample_run(tmp_path / "model", ["countervqa"], lambda task, doc: f"No. Step 1 of {doc['item_id']}.")
+    options = ("--run", source, "--sample", 4)
+    table, printed = asked(tmp_path, "readability", lambda row: {"ratings": {"readability": "4"}}, *options)
+    assert "8 items rated" in printed
+    run("annotate", "page", tmp_path / "plan.csv", "--out", tmp_path / "pages", "--run", source, "--clips", "link")
+    plan = read_plan(tmp_path / "plan.csv")
+    page = (tmp_path / "pages" / "a001.html").read_text(encoding="utf-8")
+    assert all(f"Step 1 of {row.item_id}." in page for row in plan.by_annotator["a001"])
+    printed = run("humans", table, "--items", "countervqa:test", "--mode", "readability")
+    assert ["readability,", "0-5", "all", "4", "4.00"] in [line[:5] for line in cells(printed)], printed
+    other = write_sample_run(tmp_path / "other", ["countervqa"], lambda task, doc: "Yes.")
+    result = CliRunner().invoke(
+        app, ["annotate", "page", str(tmp_path / "plan.csv"), "--out", str(tmp_path), "--run", str(other)]
+    )
+    assert result.exit_code == 1 and "but these differ" in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["plan", "countervqa", "--mode", "readability"], "Expected --run with a finished run, for readability is"),
+        (["plan", "countervqa", "--mode", "links", "--run", "x"], "Expected no --run, for links of countervqa"),
+        (["plan", "countervqa", "--mode", "difficulty", "--attention", "1"], "Expected --attention 0 in the mode"),
+        (["plan", "countervqa", "--mode", "review"], "one of answer, links, difficulty, readability, but got review"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(tmp_path: Path, arguments: list[str], problem: str) -> None:
+    result = CliRunner().invoke(app, ["annotate", *arguments, "--out", str(tmp_path / "plan.csv")])
+    assert result.exit_code == 1 and problem in result.output
+    assert not (tmp_path / "plan.csv").exists()
+
+
+def test_ratings_that_are_none_are_all_named(tmp_path: Path) -> None:
+    item = rows_to_ask("countervqa", "test")[0]["item_id"]
+    lines = [f"{item},a1,6,yes", f"{item},a1,1,yes", "nowhere,a2,1,maybe", ",a2,1,yes"]
+    (tmp_path / "people.csv").write_text("\n".join(["item_id,annotator,difficulty,grounded", *lines]) + "\n")
+    arguments = ["humans", str(tmp_path / "people.csv"), "--items", "countervqa:test", "--mode", "difficulty"]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 1 and "cannot be used: 5 problems." in result.output
+    for problem in (
+        "line 2: Expected difficulty to be one of 1, 2, 3, 4, 5, but got `6`.",
+        f"line 3: Expected one row of a1 for {item}, but got another.",
+        "line 4: Expected an item of the table, but got `nowhere`.",
+        "line 4: Expected grounded to be one of yes, no, but got `maybe`.",
+        "line 5: Expected a value for item_id and annotator, but got none.",
+    ):
+        assert problem in result.output
+
+
+@pytest.mark.browser
+def test_pages_of_every_mode_are_answered_by_keys(tmp_path: Path) -> None:
+    source = write_sample_run(tmp_path / "model", ["countervqa"], lambda task, doc: "No. First, it stops.")
+    keys = {"answer": "n", "links": "y", "difficulty": "4n", "readability": "3"}
+    given = {
+        "answer": {"choice": "NO"},
+        "links": {"choice": "VALID"},
+        "difficulty": {"ratings": {"difficulty": "4", "grounded": "no"}},
+        "readability": {"ratings": {"readability": "3"}},
+    }
+    with browser(tmp_path / "profile", (1366, 768)) as driver:
+        for mode, pressed in keys.items():
+            about = ("--run", source) if mode == "readability" else ()
+            plan, pages = tmp_path / f"{mode}.csv", tmp_path / mode
+            checks = ("--attention", 0, "--responses", 1)
+            run("annotate", "plan", "countervqa", "--mode", mode, "--out", plan, "--sample", 2, *checks, *about)
+            run("annotate", "page", plan, "--out", pages, "--clips", "link", *about)
+            page = Page(driver, pages / "a001.html", "item-shown")
+            from selenium.webdriver import ActionChains
+
+            ActionChains(driver).send_keys(*pressed).perform()
+            (first,) = json.loads(page.run("return answersText()"))["answers"]
+            assert {name: first[name] for name in given[mode]} == given[mode]
+            assert page.run("return document.documentElement.scrollWidth <= innerWidth")
+            assert page.complaints == []
