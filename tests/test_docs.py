@@ -52,6 +52,15 @@ def host_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def test_every_run_of_a_page_has_a_folder_of_its_own_below_out() -> None:
+    for page in pages():
+        commands = [words for block in blocks(page) for words in block.commands()]
+        folders = [words[words.index("--output_path") + 1] for words in commands if "--output_path" in words]
+        assert len(folders) == len(set(folders)), page
+        assert all(re.fullmatch(r"out/[a-z0-9-]+", folder) for folder in folders), (page, folders)
+        assert not any({"out", "predictions=out"} & set(words) for words in commands), page
+
+
 def test_there_are_pages_with_commands() -> None:
     assert len(BLOCKS) > 8 and any(block.run for block in BLOCKS)
 

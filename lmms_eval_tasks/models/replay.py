@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from loguru import logger
+
 from lmms_eval_tasks.host.ranks import gather_objects, stop_if_any
 from lmms_eval_tasks.models.base import Request, RequestModel
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
@@ -39,6 +41,8 @@ class Replay(RequestModel):
         except InputError as error:
             problem = str(error)
         stop_if_any(problem)
+        if self.saved.note and self.rank == 0:
+            logger.warning("{}", self.saved.note)
 
     def prepare(self, requests: list[Request]) -> None:
         """Stop, on all ranks together, where items have no saved response or responses no item."""

@@ -145,7 +145,7 @@ def test_the_page_on_a_benchmark_of_ones_own_runs_from_top_to_bottom(installed: 
     filtered = [json.loads(line) for line in (tmp_path / "blind.jsonl").read_text("utf-8").splitlines()]
     removed = sum(group["removed"] for group in filtered)
     assert len(filtered) == 6 and 0 < removed < 6, "a guess is right on some pairs, and they go"
-    (path,) = (tmp_path / "out").glob("*_results.json")
+    (path,) = (tmp_path / "out" / "random").glob("*_results.json")
     assert json.loads(path.read_text("utf-8"))["results"]["lamp_side"]["pairs_scored,none"] == 6 - removed
     assert (tmp_path / "frames.jsonl").is_file() and (tmp_path / "report.html").is_file()
     assert "lamp_side: what is left in its views" in finished.stdout

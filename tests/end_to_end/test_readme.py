@@ -30,6 +30,5 @@ def test_the_readme_runs_from_top_to_bottom(tmp_path: Path) -> None:
     assert "Error during evaluation" not in printed
     assert "SAMPLE DATA, not the benchmark" in printed
     assert re.search(r"^all \d+ scores equal$", printed, re.MULTILINE)
-    assert (tmp_path / "out" / "mvp_mini_submission.jsonl").read_bytes() == (
-        tmp_path / "out-again" / "mvp_mini_submission.jsonl"
-    ).read_bytes()
+    runs = (tmp_path / "out" / name / "mvp_mini_submission.jsonl" for name in ("random", "random-again"))
+    assert len({run.read_bytes() for run in runs}) == 1

@@ -88,13 +88,18 @@ class GroupedIssues:
         """Raise one InputError with one line per kind, in the order in which they were found; see `Problems`."""
         self.as_problems().raise_if_any(title, outcome)
 
-    def as_problems(self, prefix: str = "") -> Problems:
-        """One problem per kind, in the order in which they were found, with a prefix before the part that is wrong."""
+    def as_problems(self, prefix: str = "", remedy: str = "") -> Problems:
+        """One problem per kind, in the order in which they were found.
+
+        Args:
+            prefix: Stands before the part that is wrong.
+            remedy: What to do about kinds that have no remedy of their own.
+        """
         problems = Problems()
-        for (where, expected, remedy), named in self._cases.items():
-            more = self._counts[where, expected, remedy] - len(named)
+        for (where, expected, own_remedy), named in self._cases.items():
+            more = self._counts[where, expected, own_remedy] - len(named)
             cases = ", ".join([*named, *([f"… and {more:,} more"] if more else [])])
-            problems.add(f"{prefix}{where}", f"{expected} {cases}.", remedy)
+            problems.add(f"{prefix}{where}", f"{expected} {cases}.", own_remedy or remedy)
         return problems
 
 

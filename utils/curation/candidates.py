@@ -12,8 +12,8 @@ from typing import Any
 from pydantic import ConfigDict
 
 from lmms_eval_tasks.utils.core.csv_rows import read_csv
-from lmms_eval_tasks.utils.core.files import open_regular
 from lmms_eval_tasks.utils.core.json_rows import Row, WholeText, read_rows, validate_value
+from lmms_eval_tasks.utils.core.parquet import read_parquet
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
 from lmms_eval_tasks.utils.core.strict_json import read_json
 from lmms_eval_tasks.utils.core.wording import describe, first_line, is_utf8, summarize_names
@@ -164,11 +164,9 @@ def _csv_rows(source: Path, issues: GroupedIssues) -> Iterator[tuple[str, dict[s
 
 def _parquet_rows(source: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     import pyarrow.lib
-    import pyarrow.parquet
 
     try:
-        with open_regular(source) as file:
-            table = pyarrow.parquet.read_table(file)
+        table = read_parquet(source)
         table.validate(full=True)
         rows = table.to_pylist()
     except (pyarrow.lib.ArrowException, ValueError) as error:

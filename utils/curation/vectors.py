@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lmms_eval_tasks.utils.core.files import open_regular
+from lmms_eval_tasks.utils.core.parquet import read_parquet
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
 from lmms_eval_tasks.utils.core.strict_json import read_json
 from lmms_eval_tasks.utils.core.wording import describe, first_line, quote
@@ -138,11 +139,9 @@ def _read_array(source: Path) -> NDArray[Any]:
 def _read_table(source: Path, issues: GroupedIssues) -> tuple[list[Any], NDArray[Any]]:
     import pyarrow as pa
     import pyarrow.compute
-    import pyarrow.parquet
 
     try:
-        with open_regular(source) as file:
-            table = pa.parquet.read_table(file)
+        table = read_parquet(source)
         table.validate(full=True)
     except (pa.lib.ArrowException, OSError, ValueError) as error:
         raise InputError(f"{source.name} cannot be used: it is not a parquet table ({first_line(error)}).") from error

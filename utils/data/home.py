@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from lmms_eval_tasks.utils.benchmark.registry import read_card
+from lmms_eval_tasks.utils.core.parquet import read_parquet
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.variables import HOME, MISSING
 from lmms_eval_tasks.utils.core.wording import is_utf8, summarize_names
@@ -163,8 +164,6 @@ def read_table(benchmark: str, split: str) -> tuple[pyarrow.Table, SplitManifest
 
 
 def _read_table(benchmark: str, split: str) -> tuple[pyarrow.Table, SplitManifest]:
-    import pyarrow.parquet
-
     title, remedy = read_card(benchmark).title, prepare_remedy(benchmark)
     manifest = read_manifest(benchmark)
     if split not in manifest.splits:
@@ -175,7 +174,7 @@ def _read_table(benchmark: str, split: str) -> tuple[pyarrow.Table, SplitManifes
     path, facts = table_path(benchmark, split), manifest.splits[split]
     if not path.is_file() or file_sha256(path) != facts.table_sha256:
         raise InputError(f"{title}, split {split}, cannot be used: {path} is not the prepared table.\n{remedy}")
-    return pyarrow.parquet.read_table(path), facts
+    return read_parquet(path), facts
 
 
 def skip_missing() -> bool:

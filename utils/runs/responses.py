@@ -15,7 +15,7 @@ from typing import Any
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.core.strict_json import read_written_json
 from lmms_eval_tasks.utils.core.wording import summarize_names
-from lmms_eval_tasks.utils.runs.results_file import SAMPLES, read_results, results_beside
+from lmms_eval_tasks.utils.runs.results_file import SAMPLES, list_runs, read_results, results_beside
 from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, UnscoredReason
 
 ItemKey = tuple[str | None, str]
@@ -64,11 +64,13 @@ class SavedLine:
 class SavedResponses:
     """Responses by task and item id, and those to be joined with items by what was asked.
 
-    A response that names no task serves every task that asks for its id.
+    A response that names no task serves every task that asks for its id. `note` says which of several runs in a folder
+    they are of, and is empty where there is one.
     """
 
     by_item: dict[ItemKey, str] = field(default_factory=dict)
     by_asked: dict[Asked, list[SavedLine]] = field(default_factory=dict)
+    note: str = ""
 
     def find(self, task: str, item_id: str) -> str | None:
         """The response saved for an item of a task; None where there is none."""
@@ -133,21 +135,21 @@ def read_responses(
 
     Args:
         source: A file, or a folder whose sample logs are read, also those of its sub-folders; of several runs of a task
-            in one folder the latest that is whole.
+            in one folder the latest that is whole. Runs of a task in several folders are no single run.
         kinds: The kinds of official prediction files that it may be.
         allow_incomplete: Whether to read a sample log that has fewer items than its run's results file counts.
 
     Raises:
-        InputError: where there is nothing to read, a line is none of these, an item's id is answered twice, or a sample
-            log lacks items; all such lines and logs are listed.
+        InputError: where there is nothing to read, a task was run in several folders, a line is none of these, an
+            item's id is answered twice, or a sample log lacks items; all such runs, lines and logs are listed.
     """
-    files = _latest_logs(source) if source.is_dir() else [source]
+    saved = SavedResponses()
+    files = _latest_logs(source, saved) if source.is_dir() else [source]
     if not files or not all(file.is_file() for file in files):
         raise InputError(
             f"{source} cannot be replayed: Expected a file of responses or a folder of sample logs "
             f"(*{SAMPLES}*.jsonl), but found none."
         )
-    saved = SavedResponses()
     first_seen: dict[ItemKey, str] = {}
     problems = Problems()
     official = "".join(f"or with {kind.fields}, " for kind in kinds)
@@ -176,13 +178,24 @@ def read_responses(
     return saved
 
 
-def _latest_logs(folder: Path) -> list[Path]:
-    """The sample logs in a folder and below; of several runs of a task in one folder the latest whole one, by date."""
-    logs: dict[tuple[Path, str], list[Path]] = {}
+def _latest_logs(folder: Path, saved: SavedResponses) -> list[Path]:
+    """The sample logs in a folder and below; of several runs of a task in one folder the latest whole one, by date.
+
+    Raises:
+        InputError: where a task was run in several folders.
+    """
+    logs: dict[str, dict[Path, list[Path]]] = {}
     for log in sorted(folder.rglob(f"*{SAMPLES}*.jsonl")):
-        logs.setdefault((log.parent, log.stem.partition(SAMPLES)[2]), []).append(log)
+        logs.setdefault(log.stem.partition(SAMPLES)[2], {}).setdefault(log.parent, []).append(log)
+    runs = sorted({results_beside(log) for folders in logs.values() for of_task in folders.values() for log in of_task})
+    if any(len(folders) > 1 for folders in logs.values()):
+        raise InputError(f"{list_runs(folder, runs)}. One can be replayed: name its folder.")
+    if any(len(of_task) > 1 for folders in logs.values() for of_task in folders.values()):
+        saved.note = f"{list_runs(folder, runs)}; of each task the latest whole one is replayed."
     return [
-        next((log for log in reversed(of_task) if not _missing_items(log)), of_task[-1]) for of_task in logs.values()
+        next((log for log in reversed(of_task) if not _missing_items(log)), of_task[-1])
+        for folders in logs.values()
+        for of_task in folders.values()
     ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,11 +13,14 @@ from lmms_eval_tasks.utils.core.files import open_regular
 from lmms_eval_tasks.utils.core.json_rows import Row, validate_value
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
 from lmms_eval_tasks.utils.core.strict_json import read_written_json
+from lmms_eval_tasks.utils.core.wording import summarize_names
 from lmms_eval_tasks.utils.runs.run_card import CARD
 
 RESULTS = "_results.json"
 SAMPLES = "_samples_"
 SUBMISSIONS = "submissions"
+LISTED = 20
+"""So many runs of a folder are listed by name."""
 BYPASS = "bypass"
 """The one score of a run with ``--predict_only``; the lines of its sample logs have it, too."""
 DATA_SET = "data_set"
@@ -130,6 +133,12 @@ def results_files(source: Path) -> list[Path]:
         return [source]
     files = [path for path in source.rglob(f"*{RESULTS}") if path.parent.name != SUBMISSIONS and path.is_file()]
     return sorted(files, key=lambda path: (path.name, path))
+
+
+def list_runs(source: Path, files: Sequence[Path]) -> str:
+    """One line that lists the runs in a folder by their results files, below the folder."""
+    names = (path.relative_to(source) if path.is_relative_to(source) else path for path in files)
+    return f"{source} holds {len(files):,} runs: {summarize_names(names, LISTED)}"
 
 
 def sample_log(results: Path, task: str) -> Path:

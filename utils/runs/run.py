@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from lmms_eval_tasks.utils.benchmark.data_set import UNKNOWN_SET, DataSet
+from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.core.wording import describe
 from lmms_eval_tasks.utils.runs.results_file import (
@@ -14,6 +15,7 @@ from lmms_eval_tasks.utils.runs.results_file import (
     CutShort,
     ResultsFile,
     card_path,
+    list_runs,
     read_results,
     results_files,
     sample_log,
@@ -24,6 +26,8 @@ from lmms_eval_tasks.utils.scoring.records import GradedItem, Record
 
 INCOMPLETE = "--allow-incomplete reads the part that is there."
 RUN_AGAIN = "The same command with the same output path goes on where the run was."
+OWN_HOOK = "TaskState."
+"""What the name of a hook has in a results file where the task is one of ours, or a user's variant of one."""
 NOT_SCORED = (
     "The answers are kept and not scored (--predict_only). `lmms-eval-tasks rescore {run} --out DIR` scores them, "
     "`lmms-eval-tasks submit` writes a leaderboard's file of them, and the model `replay` reads them."
@@ -197,7 +201,7 @@ def _open_log(path: Path, task: str, results: ResultsFile, problems: Problems) -
     try:
         log = sample_log(path, task)
         if log.is_file():
-            return read_sample_log(log, task, problems)
+            return read_sample_log(log, task, problems, _is_ours(task, results))
     except (ValueError, OSError):
         problems.add(path.name, f"Expected tasks whose logs can be read, but got {describe(task)}.")
         return None
@@ -207,14 +211,23 @@ def _open_log(path: Path, task: str, results: ResultsFile, problems: Problems) -
     return None
 
 
+def _is_ours(task: str, results: ResultsFile) -> bool:
+    """Whether a task of a run is known to be one of ours, so that its log has to hold records.
+
+    A task that ours replaces may be lmms-eval's own, and a variant of a user has a name that nobody knows.
+    """
+    config = results.configs[task]
+    hook = config.get("process_results") if isinstance(config, Mapping) else None
+    known = registry().find_task(task)
+    return OWN_HOOK in str(hook) or (known is not None and task not in known.benchmark.replaces)
+
+
 def _notes(source: Path, files: list[Path], run: Run, cut: list[Path]) -> tuple[str, ...]:
     """What to know of the other runs in a folder."""
     notes = [f"{path} is of a run that was cut short, and is left out" for path in cut]
-    others = [path for path in files if path != run.path and path not in cut]
-    if others:
-        what = "another run" if len(others) == 1 else f"{len(others):,} other runs"
+    whole = [path for path in files if path not in cut]
+    if len(whole) > 1:
         notes.append(
-            f"{source} holds {what}; this is the latest, {run.path}. Name a results file to read another, "
-            f"such as {others[-1]}"
+            f"{list_runs(source, whole)}; this is the latest, {run.path}. Name a folder or file to read another"
         )
     return tuple(notes)

@@ -18,6 +18,7 @@ from lmms_eval_tasks.utils.scoring.log_forms import LogLine
 from lmms_eval_tasks.utils.scoring.records import GradedItem, Record
 
 SEVERAL_WRITERS = "Two runs that started in the same second wrote this log: run each again."
+MAKE_AGAIN = "The same command with the same output path writes it again, from the answers that were kept."
 _EXPECTED = "Expected logged items of one of our tasks, but got"
 
 
@@ -68,8 +69,8 @@ class SampleLog:
     torn: bool = False
 
 
-def read_sample_log(path: Path, task: str, problems: Problems) -> SampleLog | None:
-    """Read a task's sample log; None where no line has a record of ours, as in the log of somebody else's task.
+def read_sample_log(path: Path, task: str, problems: Problems, is_ours: bool = True) -> SampleLog | None:
+    """Read a task's sample log; None where no line has a record of ours and none has to have one.
 
     Only a line feed ends a line: a model's text may hold the other characters that Python takes for the end of one. A
     last line that breaks off, as where a run was killed while it wrote the log, is left out.
@@ -78,9 +79,10 @@ def read_sample_log(path: Path, task: str, problems: Problems) -> SampleLog | No
         path: The log.
         task: The task; of one that a benchmark has, lines are checked by its own form.
         problems: Takes what is wrong, by kind: a line that is not one of a task of ours, an item that is there twice.
+        is_ours: Whether the task is known to be one of ours; a log of somebody else's has no records.
     """
     lines = path.read_bytes().split(b"\n")
-    if any(lines) and not any(b'"record"' in line for line in lines):
+    if not is_ours and any(lines) and not any(b'"record"' in line for line in lines):
         return None
     issues = GroupedIssues()
     items: list[LoggedItem] = []
@@ -100,7 +102,7 @@ def read_sample_log(path: Path, task: str, problems: Problems) -> SampleLog | No
         if (record := _read_record(value, task, where, issues)) is not None:
             items.append(LoggedItem(f"{path.name}, {where}", record, value))
     _note_doubled(items, issues)
-    problems.extend(issues.as_problems(f"{path.name}, "))
+    problems.extend(issues.as_problems(f"{path.name}, ", MAKE_AGAIN))
     return SampleLog(tuple(items), torn)
 
 

@@ -10,7 +10,7 @@ from string import ascii_uppercase
 from typing import Any
 
 from lmms_eval_tasks.utils.core.csv_rows import read_csv
-from lmms_eval_tasks.utils.core.files import open_regular
+from lmms_eval_tasks.utils.core.parquet import read_parquet
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.core.wording import first_line, quote
 
@@ -175,11 +175,9 @@ def _name(key: Key) -> str:
 def _parquet_rows(source: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The rows of a prepared table, their columns of texts, numbers and truth values, and their options."""
     import pyarrow.lib
-    import pyarrow.parquet
 
     try:
-        with open_regular(source) as file:
-            table = pyarrow.parquet.read_table(file)
+        table = read_parquet(source)
         table = table.select([field.name for field in table.schema if field.name == OPTIONS or _is_plain(field.type)])
         table.validate(full=True)
         rows = table.to_pylist()

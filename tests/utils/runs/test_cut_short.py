@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from logged_runs import TASK, strong, weak, write_run
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli import app
+from lmms_eval_tasks.host.state import TaskState
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.runs.responses import read_responses
 from lmms_eval_tasks.utils.runs.results_file import CutShort, ResultsFile
@@ -19,16 +21,17 @@ LOG = f"20261121_samples_{TASK}.jsonl"
 RESULTS = "20261121_results.json"
 
 
-def counted(folder: Path, items: int = 40, **config: object) -> Path:
+def counted(folder: Path, items: int = 40, tasks: tuple[str, ...] = (TASK,), **config: object) -> Path:
     """A run of 40 items, whose results file counts them as lmms-eval does."""
-    write_run(folder, weak(20))
+    write_run(folder, weak(20), tasks)
     results = json.loads((folder / RESULTS).read_text(encoding="utf-8"))
     results["n-samples"] = {task: {"original": items, "effective": items} for task in results["configs"]}
     results["config"].update(config)
     (folder / RESULTS).write_text(json.dumps(results), encoding="utf-8")
     lines = [json.loads(line) for line in (folder / LOG).read_text(encoding="utf-8").split("\n")]
     text = "".join(json.dumps({**line, "filtered_resps": "A — or B"}, ensure_ascii=False) + "\n" for line in lines)
-    (folder / LOG).write_text(text, encoding="utf-8")
+    for log in folder.glob("*_samples_*.jsonl"):
+        log.write_text(text, encoding="utf-8")
     return folder
 
 
@@ -76,6 +79,45 @@ def test_a_last_line_cut_within_a_character(tmp_path: Path) -> None:
     (run / LOG).write_bytes(content[: content.rindex("—".encode()) + 1])
     with pytest.raises(CutShort, match="Expected 40 items, as the results file counts, but got 39"):
         read_run(run)
+
+
+def renamed(log: bytes) -> bytes:
+    return log.replace(b'"record"', b'"recrod"')
+
+
+def zeros(log: bytes) -> bytes:
+    return bytes(len(log))
+
+
+def empty_lists(log: bytes) -> bytes:
+    return b"[]\n" * 5
+
+
+@pytest.mark.parametrize("spoil", [renamed, zeros, empty_lists])
+@pytest.mark.parametrize("command", ["report", "compare", "rescore"])
+def test_a_log_without_records_is_named(command: str, spoil: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    run = counted(tmp_path / "run", tasks=(TASK, "causalvqa_paired"))
+    content = (run / LOG).read_bytes()
+    (run / LOG).write_bytes(spoil(content))
+    status, out, err = call(command, run, *([run] if command == "compare" else []))
+    assert (status, out) == (1, "") and LOG in err and "same command with the same output path" in err
+    (run / LOG).write_bytes(content)
+    assert set(read_run(run).records) == {TASK, "causalvqa_paired"}
+
+
+def test_a_log_of_somebody_elses_task_is_left_out(tmp_path: Path) -> None:
+    run = counted(tmp_path / "run", tasks=(TASK, "theirs", "mvp_mini_temporal_reasoning"))
+    for task, line in {"theirs": '{"score": 1}', "mvp_mini_temporal_reasoning": '{"mvp_score": 1}'}.items():
+        (run / f"20261121_samples_{task}.jsonl").write_text(f"{line}\n" * 40, encoding="utf-8")
+    assert set(read_run(run).records) == {TASK}
+    # A user's variant of ours, which names our hook, and our own task in the place of lmms-eval's.
+    results = json.loads((run / RESULTS).read_text(encoding="utf-8"))
+    for task in ("theirs", "mvp_mini_temporal_reasoning"):
+        hook = f"<bound method {TaskState.process_results.__qualname__} of <task {task} of mvp>>"
+        changed = {**results, "configs": {**results["configs"], task: {"process_results": hook}}}
+        (run / RESULTS).write_text(json.dumps(changed), encoding="utf-8")
+        with pytest.raises(InputError, match=f"samples_{task}.jsonl, record: Expected this field, but it is missing"):
+            read_run(run)
 
 
 @pytest.mark.parametrize("command", ["report", "compare", "rescore"])
@@ -142,15 +184,15 @@ def test_of_two_runs_the_latest_is_read_and_that_is_said(tmp_path: Path) -> None
     run = read_run(folder)
     assert run.path == late / RESULTS
     note = (
-        f"{folder} holds another run; this is the latest, {late / RESULTS}. Name a results file to read another, such "
-        f"as {early / '20261120_results.json'}"
+        f"{folder} holds 2 runs: early/20261120_results.json, late/{RESULTS}; this is the latest, {late / RESULTS}. "
+        "Name a folder or file to read another"
     )
     assert run.notes == (note,)
     for command in (("report", folder), ("compare", folder, early)):
         status, out, _ = call(*command)
         assert status == 0 and f"note: {note}." in out
     dated(write_run(folder / "third", strong(20)), "20261119")
-    assert "holds 2 other runs; " in read_run(folder).notes[0]
+    assert "holds 3 runs: third/20261119_results.json, early/" in read_run(folder).notes[0]
     assert read_run(early).notes == read_run(early / "20261120_results.json").notes == ()
 
 

@@ -81,11 +81,22 @@ def test_a_question_that_was_never_asked_for_evidence_stays_so(tmp_path: Path) -
 def test_of_two_runs_in_one_folder_the_latest_is_read(tmp_path: Path) -> None:
     write(tmp_path / "20261101_samples_one.jsonl", logged("q", filtered_resps="A"))
     write(tmp_path / "20261102_samples_one.jsonl", logged("q", filtered_resps="B"))
-    assert read_responses(tmp_path).find("one", "q") == "B"
+    saved = read_responses(tmp_path)
+    assert saved.find("one", "q") == "B"
+    assert saved.note == (
+        f"{tmp_path} holds 2 runs: 20261101_results.json, 20261102_results.json; of each task the latest whole one is "
+        "replayed."
+    )
 
 
 def test_two_models_in_one_folder_are_not_mixed(tmp_path: Path) -> None:
     for model in ("this", "that"):
         write(tmp_path / model / "20261101_samples_one.jsonl", logged("q", filtered_resps="A"))
-    with pytest.raises(InputError, match="Expected one response per item, but q is also at"):
+    with pytest.raises(InputError) as error:
         read_responses(tmp_path)
+    assert str(error.value) == (
+        f"{tmp_path} holds 2 runs: that/20261101_results.json, this/20261101_results.json. One can be replayed: name "
+        "its folder."
+    )
+    write(tmp_path / "this" / "20261101_samples_two.jsonl", logged("q", filtered_resps="A"))
+    assert set(read_responses(tmp_path / "this").by_item) == {("one", "q"), ("two", "q")}

@@ -8,6 +8,7 @@ from logged_runs import TASK, weak, write_run
 
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.runs.run import read_run
+from lmms_eval_tasks.utils.runs.sample_log import MAKE_AGAIN
 
 CARD = {"run": {"limit": "none", "offset": 0}}
 
@@ -29,7 +30,7 @@ def test_a_broken_card_is_told_with_whatever_else_is_wrong(tmp_path: Path) -> No
     assert str(error.value) == (
         f"{folder}/20261121_results.json cannot be read: 2 problems.\n"
         f"  {log.name}, lines: Expected logged items of one of our tasks, but got no JSON from character 1 on "
-        "(line 121).\n"
+        f"(line 121). Remedy: {MAKE_AGAIN}\n"
         "  20261121_run_card.json: Expected sections of fields that are texts or numbers, but got input should be an "
         "object at run. Remedy: Move it away: the run can be read without its card."
     )
@@ -52,4 +53,5 @@ def test_a_log_that_is_not_utf8_is_told(tmp_path: Path) -> None:
     with pytest.raises(InputError) as error:
         read_run(folder)
     expected = "Expected logged items of one of our tasks, but got bytes that are not UTF-8 (line 1)."
+    expected += f" Remedy: {MAKE_AGAIN}"
     assert str(error.value).endswith(f"\n  {log.name}, lines: {expected}")
