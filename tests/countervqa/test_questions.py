@@ -201,7 +201,7 @@ def test_level_three_asks_of_the_main_goal_or_of_an_action_that_seems_to_depend(
     clip = Take("t", "t.mp4", "", (action("A0"), action("A1", 1.0), action("A2", 2.0)))
     never = (AbsentAction("sings", "A1"), AbsentAction("hums", None), AbsentAction("naps", "A2"))
     graph = ReachableGraph(causal_graph(["A0", "A1", "A2"], []))
-    made = [one for one in make_questions(clip, graph, AbsentIdeas(goal, never), 3, own_rules) if one.level == 3]
+    made = [one for one in make_questions(clip, graph, AbsentIdeas(goal, never), 9, own_rules) if one.level == 3]
     assert [f"{one.absent_action}>{one.outcome or one.goal}" for one in made] == expected
     assert {one.verdict for one in made} == {"yes"}
     assert all((one.rule == "absent_goal") == (one.outcome is None) for one in made)

@@ -95,7 +95,7 @@ def make_questions(
 
 def _third_level(absent: AbsentIdeas, number: int, own_rules: bool) -> tuple[dict[str, str], list[str]]:
     """Absent actions to ask of with an outcome each, and those to ask of the main goal: none is in both."""
-    most = number if not absent.goal else number // 2 if own_rules else 0
+    most = number if not absent.goal else min(number, len(absent.actions)) // 2 if own_rules else 0
     with_outcome = ((one.text, one.outcome) for one in absent.actions if one.outcome is not None)
     of_actions = dict(islice(with_outcome, most))
     others = [one.text for one in absent.actions if one.text not in of_actions] if absent.goal else []
