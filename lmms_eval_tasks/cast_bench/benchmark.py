@@ -20,6 +20,7 @@ from lmms_eval_tasks.utils.evidence.reader import EXTRACTOR
 EVIDENCE = TaskKind(
     metrics=METRICS,
     ask=hooks.ask,
+    guesses=hooks.guesses,
     grade=hooks.grade,
     extractor=EXTRACTOR,
     columns=report.COLUMNS,
@@ -38,6 +39,7 @@ EVIDENCE = TaskKind(
 OPEN = TaskKind(
     metrics=OPEN_METRICS,
     ask=open_ended.ask,
+    guesses=lambda row: (open_ended.IGNORANT,),
     grade=open_ended.grade,
     extractor="a judge",
     columns=report.OPEN_COLUMNS,

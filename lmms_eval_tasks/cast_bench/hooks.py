@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import PurePosixPath
@@ -30,6 +31,12 @@ def render_prompt(row: Row, settings: EvidenceSettings) -> str:
     """The prompt for a clip that is there; options as ``A: text``, which the official script's own prompts have."""
     options = "\n".join(f"{letter}: {text}" for letter, text in zip(ascii_uppercase, row["options"], strict=False))
     return settings.prompt.render(question=row["question"], options=options)
+
+
+def guesses(row: Row) -> list[str]:
+    """Every option as an answer without evidence."""
+    letters = ascii_uppercase[: len(row["options"])]
+    return [json.dumps({"instances": [], "answer_choice": letter}) for letter in letters]
 
 
 def grade(row: Row, response: object, context: TaskContext) -> GradedItem:

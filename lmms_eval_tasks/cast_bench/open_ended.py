@@ -26,6 +26,8 @@ from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, GradedItem, Outcome
 PROMPT = "cast_bench_open"
 JUDGE_PROMPT = "cast_bench_judge"
 CONSISTENCY_PROMPT = "cast_bench_judge_consistency"
+IGNORANT = "Answer: It cannot be told.\nReasoning: Nothing of the video was seen."
+"""What somebody answers who saw nothing: no list has the answers to a free question."""
 
 RIGHT_FROM = 7.0
 """An answer is right where its correctness is at least this: small deviations that do no harm, in the scale's words.

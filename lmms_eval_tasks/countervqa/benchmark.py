@@ -40,6 +40,7 @@ ANNOTATED = replace(VERDICT, ask=hooks.ask_annotated, read_settings=hooks.read_a
 PROBE = TaskKind(
     metrics=probe.METRICS,
     ask=probe.ask,
+    guesses=probe.guesses,
     grade=probe.grade,
     extractor=EXTRACTOR,
     columns=report.PROBE_COLUMNS,

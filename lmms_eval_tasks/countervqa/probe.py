@@ -35,6 +35,11 @@ def ask(row: Row, settings: TaskSettings) -> str:
     return without_clip(text, row["asked"])
 
 
+def guesses(row: Row) -> list[str]:
+    """Every pair of answers."""
+    return [f"Happened: {first}\nAnswer: {second}" for first in ("Yes", "No") for second in ("Yes", "No")]
+
+
 def split_response(response: object) -> tuple[str, str]:
     """What a response says first and second: by its labels, else its first line and the rest."""
     if not isinstance(response, str):

@@ -16,9 +16,10 @@ from lmms_eval.utils import simple_parse_args_string
 from PIL.Image import Image
 from tqdm import tqdm
 
+from lmms_eval_tasks.host.index import state_of
 from lmms_eval_tasks.host.models import model_name
 from lmms_eval_tasks.host.ranks import stop_if_any
-from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
+from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm, guess_option
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.core.wording import quote, suggest
 
@@ -33,6 +34,7 @@ class Request:
         clips: The clips that the task shows with it.
         pictures: The single frames that it shows instead.
         prompt: What the task asks.
+        guesses: What somebody could answer who saw nothing, in the form that the task asks for.
     """
 
     task: str
@@ -40,6 +42,7 @@ class Request:
     clips: tuple[Path, ...]
     pictures: tuple[Image, ...] = ()
     prompt: str = ""
+    guesses: tuple[str, ...] = ()
 
 
 class OwnModel(lmms):  # type: ignore[misc]
@@ -142,4 +145,7 @@ class RequestModel(OwnModel):
         visuals = doc_to_visual(doc) if self.shows_clips else ()
         clips = tuple(Path(visual) for visual in visuals if isinstance(visual, (str, Path)))
         pictures = tuple(visual for visual in visuals if isinstance(visual, Image))
-        return Request(task, doc, clips, pictures, prompt)
+        # lmms-eval hands a task's own method on; a user's variant of a task is known by no name.
+        state = state_of(getattr(doc_to_visual, "__self__", None))
+        guesses = (state.kind.guesses if state else guess_option)(doc)
+        return Request(task, doc, clips, pictures, prompt, tuple(guesses))

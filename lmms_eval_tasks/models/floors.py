@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import random
-from string import ascii_uppercase
 from typing import Any
 
 from lmms_eval_tasks.host.ranks import stop_if_any
@@ -13,27 +12,28 @@ from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
 
 
 class ConstantAnswer(RequestModel):
-    """Gives one response to every request.
+    """Gives one response to every request: a given one, or the first answer that a task's form has, such as the first
+    option.
 
     Args:
-        response: The response, ``A`` by default.
+        response: The response, word for word.
         **host: What lmms-eval passes to every model.
     """
 
     answer_forms = frozenset(AnswerForm)
 
-    def __init__(self, response: str = "A", **host: Any) -> None:
+    def __init__(self, response: str | None = None, **host: Any) -> None:
         super().__init__(**host)
-        self.response = str(response)
+        self.response = None if response is None else str(response)
 
     def answer(self, request: Request) -> str:
         """The constant."""
-        return self.response
+        return request.guesses[0] if self.response is None else self.response
 
 
 class RandomAnswer(RequestModel):
-    """Gives the letter of a random option, or Yes or No where an item has no options; the same answer for the same item
-    and seed, on any rank and in any order.
+    """Gives a random answer in the form that the task asks for, such as the letter of an option; the same answer for
+    the same item and seed, on any rank and in any order.
 
     Args:
         seed: Seed of all guesses.
@@ -47,7 +47,7 @@ class RandomAnswer(RequestModel):
         self.seed = int(seed)
 
     def answer(self, request: Request) -> str:
-        """A letter, uniform over the item's options; Yes or No where it has none."""
+        """One of the answers that somebody could give who saw nothing, each as likely as any other."""
         key = f"{self.seed}\0{request.task}\0{request.doc['item_id']}".encode()
         guess = random.Random(hashlib.sha256(key).digest())
-        return guess.choice(ascii_uppercase[: len(request.doc["options"])] or ("Yes", "No"))
+        return guess.choice(request.guesses)

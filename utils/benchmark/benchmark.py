@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
+from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any, Protocol
 
 from lmms_eval_tasks.utils.benchmark.built_set import BuiltSet
@@ -103,6 +104,11 @@ class Masking:
     clip: Callable[[Row, ClipStore], MadeClip]
 
 
+def guess_option(row: Row) -> Sequence[str]:
+    """The letters of a row's options; yes and no where it has none."""
+    return ascii_uppercase[: len(row["options"])] or ("Yes", "No")
+
+
 @dataclass(frozen=True)
 class TaskKind:
     """How one kind of task of a benchmark asks, grades, scores and reports. Its tasks differ in split or subset.
@@ -122,6 +128,8 @@ class TaskKind:
         read_settings: From the task's ``lmms_eval_specific_kwargs`` and the environment; raises InputError.
         target: What lmms-eval logs as an item's target.
         visuals: Columns that name the clips that are shown.
+        guesses: Responses of somebody who saw nothing, one for each answer to a row, as its prompt asks for them: what
+            `random_answer` chooses from, and `constant_answer` the first of.
         answer_form: What it takes for an answer; a model that gives no such answers is refused before it is loaded.
         rows: Changes the prepared table into the task's items; None where they are the same.
         row_id: The prepared row that an item was made from.
@@ -152,6 +160,7 @@ class TaskKind:
     read_settings: Callable[[Mapping[str, Any], Mapping[str, str]], TaskSettings]
     target: Callable[[Row], str] = lambda row: str(row["answer"] or "")
     visuals: tuple[str, ...] = ("clip",)
+    guesses: Callable[[Row], Sequence[str]] = guess_option
     answer_form: AnswerForm = AnswerForm.WORDS
     rows: Callable[[datasets.Dataset], datasets.Dataset] | None = None
     row_id: Callable[[str], str] = str

@@ -1,0 +1,87 @@
+"""The floors answer in the form that each task asks for, also a task of somebody else's benchmark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from model_output import JudgedEvaluation
+from submission_world import prepare_world
+from task_states import docs_of, task_state
+from version_examples import read_examples
+
+from lmms_eval_tasks.host.ranks import RunStopped
+from lmms_eval_tasks.host.state import TaskState
+from lmms_eval_tasks.models.base import RequestModel
+from lmms_eval_tasks.models.floors import ConstantAnswer, RandomAnswer
+from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
+from lmms_eval_tasks.utils.benchmark.registry import registry
+
+TASKS = [name for name, task in registry().tasks.items() if task.kind.answer_form is AnswerForm.WORDS]
+ITEMS = 4
+
+
+@pytest.fixture(scope="module", autouse=True)
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    root = tmp_path_factory.mktemp("world")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LMMS_EVAL_TASKS_HOME", str(root / "home"))
+        patch.setenv("LMMS_EVAL_TASKS_JUDGE", "none")
+        prepare_world(root / "releases")
+        yield
+
+
+def docs(state: TaskState) -> list[dict[str, Any]]:
+    """A task's items in the small releases; where they have none of it, its benchmark's recorded examples."""
+    try:
+        return docs_of(state)
+    except RunStopped:
+        return [dict(row) for row in read_examples(state.benchmark.name)[0].values()]
+
+
+def answers(model: RequestModel, state: TaskState, rows: list[dict[str, Any]]) -> list[str]:
+    """What a model answers to lmms-eval's requests about some rows of a task, whatever the task's name."""
+    task = SimpleNamespace(config=SimpleNamespace(process_results=state.process_results))
+    show = type("Task", (), {"config": task.config, "doc_to_visual": lambda self, doc: []})().doc_to_visual
+    model.task_dict = {"variant": {"test": rows}}
+    return model.generate_until(
+        [SimpleNamespace(args=("?", {}, show, place, "variant", "test")) for place in range(len(rows))]
+    )
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_every_guess_is_read_as_another_answer(name: str) -> None:
+    state = task_state(name, JudgedEvaluation({}))
+    for row in docs(state)[:ITEMS]:
+        guesses = state.kind.guesses(row)
+        records = [state.process_results(row, [guess])["record"] for guess in guesses]
+        assert not any(record["outcome"] == "unparsed" for record in records), guesses
+        if not state.kind.judged or len(guesses) > 1:
+            read = {(record["answered"], record["fields"].get("detection")) for record in records}
+            assert len(read) == len(guesses) > 1 and None not in {answered for answered, _ in read}
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_the_floors_choose_from_them(name: str) -> None:
+    state = task_state(name, JudgedEvaluation({}))
+    rows = docs(state)
+    guesses = [tuple(state.kind.guesses(row)) for row in rows]
+    assert answers(ConstantAnswer(), state, rows) == [one[0] for one in guesses]
+    assert answers(ConstantAnswer(response=7), state, rows) == ["7"] * len(rows)
+    given = answers(RandomAnswer(seed=1), state, rows)
+    assert all(answer in one for answer, one in zip(given, guesses, strict=True))
+    assert given == answers(RandomAnswer(seed=1), state, rows)
+    drawn = {answer for seed in range(40) for answer in answers(RandomAnswer(seed=seed), state, rows[:1])}
+    assert drawn == set(guesses[0])
+
+
+def test_somebody_elses_form_is_answered_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    state = task_state(TASKS[0])
+    numbers = replace(state.kind, guesses=lambda row: [f"{number} times" for number in range(3)])
+    monkeypatch.setattr(state, "kind", numbers)
+    rows = [{"item_id": str(item)} for item in range(30)]
+    assert answers(ConstantAnswer(), state, rows) == ["0 times"] * 30
+    assert set(answers(RandomAnswer(), state, rows)) == {"0 times", "1 times", "2 times"}
