@@ -28,12 +28,15 @@ def submit(
     allow_incomplete: Annotated[
         bool, typer.Option("--allow-incomplete", help="Also where items are missing or were not asked.")
     ] = False,
+    allow_sample: Annotated[bool, typer.Option("--allow-sample", hidden=True)] = False,
 ) -> None:
     """Write the file that a leaderboard takes from a finished run, without its model."""
     from lmms_eval_tasks.submit import submit as write
 
-    done = write(benchmark, run, out, split, part, allow_unofficial, allow_incomplete)
     console = make_console()
+    if allow_sample:
+        console.print("warning: --allow-sample is called --allow-unofficial now.", style="yellow")
+    done = write(benchmark, run, out, split, part, allow_unofficial or allow_sample, allow_incomplete)
     print_notes(console, done.run)
     if done.apart:
         console.print(f"{done.apart}: no leaderboard should be sent this.", style="bold red")

@@ -125,6 +125,8 @@ def test_a_part_of_the_release_is_no_submission(tmp_path: Path, monkeypatch: pyt
     )
     status, printed, _ = command("submit", "causalvqa", run, "--out", out, "--allow-unofficial")
     assert (status, printed.splitlines()[0]) == (0, f"{part}: no leaderboard should be sent this.")
+    status, printed, _ = command("submit", "causalvqa", run, "--out", out, "--allow-sample")
+    assert (status, printed.splitlines()[0]) == (0, "warning: --allow-sample is called --allow-unofficial now.")
     status, printed, _ = command("validate", "causalvqa", out)
     told = f"{out}: in the form, but not valid for the leaderboard: it was checked against {part}"
     assert (status, printed.splitlines()[0]) == (0, told)
