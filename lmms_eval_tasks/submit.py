@@ -110,6 +110,9 @@ def validate(benchmark: str, path: Path, allow_incomplete: bool = False) -> Chec
         OSError: where the file cannot be read.
     """
     form, card = find_form(benchmark), read_card(benchmark)
+    if not path.is_file():
+        got = "a folder" if path.is_dir() else "something that is no file" if path.exists() else "nothing"
+        raise InputError(f"{path} is no valid submission to {card.title}: Expected a file, but got {got}.")
     issues = GroupedIssues()
     prepared = {}
     if (benchmark_dir(benchmark) / "manifest.json").is_file():

@@ -43,6 +43,11 @@ def prepare(
         for split, content in contents.items():
             items[split], split_problems, warnings[split] = read_items(split, content)
             problems.extend(split_problems)
+        for split in files.keys() - contents.keys():
+            if release.holds(f"{split}/videos"):
+                what = f"Expected it beside the clips in {split}/videos, but there is none."
+                remedy = f"Unpack the release again, or move {split} away to prepare the other split alone."
+                problems.add(files[split], what, remedy)
         problems.raise_if_any(f"{source.name} cannot be prepared", "nothing was written")
         digests, messages = {}, []
         if not source.is_dir():

@@ -24,7 +24,13 @@ from lmms_eval_tasks.host.hazards import shows_videos
 from lmms_eval_tasks.host.model_identity import find_arguments
 from lmms_eval_tasks.host.models import CLIPLESS
 from lmms_eval_tasks.host.other_views import bind_view
-from lmms_eval_tasks.host.ranks import RunStopped, ordinary_errors, stop_if_any
+from lmms_eval_tasks.host.ranks import (
+    RunStopped,
+    end_where_lmms_eval_goes_on,
+    on_command_line,
+    ordinary_errors,
+    stop_if_any,
+)
 from lmms_eval_tasks.host.response_cache import ask_on_every_rank
 from lmms_eval_tasks.host.state import TaskState, bind_hooks, find_metrics
 from lmms_eval_tasks.host.throughput import measure_throughput
@@ -86,6 +92,8 @@ def hook_task_manager() -> None:
             misfit = describe_misfit(str(self.model_name), forms)
             problems = evaluation_of(self).problems([pointer for pointers in ours.values() for pointer in pointers])
             stop_if_any(misfit or problems)
+            if on_command_line():
+                end_where_lmms_eval_goes_on()
         return names
 
     @functools.wraps(get_config)

@@ -1,7 +1,8 @@
 """The ranks of an evaluation: ending a run on all of them at once or on one alone, and torch's process group.
 
 lmms-eval's command line catches every ordinary exception, prints a traceback and ends with status 0, so a run that
-cannot go on ends the process there. Where a Python program called lmms-eval, it gets an `InputError` instead.
+cannot go on ends the process there. Where a Python program called lmms-eval, it gets an `InputError` instead. What the
+host does not let through is heard of in its log.
 """
 
 from __future__ import annotations
@@ -13,10 +14,18 @@ from contextlib import contextmanager
 from traceback import walk_stack
 from typing import Any, TypeVar
 
+from loguru import logger
+
 from lmms_eval_tasks.utils.core.problems import InputError
 
 COMMAND_LINE = "lmms_eval.__main__"
 """The module in which lmms-eval's command line evaluates."""
+SWALLOWING = (COMMAND_LINE, "lmms_eval.loggers.evaluation_tracker")
+"""Where lmms-eval catches whatever ends a run, or the writing of its files, and goes on after a line in its log."""
+HUB = ("huggingface_hub", "requests", "httpx")
+"""Whose exceptions say that results did not reach the hub: they lie here all the same."""
+LONGEST = 400
+"""Characters of an exception's text in the last line of a run."""
 
 Value = TypeVar("Value")
 
@@ -51,6 +60,29 @@ def ordinary_errors() -> Iterator[None]:
         if on_command_line() or world_size() > 1:
             raise
         raise InputError(stop.message) from None
+
+
+def end_where_lmms_eval_goes_on() -> None:
+    """From now on, end the process with status 1 where lmms-eval's command line catches an exception and goes on.
+
+    It is heard of in lmms-eval's log, to which this adds a listener: the exception is still being handled then. On
+    several ranks this rank ends, and the launcher ends the others.
+    """
+    logger.add(_end_on_error, level="WARNING", filter=lambda record: record["name"] in SWALLOWING, catch=False)
+
+
+def _end_on_error(message: object) -> None:
+    error = sys.exc_info()[1]
+    if isinstance(error, Exception) and type(error).__module__.partition(".")[0] not in HUB:
+        raise RunStopped(f"The run has failed: {describe_exception(error)}")
+
+
+def describe_exception(error: BaseException) -> str:
+    """An exception and its text in one line; the one that a repeated call ended with in place of the repetition's."""
+    if type(error).__module__.startswith("tenacity") and error.__cause__ is not None:
+        error = error.__cause__
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text if len(text) <= LONGEST else f'{text[:LONGEST]}…'}"
 
 
 def stop_if_any(message: str | None) -> None:

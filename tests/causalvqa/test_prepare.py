@@ -241,3 +241,23 @@ def test_two_prepares_at_once_give_a_whole_home(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert [len(load_table("causalvqa", split)) for split in ("debug", "test")] == [2, 2]
+
+
+@pytest.mark.parametrize("zipped", [False, True])
+def test_clips_without_their_metadata_are_not_passed_over(zipped: bool, tmp_path: Path) -> None:
+    release = write_metadata(tmp_path, "debug", [QUESTION])
+    write_metadata(tmp_path, "test", [WITHHELD])
+    (release / "debug" / "debug_metadata.csv").unlink()
+    source = tmp_path / "CausalVQA.zip" if zipped else release
+    if zipped:
+        zip_folder(release, source)
+    with pytest.raises(InputError) as error:
+        prepare(source)
+    assert str(error.value) == (
+        f"{source.name} cannot be prepared: 1 problem, nothing was written.\n"
+        "  debug/debug_metadata.csv: Expected it beside the clips in debug/videos, but there is none. Remedy: Unpack "
+        "the release again, or move debug away to prepare the other split alone."
+    )
+    assert not benchmark_dir("causalvqa").exists()
+    shutil.rmtree(release / "debug")
+    assert set(prepare(release)) == {"test"}

@@ -109,6 +109,25 @@ def test_ranks_that_would_ask_differently_end_together(sample_world: SampleWorld
     assert lines[2].startswith("Give all ranks the same data home")
 
 
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_a_reader_of_clips_that_raises_ends_the_run_with_a_status(
+    ranks: int, sample_world: SampleWorld, tmp_path: Path
+) -> None:
+    broken = tmp_path / "home"
+    shutil.copytree(sample_world.home, broken, symlinks=True)
+    for clip in (broken / "mvp" / "videos").rglob("*.mp4"):
+        clip.unlink()
+        clip.write_bytes(b"no video")
+    # On two ranks the first waits for the second, and the launcher ends it.
+    run = run_host(
+        "--model", "sample_solver", "--tasks", "mvp_mini", home=broken if ranks == 1 else sample_world.home,
+        out=tmp_path / "out", ranks=ranks, second_rank={"LMMS_EVAL_TASKS_HOME": str(broken)},
+    )  # fmt: skip
+    last = message(run, "The run has failed: ").splitlines()
+    assert re.match(r"The run has failed: \w+: \S", last[0]) and (ranks == 2 or len(last) == 1)
+    assert not list((tmp_path / "out").rglob("*_results.json"))
+
+
 @pytest.mark.parametrize("chosen", ["oficial", "official"])
 def test_a_prompt_that_is_not_there_ends_the_run(chosen: str, sample_world: SampleWorld, tmp_path: Path) -> None:
     run = run_host(

@@ -119,3 +119,10 @@ def test_one_wrong_pair_or_loss_is_refused(data: st.DataObject, world_home: Path
         pair["forward_metrics"]["total_accumulated_loss"] = data.draw(st.floats(1, 100) | st.none())
     message = refusal("yocausal", json.dumps(result).encode(), tmp_path)
     assert message is not None and "\n  per_video_results." in message
+
+
+@pytest.mark.parametrize("benchmark", BENCHMARKS)
+def test_what_is_no_file_is_said_in_words(benchmark: str, tmp_path: Path) -> None:
+    for path, got in ((tmp_path, "a folder"), (tmp_path / "missing.jsonl", "nothing")):
+        with pytest.raises(InputError, match=rf"is no valid submission to .*: Expected a file, but got {got}\.$"):
+            validate(benchmark, path)

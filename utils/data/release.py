@@ -166,6 +166,11 @@ class FolderRelease:
         path = self.root / name
         return read_metadata(path) if path.is_file() else None
 
+    def holds(self, folder: str) -> bool:
+        """Whether there is anything in a folder."""
+        path = self.root / folder
+        return path.is_dir() and any(path.iterdir())
+
     def clip(self, name: str) -> Clip | None:
         """The clip of that name; None when it is not there."""
         path = self.root / name
@@ -192,6 +197,10 @@ class ZipRelease:
                 f"{archive} cannot be prepared: {name} cannot be read from it ({error}). Nothing was written.\n"
                 "Remedy: download it again."
             ) from error
+
+    def holds(self, folder: str) -> bool:
+        """Whether there is any member in a folder."""
+        return any(name.startswith(f"{folder}/") for name in self.members)
 
     def clip(self, name: str) -> Clip | None:
         """The clip of that name; None when it is not there."""
