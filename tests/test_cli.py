@@ -232,6 +232,7 @@ def test_prepare_mvp_lists_what_is_missing_per_source(tmp_path: Path) -> None:
     ) in " ".join(out.split())
 
 
+@pytest.mark.slow
 def test_sample_is_written_and_prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
@@ -263,6 +264,7 @@ def test_sample_is_written_and_prepared(tmp_path: Path, monkeypatch: pytest.Monk
     ]
 
 
+@pytest.mark.slow
 def test_help_imports_nothing_heavy() -> None:
     code = (
         "import sys; from lmms_eval_tasks.cli import app\n"

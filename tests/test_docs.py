@@ -65,6 +65,7 @@ def test_there_are_pages_with_commands() -> None:
     assert len(BLOCKS) > 8 and any(block.run for block in BLOCKS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("page", "words"), COMMANDS, ids=lambda value: value[0] if isinstance(value, list) else value)
 def test_every_command_is_one_that_the_tools_take(
     page: str, words: list[str], host_parser: argparse.ArgumentParser

@@ -59,6 +59,7 @@ def run(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_unscored_items_have_a_reason_of_the_list(run: Path) -> None:
     reasons: dict[str, dict[str, Any]] = {}
     for task, records in read_run(run).records.items():

@@ -56,6 +56,7 @@ def warnings() -> Any:
     logger.remove(sink)
 
 
+@pytest.mark.slow
 def test_our_tasks_are_in_the_index_and_win(manager: Any) -> None:
     ours = {
         name: entry
@@ -224,6 +225,7 @@ def test_ranks_on_cpus_leave_their_process_group_before_the_process_ends() -> No
     assert (finished.returncode, finished.stdout.split()[-1]) == (0, "left"), finished.stderr
 
 
+@pytest.mark.slow
 def test_our_package_needs_no_host_to_be_imported() -> None:
     modules = ("cli", "report.tables", "sample.build", "utils.scoring.choice")
     imports = ", ".join(f"lmms_eval_tasks.{name}" for name in modules)

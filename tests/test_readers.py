@@ -19,6 +19,7 @@ def test_the_table_of_pieces() -> None:
     assert "cast_bench" in readers() and len(readers()) >= 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", readers())
 def test_no_repeated_piece_takes_long(name: str) -> None:
     read = readers()[name]

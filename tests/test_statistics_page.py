@@ -39,6 +39,7 @@ def test_its_commands_run_from_top_to_bottom(tmp_path: Path, monkeypatch: pytest
     assert Path("questions.csv").is_file()
 
 
+@pytest.mark.slow
 def test_its_commands_on_a_study_of_pairs_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The release in place of the one on the hub is the sample's, of which people can tell the first pair alone."""
     monkeypatch.chdir(tmp_path)

@@ -132,6 +132,7 @@ def names_in_code(path: Path) -> set[str]:
     return found
 
 
+@pytest.mark.slow
 def test_no_module_names_a_benchmark_outside_its_folder() -> None:
     wrong = []
     for path in MODULES:
@@ -144,6 +145,7 @@ def test_no_module_names_a_benchmark_outside_its_folder() -> None:
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.slow
 def test_a_new_benchmark_needs_no_edit_of_a_shared_test() -> None:
     """Tests over the whole registry name no benchmark, and no list in a test or tool that is not of one has them all.
 
@@ -161,6 +163,7 @@ def test_a_new_benchmark_needs_no_edit_of_a_shared_test() -> None:
     assert len(named) > 50 and [place for place, names in named.items() if names == set(OWN)] == []
 
 
+@pytest.mark.slow
 def test_clips_are_decoded_in_one_place() -> None:
     """Only these modules ask PyAV for frames; none imports decord. Texts are decoded by encodings that are literals."""
     wrong = []

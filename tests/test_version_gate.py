@@ -43,6 +43,7 @@ def labels(measured: tuple[Entries, dict[str, str]]) -> dict[str, str]:
     return measured[1]
 
 
+@pytest.mark.slow
 def test_kept_digests_are_those_of_this_package(now: Entries, labels: dict[str, str], tmp_path: Path) -> None:
     path = Path(shutil.copy(DIGESTS, tmp_path))
     renew(path, now, labels)

@@ -136,6 +136,7 @@ def test_what_is_no_plan_is_refused(tmp_path: Path, row: str, problem: str) -> N
     assert problem in str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("sample")
 @pytest.mark.parametrize(
     ("benchmark", "split", "annotators"),

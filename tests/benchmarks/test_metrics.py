@@ -70,6 +70,7 @@ def known(metric: Metric, records: Sequence[Record]) -> Iterator[Record]:
     return (record for record in records if metric.applies(record) and metric.value(record) is not None)
 
 
+@pytest.mark.slow
 @EVERY_KIND
 def test_the_examples_reach_every_kind_of_value(benchmark: str, kind: str) -> None:
     records = records_of(benchmark, kind)
@@ -83,6 +84,7 @@ def test_the_examples_reach_every_kind_of_value(benchmark: str, kind: str) -> No
             assert all(low <= (metric.value(record) or low) <= high for record in known(metric, records)), metric.name
 
 
+@pytest.mark.slow
 @EVERY_KIND
 @given(data=st.data())
 @FEW
@@ -95,6 +97,7 @@ def test_order_does_not_matter(benchmark: str, kind: str, data: st.DataObject) -
         assert metric.score_records(records) == score, metric.name
 
 
+@pytest.mark.slow
 @EVERY_KIND
 @given(data=st.data())
 @FEW
@@ -110,6 +113,7 @@ def test_a_score_lies_within_its_bounds(benchmark: str, kind: str, data: st.Data
             assert metric.bounds[0] - NEAR <= score <= metric.bounds[1] + NEAR, metric.name
 
 
+@pytest.mark.slow
 @EVERY_KIND
 @given(data=st.data())
 @FEW
@@ -140,6 +144,7 @@ def test_a_run_without_items_has_no_score_and_counts_none(benchmark: str, kind: 
             assert estimate(metric, [[]]) is None, metric.name
 
 
+@pytest.mark.slow
 @EVERY_KIND
 @given(data=st.data())
 @FEW
@@ -153,6 +158,7 @@ def test_shards_of_whole_groups_merge(benchmark: str, kind: str, data: st.DataOb
         assert metric.score(merged) == pytest.approx(score, abs=NEAR), metric.name
 
 
+@pytest.mark.slow
 @EVERY_KIND
 @given(data=st.data())
 @settings(max_examples=5)
@@ -169,6 +175,7 @@ def test_an_interval_holds_the_score(benchmark: str, kind: str, data: st.DataObj
             assert 0 < found.groups <= len(records), metric.name
 
 
+@pytest.mark.slow
 @EVERY_KIND
 @given(data=st.data())
 @FEW

@@ -138,6 +138,7 @@ def removed(built: Built) -> dict[str, tuple[str, str]]:
     return steps
 
 
+@pytest.mark.slow
 def test_every_planted_fault_is_caught_where_it_should_be(built: Built) -> None:
     reasons = removed(built)
     planted = {}

@@ -32,6 +32,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> BuildWorld:
     return BuildWorld.load(root / "world").only(CLIP, tmp_path_factory.mktemp("clip"))
 
 
+@pytest.mark.slow
 def test_killed_twenty_times_it_gives_the_same_bytes_and_asks_nothing_twice(world: BuildWorld, tmp_path: Path) -> None:
     def run(url: str, out: Path) -> None:
         build(world.config(url, tmp_path / "config", tries=3), out)
@@ -39,6 +40,7 @@ def test_killed_twenty_times_it_gives_the_same_bytes_and_asks_nothing_twice(worl
     check_killed_builds(run, CastBenchPlayer(world), tmp_path)
 
 
+@pytest.mark.slow
 def test_two_builds_at_once_share_their_requests(world: BuildWorld, tmp_path: Path) -> None:
     player = CastBenchPlayer(world)
 

@@ -181,6 +181,7 @@ def test_loading_without_a_judge_ends_the_run(tmp_path: Path, monkeypatch: pytes
     assert docs_of(new_state(TASK)) == rows
 
 
+@pytest.mark.slow
 def test_the_plugin_tells_of_data_and_judge_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     import lmms_eval.models  # noqa: F401  (imports the plugin, and cannot be imported by it first)
     from lmms_eval.tasks import TaskManager

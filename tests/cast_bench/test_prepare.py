@@ -308,6 +308,7 @@ anything = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(changes=st.dictionaries(st.sampled_from([*ROW, "distractor_types"]), anything), evidence=st.lists(anything))
 def test_any_row_is_read_or_told(changes: dict[str, Any], evidence: list[Any]) -> None:
     for released in (

@@ -38,9 +38,11 @@ def player(few: ClipWorld) -> ClipWorldPlayer:
     return made
 
 
+@pytest.mark.slow
 def test_twenty_kills_change_nothing_and_cost_nothing(few: ClipWorld, player: ClipWorldPlayer, tmp_path: Path) -> None:
     check_killed_builds(lambda url, out: build_into(few, tmp_path, url, out), player, tmp_path)
 
 
+@pytest.mark.slow
 def test_two_builds_at_once_are_as_one(few: ClipWorld, player: ClipWorldPlayer, tmp_path: Path) -> None:
     check_two_builds_at_once(lambda url, out: build_into(few, tmp_path, url, out), player, tmp_path)

@@ -90,6 +90,7 @@ def study(clip_world: ClipWorld, home: Path, tmp_path: Path) -> Iterator[Study]:
         yield Study(tmp_path, truths, server, clip_world.takes)
 
 
+@pytest.mark.slow
 def test_a_set_is_built_reviewed_repaired_answered_and_built(study: Study) -> None:
     study.build()
     places = {row["qid"]: place for place, row in study.rows().items()}

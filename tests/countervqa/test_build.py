@@ -127,6 +127,7 @@ def test_a_changed_set_is_found_out(sources: tuple[Path, Path, Path], tmp_path: 
     assert "Expected a question that follows from its graph, but by the rule" in str(error.value)
 
 
+@pytest.mark.slow
 def test_thirty_clips_of_the_sample_world_make_a_set(tmp_path: Path) -> None:
     drawn = [draw_clip(0, number)[1] for number in range(1, 31)]
     takes = [

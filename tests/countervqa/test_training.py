@@ -293,6 +293,7 @@ def grpo(swift: FakeSwift, source: Path, *words: str) -> Result:
     return train(swift, source, *words, command="grpo")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("ablation", "before", "weights"),
     [

@@ -177,6 +177,7 @@ def test_what_is_no_text_has_no_verdict(response: object) -> None:
     assert read_verdict(response) == UNCLEAR
 
 
+@pytest.mark.slow
 @given(st.one_of(st.text(max_size=300), st.lists(st.sampled_from(PIECES), max_size=60).map(" ".join)))
 @settings(max_examples=1_000)
 def test_it_never_raises(text: str) -> None:
@@ -192,6 +193,7 @@ def test_of_a_loop_both_ends_are_read() -> None:
     assert read_verdict("it moves and " * 1_500 + "so the answer is no") == NO
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", [*PIECES, "a", " ", "é", "if would ", "answer is ", "no longer "])
 def test_the_time_is_linear(piece: str) -> None:
     read_verdict(piece * 100)

@@ -20,6 +20,7 @@ from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.data.home import clip_path
 
 
+@pytest.mark.slow
 def test_ranks_that_agree() -> None:
     assert describe_disagreement([{"a": "1"}, {"a": "1"}]) is None
     assert describe_disagreement([{}]) is None

@@ -72,6 +72,7 @@ def test_somebody_elses_model_can_say_that_it_gives_losses(models: Any, monkeypa
     assert answer_forms(module.Denoiser) == LOSSES  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 def test_a_run_that_does_not_fit_ends_before_the_model_is_made(home: Path, models: Any) -> None:
     from lmms_eval.tasks import TaskManager
 
@@ -80,6 +81,7 @@ def test_a_run_that_does_not_fit_ends_before_the_model_is_made(home: Path, model
         manager.match_tasks(["mvp_mini"])
 
 
+@pytest.mark.slow
 def test_a_program_that_passes_a_model_of_words_gets_an_exception(home: Path, models: Any, tmp_path: Path) -> None:
     from lmms_eval.evaluator import simple_evaluate
 
@@ -88,6 +90,7 @@ def test_a_program_that_passes_a_model_of_words_gets_an_exception(home: Path, mo
         simple_evaluate("random_answer", tasks=["yocausal"], bootstrap_iters=0)
 
 
+@pytest.mark.slow
 def test_a_program_gets_an_exception_where_data_is_not_prepared(home: Path, models: Any) -> None:
     from lmms_eval.evaluator import simple_evaluate
 

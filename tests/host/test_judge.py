@@ -42,6 +42,7 @@ def connect(url: str | None, folder: Path, **options: object) -> Judge[Grade]:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("provider", ["openai", "local"])
 @pytest.mark.parametrize(
     ("trouble", "reason"),

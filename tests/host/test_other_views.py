@@ -168,6 +168,7 @@ def test_a_task_without_paths_of_videos_is_refused(clip: Path) -> None:
         bind_view(config("reversed", doc_to_visual=lambda doc: [b"frames"]))["doc_to_visual"]({})
 
 
+@pytest.mark.slow
 def test_files_are_written_for_every_view_of_every_task_or_for_none(tmp_path: Path) -> None:
     folder, out = tmp_path / "tasks", tmp_path / "views"
     folder.mkdir()

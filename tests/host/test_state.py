@@ -67,6 +67,7 @@ def test_two_evaluations_in_one_process_give_what_two_processes_give(home: Path,
     assert im_viou[0] > im_viou[1] > 0
 
 
+@pytest.mark.slow
 def test_settings_are_not_known_before_an_item_was_asked(home: Path, tmp_path: Path) -> None:
     task = registry().tasks["cast_bench"]
     state = TaskState(task.name, task.pointer, task.metrics, Evaluation(clips_needed=False))
@@ -82,6 +83,7 @@ def test_settings_are_not_known_before_an_item_was_asked(home: Path, tmp_path: P
     assert state.process_results(doc, ["B"])["record"]["fields"]["prompt"] == state.settings.signature
 
 
+@pytest.mark.slow
 def test_settings_that_cannot_be_used_end_the_run(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     prepare_world(tmp_path / "releases")
     monkeypatch.setenv("LMMS_EVAL_TASKS_BOXES", "xywh")

@@ -41,6 +41,7 @@ def seen(view: str, task: str = TASK) -> tuple[TaskState, dict[str, Any]]:
     return state, doc
 
 
+@pytest.mark.slow
 def test_without_the_clip_the_words_are_the_same(world: Path) -> None:
     whole, doc = seen("")
     blind, same = seen("blind")
@@ -88,6 +89,7 @@ def test_clips_that_are_shown_together_are_encoded_together(home: Path) -> None:
     assert [encode.clip.name for encode in encodes("yocausal")] == ["1.mp4", "1_back.mp4"]
 
 
+@pytest.mark.slow
 def test_options_alone_leave_the_question_out_and_the_clip_in(world: Path) -> None:
     whole, doc = seen("")
     state, same = seen("video_only")
@@ -100,6 +102,7 @@ def test_options_alone_leave_the_question_out_and_the_clip_in(world: Path) -> No
     assert whole.process_results(doc, ["A"])["record"]["fields"]["prompt"] != record["fields"]["prompt"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("view", "place"), [("single_frame", -1), ("single_frame_first", 0), ("single_frame_random3", None)]
 )
@@ -114,6 +117,7 @@ def test_a_single_frame_is_a_picture_and_its_index_is_recorded(world: Path, view
     assert (np.asarray(picture) == reader.read([frame])[0]).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("view", ["shuffled", "reversed"])
 def test_other_orders_are_other_clips_that_are_made_once(world: Path, view: str) -> None:
     state, doc = seen(view)
@@ -123,6 +127,7 @@ def test_other_orders_are_other_clips_that_are_made_once(world: Path, view: str)
     assert state.doc_to_visual(doc) == [made] and Path(made).stat().st_ino == before
 
 
+@pytest.mark.slow
 def test_clips_are_required_only_where_something_of_them_is_shown(world: Path) -> None:
     for clip in (data_home() / "causalvqa" / "videos").rglob("*.mp4"):
         clip.unlink()
@@ -135,6 +140,7 @@ def test_clips_are_required_only_where_something_of_them_is_shown(world: Path) -
             Evaluation().open_split({**pointer, "view": view})
 
 
+@pytest.mark.slow
 def test_a_clip_of_which_nothing_can_be_made_is_unscored_and_shown_black(world: Path) -> None:
     clip = next((data_home() / "causalvqa" / "videos").rglob("*.mp4"))
     clip.unlink()
@@ -152,6 +158,7 @@ def write_captions(path: Path, *lines: object) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_caption_stands_in_place_of_the_clip(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clip = docs_of(task_state(TASK, Evaluation()))[0]["clip"]
     file = write_captions(world / "captions.jsonl", {"clip": clip, "caption": "Two balls {meet}."})
@@ -163,6 +170,7 @@ def test_a_caption_stands_in_place_of_the_clip(world: Path, monkeypatch: pytest.
     assert state.process_results(same, ["A"])["record"]["outcome"] in ("correct", "wrong")
 
 
+@pytest.mark.slow
 def test_an_item_without_a_caption_is_unscored(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = write_captions(world / "captions.jsonl", {"clip": "another.mp4", "caption": "A cat."})
     monkeypatch.setenv("LMMS_EVAL_TASKS_CAPTIONS", str(file))
@@ -171,6 +179,7 @@ def test_an_item_without_a_caption_is_unscored(world: Path, monkeypatch: pytest.
     assert state.process_results(doc, ["A"])["record"]["unscored_reason"] == "no caption"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("lines", "expected"),
     [
@@ -191,6 +200,7 @@ def test_captions_that_cannot_be_used_are_refused_before_the_model_loads(
     assert Evaluation(clips_needed=False).problems([pointer]) is None
 
 
+@pytest.mark.slow
 def test_the_first_pass_describes_each_clip_once_and_scores_nothing(world: Path) -> None:
     state, doc = seen("captions")
     docs = docs_of(state)
@@ -223,6 +233,7 @@ def test_a_pointer_that_names_no_view_is_refused() -> None:
         TaskState("variant", {**task.pointer, "view": "sideways"}, task.metrics, Evaluation())
 
 
+@pytest.mark.slow
 def test_a_limit_of_bytes_is_a_number(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LMMS_EVAL_TASKS_VIEW_BYTES", "many")
     pointer = registry().tasks[TASK].pointer

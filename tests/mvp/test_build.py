@@ -160,9 +160,11 @@ def killed_world(pair_sources: Path, pairs: list[TruePair]) -> tuple[Any, Pictur
     return run_build, PairPlayer(pairs, pair_sources / "videos", {"equal at first": 0, "refusal": 1}, hiccups=True)
 
 
+@pytest.mark.slow
 def test_a_build_bears_twenty_kills(pair_sources: Path, sample_pairs: list[TruePair], tmp_path: Path) -> None:
     check_killed_builds(*killed_world(pair_sources, sample_pairs), tmp_path)
 
 
+@pytest.mark.slow
 def test_two_builds_at_once_ask_nothing_twice(pair_sources: Path, sample_pairs: list[TruePair], tmp_path: Path) -> None:
     check_two_builds_at_once(*killed_world(pair_sources, sample_pairs), tmp_path)

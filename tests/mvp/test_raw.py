@@ -255,6 +255,7 @@ for owner, name, calls in ((FrameCoder, "add", 5), (FrameCoder, "write", 1), (Ep
 """
 
 
+@pytest.mark.slow
 def test_kills_lose_nothing(originals: Path, raw: dict[str, Path], home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Six clips are made; what a killed run finished of them is the same file in the end."""
     prepare(None, str(originals / "snapshot"), raw=[raw_option(raw)])

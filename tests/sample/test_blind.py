@@ -38,6 +38,7 @@ def right(item):
     return item.options["ABCDE".index(item.answer)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("benchmark", CHANCE)
 @pytest.mark.parametrize(
     "guess", [always(0), always(1), longest, shortest, most_frequent_elsewhere, most_frequent_offer]
@@ -56,6 +57,7 @@ def test_the_right_option_is_at_every_place_equally_often(items):
     assert set(Counter(item.answer for item in items if item.benchmark == "mvp").values()) == {32}
 
 
+@pytest.mark.slow
 def test_mean_colour_does_not_tell_the_clips_of_a_pair_apart(items):
     asked = [item for item in items if item.benchmark == "mvp"]
     colours = {item: decode(item.clip)[0].mean(axis=(0, 1, 2)) for item in asked}
@@ -70,6 +72,7 @@ def test_mean_colour_does_not_tell_the_clips_of_a_pair_apart(items):
     assert np.mean([all(pair) for pair in pairs.values()]) < 0.25 + 2.5 * np.sqrt(0.25 * 0.75 / len(pairs))
 
 
+@pytest.mark.slow
 def test_clips_of_a_pair_look_the_same_at_a_glance(items):
     pairs: dict[str, list[np.ndarray]] = {}
     for item in items:

@@ -210,6 +210,7 @@ def test_every_source_occurs_in_mini(sample):
     assert {row["source"] for row in table} == SOURCES
 
 
+@pytest.mark.slow
 def test_every_clip_decodes(sample):
     clips = sorted(sample.rglob("*.mp4"))
     counts = Counter(clip.relative_to(sample).parts[0] for clip in clips)

@@ -11,6 +11,7 @@ from lmms_eval_tasks.sample.writers.yocausal import SUBSETS, draw_subset
 from lmms_eval_tasks.yocausal.motion import measure_motion
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
     first, second = write_release(tmp_path / "a", 1), write_release(tmp_path / "b", 1)
     files = sorted(path.relative_to(first) for path in first.rglob("*") if path.is_file())
@@ -19,6 +20,7 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
     assert draw_subset(1, "animal", 1) != draw_subset(0, "animal", 1)
 
 
+@pytest.mark.slow
 def test_every_subset_has_both_kinds(tmp_path: Path) -> None:
     root = write_release(tmp_path, 2)
     for subset in SUBSETS:

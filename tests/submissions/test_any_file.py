@@ -40,6 +40,7 @@ def refusal(benchmark: str, content: bytes, folder: Path) -> str | None:
     return None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
 @PLAIN
 @given(content=CONTENTS)
@@ -49,6 +50,7 @@ def test_any_bytes_are_refused_in_words(benchmark: str, content: bytes, world_ho
     assert all(char.isprintable() or char == "\n" for char in message) and len(message) < 10_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
 @PLAIN
 @given(data=st.data())
@@ -84,6 +86,7 @@ def test_ill_meant_files(benchmark: str, content: bytes, world_home: Path, tmp_p
 MUTATED = {"causalvqa": ("row_id", "model_answer"), "mvp": ("row_id", "model_answer"), "cast_bench": ("prompt",)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("benchmark", MUTATED)
 @PLAIN
 @given(data=st.data())

@@ -26,6 +26,7 @@ def said_in(responses: Path) -> Callable[[Mapping[str, Any]], str]:
     return lambda doc: str(said[doc["item_id"]])
 
 
+@pytest.mark.slow
 def test_causalvqa_of_793_pairs(tmp_path: Path) -> None:
     prepare_causalvqa(write_causalvqa_release(tmp_path / "release", "GPT-4o"))
     said = said_in(write_causalvqa_responses(tmp_path / "responses.jsonl", "GPT-4o"))

@@ -123,6 +123,7 @@ def label(url: str, out: Path, *more: str) -> Any:
     return CliRunner().invoke(app, ["yocausal", "label", "--judge", judge, "--out", str(out), *more])
 
 
+@pytest.mark.slow
 def test_labels_by_a_judge_agree_with_the_releases_and_can_be_used(prepared: None, tmp_path: Path) -> None:
     def say(prompt: str, before: int) -> Say | Fail:
         if "circle" in prompt:
@@ -154,6 +155,7 @@ def test_labels_by_a_judge_agree_with_the_releases_and_can_be_used(prepared: Non
     prepare(str(tmp_path / "release"), labels=out)
 
 
+@pytest.mark.slow
 def test_labels_by_an_imported_prompt(prepared: None, tmp_path: Path) -> None:
     text = tmp_path / "checkout" / "VLM_labeling" / "prompt.txt"
     text.parent.mkdir(parents=True)
@@ -171,11 +173,13 @@ def test_labels_by_an_imported_prompt(prepared: None, tmp_path: Path) -> None:
     assert signature.startswith(f"{name}:")
 
 
+@pytest.mark.slow
 def test_a_judge_has_to_be_named(prepared: None, tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["yocausal", "label", "--judge", "none"])
     assert (result.exit_code, result.stderr) == (1, "Expected --judge to name a model, but got none.\n")
 
 
+@pytest.mark.slow
 def test_a_judge_that_labels_nothing_leaves_no_file(prepared: None, tmp_path: Path) -> None:
     out = tmp_path / "labels.jsonl"
     with JudgeServer(lambda *_: Fail(400)) as server:
@@ -184,6 +188,7 @@ def test_a_judge_that_labels_nothing_leaves_no_file(prepared: None, tmp_path: Pa
     assert result.stderr.startswith(f"No clip could be labelled, and {out} was not written: animal_1 (request refused")
 
 
+@pytest.mark.slow
 def test_a_clip_that_cannot_be_decoded_is_one_without_a_label(prepared: None, home: Path, tmp_path: Path) -> None:
     clip = home / "yocausal" / "videos" / "test" / "human" / "fwd" / "human_0001.mp4"
     clip.unlink()

@@ -170,6 +170,7 @@ def test_answers_that_cannot_be_read_are_all_named(tmp_path: Path) -> None:
     assert run(path, "--labels-out", tmp_path / "labels.jsonl") == (1, "", message)
 
 
+@pytest.mark.slow
 def test_what_people_can_tell_becomes_the_prepared_label(tmp_path: Path) -> None:
     release = write_release(tmp_path / "release")
     labels = tmp_path / "labels.jsonl"

@@ -32,6 +32,7 @@ def table() -> list[dict[str, Any]]:
     return pyarrow.parquet.read_table(benchmark_dir("yocausal") / "test.parquet").to_pylist()
 
 
+@pytest.mark.slow
 def test_the_release_as_a_table(release: Path) -> None:
     facts = prepare(str(release))["test"]
     assert (facts.rows, facts.groups, facts.clips, facts.missing, facts.warnings) == (8, 8, 16, (), ())
@@ -53,6 +54,7 @@ def test_the_release_as_a_table(release: Path) -> None:
     assert prepare(str(release))["test"] == facts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "given",
     [
@@ -75,6 +77,7 @@ def test_clips_are_found_by_any_path_that_the_metadata_may_give(release: Path, g
         assert path.samefile(release / "subset" / "animal" / side / "animal_0001.mp4")
 
 
+@pytest.mark.slow
 def test_every_problem_is_told_at_once_and_nothing_is_written(release: Path) -> None:
     entries = read_metadata(release, "animal")
     write_metadata(
@@ -116,6 +119,7 @@ def test_what_is_no_release_is_named(tmp_path: Path) -> None:
         prepare("nowhere")
 
 
+@pytest.mark.slow
 def test_a_hub_id_is_downloaded_and_its_revision_kept(release: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
     snapshot = release.rename(release.with_name("0123abc"))
@@ -137,6 +141,7 @@ def test_a_hub_id_is_downloaded_and_its_revision_kept(release: Path, monkeypatch
         prepare("own/dataset")
 
 
+@pytest.mark.slow
 def test_odd_labels_count_as_none_and_missing_clips_are_listed(release: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     entries = read_metadata(release, "physics")
     entries[0] |= {"vlm_causality": "true", "human_discriminable": None, "prompt": None}
@@ -166,6 +171,7 @@ def test_odd_labels_count_as_none_and_missing_clips_are_listed(release: Path, mo
         assert media_path("yocausal", rows["physics_2"], column).name == "placeholder.mp4"
 
 
+@pytest.mark.slow
 def test_each_clip_of_a_release_is_decoded_once(release: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened, open_file = [], av.open
 
@@ -183,6 +189,7 @@ def test_each_clip_of_a_release_is_decoded_once(release: Path, monkeypatch: pyte
     assert Counter(opened) == Counter(clips) + Counter([damaged])
 
 
+@pytest.mark.slow
 def test_a_clip_that_has_gone_since_takes_its_pair_only(release: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     prepare(str(release))
     clip_path("yocausal", table()[3]["clip_backward"]).unlink()
@@ -199,6 +206,7 @@ def test_labels_and_captions_may_come_from_any_editor(videos: Path, tmp_path: Pa
     assert [(row["caption"], row["vlm_causality"]) for row in table()] == [("x", True), (None, None)]
 
 
+@pytest.mark.slow
 def test_labels_of_a_file_replace_the_releases(release: Path, tmp_path: Path) -> None:
     labels = tmp_path / "labels.jsonl"
     labels.write_text(
@@ -330,6 +338,7 @@ def test_a_line_break_in_a_name_is_refused_in_one_line(videos: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_damaged_clip_is_absent_in_a_release_and_among_own_videos(
     release: Path, videos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -53,6 +53,7 @@ def count_encodes(model: SharedPrefix) -> list[int]:
     return calls
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("questions", [1, 2, 6])
 def test_answers_are_those_of_plain_generation(load: Load, clips: list[Path], family: str, questions: int) -> None:
@@ -67,6 +68,7 @@ def test_answers_are_those_of_plain_generation(load: Load, clips: list[Path], fa
         assert bool(model.work["counts"]["prompt tokens reused"]) is (mode == "fast" and questions > 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", HOSTS)
 @pytest.mark.parametrize("batch_size", [1, 4])
 def test_answers_are_those_of_the_adapter_of_lmms_eval(
@@ -82,6 +84,7 @@ def test_answers_are_those_of_the_adapter_of_lmms_eval(
         assert answer(load(family, mode=mode, **settings), requests, documents) == answers, mode
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", HOSTS)
 def test_frames_per_second_are_those_of_the_adapter(
     load: Load, checkpoint: Callable[[str], Path], clips: list[Path], family: str
@@ -105,6 +108,7 @@ def test_a_clip_is_opened_once_to_count_its_frames(
     assert sorted(opened) == sorted(clips)
 
 
+@pytest.mark.slow
 def test_a_short_clip_is_shown_whole_beside_a_longer_one(load: Load, clips: list[Path]) -> None:
     requests, documents = ask(clips, 2)
     alone = [answer(load("qwen2_5_vl", mode="fast", max_num_frames=20), [one], documents)[0] for one in requests]
@@ -124,6 +128,7 @@ def test_safe_logits_are_equal_to_the_bit(load: Load, clips: list[Path]) -> None
         assert torch.equal(torch.stack(plain.logits), torch.stack(safe.logits))
 
 
+@pytest.mark.slow
 def test_without_explicit_positions_answers_of_interleaved_clips_differ(
     load: Load, clips: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -137,6 +142,7 @@ def test_without_explicit_positions_answers_of_interleaved_clips_differ(
     assert answer(load("qwen2_5_vl", mode="fast"), requests, documents) != plain
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_first_clip_shows_whether_fast_mode_is_right(load: Load, clips: list[Path], family: str) -> None:
     requests, documents = ask(clips, 2)
@@ -162,6 +168,7 @@ def test_where_fast_mode_answers_otherwise_the_run_goes_on_in_safe_mode(
     assert model.facts["mode"] == "safe"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["qwen2_vl", "qwen2_5_vl"])
 def test_positions_of_reference_are_the_same_in_both_modes_and_others_than_the_librarys(
     load: Load, clips: list[Path], family: str
@@ -187,6 +194,7 @@ class OtherLayer:
     """A kind of layer that caches do not have."""
 
 
+@pytest.mark.slow
 def test_a_cache_that_cannot_be_copied_is_not_shared(
     load: Load, clips: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

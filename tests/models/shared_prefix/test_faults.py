@@ -63,6 +63,7 @@ def test_a_clip_that_cannot_be_decoded_is_left_out(
     assert answers == {**right, "1.0": "", "1.1": ""}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["safe", "fast"])
 def test_a_clip_beside_which_memory_runs_out_is_left_out(
     load: Load, clips: list[Path], right: dict[str, str], monkeypatch: pytest.MonkeyPatch, mode: str

@@ -24,6 +24,7 @@ EXPECTED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "context", "letter"), EXPECTED)
 def test_reads_what_a_careful_reader_would(text: str, context: str, letter: str | None) -> None:
     assert read_choice(text, CONTEXTS[context]) == letter

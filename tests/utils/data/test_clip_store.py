@@ -73,6 +73,7 @@ def test_a_process_that_is_killed_leaves_nothing_half_written(moment: str, tmp_p
     assert not list(folder.rglob("*.part"))
 
 
+@pytest.mark.slow
 def test_of_several_processes_one_makes_the_clip(tmp_path: Path) -> None:
     clip, folder, log = write_numbered(tmp_path / "clip.mp4", 60), tmp_path / "made", tmp_path / "log"
     processes = [start(MAKE_ONE, clip, folder, log) for _ in range(4)]

@@ -147,6 +147,7 @@ raw_evidence = st.builds(
 raw_instances = st.lists(st.lists(raw_evidence, max_size=3), max_size=4)
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(raw_instances, raw_instances, st.integers(1, 3), st.booleans(), st.booleans())
 def test_agreement_with_plain_python(

@@ -198,6 +198,7 @@ def test_any_tree(tree: object) -> None:
     check(json.dumps({"instances": tree, "answer_choice": tree}))
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(answers)
 def test_any_answer(answer: dict[str, Any]) -> None:
@@ -207,6 +208,7 @@ def test_any_answer(answer: dict[str, Any]) -> None:
     check(str(answer))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit", ["{", "[", '{"a":', '{"answer_choice":', "[{", '{"', "{'", "}", '"', "\\", "(", "-", "{}"]
 )

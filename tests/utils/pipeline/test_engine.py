@@ -127,6 +127,7 @@ def test_a_second_build_asks_only_what_no_server_answered(tmp_path: Path) -> Non
     assert "0 requests" not in first.summary and "4 requests were sent" in again.summary
 
 
+@pytest.mark.slow
 def test_killed_twenty_times_it_gives_the_same_bytes_and_asks_nothing_twice(tmp_path: Path) -> None:
     def run(url: str, out: Path) -> None:
         build(configuration(url, tmp_path / f"config-{out.name}", numbers=40), out)
@@ -138,6 +139,7 @@ def test_killed_twenty_times_it_gives_the_same_bytes_and_asks_nothing_twice(tmp_
     check_killed_builds(run, some_faults, tmp_path)
 
 
+@pytest.mark.slow
 def test_two_builds_at_once_share_their_requests(tmp_path: Path) -> None:
     def run(url: str, out: Path) -> None:
         build(configuration(url, tmp_path / "config", numbers=60), out)

@@ -26,6 +26,7 @@ def in_order(levels: list[list[float]]) -> bool:
     return all(min(better) > max(worse) for better, worse in pairwise(levels))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group", GROUPS, ids=lambda group: group.name)
 def test_a_better_answer_earns_more(group: OrderedGroup) -> None:
     levels = level_rewards(group)

@@ -46,6 +46,7 @@ def relabelled(columns: dict[str, Any], seed: int) -> dict[str, Any]:
     return {**columns, **ends, "graph": json.dumps(graph)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(PARTS))
 def test_other_names_of_the_actions_change_nothing(seed: int) -> None:
     for group in GROUPS[seed::PARTS]:
@@ -77,6 +78,7 @@ def test_a_further_right_link_never_lowers_the_reward(columns: dict[str, Any], s
         last = reward
 
 
+@pytest.mark.slow
 @given(outputs() | st.sampled_from(ANSWERS), st.sampled_from(CLIPS))
 @settings(max_examples=150, deadline=None)
 def test_whatever_is_said_is_rewarded_within_bounds(text: str, columns: dict[str, Any]) -> None:
@@ -118,6 +120,7 @@ def test_what_is_no_answer_earns_next_to_nothing(response: object) -> None:
         assert REWARDS[name](response, GROUPS[0].sample) <= 0.02
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", [
     "He cracks the eggs because he takes the eggs from the fridge, which leads to whisking. ",
     "cracks the eggs -> ", "if he had not cracked the eggs ", "because ", "<think>", "</answer>", "{\"a\": [", "a ",

@@ -61,6 +61,7 @@ def proportion_coverage(
 TRUTHS = np.random.default_rng(5).uniform(0.05, 0.95, size=RUNS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chance", [0.2, 0.3, 0.5, 0.6, 0.8, TRUTHS], ids=lambda chance: str(np.round(chance, 2))[:3])
 @pytest.mark.parametrize("pairs", [50, 793, 9208])
 def test_pair_accuracy(pairs: int, chance: float | NDArray[np.float64]) -> None:
@@ -91,6 +92,7 @@ def test_bootstrap_intervals_of_pair_accuracy(pairs: int, method: Method) -> Non
     assert 93 <= proportion_coverage(pairs, TRUTHS, interval) <= 97
 
 
+@pytest.mark.slow
 def test_single_accuracy_with_pairs_that_hang_together() -> None:
     # Both, one or none of a pair's members right; item accuracy is 0.5, and members agree more than chance would.
     chances, pairs = [0.35, 0.3, 0.35], 120
@@ -103,6 +105,7 @@ def test_single_accuracy_with_pairs_that_hang_together() -> None:
     assert 93 <= 100 * np.mean(held) <= 97
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sizes", "chances"),
     [
@@ -116,6 +119,7 @@ def test_macro_mean_of_four_unequal_subsets(sizes: Sequence[int], chances: Seque
     assert 93 <= coverage(sizes, chances, macro_mean) <= 97
 
 
+@pytest.mark.slow
 def test_cci() -> None:
     # Four subsets, each with a causal and a non-causal half; the last of them has no non-causal pairs.
     sizes = (300, 60, 150, 90, 200, 72, 250)
@@ -127,5 +131,6 @@ def test_cci() -> None:
     assert 93 <= coverage(sizes, chances, difference) <= 97
 
 
+@pytest.mark.slow
 def test_the_check_can_fail() -> None:
     assert 83 <= coverage([793], [0.5], macro_mean, level=85.0) <= 87

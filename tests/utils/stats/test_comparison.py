@@ -144,6 +144,7 @@ def test_other_tasks_are_refused() -> None:
         compare_records({"a": []}, {"b": []}, metrics=PAIRED)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(*[st.booleans()] * 4), min_size=1, max_size=15))
 def test_swapping_the_runs_turns_the_difference_round(flags: list[tuple[bool, bool, bool, bool]]) -> None:
     first = records({str(index): row[:2] for index, row in enumerate(flags)})
@@ -165,6 +166,7 @@ def test_equal_runs_may_differ_by_what_was_not_seen() -> None:
     assert found.differences[0].interval == pytest.approx((-unseen, unseen))
 
 
+@pytest.mark.slow
 def test_paired_intervals_keep_their_level() -> None:
     # 200 pairs; the first run alone is right on 8% of them, the second on 16%: a difference of 8 points.
     simulated = np.random.default_rng(0).multinomial(200, [0.08, 0.16, 0.76], size=2_000)

@@ -91,6 +91,7 @@ def test_pairs_that_share_what_makes_them_easy_lose_it() -> None:
     assert pairing.difference_interval[0] > 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("questions", "size"), [(60, 2), (3, 40), (20, 8), (12, 12)])
 def test_intervals_hold_the_truth(questions: int, size: int) -> None:
     """Right answers of the two sides go together within a pair, as they do where clips are alike."""
