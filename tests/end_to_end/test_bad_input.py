@@ -123,8 +123,8 @@ def test_a_reader_of_clips_that_raises_ends_the_run_with_a_status(
         "--model", "sample_solver", "--tasks", "mvp_mini", home=broken if ranks == 1 else sample_world.home,
         out=tmp_path / "out", ranks=ranks, second_rank={"LMMS_EVAL_TASKS_HOME": str(broken)},
     )  # fmt: skip
-    last = message(run, "The run has failed: ").splitlines()
-    assert re.match(r"The run has failed: \w+: \S", last[0]) and (ranks == 2 or len(last) == 1)
+    last = message(run, "The run has failed: UnreadableClip: Expected ").splitlines()
+    assert last[0].endswith(".mp4 to be a video, but it cannot be opened.") and (ranks == 2 or len(last) == 1)
     assert not list((tmp_path / "out").rglob("*_results.json"))
 
 
