@@ -113,7 +113,7 @@ def test_every_command_works(installed: Installed) -> None:
     assert "0.0 [0.0, 39.0]" in report and "lamp_side: beside references" in report and "version 1-A" in report
     assert "Which side is answered" in (installed.root / "r.html").read_text("utf-8")
     compared = installed.run("lmms-eval-tasks", "compare", *runs)
-    assert "pair accuracy" in compared and "runs 1 and 2 share 6 groups" in compared
+    assert "pair accuracy" in compared and "runs 1 and 2 share 12 items in 6 groups" in compared
     assert "12 of 12 items" in installed.run(
         "lmms-eval-tasks", "submit", "lamp_side", "runs/random_answer", "--out", "answers.jsonl"
     )
