@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from lmms_eval_tasks.cli import app
 from lmms_eval_tasks.rescore import claimed
 from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.runs.sample_log import MAKE_AGAIN
 
 RESULTS = "20261121_results.json"
 LOG = f"20261121_samples_{TASK}.jsonl"
@@ -51,8 +52,9 @@ def test_broken_lines(tmp_path: Path) -> None:
         1,
         "",
         f"{run / RESULTS} cannot be read: 2 problems.\n"
-        f"  {LOG}, lines: Expected logged items of one of our tasks, but got no JSON from character 258 on (line 2).\n"
-        f"  {LOG}, rows: Expected an object, but got a list (line 5).\n",
+        f"  {LOG}, lines: Expected logged items of one of our tasks, but got no JSON from character 258 on (line 2). "
+        f"Remedy: {MAKE_AGAIN}\n"
+        f"  {LOG}, rows: Expected an object, but got a list (line 5). Remedy: {MAKE_AGAIN}\n",
     )
 
 

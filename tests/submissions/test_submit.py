@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 
 from lmms_eval_tasks.causalvqa.prepare import prepare
 from lmms_eval_tasks.cli import app
+from lmms_eval_tasks.utils.runs.sample_log import MAKE_AGAIN
 from lmms_eval_tasks.utils.scoring.records import NOT_ASKED
 
 Line = dict[str, Any]
@@ -317,7 +318,7 @@ def test_a_log_that_is_not_text_is_named(world_home: Path, run: Path, tmp_path: 
     log.write_bytes(b"\xff" + log.read_bytes())
     told = refused(tmp_path, "causalvqa", spoilt)
     expected = "Expected logged items of one of our tasks, but got bytes that are not UTF-8 (line 1)."
-    assert told[1:] == [f"  {log.name}, lines: {expected}"]
+    assert told[1:] == [f"  {log.name}, lines: {expected} Remedy: {MAKE_AGAIN}"]
 
 
 def test_a_log_of_an_older_version_is_named(world_home: Path, run: Path, tmp_path: Path) -> None:
@@ -366,4 +367,4 @@ def test_what_is_not_prepared_is_told(run: Path, tmp_path: Path, monkeypatch: py
         status, printed, told = command("validate", benchmark, run / file)
         assert status == 0 and "prepared here" in " ".join(printed.split()), told
     assert refused(tmp_path, "nothing", run)[0].startswith("Expected a benchmark, one of ")
-    assert command("validate", "mvp", tmp_path / "none")[2].startswith("Cannot read or write: ")
+    assert command("validate", "mvp", tmp_path / "none")[2].endswith("Expected a file, but got nothing.\n")
