@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -19,7 +19,7 @@ from tqdm import tqdm
 from lmms_eval_tasks.host.index import state_of
 from lmms_eval_tasks.host.models import model_name
 from lmms_eval_tasks.host.ranks import stop_if_any
-from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm, guess_option
+from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm, Row, guess_option
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.core.wording import quote, suggest
 
@@ -34,7 +34,7 @@ class Request:
         clips: The clips that the task shows with it.
         pictures: The single frames that it shows instead.
         prompt: What the task asks.
-        guesses: What somebody could answer who saw nothing, in the form that the task asks for.
+        guess: From the row to the answers that somebody could give who saw nothing, in the task's own form.
     """
 
     task: str
@@ -42,7 +42,12 @@ class Request:
     clips: tuple[Path, ...]
     pictures: tuple[Image, ...] = ()
     prompt: str = ""
-    guesses: tuple[str, ...] = ()
+    guess: Callable[[Row], Sequence[str]] = guess_option
+
+    @property
+    def guesses(self) -> Sequence[str]:
+        """What somebody could answer who saw nothing, in the form that the task asks for."""
+        return self.guess(self.doc)
 
 
 class OwnModel(lmms):  # type: ignore[misc]
@@ -147,5 +152,4 @@ class RequestModel(OwnModel):
         pictures = tuple(visual for visual in visuals if isinstance(visual, Image))
         # lmms-eval hands a task's own method on; a user's variant of a task is known by no name.
         state = state_of(getattr(doc_to_visual, "__self__", None))
-        guesses = (state.kind.guesses if state else guess_option)(doc)
-        return Request(task, doc, clips, pictures, prompt, tuple(guesses))
+        return Request(task, doc, clips, pictures, prompt, state.kind.guesses if state else guess_option)

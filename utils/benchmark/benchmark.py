@@ -106,7 +106,7 @@ class Masking:
 
 def guess_option(row: Row) -> Sequence[str]:
     """The letters of a row's options; yes and no where it has none."""
-    return ascii_uppercase[: len(row["options"])] or ("Yes", "No")
+    return ascii_uppercase[: len(row.get("options") or ())] or ("Yes", "No")
 
 
 @dataclass(frozen=True)
