@@ -264,7 +264,7 @@ def test_the_cue_stays_in_sight_and_gives_its_question_away(built: Built) -> Non
 
 def test_prepare_takes_it_with_the_kinds_of_its_options(built: Built, home: Path) -> None:
     (split,) = prepare(str(built.out / "release")).values()
-    assert split.sample and built.built.warnings == [
+    assert split.data_set.is_sample and built.built.warnings == [
         "1 rows went because a server gave no reply; the same command asks for them again."
     ]
     assert set(split.source_sha256) == {"castbench_hf.jsonl", "roles.jsonl"}

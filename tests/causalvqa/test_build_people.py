@@ -47,8 +47,8 @@ class Study:
     def build(self, **values: Any) -> dict[str, dict[str, Any]]:
         """Build, with some answers of people, and prepare the set; gives the attrition table by step."""
         config = write_build_config(self.folder / "build.yaml", self.server.url, clips=str(self.takes), **values)
-        build(config, self.folder / "out")
-        run("prepare", "causalvqa", "--source", self.folder / "out" / "release")
+        build(config, self.folder / "out", replace=True)
+        run("prepare", "causalvqa", "--source", self.folder / "out" / "release", "--replace")
         facts = json.loads((self.folder / "out" / "attrition.json").read_text())
         return {step["step"]: step["removed"] for step in facts["steps"]}
 

@@ -84,7 +84,7 @@ def test_a_set_is_written_over_and_can_be_a_source_of_links(sources: tuple[Path,
     before = (tmp_path / "set" / "questions.jsonl").read_bytes()
     build(tmp_path / "set", [annotations], tmp_path / "set" / "graphs.jsonl", takes, min_depth=0, min_ancd=0.0)
     assert (tmp_path / "set" / "questions.jsonl").read_bytes() == before
-    assert not list((tmp_path / "set").glob(".*"))
+    assert [path.name for path in (tmp_path / "set").glob(".*")] == [".set.lock"]
 
 
 def test_clips_are_linked_to_and_the_missing_counted(sources: tuple[Path, Path, Path], tmp_path: Path) -> None:
@@ -112,7 +112,8 @@ def test_nothing_is_written_where_nothing_is_kept(sources: tuple[Path, Path, Pat
     )
     with pytest.raises(InputError, match=r"^Expected --links"):
         build(tmp_path / "set", [annotations])
-    assert not (tmp_path / "set").exists()
+    assert sorted(path.name for path in (tmp_path / "set").iterdir()) == [".set.lock", "failed"]
+    assert not list((tmp_path / "set" / "failed").iterdir())
 
 
 def test_a_changed_set_is_found_out(sources: tuple[Path, Path, Path], tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from lmms_eval_tasks.host.agreement import describe_disagreement, rank_facts, st
 from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.data.home import clip_path
+from lmms_eval_tasks.utils.data.replacement import replacement
 
 
 @pytest.mark.slow
@@ -81,7 +82,8 @@ def test_data_and_clips_are_compared(world: Path, tmp_path: Path, monkeypatch: p
     after = facts("causalvqa_paired", clips_needed=True)
     assert {name for name in before if before[name] != after[name]} == {"causalvqa_paired, items whose clip is missing"}
     other = [Question("7", "planning", "hard", (1, 2)), Question("8", "descriptive", "easy", (3, 4))]
-    prepare(write_causalvqa(tmp_path, "test", other, withheld=True))
+    with replacement(True):
+        prepare(write_causalvqa(tmp_path, "test", other, withheld=True))
     assert facts("causalvqa_paired")["causalvqa_paired, prepared data"] != before["causalvqa_paired, prepared data"]
 
 
