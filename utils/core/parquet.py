@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,6 @@ def read_parquet(path: Path) -> pyarrow.Table:
     import pyarrow.parquet
 
     open_regular(path).close()
-    # `read_table` would take the names of folders for columns of the table.
-    with pyarrow.parquet.ParquetFile(path) as file:
+    # `read_table` would take the names of folders for columns of the table; a name need not be UTF-8.
+    with pyarrow.OSFile(os.fsencode(path)) as source, pyarrow.parquet.ParquetFile(source) as file:
         return file.read()
