@@ -17,6 +17,7 @@ from lmms_eval_tasks.cast_bench.prompt import normal_form
 from lmms_eval_tasks.cli import app
 from lmms_eval_tasks.host.captions import CAPTIONED, DESCRIBE
 from lmms_eval_tasks.host.evaluation import Evaluation
+from lmms_eval_tasks.host.hidden_questions import NOTICE
 from lmms_eval_tasks.utils.benchmark.registry import find_benchmark, read_card, registry
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.variables import PROMPT
@@ -224,7 +225,7 @@ def test_the_list_fits_a_hundred_columns_and_names_defaults(checkout: Path) -> N
     assert listed("yocausal", "yocausal_causality")[1] == "yocausal label"
     # Those of judges and views are no prompts of tasks.
     judges = {name for name in prompt_ids() if read_prompt(name).fields == {"case"}}
-    views = {DESCRIBE, CAPTIONED, *(task.kind.options_prompt for task in registry().tasks.values())} - {""}
+    views = {DESCRIBE, CAPTIONED, NOTICE, *(task.kind.options_prompt for task in registry().tasks.values())} - {""}
     assert set(prompt_ids()) - {line.split()[0] for line in lines if line.strip()} == judges | views
     assert "cast_bench_judge" in judges
 

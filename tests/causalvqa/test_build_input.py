@@ -129,7 +129,8 @@ def test_configurations_that_cannot_be_used(values: dict[str, Any], message: str
 
 def test_reviews_and_responses_that_cannot_be_used(clips: Path, tmp_path: Path) -> None:
     write_annotations(tmp_path / "rows.csv", [GOOD])
-    reviews = "item,version,reviewer,flags,comment\nq,2,r1,a,\nq,0,r1,ag,\nq,0,r1,,\n"
+    columns = "item,version,reviewer,choice,flags,type,start,end,comment"
+    reviews = f"{columns}\nq,2,r1,A,a,,,,\nq,0,r1,A,ag,,,,\nq,0,r1,A,,,,,\n"
     (tmp_path / "reviews.csv").write_text(reviews)
     (tmp_path / "people.csv").write_text("item,version\n")
     config = write_build_config(tmp_path / "one.yaml", NOWHERE, clips=str(clips), reviews=["reviews.csv"])

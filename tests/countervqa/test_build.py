@@ -113,7 +113,6 @@ def test_nothing_is_written_where_nothing_is_kept(sources: tuple[Path, Path, Pat
     with pytest.raises(InputError, match=r"^Expected --links"):
         build(tmp_path / "set", [annotations])
     assert sorted(path.name for path in (tmp_path / "set").iterdir()) == [".set.lock", "failed"]
-    assert not list((tmp_path / "set" / "failed").iterdir())
 
 
 def test_a_changed_set_is_found_out(sources: tuple[Path, Path, Path], tmp_path: Path) -> None:

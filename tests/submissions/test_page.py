@@ -18,7 +18,8 @@ def test_its_commands_run_from_top_to_bottom(
     world_home: Path, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    shutil.copytree(run, "out")
+    for name in ("qwen-causalvqa", "qwen-mvp", "qwen-cast-bench", "wan"):
+        shutil.copytree(run, Path("out", name))
     page = ROOT / "docs" / "submissions.md"
     commands = [words for block in blocks(page) for words in block.commands()]
     assert len(commands) == 11

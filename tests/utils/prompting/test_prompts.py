@@ -5,6 +5,7 @@ import pytest
 from task_states import new_state
 
 from lmms_eval_tasks.host.captions import DESCRIBE
+from lmms_eval_tasks.host.hidden_questions import NOTICE
 from lmms_eval_tasks.mvp.card import CARD
 from lmms_eval_tasks.mvp.prompt import installed_official_prompt, official_prompt
 from lmms_eval_tasks.utils.benchmark.registry import registry
@@ -27,8 +28,8 @@ def test_braces_in_a_question_stay_as_they_are() -> None:
 @pytest.mark.parametrize("prompt_id", prompt_ids())
 def test_every_prompt_can_be_read(prompt_id: str) -> None:
     prompt = read_prompt(prompt_id)
-    # What describes a clip asks nothing of its item.
-    assert prompt.text and bool(prompt.fields) != (prompt_id == DESCRIBE)
+    # What describes a clip, or stands in place of a question, asks nothing of its item.
+    assert prompt.text and bool(prompt.fields) != (prompt_id in (DESCRIBE, NOTICE))
 
 
 def test_a_prompt_that_would_leave_the_options_out_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

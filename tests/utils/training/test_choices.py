@@ -19,6 +19,7 @@ from lmms_eval_tasks.cli import app
 from lmms_eval_tasks.mvp.prepare import prepare as prepare_mvp
 from lmms_eval_tasks.utils.answers import read_choice
 from lmms_eval_tasks.utils.benchmark.registry import registry
+from lmms_eval_tasks.utils.data.counts import Count
 from lmms_eval_tasks.utils.rewards.functions import REWARDS
 from lmms_eval_tasks.utils.rewards.sample import read_sample
 from lmms_eval_tasks.utils.training import choices
@@ -150,7 +151,7 @@ def test_the_release_itself_is_refused_where_it_is_not_prepared(
     home: Path, swift: FakeSwift, tmp_path: Path, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is known by its numbers, which are here made those of the set."""
-    monkeypatch.setattr(choices, "counts", lambda card, split, table: [])
+    monkeypatch.setattr(choices, "counts", lambda card, split, table: [Count("items", 4, 4)])
     ended = train(swift, "grpo", write(tmp_path / "set"))
     output = " ".join(ended.output.split())
     assert ended.exit_code == 1 and "as many questions of each kind as" in output and not swift.calls
