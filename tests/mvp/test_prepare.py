@@ -93,7 +93,7 @@ def test_every_problem_of_the_annotations_is_reported_at_once(tmp_path: Path, vi
         f"  {at}, row 10 (video_id count_2): Expected candidates to be a list of two texts, but got "
         "`['left', 'right', 'up']`.\n"
         f"  {at}, row 12 (video_id same_2): Expected candidates that differ, but got `left` twice.\n"
-        f"  {at}, row 14 (video_id path_2): Expected video_path to stay in the videos' folder, but got "
+        f"  {at}, row 14 (video_id path_2): Expected video_path to name a file in the videos' folder, but got "
         "`/pt/../../x.mp4`.\n"
         f"  {at}, row 16 (video_id twice_1): Expected each video_id once, but row 15 has it too.\n"
         f"  {at}, row 18 (video_id empty_2): Expected a text as question, but got none.\n"
