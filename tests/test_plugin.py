@@ -23,6 +23,8 @@ from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.benchmark.task_files import task_configs
 from lmms_eval_tasks.utils.benchmark.views import CAPTIONS
 
+pytestmark = pytest.mark.slow  # lmms-eval's tasks are read first
+
 FOLDER = Path(lmms_eval_tasks.__file__).parent
 OWN = {name: task for name, task in registry().tasks.items() if FOLDER in task.benchmark.folder.parents}
 GROUPS = {name: members for name, (members, _) in registry().groups.items() if set(members) <= OWN.keys()}
@@ -56,7 +58,6 @@ def warnings() -> Any:
     logger.remove(sink)
 
 
-@pytest.mark.slow
 def test_our_tasks_are_in_the_index_and_win(manager: Any) -> None:
     ours = {
         name: entry
@@ -202,7 +203,6 @@ def test_an_lmms_eval_that_evaluates_differently_is_named_in_a_warning(
     assert message.startswith("lmms_eval_tasks does not know the model of a run in this lmms-eval, which is built")
 
 
-@pytest.mark.slow
 def test_our_tasks_are_in_the_index_whatever_is_imported_first() -> None:
     code = (
         "import sys, lmms_eval_tasks.plugin, lmms_eval.models\n"
@@ -212,7 +212,6 @@ def test_our_tasks_are_in_the_index_whatever_is_imported_first() -> None:
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
-@pytest.mark.slow
 def test_ranks_on_cpus_leave_their_process_group_before_the_process_ends() -> None:
     # What is registered first is called last.
     code = (
@@ -225,7 +224,6 @@ def test_ranks_on_cpus_leave_their_process_group_before_the_process_ends() -> No
     assert (finished.returncode, finished.stdout.split()[-1]) == (0, "left"), finished.stderr
 
 
-@pytest.mark.slow
 def test_our_package_needs_no_host_to_be_imported() -> None:
     modules = ("cli", "report.tables", "sample.build", "utils.scoring.choice")
     imports = ", ".join(f"lmms_eval_tasks.{name}" for name in modules)

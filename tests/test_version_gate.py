@@ -24,6 +24,8 @@ import lmms_eval_tasks
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.problems import InputError
 
+pytestmark = pytest.mark.slow  # every task is graded first
+
 TESTS = Path(__file__).parent
 TASK_PARTS = {"version", "prompts", "generation", "schema", "scores"}
 
@@ -43,7 +45,6 @@ def labels(measured: tuple[Entries, dict[str, str]]) -> dict[str, str]:
     return measured[1]
 
 
-@pytest.mark.slow
 def test_kept_digests_are_those_of_this_package(now: Entries, labels: dict[str, str], tmp_path: Path) -> None:
     path = Path(shutil.copy(DIGESTS, tmp_path))
     renew(path, now, labels)
@@ -245,7 +246,6 @@ CHANGED = [
 ]
 
 
-@pytest.mark.slow
 def test_the_command_on_a_changed_package(now: Entries, labels: dict[str, str], tmp_path: Path) -> None:
     package = tmp_path / "lmms_eval_tasks"
     leave = shutil.ignore_patterns("__pycache__")

@@ -24,6 +24,8 @@ from lmms_eval_tasks.cli import app
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.data.home import read_manifest
 
+pytestmark = pytest.mark.slow  # the sample is filmed first
+
 
 @st.composite
 def settings_of_plans(draw: st.DrawFn) -> tuple[list[PlannedQuestion], int, int, int, int]:
@@ -136,7 +138,6 @@ def test_what_is_no_plan_is_refused(tmp_path: Path, row: str, problem: str) -> N
     assert problem in str(caught.value)
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("sample")
 @pytest.mark.parametrize(
     ("benchmark", "split", "annotators"),

@@ -33,6 +33,8 @@ from lmms_eval_tasks.utils.data.home import load_table
 from lmms_eval_tasks.utils.data.jpeg import as_jpeg
 from lmms_eval_tasks.utils.data.masked_clips import boxes_at
 
+pytestmark = pytest.mark.slow  # a whole build comes first
+
 BY_FAULT = {
     "unseen": ("boxes", "evidence without a box"),
     "thing": ("schema", "a subject that is no person"),
@@ -138,7 +140,6 @@ def removed(built: Built) -> dict[str, tuple[str, str]]:
     return steps
 
 
-@pytest.mark.slow
 def test_every_planted_fault_is_caught_where_it_should_be(built: Built) -> None:
     reasons = removed(built)
     planted = {}

@@ -55,6 +55,7 @@ def test_two_builds_at_once_share_their_requests(world: BuildWorld, tmp_path: Pa
     check_two_builds_at_once(run, slow, tmp_path)
 
 
+@pytest.mark.slow
 def test_what_people_edited_is_what_questions_are_written_from(world: BuildWorld, tmp_path: Path) -> None:
     entry = EditedEntry(name="red_ball", start="00:01", end="00:02", text="It hums a tune.")
     line = {"item_id": f"{CLIP}_1", "annotator": "a001", "entries": [entry.model_dump()]}
@@ -94,6 +95,7 @@ def revise(folder: Path, out: Path, change: Callable[[dict[str, Any]], dict[str,
     return folder / "revised.jsonl"
 
 
+@pytest.mark.slow
 def test_what_people_revise_last_is_what_is_released(world: BuildWorld, home: Path, tmp_path: Path) -> None:
     """10.6: questions, options and evidence; then nothing is asked of a model again."""
     out = tmp_path / "out"

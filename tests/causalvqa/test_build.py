@@ -39,6 +39,8 @@ from lmms_eval_tasks.utils.pipeline.models import Models
 from lmms_eval_tasks.utils.pipeline.steps import Removed
 from lmms_eval_tasks.utils.pipeline.texts import bare_words
 
+pytestmark = pytest.mark.slow  # a whole build comes first
+
 
 @dataclass(frozen=True)
 class Built:
@@ -69,7 +71,6 @@ def faulty(clip_world: ClipWorld, tmp_path_factory: pytest.TempPathFactory) -> B
         return Built(folder / "out", build(config, folder / "out"), server)
 
 
-@pytest.mark.slow
 def test_every_planted_fault_is_caught_and_named(clip_world: ClipWorld, faulty: Built) -> None:
     assert set(clip_world.faults.values()) == {*PLANTED, *OVERCOME}
     removed = {}
@@ -188,7 +189,6 @@ def test_a_part_is_decoded_once_for_all_steps(
     assert len(decoded) == 6 and set(decoded.values()) == {1}
 
 
-@pytest.mark.slow
 def test_the_same_build_gives_the_same_bytes_and_asks_nothing(clip_world: ClipWorld, tmp_path: Path) -> None:
     few = clip_world.truths[:6]
     write_annotations(tmp_path / "rows.csv", [truth.annotated for truth in few])

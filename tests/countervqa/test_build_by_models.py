@@ -21,6 +21,8 @@ from lmms_eval_tasks.countervqa.build import build
 from lmms_eval_tasks.countervqa.construction.rederive import check_set
 from lmms_eval_tasks.utils.core.problems import InputError
 
+pytestmark = pytest.mark.slow  # a whole build comes first
+
 
 @pytest.fixture(scope="module")
 def drawn() -> Drawn:
@@ -66,7 +68,6 @@ def faulty(drawn: Drawn, sources: tuple[Path, Path], tmp_path_factory: pytest.Te
     yield out
 
 
-@pytest.mark.slow
 def test_without_faults_the_links_are_the_true_ones(drawn: Drawn, sources: tuple[Path, Path], tmp_path: Path) -> None:
     with JudgeServer(player(drawn)) as server:
         warnings = run(server, sources, tmp_path / "set", rephrase=True)
@@ -95,7 +96,6 @@ def test_without_faults_the_links_are_the_true_ones(drawn: Drawn, sources: tuple
     assert facts["counts"]["rejected"] == {}
 
 
-@pytest.mark.slow
 def test_every_question_follows_from_its_graph_whatever_fails(faulty: Path) -> None:
     counts = check_set(faulty)
     assert set(counts) == {"adjacent_unlinked", "adjacent_linked", "path", "disconnected", "absent", "absent_goal"}
@@ -202,7 +202,6 @@ def build_few(drawn: Drawn, tmp_path: Path) -> tuple[Build, PictureScript]:
     return build_at, lambda prompt, _, before: play(prompt, before)
 
 
-@pytest.mark.slow
 def test_killed_twenty_times_it_gives_the_same_bytes_and_asks_nothing_twice(
     build_few: tuple[Build, PictureScript], tmp_path: Path
 ) -> None:
@@ -210,7 +209,6 @@ def test_killed_twenty_times_it_gives_the_same_bytes_and_asks_nothing_twice(
     check_set(tmp_path / "killed")
 
 
-@pytest.mark.slow
 def test_two_builds_at_once_share_their_requests(build_few: tuple[Build, PictureScript], tmp_path: Path) -> None:
     check_two_builds_at_once(*build_few, tmp_path)
 
@@ -240,7 +238,6 @@ def configuration(folder: Path, server: JudgeServer, sources: tuple[Path, Path],
     return path
 
 
-@pytest.mark.slow
 def test_a_file_holds_the_options_and_the_command_line_wins(
     drawn: Drawn, few: tuple[Path, Path], tmp_path: Path
 ) -> None:
@@ -260,7 +257,6 @@ def test_a_file_holds_the_options_and_the_command_line_wins(
             build(tmp_path / "refused", config=config)
 
 
-@pytest.mark.slow
 def test_a_budget_stops_a_build_which_goes_on(drawn: Drawn, few: tuple[Path, Path], tmp_path: Path) -> None:
     with JudgeServer(player(drawn)) as server:
         config = configuration(tmp_path, server, few)
@@ -277,7 +273,6 @@ def test_a_budget_stops_a_build_which_goes_on(drawn: Drawn, few: tuple[Path, Pat
     assert whole(tmp_path / "set") == whole(tmp_path / "alone")
 
 
-@pytest.mark.slow
 def test_a_dry_run_shows_what_would_be_asked_and_asks_nothing(
     drawn: Drawn, few: tuple[Path, Path], tmp_path: Path
 ) -> None:

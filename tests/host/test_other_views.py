@@ -131,6 +131,7 @@ def test_a_question_that_cannot_be_left_out_stops_the_run(asks: Any, row: dict[s
             bind_view(config("video_only", doc_to_messages=put))["doc_to_messages"](row)
 
 
+@pytest.mark.slow
 def test_the_twenty_tasks_of_mvbench_are_asked_without_their_question(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -193,6 +194,7 @@ def test_files_are_written_for_every_view_of_every_task_or_for_none(tmp_path: Pa
         assert Path(written["include"]) == folder / "some_clip_task.yaml"
 
 
+@pytest.mark.slow
 def test_groups_and_tags_have_views_too(tmp_path: Path) -> None:
     folder, out = tmp_path / "tasks", tmp_path / "views"
     folder.mkdir()

@@ -15,6 +15,8 @@ from lmms_eval_tasks.cli import app
 from lmms_eval_tasks.host.reader_check import check_reader
 from lmms_eval_tasks.utils.core.problems import InputError
 
+pytestmark = pytest.mark.slow  # decodes with every reader, and loads our models
+
 CODE = "import sys; from lmms_eval_tasks.cli import app; app(sys.argv[1:])"
 
 

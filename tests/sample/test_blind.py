@@ -7,6 +7,8 @@ import pytest
 
 from lmms_eval_tasks.sample.world.vision import decode
 
+pytestmark = pytest.mark.slow  # the sample is filmed first
+
 CHANCE = {"causalvqa": 0.2, "mvp": 0.5}
 
 
@@ -38,7 +40,6 @@ def right(item):
     return item.options["ABCDE".index(item.answer)]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("benchmark", CHANCE)
 @pytest.mark.parametrize(
     "guess", [always(0), always(1), longest, shortest, most_frequent_elsewhere, most_frequent_offer]
@@ -57,7 +58,6 @@ def test_the_right_option_is_at_every_place_equally_often(items):
     assert set(Counter(item.answer for item in items if item.benchmark == "mvp").values()) == {32}
 
 
-@pytest.mark.slow
 def test_mean_colour_does_not_tell_the_clips_of_a_pair_apart(items):
     asked = [item for item in items if item.benchmark == "mvp"]
     colours = {item: decode(item.clip)[0].mean(axis=(0, 1, 2)) for item in asked}
@@ -72,7 +72,6 @@ def test_mean_colour_does_not_tell_the_clips_of_a_pair_apart(items):
     assert np.mean([all(pair) for pair in pairs.values()]) < 0.25 + 2.5 * np.sqrt(0.25 * 0.75 / len(pairs))
 
 
-@pytest.mark.slow
 def test_clips_of_a_pair_look_the_same_at_a_glance(items):
     pairs: dict[str, list[np.ndarray]] = {}
     for item in items:

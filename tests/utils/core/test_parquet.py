@@ -34,6 +34,7 @@ def table(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_process_that_ends_after_reading_is_not_aborted(table: Path) -> None:
     # Where Arrow was given a file that Python had opened, about one reader in fifteen was.
     ended = subprocess.run([sys.executable, "-c", READERS, table], capture_output=True, text=True)

@@ -78,6 +78,7 @@ def cells(built: BuiltSet) -> dict[str, tuple[str, ...]]:
     return table
 
 
+@pytest.mark.slow
 def test_every_fault_is_named_and_the_audit_has_each_reply(tmp_path: Path) -> None:
     with JudgeServer(picture_script=faulty) as server:
         built = build(configuration(server.url, tmp_path, 0.5, numbers=14), tmp_path / "out")
@@ -115,6 +116,7 @@ def test_every_fault_is_named_and_the_audit_has_each_reply(tmp_path: Path) -> No
             assert len(kept) == len(asked["unreadable"]) + (asked["reply"] is not None)
 
 
+@pytest.mark.slow
 def test_a_second_build_asks_only_what_no_server_answered(tmp_path: Path) -> None:
     with JudgeServer(picture_script=faulty) as server:
         config = configuration(server.url, tmp_path, 0.5, numbers=14)
