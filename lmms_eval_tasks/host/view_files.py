@@ -13,7 +13,7 @@ from lmms_eval_tasks.host.other_views import KEY, find_offered
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.benchmark.views import name_view
 from lmms_eval_tasks.utils.core.files import write_file
-from lmms_eval_tasks.utils.core.problems import Problems
+from lmms_eval_tasks.utils.core.problems import InputError, Problems
 
 Member = str | Mapping[str, Any]
 """What a group holds: the name of a task or group, one with settings of its own, or a group within it."""
@@ -50,11 +50,15 @@ def write_views(names: Sequence[str], views: Sequence[str], out: Path, include_p
 
     Raises:
         InputError: where a name is of no task or of one of ours, whose views are there already, a view is none, or a
-            task shows no videos by ``doc_to_visual``; all of them at once, and nothing is written.
+            task shows no videos by ``doc_to_visual``, all of them at once, or `include_path` is no folder; nothing is
+            written.
         OSError: where a file cannot be written.
     """
     from lmms_eval.tasks import TaskManager
 
+    # lmms-eval takes no notice of a folder that is not there.
+    if include_path is not None and not Path(include_path).is_dir():
+        raise InputError(f"Expected a folder with further tasks, but there is no folder {include_path}.")
     for view in views:
         find_offered(view)
     index = TaskManager(include_path=include_path).task_index
