@@ -231,7 +231,8 @@ def _read_row(subset: str, split: str, row: Mapping[str, Any], where: str, probl
             problems.add(where, f"Expected answer to be one of the candidates, but got {quote(row['answer'])}.")
     path = row["video_path"].lstrip("/")
     if not is_safe(path):
-        problems.add(where, f"Expected video_path to name a file in the videos' folder, but got {quote(row['video_path'])}.")
+        found = quote(row["video_path"])
+        problems.add(where, f"Expected video_path to name a file in the videos' folder, but got {found}.")
     stem = _stem(row["video_id"])
     if not stem:
         problems.add(where, "Expected video_id in the form <pair>_<member>.")

@@ -195,7 +195,7 @@ def test_files_are_written_for_every_view_of_every_task_or_for_none(tmp_path: Pa
 
 
 def test_a_folder_of_tasks_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no folder .*gone"):
+    with pytest.raises(InputError, match=r"no folder .*gone"):
         write_views(["mvbench_egocentric_navigation"], ["blind"], tmp_path / "views", str(tmp_path / "gone"))
     assert not (tmp_path / "views").exists()
 
