@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 TRAIN_VENV ?= .train-venv
 BIN := $(VENV)/bin
-PACKAGED := $(sort $(shell find lmms_eval_tasks utils prompts -type f -not -name '*.pyc')) setup.cfg setup.py pyproject.toml README.md
+PACKAGED := $(sort $(shell find lmms_eval_tasks -type f -not -name '*.pyc')) setup.cfg pyproject.toml README.md
 # Named by what the packages hold: dates tell neither that a file is gone nor what has changed within a clock's tick.
 INSTALLED := $(VENV)/.installed-$(firstword $(shell cksum $(PACKAGED) | cksum))
 # The checkout shadows the installed package where it is the current folder, and checks are made on what users get.

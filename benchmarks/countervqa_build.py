@@ -12,7 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from lmms_eval_tasks.countervqa.build import build
+from lmms_eval_tasks.build.countervqa.command import build
 
 CLIPS, ACTIONS, QUESTIONS_A_LEVEL = 712, 500, 2
 WORDS = ("ball", "cup", "pan", "knife", "rope", "wheel", "door", "box", "towel", "lamp", "hose", "bolt")

@@ -22,8 +22,8 @@ from pathlib import Path
 from scipy import stats
 from swift_trainings import SHOWN, run, tiny_model, write_set
 
-from lmms_eval_tasks.utils.training.curves import read_curves, spark_line
-from lmms_eval_tasks.utils.training.stage import log_path
+from lmms_eval_tasks.train.stages.curves import read_curves, spark_line
+from lmms_eval_tasks.train.stages.stage import log_path
 
 PLUGIN = Path(__file__).with_name("even_digits.py")
 CURVE = "reward: evendigits"

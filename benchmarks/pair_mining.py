@@ -18,10 +18,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lmms_eval_tasks.utils.curation.candidates import Candidate
-from lmms_eval_tasks.utils.curation.mining import distinct_clips, mine_pairs
-from lmms_eval_tasks.utils.curation.shortcuts import MODELS, Records, single_frame_filter
-from lmms_eval_tasks.utils.curation.vectors import Floats, exact_units
+from lmms_eval_tasks.build.curation.candidates import Candidate
+from lmms_eval_tasks.build.curation.mining import distinct_clips, mine_pairs
+from lmms_eval_tasks.build.curation.shortcuts import MODELS, Records, single_frame_filter
+from lmms_eval_tasks.build.curation.vectors import Floats, exact_units
 from lmms_eval_tasks.utils.scoring.records import Outcome, Record
 
 DIMENSIONS, SKILLS, CLUSTERS = 512, 4, 200

@@ -24,14 +24,14 @@ from unittest import mock
 
 import yaml
 
-from lmms_eval_tasks.utils.pipeline import asking as asking_module
-from lmms_eval_tasks.utils.pipeline.asking import Asking
-from lmms_eval_tasks.utils.pipeline.command import pipeline_command
-from lmms_eval_tasks.utils.pipeline.config import BuildConfig
-from lmms_eval_tasks.utils.pipeline.pipeline import Pipeline
-from lmms_eval_tasks.utils.pipeline.replies import Form
-from lmms_eval_tasks.utils.pipeline.rows import PipelineRow
-from lmms_eval_tasks.utils.pipeline.steps import Forecast, RowStep
+from lmms_eval_tasks.build.engine import asking as asking_module
+from lmms_eval_tasks.build.engine.asking import Asking
+from lmms_eval_tasks.build.engine.command import pipeline_command
+from lmms_eval_tasks.build.engine.config import BuildConfig
+from lmms_eval_tasks.build.engine.pipeline import Pipeline
+from lmms_eval_tasks.build.engine.replies import Form
+from lmms_eval_tasks.build.engine.rows import PipelineRow
+from lmms_eval_tasks.build.engine.steps import Forecast, RowStep
 from lmms_eval_tasks.utils.prompting.prompts import Prompt
 
 PROMPT = Prompt("describe", "You describe a number, in one sentence.\n{case}")

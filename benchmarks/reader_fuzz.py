@@ -1,4 +1,4 @@
-"""Fuzzed outputs for every reader of what a model or a judge said: none may raise.
+"""Random outputs for every reader of a model's or a judge's output: none may raise an exception.
 
     python benchmarks/reader_fuzz.py [--outputs 1000000] [--seed N]
 

@@ -1,4 +1,4 @@
-"""How long each reader of what a model or a judge said takes for a megabyte of anything.
+"""How long each reader of a model's or a judge's output takes for a megabyte of any text.
 
     python benchmarks/reader_growth.py [--size 1000000] [--limit 0.3] [--reader cast_bench]
 

@@ -2,7 +2,7 @@
 
     python benchmarks/reward_fuzz.py [--answers 100000] [--seed 1] [--size 1000000]
 
-Answers are of tests/support/model_output.py, or ordered answers of tests/utils/rewards that are cut, doubled and mixed.
+Answers are of tests/support/model_output.py, or ordered answers of tests/train/rewards that are cut, doubled and mixed.
 Ends with an exception where a reward raises or leaves [0, 1].
 """
 
@@ -33,8 +33,8 @@ def main() -> None:
     from model_output import outputs, pieces
     from ordered_answers import HELD_OUT, ORDERED, read_groups
 
-    from lmms_eval_tasks.countervqa.rewards import REWARDS
-    from lmms_eval_tasks.utils.rewards.sample import read_sample
+    from lmms_eval_tasks.train.countervqa.rewards import REWARDS
+    from lmms_eval_tasks.train.rewards.sample import read_sample
 
     groups = [*read_groups(ORDERED), *read_groups(HELD_OUT)]
     samples = [read_sample({**group.columns, "answer": "no", "options": ["yes", "no"]}) for group in groups]

@@ -22,9 +22,9 @@ from pathlib import Path
 
 from swift_trainings import FRAMES, SHOWN, pairs_of, run, tiny_model, write_set
 
-from lmms_eval_tasks.utils.training.configuration import LEAST_TOKENS, SIDE
-from lmms_eval_tasks.utils.training.curves import read_curves
-from lmms_eval_tasks.utils.training.stage import log_path
+from lmms_eval_tasks.train.stages.configuration import LEAST_TOKENS, SIDE
+from lmms_eval_tasks.train.stages.curves import read_curves
+from lmms_eval_tasks.train.stages.stage import log_path
 
 OPTIONS = (
     "--learning_rate", "1e-2", "--lr_scheduler_type", "cosine", "--warmup_ratio", "0.05", "--weight_decay", "0",

@@ -3,10 +3,11 @@
 python benchmarks/shared_prefix.py [--cuda] [--questions 2,6] [--frames 16] [--clips N] [--batch N]
 
 Each of the four runs in a process of its own, one after the other, on the same random weights, clips and questions, and
-their answers have to be the same: lmms-eval's ``qwen2_5_vl``, `shared_prefix` in safe and in fast mode, and the bound:
-decode, encode and read each clip once, and a bare loop over the new tokens of each question, without `generate`. On a
-CPU times are of the processor, all threads together, so that other programs do not matter; with --cuda, of the clock,
-for Qwen2.5-VL-7B's shape in bfloat16. Memory is the peak of the process, or of the device.
+their answers have to be the same: lmms-eval's ``qwen2_5_vl``, `shared_prefix` in safe mode, in fast mode, and the lower
+bound, which decodes, encodes and reads each clip once and computes nothing else but each question's tokens and the new
+tokens of its answer, in a plain loop without `generate`. On a CPU times are processor time, all threads together, so
+that other programs do not matter; with --cuda they are wall-clock time, for Qwen2.5-VL-7B's shape in bfloat16. Memory
+is the peak of the process, or of the device.
 """
 
 from __future__ import annotations
@@ -105,7 +106,7 @@ def load(arm: str, checkpoint: Path, frames: int, batch: int, cuda: bool) -> Any
 
 
 def answer_bare(model: Any, requests: Sequence[Any]) -> list[str]:
-    """The bound: each clip once, and of each question only its own tokens, one after the other."""
+    """The lower bound: read each clip once, and compute only the tokens of each question and of its answer."""
     from lmms_eval_tasks.models.grouping import group_by_clip
     from lmms_eval_tasks.models.shared_prefix.positions import find_positions
 

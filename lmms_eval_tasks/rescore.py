@@ -201,8 +201,6 @@ def _rewrite(item: LoggedItem, contributions: Mapping[str, Any]) -> dict[str, An
 def _differs(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
     """Whether two records disagree; a field or stratum that only one of them has does not count."""
     before, after = Record.from_json(old), Record.from_json(new)
-    if "unscored_reason" not in old:  # an earlier release's reasons were free text
-        before = replace(before, unscored_reason=after.unscored_reason, detail=after.detail)
     return _shared(before, after) != _shared(after, before)
 
 

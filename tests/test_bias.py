@@ -11,7 +11,7 @@ from raw_releases import QUESTION, WITHHELD, write_metadata
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.causalvqa.prepare import prepare as prepare_causalvqa
-from lmms_eval_tasks.cli import app
+from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.mvp.card import SUBSETS
 from lmms_eval_tasks.utils.stats.choice_sets import read_choice_sets
 

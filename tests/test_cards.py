@@ -10,7 +10,7 @@ import pytest
 from logged_runs import TASK, strong, weak, write_run
 from typer.testing import CliRunner
 
-from lmms_eval_tasks.cli import app
+from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.utils.runs.hazards import APPLIES, DOES_NOT_APPLY, describe
 
 CARD: dict[str, dict[str, Any]] = {

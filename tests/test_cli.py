@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from yocausal_world import write_release
 
 import lmms_eval_tasks
-from lmms_eval_tasks.cli import app
+from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.host import environment
 from lmms_eval_tasks.mvp.card import SUBSETS
 from lmms_eval_tasks.sample.build import sample_writers
@@ -267,7 +267,7 @@ def test_sample_is_written_and_prepared(tmp_path: Path, monkeypatch: pytest.Monk
 @pytest.mark.slow
 def test_help_imports_nothing_heavy() -> None:
     code = (
-        "import sys; from lmms_eval_tasks.cli import app\n"
+        "import sys; from lmms_eval_tasks.cli.app import app\n"
         "try: app(['--help'])\n"
         "except SystemExit: pass\n"
         "heavy = {'lmms_eval', 'torch', 'datasets', 'transformers', 'pyarrow', 'av'} & set(sys.modules)\n"

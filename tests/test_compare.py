@@ -10,7 +10,8 @@ import pytest
 from logged_runs import TASK, strong, weak, write_run
 from typer.testing import CliRunner
 
-from lmms_eval_tasks.cli import app
+from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS
+from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.utils.benchmark.data_set import SetKind
 
 
@@ -171,10 +172,11 @@ def test_answers_about_two_directions_are_compared_in_pairs(tmp_path: Path) -> N
 def test_a_group_over_two_kinds_of_task_is_compared_task_by_task(tmp_path: Path) -> None:
     """They have no scores in common."""
     form = {"json_valid": True, "schema_valid": True, "recoverable": True, "answered": "A"}
+    scores = dict.fromkeys(DIMENSIONS, 5.0)
     tasks = ("cast_bench", "cast_bench_open")
     runs = []
     for name, right in (("a", weak()), ("b", strong())):
-        runs.append(write_run(tmp_path / name, right, tasks, grounding=None, format=form, scores={"answer": 5.0}))
+        runs.append(write_run(tmp_path / name, right, tasks, grounding=None, format=form, scores=scores))
         results = json.loads((runs[-1] / "20261121_results.json").read_text(encoding="utf-8"))
         results["group_subtasks"] = {"both": list(tasks)}
         (runs[-1] / "20261121_results.json").write_text(json.dumps(results), encoding="utf-8")

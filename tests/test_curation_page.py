@@ -10,7 +10,7 @@ from docs import ROOT, blocks
 from logged_runs import strong, weak, write_run
 from typer.testing import CliRunner
 
-from lmms_eval_tasks.cli import app
+from lmms_eval_tasks.cli.app import app
 
 PAGE = ROOT / "docs" / "curation.md"
 TASK = "mvp_mini_temporal_reasoning"

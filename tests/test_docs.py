@@ -120,7 +120,7 @@ def check_own_command(words: list[str]) -> None:
     """The command exists and its words parse; nothing is run."""
     import typer
 
-    from lmms_eval_tasks.cli import app
+    from lmms_eval_tasks.cli.app import app
 
     command: Any = typer.main.get_command(app)
     while hasattr(command, "commands"):
@@ -179,6 +179,17 @@ def test_the_cast_bench_table_is_the_published_and_the_official_one() -> None:
 def test_every_link_to_a_file_leads_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", page.read_text(encoding="utf-8")):
         assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", [page for page in pages() if page.parent.parent.name == "lmms_eval_tasks"], ids=str)
+def test_the_first_table_of_a_benchmarks_page_says_where_to_begin(page: Path) -> None:
+    """It begins with the benchmark's object, and names files of tasks; the test above follows its links."""
+    text = page.read_text(encoding="utf-8")
+    table = next(part for part in text.split("\n\n") if part.startswith("| "))
+    assert table.startswith("| file | what is in it |\n| --- | --- |\n| [benchmark.py](benchmark.py) |")
+    named = set(re.findall(r"\]\(([^)]+)\)", table))
+    tasks = {path.name for path in page.parent.glob("*.yaml") if path.stem.startswith(page.parent.name)}
+    assert len(named & tasks) >= 2 and {"card.py", "metrics.py", "prepare.py", "report.py", "published.json"} <= named
 
 
 @pytest.mark.parametrize("block", [block for block in BLOCKS if block.run], ids=lambda block: block.page)

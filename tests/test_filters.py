@@ -9,7 +9,7 @@ import pytest
 from logged_runs import TASK, write_run
 from typer.testing import CliRunner
 
-from lmms_eval_tasks.cli import app
+from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.utils.benchmark.data_set import SetKind
 
 SUBSET = "mvp_mini_robot_object_interactions"

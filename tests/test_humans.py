@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from lmms_eval_tasks.cli import app
+from lmms_eval_tasks.cli.app import app
 
 EXAMPLE = Path(__file__).parent / "utils" / "stats" / "human_example"
 

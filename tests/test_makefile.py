@@ -22,7 +22,7 @@ def checkout(tmp_path: Path) -> Path:
     shutil.copy(MAKEFILE, tmp_path)
     for name in ("setup.cfg", "pyproject.toml", "README.md"):
         (tmp_path / name).write_text("")
-    for folder in ("lmms_eval_tasks", "utils", "prompts", "tests"):
+    for folder in ("lmms_eval_tasks", "lmms_eval_tasks/utils", "tests"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "a.py").write_text("")
     (tmp_path / "stand_in").write_text(STAND_IN)
@@ -86,15 +86,15 @@ def test_versions_are_kept_by_what_is_installed(checkout: Path) -> None:
 
 @pytest.mark.parametrize("change", ["added", "deleted", "renamed", "edited"])
 def test_a_change_of_the_packages_is_installed_once(checkout: Path, change: str) -> None:
-    path = checkout / "utils" / "b.py"
+    path = checkout / "lmms_eval_tasks" / "utils" / "b.py"
     path.write_text("")
     make(checkout)
     if change == "added":
-        (checkout / "prompts" / "c.py").write_text("")
+        (checkout / "lmms_eval_tasks" / "c.py").write_text("")
     elif change == "deleted":
         path.unlink()
     elif change == "renamed":
-        path.rename(checkout / "utils" / "c.py")
+        path.rename(path.with_name("c.py"))
     else:
         path.write_text("b = 1\n")
         os.utime(path, (0, 0))
@@ -104,12 +104,12 @@ def test_a_change_of_the_packages_is_installed_once(checkout: Path, change: str)
 
 def test_a_new_date_alone_is_no_change(checkout: Path) -> None:
     make(checkout)
-    (checkout / "utils" / "a.py").touch()
+    (checkout / "lmms_eval_tasks" / "utils" / "a.py").touch()
     assert make(checkout) == []
 
 
 def test_what_running_leaves_behind_is_no_change(checkout: Path) -> None:
     make(checkout)
-    (checkout / "utils" / "__pycache__").mkdir()
-    (checkout / "utils" / "__pycache__" / "a.pyc").write_text("")
+    (checkout / "lmms_eval_tasks" / "__pycache__").mkdir()
+    (checkout / "lmms_eval_tasks" / "__pycache__" / "a.pyc").write_text("")
     assert make(checkout) == []

@@ -14,7 +14,7 @@ from task_states import new_state
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cast_bench.prompt import normal_form
-from lmms_eval_tasks.cli import app
+from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.host.captions import CAPTIONED, DESCRIBE
 from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.hidden_questions import NOTICE

@@ -13,11 +13,13 @@ import yaml
 from loguru import logger
 
 import lmms_eval_tasks
-from lmms_eval_tasks.host import index, saving
+from lmms_eval_tasks.host import saving
 from lmms_eval_tasks.host.evaluation import Evaluation
-from lmms_eval_tasks.host.index import Results, evaluation_of, state_of
+from lmms_eval_tasks.host.hooks import state_of
+from lmms_eval_tasks.host.index import Results, evaluation_of
 from lmms_eval_tasks.host.models import CHAT_MODELS, MODELS
-from lmms_eval_tasks.host.view_index import VIEW
+from lmms_eval_tasks.host.replacements import EVALUATE, replace
+from lmms_eval_tasks.host.view_entries import VIEW
 from lmms_eval_tasks.host.weights import Weights
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.benchmark.task_files import task_configs
@@ -188,7 +190,7 @@ def test_the_model_and_its_weights_are_known_to_the_tasks_of_its_evaluation_alon
     # Other people's tasks, and ranks that get no results.
     assert type(evaluator.evaluate(SimpleNamespace(model=1), {"theirs": SimpleNamespace()})) is dict
     monkeypatch.setattr(evaluator, "evaluate", lambda lm, task_dict: None)
-    index._hook_evaluate()
+    replace(EVALUATE)
     assert evaluator.evaluate(lm=model, task_dict={FIRST: task}) is None
 
 

@@ -1,4 +1,4 @@
-"""Every reader of what a model or a judge said: no text is too much for it, in time or in kind."""
+"""Every reader of a model's or a judge's output: it reads any text of any length in good time and without an error."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import pytest
 from logged_runs import TASK, weak, write_run
 from typer.testing import CliRunner
 
-from lmms_eval_tasks.cli import app
+from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.rescore import claimed
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.runs.sample_log import MAKE_AGAIN

@@ -14,7 +14,7 @@ from logged_runs import weak, write_run
 from task_states import task_state
 from typer.testing import CliRunner
 
-from lmms_eval_tasks.cli import app
+from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.run_card import gather
 from lmms_eval_tasks.utils.runs.run_card import HAZARDS, NOT_KNOWN, TASK, Sections

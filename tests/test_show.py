@@ -21,14 +21,14 @@ from lmms_eval_tasks.cast_bench.hooks import read_question
 from lmms_eval_tasks.cast_bench.item import AnsweredItem, read_item
 from lmms_eval_tasks.cast_bench.prepare import prepare
 from lmms_eval_tasks.cast_bench.settings import read_settings
-from lmms_eval_tasks.cli import app
+from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.data.frames import frame_at
 from lmms_eval_tasks.utils.data.home import load_table
 from lmms_eval_tasks.utils.data.replacement import replacement
 from lmms_eval_tasks.utils.evidence.boxes import Convention
 from lmms_eval_tasks.utils.evidence.timestamps import LAST_SECOND
-from lmms_eval_tasks.utils.reporting.views import InstanceTrack
+from lmms_eval_tasks.utils.reporting.page_items import InstanceTrack
 from lmms_eval_tasks.utils.runs.run import read_run
 
 ITEM = "sav_000001_1"

@@ -12,7 +12,7 @@ from logged_runs import strong, weak, write_run
 from typer.testing import CliRunner
 from yocausal_world import read_metadata, write_release
 
-from lmms_eval_tasks.cli import app
+from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.utils.data.home import table_path
 from lmms_eval_tasks.utils.stats.bootstrap import macro_interval
 from lmms_eval_tasks.utils.stats.detectable import effect_above_chance
@@ -72,9 +72,9 @@ def run_all(commands: list[list[str]]) -> None:
 
 
 def test_its_numbers() -> None:
-    page = PAGE.read_text(encoding="utf-8")
+    page = " ".join(PAGE.read_text(encoding="utf-8").split())
     low, high = macro_interval([[(100.0, 1.0)] * 20])
-    assert f"20 of 20 right is\n[{low:.1f}, {high:.0f}]" in page
+    assert f"20 of 20 right is [{low:.1f}, {high:.0f}]" in page
     single, pair = (100 * effect_above_chance(793, chance) for chance in (0.2, 0.04))
     assert f"exceed 20 by {single:.1f} points" in page
     assert f"4 by {pair:.1f} points" in page

@@ -17,6 +17,7 @@ import pyarrow as pa
 from loguru import logger
 
 from lmms_eval_tasks.host.evaluation import Evaluation
+from lmms_eval_tasks.host.hooks import bind_hooks
 from lmms_eval_tasks.host.judge import read_settings
 from lmms_eval_tasks.host.state import SUBMISSION_ROWS, TaskState
 from lmms_eval_tasks.utils.benchmark.registry import find_benchmark, registry
@@ -102,7 +103,7 @@ def render_prompts(configuration: Configuration, row: Row) -> dict[str, str]:
     texts = {}
     for model, settings in (configuration.get("lmms_eval_specific_kwargs") or {"default": {}}).items():
         with _run(configuration, {}, {}) as (state, _):
-            texts[model] = state.doc_to_text(row, settings)
+            texts[model] = bind_hooks(configuration, state)["doc_to_text"](row, settings)
     return texts
 
 
@@ -110,14 +111,15 @@ def score_example(configuration: Configuration, example: Example) -> tuple[dict[
     """Every score of a run over an example, to nine digits, None without items; and what its judge was asked."""
     settings = (configuration.get("lmms_eval_specific_kwargs") or {}).get("default")
     with _run(configuration, example.environment, example.reply) as (state, judged):
+        bound = bind_hooks(configuration, state)
         for row, _ in example.items:
-            state.doc_to_text(row, settings)
-        graded = [state.process_results(row, [response]) for row, response in example.items]
+            bound["doc_to_text"](row, settings)
+        graded = [bound["process_results"](row, [response]) for row, response in example.items]
         scores = {}
-        for name in (entry["metric"] for entry in configuration["metric_list"]):
+        for name, aggregate in ((entry["metric"], entry["aggregation"]) for entry in bound["metric_list"]):
             if name != SUBMISSION_ROWS:
                 values = [item[name] for item in graded if name in item]
-                score = state.kind.metric(name).score(values) if values else None
+                score = aggregate(values) if values else None
                 scores[name] = None if score is None else round(float(score), 9)
     return scores, judged
 

@@ -1,7 +1,6 @@
 """CaST-Bench: the evidence with the answer."""
 
 from lmms_eval_tasks.cast_bench import hooks, open_ended, report, restore
-from lmms_eval_tasks.cast_bench.build import build
 from lmms_eval_tasks.cast_bench.card import CARD
 from lmms_eval_tasks.cast_bench.cli import app
 from lmms_eval_tasks.cast_bench.log_forms import EvidenceLine, OpenLine
@@ -19,9 +18,7 @@ from lmms_eval_tasks.utils.evidence.reader import EXTRACTOR
 
 EVIDENCE = TaskKind(
     metrics=METRICS,
-    ask=hooks.ask,
     guesses=hooks.guesses,
-    grade=hooks.grade,
     extractor=EXTRACTOR,
     columns=report.COLUMNS,
     references=report.references,
@@ -29,7 +26,6 @@ EVIDENCE = TaskKind(
     item_view=report.item_view,
     answer_view=report.answer_view,
     read_settings=read_settings,
-    warnings=hooks.warnings,
     restore=restore.restore_settings,
     log_form=EvidenceLine,
     views=(*CLIP_VIEWS, MASKED, SOCRATIC),
@@ -38,9 +34,7 @@ EVIDENCE = TaskKind(
 
 OPEN = TaskKind(
     metrics=OPEN_METRICS,
-    ask=open_ended.ask,
     guesses=lambda row: (open_ended.IGNORANT,),
-    grade=open_ended.grade,
     extractor="a judge",
     columns=report.OPEN_COLUMNS,
     references=report.open_references,
@@ -48,7 +42,6 @@ OPEN = TaskKind(
     item_view=report.open_item_view,
     answer_view=report.open_answer_view,
     read_settings=open_ended.read_settings,
-    target=lambda row: open_ended.right_option(row) or "",
     judged=True,
     no_submission="its free answers are graded by a judge of your choice, and no leaderboard takes them. What can be "
     "submitted is a run of cast_bench.",
@@ -70,6 +63,5 @@ BENCHMARK = Benchmark(
     predictions=PREDICTIONS,
     variables=(BOXES,),
     cli=app,
-    build=build,
     inquiries=INQUIRIES,
 )

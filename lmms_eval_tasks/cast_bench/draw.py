@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from lmms_eval_tasks.cast_bench.item import AnsweredItem
 from lmms_eval_tasks.utils.core.files import replacing
 from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.reporting.views import InstanceTrack
+from lmms_eval_tasks.utils.reporting.page_items import InstanceTrack
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,14 +1,18 @@
-"""How a question of the task `cast_bench` is asked and graded."""
+"""The hooks of CaST-Bench's tasks: how a question of `cast_bench` is asked and graded.
+
+How one of `cast_bench_open` is stands in `open_ended`.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import PurePosixPath
 from string import ascii_uppercase
 from typing import Any
 
+from lmms_eval_tasks.cast_bench import open_ended
 from lmms_eval_tasks.cast_bench.box_conventions import convention_warning, diagnose_convention
 from lmms_eval_tasks.cast_bench.card import CARD
 from lmms_eval_tasks.cast_bench.grading import Question, score_question
@@ -19,7 +23,57 @@ from lmms_eval_tasks.utils.benchmark.benchmark import Row, TaskContext
 from lmms_eval_tasks.utils.data.home import load_table
 from lmms_eval_tasks.utils.evidence.reader import read_official, read_truth
 from lmms_eval_tasks.utils.prompting.questions import without_clip
+from lmms_eval_tasks.utils.scoring.hooks import RunningTask, aggregate, doc_to_target, doc_to_visual, hook, process_docs
 from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, GradedItem, Outcome, Record
+
+__all__ = [
+    "aggregate",
+    "doc_to_target",
+    "doc_to_text",
+    "doc_to_visual",
+    "open_doc_to_target",
+    "open_doc_to_text",
+    "open_process_results",
+    "process_docs",
+    "process_results",
+    "write_submission",
+]
+
+
+@hook
+def doc_to_text(task: RunningTask, doc: Row, lmms_eval_specific_kwargs: Mapping[str, Any] | None = None) -> str:
+    """The prompt: question, options, and the form of the answer."""
+    return task.put(doc, lmms_eval_specific_kwargs, ask)
+
+
+@hook
+def process_results(task: RunningTask, doc: Row, results: Sequence[Any]) -> dict[str, Any]:
+    """The record of an answer with its evidence, and what it contributes to each score."""
+    return task.grade_first(doc, results, grade)
+
+
+@hook
+def write_submission(task: RunningTask, items: Sequence[Mapping[str, Any]], args: Any) -> int | None:
+    """Write the files for the leaderboard, and warn of boxes in another convention; the number of rows."""
+    return task.finish(items, args, warnings)
+
+
+@hook
+def open_doc_to_text(task: RunningTask, doc: Row, lmms_eval_specific_kwargs: Mapping[str, Any] | None = None) -> str:
+    """The prompt of a free answer: the question without its options."""
+    return task.put(doc, lmms_eval_specific_kwargs, open_ended.ask)
+
+
+@hook
+def open_doc_to_target(task: RunningTask, doc: Row) -> str:
+    """The text of the right option; empty where the key is withheld."""
+    return open_ended.right_option(doc) or ""
+
+
+@hook
+def open_process_results(task: RunningTask, doc: Row, results: Sequence[Any]) -> dict[str, Any]:
+    """The record of a free answer with its verdicts, and what it contributes to each score."""
+    return task.grade_first(doc, results, open_ended.grade)
 
 
 def ask(row: Row, settings: EvidenceSettings) -> str:

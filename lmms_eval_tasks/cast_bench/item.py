@@ -19,7 +19,7 @@ from lmms_eval_tasks.utils.data.home import clip_path, read_manifest, read_table
 from lmms_eval_tasks.utils.evidence.boxes import Convention, Frame
 from lmms_eval_tasks.utils.evidence.grounding import build_timeline
 from lmms_eval_tasks.utils.evidence.reader import Instance, read_official, read_truth
-from lmms_eval_tasks.utils.reporting.views import InstanceTrack
+from lmms_eval_tasks.utils.reporting.page_items import InstanceTrack
 from lmms_eval_tasks.utils.runs.responses import read_responses
 from lmms_eval_tasks.utils.runs.results_file import sample_log
 from lmms_eval_tasks.utils.runs.run import Run, read_run

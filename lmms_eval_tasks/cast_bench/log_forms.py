@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
+from lmms_eval_tasks.cast_bench.open_ended import AgreementScores, ConsistencyScore
 from lmms_eval_tasks.utils.core.json_rows import Row
 from lmms_eval_tasks.utils.evidence.boxes import Convention
 from lmms_eval_tasks.utils.scoring.log_forms import LogForm, LogLine, RecordForm
@@ -79,12 +80,12 @@ class HitsForm(Row):
 
 
 class EvidenceSubmission(LogForm):
-    """What the files for the leaderboard need; a line of an earlier version lacks it."""
+    """What the files for the leaderboard need."""
 
-    prompt: str = ""
-    predict: str = ""
-    asked: bool = True
-    settings: HitsForm = Field(default=None)  # type: ignore[assignment]
+    prompt: str
+    predict: str
+    asked: bool
+    settings: HitsForm
 
 
 class EvidenceLine(LogLine):
@@ -98,14 +99,20 @@ class JudgeForm(LogForm):
     """Who graded an answer."""
 
     model: str
-    prompt: str = ""
-    consistency_prompt: str = ""
+    prompt: str
+    consistency_prompt: str
+
+
+class ScoresForm(AgreementScores, ConsistencyScore):
+    """What an answer was given in each dimension."""
+
+    model_config = ConfigDict(strict=True)
 
 
 class OpenFields(LogForm):
     """Of a free answer."""
 
-    scores: dict[str, Annotated[float, Field(ge=0, le=10)]] | None
+    scores: ScoresForm | None
     judge: JudgeForm | None = None
     prompt: str | None = None
 

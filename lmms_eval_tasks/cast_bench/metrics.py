@@ -107,9 +107,9 @@ METRICS = (
 
 
 def _judged(dimensions: Sequence[str], record: Record) -> float | None:
-    """Mean over some dimensions, 0-10; None where it was not graded in them, as by an earlier version of the task."""
-    scores = record.fields["scores"] or {}
-    return sum(scores[name] for name in dimensions) / len(dimensions) if set(dimensions) <= set(scores) else None
+    """Mean over some dimensions, 0-10; None where it was not graded."""
+    scores = record.fields["scores"]
+    return None if scores is None else sum(scores[name] for name in dimensions) / len(dimensions)
 
 
 def _judge_metric(name: str, title: str, dimensions: Sequence[str], errors: Errors = Errors.PLAIN) -> Metric:

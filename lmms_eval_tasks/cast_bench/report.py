@@ -14,6 +14,7 @@ from lmms_eval_tasks.cast_bench.prepare import frame_of
 from lmms_eval_tasks.utils.evidence.reader import read_truth
 from lmms_eval_tasks.utils.reporting.columns import OUTCOME_COLUMNS, interval_column, items_column, score_column
 from lmms_eval_tasks.utils.reporting.figures import Bar, Point, scatter_plot, share_plot
+from lmms_eval_tasks.utils.reporting.page_items import AnswerView, ItemView, Row, ShownClip
 from lmms_eval_tasks.utils.reporting.panels import (
     Panel,
     RunRecords,
@@ -23,7 +24,6 @@ from lmms_eval_tasks.utils.reporting.panels import (
     whole_runs,
 )
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, published_models
-from lmms_eval_tasks.utils.reporting.views import AnswerView, ItemView, Row, ShownClip
 from lmms_eval_tasks.utils.scoring.records import Record
 from lmms_eval_tasks.utils.stats.estimates import estimate
 

@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any
 
 from lmms_eval_tasks.cast_bench.open_ended import (
-    DIMENSIONS,
     AgreementScores,
     ConsistencyScore,
     agreement_case,
@@ -22,7 +21,6 @@ from lmms_eval_tasks.utils.judge.client import Case, Verdict
 from lmms_eval_tasks.utils.scoring.records import Record
 
 NOT_JUDGED = "not judged in the run whose responses these are"
-OTHER_DIMENSIONS = "graded in other dimensions by an earlier version of the task"
 
 
 def restore_settings(context: RestoredContext, rows: Sequence[Row], lines: Sequence[Mapping[str, Any]]) -> None:
@@ -56,14 +54,11 @@ def restore_settings(context: RestoredContext, rows: Sequence[Row], lines: Seque
 
 
 def restore_verdicts(context: RestoredContext, rows: Sequence[Row], lines: Sequence[Mapping[str, Any]]) -> None:
-    """Take the verdicts in the log of a finished run, if there are any; arguments as for `restore_settings`.
-
-    What an earlier version of the task had graded in other dimensions is unscored.
-    """
+    """Take the verdicts in the log of a finished run, if there are any; arguments as for `restore_settings`."""
     verdicts: defaultdict[str, list[Verdict[Any]]] = defaultdict(list)
     for row, line in zip(rows, lines, strict=True):
         record = Record.from_json(line["record"])
-        asked_judge, scores = record.fields.get("judge"), record.fields.get("scores") or {}
+        asked_judge, scores = record.fields.get("judge"), record.fields.get("scores")
         if not asked_judge:
             continue
         # What was judged is what the record has as the answer: the response as its grading left it.
@@ -73,11 +68,11 @@ def restore_verdicts(context: RestoredContext, rows: Sequence[Row], lines: Seque
             (consistency_case(row, text), ConsistencyScore, "consistency_prompt"),
         ):
             signed = asked_judge["model"], asked_judge.get(prompt, "")
-            if set(scores) == set(DIMENSIONS):
+            if scores is not None:
                 reply = schema.model_validate({name: scores[name] for name in schema.model_fields})
                 verdicts[case.text].append(Verdict(reply, None, *signed))
             else:
-                verdicts[case.text].append(Verdict(None, detail or OTHER_DIMENSIONS, *signed))
+                verdicts[case.text].append(Verdict(None, detail, *signed))
     context.verdicts = LoggedVerdicts(verdicts) if verdicts else None
 
 

@@ -61,11 +61,6 @@ def _known_types() -> tuple[Mapping[frozenset[str], QuestionType], Mapping[str, 
     return by_words, by_number, fillers
 
 
-def subtypes() -> tuple[str, ...]:
-    """The sixteen subtypes, in the paper's order."""
-    return tuple(kind.subtype for kind in _known_types()[1].values())
-
-
 @cache
 def type_names() -> tuple[str, ...]:
     """The sixteen types as the paper spells them, in its order."""

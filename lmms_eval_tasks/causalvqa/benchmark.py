@@ -1,29 +1,23 @@
 """CausalVQA: every question asked twice, as MCQ and MCQ′."""
 
 from lmms_eval_tasks.causalvqa import report
-from lmms_eval_tasks.causalvqa.build import build
 from lmms_eval_tasks.causalvqa.card import CARD, TYPES
 from lmms_eval_tasks.causalvqa.metrics import METRICS
-from lmms_eval_tasks.causalvqa.official import official_choice
 from lmms_eval_tasks.causalvqa.prepare import own_columns, prepare
 from lmms_eval_tasks.causalvqa.prompt import OFFICIAL_PROMPT, find_prompt
 from lmms_eval_tasks.causalvqa.submission import FORM
-from lmms_eval_tasks.causalvqa.training import read_choices
 from lmms_eval_tasks.utils.answers import EXTRACTOR
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind
 from lmms_eval_tasks.utils.benchmark.inquiries import REVIEW, Inquiry, InquiryForm
 from lmms_eval_tasks.utils.benchmark.reviews import FLAGS, REVIEWERS
 from lmms_eval_tasks.utils.benchmark.views import VIEWS
-from lmms_eval_tasks.utils.prompting.questions import OPTIONS_PROMPT, ask_choice, prompt_reader
+from lmms_eval_tasks.utils.prompting.questions import OPTIONS_PROMPT, prompt_reader
 from lmms_eval_tasks.utils.reporting.columns import PAIR_COLUMNS
-from lmms_eval_tasks.utils.reporting.views import clip_view, official_reading
-from lmms_eval_tasks.utils.scoring.choice import choice_grader
+from lmms_eval_tasks.utils.reporting.page_items import clip_view, official_reading
 from lmms_eval_tasks.utils.scoring.log_forms import ChoiceLine
 
 PAIRED = TaskKind(
     metrics=METRICS,
-    ask=ask_choice,
-    grade=choice_grader(official_choice, stratum=CARD.strata_columns, fields=("version",)),
     extractor=EXTRACTOR,
     columns=PAIR_COLUMNS,
     references=report.references,
@@ -47,7 +41,5 @@ BENCHMARK = Benchmark(
     submission=FORM,
     official_prompt=OFFICIAL_PROMPT,
     find_prompt=find_prompt,
-    build=build,
-    read_choices=read_choices,
     inquiries={REVIEW: Inquiry(InquiryForm.review, responses=REVIEWERS, flags=FLAGS, kinds=TYPES, retimed=True)},
 )

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lmms_eval_tasks.annotate.questions import keyed_questions
 from lmms_eval_tasks.cli.options import prepared_benchmark, table_file
 from lmms_eval_tasks.cli.people import print_mode
 from lmms_eval_tasks.utils.benchmark.inquiries import ANSWER, LAST_FRAME
@@ -34,6 +33,7 @@ from lmms_eval_tasks.utils.stats.human_responses import (
     AskedQuestion,
     Key,
     Response,
+    keyed_questions,
     read_human_responses,
     read_items,
 )

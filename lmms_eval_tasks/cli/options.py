@@ -1,14 +1,23 @@
-"""Options that several commands have: those of a benchmark's own function, and files of items."""
+"""What several commands share: options of a benchmark's own function, files of items, warnings."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import typer
+
 from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.wording import printable_lines
 from lmms_eval_tasks.utils.data.home import benchmark_dir, table_path
+
+
+def print_warnings(warnings: Iterable[str]) -> None:
+    """Print warnings on stderr."""
+    for warning in warnings:
+        typer.echo(printable_lines(f"warning: {warning}"), err=True)
 
 
 def command_of(

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lmms_eval_tasks.annotate.questions import find_inquiry, keyed_questions
 from lmms_eval_tasks.cli.options import prepared_benchmark
 from lmms_eval_tasks.utils.benchmark.inquiries import Inquiry, InquiryForm
 from lmms_eval_tasks.utils.benchmark.registry import find_benchmark
@@ -15,7 +14,7 @@ from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.wording import summarize_names
 from lmms_eval_tasks.utils.data.home import read_table
 from lmms_eval_tasks.utils.stats.bootstrap import macro_interval
-from lmms_eval_tasks.utils.stats.human_responses import read_human_responses
+from lmms_eval_tasks.utils.stats.human_responses import keyed_questions, read_human_responses
 from lmms_eval_tasks.utils.stats.key_checks import judge_keys
 from lmms_eval_tasks.utils.stats.ratings import Rating, read_ratings, score_scale
 
@@ -41,7 +40,7 @@ def print_mode(responses: Path, items: str, mode: str, by: Sequence[str]) -> Non
     if name is None:
         raise InputError(f"Expected --items BENCHMARK:SPLIT with --mode, but got {items or 'none'}.")
     house = find_benchmark(name)
-    inquiry = find_inquiry(house, mode)
+    inquiry = house.inquiry(mode)
     rows: Rows = read_table(name, items.partition(":")[2])[0].to_pylist()
     if unknown := [column for column in by if column not in rows[0]]:
         raise InputError(f"Expected columns of {items}, but it lacks {', '.join(unknown)}.")

@@ -46,7 +46,7 @@ def report(
     """Show what runs scored, with 95% intervals and how many are behind each score."""
     from lmms_eval_tasks.report.pairing import pairing_tables
     from lmms_eval_tasks.report.tables import apart_warnings, reference_tables, score_tables, stratum_tables
-    from lmms_eval_tasks.report.views import view_tables
+    from lmms_eval_tasks.report.view_tables import view_tables
 
     console = make_console()
     opened = open_runs(console, runs, allow_incomplete, allow_predictions=True)

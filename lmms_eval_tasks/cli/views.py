@@ -24,8 +24,8 @@ def views(
 
     Ours have their views by name, such as mvp_mini_blind.
     """
+    from lmms_eval_tasks.host.foreign_view_files import write_views
     from lmms_eval_tasks.host.loading import quiet_host
-    from lmms_eval_tasks.host.view_files import write_views
 
     with quiet_host():
         written = write_views(tasks, view.split(","), out, include_path)

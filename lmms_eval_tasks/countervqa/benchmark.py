@@ -4,23 +4,19 @@ from dataclasses import replace
 
 from lmms_eval_tasks.countervqa import hooks, probe, report
 from lmms_eval_tasks.countervqa.agreement import restore_agreement
-from lmms_eval_tasks.countervqa.build import build
 from lmms_eval_tasks.countervqa.card import CARD
 from lmms_eval_tasks.countervqa.cli import app
 from lmms_eval_tasks.countervqa.log_forms import ProbeLine, VerdictLine
 from lmms_eval_tasks.countervqa.metrics import METRICS
 from lmms_eval_tasks.countervqa.people import INQUIRIES
 from lmms_eval_tasks.countervqa.prepare import own_columns, prepare
-from lmms_eval_tasks.countervqa.training.commands import app as train
 from lmms_eval_tasks.countervqa.verdicts import EXTRACTOR
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind
 from lmms_eval_tasks.utils.benchmark.views import CLIP_VIEWS, SOCRATIC
-from lmms_eval_tasks.utils.reporting.views import clip_view
+from lmms_eval_tasks.utils.reporting.page_items import clip_view
 
 VERDICT = TaskKind(
     metrics=METRICS,
-    ask=hooks.ask,
-    grade=hooks.grade_and_judge,
     extractor=EXTRACTOR,
     columns=report.COLUMNS,
     references=report.references,
@@ -35,13 +31,11 @@ VERDICT = TaskKind(
     views=(*CLIP_VIEWS, SOCRATIC),
 )
 
-ANNOTATED = replace(VERDICT, ask=hooks.ask_annotated, read_settings=hooks.read_annotated_settings)
+ANNOTATED = replace(VERDICT, read_settings=hooks.read_annotated_settings)
 
 PROBE = TaskKind(
     metrics=probe.METRICS,
-    ask=probe.ask,
     guesses=probe.guesses,
-    grade=probe.grade,
     extractor=EXTRACTOR,
     columns=report.PROBE_COLUMNS,
     references=report.probe_references,
@@ -60,8 +54,6 @@ BENCHMARK = Benchmark(
     prepare=prepare,
     schema=own_columns,
     cli=app,
-    train=train,
-    build=build,
     inquiries=INQUIRIES,
     no_submission="CounterVQA has no leaderboard: its data is not released, and nobody collects answers to it.",
 )

@@ -1,21 +1,69 @@
-"""How a question of CounterVQA is asked and graded."""
+"""The hooks of CounterVQA's tasks: how a question is asked and graded."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from typing import Any
 
 from lmms_eval_tasks.countervqa.agreement import with_agreement
+from lmms_eval_tasks.countervqa.probe import ABSENT_LEVEL, split_response
 from lmms_eval_tasks.countervqa.released import ClipGraph
-from lmms_eval_tasks.countervqa.verdicts import UNCLEAR, read_verdict
+from lmms_eval_tasks.countervqa.verdicts import NO, UNCLEAR, YES, read_verdict
 from lmms_eval_tasks.utils.benchmark.benchmark import Row, TaskContext, TaskSettings
 from lmms_eval_tasks.utils.prompting.questions import prompt_reader, without_clip
+from lmms_eval_tasks.utils.scoring.hooks import RunningTask, aggregate, doc_to_target, doc_to_visual, hook, process_docs
 from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, GradedItem, Outcome, Record, UnscoredReason
+
+__all__ = [
+    "aggregate",
+    "annotated_doc_to_text",
+    "doc_to_target",
+    "doc_to_text",
+    "doc_to_visual",
+    "probe_doc_to_text",
+    "probe_process_results",
+    "process_docs",
+    "process_results",
+]
 
 PROMPT = "countervqa"
 ANNOTATED_PROMPT = "countervqa_annotated"
 
 read_settings = prompt_reader(fields=frozenset({"question"}), default=PROMPT)
 read_annotated_settings = prompt_reader(fields=frozenset({"question", "actions"}), default=ANNOTATED_PROMPT)
+
+
+@hook
+def doc_to_text(task: RunningTask, doc: Row, lmms_eval_specific_kwargs: Mapping[str, Any] | None = None) -> str:
+    """The prompt: the question alone."""
+    return task.put(doc, lmms_eval_specific_kwargs, ask)
+
+
+@hook
+def process_results(task: RunningTask, doc: Row, results: Sequence[Any]) -> dict[str, Any]:
+    """The record of a verdict and its judged explanation, and what it contributes to each score."""
+    return task.grade_first(doc, results, grade_and_judge)
+
+
+@hook
+def annotated_doc_to_text(
+    task: RunningTask, doc: Row, lmms_eval_specific_kwargs: Mapping[str, Any] | None = None
+) -> str:
+    """The prompt with the clip's timed actions."""
+    return task.put(doc, lmms_eval_specific_kwargs, ask_annotated)
+
+
+@hook
+def probe_doc_to_text(task: RunningTask, doc: Row, lmms_eval_specific_kwargs: Mapping[str, Any] | None = None) -> str:
+    """The prompt: whether the action happened at all, then the question."""
+    return task.put(doc, lmms_eval_specific_kwargs, ask_probe)
+
+
+@hook
+def probe_process_results(task: RunningTask, doc: Row, results: Sequence[Any]) -> dict[str, Any]:
+    """The record of both answers, and what it contributes to each score."""
+    return task.grade_first(doc, results, grade_probe)
 
 
 def ask(row: Row, settings: TaskSettings) -> str:
@@ -29,6 +77,13 @@ def ask_annotated(row: Row, settings: TaskSettings) -> str:
     assert settings.prompt is not None
     actions = timed_actions(row["graph"])
     return without_clip(settings.prompt.render(question=row["question"], actions=actions), row["asked"])
+
+
+def ask_probe(row: Row, settings: TaskSettings) -> str:
+    """The prompt: the action that is left out, then the question."""
+    assert settings.prompt is not None
+    text = settings.prompt.render(question=row["question"], action=" ".join(str(row["action"]).split()))
+    return without_clip(text, row["asked"])
 
 
 @lru_cache(maxsize=16)
@@ -86,3 +141,22 @@ def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
 def grade_and_judge(row: Row, response: object, context: TaskContext) -> GradedItem:
     """Grade the verdict, and have the explanation judged where the run has a judge; raises nothing."""
     return GradedItem(with_agreement(grade(row, response, context).record, row, response, context))
+
+
+def grade_probe(row: Row, response: object, context: TaskContext) -> GradedItem:
+    """Grade both answers; raises nothing.
+
+    The record is that of the verdict; its field ``detected`` says whether the first answer is right (None where the
+    item is unscored), and ``detection`` what it was read as.
+    """
+    first, second = split_response(response)
+    graded = grade(row, second if isinstance(response, str) and response.strip() != second else response, context)
+    record = graded.record
+    happened = NO if row["level"] == ABSENT_LEVEL else YES
+    detection = read_verdict(first)
+    return GradedItem(
+        record.with_fields(
+            detection=None if detection == UNCLEAR else detection,
+            detected=None if record.correct is None else detection == happened,
+        )
+    )

@@ -10,7 +10,7 @@ from functools import partial
 from lmms_eval_tasks.countervqa.card import INTERACTIONS, LEVELS
 from lmms_eval_tasks.countervqa.released import OWN_RULES
 from lmms_eval_tasks.countervqa.verdicts import NO, YES
-from lmms_eval_tasks.utils.scoring import pairs, rates
+from lmms_eval_tasks.utils.scoring import pair_scores, rates
 from lmms_eval_tasks.utils.scoring.metrics import Errors, Metric
 from lmms_eval_tasks.utils.scoring.rates import percent
 from lmms_eval_tasks.utils.scoring.records import Record
@@ -78,8 +78,8 @@ METRICS = (
     ALWAYS_NO,
     YES_RATE,
     JUDGED_ACCURACY,
-    pairs.PAIR_ACCURACY,
-    pairs.PAIRS_SCORED,
+    pair_scores.PAIR_ACCURACY,
+    pair_scores.PAIRS_SCORED,
     PAPER_RULES,
     *by_cell(VERDICT_ACCURACY),
     *by_cell(ALWAYS_YES),

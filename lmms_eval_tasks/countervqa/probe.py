@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import re
 
-from lmms_eval_tasks.countervqa import hooks
 from lmms_eval_tasks.countervqa.metrics import ALWAYS_NO, ALWAYS_YES, BALANCED_ACCURACY, VERDICT_ACCURACY
-from lmms_eval_tasks.countervqa.verdicts import NO, UNCLEAR, YES, read_verdict
-from lmms_eval_tasks.utils.benchmark.benchmark import Row, TaskContext, TaskSettings
-from lmms_eval_tasks.utils.prompting.questions import prompt_reader, without_clip
+from lmms_eval_tasks.utils.benchmark.benchmark import Row
+from lmms_eval_tasks.utils.prompting.questions import prompt_reader
 from lmms_eval_tasks.utils.scoring import rates
 from lmms_eval_tasks.utils.scoring.metrics import Errors, Metric
 from lmms_eval_tasks.utils.scoring.rates import percent
-from lmms_eval_tasks.utils.scoring.records import GradedItem, Record
+from lmms_eval_tasks.utils.scoring.records import Record
 
 PROMPT = "countervqa_probe"
 ABSENT_LEVEL = "L3"
@@ -26,13 +24,6 @@ _LABEL = re.compile(r"^[ \t*_#>\d.)-]{0,12}(happened|first|answer|second)[ \t*_]
 _FIRST = ("happened", "first")
 
 read_settings = prompt_reader(fields=frozenset({"question", "action"}), default=PROMPT)
-
-
-def ask(row: Row, settings: TaskSettings) -> str:
-    """The prompt: the action that is left out, then the question."""
-    assert settings.prompt is not None
-    text = settings.prompt.render(question=row["question"], action=" ".join(str(row["action"]).split()))
-    return without_clip(text, row["asked"])
 
 
 def guesses(row: Row) -> list[str]:
@@ -50,25 +41,6 @@ def split_response(response: object) -> tuple[str, str]:
         return response[places[True].end() : places[False].start()], response[places[False].end() :]
     first, _, rest = response.strip().partition("\n")
     return first, rest
-
-
-def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
-    """Grade both answers; raises nothing.
-
-    The record is that of the verdict; its field ``detected`` says whether the first answer is right (None where the
-    item is unscored), and ``detection`` what it was read as.
-    """
-    first, second = split_response(response)
-    graded = hooks.grade(row, second if isinstance(response, str) and response.strip() != second else response, context)
-    record = graded.record
-    happened = NO if row["level"] == ABSENT_LEVEL else YES
-    detection = read_verdict(first)
-    return GradedItem(
-        record.with_fields(
-            detection=None if detection == UNCLEAR else detection,
-            detected=None if record.correct is None else detection == happened,
-        )
-    )
 
 
 def _detected(record: Record) -> float | None:

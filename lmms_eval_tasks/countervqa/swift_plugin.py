@@ -1,10 +1,6 @@
-"""Adds the rewards to ms-swift, for `swift rlhf --external_plugins`: `--reward_funcs causal visual`."""
+"""Former place of `lmms_eval_tasks.train.countervqa.swift_plugin`."""
 
-from swift.rewards import ORM, AsyncORM, orms
+import lmms_eval_tasks.train.countervqa.swift_plugin  # noqa: F401
+from lmms_eval_tasks.utils.core.former import warn_of_former_place
 
-from lmms_eval_tasks.countervqa.rewards import REWARDS
-from lmms_eval_tasks.utils.rewards.adapters.swift import judged_orm_class, register
-from lmms_eval_tasks.utils.rewards.judge import JudgeServer
-
-register(orms, ORM, REWARDS)
-orms["visual_judged"] = judged_orm_class(AsyncORM, "visual_judged", JudgeServer.from_environment)
+warn_of_former_place("lmms_eval_tasks.train.countervqa.swift_plugin")

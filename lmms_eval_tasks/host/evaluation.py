@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from lmms_eval_tasks.host.captions import read_captions
-from lmms_eval_tasks.host.deal import Deal
+from lmms_eval_tasks.host.deal_plan import Deal
 from lmms_eval_tasks.host.judge import check_judge, open_judge, read_settings
 from lmms_eval_tasks.host.submissions import Finished
-from lmms_eval_tasks.host.views import read_limit
+from lmms_eval_tasks.host.view_media import read_limit
 from lmms_eval_tasks.host.weights import Weights
 from lmms_eval_tasks.utils.benchmark.benchmark import Grader
 from lmms_eval_tasks.utils.benchmark.registry import find_benchmark

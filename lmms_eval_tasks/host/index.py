@@ -1,14 +1,13 @@
 """lmms-eval's task index: our tasks are put into it, bound to the state of their evaluation, and checked before a run.
 
-lmms-eval has an entry point for models and none for tasks, so methods of its `TaskManager` are wrapped.
+lmms-eval has an entry point for models and none for tasks; `replacements` says what is replaced for that.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
-import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,13 +16,14 @@ from loguru import logger
 from lmms_eval_tasks.host.agreement import stop_unless_ranks_agree
 from lmms_eval_tasks.host.answers import keep_answers
 from lmms_eval_tasks.host.clip_readers import ready_reader
-from lmms_eval_tasks.host.dealing import deal_clips
 from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.fit import describe_misfit, describe_misfit_of
+from lmms_eval_tasks.host.foreign_view_hooks import bind_view
 from lmms_eval_tasks.host.hazards import shows_videos
+from lmms_eval_tasks.host.hooks import bind_hooks, state_of
 from lmms_eval_tasks.host.model_identity import find_arguments
 from lmms_eval_tasks.host.models import CLIPLESS
-from lmms_eval_tasks.host.other_views import bind_view
+from lmms_eval_tasks.host.predictions import keep_items
 from lmms_eval_tasks.host.ranks import (
     RunStopped,
     end_where_lmms_eval_goes_on,
@@ -31,14 +31,17 @@ from lmms_eval_tasks.host.ranks import (
     ordinary_errors,
     stop_if_any,
 )
+from lmms_eval_tasks.host.request_exchange import deal_clips
 from lmms_eval_tasks.host.response_cache import ask_on_every_rank
-from lmms_eval_tasks.host.state import TaskState, bind_hooks, find_metrics
+from lmms_eval_tasks.host.state import TaskState, find_metrics
 from lmms_eval_tasks.host.throughput import measure_throughput
-from lmms_eval_tasks.host.view_index import VIEW, add_views, listed_views, view_config
+from lmms_eval_tasks.host.view_entries import VIEW, add_views, listed_views, view_config
 from lmms_eval_tasks.host.weights import read_weights
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
 from lmms_eval_tasks.utils.benchmark.registry import read_pointer, registry
+from lmms_eval_tasks.utils.benchmark.task_files import HOOKS
 from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.scoring.hooks import is_hook, unbound_message
 from lmms_eval_tasks.utils.scoring.metrics import aggregate_tasks
 
 WRAPPED = "_lmms_eval_tasks"
@@ -55,37 +58,37 @@ class Results(dict[str, Any]):
     evaluation: Evaluation
 
 
-def hook_task_manager() -> None:
-    """Wrap the methods of `TaskManager` that make its index and read configurations.
+def wrap_initialize_tasks(index_tasks: Callable[..., Any], before_loading: Callable[[], None]) -> Callable[..., Any]:
+    """`TaskManager.initialize_tasks` with our tasks in the index; its manager becomes one that knows them.
 
-    Raises:
-        ImportError, AttributeError, TypeError: where they are not there, or do not take the arguments used here.
+    Args:
+        index_tasks: lmms-eval's.
+        before_loading: Called whenever a configuration is read.
     """
-    from lmms_eval.tasks import TaskManager
-
-    index_tasks, match_tasks = TaskManager.initialize_tasks, TaskManager.match_tasks
-    get_config, load_names = TaskManager._get_config, TaskManager.load_task_or_group
-    load_config = TaskManager.load_config
-    if getattr(index_tasks, WRAPPED, False):
-        return
-    inspect.signature(index_tasks).bind(None, include_path=None, include_defaults=True)
-    inspect.signature(match_tasks).bind(None, [])
-    inspect.signature(get_config).bind(None, "")
-    inspect.signature(load_names).bind(None, [], "simple")
-    inspect.signature(load_config).bind(None, config={})
-    inspect.signature(TaskManager._get_task_and_group).bind(None, "")
 
     @functools.wraps(index_tasks)
     def initialize_tasks(self: Any, include_path: Any = None, include_defaults: bool = True) -> dict[str, Any]:
         setattr(self, WRAPPED, Evaluation(clips_needed=getattr(self, "model_name", None) not in CLIPLESS))
-        index = index_tasks(self, include_path=include_path, include_defaults=include_defaults)
+        if not isinstance(self, ManagesOurTasks):
+            kind = type(self)
+            self.__class__ = type(
+                kind.__name__, (ManagesOurTasks, kind), {"before_loading": staticmethod(before_loading)}
+            )
+        index: dict[str, Any] = index_tasks(self, include_path=include_path, include_defaults=include_defaults)
         return _with_our_tasks(self, index) if include_defaults else index
 
-    @functools.wraps(match_tasks)
-    def match_and_check(self: Any, task_list: list[str]) -> list[str]:
+    return initialize_tasks
+
+
+class ManagesOurTasks:
+    """What a `TaskManager` of lmms-eval does otherwise where our tasks are in its index."""
+
+    before_loading: Callable[[], None]
+
+    def match_tasks(self: Any, task_list: list[str]) -> list[str]:
+        """The names that a run's ``--tasks`` match, once the run is checked: lmms-eval loads its model after it."""
         add_views(self, task_list)
-        names: list[str] = match_tasks(self, task_list)
-        # Before the model loads: lmms-eval loads tasks after it.
+        names: list[str] = super().match_tasks(task_list)  # type: ignore[misc]
         ours = {name: pointers for name in names if (pointers := list(find_pointers(self.task_index, name)))}
         if ours:
             forms = {name: frozenset(map(_form_of, pointers)) for name, pointers in ours.items()}
@@ -96,29 +99,21 @@ def hook_task_manager() -> None:
                 end_where_lmms_eval_goes_on()
         return names
 
-    @functools.wraps(get_config)
-    def get_bound_config(self: Any, name: str) -> Any:
-        config = view_config(get_config(self, name), self.task_index.get(name, {}))
-        _hook_evaluate()
+    def _get_config(self: Any, name: str) -> Any:
+        config = view_config(super()._get_config(name), self.task_index.get(name, {}))  # type: ignore[misc]
+        self.before_loading()
         return bind_config(name, config, self.task_index, evaluation_of(self))
 
-    @functools.wraps(load_names)
-    def load_names_or_say_why(self: Any, task_list: Any = None, task_type: Literal["simple", "chat"] = "simple") -> Any:
+    def load_task_or_group(self: Any, task_list: Any = None, task_type: Literal["simple", "chat"] = "simple") -> Any:
+        """Tasks and groups; what goes wrong is raised, and not taken for a task without data."""
         add_views(self, [task_list] if isinstance(task_list, str) else task_list or [])
         with ordinary_errors():
-            return load_names(self, task_list, task_type)
+            return super().load_task_or_group(task_list, task_type)  # type: ignore[misc]
 
-    @functools.wraps(load_config)
-    def load_config_or_say_why(*arguments: Any, **named: Any) -> Any:
+    def load_config(self: Any, config: Any) -> Any:
+        """A task of a configuration; what goes wrong is raised."""
         with ordinary_errors():
-            return load_config(*arguments, **named)
-
-    setattr(initialize_tasks, WRAPPED, True)
-    TaskManager.initialize_tasks = initialize_tasks
-    TaskManager.match_tasks = match_and_check
-    TaskManager._get_config = get_bound_config
-    TaskManager.load_task_or_group = load_names_or_say_why
-    TaskManager.load_config = load_config_or_say_why
+            return super().load_config(config)  # type: ignore[misc]
 
 
 def evaluation_of(manager: Any) -> Evaluation:
@@ -148,22 +143,27 @@ def bind_config(name: str, config: Any, index: Mapping[str, Any], evaluation: Ev
     """A task's or group's configuration with our hooks and scores; other people's as it is, or as it names a view.
 
     Raises:
-        RunStopped: where a task or group of ours lists a score that its benchmark lacks.
+        RunStopped: where a task or group of ours lists a score that its benchmark lacks, and where a task has our hooks
+            and no pointer of ours.
     """
     if not isinstance(config, Mapping):
         return config
     is_group = "aggregate_metric_list" in config and "group" in config
     pointer = next(find_pointers(index, name), None) if is_group else _pointer_of(index.get(name, {}), config)
     if pointer is None:
+        unbound = [function for hook in HOOKS if is_hook(function := config.get(hook))]
+        if unbound:
+            raise RunStopped(f"{name}: {unbound_message(unbound[0])}")
         return bind_view(config)
     try:
         if is_group:
             return _bind_group(name, config, pointer)
         state = TaskState(name, pointer, [entry["metric"] for entry in config["metric_list"]], evaluation)
+        bound = bind_hooks(config, state)
     except InputError as error:
         raise RunStopped(str(error)) from None
     evaluation.tasks[name] = state
-    return bind_hooks(config, state)
+    return bound
 
 
 def _bind_group(name: str, config: Mapping[str, Any], pointer: Mapping[str, Any]) -> dict[str, Any]:
@@ -217,25 +217,9 @@ def _pointer_of(entry: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str
     return {**pointer, VIEW: entry[VIEW]} if VIEW in entry else pointer
 
 
-def _hook_evaluate() -> None:
-    """Wrap the function in which lmms-eval's model and tasks meet, so that their states know the model.
-
-    It is done when a task is loaded: while models are imported, that module is not ready.
-    """
-    evaluator = sys.modules.get("lmms_eval.evaluator")
-    evaluate: Any = getattr(evaluator, "evaluate", None)
-    if evaluator is None or getattr(evaluate, WRAPPED, False):
-        return
-    try:
-        signature = inspect.signature(evaluate)
-        signature.bind(lm=None, task_dict={})
-    except TypeError as error:
-        logger.warning(
-            "lmms_eval_tasks does not know the model of a run in this lmms-eval, which is built differently ({}). "
-            "It works with 0.7.3.",
-            error,
-        )
-        return
+def wrap_evaluate(evaluate: Callable[..., Any]) -> Callable[..., Any]:
+    """lmms-eval's `evaluate`, where its model and tasks meet, so that the tasks' states know the model."""
+    signature = inspect.signature(evaluate)
 
     @functools.wraps(evaluate)
     def evaluate_with_state(*arguments: Any, **named: Any) -> Any:
@@ -247,6 +231,8 @@ def _hook_evaluate() -> None:
             return evaluate(*arguments, **named)
         forms = {state.name: frozenset({state.kind.answer_form}) for state in states}
         stop_if_any(describe_misfit_of(given["lm"], type(given["lm"]).__name__, forms))
+        for state, task in tasks.items():
+            keep_items(state, task)
         evaluation = states[0].evaluation
         model = evaluation.model = given["lm"]
         evaluation.weights = read_weights(model)
@@ -266,8 +252,7 @@ def _hook_evaluate() -> None:
         known.evaluation = evaluation
         return known
 
-    setattr(evaluate_with_state, WRAPPED, True)
-    evaluator.evaluate = evaluate_with_state  # type: ignore[attr-defined]
+    return evaluate_with_state
 
 
 def find_tasks(task_dict: Mapping[Any, Any]) -> Iterator[tuple[TaskState, Any]]:
@@ -277,9 +262,3 @@ def find_tasks(task_dict: Mapping[Any, Any]) -> Iterator[tuple[TaskState, Any]]:
             yield from find_tasks(task)
         elif state := state_of(task):
             yield state, task
-
-
-def state_of(task: Any) -> TaskState | None:
-    """The state of a task that lmms-eval has built; None for other people's."""
-    state = getattr(getattr(getattr(task, "config", None), "process_results", None), "__self__", None)
-    return state if isinstance(state, TaskState) else None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -13,8 +12,8 @@ from lmms_eval_tasks.utils.core.arguments import parse_arguments
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.core.redaction import hide_secrets
 from lmms_eval_tasks.utils.core.variables import JUDGE
-from lmms_eval_tasks.utils.judge.cache import Reply, ReplyCache
-from lmms_eval_tasks.utils.judge.client import Case, Judge, Send
+from lmms_eval_tasks.utils.judge.cache import ReplyCache
+from lmms_eval_tasks.utils.judge.client import Judge, Send
 from lmms_eval_tasks.utils.judge.record import ReplyRecord
 from lmms_eval_tasks.utils.judge.server import open_sender
 from lmms_eval_tasks.utils.judge.settings import LOCAL_MODEL, JudgeSettings
@@ -76,7 +75,7 @@ def check_judge(optional: bool = False) -> None:
     """
     settings = read_settings(optional=optional)
     if settings is not None:
-        _sender(settings)
+        judge_sender(settings)
 
 
 def open_judge(
@@ -84,34 +83,27 @@ def open_judge(
     settings: JudgeSettings,
     cache: ReplyCache | None = None,
     record: ReplyRecord | None = None,
-    spend: Callable[[], None] | None = None,
 ) -> Judge[R]:
     """A judge whose replies are of a schema; threads may share it.
 
     Accepted replies are kept in the cache, by default that of the data home; or every reply in a record, where there is
-    one. `spend` is called before each request that is sent, and may raise ServerError to refuse it.
+    one.
 
     Raises:
         InputError: where the server's address or key is missing or cannot be used. Nothing is sent to find out.
     """
-    send = _sender(settings) if spend is None else _spending(_sender(settings), spend)
+    send = judge_sender(settings)
     if record is not None:
         return Judge(record.recording(send, settings.sampling), settings.sampling, schema, record, settings.limits)
     return Judge(send, settings.sampling, schema, cache or ReplyCache(), settings.limits)
 
 
-def _spending(send: Send, spend: Callable[[], None]) -> Send:
-    """What calls `spend` before it sends."""
+def judge_sender(settings: JudgeSettings) -> Send:
+    """What sends one case to a judge, without trying again: a server, or a model in this process.
 
-    def send_once(case: Case) -> Reply:
-        spend()
-        return send(case)
-
-    return send_once
-
-
-def _sender(settings: JudgeSettings) -> Send:
-    """What sends one case to a judge, without trying again."""
+    Raises:
+        InputError: as for `open_judge`.
+    """
     if settings.provider == LOCAL_MODEL:
         if given := [name for name in ("url", "json_mode") if getattr(settings, name)]:
             raise InputError(f"Expected no {given[0]} for the provider {LOCAL_MODEL}, which asks no server.")

@@ -9,8 +9,9 @@ from typing import Any
 
 from loguru import logger
 
-from lmms_eval_tasks.host.index import evaluation_of, find_pointers, hook_task_manager
-from lmms_eval_tasks.host.view_index import add_views
+from lmms_eval_tasks.host.index import evaluation_of, find_pointers
+from lmms_eval_tasks.host.replacements import INDEX, replace
+from lmms_eval_tasks.host.view_entries import add_views
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.problems import InputError
 
@@ -52,7 +53,7 @@ def load_tasks(names: list[str], model: str) -> dict[Any, Any]:
     """
     from lmms_eval.tasks import TaskManager, get_task_dict
 
-    hook_task_manager()
+    replace(INDEX)
     folders = [str(benchmark.folder) for benchmark in registry().benchmarks.values()]
     manager = TaskManager(include_path=folders, include_defaults=False, model_name=model)
     add_views(manager, names)

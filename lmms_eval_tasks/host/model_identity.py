@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import os
 import re
 import sys
@@ -30,18 +29,8 @@ FILES = re.compile(r"pretrained|model|peft|lora|adapter|checkpoint|ckpt|weights|
 """Arguments that may name a file or folder which a model is loaded from."""
 
 
-def hook_model_arguments() -> None:
-    """Wrap the method by which lmms-eval builds a model, so that its arguments are known.
-
-    Raises:
-        ImportError, AttributeError, TypeError: where it is not there, or does not take what it is given here.
-    """
-    from lmms_eval.api.model import lmms
-
-    create = lmms.create_from_arg_string
-    if getattr(create, ARGUMENTS, False):
-        return
-    inspect.signature(create).bind("", {})
+def wrap_create(create: Any) -> Any:
+    """The class method by which lmms-eval builds a model, which then knows its arguments."""
 
     @functools.wraps(create.__func__)
     def create_and_note(cls: Any, arg_string: Any, additional_config: Any = None) -> Any:
@@ -49,8 +38,7 @@ def hook_model_arguments() -> None:
         setattr(model, ARGUMENTS, arg_string)
         return model
 
-    setattr(create_and_note, ARGUMENTS, True)
-    lmms.create_from_arg_string = classmethod(create_and_note)
+    return classmethod(create_and_note)
 
 
 def find_arguments(model: Any) -> dict[str, str] | None:

@@ -6,32 +6,47 @@ lmms-eval then takes a task's hook away that grades, and with it all that names 
 from __future__ import annotations
 
 import functools
-import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from lmms_eval_tasks.host.index import WRAPPED, state_of
-from lmms_eval_tasks.utils.runs.results_file import BYPASS
+from lmms_eval_tasks.host.captions import CLIP
+from lmms_eval_tasks.host.state import TaskState
+from lmms_eval_tasks.utils.runs.results_file import BYPASS, DATA_SET
+from lmms_eval_tasks.utils.scoring.records import FRAME, HOW_ASKED, Outcome, Record, UnscoredReason
 
 
-def hook_predict_only() -> None:
-    """Wrap the method by which lmms-eval makes a task one whose answers are only kept.
+def keep_items(state: TaskState, task: Any) -> None:
+    """Let a task whose answers are only kept log their items: lmms-eval has taken the hook away that graded them.
 
-    Raises:
-        ImportError, AttributeError, TypeError: where it is not there, or does not take the arguments used here.
+    Args:
+        state: The task's state.
+        task: lmms-eval's object of it.
     """
-    from lmms_eval.api.task import Task
+    grade = state.process_results
+    if grade is not None and [entry.get("metric") for entry in task.config.metric_list or ()] == [BYPASS]:
+        task.config.process_results = functools.partial(keep_prediction, state, grade)
 
-    override = Task.override_metric
-    if getattr(override, WRAPPED, False):
-        return
-    inspect.signature(override).bind(None, metric_name="")
 
-    @functools.wraps(override)
-    def override_and_keep_items(self: Any, metric_name: str) -> None:
-        state = state_of(self)
-        override(self, metric_name)
-        if state is not None and metric_name == BYPASS:
-            self.config.process_results = state.keep_prediction
+def keep_prediction(
+    state: TaskState, grade: Callable[..., Mapping[str, Any]], doc: Mapping[str, Any], results: Sequence[Any]
+) -> dict[str, Any]:
+    """What is logged beside an answer that is not graded: an unscored record that says how its item was asked.
 
-    setattr(override_and_keep_items, WRAPPED, True)
-    Task.override_metric = override_and_keep_items
+    Args:
+        state: The task's state, by which others find it.
+        grade: The task's own hook, bound.
+        doc: The item.
+        results: The responses, which are not looked at.
+    """
+    graded = grade(doc, [""])["record"]
+    record = Record.from_json(graded)
+    unscored = replace(
+        record,
+        answered=None,
+        outcome=Outcome.UNSCORED,
+        unscored_reason=UnscoredReason.ONLY_PREDICTED if record.asked else record.unscored_reason,
+        detail="",
+        fields={name: record.fields[name] for name in (*HOW_ASKED, FRAME, CLIP) if name in record.fields},
+    )
+    return {BYPASS: None, "record": {**unscored.to_json(), DATA_SET: graded[DATA_SET]}}

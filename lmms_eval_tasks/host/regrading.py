@@ -9,7 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from lmms_eval_tasks.host.index import state_of
+from lmms_eval_tasks.host.hooks import state_of
 from lmms_eval_tasks.host.loading import load_tasks, task_outputs
 from lmms_eval_tasks.host.state import SUBMISSION_ROWS
 from lmms_eval_tasks.host.task_view import UNANSWERED, is_unanswered
@@ -19,7 +19,7 @@ from lmms_eval_tasks.utils.core.problems import Problems
 from lmms_eval_tasks.utils.core.variables import HOME
 from lmms_eval_tasks.utils.core.wording import summarize_names
 from lmms_eval_tasks.utils.data.home import read_manifest
-from lmms_eval_tasks.utils.runs.responses import scored_responses, was_asked
+from lmms_eval_tasks.utils.runs.responses import scored_responses
 from lmms_eval_tasks.utils.runs.results_file import DATA_SET, read_results
 from lmms_eval_tasks.utils.runs.run import Run, read_logged
 from lmms_eval_tasks.utils.runs.run_card import TASK
@@ -127,7 +127,7 @@ def _find_docs(
 def _asked_row(row: Mapping[str, Any], item: LoggedItem) -> dict[str, Any]:
     """A prepared row as it was asked, and where the model gave no answer, why."""
     record = item.record
-    asked = {**row, "asked": was_asked(item.values["record"])}
+    asked = {**row, "asked": record.asked}
     unanswered = is_unanswered(record, scored_responses(item.values) or [])
     return asked | {UNANSWERED: (record.unscored_reason, record.detail)} if unanswered else asked
 
@@ -136,7 +136,7 @@ def _grade(output: Any, doc: Mapping[str, Any], item: LoggedItem) -> Mapping[str
     """Grade an item into the host's holder; what it brings to each score."""
     contributions: dict[str, Any] = output.task.process_results(doc, scored_responses(item.values) or [])
     fields, logged = contributions["record"]["fields"], item.record.fields
-    # Only the run knows with which prompt it asked; earlier versions did not all say.
+    # Only the run knows with which prompt it asked.
     if "prompt" in fields:
         fields["prompt"] = logged.get("prompt")
     if FRAME in logged:

@@ -34,7 +34,7 @@ from lmms_eval_tasks.utils.evidence.shown_frames import qwen_limits
 from lmms_eval_tasks.utils.judge.client import Sampling
 from lmms_eval_tasks.utils.prompting.prompts import OFFICIAL, Prompt
 from lmms_eval_tasks.utils.runs.run_card import HAZARDS, NOT_KNOWN, TASK, Value
-from lmms_eval_tasks.utils.training.provenance import TRAINED_ON, read_trained_on
+from lmms_eval_tasks.utils.runs.trained_on import TRAINED_ON, read_trained_on
 
 FRAMES: Mapping[str, tuple[str, ...]] = {
     "frames": ("max_num_frames", "max_frames_num", "num_frame", "num_frames", "nframes", "max_frames", "frames"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from itertools import count
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any
 
 from loguru import logger
 
-from lmms_eval_tasks.host.index import WRAPPED, Results
+from lmms_eval_tasks.host.index import Results
 from lmms_eval_tasks.host.run_card import gather
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.runs.results_file import RESULTS, card_path
@@ -22,19 +22,9 @@ DATE = "%Y%m%d_%H%M%S"
 """How lmms-eval writes the second in which a run started in the names of its files."""
 
 
-def hook_saving() -> None:
-    """Wrap the method by which lmms-eval saves its results, so that a run card lies beside them.
-
-    Raises:
-        ImportError, AttributeError, TypeError: where it is not there, or does not take the arguments used here.
-    """
-    from lmms_eval.loggers.evaluation_tracker import EvaluationTracker
-
-    save = EvaluationTracker.save_results_aggregated
-    if getattr(save, WRAPPED, False):
-        return
+def wrap_save(save: Callable[..., Any]) -> Callable[..., Any]:
+    """The method by which lmms-eval saves its results, with a run card beside them."""
     signature = inspect.signature(save)
-    signature.bind(None, results={}, samples={}, datetime_str="")
 
     @functools.wraps(save)
     def save_with_card(self: Any, *arguments: Any, **named: Any) -> Any:
@@ -50,8 +40,7 @@ def hook_saving() -> None:
             logger.warning("No run card was written ({}: {}).", type(error).__name__, error)
         return saved
 
-    setattr(save_with_card, WRAPPED, True)
-    EvaluationTracker.save_results_aggregated = save_with_card
+    return save_with_card
 
 
 def free_date(tracker: Any, results: Mapping[str, Any], date: str) -> str:

@@ -7,14 +7,12 @@ see each other.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loguru import logger
 
-from lmms_eval_tasks.host.captions import CLIP
 from lmms_eval_tasks.host.evaluation import Evaluation, Pointer, view_of
 from lmms_eval_tasks.host.ranks import RunStopped
 from lmms_eval_tasks.host.submissions import write_submissions
@@ -23,10 +21,11 @@ from lmms_eval_tasks.utils.benchmark.benchmark import Grader, Row, TaskKind, Tas
 from lmms_eval_tasks.utils.benchmark.data_set import DataSet
 from lmms_eval_tasks.utils.benchmark.registry import find_benchmark
 from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.runs.results_file import BYPASS, DATA_SET
+from lmms_eval_tasks.utils.runs.results_file import DATA_SET
+from lmms_eval_tasks.utils.scoring.hooks import Ask, Grade, RunningTask, Warn
 from lmms_eval_tasks.utils.scoring.metrics import Metric
 from lmms_eval_tasks.utils.scoring.rates import SAMPLE_DATA
-from lmms_eval_tasks.utils.scoring.records import FRAME, HOW_ASKED, GradedItem, Outcome, Record, UnscoredReason
+from lmms_eval_tasks.utils.scoring.records import GradedItem, Record
 
 if TYPE_CHECKING:
     import datasets
@@ -54,8 +53,8 @@ def find_metrics(owner: str, pointer: Pointer, names: Sequence[str]) -> tuple[Me
     return tuple(known[name] for name in names)
 
 
-class TaskState:
-    """One task of an evaluation: its settings, and the hooks that lmms-eval calls.
+class TaskState(RunningTask):
+    """One task of an evaluation: its settings, and what the hooks that its YAML names do.
 
     Args:
         name: The task's name.
@@ -79,6 +78,7 @@ class TaskState:
         self.evaluation = evaluation
         self.verdicts: Grader | None = None
         self.kwargs: Mapping[str, Any] = {}
+        self.process_results: Callable[..., Mapping[str, Any]] | None = None
         self._settings: TaskSettings | None = None
 
     def __deepcopy__(self, memo: object) -> TaskState:
@@ -114,8 +114,8 @@ class TaskState:
             return self.verdicts
         return self.evaluation.judge(schema, self.kind.judge_optional)
 
-    def process_docs(self, dataset: datasets.Dataset) -> datasets.Dataset:
-        """Swap the one-row pointer for the prepared table.
+    def open_table(self) -> datasets.Dataset:
+        """The prepared table, for the one-row pointer that lmms-eval has read.
 
         Raises:
             RunStopped: where it cannot be opened; lmms-eval tries again after every other exception, and hides it.
@@ -132,33 +132,32 @@ class TaskState:
         """The files by whose content an answer to the item is kept; they may be missing."""
         return self.shown.answered_files(doc)
 
-    def doc_to_visual(self, doc: Row) -> list[Any]:
+    def show(self, doc: Row) -> list[Any]:
         """What is shown of the item's clips: paths of videos, or pictures."""
         return self.shown.visuals(doc)
 
-    def doc_to_text(self, doc: Row, lmms_eval_specific_kwargs: Mapping[str, Any] | None = None) -> str:
+    def put(self, doc: Row, kwargs: Mapping[str, Any] | None, ask: Ask) -> str:
         """The item's prompt. lmms-eval asks for one when it builds the task: then the settings are read.
 
         Raises:
             RunStopped: where the settings cannot be used.
         """
         if self._settings is None:
-            self.kwargs = lmms_eval_specific_kwargs or {}
+            self.kwargs = kwargs or {}
             try:
                 settings = self.kind.read_settings(self.kwargs, os.environ)
             except InputError as error:
                 raise RunStopped(str(error)) from None
             self._settings = self.shown.adjust_settings(settings)
         settings = self._settings
-        return self.shown.put(doc, lambda: self.kind.ask(doc, settings))
+        return self.shown.put(doc, lambda: ask(doc, settings))
 
-    def doc_to_target(self, doc: Row) -> str:
-        """What lmms-eval logs as the item's target."""
-        return self.kind.target(doc)
-
-    def process_results(self, doc: Row, results: Sequence[Any]) -> dict[str, Any]:
-        """Grade the first response: the record, and what it contributes to each score."""
-        graded = self._grade(doc, results[0] if results else "")
+    def grade_first(self, doc: Row, results: Sequence[Any], grade: Grade) -> dict[str, Any]:
+        """What the first response brings: the item's record, and what that contributes to each score."""
+        if why := self.evaluation.why_unanswered(self.name, doc["item_id"]):
+            doc = {**doc, UNANSWERED: why}
+        response = results[0] if results else ""
+        graded = self.shown.grade(doc, lambda row, answer: grade(row, answer, self), response)
         record = graded.record
         data_set = DataSet.model_validate_json(doc[DATA_SET])
         items: dict[str, Any] = {
@@ -174,54 +173,21 @@ class TaskState:
         listed = (metric for metric in self.metrics if sample or metric is not SAMPLE_DATA)
         return {metric.name: metric.item(record) for metric in listed if metric.applies(record)}
 
-    def keep_prediction(self, doc: Row, results: Sequence[Any]) -> dict[str, Any]:
-        """What is logged beside an answer that is not graded: an unscored record that says how its item was asked."""
-        record = self._grade(doc, "").record
-        unscored = replace(
-            record,
-            answered=None,
-            outcome=Outcome.UNSCORED,
-            unscored_reason=UnscoredReason.ONLY_PREDICTED if record.asked else record.unscored_reason,
-            detail="",
-            fields={name: record.fields[name] for name in (*HOW_ASKED, FRAME, CLIP) if name in record.fields},
-        )
-        data_set = DataSet.model_validate_json(doc[DATA_SET])
-        return {BYPASS: None, "record": {**unscored.to_json(), DATA_SET: data_set.model_dump(mode="json")}}
-
-    def _grade(self, doc: Row, response: object) -> GradedItem:
-        """Grade a response, and say in its record what was shown."""
-        if why := self.evaluation.why_unanswered(self.name, doc["item_id"]):
-            doc = {**doc, UNANSWERED: why}
-        return self.shown.grade(doc, lambda row, answer: self.kind.grade(row, answer, self), response)
-
     @property
     def submits(self) -> bool:
         """Whether a leaderboard takes this task."""
         return self.benchmark.submission is not None and not (self.kind.no_submission or self.view.name)
 
-    def finish(self, items: Sequence[Mapping[str, Any]], args: Any) -> int | None:
+    def finish(self, items: Sequence[Mapping[str, Any]], args: Any, warn: Warn | None = None) -> int | None:
         """Once the items of all ranks are graded: log warnings, and write the files for the leaderboard.
 
         Returns how many rows the task's file has; None where lmms-eval's command line names no output path.
         """
         logged = [GradedItem.from_json(item) for item in items]
-        for warning in self.kind.warnings(logged, self) if self.kind.warnings else ():
+        for warning in warn(logged, self) if warn else ():
             logger.warning(warning)
         self.evaluation.finished[frozenset(self.pointer.items())] = logged
         output_path = getattr(args, "output_path", None)
         if not output_path or not self.submits:
             return None
         return write_submissions(self.pointer, self.evaluation.finished, Path(output_path))
-
-
-def bind_hooks(config: Mapping[str, Any], state: TaskState) -> dict[str, Any]:
-    """A task's configuration with the hooks and scores of its state."""
-    metrics = {metric.name: metric for metric in state.metrics}
-    scores = []
-    listed = [entry["metric"] for entry in config["metric_list"]]
-    for name in listed if state.submits else [name for name in listed if name != SUBMISSION_ROWS]:
-        metric = metrics.get(name)
-        aggregation, higher_is_better = (metric.score, metric.higher_is_better) if metric else (state.finish, None)
-        scores.append({"metric": name, "aggregation": aggregation, "higher_is_better": higher_is_better})
-    hooks = ("process_docs", "doc_to_visual", "doc_to_text", "doc_to_target", "process_results")
-    return {**config, **{hook: getattr(state, hook) for hook in hooks}, "metric_list": scores}

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lmms_eval_tasks.host.captions import CAPTIONED, CLIP, DESCRIBE, NO_CAPTION, read_captions
-from lmms_eval_tasks.host.deal import Encode
+from lmms_eval_tasks.host.deal_plan import Encode
 from lmms_eval_tasks.host.evaluation import Evaluation
-from lmms_eval_tasks.host.views import make, open_store, see
+from lmms_eval_tasks.host.view_media import make, open_store, see
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, Row, TaskSettings
 from lmms_eval_tasks.utils.benchmark.views import Shown, View
 from lmms_eval_tasks.utils.data.home import media_path, placeholder_path

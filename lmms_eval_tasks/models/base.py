@@ -16,7 +16,7 @@ from lmms_eval.utils import simple_parse_args_string
 from PIL.Image import Image
 from tqdm import tqdm
 
-from lmms_eval_tasks.host.index import state_of
+from lmms_eval_tasks.host.hooks import state_of
 from lmms_eval_tasks.host.models import model_name
 from lmms_eval_tasks.host.ranks import stop_if_any
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm, Row, guess_option

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from lmms_eval_tasks.mvp.card import SOURCES
-from lmms_eval_tasks.utils.scoring import pairs, rates
+from lmms_eval_tasks.utils.scoring import pair_scores, rates
 
 METRICS = (
-    pairs.PAIR_ACCURACY,
-    pairs.SINGLE_ACCURACY,
-    *pairs.PAIR_ACCURACY.by("source", SOURCES),
-    pairs.PAIR_ACCURACY_OFFICIAL,
-    pairs.SINGLE_ACCURACY_OFFICIAL,
-    pairs.PAIRS_SCORED,
+    pair_scores.PAIR_ACCURACY,
+    pair_scores.SINGLE_ACCURACY,
+    *pair_scores.PAIR_ACCURACY.by("source", SOURCES),
+    pair_scores.PAIR_ACCURACY_OFFICIAL,
+    pair_scores.SINGLE_ACCURACY_OFFICIAL,
+    pair_scores.PAIRS_SCORED,
     *rates.COMMON,
 )

@@ -14,8 +14,8 @@ from lmms_eval_tasks.utils.benchmark.registry import Task, registry
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.wording import escape_surrogates, summarize_names
 from lmms_eval_tasks.utils.data.home import read_table
+from lmms_eval_tasks.utils.reporting.page_items import AnswerView, InstanceTrack, ItemView, Row
 from lmms_eval_tasks.utils.reporting.panels import OUTCOMES
-from lmms_eval_tasks.utils.reporting.views import AnswerView, InstanceTrack, ItemView, Row
 from lmms_eval_tasks.utils.runs.responses import SavedResponses, read_responses
 from lmms_eval_tasks.utils.runs.results_file import sample_log
 from lmms_eval_tasks.utils.runs.run import Run, read_logged
@@ -47,7 +47,7 @@ class ItemRow(NamedTuple):
 
 
 class AnswerRow(NamedTuple):
-    """A run's answer to an item; 0 stands for what there is not."""
+    """A run's answer to an item; 0 stands for a missing value."""
 
     outcome: int
     answered: str | None

@@ -5,8 +5,8 @@ from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm, Benchmark, Tas
 from lmms_eval_tasks.utils.benchmark.inquiries import ANSWER
 from lmms_eval_tasks.utils.benchmark.views import BLIND, SHUFFLED, SINGLE_FRAME
 from lmms_eval_tasks.utils.denoising.response import EXTRACTOR
-from lmms_eval_tasks.utils.prompting.questions import ask_choice, prompt_reader
-from lmms_eval_tasks.yocausal import hooks, report, vlm
+from lmms_eval_tasks.utils.prompting.questions import prompt_reader
+from lmms_eval_tasks.yocausal import report, vlm
 from lmms_eval_tasks.yocausal.card import CARD
 from lmms_eval_tasks.yocausal.cli import app
 from lmms_eval_tasks.yocausal.log_forms import DirectionLine, PairLine
@@ -19,8 +19,6 @@ from lmms_eval_tasks.yocausal.table import own_columns
 
 DENOISING = TaskKind(
     metrics=METRICS,
-    ask=hooks.ask,
-    grade=hooks.grade,
     extractor=EXTRACTOR,
     columns=report.COLUMNS,
     references=report.references,
@@ -29,17 +27,13 @@ DENOISING = TaskKind(
     answer_view=report.answer_view,
     # Nothing can be chosen: the model itself prompts with the caption.
     read_settings=lambda kwargs, environment: TaskSettings(),
-    target=lambda row: "forward",
     visuals=("clip", "clip_backward"),
     answer_form=AnswerForm.LOSSES,
-    warnings=hooks.warnings,
     log_form=PairLine,
 )
 
 VLM = TaskKind(
     metrics=VLM_METRICS,
-    ask=ask_choice,
-    grade=vlm.grade,
     extractor=answers.EXTRACTOR,
     columns=report.VLM_COLUMNS,
     references=report.vlm_references,

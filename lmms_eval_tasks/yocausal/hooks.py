@@ -1,22 +1,79 @@
-"""How a pair of denoising losses is graded, for the task `yocausal`."""
+"""The hooks of YoCausal's tasks, and how a pair of denoising losses is graded, for the task `yocausal`.
+
+How a clip's direction is, for `yocausal_vlm`, stands in `vlm`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from lmms_eval_tasks.utils.benchmark.benchmark import Row, TaskContext, TaskSettings
 from lmms_eval_tasks.utils.core.wording import summarize_names
 from lmms_eval_tasks.utils.denoising.response import read_denoising
-from lmms_eval_tasks.utils.prompting.questions import NO_CLIP
+from lmms_eval_tasks.utils.prompting.questions import NO_CLIP, ask_choice
+from lmms_eval_tasks.utils.scoring.hooks import RunningTask, aggregate, doc_to_visual, hook, process_docs
+from lmms_eval_tasks.utils.scoring.hooks import doc_to_target as vlm_doc_to_target
 from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, GradedItem, Outcome, Record, UnscoredReason
+from lmms_eval_tasks.yocausal import vlm
 from lmms_eval_tasks.yocausal.rsi import Winner, compare_losses
 from lmms_eval_tasks.yocausal.submission import mixed_versions, submission_item
+from lmms_eval_tasks.yocausal.table import stratum
+
+__all__ = [
+    "aggregate",
+    "doc_to_target",
+    "doc_to_text",
+    "doc_to_visual",
+    "process_docs",
+    "process_results",
+    "vlm_doc_to_target",
+    "vlm_doc_to_text",
+    "vlm_process_results",
+    "write_submission",
+]
 
 NO_LOSSES = (
     "The response is no denoising losses: run this task with --model video_diffusion; for a model that answers in "
     "words, the task is yocausal_vlm."
 )
 NAMED = 5
+
+
+@hook
+def doc_to_text(task: RunningTask, doc: Row, lmms_eval_specific_kwargs: Mapping[str, Any] | None = None) -> str:
+    """The forward clip's caption, with which the model itself prompts."""
+    return task.put(doc, lmms_eval_specific_kwargs, ask)
+
+
+@hook
+def doc_to_target(task: RunningTask, doc: Row) -> str:
+    """The direction whose loss should be the smaller one."""
+    return "forward"
+
+
+@hook
+def process_results(task: RunningTask, doc: Row, results: Sequence[Any]) -> dict[str, Any]:
+    """The record of a pair of losses, and what it contributes to each score."""
+    return task.grade_first(doc, results, grade)
+
+
+@hook
+def write_submission(task: RunningTask, items: Sequence[Mapping[str, Any]], args: Any) -> int | None:
+    """Write the file for the leaderboard, and name the pairs that are not in it; the number of rows."""
+    return task.finish(items, args, warnings)
+
+
+@hook
+def vlm_doc_to_text(task: RunningTask, doc: Row, lmms_eval_specific_kwargs: Mapping[str, Any] | None = None) -> str:
+    """The prompt: the question of which way time runs, and its options."""
+    return task.put(doc, lmms_eval_specific_kwargs, ask_choice)
+
+
+@hook
+def vlm_process_results(task: RunningTask, doc: Row, results: Sequence[Any]) -> dict[str, Any]:
+    """The record of a clip's direction, and what it contributes to each score."""
+    return task.grade_first(doc, results, vlm.grade)
 
 
 def ask(row: Row, settings: TaskSettings) -> str:
@@ -58,21 +115,6 @@ def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
         },
     )
     return GradedItem(record, submission_item(answer) if answer is not None and winner is not None else {})
-
-
-def stratum(row: Row) -> dict[str, str]:
-    """What scores of a pair are broken down by."""
-
-    def name(label: bool | None, yes: str, no: str) -> str:
-        return "unlabelled" if label is None else yes if label else no
-
-    return {
-        "subset": row["subset"],
-        "category": row["category"],
-        "causality": name(row["vlm_causality"], "causal", "not causal"),
-        "people": name(row["human_discriminable"], "can tell", "cannot tell"),
-        "motion": "symmetric" if row["motion_symmetric"] else "other",
-    }
 
 
 def warnings(items: Sequence[GradedItem], context: TaskContext) -> list[str]:

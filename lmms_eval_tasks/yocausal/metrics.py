@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from lmms_eval_tasks.utils.scoring import pairs, rates
+from lmms_eval_tasks.utils.scoring import pair_scores, rates
 from lmms_eval_tasks.utils.scoring.metrics import Errors, Metric
 from lmms_eval_tasks.utils.scoring.rates import percent
 from lmms_eval_tasks.utils.scoring.records import Outcome, Record
@@ -84,7 +84,7 @@ UNSCORED_RATE = Metric(
     "unscored_rate", "unscored", lambda record: percent(record.answered is None), higher_is_better=False
 )
 """Percent of pairs without losses, for whatever reason."""
-PAIRS = replace(pairs.PAIRS_SCORED, value=_wins, together=None)
+PAIRS = replace(pair_scores.PAIRS_SCORED, value=_wins, together=None)
 """How many pairs RSI stands on."""
 
 METRICS = (
@@ -110,11 +110,11 @@ HUMAN_PROTOCOL = Metric(
 """The score of the paper's study of people: an answer that it cannot be told counts half."""
 
 VLM_METRICS = (
-    pairs.PAIR_ACCURACY,
-    replace(pairs.PAIR_ACCURACY, name="pair_accuracy_strata_mean", title="mean over subsets", stratum=_subset),
-    *pairs.PAIR_ACCURACY.by("subset", SUBSETS),
-    pairs.SINGLE_ACCURACY,
+    pair_scores.PAIR_ACCURACY,
+    replace(pair_scores.PAIR_ACCURACY, name="pair_accuracy_strata_mean", title="mean over subsets", stratum=_subset),
+    *pair_scores.PAIR_ACCURACY.by("subset", SUBSETS),
+    pair_scores.SINGLE_ACCURACY,
     HUMAN_PROTOCOL,
-    pairs.PAIRS_SCORED,
+    pair_scores.PAIRS_SCORED,
     *rates.COMMON,
 )

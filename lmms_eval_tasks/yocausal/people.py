@@ -18,8 +18,7 @@ from lmms_eval_tasks.utils.stats.human_responses import UNKNOWN
 from lmms_eval_tasks.utils.stats.human_study import HumanStudy, credit_of
 from lmms_eval_tasks.yocausal import metrics
 from lmms_eval_tasks.yocausal.card import SUBSETS
-from lmms_eval_tasks.yocausal.hooks import stratum
-from lmms_eval_tasks.yocausal.table import CAUSALITY, DISCRIMINABLE
+from lmms_eval_tasks.yocausal.table import CAUSALITY, DISCRIMINABLE, stratum
 
 
 def _has_label(label: bool, record: Record) -> bool:

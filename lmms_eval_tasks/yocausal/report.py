@@ -8,6 +8,7 @@ from pathlib import Path
 from lmms_eval_tasks.utils.benchmark.card import Human
 from lmms_eval_tasks.utils.reporting.columns import PAIR_COLUMNS, Column, interval_column, score_column
 from lmms_eval_tasks.utils.reporting.figures import Bar, Point, around_zero, scatter_plot, share_plot
+from lmms_eval_tasks.utils.reporting.page_items import AnswerView, ItemView, Row, ShownClip
 from lmms_eval_tasks.utils.reporting.panels import (
     Panel,
     RunRecords,
@@ -23,7 +24,6 @@ from lmms_eval_tasks.utils.reporting.references import (
     pair_references,
     published_models,
 )
-from lmms_eval_tasks.utils.reporting.views import AnswerView, ItemView, Row, ShownClip
 from lmms_eval_tasks.utils.scoring.records import Record
 from lmms_eval_tasks.utils.stats.estimates import Records, estimate
 from lmms_eval_tasks.yocausal import metrics

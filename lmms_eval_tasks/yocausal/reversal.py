@@ -41,11 +41,6 @@ class Video:
     seconds: float | None
     decoded: int
 
-    @property
-    def key(self) -> str:
-        """Eight digits that change with the file and with how much of it is shown."""
-        return video_key(self.path, self.seconds)
-
 
 def video_key(path: Path, seconds: float | None) -> str:
     """Eight digits that change with a file and with how much of it is shown."""

@@ -186,3 +186,18 @@ def with_labels(pairs: Sequence[PairRow], file: Path) -> list[PairRow]:
     rows = _read_label_rows(file, {pair.item_id for pair in pairs}, names)
     given = {item_id: row.model_dump(include=row.model_fields_set & set(names)) for item_id, row in rows.items()}
     return [replace(pair, **given.get(pair.item_id, {})) for pair in pairs]
+
+
+def stratum(row: Mapping[str, Any]) -> dict[str, str]:
+    """What scores of a pair are broken down by."""
+
+    def name(label: bool | None, yes: str, no: str) -> str:
+        return "unlabelled" if label is None else yes if label else no
+
+    return {
+        "subset": row["subset"],
+        "category": row["category"],
+        "causality": name(row["vlm_causality"], "causal", "not causal"),
+        "people": name(row["human_discriminable"], "can tell", "cannot tell"),
+        "motion": "symmetric" if row["motion_symmetric"] else "other",
+    }

@@ -8,7 +8,7 @@ from lmms_eval_tasks.utils.benchmark.benchmark import Row, TaskContext
 from lmms_eval_tasks.utils.scoring.choice import grade_choice
 from lmms_eval_tasks.utils.scoring.records import GradedItem
 from lmms_eval_tasks.yocausal.card import FORWARD, REVERSED, UNKNOWN
-from lmms_eval_tasks.yocausal.hooks import stratum
+from lmms_eval_tasks.yocausal.table import stratum
 
 if TYPE_CHECKING:
     import datasets

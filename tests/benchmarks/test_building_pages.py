@@ -11,10 +11,10 @@ import pytest
 import yaml
 from docs import ROOT
 
-from lmms_eval_tasks.utils.benchmark.registry import registry
-from lmms_eval_tasks.utils.pipeline.config import RoleSettings, read_config
-from lmms_eval_tasks.utils.pipeline.pipeline import Pipeline
-from lmms_eval_tasks.utils.pipeline.steps import roles_of
+from lmms_eval_tasks.build.cli.build import BUILDERS
+from lmms_eval_tasks.build.engine.config import RoleSettings, read_config
+from lmms_eval_tasks.build.engine.pipeline import Pipeline
+from lmms_eval_tasks.build.engine.steps import roles_of
 
 PAGE = ROOT / "docs/building.md"
 YAML = re.compile(r"```yaml\n(.*?)```", re.DOTALL)
@@ -22,8 +22,7 @@ YAML = re.compile(r"```yaml\n(.*?)```", re.DOTALL)
 
 def pipelines() -> dict[str, Pipeline[Any]]:
     """Benchmark to its pipeline, for those that have one on the engine."""
-    names = [name for name, benchmark in registry().benchmarks.items() if benchmark.build]
-    modules = {name: f"lmms_eval_tasks.{name}.construction.pipeline" for name in names}
+    modules = {name: f"lmms_eval_tasks.build.{name}.pipeline" for name in BUILDERS.found}
     imported = {name: importlib.import_module(module) for name, module in modules.items()}
     return {name: module.PIPELINE for name, module in imported.items() if hasattr(module, "PIPELINE")}
 

@@ -18,9 +18,9 @@ from typing import Any
 
 import pytest
 from graded_records import records_of
-from task_states import task_state
+from task_states import aggregations, task_state
 
-from lmms_eval_tasks.host.state import bind_hooks, find_metrics
+from lmms_eval_tasks.host.state import find_metrics
 from lmms_eval_tasks.report.clips import ClipShelf
 from lmms_eval_tasks.report.items import task_block
 from lmms_eval_tasks.report.runs import comparable_parts, references_of
@@ -122,8 +122,7 @@ def finish(folder: Path, name: str, view: str) -> Finished:
         ]
         log = folder / f"20261121_samples_{task}.jsonl"
         log.write_text("".join(f"{json.dumps(line)}\n" for line in gathered), encoding="utf-8")
-        own = task_configs(state.benchmark.folder)[registry().find_parent(task)]
-        bound = {entry["metric"]: entry["aggregation"] for entry in bind_hooks(own, state)["metric_list"]}
+        bound = aggregations(state)
         host[task] = {
             metric.name: bound[metric.name](items)
             for metric in state.metrics

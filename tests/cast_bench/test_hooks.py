@@ -12,7 +12,7 @@ import pytest
 import yaml
 from cast_bench import ROW, answer_with_truth, row, write_release
 from loguru import logger
-from task_states import docs_of, new_state, task_state
+from task_states import aggregations, docs_of, new_state, task_state
 
 from lmms_eval_tasks.cast_bench import hooks
 from lmms_eval_tasks.cast_bench.card import CATEGORIES
@@ -20,6 +20,7 @@ from lmms_eval_tasks.cast_bench.metrics import METRICS
 from lmms_eval_tasks.cast_bench.predictions import read_asked
 from lmms_eval_tasks.cast_bench.prepare import prepare
 from lmms_eval_tasks.cast_bench.submission import FILES
+from lmms_eval_tasks.host.state import SUBMISSION_ROWS
 from lmms_eval_tasks.utils.runs.responses import Asked
 
 TEMPLATE = Path(hooks.__file__).parent / "_evidence_template_yaml"
@@ -175,7 +176,7 @@ def finished(tmp_path: Path, said: list[str], *rows: dict[str, Any], args: Any =
     told: list[str] = []
     sink = logger.add(lambda message: told.append(message.record["message"]), level="WARNING")
     items = [process(doc, [text])["submission_rows"] for doc, text in zip(docs(tmp_path, *rows), said, strict=True)]
-    written = task_state("cast_bench").finish(items, args)
+    written = aggregations(task_state("cast_bench"))[SUBMISSION_ROWS](items, args)
     logger.remove(sink)
     return written, told
 
@@ -228,7 +229,7 @@ def test_questions_that_were_not_asked_are_not_submitted(tmp_path: Path) -> None
         {**process(doc, [answer("B")])["submission_rows"], "asked": index == 0}
         for index, doc in enumerate(docs(tmp_path, ROW, row(question="Unseen?")))
     ]
-    assert task_state("cast_bench").finish(items, args) == 1
+    assert aggregations(task_state("cast_bench"))[SUBMISSION_ROWS](items, args) == 1
     overall = json.loads((tmp_path / "out" / "submissions" / FILES["metrics"]).read_text("utf-8"))
     assert (overall["overall_per_qa"]["n_qas"], overall["missing_pred_files"]) == (1, 1)
 

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from lmms_eval_tasks.cast_bench.masked import UNABLE, masked_clip, masked_row, timed_boxes
 from lmms_eval_tasks.cast_bench.prepare import prepare
-from lmms_eval_tasks.cli import app
+from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.utils.data.home import load_table
 from lmms_eval_tasks.utils.data.made_clips import ClipStore

@@ -11,7 +11,7 @@ import yaml
 from cast_bench import ROW, row, write_release
 from open_judge import score_reply
 from pydantic import BaseModel
-from task_states import docs_of, new_state, task_state
+from task_states import BoundState, docs_of, new_state, task_state
 
 from lmms_eval_tasks.cast_bench import open_ended
 from lmms_eval_tasks.cast_bench.card import CATEGORIES
@@ -19,7 +19,6 @@ from lmms_eval_tasks.cast_bench.metrics import OPEN_METRICS
 from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS
 from lmms_eval_tasks.cast_bench.prepare import prepare
 from lmms_eval_tasks.host.evaluation import Evaluation
-from lmms_eval_tasks.host.state import TaskState
 from lmms_eval_tasks.utils.judge.client import Case, Verdict
 from lmms_eval_tasks.utils.prompting.prompts import read_prompt
 from lmms_eval_tasks.utils.scoring.records import NOT_ASKED
@@ -49,7 +48,7 @@ def docs(tmp_path: Path, *rows: dict[str, Any]) -> list[dict[str, Any]]:
     return docs_of(open_state())
 
 
-def open_state() -> TaskState:
+def open_state() -> BoundState:
     """The task, in an evaluation in which no judge has to be named."""
     return task_state(TASK, Evaluation(clips_needed=False, judge_needed=False))
 

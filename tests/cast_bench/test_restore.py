@@ -7,13 +7,12 @@ from typing import Any
 import pytest
 from open_judge import score_reply
 from pydantic import BaseModel
-from task_states import task_state
+from task_states import BoundState, task_state
 
 from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS, grade
-from lmms_eval_tasks.cast_bench.restore import NOT_JUDGED, OTHER_DIMENSIONS
+from lmms_eval_tasks.cast_bench.restore import NOT_JUDGED
 from lmms_eval_tasks.cast_bench.settings import BOXES, EvidenceSettings
 from lmms_eval_tasks.host.evaluation import Evaluation
-from lmms_eval_tasks.host.state import TaskState
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.evidence.boxes import Convention
 from lmms_eval_tasks.utils.judge.client import Case, Verdict
@@ -97,7 +96,7 @@ def question(index: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def open_state() -> TaskState:
+def open_state() -> BoundState:
     return task_state("cast_bench_open", Evaluation(clips_needed=False, judge_needed=False))
 
 
@@ -124,17 +123,3 @@ def test_where_nothing_was_judged_there_is_no_judge() -> None:
     assert state.kind.restore is not None
     state.kind.restore(state, [question(0)], [{"record": record.to_json()}])
     assert state.verdicts is None
-
-
-def test_scores_in_the_dimensions_of_an_earlier_version_are_not_read_as_these() -> None:
-    state = open_state()
-    judge = {"model": "served", "prompt": "cast_bench_judge:0"}
-    record = {
-        "item_id": "0", "group_id": "a", "stratum": {"category": "causal_explanation"}, "expected": "It fell.",
-        "answered": "It fell.", "outcome": "correct",
-        "fields": {"scores": {"answer_correctness": 9.0, "causal_reasoning": 5.0}, "judge": judge},
-    }  # fmt: skip
-    assert state.kind.restore is not None
-    state.kind.restore(state, [question(0)], [{"record": record}])
-    again = grade(question(0), "It fell.", state).record
-    assert (again.unscored_reason, again.detail) == (UnscoredReason.JUDGE_FAILED, OTHER_DIMENSIONS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lmms_eval_tasks.causalvqa.metrics import PAIR_ACCURACY_STRATA_MEAN
-from lmms_eval_tasks.utils.scoring.pairs import PAIR_ACCURACY
+from lmms_eval_tasks.utils.scoring.pair_scores import PAIR_ACCURACY
 from lmms_eval_tasks.utils.scoring.records import Outcome, Record
 
 

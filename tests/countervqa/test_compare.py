@@ -8,7 +8,7 @@ from pathlib import Path
 from logged_runs import write_run
 from typer.testing import CliRunner
 
-from lmms_eval_tasks.cli import app
+from lmms_eval_tasks.cli.app import app
 
 
 def compare(*runs: Path) -> tuple[int, str, str]:

@@ -13,7 +13,7 @@ from logged_runs import write_run
 from task_states import task_state
 from typer.testing import CliRunner
 
-from lmms_eval_tasks.cli import app
+from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.countervqa import report
 from lmms_eval_tasks.countervqa.errors import KINDS, analysis_path, published_shares, read_analysis
 from lmms_eval_tasks.utils.core.problems import InputError

@@ -9,7 +9,7 @@ import pytest
 from countervqa_rows import row
 from task_states import task_state
 
-from lmms_eval_tasks.countervqa import report
+from lmms_eval_tasks.countervqa import hooks, report
 from lmms_eval_tasks.countervqa.metrics import METRICS
 from lmms_eval_tasks.utils.reporting.panels import RunRecords
 from lmms_eval_tasks.utils.scoring.records import Outcome, Record, UnscoredReason
@@ -22,7 +22,7 @@ def no_judge(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def grade(rows: list[dict[str, Any]], responses: list[Any]) -> list[Record]:
     state = task_state("countervqa")
-    return [state.kind.grade(row, response, state).record for row, response in zip(rows, responses, strict=True)]
+    return [hooks.grade_and_judge(row, response, state).record for row, response in zip(rows, responses, strict=True)]
 
 
 def scores(records: list[Record]) -> dict[str, Any]:

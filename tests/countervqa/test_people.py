@@ -12,10 +12,10 @@ from browser import Page, browser
 from sample_runs import at, prepared_sample, write_sample_run
 from typer.testing import CliRunner
 
-from lmms_eval_tasks.annotate.forms import plan_digest
-from lmms_eval_tasks.annotate.plan import PlannedItem, read_plan
-from lmms_eval_tasks.annotate.questions import rows_to_ask
-from lmms_eval_tasks.cli import app
+from lmms_eval_tasks.build.annotate.forms import plan_digest
+from lmms_eval_tasks.build.annotate.plan import PlannedItem, read_plan
+from lmms_eval_tasks.build.annotate.questions import rows_to_ask
+from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.countervqa.people import ask_links
 from lmms_eval_tasks.countervqa.released import ClipGraph
 

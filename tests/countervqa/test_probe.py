@@ -8,7 +8,7 @@ import pytest
 from countervqa_rows import row
 from task_states import task_state
 
-from lmms_eval_tasks.countervqa import report
+from lmms_eval_tasks.countervqa import hooks, report
 from lmms_eval_tasks.countervqa.probe import METRICS, split_response
 from lmms_eval_tasks.utils.reporting.panels import RunRecords
 from lmms_eval_tasks.utils.scoring.records import Record
@@ -18,7 +18,7 @@ TASK = "countervqa_probe"
 
 def grade(rows: list[dict[str, Any]], responses: list[Any]) -> list[Record]:
     state = task_state(TASK)
-    return [state.kind.grade(one, said, state).record for one, said in zip(rows, responses, strict=True)]
+    return [hooks.grade_probe(one, said, state).record for one, said in zip(rows, responses, strict=True)]
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from host_run import environment
 
 pytestmark = pytest.mark.host
 
-OURS = ("lmms_eval_tasks", "utils", "prompts", "setup.cfg", "setup.py", "pyproject.toml", "README.md", "LICENSE")
+OURS = ("lmms_eval_tasks", "setup.cfg", "pyproject.toml", "README.md", "LICENSE")
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import pytest
 from host_run import HostRun, SampleWorld, environment, run_host
 from typer.testing import CliRunner
 
-from lmms_eval_tasks.cli import app
+from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.report.runs import comparable_parts
 from lmms_eval_tasks.rescore import rescore
 from lmms_eval_tasks.submit import submit

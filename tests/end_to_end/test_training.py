@@ -16,12 +16,12 @@ from releases import Question, write_causalvqa
 
 from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
 from lmms_eval_tasks.sample.writers.countervqa import WRITER
+from lmms_eval_tasks.train.stages.configuration import CHECKPOINTS
+from lmms_eval_tasks.train.stages.curves import read_curves
+from lmms_eval_tasks.train.stages.stage import log_path, steps_of
+from lmms_eval_tasks.train.stages.swift_runs import last_checkpoint
 from lmms_eval_tasks.utils.core.progress import no_progress
 from lmms_eval_tasks.utils.runs.run import read_run
-from lmms_eval_tasks.utils.training.configuration import CHECKPOINTS
-from lmms_eval_tasks.utils.training.curves import read_curves
-from lmms_eval_tasks.utils.training.stage import log_path, steps_of
-from lmms_eval_tasks.utils.training.swift_runs import last_checkpoint
 
 pytestmark = [
     pytest.mark.host,

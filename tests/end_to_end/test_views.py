@@ -16,7 +16,7 @@ import pytest
 from host_run import HostRun, SampleWorld, own_command, run_host
 from numpy.typing import NDArray
 
-from lmms_eval_tasks.host.views import FOLDER
+from lmms_eval_tasks.host.view_media import FOLDER
 from lmms_eval_tasks.sample.solve.solver import solve_frames
 from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
 from lmms_eval_tasks.utils.benchmark.registry import Task, registry

@@ -19,7 +19,8 @@ from lmms_eval_tasks.host import answers, model_identity
 from lmms_eval_tasks.host.answer_files import answers_folder
 from lmms_eval_tasks.host.answers import keep_answers
 from lmms_eval_tasks.host.evaluation import Evaluation
-from lmms_eval_tasks.host.model_identity import find_arguments, hook_model_arguments
+from lmms_eval_tasks.host.model_identity import find_arguments
+from lmms_eval_tasks.host.replacements import CREATE, replace
 from lmms_eval_tasks.host.weights import Weights
 
 GREEDY: dict[str, Any] = {"max_new_tokens": 16, "temperature": 0}
@@ -348,8 +349,8 @@ def test_a_model_without_known_arguments_is_left_alone(world: World) -> None:
 
 
 def test_the_arguments_of_a_model_that_lmms_eval_builds_are_known() -> None:
-    hook_model_arguments()
-    hook_model_arguments()
+    replace(CREATE)
+    replace(CREATE)
     built = Model.create_from_arg_string("say=yes,stop_at=3", {"batch_size": 2, "device": None})
     assert (built.say, built.stop_at, built.batch_size) == ("yes", 3, 2)
     assert find_arguments(built) == {"say": "yes", "stop_at": "3"}

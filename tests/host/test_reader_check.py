@@ -11,13 +11,13 @@ import pytest
 from clip_libraries import write_broken_torchcodec
 from typer.testing import CliRunner
 
-from lmms_eval_tasks.cli import app
+from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.host.reader_check import check_reader
 from lmms_eval_tasks.utils.core.problems import InputError
 
 pytestmark = pytest.mark.slow  # decodes with every reader, and loads our models
 
-CODE = "import sys; from lmms_eval_tasks.cli import app; app(sys.argv[1:])"
+CODE = "import sys; from lmms_eval_tasks.cli.app import app; app(sys.argv[1:])"
 
 
 def check(*arguments: str, **variables: str) -> tuple[int, str, str]:

@@ -24,7 +24,7 @@ from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.data.manifest import Manifest, SplitManifest
 from lmms_eval_tasks.utils.prompting.prompts import OFFICIAL, Prompt, read_prompt
 from lmms_eval_tasks.utils.runs.run_card import NOT_KNOWN, read_run_card
-from lmms_eval_tasks.utils.training.provenance import Stage, TrainedOn
+from lmms_eval_tasks.utils.runs.trained_on import Stage, TrainedOn
 
 FOLDER = Path(lmms_eval_tasks.__file__).parent
 SECRET = "not-for-the-card-0815"

@@ -10,6 +10,7 @@ import pytest
 from task_states import task_state
 
 from lmms_eval_tasks.host.index import Results
+from lmms_eval_tasks.host.replacements import SAVE, replace
 from lmms_eval_tasks.host.saving import free_date
 
 
@@ -29,9 +30,7 @@ def ours() -> Results:
 def test_lmms_eval_saves_two_runs_of_one_second_apart(tmp_path: Path) -> None:
     from lmms_eval.loggers.evaluation_tracker import EvaluationTracker
 
-    from lmms_eval_tasks.host.saving import hook_saving
-
-    hook_saving()
+    replace(SAVE)
     for answer in ("A", "B"):
         saver = EvaluationTracker(output_path=str(tmp_path))
         saver.general_config_tracker.model_name = saver.general_config_tracker.model_name_sanitized = ""

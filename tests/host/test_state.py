@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from host_run import environment
 from submission_world import prepare_world
-from task_states import docs_of, task_state
+from task_states import docs_of, new_state, task_state
 
 from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.index import bind_config
@@ -69,8 +69,7 @@ def test_two_evaluations_in_one_process_give_what_two_processes_give(home: Path,
 
 @pytest.mark.slow
 def test_settings_are_not_known_before_an_item_was_asked(home: Path, tmp_path: Path) -> None:
-    task = registry().tasks["cast_bench"]
-    state = TaskState(task.name, task.pointer, task.metrics, Evaluation(clips_needed=False))
+    state = new_state("cast_bench")
     expected = "^Expected the settings of cast_bench to be known, but none of its items was asked\\.$"
     with pytest.raises(RuntimeError, match=expected):
         _ = state.settings
@@ -87,10 +86,9 @@ def test_settings_are_not_known_before_an_item_was_asked(home: Path, tmp_path: P
 def test_settings_that_cannot_be_used_end_the_run(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     prepare_world(tmp_path / "releases")
     monkeypatch.setenv("LMMS_EVAL_TASKS_BOXES", "xywh")
-    known = task_state("cast_bench")
-    state = TaskState(known.name, known.pointer, (), known.evaluation)
+    state = new_state("cast_bench")
     with pytest.raises(SystemExit, match=r"Expected boxes to be one of xyxy_px, .*, but got 'xywh'"):
-        state.doc_to_text(docs_of(known)[0])
+        state.doc_to_text(docs_of(state)[0])
 
 
 def test_a_score_that_a_benchmark_has_not_is_refused() -> None:

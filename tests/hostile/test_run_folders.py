@@ -20,7 +20,7 @@ from spoilt_runs import TASKS, write_whole_run
 from submission_world import prepare_world
 from typer.testing import CliRunner
 
-from lmms_eval_tasks.cli import app
+from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.rescore import rescore
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.problems import InputError

@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 from model_output import JudgedEvaluation
 from submission_world import prepare_world
-from task_states import docs_of, task_state
+from task_states import BoundState, docs_of, task_state
 from version_examples import read_examples
 
 from lmms_eval_tasks.host.ranks import RunStopped
-from lmms_eval_tasks.host.state import TaskState
 from lmms_eval_tasks.models.base import RequestModel
 from lmms_eval_tasks.models.floors import ConstantAnswer, RandomAnswer
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
@@ -34,7 +33,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
-def docs(state: TaskState) -> list[dict[str, Any]]:
+def docs(state: BoundState) -> list[dict[str, Any]]:
     """A task's items in the small releases; where they have none of it, its benchmark's recorded examples."""
     try:
         return docs_of(state)
@@ -42,7 +41,7 @@ def docs(state: TaskState) -> list[dict[str, Any]]:
         return [dict(row) for row in read_examples(state.benchmark.name)[0].values()]
 
 
-def answers(model: RequestModel, state: TaskState, rows: list[dict[str, Any]]) -> list[str]:
+def answers(model: RequestModel, state: BoundState, rows: list[dict[str, Any]]) -> list[str]:
     """What a model answers to lmms-eval's requests about some rows of a task, whatever the task's name."""
     task = SimpleNamespace(config=SimpleNamespace(process_results=state.process_results))
     show = type("Task", (), {"config": task.config, "doc_to_visual": lambda self, doc: []})().doc_to_visual

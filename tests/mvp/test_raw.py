@@ -14,7 +14,7 @@ from raw_releases import contents
 from releases import write_clip
 from typer.testing import CliRunner
 
-from lmms_eval_tasks.cli import app
+from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.mvp.card import SOURCES
 from lmms_eval_tasks.mvp.prepare import prepare
 from lmms_eval_tasks.utils.core.problems import InputError

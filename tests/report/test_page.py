@@ -17,7 +17,7 @@ from sample_runs import evidence, write_sample_run
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS
-from lmms_eval_tasks.cli import app
+from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.report import clips as page_clips
 from lmms_eval_tasks.report.clips import Clips
 from lmms_eval_tasks.report.items import LONGEST_RESPONSE, as_json
@@ -132,10 +132,11 @@ def test_graded_answers_show_the_judges_scores(sample_home: Path, tmp_path: Path
     run = write_sample_run(tmp_path / "m", ["cast_bench"], lambda task, doc: "It was pushed.")
     (log,), (results,) = run.glob("*_samples_*"), run.glob("*_results.json")
     lines = [json.loads(line) for line in log.read_text().splitlines()]
+    judge = {"model": "j", "prompt": "p:1", "consistency_prompt": "c:1"}
     for line in lines:
         scores = dict.fromkeys(DIMENSIONS, 7.0)
         line["record"].update(expected="The red ball hit it.", answered="It was pushed.", outcome="correct")
-        line["record"]["fields"] = {"scores": scores, "judge": {"model": "j"}}
+        line["record"]["fields"] = {"scores": scores, "judge": judge}
     log.with_name("20261121_samples_cast_bench_open.jsonl").write_text("\n".join(map(json.dumps, lines)))
     results.write_text(results.read_text().replace('"cast_bench"', '"cast_bench_open"'))
     page = build_page([read_run(run)])

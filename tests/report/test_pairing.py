@@ -7,7 +7,7 @@ from pathlib import Path
 from logged_runs import write_run
 from typer.testing import CliRunner
 
-from lmms_eval_tasks.cli import app
+from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.utils.benchmark.data_set import SetKind
 
 TASK = "mvp_mini_temporal_reasoning"

@@ -10,7 +10,8 @@ import pytest
 from logged_runs import TASK, strong, weak, write_run
 from typer.testing import CliRunner
 
-from lmms_eval_tasks.cli import app
+from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS
+from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.report.runs import comparable_parts, groups_of, references_of
 from lmms_eval_tasks.report.sections import build_section
 from lmms_eval_tasks.utils.benchmark.registry import registry
@@ -20,6 +21,7 @@ from lmms_eval_tasks.utils.runs.run import Run, read_run
 from lmms_eval_tasks.utils.scoring.records import Outcome, Record
 
 FORM = {"json_valid": True, "schema_valid": True, "recoverable": True, "answered": "A"}
+SCORES = dict.fromkeys(DIMENSIONS, 5.0)
 VIEWS = [
     (name, view)
     for name in (*registry().tasks, *registry().groups)
@@ -53,7 +55,7 @@ def test_a_group_over_two_kinds_or_views_is_no_part(tmp_path: Path) -> None:
 
 def test_a_group_over_two_kinds_is_shown_task_by_task(tmp_path: Path) -> None:
     tasks = ("cast_bench", "cast_bench_open")
-    run = write_run(tmp_path / "run", weak(), tasks, grounding=None, format=FORM, scores={"answer": 5.0})
+    run = write_run(tmp_path / "run", weak(), tasks, grounding=None, format=FORM, scores=SCORES)
     results = json.loads((run / "20261121_results.json").read_text(encoding="utf-8"))
     results["group_subtasks"] = {"both": list(tasks)}
     (run / "20261121_results.json").write_text(json.dumps(results), encoding="utf-8")
@@ -65,7 +67,7 @@ def test_a_group_over_two_kinds_is_shown_task_by_task(tmp_path: Path) -> None:
 
 
 def test_scores_that_are_no_percentages_are_named(tmp_path: Path) -> None:
-    run = write_run(tmp_path / "run", weak(), ("cast_bench_open",), scores={"answer": 5.0})
+    run = write_run(tmp_path / "run", weak(), ("cast_bench_open",), scores=SCORES)
     printed = " ".join(report(run).split())
     assert "Scores in percent; judge 0-10, answer, causal chain, coverage, overall: plain numbers. " in printed
     kind = registry().tasks["yocausal"].kind

@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from lmms_eval_tasks.sample.scenes import pairs
+from lmms_eval_tasks.sample.scenes import minimal_pairs
 from lmms_eval_tasks.sample.scenes.options import (
     DIRECTIONS,
     Draft,
@@ -108,38 +108,40 @@ def ends(pair) -> list:
 
 
 def test_handling_pairs_differ_in_what_they_say():
-    put, take = ends(pairs.in_or_out(random.Random(1)))
+    put, take = ends(minimal_pairs.in_or_out(random.Random(1)))
     assert put.path("thing")[0] == pytest.approx(take.path("thing")[-1], abs=1)
     assert put.path("thing")[-1] == pytest.approx(take.path("thing")[0], abs=1)
-    right, left = ends(pairs.push_left_or_right(random.Random(1)))
+    right, left = ends(minimal_pairs.push_left_or_right(random.Random(1)))
     assert right.path("thing")[-1][0] > right.path("thing")[0][0] + 10
     assert left.path("thing")[-1][0] < left.path("thing")[0][0] - 10
-    falls, stays = ends(pairs.fall_or_stay(random.Random(1)))
+    falls, stays = ends(minimal_pairs.fall_or_stay(random.Random(1)))
     assert falls.path("thing")[-1][1] > falls.path("thing")[0][1] + 30
     assert stays.path("thing")[-1][1] == pytest.approx(stays.path("thing")[0][1], abs=1)
-    for number, run in enumerate(ends(pairs.which_goal(random.Random(1)))):
+    for number, run in enumerate(ends(minimal_pairs.which_goal(random.Random(1)))):
         end = run.path("thing")[-1]
         apart = [np.hypot(*(run.path(name)[-1] - end)) for name in ("goal", "other goal")]
         assert apart.index(min(apart)) == number
     closer, farther = (
         [np.hypot(*(run.path("goal")[frame] - run.path("thing")[frame])) for frame in (0, -1)]
-        for run in ends(pairs.closer_or_farther(random.Random(1)))
+        for run in ends(minimal_pairs.closer_or_farther(random.Random(1)))
     )
     assert closer[1] < closer[0] - 10 and farther[1] > farther[0] + 10
 
 
 def test_event_pairs_differ_in_what_they_say():
-    seen, gone = (boxes(render(scene)[1], 1)[:, 0, 0] for scene in pairs.vanishes_or_not(random.Random(1)).scenes)
+    vanishing = minimal_pairs.vanishes_or_not(random.Random(1))
+    seen, gone = (boxes(render(scene)[1], 1)[:, 0, 0] for scene in vanishing.scenes)
     assert np.isnan(seen).any() and np.isnan(gone).any()
     assert not np.isnan(seen[-1]) and np.isnan(gone[-1])
-    bounced, through = (np.sign(np.diff(run.path("ball")[:, 0])) for run in ends(pairs.solid_or_not(random.Random(1))))
+    runs = ends(minimal_pairs.solid_or_not(random.Random(1)))
+    bounced, through = (np.sign(np.diff(run.path("ball")[:, 0])) for run in runs)
     assert len(set(bounced[[0, -1]])) == 2 and len(set(through)) == 1
-    falls, hovers = ends(pairs.falls_or_hovers(random.Random(1)))
+    falls, hovers = ends(minimal_pairs.falls_or_hovers(random.Random(1)))
     assert np.ptp(falls.path("ball")[:, 1]) > 30 and np.ptp(hovers.path("ball")[:, 1]) < 1
     for family, order in (
-        (pairs.who_hits_whom, ("one", "other")),
-        (pairs.which_falls_first, ("one", "other")),
-        (pairs.which_is_pushed_first, ("one", "other")),
+        (minimal_pairs.who_hits_whom, ("one", "other")),
+        (minimal_pairs.which_falls_first, ("one", "other")),
+        (minimal_pairs.which_is_pushed_first, ("one", "other")),
     ):
         for run, (first, second) in zip(ends(family(random.Random(1))), (order, order[::-1]), strict=True):
             starts = [int(np.argmax(run.speed(name) > 1)) for name in (first, second)]

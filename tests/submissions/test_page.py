@@ -10,7 +10,7 @@ from docs import ROOT, blocks
 from hook_runs import FILES
 from typer.testing import CliRunner
 
-from lmms_eval_tasks.cli import app
+from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.utils.benchmark.registry import registry
 
 

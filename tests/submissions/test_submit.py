@@ -16,7 +16,7 @@ from submission_world import EVERY, choose, losses
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.causalvqa.prepare import prepare
-from lmms_eval_tasks.cli import app
+from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.utils.runs.sample_log import MAKE_AGAIN
 from lmms_eval_tasks.utils.scoring.records import NOT_ASKED
 

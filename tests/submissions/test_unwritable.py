@@ -12,7 +12,7 @@ import pytest
 from hook_runs import MVP_MINI
 from loguru import logger
 from submission_world import choose
-from task_states import docs_of, task_state
+from task_states import aggregations, docs_of, task_state
 
 from lmms_eval_tasks.host import submissions
 from lmms_eval_tasks.host.evaluation import Evaluation
@@ -35,7 +35,7 @@ def finish(out: Path) -> list[int | None]:
     for task in MVP_MINI:
         state = task_state(task, evaluation)
         items: list[dict[str, Any]] = [state.process_results(doc, [choose("A")(doc)]) for doc in docs_of(state)]
-        rows.append(state.finish([item[SUBMISSION_ROWS] for item in items], args))
+        rows.append(aggregations(state)[SUBMISSION_ROWS]([item[SUBMISSION_ROWS] for item in items], args))
     return rows
 
 
@@ -74,6 +74,6 @@ def test_a_table_that_has_gone_meanwhile_ends_no_run(
     state = task_state(MVP_MINI[0], evaluation)
     items = [state.process_results(doc, ["A"])[SUBMISSION_ROWS] for doc in docs_of(state)]
     monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(tmp_path / "empty"))
-    assert state.finish(items, SimpleNamespace(output_path=str(tmp_path))) is None
+    assert aggregations(state)[SUBMISSION_ROWS](items, SimpleNamespace(output_path=str(tmp_path))) is None
     (warning,) = warnings
     assert "was not written (InputError: MVP is not prepared" in warning

@@ -15,9 +15,9 @@ import pyarrow.parquet
 from judge_server import Action, Drop, Fail, Hold, Say
 from role_player import material_of
 
+from lmms_eval_tasks.build.curation.embedding import as_parquet
+from lmms_eval_tasks.build.mvp.frames import SIDE, frame_numbers
 from lmms_eval_tasks.mvp.card import SUBSETS
-from lmms_eval_tasks.mvp.construction.frames import SIDE, frame_numbers
-from lmms_eval_tasks.utils.curation.embedding import as_parquet
 from lmms_eval_tasks.utils.data.frames import PyavFrames
 from lmms_eval_tasks.utils.data.jpeg import as_jpeg
 

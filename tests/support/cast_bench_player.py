@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from PIL import Image
 from role_player import material_of
 
-from lmms_eval_tasks.cast_bench.construction.clock import clock
-from lmms_eval_tasks.cast_bench.construction.pictures import picture_at
+from lmms_eval_tasks.build.cast_bench.clock import clock
+from lmms_eval_tasks.build.cast_bench.pictures import picture_at
 from lmms_eval_tasks.cast_bench.masked import UNABLE
 from lmms_eval_tasks.sample.scenes.options import read_objects
 from lmms_eval_tasks.sample.world.scene import COLOURS

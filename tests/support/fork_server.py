@@ -95,7 +95,7 @@ def _command(arguments: list[str], folder: str, environment: dict[str, str]) -> 
     import signal
     import traceback
 
-    from lmms_eval_tasks.cli import app
+    from lmms_eval_tasks.cli.app import app
 
     signal.alarm(LONGEST)
     resource.setrlimit(resource.RLIMIT_DATA, (MOST_DATA, MOST_DATA))

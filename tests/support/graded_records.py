@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
 
 from pydantic import BaseModel
+from task_states import task_state
 from version_examples import read_examples
 
-from lmms_eval_tasks.utils.benchmark.benchmark import TaskKind
+from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.utils.benchmark.card import Card
 from lmms_eval_tasks.utils.benchmark.registry import registry
-from lmms_eval_tasks.utils.benchmark.task_files import task_configs
 from lmms_eval_tasks.utils.judge.client import Case, Verdict
 from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, Record
 
@@ -29,16 +29,14 @@ class SteadyJudge:
         return Verdict(self.reply, None, "steady", "prompt")
 
 
-class Context:
-    """What grading asks of an evaluation; without a number its judge gives no verdicts."""
+class SteadyEvaluation(Evaluation):
+    """An evaluation whose judges give every answer the same number; without one they give no verdicts."""
 
-    model = None
-
-    def __init__(self, kind: TaskKind, kwargs: Mapping[str, Any], number: float | None) -> None:
-        self.settings = kind.read_settings(kwargs, {})
+    def __init__(self, number: float | None) -> None:
+        super().__init__(clips_needed=False)
         self.number = number
 
-    def judge(self, schema: type[BaseModel]) -> SteadyJudge | None:
+    def judge(self, schema: Any, optional: bool = False) -> Any:
         return None if self.number is None else SteadyJudge(schema, self.number)
 
 
@@ -48,13 +46,12 @@ def records_of(benchmark: str, name: str) -> tuple[Record, ...]:
     found = registry().benchmarks[benchmark]
     kind, (rows, examples) = found.kinds[name], read_examples(benchmark)
     task = next(task for task in registry().tasks_of(benchmark).values() if task.kind is kind)
-    given = task_configs(found.folder)[task.name].get("lmms_eval_specific_kwargs", {})
     asked = [item for example in examples for item in example.items]
     records = []
     for number in (0.0, 10.0, 7.0, None) if kind.judged else (None,):
-        context = Context(kind, given.get("default", given), number)
+        state = task_state(task.name, SteadyEvaluation(number))
         for row, response in (*asked, *((row, NOT_ASKED) for row in rows.values())):
-            records.append(kind.grade(row, response, context).record)
+            records.append(Record.from_json(state.process_results(row, [response])["record"]))
     return (*records, *in_all_strata(found.card, records))
 
 

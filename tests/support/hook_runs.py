@@ -8,7 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from task_states import docs_of, task_state
+from task_states import aggregations, docs_of, task_state
 
 from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.state import SUBMISSION_ROWS
@@ -45,7 +45,7 @@ def write_hook_run(out: Path, said: Mapping[str, Answer], limit: int | None = No
         lines = [json.dumps(values, ensure_ascii=False) + "\n" for values in logged]
         (out / f"{date}_samples_{task}.jsonl").write_text("".join(lines), encoding="utf-8")
         if state.submits:
-            state.finish([values[SUBMISSION_ROWS] for values in logged], args)
+            aggregations(state)[SUBMISSION_ROWS]([values[SUBMISSION_ROWS] for values in logged], args)
     write_results(out, said, limit, date)
     return out
 

@@ -1,4 +1,4 @@
-"""Every reader of what a model or a judge said, and texts for it: repeated pieces for time, fuzzed ones for failures.
+"""Every reader of a model's or a judge's output, and texts for it: repeated pieces for time, random ones for failures.
 
 A task's reader is the whole of what happens to a response once it is there: it is read, graded and made a record with
 its scores. A judge of free answers replies as it should, so that its own replies are read by readers of their own.
@@ -17,12 +17,12 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 from pydantic import BaseModel
+from task_states import new_state
 from version_examples import as_asked, read_file
 
 from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS, AgreementScores, ConsistencyScore
 from lmms_eval_tasks.cast_bench.predictions import read_asked
 from lmms_eval_tasks.host.evaluation import Evaluation
-from lmms_eval_tasks.host.state import TaskState
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.redaction import secret_forms
 from lmms_eval_tasks.utils.judge.client import Case, Verdict
@@ -103,7 +103,7 @@ def readers() -> dict[str, Reader]:
 def _task_reader(name: str) -> Reader:
     task = registry().tasks[name]
     examples = read_file(task.benchmark.name)
-    state = TaskState(name, task.pointer, task.metrics, JudgedEvaluation(examples["reply"]))
+    state = new_state(name, JudgedEvaluation(examples["reply"]))
     row = as_asked({**examples["rows"][0], "asked": True})
     state.doc_to_text(row)
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lmms_eval_tasks.utils.rewards.sample import RewardSample, read_sample
+from lmms_eval_tasks.train.rewards.sample import RewardSample, read_sample
 
-FOLDER = Path(__file__).parents[1] / "utils" / "rewards"
+FOLDER = Path(__file__).parents[1] / "train" / "rewards"
 ORDERED = "ordered_answers.json"
 HELD_OUT = "ordered_answers_held_out.json"
 KEY = ("answer", "options", "question")

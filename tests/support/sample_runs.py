@@ -13,7 +13,7 @@ import pytest
 from shared import made_once
 from task_states import docs_of, task_state
 
-from lmms_eval_tasks.cli import app
+from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.mvp.card import SUBSETS
 from lmms_eval_tasks.sample.build import build_sample, prepare_commands, sample_writers
 from lmms_eval_tasks.utils.denoising.response import DenoisingResponse, Directed

@@ -2,27 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from lmms_eval_tasks.host.evaluation import Evaluation
+from lmms_eval_tasks.host.hooks import bind_hooks
 from lmms_eval_tasks.host.state import TaskState
 from lmms_eval_tasks.utils.benchmark.registry import registry
-from lmms_eval_tasks.utils.benchmark.task_files import task_configs
+from lmms_eval_tasks.utils.benchmark.task_files import HOOKS, task_configs
 
 
-def new_state(task: str, evaluation: Evaluation | None = None) -> TaskState:
+class BoundState(TaskState):
+    """The state of a task with the hooks that its YAML names, bound to it as they are for lmms-eval.
+
+    Attributes:
+        config: The task's configuration, bound.
+    """
+
+    process_docs: Callable[..., Any]
+    doc_to_visual: Callable[..., Any]
+    doc_to_text: Callable[..., str]
+    doc_to_target: Callable[..., str]
+    process_results: Callable[..., dict[str, Any]]
+
+    def __init__(self, task: str, evaluation: Evaluation) -> None:
+        known = registry().find_task(task)
+        assert known is not None, task
+        super().__init__(task, known.pointer, known.metrics, evaluation)
+        self.config = bind_hooks(task_configs(self.benchmark.folder)[registry().find_parent(task)], self)
+        for hook in HOOKS:
+            setattr(self, hook, self.config[hook])
+
+
+def new_state(task: str, evaluation: Evaluation | None = None) -> BoundState:
     """The state of a task of which no item was asked yet; without an evaluation, in one that needs no clips."""
-    known = registry().find_task(task)
-    assert known is not None, task
-    state = TaskState(task, known.pointer, known.metrics, evaluation or Evaluation(clips_needed=False))
+    state = BoundState(task, evaluation or Evaluation(clips_needed=False))
     state.evaluation.tasks[task] = state
     return state
 
 
 def task_state(
     task: str, evaluation: Evaluation | None = None, kwargs: Mapping[str, Any] | None = None, model: str = "default"
-) -> TaskState:
+) -> BoundState:
     """The state of a task whose settings are known, as after its first item was asked.
 
     Args:
@@ -40,6 +61,11 @@ def task_state(
     return state
 
 
-def docs_of(state: TaskState) -> list[dict[str, Any]]:
+def docs_of(state: BoundState) -> list[dict[str, Any]]:
     """The documents that lmms-eval would give the task's hooks."""
-    return [dict(doc) for doc in state.process_docs(None)]  # type: ignore[arg-type]
+    return [dict(doc) for doc in state.process_docs(None)]
+
+
+def aggregations(state: BoundState) -> dict[str, Callable[..., Any]]:
+    """Score to what its YAML names as its aggregation, bound."""
+    return {entry["metric"]: entry["aggregation"] for entry in state.config["metric_list"]}

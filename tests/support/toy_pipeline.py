@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from lmms_eval_tasks.build.engine.asking import Asking
+from lmms_eval_tasks.build.engine.config import BuildConfig
+from lmms_eval_tasks.build.engine.pipeline import Pipeline
+from lmms_eval_tasks.build.engine.replies import Form
+from lmms_eval_tasks.build.engine.rows import PipelineRow
+from lmms_eval_tasks.build.engine.steps import Forecast, PaperCount, Removed, RowStep, SetStep
 from lmms_eval_tasks.utils.judge.reading import UnreadableReply
-from lmms_eval_tasks.utils.pipeline.asking import Asking
-from lmms_eval_tasks.utils.pipeline.config import BuildConfig
-from lmms_eval_tasks.utils.pipeline.pipeline import Pipeline
-from lmms_eval_tasks.utils.pipeline.replies import Form
-from lmms_eval_tasks.utils.pipeline.rows import PipelineRow
-from lmms_eval_tasks.utils.pipeline.steps import Forecast, PaperCount, Removed, RowStep, SetStep
 from lmms_eval_tasks.utils.prompting.prompts import Prompt
 
 PROMPTS = {

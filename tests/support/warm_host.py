@@ -24,7 +24,7 @@ LONGEST = 900
 IMPORTS = (
     *("lmms_eval.cli.dispatch", "lmms_eval.__main__", "lmms_eval.evaluator", "nltk"),
     *("av", "cv2", "scipy.stats", "pyarrow.parquet", "torch._dynamo", "lmms_eval_tasks.check"),
-    *("lmms_eval_tasks.cli", "torch.distributed.launcher.api"),
+    *("lmms_eval_tasks.cli.app", "torch.distributed.launcher.api"),
 )
 IMPORT_TIME = ("HF_", "LMMS_EVAL_PLUGINS", "PYTHONPATH")
 """Variables that are read when lmms-eval or its libraries are imported begin so."""

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from loguru import logger
 from rich.console import Console
-from task_states import task_state
+from task_states import aggregations, task_state
 
 from lmms_eval_tasks.host import submissions
 from lmms_eval_tasks.host.state import SUBMISSION_ROWS
@@ -69,7 +69,7 @@ def finish(items: Sequence[Items], output_path: Path | None = None) -> tuple[int
     logged: list[str] = []
     sink = logger.add(lambda message: logged.append(message.record["message"]), level="WARNING")
     try:
-        rows = STATE.finish(
+        rows = aggregations(STATE)[SUBMISSION_ROWS](
             [found[SUBMISSION_ROWS] for found in items], SimpleNamespace(output_path=output_path and str(output_path))
         )
     finally:

@@ -16,7 +16,7 @@ from small_clips import falling_ball
 from typer.testing import CliRunner
 from yocausal_world import write_release
 
-from lmms_eval_tasks.cli import app
+from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.sample.world.video import write_clip
 from lmms_eval_tasks.utils.data.frame_stream import FrameStream
 from lmms_eval_tasks.utils.data.home import load_table

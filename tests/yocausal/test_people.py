@@ -13,7 +13,7 @@ from prepared_texts import add_texts
 from typer.testing import CliRunner
 from yocausal_world import write_release
 
-from lmms_eval_tasks.cli import app
+from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.utils.benchmark.card import SplitFacts
 from lmms_eval_tasks.utils.data.home import table_path
 from lmms_eval_tasks.utils.stats.human_responses import read_human_responses
@@ -138,7 +138,7 @@ def test_what_was_planted_in_simulated_people_is_recovered(tmp_path: Path) -> No
 
 
 def test_the_papers_row_of_people_is_rebuilt_from_its_subsets(tmp_path: Path) -> None:
-    """Table 4, with one answer a pair; 91.70, of physics, is no ratio of 132, and 91.67 is the nearest."""
+    """Table 4, with one answer a pair. No number of 132 pairs gives 91.70, as printed for physics; 91.67 is nearest."""
     right = {"general": (383, 500), "physics": (121, 132), "human": (304, 400), "animal": (144, 200)}
     rows = [pair(f"{subset}_{n}", subset, None) for subset, (_, pairs) in right.items() for n in range(pairs)]
     answers = {

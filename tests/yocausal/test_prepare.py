@@ -14,7 +14,7 @@ from small_clips import falling_ball
 from typer.testing import CliRunner
 from yocausal_world import read_metadata, write_metadata, write_release
 
-from lmms_eval_tasks.cli import app
+from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.sample.world.video import write_clip
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.data.home import benchmark_dir, clip_path, load_table, media_path

@@ -8,26 +8,25 @@ from typing import Annotated, Literal
 
 import typer
 
+from lmms_eval_tasks.build.curation.shortcuts import read_removed
 from lmms_eval_tasks.utils.answers import EXTRACTOR
-from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, Row, TaskContext, TaskKind
+from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind
 from lmms_eval_tasks.utils.benchmark.card import Card, SplitFacts
 from lmms_eval_tasks.utils.core import json_rows
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
-from lmms_eval_tasks.utils.curation.shortcuts import read_removed
 from lmms_eval_tasks.utils.data.building import Origin, building
 from lmms_eval_tasks.utils.data.manifest import SplitManifest, file_sha256
 from lmms_eval_tasks.utils.data.release import LinkedClip
-from lmms_eval_tasks.utils.prompting.questions import ask_choice, prompt_reader
+from lmms_eval_tasks.utils.prompting.questions import prompt_reader
 from lmms_eval_tasks.utils.reporting.columns import OUTCOME_COLUMNS, interval_column, score_column
 from lmms_eval_tasks.utils.reporting.figures import Bar, share_plot
+from lmms_eval_tasks.utils.reporting.page_items import AnswerView, clip_view
 from lmms_eval_tasks.utils.reporting.panels import Panel, RunRecords, consistency_panel
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, pair_references
-from lmms_eval_tasks.utils.reporting.views import AnswerView, clip_view
-from lmms_eval_tasks.utils.scoring import pairs, rates
-from lmms_eval_tasks.utils.scoring.choice import grade_choice
+from lmms_eval_tasks.utils.scoring import pair_scores, rates
 from lmms_eval_tasks.utils.scoring.metrics import Metric
-from lmms_eval_tasks.utils.scoring.records import GradedItem, Record
+from lmms_eval_tasks.utils.scoring.records import Record
 from lmms_eval_tasks.utils.submission.choices import ChoiceForm
 from lmms_eval_tasks.utils.submission.form import SubmissionForm
 
@@ -92,11 +91,6 @@ def prepare(
     return {"test": build.splits["test"]}
 
 
-def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
-    """Grade one of the two clips of a pair."""
-    return GradedItem(grade_choice(row, response, stratum={}, fields={"prompt": context.settings.signature}))
-
-
 def _says_left(record: Record) -> float | None:
     return None if record.answered is None else 100.0 * (record.answered == SIDES["left"])
 
@@ -145,11 +139,15 @@ BENCHMARK = Benchmark(
     folder=Path(__file__).parent,
     kinds={
         "pairs": TaskKind(
-            metrics=(pairs.PAIR_ACCURACY, pairs.SINGLE_ACCURACY, LEFT_RATE, pairs.PAIRS_SCORED, *rates.COMMON),
-            ask=ask_choice,
-            grade=grade,
+            metrics=(
+                pair_scores.PAIR_ACCURACY,
+                pair_scores.SINGLE_ACCURACY,
+                LEFT_RATE,
+                pair_scores.PAIRS_SCORED,
+                *rates.COMMON,
+            ),
             extractor=EXTRACTOR,
-            columns=(interval_column(pairs.PAIR_ACCURACY), score_column(LEFT_RATE), *OUTCOME_COLUMNS),
+            columns=(interval_column(pair_scores.PAIR_ACCURACY), score_column(LEFT_RATE), *OUTCOME_COLUMNS),
             references=references,
             panels=panels,
             item_view=clip_view,

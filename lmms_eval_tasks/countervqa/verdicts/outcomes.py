@@ -28,7 +28,6 @@ _NO_MORE = frozenset({"longer", "matter", "doubt", "less"})
 _SUGGESTING = frozenset({"suggest", "suggests", "indicate", "indicates", "imply", "implies", "shows"})
 _WHOLE = frozenset({"outcome", "outcomes", "result", "results", "everything", "events", "ending", "rest"})
 """Subjects that stand for all that happens: where they stay the same, so does what is asked about."""
-_OBJECTS = frozenset({"it", "him", "her", "them", "this", "that"})
 _UNTELLING = frozenset(
     {"is", "has", "was", "needs", "requires", "depends", "relies", "lacks", "fails", "unless", "this"}
 )

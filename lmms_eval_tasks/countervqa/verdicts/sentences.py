@@ -38,13 +38,11 @@ class Sentence:
 
     Attributes:
         words: Words and marks in order.
-        line: Number of the line that it stands in.
-        alone: Whether it is all of that line.
+        alone: Whether it is all of its line.
         asked: Stems of the words of the outcome that is asked about (`stem`); empty where the question is not known.
     """
 
     words: tuple[str, ...]
-    line: int
     alone: bool
     asked: frozenset[str] = frozenset()
 
@@ -89,10 +87,10 @@ def split_sentences(plain: str, asked: frozenset[str] = frozenset()) -> list[Sen
     sentence.
     """
     text = _NO_DOUBT.sub(" ", spell_out(plain.casefold()))
-    sentences: list[tuple[tuple[str, ...], int, bool]] = []
-    for number, line in enumerate(text.split("\n")):
+    sentences: list[tuple[tuple[str, ...], bool]] = []
+    for line in text.split("\n"):
         parts = _parts(line)
-        sentences += [(words, number, len(parts) == 1) for words in parts]
+        sentences += [(words, len(parts) == 1) for words in parts]
     return [Sentence(*one, asked) for one in _both_ends(sentences)]
 
 

@@ -3,7 +3,7 @@
 import random
 from collections.abc import Callable, Sequence
 
-from lmms_eval_tasks.sample.scenes.pairs import side_world
+from lmms_eval_tasks.sample.scenes.minimal_pairs import side_world
 from lmms_eval_tasks.sample.scenes.table import rims
 from lmms_eval_tasks.sample.world.bodies import SHAPES, SIDE_VIEW_ROUGH, Body, Laws, Wall, Waypoint, World, scripted
 from lmms_eval_tasks.sample.world.physics import FPS

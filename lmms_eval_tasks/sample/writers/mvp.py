@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow
 import pyarrow.parquet
 
-from lmms_eval_tasks.sample.scenes import pairs
+from lmms_eval_tasks.sample.scenes import minimal_pairs
 from lmms_eval_tasks.sample.world.scene import Scene
 from lmms_eval_tasks.sample.world.video import film_scenes
 from lmms_eval_tasks.utils.benchmark.sample_writer import SampleWriter
@@ -17,25 +17,25 @@ SNAPSHOT, VIDEOS = "snapshot", "videos"
 COLUMNS = ("video_id", "video_path", "question", "answer", "candidates", "source")
 
 # Subset to the families that take turns in it, each with the official source in whose place it stands.
-FAMILIES: Mapping[str, tuple[tuple[str, pairs.PairFamily], ...]] = {
+FAMILIES: Mapping[str, tuple[tuple[str, minimal_pairs.PairFamily], ...]] = {
     "human_object_interactions": (
-        ("pt", pairs.in_or_out),
-        ("ssv2", pairs.push_left_or_right),
-        ("ssv2", pairs.fall_or_stay),
+        ("pt", minimal_pairs.in_or_out),
+        ("ssv2", minimal_pairs.push_left_or_right),
+        ("ssv2", minimal_pairs.fall_or_stay),
     ),
     "robot_object_interactions": (
-        ("language_table", pairs.which_goal),
-        ("language_table", pairs.closer_or_farther),
+        ("language_table", minimal_pairs.which_goal),
+        ("language_table", minimal_pairs.closer_or_farther),
     ),
     "intuitive_physics": (
-        ("intphys", pairs.vanishes_or_not),
-        ("inflevel", pairs.solid_or_not),
-        ("grasp", pairs.falls_or_hovers),
-        ("clevrer", pairs.who_hits_whom),
+        ("intphys", minimal_pairs.vanishes_or_not),
+        ("inflevel", minimal_pairs.solid_or_not),
+        ("grasp", minimal_pairs.falls_or_hovers),
+        ("clevrer", minimal_pairs.who_hits_whom),
     ),
     "temporal_reasoning": (
-        ("star", pairs.which_falls_first),
-        ("vinoground", pairs.which_is_pushed_first),
+        ("star", minimal_pairs.which_falls_first),
+        ("vinoground", minimal_pairs.which_is_pushed_first),
     ),
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
 from lmms_eval_tasks.utils.benchmark.registry import build_registry, registry
+from lmms_eval_tasks.utils.benchmark.task_files import HOOKS
 
 OWN = list(registry().benchmarks.values())
 
@@ -29,11 +31,13 @@ class Announced:
         return self._found
 
 
-def other(tmp_path: Path, name: str, task: str) -> Benchmark:
+def other(tmp_path: Path, name: str, task: str, hooks: Sequence[str] = HOOKS) -> Benchmark:
+    named = "".join(f"{hook}: !function mine.hooks.{hook}\n" for hook in hooks)
     (tmp_path / "pointer.json").write_text(f'{{"benchmark": "{name}", "split": "test"}}')
     (tmp_path / f"{task}.yaml").write_text(
         f"task: {task}\ndataset_kwargs:\n  data_files:\n    test: pointer.json\n"
-        "metric_list:\n  - metric: pair_accuracy\nmetadata:\n  version: 1-A\n"
+        f"{named}metric_list:\n  - metric: pair_accuracy\n    aggregation: !function mine.hooks.aggregate\n"
+        "metadata:\n  version: 1-A\n"
     )
     return replace(OWN[0], card=replace(OWN[0].card, name=name), folder=tmp_path)
 
@@ -50,6 +54,13 @@ def test_what_cannot_be_used_is_named_and_left_out(found: Any, why: str) -> None
     built = build_registry(OWN, [Announced("odd", found)])  # type: ignore[list-item]
     assert list(built.benchmarks) == [benchmark.name for benchmark in OWN]
     assert built.faults == (f"The benchmark odd of the package package:odd cannot be used ({why}). The others work.",)
+
+
+def test_a_task_that_names_no_hook_is_refused(tmp_path: Path) -> None:
+    built = build_registry(OWN, [Announced("odd", other(tmp_path, "other", "mine", HOOKS[:3]))])  # type: ignore[list-item]
+    assert built.faults[0].endswith(
+        "(ValueError: the task mine names no function for doc_to_target, process_results). The others work."
+    )
 
 
 def test_a_task_name_that_is_taken_is_refused(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from releases import write_clip
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.causalvqa.prepare import prepare
-from lmms_eval_tasks.cli import app
+from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.mvp.card import SUBSETS
 from lmms_eval_tasks.mvp.prepare import prepare as prepare_mvp
 from lmms_eval_tasks.utils.core.progress import no_progress

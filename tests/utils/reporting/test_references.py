@@ -27,7 +27,7 @@ from lmms_eval_tasks.utils.reporting.references import (
     published_of_view,
 )
 from lmms_eval_tasks.utils.runs.run import Run
-from lmms_eval_tasks.utils.scoring.pairs import PAIRS_SCORED
+from lmms_eval_tasks.utils.scoring.pair_scores import PAIRS_SCORED
 from lmms_eval_tasks.utils.scoring.records import Outcome, Record
 from lmms_eval_tasks.utils.stats.estimates import Estimate, estimate
 from lmms_eval_tasks.yocausal.metrics import CCI

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 from logged_runs import TASK, strong, weak, write_run
+from task_states import task_state
 from typer.testing import CliRunner
 
-from lmms_eval_tasks.cli import app
-from lmms_eval_tasks.host.state import TaskState
+from lmms_eval_tasks.cli.app import app
+from lmms_eval_tasks.mvp import hooks
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.runs.responses import read_responses
 from lmms_eval_tasks.utils.runs.results_file import CutShort, ResultsFile
@@ -112,8 +114,8 @@ def test_a_log_of_somebody_elses_task_is_left_out(tmp_path: Path) -> None:
     assert set(read_run(run).records) == {TASK}
     # A user's variant of ours, which names our hook, and our own task in the place of lmms-eval's.
     results = json.loads((run / RESULTS).read_text(encoding="utf-8"))
-    for task in ("theirs", "mvp_mini_temporal_reasoning"):
-        hook = f"<bound method {TaskState.process_results.__qualname__} of <task {task} of mvp>>"
+    now, before = partial(hooks.process_results, task_state(TASK)), "<bound method TaskState.process_results of a task>"
+    for task, hook in (("theirs", str(now)), ("mvp_mini_temporal_reasoning", before)):
         changed = {**results, "configs": {**results["configs"], task: {"process_results": hook}}}
         (run / RESULTS).write_text(json.dumps(changed), encoding="utf-8")
         with pytest.raises(InputError, match=f"samples_{task}.jsonl, record: Expected this field, but it is missing"):

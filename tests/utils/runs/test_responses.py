@@ -40,7 +40,7 @@ def test_a_folder_of_sample_logs_keeps_tasks_apart(tmp_path: Path) -> None:
 
 
 def test_an_item_that_was_never_asked_stays_so(tmp_path: Path) -> None:
-    line = {"record": {"item_id": "q", "fields": {"reason": "no clip"}}, "filtered_resps": "A"}
+    line = {"record": {"item_id": "q", "unscored_reason": "no clip"}, "filtered_resps": "A"}
     assert read_responses(write(tmp_path / "d_samples_one.jsonl", line)).find("one", "q") == NOT_ASKED
 
 
@@ -71,11 +71,6 @@ def test_nothing_to_read(tmp_path: Path) -> None:
 def test_a_lone_surrogate_is_replaced(tmp_path: Path) -> None:
     saved = read_responses(write(tmp_path / "r.jsonl", {"id": "q", "response": "\ud800 é \U0001f600"}))
     assert saved.find("any", "q") == "? é \U0001f600"
-
-
-def test_a_question_that_was_never_asked_for_evidence_stays_so(tmp_path: Path) -> None:
-    line = {"record": {"item_id": "q", "fields": {"answer_reason": "no clip"}}, "filtered_resps": "A"}
-    assert read_responses(write(tmp_path / "d_samples_one.jsonl", line)).find("one", "q") == NOT_ASKED
 
 
 def test_of_two_runs_in_one_folder_the_latest_is_read(tmp_path: Path) -> None:

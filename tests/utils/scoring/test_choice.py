@@ -8,7 +8,7 @@ from lmms_eval_tasks.utils.benchmark.benchmark import TaskSettings
 from lmms_eval_tasks.utils.prompting.prompts import read_prompt
 from lmms_eval_tasks.utils.prompting.questions import NO_CLIP, ask_choice, list_options
 from lmms_eval_tasks.utils.scoring.choice import grade_choice, with_official_reading
-from lmms_eval_tasks.utils.scoring.pairs import SINGLE_ACCURACY
+from lmms_eval_tasks.utils.scoring.pair_scores import SINGLE_ACCURACY
 from lmms_eval_tasks.utils.scoring.rates import UNPARSED_RATE, UNSCORED_RATE
 from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, Outcome, Record, UnscoredReason
 

@@ -21,7 +21,7 @@ from lmms_eval_tasks.utils.scoring.metrics import (
     score_tasks,
     sum_groups,
 )
-from lmms_eval_tasks.utils.scoring.pairs import PAIR_ACCURACY, PAIRS_SCORED, SINGLE_ACCURACY
+from lmms_eval_tasks.utils.scoring.pair_scores import PAIR_ACCURACY, PAIRS_SCORED, SINGLE_ACCURACY
 from lmms_eval_tasks.utils.scoring.rates import UNPARSED_RATE, UNSCORED_RATE, percent
 from lmms_eval_tasks.utils.scoring.records import Outcome, Record, UnscoredReason
 

@@ -12,7 +12,7 @@ from scipy import stats
 from lmms_eval_tasks.utils.benchmark.data_set import DataSet, SetKind
 from lmms_eval_tasks.utils.runs.run import Run
 from lmms_eval_tasks.utils.scoring.metrics import Metric
-from lmms_eval_tasks.utils.scoring.pairs import PAIR_ACCURACY, SINGLE_ACCURACY
+from lmms_eval_tasks.utils.scoring.pair_scores import PAIR_ACCURACY, SINGLE_ACCURACY
 from lmms_eval_tasks.utils.scoring.rates import percent
 from lmms_eval_tasks.utils.scoring.records import Outcome, Record
 from lmms_eval_tasks.utils.stats.bootstrap import macro_interval

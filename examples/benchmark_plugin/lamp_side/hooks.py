@@ -1,0 +1,47 @@
+"""The hooks that the YAML names: how an item is asked and graded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lmms_eval_tasks.utils.benchmark.benchmark import Row, TaskContext
+from lmms_eval_tasks.utils.prompting.questions import ask_choice
+from lmms_eval_tasks.utils.scoring.choice import grade_choice
+from lmms_eval_tasks.utils.scoring.hooks import (
+    RunningTask,
+    aggregate,
+    doc_to_target,
+    doc_to_visual,
+    hook,
+    process_docs,
+    write_submission,
+)
+from lmms_eval_tasks.utils.scoring.records import GradedItem
+
+__all__ = [
+    "aggregate",
+    "doc_to_target",
+    "doc_to_text",
+    "doc_to_visual",
+    "process_docs",
+    "process_results",
+    "write_submission",
+]
+
+
+@hook
+def doc_to_text(task: RunningTask, doc: Row, lmms_eval_specific_kwargs: Mapping[str, Any] | None = None) -> str:
+    """The prompt: the question and its options."""
+    return task.put(doc, lmms_eval_specific_kwargs, ask_choice)
+
+
+@hook
+def process_results(task: RunningTask, doc: Row, results: Sequence[Any]) -> dict[str, Any]:
+    """The record of an answer, and what it contributes to each score."""
+    return task.grade_first(doc, results, grade)
+
+
+def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
+    """Grade one of the two clips of a pair."""
+    return GradedItem(grade_choice(row, response, stratum={}, fields={"prompt": context.settings.signature}))

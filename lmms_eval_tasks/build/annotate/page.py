@@ -1,0 +1,208 @@
+"""The page that asks one annotator: one HTML file that needs no network, its clips in it or in a folder beside it.
+
+It holds no ids, and no keys but of a review or revision; its clips have names that give nothing away.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+import lmms_eval_tasks
+from lmms_eval_tasks.build.annotate.descriptions import shown_descriptions
+from lmms_eval_tasks.build.annotate.forms import plan_digest
+from lmms_eval_tasks.build.annotate.plan import Plan, PlannedItem
+from lmms_eval_tasks.build.annotate.questions import asked_items
+from lmms_eval_tasks.report.clips import EMBEDDED_AT_MOST, Clips
+from lmms_eval_tasks.report.items import as_json
+from lmms_eval_tasks.report.page import ASSETS as REPORT_ASSETS
+from lmms_eval_tasks.utils.benchmark.inquiries import AskedItem, Inquiry, InquiryForm
+from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.wording import escape_surrogates, summarize_names
+from lmms_eval_tasks.utils.data.frames import PyavFrames
+from lmms_eval_tasks.utils.data.home import clip_path, read_manifest
+from lmms_eval_tasks.utils.data.release import UnreadableClip, link_or_copy
+from lmms_eval_tasks.utils.reporting.figures import template_environment
+
+ASSETS = Path(__file__).parent / "assets"
+STYLES = (REPORT_ASSETS / "page.css", ASSETS / "annotate.css")
+SCRIPTS = tuple(ASSETS / name for name in ("answers.js", "clips.js", "forms.js", "review.js", "edit.js", "annotate.js"))
+CLIPS = "clips"
+CHECK = "This item checks that you read what is asked. Choose “{label}”, whatever you think is right."
+KEYED = (InquiryForm.review, InquiryForm.revision)
+"""Forms whose page holds the key."""
+DESCRIBED = (InquiryForm.descriptions, InquiryForm.revision)
+"""Forms in which timed descriptions are put right."""
+
+
+@dataclass
+class _Shelf:
+    """The clips of one page: name on the page to file."""
+
+    secret: str
+    files: dict[str, Path] = field(default_factory=dict)
+
+    def place(self, benchmark: str, clip: str) -> str:
+        """The name of a clip on the page."""
+        name = hashlib.sha256(f"{self.secret}:{clip}".encode()).hexdigest()[:20] + Path(clip).suffix
+        self.files[name] = clip_path(benchmark, clip)
+        return name
+
+    def embeds(self, clips: Clips) -> bool:
+        """Whether the page is to hold them."""
+        size = sum(path.stat().st_size for path in self.files.values())
+        return clips is Clips.embed or (clips is Clips.auto and size <= EMBEDDED_AT_MOST)
+
+
+def write_pages(
+    plan: Plan,
+    folder: Path,
+    only: Sequence[str] = (),
+    clips: Clips = Clips.auto,
+    run: Path | None = None,
+    task: str = "",
+) -> list[Path]:
+    """Write the pages of a plan's annotators; the same plan and data give the same bytes.
+
+    Args:
+        plan: The plan.
+        folder: Where to; a page is named by its annotator.
+        only: Annotators; all where none is named.
+        clips: Whether clips are in the page, or in the folder `CLIPS` beside it.
+        run: The run that the plan is about, where it is about answers.
+        task: The run's task; needed where it has several.
+
+    Raises:
+        InputError: somebody is not in the plan, the data is not prepared, or is asked otherwise than the plan says.
+    """
+    own = plan.by_annotator
+    benchmark, split = plan.source
+    if unknown := [name for name in only if name not in own]:
+        raise InputError(f"Expected annotators of the plan, {summarize_names(own)}, but got {', '.join(unknown)}.")
+    inquiry, items = asked_items(benchmark, split, plan.mode, run, task)
+    _check_plan(plan, inquiry, items)
+    sample = read_manifest(benchmark).splits[split].data_set.is_sample
+    written = []
+    for annotator in only or own:
+        path = folder / f"{annotator}.html"
+        shelf = _Shelf(f"{plan_digest(plan)}:{annotator}")
+        shown = [shown_item(benchmark, inquiry, row, items[row.item_id], shelf) for row in own[annotator]]
+        text = _build(plan, annotator, inquiry, shown, shelf, shelf.embeds(clips), sample)
+        if not shelf.embeds(clips):
+            (folder / CLIPS).mkdir(parents=True, exist_ok=True)
+            for name, file in shelf.files.items():
+                if not (folder / CLIPS / name).exists():
+                    link_or_copy(file.resolve(), folder / CLIPS / name)
+        write_file(path, escape_surrogates(text))
+        written.append(path)
+    return written
+
+
+def _check_plan(plan: Plan, inquiry: Inquiry, items: Mapping[str, AskedItem]) -> None:
+    """See that what is prepared asks what was planned.
+
+    Raises:
+        InputError: items are not there, or are asked or shown otherwise.
+    """
+    benchmark, split = plan.source
+    digests = {item_id: inquiry.digest(item) for item_id, item in items.items()}
+    if absent := sorted({row.item_id for row in plan.rows} - items.keys()):
+        raise InputError(
+            f"Expected every item of the plan in {benchmark}, {split}, but these are not there, or have no clip: "
+            f"{summarize_names(absent)}. Make the plan anew from what is prepared now."
+        )
+    if changed := sorted({row.item_id for row in plan.rows if row.asked != digests[row.item_id]}):
+        raise InputError(
+            f"Expected {benchmark}, {split}, to ask what it asked when the plan was made, but these differ: "
+            f"{summarize_names(changed)}. Make the plan anew from what is prepared now."
+        )
+    for row in plan.rows:
+        if not row.attention and row.version not in items[row.item_id].ways:
+            ways = summarize_names(list(items[row.item_id].ways))
+            raise InputError(f"Expected versions of {row.item_id}, {ways}, in the plan, but got {row.version}.")
+
+
+def shown_item(
+    benchmark: str, inquiry: Inquiry, planned: PlannedItem, item: AskedItem, shelf: _Shelf
+) -> dict[str, Any]:
+    """What a page holds of one item."""
+    shown: dict[str, Any] = {"place": planned.place, "choices": [list(choice) for choice in item.choices]}
+    if planned.attention:
+        chosen = next(choice for choice in item.choices if choice.value == planned.attention)
+        label = chosen.letter or chosen.text
+        return {**shown, "question": CHECK.format(label=label), "clips": [], "replays": None}
+    shown |= {"question": item.question, "replays": item.replays, "before": item.before, "text": item.text}
+    clips = item.ways[planned.version]
+    if inquiry.last_frame:
+        return {**shown, "clips": [], "picture": _last_frame(clip_path(benchmark, clips[0]))}
+    if inquiry.form in KEYED:
+        shown |= {"key": item.key, "kind": item.kind}
+    if inquiry.form in DESCRIBED:
+        shown["entries"] = shown_descriptions(item.descriptions)
+    labels = item.labels or [""] * len(clips)
+    return {
+        **shown, "clips": [[shelf.place(benchmark, clip), label] for clip, label in zip(clips, labels, strict=True)]
+    }  # fmt: skip
+
+
+def _last_frame(path: Path) -> str:
+    """The last frame of a clip as the address of a PNG picture."""
+    import cv2
+
+    try:
+        frames = PyavFrames(path)
+        picture = frames.read([frames.count - 1])[0]
+    except UnreadableClip as error:
+        raise InputError(f"{path.name} cannot be shown: {error}") from error
+    content = cv2.imencode(".png", picture[..., ::-1])[1].tobytes()
+    return f"data:image/png;base64,{base64.b64encode(content).decode('ascii')}"
+
+
+def _build(
+    plan: Plan,
+    annotator: str,
+    inquiry: Inquiry,
+    items: list[dict[str, Any]],
+    shelf: _Shelf,
+    embed: bool,
+    sample: bool,
+) -> str:
+    script = "\n".join(path.read_text(encoding="utf-8").strip() for path in SCRIPTS)
+    about = {
+        "plan": plan_digest(plan),
+        "annotator": annotator,
+        "mode": plan.mode,
+        "form": inquiry.form.value,
+        "folder": "" if embed else CLIPS,
+        "flags": [[name, flag.decision.value, flag.text, flag.kind] for name, flag in inquiry.flags.items()],
+        "kinds": inquiry.kinds,
+        "retimed": inquiry.retimed,
+        "scales": [[scale.name, scale.question, list(scale.choices.items())] for scale in inquiry.scales],
+        "items": items,
+    }
+    encoded = [
+        (name, base64.b64encode(path.read_bytes()).decode("ascii"))
+        for name, path in (shelf.files.items() if embed else ())
+    ]
+    return (
+        template_environment(ASSETS)
+        .get_template("page.html")
+        .render(
+            version=lmms_eval_tasks.__version__,
+            annotator=annotator,
+            sample=sample,
+            style=Markup("\n".join(path.read_text(encoding="utf-8").strip() for path in STYLES)),
+            script=Markup(script),
+            # No other script runs, whatever stands in the page.
+            script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii"),
+            about=Markup(as_json(about)),
+            encoded=encoded,
+        )
+    )

@@ -1,0 +1,277 @@
+"""Who is asked what: every version of a question as often as wanted, and nobody two members of a group.
+
+Source: CausalVQA paper, its human baseline (15 responses to a version, nobody answers both versions of a question).
+Items that check attention name the choice to be made (instructed response items; Meade & Craig 2012).
+"""
+
+from __future__ import annotations
+
+import csv
+import heapq
+import io
+import math
+import random
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from itertools import zip_longest
+from pathlib import Path
+
+from lmms_eval_tasks.utils.benchmark.inquiries import ANSWER, ATTENTION, RESPONSES
+from lmms_eval_tasks.utils.core.csv_rows import read_csv
+from lmms_eval_tasks.utils.core.problems import InputError, Problems
+from lmms_eval_tasks.utils.core.wording import quote
+
+MINUTES = 30
+"""Minutes of clips that an annotator sees at most, where the number of annotators is not given; our choice."""
+SEPARATOR = "|"
+"""Between the choices of an item in a plan."""
+
+
+@dataclass(frozen=True)
+class PlannedQuestion:
+    """One version of a question.
+
+    Attributes:
+        item: The question, which is the group of its versions.
+        version: Which version; empty where it has one.
+        item_id: Its row of the prepared table.
+        milliseconds: Length of the clips that are shown of it.
+        choices: What can be chosen.
+        ways: Names of the ways in which it is shown, which then stand for the version; empty where there is one way.
+        asked: Changes with anything that is asked.
+        stratum: What a sample has in equal shares.
+    """
+
+    item: str
+    version: str
+    item_id: str
+    milliseconds: int
+    choices: tuple[str, ...]
+    ways: tuple[str, ...] = ()
+    asked: str = ""
+    stratum: str = ""
+
+
+@dataclass(frozen=True)
+class PlannedItem:
+    """One item of one annotator, a row of a plan.
+
+    Attributes:
+        benchmark: The benchmark.
+        split: Its split.
+        mode: What is asked.
+        annotator: Who sees it.
+        place: Which one it is to them, from 1 on.
+        item: The question; empty where it checks attention.
+        version: As `humans` knows it.
+        item_id: What is shown; where attention is checked, the one whose choices are.
+        milliseconds: Length of its clips.
+        choices: What can be chosen, parted by ``|``.
+        asked: Changes with anything that is asked.
+        attention: The choice that has to be made where it checks attention; else empty.
+    """
+
+    benchmark: str
+    split: str
+    mode: str
+    annotator: str
+    place: int
+    item: str
+    version: str
+    item_id: str
+    milliseconds: int
+    choices: str = ""
+    asked: str = ""
+    attention: str = ""
+
+
+COLUMNS = tuple(field.name for field in fields(PlannedItem))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A plan: the rows of each annotator together, in the order in which they are shown."""
+
+    rows: tuple[PlannedItem, ...]
+
+    @property
+    def by_annotator(self) -> dict[str, list[PlannedItem]]:
+        """Annotator to rows, in the plan's order."""
+        grouped: defaultdict[str, list[PlannedItem]] = defaultdict(list)
+        for row in self.rows:
+            grouped[row.annotator].append(row)
+        return dict(grouped)
+
+    @property
+    def source(self) -> tuple[str, str]:
+        """Its benchmark and split."""
+        return self.rows[0].benchmark, self.rows[0].split
+
+    @property
+    def mode(self) -> str:
+        """What is asked."""
+        return self.rows[0].mode
+
+
+def annotators_needed(questions: Sequence[PlannedQuestion], responses: int, minutes: float) -> int:
+    """How many annotators see at most so many minutes of clips on average, and never two members of a group."""
+    total = responses * sum(question.milliseconds for question in questions)
+    largest = max(Counter(question.item for question in questions).values())
+    return max(responses * largest, math.ceil(total / (60_000 * minutes)))
+
+
+def make_plan(
+    benchmark: str,
+    split: str,
+    questions: Sequence[PlannedQuestion],
+    annotators: int,
+    responses: int = RESPONSES,
+    attention: int = ATTENTION,
+    seed: int = 0,
+    mode: str = ANSWER,
+) -> Plan:
+    """Share questions out; the same arguments give the same plan.
+
+    Groups with the longest clips come first, and each goes to those who have seen the fewest seconds so far, the longer
+    of its versions to those with the fewest. So the seconds of any two annotators differ by no more than the longest
+    item has. Ties, the order of an annotator's items and the places of attention checks are drawn.
+
+    Args:
+        benchmark: Name of the benchmark.
+        split: Name of the split.
+        questions: Every version of every question.
+        annotators: How many there are.
+        responses: To each version; to each question where versions are only ways to show it.
+        attention: Items that check attention, for each annotator who has any question.
+        seed: Of all that is drawn.
+        mode: What is asked.
+
+    Raises:
+        InputError: there are fewer annotators than the largest group needs.
+    """
+    groups: defaultdict[str, list[PlannedQuestion]] = defaultdict(list)
+    for question in questions:
+        groups[question.item].append(question)
+    needed = responses * max(map(len, groups.values()))
+    if annotators < needed:
+        raise InputError(
+            f"Expected at least {needed:,} annotators, for nobody sees two versions of a question and each version "
+            f"gets {responses} responses, but got {annotators:,}."
+        )
+    draws = random.Random(seed)
+    given = _share_out(list(groups.values()), annotators, responses, draws)
+    width = max(3, len(str(annotators)))
+    rows: list[PlannedItem] = []
+    for number, own in enumerate(given, start=1):
+        name = f"a{number:0{width}}"
+        draws.shuffle(own)
+
+        def planned(one: PlannedQuestion, item: str, way: str, milliseconds: int, name: str = name) -> PlannedItem:
+            choices = SEPARATOR.join(one.choices)
+            return PlannedItem(
+                benchmark, split, mode, name, 0, item, way, one.item_id, milliseconds, choices, one.asked
+            )
+
+        shown = [planned(one, one.item, way, one.milliseconds) for one, way in own]
+        for question, _ in draws.sample(own, min(attention, len(own))):
+            check = replace(planned(question, "", "", 0), attention=draws.choice(question.choices))
+            shown.insert(draws.randint(1, len(shown)), check)
+        rows += [replace(row, place=place) for place, row in enumerate(shown, start=1)]
+    return Plan(tuple(rows))
+
+
+def draw_sample(questions: Sequence[PlannedQuestion], size: int, seed: int = 0) -> list[PlannedQuestion]:
+    """So many questions, all versions of each, in equal shares by stratum as far as there are enough.
+
+    Args:
+        questions: Every version of every question.
+        size: How many; all where there are no more.
+        seed: Of the draw.
+    """
+    stratum_of = {question.item: question.stratum for question in questions}
+    strata: defaultdict[str, list[str]] = defaultdict(list)
+    for item, stratum in stratum_of.items():
+        strata[stratum].append(item)
+    draws = random.Random(seed)
+    drawn = [draws.sample(items, len(items)) for _, items in sorted(strata.items())]
+    in_turn = [item for turn in zip_longest(*drawn) for item in turn if item is not None]
+    chosen = set(in_turn[:size])
+    return [question for question in questions if question.item in chosen]
+
+
+def _share_out(
+    groups: list[list[PlannedQuestion]], annotators: int, responses: int, draws: random.Random
+) -> list[list[tuple[PlannedQuestion, str]]]:
+    """What each annotator gets: questions, and the way in which each is shown or else its version."""
+    given: list[list[tuple[PlannedQuestion, str]]] = [[] for _ in range(annotators)]
+    heap = [(0, draws.random(), number) for number in range(annotators)]
+    heapq.heapify(heap)
+    draws.shuffle(groups)
+    for group in sorted(groups, key=lambda members: -max(one.milliseconds for one in members)):
+        slots = [(question, way) for question in group for way in _ways(question, responses, draws)]
+        draws.shuffle(slots)
+        slots.sort(key=lambda slot: -slot[0].milliseconds)
+        chosen = [heapq.heappop(heap) for _ in slots]
+        for (question, way), (seen, _, number) in zip(slots, chosen, strict=True):
+            given[number].append((question, way))
+            heapq.heappush(heap, (seen + question.milliseconds, draws.random(), number))
+    return given
+
+
+def _ways(question: PlannedQuestion, responses: int, draws: random.Random) -> list[str]:
+    """How each response's annotator is shown a question: in each way as often as the others, or once more."""
+    if not question.ways:
+        return [question.version] * responses
+    ways = draws.sample(question.ways, len(question.ways))
+    return [ways[number % len(ways)] for number in range(responses)]
+
+
+def as_csv(plan: Plan) -> str:
+    """A plan as CSV, a row per annotator and item."""
+    return table_text(COLUMNS, (asdict(row) for row in plan.rows))
+
+
+def table_text(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> str:
+    """Rows as CSV."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def read_plan(path: Path) -> Plan:
+    """A plan that `as_csv` wrote.
+
+    Raises:
+        InputError: the file is no such plan; all its problems are listed.
+    """
+    problems = Problems()
+    rows: list[PlannedItem] = []
+    places: set[tuple[str, int]] = set()
+    for where, row in read_csv(path, COLUMNS):
+        numbers = {name: row[name] for name in ("place", "milliseconds")}
+        if bad := [name for name, value in numbers.items() if not (value.isascii() and value.isdigit())]:
+            problems.add(where, f"Expected a whole number for {bad[0]}, but got {quote(numbers[bad[0]])}.")
+            continue
+        if empty := [name for name in ("benchmark", "split", "mode", "annotator", "item_id") if not row[name]]:
+            problems.add(where, f"Expected a value for {', '.join(empty)}, but got none.")
+            continue
+        if Path(row["annotator"]).name != row["annotator"]:
+            problems.add(where, f"Expected an annotator that can name a file, but got {quote(row['annotator'])}.")
+            continue
+        place = row["annotator"], int(row["place"])
+        if place in places:
+            problems.add(where, f"Expected each place of {row['annotator']} once, but got {row['place']} again.")
+        if rows and (row["benchmark"], row["split"], row["mode"]) != (rows[0].benchmark, rows[0].split, rows[0].mode):
+            problems.add(where, "Expected one benchmark, split and mode, but got others than before.")
+        if row["attention"] and row["attention"] not in row["choices"].split(SEPARATOR):
+            problems.add(where, f"Expected attention to be one of the choices, but got {quote(row['attention'])}.")
+        places.add(place)
+        texts = {name: row[name] for name in COLUMNS if name not in numbers}
+        rows.append(PlannedItem(**texts, place=place[1], milliseconds=int(row["milliseconds"])))
+    problems.raise_if_any(f"{path.name} is not a plan")
+    if not rows:
+        raise InputError(f"{path.name} is not a plan: it has no rows.")
+    return Plan(tuple(rows))

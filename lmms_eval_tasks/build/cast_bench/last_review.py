@@ -1,0 +1,124 @@
+"""The last review: people go through questions, options and evidence, and revise or discard them.
+
+Source: CaST-Bench, supplement, 10.6. What a revision has to fulfil, and that a question nobody reviewed goes, is ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from lmms_eval_tasks.build.cast_bench.clock import clock, read_span
+from lmms_eval_tasks.build.cast_bench.edits import EditedText
+from lmms_eval_tasks.build.cast_bench.release import released_row
+from lmms_eval_tasks.build.cast_bench.rows import EvidencePiece, OptionsRow, QuestionRow, RoledOption
+from lmms_eval_tasks.build.cast_bench.texts import is_legible, on_one_line, words_of
+from lmms_eval_tasks.build.engine.steps import Removed, SetStep
+from lmms_eval_tasks.cast_bench.people import wording_of
+from lmms_eval_tasks.utils.core.json_rows import Row, WholeText, read_rows
+from lmms_eval_tasks.utils.core.problems import GroupedIssues
+from lmms_eval_tasks.utils.core.wording import describe, first_line
+
+NOT_REVIEWED = "nobody reviewed it as it is now"
+DISCARDED = "discarded by a reviewer"
+
+
+class Revision(Row):
+    """A line of the file: a question as a reviewer left it, of the wording that `version` names."""
+
+    item_id: WholeText
+    version: WholeText
+    annotator: WholeText
+    question: WholeText
+    options: list[WholeText]
+    entries: list[EditedText]
+    discarded: bool
+    comment: WholeText = ""
+
+    @property
+    def texts(self) -> tuple[object, ...]:
+        """What the reviewer decided."""
+        return self.question, self.options, self.entries, self.discarded
+
+
+def read_revisions(path: Path) -> dict[str, Revision]:
+    """Wording to its revision, from a file that `annotate collect` writes.
+
+    Raises:
+        InputError: the file is none, or two reviewers of a question differ; all is listed.
+    """
+    issues = GroupedIssues()
+    revisions: dict[str, Revision] = {}
+    try:
+        for where, row in read_rows(path, Revision, issues, exact=False):
+            first = revisions.setdefault(row.version, row)
+            if first.texts != row.texts:
+                both = f"{first.annotator} and {row.annotator} of {describe(row.item_id)} ({where})"
+                issues.add("question", "Expected one revision of each, but got different ones by", both)
+    except OSError as error:
+        issues.add("file", "Expected one that can be read, but got", first_line(error))
+    issues.as_problems(f"{path.name}, ").raise_if_any("The revisions cannot be used", "nothing was asked")
+    return revisions
+
+
+class LastReview(SetStep[OptionsRow, OptionsRow]):
+    """Each question as a reviewer left it; those that are discarded, or that nobody reviewed, go."""
+
+    name = "last review"
+    takes = gives = OptionsRow
+
+    def __init__(self, revisions: Mapping[str, Revision]) -> None:
+        self._revisions = revisions
+
+    def run(self, rows: Sequence[OptionsRow], remove: Callable[[str, Removed], None]) -> list[OptionsRow]:
+        """The questions that stay, revised."""
+        left = []
+        for row in rows:
+            try:
+                left.append(self._revised(row))
+            except Removed as why:
+                remove(row.id, why)
+        return left
+
+    def _revised(self, row: OptionsRow) -> OptionsRow:
+        shown = released_row(row)
+        texts = list(shown["options"].values())
+        version = wording_of(shown["video"], shown["question"], texts, shown["answer"], shown["evidence"])
+        revision = self._revisions.get(version)
+        if revision is None:
+            raise Removed(NOT_REVIEWED, version)
+        if revision.discarded:
+            raise Removed(DISCARDED, f"{revision.annotator}: {revision.comment or '–'}")
+        question, *options = (on_one_line(text) for text in (revision.question, *revision.options))
+        if len(options) != len(texts):
+            raise Removed("revision with another number of options", f"{len(options)} of {len(texts)}")
+        if not all(text and is_legible(text) for text in (question, *options)):
+            raise Removed("revised text that is empty, too long or not printable", " / ".join((question, *options)))
+        if len({tuple(words_of(text)) for text in options}) < len(options):
+            raise Removed("two options are equal after the revision", " / ".join(options))
+        roled = tuple(
+            RoledOption(role=option.role, text=text) for option, text in zip(row.options, options, strict=True)
+        )
+        evidence = _evidence(row.asked, revision.entries)
+        asked = row.asked.model_copy(update={"question": question, "answer": options[row.key], "evidence": evidence})
+        return row.model_copy(update={"asked": asked, "options": roled})
+
+
+def _evidence(asked: QuestionRow, entries: Sequence[EditedText]) -> tuple[EvidencePiece, ...]:
+    """The evidence as it was left, with the boxes of whom it is about."""
+    if not entries:
+        raise Removed("revision without evidence")
+    by_label = {one.label: one.instance for one in asked.about.described}
+    pieces = []
+    for entry in entries:
+        instance, span = by_label.get(entry.name), read_span(entry.start, entry.end, asked.clip.last)
+        if instance is None:
+            raise Removed("revised evidence of somebody who is not in the clip", entry.name)
+        if span is None:
+            raise Removed("revised evidence outside the clip", f"{entry.start} to {entry.end}")
+        boxes = {second: box for second, box in instance.boxes.items() if span[0] <= second <= span[1]}
+        if not boxes:
+            raise Removed("revised evidence without a box", f"{entry.name} {clock(span[0])} to {clock(span[1])}")
+        text = on_one_line(entry.text)
+        pieces.append(EvidencePiece(instance=instance.id, start=span[0], end=span[1], rationale=text, boxes=boxes))
+    return tuple(pieces)

@@ -1,0 +1,89 @@
+"""The set in the form of the official release: a table with answers, and the clips cut to what was asked about."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from lmms_eval_tasks.build.causalvqa.config import PairBuildConfig
+from lmms_eval_tasks.build.causalvqa.rows import LETTERS, VERSIONS, QuestionPair
+from lmms_eval_tasks.causalvqa.metadata import metadata_name
+from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.core.problems import Problems
+from lmms_eval_tasks.utils.core.progress import no_progress
+from lmms_eval_tasks.utils.data.clips import in_parallel
+from lmms_eval_tasks.utils.data.parts import cut_part
+from lmms_eval_tasks.utils.data.release import UnreadableClip
+
+SPLIT = "debug"
+"""The split with answers."""
+HEADER = ("qid", "type", "question", "choices1", "correct1", "choices2", "correct2", "difficulty", "renamed_video")
+
+ClipPart = tuple[str, float, float]
+"""A video and two of its seconds."""
+
+
+def write_release(rows: Sequence[QuestionPair], folder: Path, config: PairBuildConfig) -> list[str]:
+    """Write the table and the clips into an empty folder; questions about the same part of a video share its clip.
+
+    Returns:
+        What to know before using it.
+
+    Raises:
+        InputError: clips cannot be decoded to their end; all are named.
+    """
+    parts = {(row.clip, row.start, row.end): clip_name((row.clip, row.start, row.end)) for row in rows}
+    _cut(parts, config.clips, folder / SPLIT / "videos")
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(HEADER)
+    for row in rows:
+        cells = []
+        for version in VERSIONS:
+            options = "|".join(f"{number}. {option}" for number, option in enumerate(row.options(version), start=1))
+            cells += [options, LETTERS.index(row.key(version)) + 1]
+        video = parts[row.clip, row.start, row.end]
+        writer.writerow([row.qid, row.type, row.question, *cells, row.difficulty, video])
+    write_file(folder / metadata_name(SPLIT), text.getvalue())
+    return _warnings(rows, config)
+
+
+def clip_name(part: ClipPart) -> str:
+    """The file of a part of a video, which says nothing of it."""
+    return f"{hashlib.sha256(json.dumps(part).encode('ascii')).hexdigest()[:12]}.mp4"
+
+
+def _cut(parts: dict[ClipPart, str], clips: Path, videos: Path) -> None:
+    videos.mkdir(parents=True)
+
+    def cut(part: ClipPart) -> str | None:
+        clip, start, end = part
+        try:
+            cut_part(clips / clip, start, end, videos / parts[part])
+        except UnreadableClip as error:
+            return str(error)
+        return None
+
+    problems = Problems()
+    for (clip, start, end), fault in in_parallel(parts, cut, no_progress, "cutting clips"):
+        if fault:
+            problems.add(f"{clip}, {start:g} to {end:g} s", fault, "take its questions out of the annotations.")
+    problems.raise_if_any("The clips cannot be cut", "no set was written; every reply is kept")
+
+
+def _warnings(rows: Sequence[QuestionPair], config: PairBuildConfig) -> list[str]:
+    warnings = []
+    if not config.reviews:
+        warnings.append("Nobody reviewed these questions: the configuration names no reviews.")
+    elif repaired := sum(row.repaired for row in rows):
+        warnings.append(f"{repaired:,} questions were repaired after their review.")
+    if config.responses is None:
+        warnings.append(
+            f"No people were asked: every question is {config.difficulty} because the configuration says so, and none "
+            "was removed for its modal answer."
+        )
+    return warnings

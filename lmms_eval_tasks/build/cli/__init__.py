@@ -1,0 +1,1 @@
+"""Commands that make sets of questions, one module each."""

@@ -1,0 +1,139 @@
+"""`lmms-eval-tasks mine …`: parts of a benchmark found in candidates."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lmms_eval_tasks.cli.options import clips_folder, table_file
+from lmms_eval_tasks.utils.core.console import make_console, show_progress, text_table
+from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.core.json_rows import as_lines
+from lmms_eval_tasks.utils.core.problems import InputError
+
+if TYPE_CHECKING:
+    from lmms_eval_tasks.build.curation.mining import Mining
+    from lmms_eval_tasks.utils.core.tables import FittingTable
+
+CANDIDATES_HELP = (
+    "Candidates: CSV or JSON lines (item_id, clip, question, answer[, options, skill]), a prepared table (.parquet), "
+    "or a prepared split as BENCHMARK:SPLIT."
+)
+
+EXPLAINED = (
+    "one answer (no other to the question), clip used (another question about the clip is in a pair), refused (by the "
+    "rule), no partner (the partners were taken), limit (there were pairs enough)"
+)
+
+mine_app = typer.Typer(no_args_is_help=True, help="Find parts of a benchmark in candidates.")
+
+
+@mine_app.callback()
+def mine() -> None:
+    """Find parts of a benchmark in candidates."""
+
+
+@mine_app.command()
+def pairs(
+    candidates: Annotated[str, typer.Argument(help=CANDIDATES_HELP)],
+    embeddings: Annotated[
+        Path, typer.Option(help="Vectors of the clips: .npy, or .parquet (clip, embedding).", show_default=False)
+    ],
+    out: Annotated[Path, typer.Option(help="Where to write the pairs: .jsonl or .csv.", show_default=False)],
+    ids: Annotated[
+        Path | None, typer.Option(help="The clips of an .npy file's rows: one a line, or a JSON list (.json).")
+    ] = None,
+    skill: Annotated[str, typer.Option(help="Column with the skill; without it the column skill, if any.")] = "",
+    rule: Annotated[
+        str, typer.Option(help="Which answers exclude each other: differ, not-within, or package.module:function.")
+    ] = "differ",
+    per_skill: Annotated[int | None, typer.Option(min=1, help="The most pairs of a skill.")] = None,
+    total: Annotated[int | None, typer.Option(min=1, help="The most pairs in all, in equal shares.")] = None,
+) -> None:
+    """Mine minimal pairs: one question, answers that exclude each other, and clips that look most alike."""
+    from lmms_eval_tasks.build.curation.candidates import read_candidates
+    from lmms_eval_tasks.build.curation.mining import distinct_clips, mine_pairs
+    from lmms_eval_tasks.build.curation.rules import find_rule
+    from lmms_eval_tasks.build.curation.vectors import read_vectors
+
+    if out.suffix not in (".jsonl", ".csv"):
+        raise InputError(f"Expected --out to end in .jsonl or .csv, but got {out}.")
+    chosen = find_rule(rule)
+    items = read_candidates(table_file(candidates), skill)
+    mining = mine_pairs(items, read_vectors(embeddings, ids, distinct_clips(items)), chosen, per_skill, total)
+    console = make_console()
+    console.print(_table(mining))
+    if mining.dropped:
+        console.print(f"In no pair: {EXPLAINED}.")
+    _write(out, mining)
+    console.print(f"{len(mining.pairs):,} pairs by the rule {rule}: {out}", soft_wrap=True)
+
+
+@mine_app.command()
+def embed(
+    candidates: Annotated[str, typer.Argument(help=f"{CANDIDATES_HELP} Or a folder of clips.")],
+    model: Annotated[str, typer.Option(help="A vision model of transformers, by name or folder.", show_default=False)],
+    out: Annotated[Path, typer.Option(help="Where to write the vectors: .parquet.", show_default=False)],
+    clips: Annotated[
+        Path | None, typer.Option(help="Folder of the candidates' clips; not needed for BENCHMARK:SPLIT.")
+    ] = None,
+) -> None:
+    """Give each clip of the candidates, or of a folder, a vector: the mean of eight frames' vectors."""
+    from lmms_eval_tasks.build.curation.candidates import read_candidates
+    from lmms_eval_tasks.build.curation.embedding import VisionModel, as_parquet, embed_clips
+    from lmms_eval_tasks.build.curation.mining import distinct_clips
+    from lmms_eval_tasks.utils.data.clips import videos_below
+
+    if out.suffix != ".parquet":
+        raise InputError(f"Expected --out to end in .parquet, but got {out}.")
+    if Path(candidates).is_dir():
+        if clips is not None:
+            raise InputError(f"Expected no --clips beside {candidates}, which is a folder of clips itself.")
+        folder = Path(candidates)
+        names = [path.relative_to(folder).as_posix() for path in videos_below(folder)]
+        if not names:
+            raise InputError(f"Expected videos in {folder}, but it holds none.")
+    else:
+        source = table_file(candidates)
+        named = clips or clips_folder(candidates)
+        if named is None:
+            raise InputError(f"Expected --clips to name the folder of the clips of {candidates}, but it is not given.")
+        folder, names = named, distinct_clips(read_candidates(source))
+    with show_progress() as progress:
+        vectors = embed_clips(VisionModel(model), {name: folder / name for name in names}, progress)
+    write_file(out, as_parquet(vectors))
+    size = len(next(iter(vectors.values())))
+    make_console().print(f"{len(vectors):,} clips, {size:,} dimensions: {out}", soft_wrap=True)
+
+
+def _table(mining: Mining) -> FittingTable:
+    from lmms_eval_tasks.build.curation.mining import REASONS
+
+    reasons = [reason for reason in REASONS if any(counts.get(reason) for counts in mining.dropped.values())]
+    table = text_table(None, "skill", "candidates", "pairs", "cosines", *reasons)
+    for skill, number in mining.candidates.items():
+        cosines = [pair.cosine for pair in mining.pairs if pair.first.skill == skill]
+        span = f"{min(cosines):.3f} to {max(cosines):.3f}" if cosines else ""
+        dropped = mining.dropped.get(skill, Counter())
+        table.add_row(
+            skill, f"{number:,}", f"{len(cosines):,}", span, *(f"{dropped.get(reason, 0):,}" for reason in reasons)
+        )
+    return table
+
+
+def _write(out: Path, mining: Mining) -> None:
+    rows = [pair.to_json() for pair in mining.pairs]
+    if out.suffix == ".jsonl":
+        write_file(out, as_lines(rows))
+        return
+    text = io.StringIO()
+    if rows:
+        writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    write_file(out, text.getvalue())

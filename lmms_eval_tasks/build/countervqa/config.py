@@ -1,0 +1,103 @@
+"""The options of a build as a file: the same names as on the command line."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from lmms_eval_tasks.build.countervqa.questions import CANDIDATES
+from lmms_eval_tasks.build.countervqa.roles import SHARE
+from lmms_eval_tasks.build.countervqa.solving import FRAMES
+from lmms_eval_tasks.build.engine.config import ConfigPath, RoleSettings, read_config
+from lmms_eval_tasks.build.graphs.encoders import TFIDF
+from lmms_eval_tasks.build.graphs.measures import Thresholds
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.redaction import hide_secrets
+from lmms_eval_tasks.utils.data.manifest import file_sha256
+
+
+class BuildOptions(BaseModel):
+    """What a build is asked for; see `build` for what each is."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    annotations: tuple[ConfigPath, ...] = ()
+    links: ConfigPath | None = None
+    takes: ConfigPath | None = None
+    clips: ConfigPath | None = None
+    encoder: str = TFIDF
+    min_ancd: Annotated[float, Field(ge=0.0, le=1.0)] = Thresholds.ancd
+    min_depth: Annotated[int, Field(ge=0)] = Thresholds.depth
+    min_cnda: Annotated[float, Field(ge=0.0, le=2.0)] = Thresholds.cnda
+    candidates: Annotated[int, Field(ge=1, le=1000)] = CANDIDATES
+    own_rules: bool = True
+    model: RoleSettings | str | None = None
+    rephrase: bool = False
+    pair_share: Annotated[float, Field(gt=0.0, le=1.0)] = SHARE
+    naive: bool = False
+    verify_with: tuple[RoleSettings | str, ...] = ()
+    drop_solved_by: tuple[RoleSettings | str, ...] = ()
+    frames: Annotated[int, Field(ge=1, le=1024)] = FRAMES
+    seed: int = 0
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """Of the filters of graphs. Questions without a graph are not chosen by what their clip's graph is like."""
+        return Thresholds(0.0, 0, 0.0) if self.naive else Thresholds(self.min_ancd, self.min_depth, self.min_cnda)
+
+    def check(self) -> None:
+        """Refuse options of which one needs or excludes another.
+
+        Raises:
+            InputError: it lists every fault.
+        """
+        asks, has_links = self.model is not None, self.links is not None
+        faults = {
+            "Expected --links, the file with the causal links, or --model, who to ask for them; got none.": not (
+                asks or has_links or self.naive
+            ),
+            "Expected --model, who writes the questions, beside --naive, but got none.": self.naive and not asks,
+            "Expected no --links beside --naive, whose questions are written without any.": self.naive and has_links,
+            "Expected --model, who to ask for other words, beside --rephrase, but got none.": self.rephrase
+            and not asks,
+            "Expected --clips, what the models see, beside --drop-solved-by, but got none.": self.drop_solved_by
+            and self.clips is None,
+        }
+        if found := [fault for fault, is_one in faults.items() if is_one]:
+            raise InputError("\n".join(found))
+
+    def sources(self) -> list[dict[str, str]]:
+        """Name and SHA-256 of each file that a set is built from; two may have one name."""
+        files = (*self.annotations, self.links, self.takes)
+        return [{"file": file.name, "sha256": file_sha256(file)} for file in files if file]
+
+    def facts(self) -> dict[str, Any]:
+        """What decides, with the sources and the models, which set is built, as JSON values."""
+        names = ("candidates", "own_rules", "rephrase", "seed", "pair_share", "frames", "naive")
+        return {
+            "thresholds": asdict(Thresholds(self.min_ancd, self.min_depth, self.min_cnda)),
+            "encoder": hide_secrets(self.encoder, os.environ),
+            **{name: getattr(self, name) for name in names},
+        }
+
+
+def choose_options(config: Path | None, given: Mapping[str, Any]) -> BuildOptions:
+    """The options of a configuration, those of the command line in their place.
+
+    Args:
+        config: The file; None for none.
+        given: Option to its value; None where the command line has none.
+
+    Raises:
+        InputError: the file cannot be used, with every problem of it, or nobody says which annotations to take.
+    """
+    options = BuildOptions() if config is None else read_config(config, BuildOptions)[0]
+    chosen = options.model_copy(update={name: value for name, value in given.items() if value is not None})
+    if not chosen.annotations:
+        raise InputError("Expected --annotations, the files with timed descriptions, but got none.")
+    return chosen

@@ -1,0 +1,86 @@
+"""What a set consists of, beside the paper's set: questions by level and interaction, clips by interaction."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lmms_eval_tasks.build.countervqa.annotations import Take
+from lmms_eval_tasks.build.countervqa.interactions import interaction_of
+from lmms_eval_tasks.build.engine.built_set import BuiltTable
+from lmms_eval_tasks.countervqa.released import CounterfactualQuestion
+
+PAPER = {
+    "level 1": "38.6%",
+    "level 2": "26.7%",
+    "level 3": "34.6%",
+    "questions that are H2H": "36.2%",
+    "clips that are H2H": "39.3%",
+}
+"""CounterVQA (arXiv 2511.19923), section 2.2 and appendix C."""
+TOLD_BY = {
+    "column": "  clips told by a column of the annotations",
+    "scenario": "  clips told by their scenario",
+    "wording": "  clips told by the wording of their actions alone",
+}
+
+
+@dataclass(frozen=True)
+class QuestionCounts:
+    """Counts of a set.
+
+    Attributes:
+        levels: Questions of each level.
+        goals: Those of level 3 that ask of the main goal.
+        interactions: Questions of each interaction.
+        clips: Clips of each interaction.
+        told_by: What told the interaction to clips.
+    """
+
+    levels: Mapping[int, int]
+    goals: int
+    interactions: Mapping[str, int]
+    clips: Mapping[str, int]
+    told_by: Mapping[str, int]
+
+    def facts(self) -> dict[str, Any]:
+        """The counts as JSON values."""
+        return {
+            "levels": {f"L{level}": self.levels[level] for level in (1, 2, 3)},
+            "of the main goal": self.goals,
+            "questions": dict(sorted(self.interactions.items())),
+            "clips": dict(sorted(self.clips.items())),
+            "interaction told by": {name: self.told_by[name] for name in TOLD_BY},
+        }
+
+    def table(self, of_paper: bool = True) -> BuiltTable:
+        """One row per count, with its share, and the paper's where it gives one and the set was made by its method."""
+        questions, clips = sum(self.levels.values()), sum(self.clips.values())
+        rows = [(f"level {level}", self.levels[level], questions) for level in (1, 2, 3)]
+        rows += [("  that ask of the main goal", self.goals, questions)]
+        rows += [("questions that are H2H", self.interactions["H2H"], questions)]
+        rows += [("clips that are H2H", self.clips["H2H"], clips)]
+        rows += [(shown, self.told_by[name], clips) for name, shown in TOLD_BY.items()]
+        papers = PAPER if of_paper else {}
+        cells = [
+            (name, f"{count:,}", f"{100 * count / total:.1f}%" if total else "N/A", papers.get(name, ""))
+            for name, count, total in rows
+        ]
+        return BuiltTable("Statistics", ("", "number", "share", "paper"), cells)
+
+
+def count_questions(
+    by_take: Mapping[str, Sequence[CounterfactualQuestion]], takes: Mapping[str, Take]
+) -> QuestionCounts:
+    """Count the questions of a set, given by take."""
+    questions = [question for here in by_take.values() for question in here]
+    told = [interaction_of(takes[uid]) for uid in by_take]
+    return QuestionCounts(
+        Counter(question.level for question in questions),
+        sum(question.goal is not None for question in questions),
+        Counter(question.interaction for question in questions),
+        Counter(interaction for interaction, _ in told),
+        Counter(by for _, by in told),
+    )

@@ -1,0 +1,154 @@
+"""The file that says how a set is built."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Hashable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo
+from pydantic_core import PydanticCustomError
+
+from lmms_eval_tasks.utils.core.problems import InputError, Problems
+from lmms_eval_tasks.utils.core.redaction import hide_secrets
+from lmms_eval_tasks.utils.core.wording import describe, first_line, is_utf8
+from lmms_eval_tasks.utils.judge.settings import JudgeSettings
+
+DEFAULT_ROLE = "default"
+"""The model of all roles that are not named."""
+
+
+def _beside_config(value: Any, info: ValidationInfo) -> Any:
+    if isinstance(value, str) and ("\0" in value or not is_utf8(value)):
+        raise PydanticCustomError("path", "Expected a path, which no file system has with these characters")
+    folder = (info.context or {}).get("folder")
+    return Path(folder) / value if isinstance(value, str) and folder is not None else value
+
+
+ConfigPath = Annotated[Path, BeforeValidator(_beside_config)]
+"""A path; a relative one begins at the configuration's folder."""
+
+
+class Price(BaseModel):
+    """What a model costs, in any currency, for a million tokens."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    input: float = Field(ge=0.0, allow_inf_nan=False)
+    output: float = Field(ge=0.0, allow_inf_nan=False)
+
+
+class RoleSettings(JudgeSettings):
+    """How the model of a role is reached and asked.
+
+    Attributes:
+        price: What it costs; None where no cost is to be estimated.
+        tokens_an_image: What its server counts for an image.
+    """
+
+    price: Price | None = None
+    tokens_an_image: int = Field(default=800, ge=0)
+
+
+class BuildConfig(BaseModel):
+    """Base of the forms of a benchmark's configuration.
+
+    Attributes:
+        roles: Who is asked as what.
+        seed: Of all draws.
+        replies: Folder that keeps the replies, where several builds share them; None for the build's own.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    roles: dict[str, RoleSettings] = Field(default_factory=dict)
+    seed: int = 0
+    replies: ConfigPath | None = None
+
+    def role(self, name: str) -> RoleSettings:
+        """The settings of a role: its own, or those of `default`.
+
+        Raises:
+            KeyError: the configuration has neither.
+        """
+        return self.roles[name] if name in self.roles else self.roles[DEFAULT_ROLE]
+
+    def check_roles(self, needed: Sequence[str], where: str) -> None:
+        """Refuse roles that are missing, and names that no step asks.
+
+        Raises:
+            InputError: it lists them all.
+        """
+        problems = Problems()
+        missing = [name for name in needed if name not in self.roles and DEFAULT_ROLE not in self.roles]
+        if missing:
+            example = f"roles: {{{missing[0]}: {{model: NAME, url: http://localhost:8000/v1}}}}"
+            remedy = f"add them, for instance {example}, or one named {DEFAULT_ROLE} for all."
+            problems.add(f"{where}, roles", f"Expected {', '.join(missing)}, but got none.", remedy)
+        unknown = [name for name in self.roles if name not in (*needed, DEFAULT_ROLE)]
+        if unknown:
+            expected = ", ".join((*needed, DEFAULT_ROLE))
+            problems.add(f"{where}, roles", f"Expected only {expected}, but got {', '.join(map(describe, unknown))}.")
+        problems.raise_if_any("Nothing can be built", "nothing was asked")
+
+
+C = TypeVar("C", bound=BuildConfig)
+Values = TypeVar("Values", bound=BaseModel)
+
+
+def read_config(path: Path, form: type[Values]) -> tuple[Values, dict[str, Any]]:
+    """A configuration, and its values as they stand in the file without keys and passwords.
+
+    Raises:
+        InputError: the file cannot be read, or has values that are unknown or out of range; all are listed.
+    """
+    try:
+        values = yaml.load(path.read_text(encoding="utf-8"), _UniqueLoader)
+    # An impossible number or date raises ValueError, not an error of YAML's.
+    except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
+        raise InputError(f"{path} cannot be read: {first_line(error)}.") from None
+    if not isinstance(values, dict):
+        raise InputError(f"{path} cannot be used: Expected names and values, such as `seed: 0`, but got none.")
+    problems = Problems()
+    try:
+        config = form.model_validate(values, context={"folder": path.parent})
+    except ValidationError as error:
+        for fault in error.errors(include_url=False):
+            # The value of a name that does not exist may be a key.
+            got = "" if fault["type"] in ("extra_forbidden", "missing") else f", but got {describe(fault['input'])}"
+            where = ".".join(map(str, fault["loc"])) or "values"
+            message = "Expected no such name" if fault["type"] == "extra_forbidden" else fault["msg"]
+            problems.add(f"{path.name}, {where}", hide_secrets(f"{message}{got}.", os.environ))
+    problems.raise_if_any(f"{path.name} cannot be used", "nothing was asked")
+    try:
+        json.dumps(values)
+    except TypeError as error:
+        raise InputError(
+            f"{path} cannot be used: Expected texts, numbers and lists, but got others: {error}."
+        ) from None
+    return config, _without_secrets(values)
+
+
+class _UniqueLoader(yaml.SafeLoader):
+    """Reads YAML, and refuses a name that stands twice, of which YAML's own reader takes the last."""
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                if key.value in seen:
+                    fault = f"{describe(key.value)} is there twice, in line {key.start_mark.line + 1}"
+                    raise yaml.constructor.ConstructorError(problem=fault)
+                seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
+
+def _without_secrets(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(name): _without_secrets(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_without_secrets(inner) for inner in value]
+    return hide_secrets(value, os.environ) if isinstance(value, str) else value

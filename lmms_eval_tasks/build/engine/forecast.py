@@ -1,0 +1,101 @@
+"""What a build is expected to ask and to cost, before it asks anything."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lmms_eval_tasks.build.engine.built_set import BuiltTable
+from lmms_eval_tasks.build.engine.config import BuildConfig, RoleSettings
+from lmms_eval_tasks.build.engine.steps import AnyStep, Forecast
+
+CHARACTERS_A_TOKEN = 4
+
+
+@dataclass(frozen=True)
+class StepForecast:
+    """What one step, or all, is expected to take.
+
+    Attributes:
+        rows: That come in.
+        requests: To models.
+        tokens_in: Of all requests.
+        tokens_out: Of all replies.
+        cost: In the currency of the configuration's prices; None where a role that is asked has none.
+    """
+
+    rows: float
+    requests: float
+    tokens_in: float
+    tokens_out: float
+    cost: float | None
+
+
+def estimate_steps(rows: int, steps: Sequence[AnyStep], config: BuildConfig) -> list[StepForecast]:
+    """An estimate for each step, from what the step says of itself; requests of a step are shared among its roles."""
+    estimates = []
+    coming = float(rows)
+    for step in steps:
+        asked = [config.role(role) for role in step.roles] if step.forecast.requests else []
+        estimates.append(estimate_requests(coming, step.forecast, asked))
+        coming *= step.forecast.rows
+    return estimates
+
+
+def estimate_requests(rows: float, forecast: Forecast, asked: Sequence[RoleSettings]) -> StepForecast:
+    """What is expected of a step.
+
+    Args:
+        rows: That come in.
+        forecast: Of each.
+        asked: The models among which the requests are shared.
+    """
+    requests = rows * forecast.requests
+    cost: float | None = 0.0
+    tokens_in = tokens_out = 0.0
+    for settings in asked:
+        share = requests / len(asked)
+        text = share * forecast.characters / CHARACTERS_A_TOKEN
+        role_in = text + share * forecast.images * settings.tokens_an_image
+        role_out = share * min(forecast.reply_tokens, settings.max_tokens)
+        tokens_in, tokens_out = tokens_in + role_in, tokens_out + role_out
+        price = settings.price
+        if price is None or cost is None:
+            cost = None
+        else:
+            cost += (role_in * price.input + role_out * price.output) / 1e6
+    return StepForecast(rows, requests, tokens_in, tokens_out, cost)
+
+
+def forecast_table(names: Sequence[str], estimates: Sequence[StepForecast]) -> BuiltTable:
+    """A line for each step that asks, by its name, and one for all."""
+    lines = [(name, _whole(one.rows), *_cells(one)) for name, one in zip(names, estimates, strict=True) if one.requests]
+    lines.append(("all", "", *_cells(_sum(estimates))))
+    columns = ("step", "rows", "requests", "tokens in", "tokens out", "cost")
+    return BuiltTable("Estimate, by the paper's shares where it gives them", columns, lines)
+
+
+def describe_estimate(estimates: Sequence[StepForecast]) -> str:
+    """A sentence on what all steps are expected to take."""
+    requests, tokens_in, tokens_out, cost = _cells(_sum(estimates))
+    return f"Expected: {requests} requests, {tokens_in} tokens in, {tokens_out} out, cost: {cost}."
+
+
+def _sum(estimates: Sequence[StepForecast]) -> StepForecast:
+    costs = [one.cost for one in estimates if one.cost is not None]
+    return StepForecast(
+        0.0,
+        sum(one.requests for one in estimates),
+        sum(one.tokens_in for one in estimates),
+        sum(one.tokens_out for one in estimates),
+        sum(costs) if len(costs) == len(estimates) else None,
+    )
+
+
+def _cells(one: StepForecast) -> tuple[str, ...]:
+    cost = "no price" if one.cost is None else f"{one.cost:,.2f}"
+    return (_whole(one.requests), _whole(one.tokens_in), _whole(one.tokens_out), cost)
+
+
+def _whole(number: float) -> str:
+    return f"{number:,.0f}"

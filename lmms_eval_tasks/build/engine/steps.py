@@ -1,0 +1,116 @@
+"""What a step of a pipeline is."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+
+from lmms_eval_tasks.build.engine.rows import PipelineRow
+
+if TYPE_CHECKING:
+    from lmms_eval_tasks.build.engine.asking import Asking
+
+In = TypeVar("In", bound=PipelineRow)
+Out = TypeVar("Out", bound=PipelineRow)
+
+
+class Removed(Exception):
+    """A row does not go on.
+
+    Attributes:
+        reason: Why, in a phrase that all rows removed for it share: a line of the attrition table.
+        detail: What is to be known of this row, for the audit.
+    """
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        super().__init__(f"{reason}: {detail}" if detail else reason)
+        self.reason = reason
+        self.detail = detail
+
+
+@dataclass(frozen=True)
+class PaperCount:
+    """What a paper says that a step leaves.
+
+    Attributes:
+        kept: As it is printed beside ours, such as "61%" or "793"; empty where the paper does not say.
+        source: Where the paper says so.
+    """
+
+    kept: str = ""
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What a step is expected to take, before anything is asked.
+
+    Attributes:
+        requests: Of a row.
+        characters: Of a request's text.
+        images: Of a request.
+        reply_tokens: Of a reply.
+        rows: That come out for each that goes in.
+    """
+
+    requests: float = 0.0
+    characters: int = 0
+    images: int = 0
+    reply_tokens: int = 200
+    rows: float = 1.0
+
+
+class Step(ABC, Generic[In, Out]):
+    """A step: rows of one form in, rows of one form out, and a reason for each that does not go on.
+
+    Attributes:
+        name: As the attrition table has it.
+        takes: The form of its rows.
+        gives: The form of those that it makes.
+        roles: The roles that it asks.
+        paper: What the paper says that it leaves.
+        forecast: What it is expected to take.
+    """
+
+    name: ClassVar[str]
+    takes: ClassVar[type[PipelineRow]]
+    gives: ClassVar[type[PipelineRow]]
+    paper: ClassVar[PaperCount] = PaperCount()
+    # Of some steps these depend on the configuration.
+    roles: tuple[str, ...] = ()
+    forecast: Forecast = Forecast()
+
+
+class RowStep(Step[In, Out]):
+    """A step that looks at one row at a time; many are looked at at once, in threads."""
+
+    @abstractmethod
+    def run(self, row: In, asking: Asking) -> Sequence[Out]:
+        """What becomes of a row: a pure function of it, the configuration and the replies.
+
+        Raises:
+            Removed: the row does not go on.
+        """
+
+
+class SetStep(Step[In, Out]):
+    """A step that looks at all rows, and asks nobody."""
+
+    @abstractmethod
+    def run(self, rows: Sequence[In], remove: Callable[[str, Removed], None]) -> Sequence[Out]:
+        """What becomes of the rows.
+
+        Args:
+            rows: All of them.
+            remove: Called with the id of each row that does not go on, and why.
+        """
+
+
+AnyStep = RowStep[Any, Any] | SetStep[Any, Any]
+
+
+def roles_of(steps: Sequence[AnyStep]) -> tuple[str, ...]:
+    """The roles that steps ask, each once, in the order in which they are asked first."""
+    return tuple(dict.fromkeys(role for step in steps for role in step.roles))

@@ -1,0 +1,117 @@
+"""The annotations of sources: CSV or JSON lines, every problem listed at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from lmms_eval_tasks.build.mvp.rows import AnnotatedClip
+from lmms_eval_tasks.mvp.card import SUBSETS
+from lmms_eval_tasks.utils.core.csv_rows import read_csv
+from lmms_eval_tasks.utils.core.json_rows import Row, WholeText, read_rows, validate_value
+from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError, Problems
+from lmms_eval_tasks.utils.core.strict_json import read_json
+from lmms_eval_tasks.utils.core.wording import describe
+from lmms_eval_tasks.utils.data.release import is_safe
+
+NEEDED = ("id", "clip", "source", "category")
+
+
+class AnnotationLine(Row):
+    """A line of a file of annotations: an answered question, a label or a caption."""
+
+    id: WholeText
+    clip: WholeText
+    source: WholeText
+    category: WholeText
+    skill: WholeText | None = None
+    question: WholeText | None = None
+    options: list[WholeText] | None = None
+    answer: WholeText | None = None
+    label: WholeText | None = None
+    caption: WholeText | None = None
+
+
+def read_annotations(files: Sequence[Path], videos: Path) -> tuple[AnnotatedClip, ...]:
+    """The annotated clips of files, in their order.
+
+    A line has ``id``, ``clip`` (the video's path below the videos' folder), ``source``, ``category`` (one of the
+    benchmark's), perhaps ``skill``, and what its source says of the clip: ``question`` and ``answer`` (with
+    ``options``, in CSV as JSON, one of them), or a ``label``, or a ``caption``.
+
+    Raises:
+        InputError: a file cannot be read, or lines cannot be used; all problems are listed.
+    """
+    problems, places = Problems(), dict[str, str]()
+    clips: list[AnnotatedClip] = []
+    for file in files:
+        issues = GroupedIssues()
+        try:
+            for where, line in _read_file(file, issues):
+                before = places.setdefault(line.id, f"{file.name}, {where}")
+                if before != f"{file.name}, {where}":
+                    issues.add("id", "Expected each once, but got again", f"{describe(line.id)} ({where}; {before})")
+                clips.append(_annotated(line, where, videos, issues))
+        except (OSError, InputError) as error:
+            reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
+            problems.add(file.name, f"Expected annotations, but they cannot be read: {reason}")
+        problems.extend(issues.as_problems(f"{file.name}, "))
+    problems.raise_if_any("The annotations cannot be used")
+    if not clips:
+        raise InputError("The annotations cannot be used: Expected annotated clips, but got none.")
+    return tuple(clips)
+
+
+def _annotated(line: AnnotationLine, where: str, videos: Path, issues: GroupedIssues) -> AnnotatedClip:
+    """A line as a row, every issue of it noted."""
+    texts = {name: (getattr(line, name) or "").strip() for name in ("question", "answer", "label", "caption")}
+    options = tuple(option.strip() for option in line.options or ())
+    for name in NEEDED:
+        if not getattr(line, name).strip():
+            issues.add(name, "Expected a text, but got none in", where)
+    if line.category.strip() and line.category not in SUBSETS:
+        issues.add("category", f"Expected one of {', '.join(SUBSETS)}, but got", f"{describe(line.category)} ({where})")
+    if not is_safe(line.clip) or line.clip.startswith("/"):
+        issues.add("clip", "Expected a path below the videos' folder, but got", f"{describe(line.clip)} ({where})")
+    elif not (videos / line.clip).is_file():
+        issues.add("clip", f"Expected a file in {videos}, but there is none of", f"{describe(line.clip)} ({where})")
+    given = tuple(name for name, text in texts.items() if text)
+    if given not in (("question", "answer"), ("label",), ("caption",)):
+        what = "Expected a question and its answer, or a label, or a caption, but got"
+        issues.add("annotation", what, f"{' and '.join(given) or 'none of them'} ({where})")
+    if options and len({*options, ""}) <= len(options):
+        issues.add("options", "Expected texts that differ, but got others in", where)
+    if options and texts["answer"] not in options:
+        issues.add("answer", "Expected one of the options, but got", f"{describe(texts['answer'])} ({where})")
+    return AnnotatedClip(
+        id=line.id,
+        clip=line.clip,
+        source=line.source.strip(),
+        category=line.category,
+        skill=(line.skill or "").strip() or line.category,
+        question=texts["question"],
+        options=options,
+        answer=texts["answer"] or texts["label"] or texts["caption"],
+    )
+
+
+def _read_file(file: Path, issues: GroupedIssues) -> Iterator[tuple[str, AnnotationLine]]:
+    if file.suffix == ".jsonl":
+        yield from read_rows(file, AnnotationLine, issues, exact=False)
+        return
+    if file.suffix != ".csv":
+        raise InputError(f"Expected a file .csv or .jsonl, but got {file.name}.")
+    for place, cells in read_csv(file, NEEDED):
+        where = place.rpartition(", ")[2]
+        values: dict[str, Any] = {name: text or None for name, text in cells.items()}
+        values |= {name: cells[name] for name in NEEDED}
+        if cells.get("options"):
+            try:
+                values["options"] = read_json(cells["options"])
+            except ValueError as error:
+                issues.add("options", "Expected a JSON list of texts, but got", f"{error} ({where})")
+                continue
+        line = validate_value(values, AnnotationLine, issues, where)
+        if line is not None:
+            yield where, line

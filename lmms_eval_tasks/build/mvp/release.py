@@ -1,0 +1,64 @@
+"""Minimal pairs in the official release's format: tables that `datasets` finds by the card, and the clips."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+
+from lmms_eval_tasks.build.mvp.config import MvpBuildConfig
+from lmms_eval_tasks.build.mvp.rows import MinimalPair
+from lmms_eval_tasks.mvp.card import CARD, SUBSETS
+from lmms_eval_tasks.mvp.prepare import VIDEOS
+from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.data.identity import SAMPLE_MARK
+from lmms_eval_tasks.utils.data.release import link
+
+
+def write_release(pairs: Sequence[MinimalPair], folder: Path, config: MvpBuildConfig) -> Sequence[str]:
+    """Write pairs as `prepare` reads them; those of simulated clips are marked as such.
+
+    Args:
+        pairs: The pairs.
+        folder: An empty folder.
+        config: The build's.
+
+    Returns:
+        What to know before using them.
+    """
+    import pyarrow
+    import pyarrow.parquet
+
+    tables: defaultdict[str, list[dict[str, str]]] = defaultdict(list)
+    for number, pair in enumerate(pairs, start=1):
+        for place, clip in enumerate(pair.clips, start=1):
+            tables[pair.category].append(
+                {
+                    "video_id": f"{clip.source}_{number:06d}_{place}",
+                    "video_path": clip.clip,
+                    "question": pair.question,
+                    "answer": clip.answer,
+                    "candidates": str(list(pair.candidates)),
+                    "source": clip.source,
+                }
+            )
+            linked = folder / VIDEOS / clip.clip
+            linked.parent.mkdir(parents=True, exist_ok=True)
+            link((config.videos / clip.clip).absolute(), linked)
+    card = ["---", "configs:"]
+    for category in (name for name in SUBSETS if name in tables):
+        path = folder / category / f"{config.split}-00000-of-00001.parquet"
+        path.parent.mkdir()
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(tables[category]), path)
+        files = f"{category}/{config.split}-*.parquet"
+        card += [f"- config_name: {category}", "  data_files:", f"  - split: {config.split}", f"    path: {files}"]
+    form = f"Minimal pairs in the form of `{CARD.hub_id}`, made with lmms-eval-tasks; not the benchmark."
+    card += ["---", "", form, ""]
+    write_file(folder / "README.md", "\n".join(card))
+    videos = config.videos.absolute()
+    # The mark of the sample lies at its root, two folders above its videos.
+    for mark in (place / SAMPLE_MARK for place in (videos, *videos.parents[:2])):
+        if mark.is_file():
+            write_file(folder / SAMPLE_MARK, mark.read_bytes())
+    missing = [name for name in SUBSETS if name not in tables]
+    return [f"There are no pairs of {' and '.join(missing)}: their tasks have no items."] if missing else []

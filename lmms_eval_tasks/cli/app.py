@@ -1,0 +1,95 @@
+"""The command `lmms-eval-tasks`: thin, and the only place that prints and exits."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+import lmms_eval_tasks
+from lmms_eval_tasks.cli.bias import bias
+from lmms_eval_tasks.cli.check import check
+from lmms_eval_tasks.cli.compare import compare
+from lmms_eval_tasks.cli.humans import humans
+from lmms_eval_tasks.cli.options import print_warnings
+from lmms_eval_tasks.cli.prepare import prepare_app, sample
+from lmms_eval_tasks.cli.prompts import prompts_app
+from lmms_eval_tasks.cli.report import report
+from lmms_eval_tasks.cli.rescore import rescore
+from lmms_eval_tasks.cli.submit import submit, validate
+from lmms_eval_tasks.cli.tiny_vlm import tiny_vlm
+from lmms_eval_tasks.cli.views import views
+from lmms_eval_tasks.utils.benchmark.registry import registry
+from lmms_eval_tasks.utils.core.announced import load_announced
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.variables import KNOWN, describe_unknown_variables
+from lmms_eval_tasks.utils.core.wording import printable_lines
+
+
+class _Commands(TyperGroup):
+    """Commands whose failures are the user's to mend: the message on stderr, exit status 1, no traceback."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the chosen command."""
+        try:
+            return super().invoke(ctx)
+        except (InputError, OSError) as error:
+            text = str(error) if isinstance(error, InputError) else f"Cannot read or write: {error}"
+            typer.echo(printable_lines(text), err=True)
+            raise typer.Exit(1) from error
+
+
+app = typer.Typer(cls=_Commands, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+app.add_typer(prepare_app, name="prepare")
+app.command()(bias)
+app.command()(check)
+app.command()(compare)
+app.command()(humans)
+app.command()(sample)
+app.command()(report)
+app.command()(rescore)
+app.add_typer(prompts_app, name="prompts")
+app.command()(submit)
+app.command()(validate)
+app.command()(views)
+app.command("tiny-vlm")(tiny_vlm)
+_own = {name.replace("_", "-"): benchmark.cli for name, benchmark in registry().benchmarks.items() if benchmark.cli}
+for _name, _commands in _own.items():
+    app.add_typer(_commands, name=_name)
+_announced = load_announced("lmms_eval_tasks.commands", "command")
+for _name, _command in _announced.found.items():
+    _benchmark, _, _last = _name.rpartition(".")
+    if _benchmark and _benchmark not in _own:
+        _own[_benchmark] = typer.Typer(no_args_is_help=True, help=f"Commands of {_benchmark} alone.")
+        app.add_typer(_own[_benchmark], name=_benchmark)
+    _parent = _own.get(_benchmark, app)
+    if isinstance(_command, typer.Typer):
+        _parent.add_typer(_command, name=_last)
+    else:
+        _parent.command(_last)(_command)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"lmms-eval-tasks {lmms_eval_tasks.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Video causal-reasoning benchmarks for lmms-eval: prepare data, check it, find the tasks."""
+    unknown = describe_unknown_variables(os.environ, {*KNOWN, *registry().variables})
+    print_warnings([*registry().faults, *_announced.faults, *unknown])
+
+
+@app.command()
+def path() -> None:
+    """Print the folder of the tasks, for `lmms-eval tasks list --include-path`."""
+    typer.echo(Path(lmms_eval_tasks.__file__).parent)

@@ -1,0 +1,44 @@
+"""The hooks of MVP's tasks: how a question is asked and its answer graded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lmms_eval_tasks.mvp.official import official_choice
+from lmms_eval_tasks.utils.benchmark.benchmark import Row
+from lmms_eval_tasks.utils.prompting.questions import ask_choice
+from lmms_eval_tasks.utils.scoring.choice import choice_grader
+from lmms_eval_tasks.utils.scoring.hooks import (
+    RunningTask,
+    aggregate,
+    doc_to_target,
+    doc_to_visual,
+    hook,
+    process_docs,
+    write_submission,
+)
+
+__all__ = [
+    "aggregate",
+    "doc_to_target",
+    "doc_to_text",
+    "doc_to_visual",
+    "process_docs",
+    "process_results",
+    "write_submission",
+]
+
+grade = choice_grader(official_choice, stratum=("subset", "source"))
+
+
+@hook
+def doc_to_text(task: RunningTask, doc: Row, lmms_eval_specific_kwargs: Mapping[str, Any] | None = None) -> str:
+    """The prompt: the question and its options."""
+    return task.put(doc, lmms_eval_specific_kwargs, ask_choice)
+
+
+@hook
+def process_results(task: RunningTask, doc: Row, results: Sequence[Any]) -> dict[str, Any]:
+    """The record of an answer, and what it contributes to each score."""
+    return task.grade_first(doc, results, grade)

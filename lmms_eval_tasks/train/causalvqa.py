@@ -1,0 +1,41 @@
+"""A set of one's own in CausalVQA's form, to train on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lmms_eval_tasks.causalvqa.card import CARD
+from lmms_eval_tasks.causalvqa.metadata import metadata_name, read_items
+from lmms_eval_tasks.causalvqa.prepare import ROOTS
+from lmms_eval_tasks.train.stages.released_choices import ReleasedChoices
+from lmms_eval_tasks.utils.core.problems import InputError, Problems
+from lmms_eval_tasks.utils.data.release import FolderRelease, open_release, read_metadata
+
+
+def read_choices(source: Path, videos: Path | None) -> list[ReleasedChoices]:
+    """Read the splits of a set in the form of the release; both versions of a question are rows.
+
+    Args:
+        source: Its folder, unpacked: ms-swift opens the clips.
+        videos: Folder of the clips; by default `videos` beside each split's metadata.
+
+    Raises:
+        InputError: the source is no such folder, or its metadata has problems; all are listed.
+    """
+    files = {split: metadata_name(split) for split in CARD.splits}
+    if source.is_file():
+        raise InputError(f"Expected a folder with a set in {CARD.title}'s form, but {source} is a file: unpack it.")
+    with open_release(source, CARD.title, files.values(), ROOTS) as release:
+        assert isinstance(release, FolderRelease)
+        root = release.root
+    sets, problems = [], Problems()
+    for split, file in files.items():
+        if not (path := root / file).is_file():
+            continue
+        rows, of_split, _ = read_items(split, read_metadata(path))
+        problems.extend(of_split)
+        folder = videos or path.parent / "videos"
+        clips = {row["clip"]: folder / row["clip"].removeprefix(f"{split}/") for row in rows}
+        sets.append(ReleasedChoices(split, rows, clips, (path,)))
+    problems.raise_if_any(f"{source} cannot be used", "nothing was written")
+    return sets

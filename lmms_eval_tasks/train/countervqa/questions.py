@@ -1,0 +1,161 @@
+"""The questions of a CounterVQA set as a training set, with the reasoning that a teacher wrote or without."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from lmms_eval_tasks.countervqa.card import CARD
+from lmms_eval_tasks.countervqa.hooks import PROMPT
+from lmms_eval_tasks.countervqa.released import (
+    CLIPS,
+    GRAPHS,
+    QUESTIONS,
+    ClipGraph,
+    CounterfactualQuestion,
+    read_release,
+)
+from lmms_eval_tasks.train.stages.rows import TrainingItem
+from lmms_eval_tasks.utils.core.json_rows import Row, WholeText, read_rows
+from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
+from lmms_eval_tasks.utils.core.wording import describe
+from lmms_eval_tasks.utils.prompting.prompts import read_prompt
+
+
+class ReasoningRow(Row):
+    """A line of what `train countervqa cot` writes: a teacher's reasoning and answer to a question of a set."""
+
+    id: WholeText
+    clip: WholeText
+    question: WholeText
+    reasoning: WholeText
+    answer: WholeText
+
+
+@dataclass(frozen=True)
+class QuestionSet:
+    """A set in the form that `prepare` takes.
+
+    Attributes:
+        files: Questions and graphs.
+        clips: Folder of the clips.
+        questions: In the order of their file.
+        graphs: Clip to its graph.
+    """
+
+    files: tuple[Path, Path]
+    clips: Path
+    questions: Sequence[CounterfactualQuestion]
+    graphs: Mapping[str, ClipGraph]
+
+    def clip(self, question: CounterfactualQuestion) -> Path:
+        """The file of a question's clip; it need not be there."""
+        return self.clips / question.clip
+
+
+def read_set(source: Path, videos: Path | None = None) -> QuestionSet:
+    """Read a set.
+
+    Args:
+        source: Its folder, or its file of questions.
+        videos: Folder of the clips; by default that beside the questions.
+
+    Raises:
+        InputError: a file is missing, or the questions or graphs have problems; all are listed.
+    """
+    questions_file = source / QUESTIONS if source.is_dir() else source
+    files = questions_file, questions_file.parent / GRAPHS
+    for file in files:
+        if not file.is_file():
+            raise InputError(f"Expected a set of {CARD.title} in {source}, but there is no {file}.")
+    questions, graphs, problems = read_release(*files)
+    problems.raise_if_any(f"{questions_file} cannot be used", "nothing was written")
+    return QuestionSet(files, videos or questions_file.parent / CLIPS, questions, graphs)
+
+
+def read_reasoning(path: Path, questions: QuestionSet) -> dict[str, ReasoningRow]:
+    """Reasoning by the id of the question that it answers.
+
+    Raises:
+        InputError: it cannot be read, or speaks of other questions than the set's; all problems at once.
+    """
+    issues = GroupedIssues()
+    known = {question.id: question for question in questions.questions}
+    rows: dict[str, ReasoningRow] = {}
+    for where, row in read_rows(path, ReasoningRow, issues, exact=False):
+        asked = known.get(row.id)
+        if asked is None or (asked.clip, asked.question) != (row.clip, row.question):
+            issues.add(
+                "id", "Expected a question of the set with its clip and text, but got", f"{describe(row.id)} ({where})"
+            )
+        elif row.id in rows:
+            issues.add("id", "Expected each once, but got again", f"{describe(row.id)} ({where})")
+        rows.setdefault(row.id, row)
+    if not rows and not issues:
+        issues.add("lines", "Expected rows, but", "there is none")
+    issues.raise_if_any(f"{path} cannot be used as reasoning", "nothing was written")
+    return rows
+
+
+def ask(question: CounterfactualQuestion) -> str:
+    """What the model is asked: as in the evaluation."""
+    return read_prompt(PROMPT).render(question=question.question)
+
+
+def answer_items(questions: QuestionSet) -> list[TrainingItem]:
+    """Every question with its verdict and the reference's explanation, and no reasoning before it."""
+    return [
+        TrainingItem(
+            question.id, questions.clip(question), ask(question), reference(question), question=question.question
+        )
+        for question in questions.questions
+    ]
+
+
+def reasoning_items(questions: QuestionSet, rows: Mapping[str, ReasoningRow]) -> list[TrainingItem]:
+    """The questions for which there is reasoning, answered as the teacher did, in the form that `format` rewards."""
+    return [
+        TrainingItem(
+            question.id,
+            questions.clip(question),
+            ask(question),
+            reasoned(rows[question.id]),
+            question=question.question,
+        )
+        for question in questions.questions
+        if question.id in rows
+    ]
+
+
+def reward_items(questions: QuestionSet) -> list[TrainingItem]:
+    """Every question without an answer, with the columns that the rewards read."""
+    return [
+        TrainingItem(
+            question.id,
+            questions.clip(question),
+            ask(question),
+            columns={
+                "graph": questions.graphs[question.clip].model_dump_json(),
+                "action": question.action,
+                "absent_action": question.absent_action,
+                "outcome": question.outcome,
+                "answer": question.verdict,
+                "question": question.question,
+            },
+            question=question.question,
+        )
+        for question in questions.questions
+    ]
+
+
+def reasoned(row: ReasoningRow) -> str:
+    """Reasoning, then the answer."""
+    return f"<think>{row.reasoning.strip()}</think>\n<answer>{row.answer.strip()}</answer>"
+
+
+def reference(question: CounterfactualQuestion) -> str:
+    """The verdict and the reference's explanation, in the order that the prompt asks for."""
+    verdict = question.verdict.capitalize()
+    explanation = question.explanation.strip()
+    return explanation if explanation.lower().startswith(question.verdict) else f"{verdict}. {explanation}"

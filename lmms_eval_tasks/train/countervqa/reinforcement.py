@@ -1,0 +1,98 @@
+"""Stage II of the paper's training, GRPO with rewards over the clip's graph, and its Table 3 as configurations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from lmms_eval_tasks.train.countervqa.questions import read_set, reward_items
+from lmms_eval_tasks.train.countervqa.stages import ANSWERS, REASONING, tested_clips
+from lmms_eval_tasks.train.rewards.combine import ALPHA, BETA
+from lmms_eval_tasks.train.stages.staging import Inputs, Written, grpo_method, write_stage
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.progress import Progress, no_progress
+from lmms_eval_tasks.utils.runs.trained_on import read_trained_on
+
+FULL = "full"
+PLUGIN = Path(__file__).with_name("swift_plugin.py")
+"""Makes the rewards known to ms-swift; it imports them from the package in ms-swift's environment."""
+
+
+@dataclass(frozen=True)
+class Ablation:
+    """A row of the paper's Table 3.
+
+    Attributes:
+        by_graph: Whether the rewards are those over the graph; else it is the verdict alone, right or wrong.
+        before: The stage before, as `trained_on.json` calls it; None where GRPO is alone.
+    """
+
+    by_graph: bool
+    before: str | None
+
+
+ABLATIONS: Mapping[str, Ablation] = {
+    FULL: Ablation(by_graph=True, before=REASONING),
+    "standard-reward": Ablation(by_graph=False, before=REASONING),
+    "no-distillation": Ablation(by_graph=True, before=ANSWERS),
+    "grpo-only": Ablation(by_graph=True, before=None),
+}
+
+
+def write_grpo(
+    inputs: Inputs,
+    ablation: str = FULL,
+    alpha: float | None = None,
+    beta: float | None = None,
+    progress: Progress = no_progress,
+) -> Written:
+    """Write the second stage.
+
+    Args:
+        inputs: What every stage is given; the model is the weights that the first stage exported.
+        ablation: A row of the paper's Table 3, one of `ABLATIONS`.
+        alpha: Weight of the causal reward; by default the paper's.
+        beta: Weight of the visual reward; by default the paper's.
+        progress: Called as clips are compared.
+
+    Raises:
+        InputError: there is no such row, it has no reward for a weight that is given, no reward has a weight, the model
+            was not trained as the row says, or as for `write_sft`.
+    """
+    if ablation not in ABLATIONS:
+        raise InputError(f"Expected --ablation to be one of {', '.join(ABLATIONS)}, but got {ablation!r}.")
+    chosen = ABLATIONS[ablation]
+    if not chosen.by_graph and (alpha is not None or beta is not None):
+        given = "--causal-weight" if alpha is not None else "--visual-weight"
+        raise InputError(f"Expected no {given} with --ablation {ablation}, whose reward is the verdict alone.")
+    method = grpo_method(ablation, reward_weights(chosen, alpha, beta), PLUGIN, inputs)
+    _check_model(inputs.model, ablation, chosen)
+    questions = read_set(inputs.source, inputs.videos)
+    items = reward_items(questions)
+    return write_stage(inputs, items, len(questions.questions), method, questions.files, tested_clips, progress)
+
+
+def reward_weights(ablation: Ablation, alpha: float | None = None, beta: float | None = None) -> dict[str, float]:
+    """The rewards' names and weights; those of weight 0 are logged and teach nothing."""
+    if not ablation.by_graph:
+        return {"verdict": 1.0, "causal": 0.0, "visual": 0.0}
+    return {"causal": ALPHA if alpha is None else alpha, "visual": BETA if beta is None else beta, "verdict": 0.0}
+
+
+def _check_model(model: str, name: str, ablation: Ablation) -> None:
+    """Refuse a model whose stages before are not those of the row."""
+    trained = read_trained_on(Path(model))
+    stages = [stage.method for stage in trained.stages] if trained else []
+    expected = [ablation.before] if ablation.before else []
+    if stages != expected:
+        wanted = f"weights of one stage, {ablation.before}" if ablation.before else "a model that was not trained here"
+        remedy = {
+            REASONING: "Remedy: train countervqa sft --reasoning cot.jsonl, then export, and give --model its folder.",
+            ANSWERS: "Remedy: train countervqa sft without --reasoning, then export, and give --model its folder.",
+            None: "Remedy: give --model a model as it was released.",
+        }[ablation.before]
+        raise InputError(
+            f"Expected --model to be {wanted}, for --ablation {name}, but {model} has "
+            f"{', then '.join(stages) or 'none'} behind it.\n{remedy}"
+        )

@@ -1,0 +1,146 @@
+"""Chains of thought by a teacher: a model that sees the clip and, unless that is ablated, its timed annotations.
+
+The teacher is not given the verdict. What it answers is kept where the verdict is right.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from lmms_eval_tasks.countervqa.clip_frames import clip_frames
+from lmms_eval_tasks.countervqa.hooks import clock, timed_actions
+from lmms_eval_tasks.countervqa.released import CounterfactualQuestion
+from lmms_eval_tasks.countervqa.verdicts import UNCLEAR, read_verdict
+from lmms_eval_tasks.train.countervqa.questions import QuestionSet, ReasoningRow, reasoned
+from lmms_eval_tasks.train.rewards.form import format_reward
+from lmms_eval_tasks.train.stages.rows import MEDIA_TAGS
+from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.core.json_rows import WholeText, as_lines
+from lmms_eval_tasks.utils.core.progress import Progress, no_progress
+from lmms_eval_tasks.utils.data.release import UnreadableClip
+from lmms_eval_tasks.utils.judge.client import Case, Judge, Verdict
+from lmms_eval_tasks.utils.prompting.prompts import read_prompt
+
+PROMPT = "countervqa_teacher"
+ROWS, FACTS, REPLIES = "cot.jsonl", "cot.json", "replies"
+KEPT, WRONG, NO_VERDICT, NO_REASONING = "kept", "wrong verdict", "no verdict", "no reasoning"
+TAGGED = "tags of the training's form in it"
+
+
+class TaughtReply(BaseModel):
+    """A teacher's reply."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    reasoning: WholeText
+    answer: WholeText
+
+
+@dataclass(frozen=True)
+class Teaching:
+    """What came of asking a teacher.
+
+    Attributes:
+        rows: What was kept, in the order of the questions.
+        outcomes: `kept`, or why not, to the number of questions; a teacher that did not reply is named by its reason.
+    """
+
+    rows: Sequence[ReasoningRow]
+    outcomes: Mapping[str, int]
+
+    @property
+    def share(self) -> float:
+        """The share kept, from 0 to 1."""
+        return len(self.rows) / sum(self.outcomes.values())
+
+
+def teach(
+    questions: QuestionSet, judge: Judge[TaughtReply], frames: int, annotations: bool, progress: Progress = no_progress
+) -> Teaching:
+    """Ask a teacher every question of a set.
+
+    Args:
+        questions: The set.
+        judge: The teacher; replies that it has given before are not paid again.
+        frames: How many frames it sees of a clip, evenly spread.
+        annotations: Whether it is given the clip's timed actions.
+        progress: Called after each question.
+    """
+    asked = questions.questions
+    verdicts = judge.judge_all([_asking(questions, one, judge, frames, annotations) for one in asked], progress)
+    outcomes: Counter[str] = Counter()
+    rows = []
+    for question, verdict in zip(asked, verdicts, strict=True):
+        outcome = _outcome(question, verdict)
+        outcomes[outcome] += 1
+        if outcome == KEPT and verdict.reply is not None:
+            rows.append(_row(question, verdict.reply))
+    return Teaching(rows, dict(outcomes.most_common()))
+
+
+def _row(question: CounterfactualQuestion, reply: TaughtReply) -> ReasoningRow:
+    return ReasoningRow(
+        id=question.id,
+        clip=question.clip,
+        question=question.question,
+        reasoning=reply.reasoning,
+        answer=reply.answer,
+    )
+
+
+def _outcome(question: CounterfactualQuestion, verdict: Verdict[TaughtReply]) -> str:
+    reply = verdict.reply
+    if reply is None:
+        return str(verdict.reason)
+    if not any(map(str.isalnum, reply.reasoning)):
+        return NO_REASONING
+    read = read_verdict(reply.answer, question.question)
+    if read != question.verdict:
+        return NO_VERDICT if read == UNCLEAR else WRONG
+    # A row has each tag of the form once, and ms-swift takes a media tag for a clip.
+    response = reasoned(_row(question, reply))
+    is_tagged = not format_reward(response) or any(tag in response for tag in MEDIA_TAGS)
+    return TAGGED if is_tagged else KEPT
+
+
+def _asking(
+    questions: QuestionSet, question: CounterfactualQuestion, judge: Judge[Any], frames: int, annotations: bool
+) -> Callable[[], Case | Verdict[TaughtReply]]:
+    """Makes the case when its turn comes, so that the frames of all clips are never in memory at once."""
+
+    def make() -> Case | Verdict[TaughtReply]:
+        prompt = read_prompt(PROMPT)
+        try:
+            images, seconds = clip_frames(questions.clip(question), frames)
+        except UnreadableClip:
+            return Verdict(None, "the clip cannot be read", judge.sampling.model, prompt.signature)
+        material: dict[str, Any] = {"question": question.question, "frames": [clock(second) for second in seconds]}
+        if annotations:
+            graph = questions.graphs[question.clip].model_dump_json()
+            material["actions"] = timed_actions(graph).splitlines()
+        return Case(prompt.render(case=json.dumps(material, ensure_ascii=False, indent=1)), prompt, images)
+
+    return make
+
+
+def write_teaching(folder: Path, teaching: Teaching, judge: Judge[Any], frames: int, annotations: bool) -> Path:
+    """Write what was kept, and beside it how it came about; returns the file of rows."""
+    facts = {
+        "teacher": asdict(judge.sampling),
+        "prompt": read_prompt(PROMPT).signature,
+        "frames": frames,
+        "annotations": annotations,
+        "share_kept": teaching.share,
+        "outcomes": dict(teaching.outcomes),
+    }
+    path = folder / ROWS
+    write_file(path, as_lines(row.model_dump() for row in teaching.rows))
+    write_file(folder / FACTS, json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
+    return path

@@ -1,0 +1,56 @@
+"""A set of one's own in MVP's form, to train on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from lmms_eval_tasks.mvp.card import CARD, SUBSETS
+from lmms_eval_tasks.mvp.prepare import ANNOTATIONS, load_subset, read_items
+from lmms_eval_tasks.train.stages.released_choices import ReleasedChoices
+from lmms_eval_tasks.utils.core.problems import InputError, Problems, Warnings
+from lmms_eval_tasks.utils.core.wording import first_line
+
+VIDEOS = "videos"
+
+
+def read_choices(source: Path, videos: Path | None) -> list[ReleasedChoices]:
+    """Read the splits of a set in the form of the dataset on the hub; it may have some of the four subsets alone.
+
+    Args:
+        source: A folder with a snapshot.
+        videos: Folder of the clips, which has one folder per source of videos; by default `videos` beside the snapshot.
+
+    Raises:
+        InputError: the source is no such folder, or its annotations have problems; all are listed.
+    """
+    if not source.is_dir():
+        raise InputError(f"Expected a folder with a set in {CARD.title}'s form, but got {source}.")
+    subsets = _splits(source)
+    folder = videos or source.absolute().parent / VIDEOS
+    files = sorted({path for pattern in ANNOTATIONS for path in source.rglob(pattern) if path.is_file()})
+    sets, problems = [], Problems()
+    for split in CARD.splits:
+        rows: list[dict[str, Any]] = []
+        for subset in (subset for subset, splits in subsets.items() if split in splits):
+            rows += read_items(subset, split, load_subset(source, subset, split), problems, Warnings())
+        if rows:
+            clips = {row["clip"]: folder / row["clip"].removeprefix(f"{split}/") for row in rows}
+            sets.append(ReleasedChoices(split, rows, clips, files))
+    problems.raise_if_any(f"{source} cannot be used", "nothing was written")
+    return sets
+
+
+def _splits(source: Path) -> dict[str, list[str]]:
+    """The subsets that a snapshot has, each with its splits."""
+    import datasets
+
+    try:
+        names = datasets.get_dataset_config_names(str(source))
+        return {
+            name: [str(split) for split in datasets.get_dataset_split_names(str(source), name)]
+            for name in SUBSETS
+            if name in names
+        }
+    except Exception as error:  # the library raises what its many layers raise
+        raise InputError(f"{source} cannot be read as a dataset in {CARD.title}'s form: {first_line(error)}") from error

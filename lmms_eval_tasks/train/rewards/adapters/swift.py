@@ -1,0 +1,77 @@
+"""Rewards for ms-swift.
+
+ms-swift 4.6.0 calls an object of a reward class as `reward(completions, **columns)`, where completions are texts and
+each column is a list of as many values; None becomes NaN and takes no part in the sum (swift/rl_core/grpo_algorithm.py,
+`compute_rewards_per_func`; swift/rl_core/advantage.py). It makes the object as `orms[name](args=args)`
+(swift/rlhf_trainers/grpo_trainer.py, `_prepare_rewards`), logs it by the name of its class, and awaits those whose
+`__call__` is a coroutine function, all at once (`asyncio.gather`). The bases are `swift.rewards.ORM` and `AsyncORM`
+(swift/rewards/orm.py).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from typing import Any
+
+from lmms_eval_tasks.train.rewards.adapters.batches import batch_rewards, batch_samples
+from lmms_eval_tasks.train.rewards.functions import RewardFunction
+from lmms_eval_tasks.train.rewards.judge import JudgeServer, judged_visual_reward
+
+
+def orm_class(base: type, name: str, reward: RewardFunction) -> type:
+    """A class of ms-swift's for a reward.
+
+    Args:
+        base: `swift.rewards.ORM`.
+        name: Name of the reward, of which that of the class is made.
+        reward: The reward.
+    """
+
+    def call(self: object, completions: Sequence[object], **columns: Any) -> list[float | None]:
+        return batch_rewards(reward, completions, columns)
+
+    return type(_class_name(name), (base,), {"__call__": call, "__doc__": reward.__doc__})
+
+
+def judged_orm_class(base: type, name: str, judge: Callable[[], JudgeServer]) -> type:
+    """A class of ms-swift's for the visual reward with a judge, which is asked about all completions at once.
+
+    Its objects, which ms-swift makes before the first step and only of rewards that it uses, ask the judge one thing
+    and raise where it does not reply.
+
+    Args:
+        base: `swift.rewards.AsyncORM`.
+        name: Name of the reward.
+        judge: Gives the judge.
+    """
+
+    def begin(self: Any, *arguments: Any, **named: Any) -> None:
+        base.__init__(self, *arguments, **named)  # type: ignore[misc]
+        self.judge = judge()
+        self.judge.check()
+
+    async def call(self: Any, completions: Sequence[object], **columns: Any) -> list[float | None]:
+        ask = self.judge.asking()
+        samples = batch_samples(len(completions), columns)
+        pairs = zip(completions, samples, strict=True)
+        return await asyncio.gather(*(judged_visual_reward(completion, sample, ask) for completion, sample in pairs))
+
+    members = {"__init__": begin, "__call__": call, "__doc__": judged_visual_reward.__doc__}
+    return type(_class_name(name), (base,), members)
+
+
+def register(orms: MutableMapping[str, Any], base: type, rewards: Mapping[str, RewardFunction]) -> None:
+    """Add rewards to ms-swift's table, so that `--reward_funcs` finds them; its own of the same name stay.
+
+    Args:
+        orms: `swift.rewards.orms`.
+        base: `swift.rewards.ORM`.
+        rewards: Name to reward.
+    """
+    for name, reward in rewards.items():
+        orms.setdefault(name, orm_class(base, name, reward))
+
+
+def _class_name(name: str) -> str:
+    return "".join(part.capitalize() for part in name.split("_")) + "Reward"

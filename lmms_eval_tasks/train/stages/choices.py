@@ -1,0 +1,182 @@
+"""Training on multiple-choice sets of one's own, by their keys, for every benchmark whose trainer reads such."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from lmms_eval_tasks.host.evaluation import Evaluation
+from lmms_eval_tasks.host.hooks import bind_hooks
+from lmms_eval_tasks.host.ranks import RunStopped
+from lmms_eval_tasks.host.state import TaskState
+from lmms_eval_tasks.train import rewards
+from lmms_eval_tasks.train.stages.leaks import TestedClip
+from lmms_eval_tasks.train.stages.released_choices import ChoiceSets, ReleasedChoices
+from lmms_eval_tasks.train.stages.rows import TrainingItem
+from lmms_eval_tasks.train.stages.staging import SFT, Inputs, Method, Written, grpo_method, sft_method, write_stage
+from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
+from lmms_eval_tasks.utils.benchmark.registry import registry
+from lmms_eval_tasks.utils.benchmark.task_files import task_configs
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.progress import Progress, no_progress
+from lmms_eval_tasks.utils.data.building import make_table
+from lmms_eval_tasks.utils.data.counts import counts
+from lmms_eval_tasks.utils.data.identity import SAMPLE_MARK, find_marks
+from lmms_eval_tasks.utils.data.release import LinkedClip
+
+PLUGIN = Path(rewards.__file__).with_name("swift_plugin.py")
+"""Makes the rewards known to ms-swift; it imports them from the package in ms-swift's environment."""
+KEYS = "sft on keys"
+WEIGHTS: Mapping[str, float] = {"choice": 1.0}
+
+
+def write_choice_sft(
+    sets: ChoiceSets, inputs: Inputs, split: str | None = None, progress: Progress = no_progress
+) -> Written:
+    """Write a supervised stage on the letters of the right options.
+
+    Args:
+        sets: How sets of the form are read.
+        inputs: What every stage is given.
+        split: The set's split; None where it has one alone.
+        progress: Called as clips are compared.
+
+    Raises:
+        InputError: the set cannot be used or is the benchmark itself, a clip is missing or tested on, or the folder
+            holds another training.
+    """
+    return _write(sets, inputs, sft_method(KEYS), split, progress)
+
+
+def write_choice_grpo(
+    sets: ChoiceSets, inputs: Inputs, split: str | None = None, progress: Progress = no_progress
+) -> Written:
+    """Write a stage of GRPO whose reward is `choice`: 1 where the letter that the evaluation reads is the key, else 0.
+
+    Args:
+        sets: How sets of the form are read.
+        inputs: What every stage is given.
+        split: The set's split; None where it has one alone.
+        progress: Called as clips are compared.
+
+    Raises:
+        InputError: no reward has a weight, or as for `write_choice_sft`.
+    """
+    method = grpo_method("choice", WEIGHTS, PLUGIN, inputs)
+    return _write(sets, inputs, method, split, progress)
+
+
+def _write(sets: ChoiceSets, inputs: Inputs, method: Method, split: str | None, progress: Progress) -> Written:
+    questions = read_training_set(sets, inputs.source, inputs.videos, split)
+    ask = asker(sets.benchmark)
+    items = [_item(ask, questions, row, with_key=method.name == SFT) for row in questions.rows]
+
+    def read_test(test: Path) -> list[TestedClip]:
+        return tested_choices(sets, test)
+
+    return write_stage(inputs, items, len(questions.rows), method, questions.files, read_test, progress)
+
+
+def read_training_set(
+    sets: ChoiceSets, source: Path, videos: Path | None = None, split: str | None = None
+) -> ReleasedChoices:
+    """Read a set with keys that is not the benchmark itself.
+
+    Raises:
+        InputError: it cannot be read, has several splits and none or another is named, has questions without keys, or
+            as many of each kind as the benchmark's release.
+    """
+    splits = {questions.split: questions for questions in _read(sets, source, videos)}
+    if split is None and len(splits) == 1:
+        (split,) = splits
+    if split not in splits:
+        got = "none" if split is None else repr(split)
+        raise InputError(f"Expected --split to be one of {', '.join(splits)}, which {source} has, but got {got}.")
+    questions = splits[split]
+    if without := sum(row["answer"] is None for row in questions.rows):
+        raise InputError(
+            f"Expected a key to every question, but {without:,} of {len(questions.rows):,} in {source} have none. "
+            "Nothing was written."
+        )
+    _refuse_release(sets.benchmark, questions, source)
+    return questions
+
+
+def tested_choices(sets: ChoiceSets, test: Path) -> list[TestedClip]:
+    """The clips of all splits of a set that a model is tested on; keys are not needed.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    tested = []
+    for questions in _read(sets, test, None):
+        asked: dict[str, set[str]] = defaultdict(set)
+        for row in questions.rows:
+            asked[row["clip"]].add(row["question"])
+        tested += [
+            TestedClip(
+                str(test),
+                clip.removeprefix(f"{questions.split}/"),
+                path if path.is_file() else None,
+                asked[clip],
+                sets.benchmark.clip_names_are_ids,
+            )
+            for clip, path in questions.clips.items()
+        ]
+    return tested
+
+
+def _read(sets: ChoiceSets, source: Path, videos: Path | None) -> Sequence[ReleasedChoices]:
+    splits = sets.read(source, videos)
+    if not splits:
+        raise InputError(f"Expected a set in {sets.benchmark.card.title}'s form, but {source} has no questions.")
+    return splits
+
+
+def _refuse_release(benchmark: Benchmark, questions: ReleasedChoices, source: Path) -> None:
+    """Refuse the benchmark's own split, also where it is not prepared: it has as many of each kind as its card says."""
+    card = benchmark.card
+    clips = map(LinkedClip, questions.clips.values())
+    if questions.split not in card.splits or SAMPLE_MARK in find_marks(source, clips):
+        return
+    table = make_table([{**row, "clip_present": True} for row in questions.rows], benchmark.schema())
+    compared = counts(card, questions.split, table)
+    if compared and all(count.expected == count.found for count in compared):
+        raise InputError(
+            f"Expected a set of your own, but {source} has as many questions of each kind as {card.title}, split "
+            f"{questions.split}, and benchmarks are not trained on. Nothing was written."
+        )
+
+
+def _item(
+    ask: Callable[[Mapping[str, Any]], str], questions: ReleasedChoices, row: Mapping[str, Any], with_key: bool
+) -> TrainingItem:
+    """A question with its key as the response, or with what the reward needs to tell a right response."""
+    options = json.dumps(list(row["options"]), ensure_ascii=False)
+    return TrainingItem(
+        row["item_id"],
+        questions.clips[row["clip"]],
+        ask(row),
+        row["answer"] if with_key else None,
+        columns={} if with_key else {"options": options, "answer": row["answer"], "question": row["question"]},
+        question=row["question"],
+    )
+
+
+def asker(benchmark: Benchmark) -> Callable[[Mapping[str, Any]], str]:
+    """What asks a model of a row: the hook of the benchmark's first task, also where LMMS_EVAL_TASKS_PROMPT chooses."""
+    task = next(iter(registry().tasks_of(benchmark.name).values()))
+    config = task_configs(benchmark.folder)[task.name]
+    state = TaskState(task.name, task.pointer, (), Evaluation())
+    hook = bind_hooks({**config, "metric_list": ()}, state)["doc_to_text"]
+
+    def ask(row: Mapping[str, Any]) -> str:
+        try:
+            return str(hook({**row, "asked": True}, config["lmms_eval_specific_kwargs"]["default"]))
+        except RunStopped as error:
+            raise InputError(str(error)) from None
+
+    return ask

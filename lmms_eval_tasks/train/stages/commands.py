@@ -1,0 +1,192 @@
+"""The commands of every training: `sft` and `grpo` with what a benchmark adds to them, `export` and `curves`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from lmms_eval_tasks.train.stages.configuration import Frames, read_options
+from lmms_eval_tasks.train.stages.leaks import ClipComparison
+from lmms_eval_tasks.train.stages.reinforcement import GRPO, read_own_rewards
+from lmms_eval_tasks.train.stages.staging import SFT, Inputs, Written
+from lmms_eval_tasks.utils.core.console import make_console, show_progress, text_table
+from lmms_eval_tasks.utils.core.wording import summarize_names
+
+MODEL = "Qwen/Qwen3-VL-8B-Instruct"
+"""The best of CFGPT's paper."""
+MODEL_TYPE = "qwen3_vl"
+
+PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True}
+"""Options that a command does not know are ms-swift's."""
+
+Source = Annotated[
+    Path, typer.Option(help="The set to train on, in the form that `prepare` takes.", show_default=False)
+]
+Out = Annotated[
+    Path, typer.Option(help="Folder of this training; the same command again goes on there.", show_default=False)
+]
+Env = Annotated[Path, typer.Option(help="Virtual environment with ms-swift: make train-env.")]
+ENV = Path(".train-venv")
+Model = Annotated[str, typer.Option(help="Name or folder of the model to begin with.")]
+ModelType = Annotated[str, typer.Option(help="ms-swift's name of its type and template, such as qwen2_5_vl.")]
+Videos = Annotated[Path | None, typer.Option(help="Folder of the clips; by default the one beside the questions.")]
+Tests = Annotated[
+    list[Path] | None,
+    typer.Option(help="A set whose clips must not be trained on, beside all that is prepared; may be repeated."),
+]
+FramesOption = Annotated[int, typer.Option(help="Frames of a clip at most, evenly spread.", min=4)]
+SideOption = Annotated[int, typer.Option(help="Pixels of a frame's side, were it square.", min=28)]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Write everything and run nothing.")]
+Rewards = Annotated[
+    list[str] | None,
+    typer.Option(help="A reward beside ours, NAME or NAME=WEIGHT, of ms-swift or a --plugin; may be repeated."),
+]
+Plugins = Annotated[
+    list[Path] | None,
+    typer.Option(help="A Python file that adds rewards to ms-swift's; may be repeated."),
+]
+
+
+WriteStage = Callable[..., Written]
+"""Writes a stage from what every stage is given and where to show progress.
+
+Its docstring is the subcommand's help, and its keyword-only parameters are options that the subcommand has beside ours.
+"""
+
+
+def add_commands(app: typer.Typer, sft: WriteStage, grpo: WriteStage) -> None:
+    """Add the subcommands of a training.
+
+    Args:
+        app: To which they are added.
+        sft: Writes the supervised stage.
+        grpo: Writes the stage of GRPO.
+    """
+    _add_stage(app, SFT, sft)
+    _add_stage(app, GRPO, grpo)
+    app.command()(export)
+    app.command()(curves)
+
+
+def _add_stage(app: typer.Typer, name: str, write: WriteStage) -> None:
+    def run(
+        context: typer.Context,
+        source: Source,
+        out: Out,
+        env: Env = ENV,
+        reward: Rewards = None,
+        plugin: Plugins = None,
+        model: Model = MODEL,
+        model_type: ModelType = MODEL_TYPE,
+        videos: Videos = None,
+        test: Tests = None,
+        frames: FramesOption = 512,
+        side: SideOption = 144,
+        dry_run: DryRun = False,
+        **own: Any,
+    ) -> None:
+        rewards = read_own_rewards(reward or (), plugin or ())
+        options = read_options(context.args)
+        inputs = Inputs(source, out, model, model_type, videos, test or (), Frames(frames, side), options, rewards)
+        with show_progress() as progress:
+            written = write(inputs, progress, **own)
+        _run_written(written, out, env, dry_run)
+
+    shared = dict(inspect.signature(run, eval_str=True).parameters)
+    del shared["own"]
+    if name != GRPO:
+        del shared["reward"], shared["plugin"]
+    parameters = list(shared.values())
+    behind_env = list(shared).index("env") + 1
+    parameters[behind_env:behind_env] = [
+        parameter.replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        for parameter in inspect.signature(write, eval_str=True).parameters.values()
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+    ]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    app.command(name, help=inspect.getdoc(write), context_settings=PASSED_ON)(run)
+
+
+def export(
+    training: Annotated[Path, typer.Argument(help="Folder of a training: its last checkpoint.")],
+    out: Annotated[Path, typer.Option(help="Folder for the merged weights, a new one.", show_default=False)],
+    env: Env = ENV,
+) -> None:
+    """Write the merged weights of a training, as lmms-eval takes them, with what they were trained on."""
+    from lmms_eval_tasks.train.stages.stage import export_weights
+
+    trained = export_weights(training, out, env)
+    console = make_console()
+    console.print(trained.summary())
+    console.print(f"Weights: {out.absolute()}", soft_wrap=True)
+
+
+def curves(
+    training: Annotated[Path, typer.Argument(help="Folder of a training; it may be running.")],
+) -> None:
+    """Show the loss and each reward of a training, and draw them as a picture beside its log."""
+    from lmms_eval_tasks.utils.core.problems import InputError
+
+    if not _show_curves(training):
+        raise InputError(f"Expected the folder of a training that has logged a step, but got {training}.")
+
+
+def _show_curves(training: Path) -> bool:
+    """Show the curves of a training; False where it has logged none."""
+    from lmms_eval_tasks.train.stages.curves import PICTURE, draw_curves, read_curves, spark_line
+    from lmms_eval_tasks.train.stages.stage import log_path
+
+    log = log_path(training)
+    logged = read_curves(log)
+    if not logged:
+        return False
+    table = text_table("Curves", "curve", "steps", "first", "last", "")
+    for name, curve in logged.items():
+        values = list(curve.values())
+        table.add_row(name, f"{len(values):,}", f"{values[0]:.4g}", f"{values[-1]:.4g}", spark_line(values))
+    console = make_console()
+    console.print(table)
+    picture = log.with_name(PICTURE)
+    draw_curves(logged, picture)
+    console.print(f"Picture: {picture.absolute()}", soft_wrap=True)
+    return True
+
+
+def _run_written(written: Written, out: Path, env: Path, dry_run: bool) -> None:
+    from lmms_eval_tasks.train.stages.stage import run_training
+
+    console = make_console()
+    console.print(f"{written.items:,} of {written.questions:,} questions, {written.clips:,} clips")
+    show_comparison(written.comparison)
+    console.print(f"Configuration: {written.configuration.absolute()}", soft_wrap=True)
+    if dry_run:
+        return
+    if not run_training(out, written.method.name, written.method.subcommand, env):
+        console.print("All steps were made before.")
+    _show_curves(out)
+
+
+def show_comparison(comparison: ClipComparison) -> None:
+    """Say with which tests clips were compared, and with which they could not be."""
+    console = make_console()
+    for source, clips in comparison.compared.items():
+        console.print(f"none is one of the {clips:,} clips of {source}")
+    if not comparison.compared:
+        console.print(
+            "warning: no test set is prepared, and none is named by --test: no clip was looked for.", style="yellow"
+        )
+    for source, clips in comparison.missing.items():
+        console.print(
+            f"warning: {clips:,} clips of {source} are not here, and only their names were looked for.", style="yellow"
+        )
+    for source, names in comparison.same_names.items():
+        console.print(
+            f"warning: {len(names):,} clips are called as clips of {source}, and are other files: "
+            f"{summarize_names(names, 3)}. See that they are not the same clips, cut or coded anew.",
+            style="yellow",
+        )

@@ -1,0 +1,233 @@
+"""A stage of a training: its folder with rows, configuration and provenance, and its run, which can be stopped.
+
+The folder holds `NAME.jsonl`, what ms-swift reads; `NAME.yaml`, its configuration; `trained_on.json`; and
+`checkpoints/`, where ms-swift writes checkpoints and its log.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import lmms_eval_tasks
+from lmms_eval_tasks.train.stages.configuration import (
+    CHECKPOINTS,
+    ENVIRONMENT,
+    LOG,
+    Configuration,
+    Frames,
+    base_options,
+)
+from lmms_eval_tasks.train.stages.rows import TrainingItem, check_items, write_items
+from lmms_eval_tasks.train.stages.swift_runs import STATE, last_checkpoint, run_swift
+from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
+from lmms_eval_tasks.utils.data.manifest import file_sha256
+from lmms_eval_tasks.utils.runs.trained_on import Stage, TrainedOn, read_trained_on
+
+PATHS = ("model", "dataset", "output_dir", "external_plugins")
+"""Options that are left out of what weights were trained on: places on a disk, and what it says elsewhere."""
+
+
+@dataclass(frozen=True)
+class Training:
+    """A stage to run.
+
+    Attributes:
+        name: Of its files: `sft` or `grpo`.
+        method: What it is, for `trained_on.json`.
+        subcommand: Of ms-swift.
+        items: What it trains on.
+        data: The files that these were made from.
+        model: Name or folder of the model that it begins with.
+        model_type: ms-swift's name of the model's type.
+        frames: How clips are shown.
+        options: Of ms-swift beside those of every training, which they replace.
+        compared_with: Test sets whose clips were looked for among those of the items.
+    """
+
+    name: str
+    method: str
+    subcommand: str
+    items: Sequence[TrainingItem]
+    data: Sequence[Path]
+    model: str
+    model_type: str
+    frames: Frames
+    options: Mapping[str, Any]
+    compared_with: Sequence[str] = ()
+
+
+def configuration_path(folder: Path, name: str) -> Path:
+    """Where a stage's configuration lies."""
+    return folder / f"{name}.yaml"
+
+
+def rows_path(folder: Path, name: str) -> Path:
+    """Where a stage's rows lie."""
+    return folder / f"{name}.jsonl"
+
+
+def log_path(folder: Path) -> Path:
+    """Where ms-swift logs losses and rewards."""
+    return folder / CHECKPOINTS / LOG
+
+
+def write_training(folder: Path, training: Training) -> Path:
+    """Write rows, configuration and provenance into a folder; the same training again changes nothing.
+
+    Returns:
+        The configuration's file.
+
+    Raises:
+        InputError: an item cannot be trained on, or the folder holds checkpoints of another training.
+    """
+    issues = GroupedIssues()
+    check_items(training.items, issues)
+    issues.raise_if_any("The training set cannot be used", "nothing was written")
+    rows, path = rows_path(folder, training.name), configuration_path(folder, training.name)
+    options = {**base_options(training.model, training.model_type, rows, folder / CHECKPOINTS), **training.options}
+    configuration = Configuration(training.subcommand, options, training.frames.environment(str(options["model_type"])))
+    beside = rows.with_name(f"{rows.name}.new")
+    write_items(beside, training.items)
+    try:
+        if log_path(folder).exists() or last_checkpoint(folder / CHECKPOINTS):
+            _refuse_another(folder, path, configuration.text(path), rows, beside)
+        beside.replace(rows)
+    finally:
+        beside.unlink(missing_ok=True)
+    configuration.write(path)
+    _provenance(training, configuration, rows).write(folder)
+    return path
+
+
+def _refuse_another(folder: Path, path: Path, text: str, rows: Path, new_rows: Path) -> None:
+    changed = []
+    if not path.is_file() or path.read_text(encoding="utf-8") != text:
+        changed.append(path.name)
+    if not rows.is_file() or file_sha256(rows) != file_sha256(new_rows):
+        changed.append(rows.name)
+    if changed:
+        raise InputError(
+            f"{folder} holds another training that has begun: {' and '.join(changed)} would change. "
+            "Nothing was written.\nRemedy: give --out another folder; the command that began it goes on with it."
+        )
+
+
+def _provenance(training: Training, configuration: Configuration, rows: Path) -> TrainedOn:
+    earlier = read_trained_on(Path(training.model))
+    options = {name: value for name, value in configuration.options.items() if name not in PATHS}
+    stage = Stage(
+        method=training.method,
+        data=digests_by_name(training.data),
+        items=len(training.items),
+        clips=len({item.clip for item in training.items}),
+        rows_sha256=file_sha256(rows),
+        options={**options, ENVIRONMENT: dict(configuration.environment)},
+    )
+    compared = {*training.compared_with}
+    return TrainedOn(
+        base=earlier.base if earlier else training.model,
+        stages=(*(earlier.stages if earlier else ()), stage),
+        compared_with=tuple(sorted(compared & {*earlier.compared_with} if earlier else compared)),
+        tool_version=lmms_eval_tasks.__version__,
+    )
+
+
+def digests_by_name(files: Iterable[Path]) -> dict[str, str]:
+    """SHA-256 of files by their names, with as many folders before the name as tell them apart.
+
+    Raises:
+        OSError: one cannot be read.
+    """
+    digests = {}
+    different = list(dict.fromkeys(path.absolute() for path in files))
+    for path in different:
+        others = [other.parts for other in different if other != path]
+        number = 1
+        while any(other[-number:] == path.parts[-number:] for other in others):
+            number += 1
+        digests["/".join(path.parts[-number:])] = file_sha256(path)
+    return digests
+
+
+def run_training(folder: Path, name: str, subcommand: str, environment: Path) -> bool:
+    """Run a stage that was written, from its last checkpoint where there is one.
+
+    Returns:
+        Whether there was anything to do: False where all steps were made before.
+
+    Raises:
+        InputError: ms-swift is not there, or failed.
+    """
+    checkpoint = last_checkpoint(folder / CHECKPOINTS)
+    if checkpoint is not None and is_finished(checkpoint):
+        return False
+    words = [subcommand, configuration_path(folder, name).name]
+    if checkpoint is not None:
+        words += ["--resume_from_checkpoint", str(checkpoint.absolute())]
+    run_swift(environment, words, folder.absolute())
+    return True
+
+
+def steps_of(checkpoint: Path) -> tuple[int, int]:
+    """How many steps a checkpoint has behind it, and how many its training was to make."""
+    state = json.loads((checkpoint / STATE).read_text(encoding="utf-8"))
+    return int(state.get("global_step") or 0), int(state.get("max_steps") or 0)
+
+
+def is_finished(checkpoint: Path) -> bool:
+    """Whether a training made all its steps."""
+    done, steps = steps_of(checkpoint)
+    return 0 < steps <= done
+
+
+def export_weights(folder: Path, out: Path, environment: Path) -> TrainedOn:
+    """Write the weights of a stage's last checkpoint, merged with the model's, with what they were trained on.
+
+    Raises:
+        InputError: the folder holds no checkpoint of ours, the target is not empty, or ms-swift failed.
+    """
+    trained = read_trained_on(folder)
+    checkpoint = last_checkpoint(folder / CHECKPOINTS)
+    if trained is None or checkpoint is None:
+        raise InputError(f"Expected the folder of a training with a checkpoint, but got {folder}.")
+    if out.exists() and any(out.iterdir()):
+        raise InputError(f"Expected --out to be a new folder, but {out} is not empty. Nothing was written.")
+    done, steps = steps_of(checkpoint)
+    # Written in the end, and moved into its place: half of the weights must not look like all of them.
+    beside = out.absolute().with_name(f".{out.name}.part")
+    merge = ["--merge_lora", "true", "--exist_ok", "true", "--output_dir", str(beside)]
+    if (checkpoint / "adapter_config.json").is_file():
+        _remove(beside)
+        run_swift(environment, ["export", "--adapters", str(checkpoint.absolute()), *merge], folder.absolute())
+    else:
+        _copy_weights(checkpoint, beside)
+    last = trained.stages[-1].model_copy(update={"steps": done, "all_steps": steps})
+    trained = trained.model_copy(update={"stages": (*trained.stages[:-1], last)})
+    trained.write(beside)
+    if out.exists():
+        out.rmdir()
+    beside.replace(out.absolute())
+    return trained
+
+
+def _remove(folder: Path) -> None:
+    if folder.exists():
+        shutil.rmtree(folder)
+
+
+def _copy_weights(checkpoint: Path, out: Path) -> None:
+    """Copy the weights of a full fine-tuning, without what only a training that goes on needs."""
+    _remove(out)
+    shutil.copytree(
+        checkpoint,
+        out,
+        ignore=shutil.ignore_patterns(
+            "optimizer*", "scheduler*", "rng_state*", "global_step*", "latest*", "zero_to_fp32.py", STATE,
+            "training_args.bin", "args.json",
+        ),
+    )  # fmt: skip

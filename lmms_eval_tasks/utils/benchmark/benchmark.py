@@ -1,0 +1,290 @@
+"""What a benchmark is: one object that everything else asks, and that names all of its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from string import ascii_uppercase
+from typing import TYPE_CHECKING, Any, Protocol
+
+from lmms_eval_tasks.utils.benchmark.card import Card
+from lmms_eval_tasks.utils.benchmark.inquiries import Inquiry, with_usual
+from lmms_eval_tasks.utils.benchmark.sample_writer import SampleWriter
+from lmms_eval_tasks.utils.benchmark.views import MASKED, POSITIONS, VIDEO_ONLY, VIEWS, View
+from lmms_eval_tasks.utils.core.problems import InputError
+
+if TYPE_CHECKING:
+    import datasets
+    import typer
+    from pydantic import BaseModel
+
+    from lmms_eval_tasks.utils.data.clip_store import ClipStore
+    from lmms_eval_tasks.utils.data.made_clips import MadeClip
+    from lmms_eval_tasks.utils.judge.client import Case, Verdict
+    from lmms_eval_tasks.utils.prompting.official_prompts import OfficialPrompt
+    from lmms_eval_tasks.utils.prompting.prompts import Prompt
+    from lmms_eval_tasks.utils.reporting.columns import Column
+    from lmms_eval_tasks.utils.reporting.page_items import AnswerView, ItemView
+    from lmms_eval_tasks.utils.reporting.panels import Panel, RunRecords
+    from lmms_eval_tasks.utils.reporting.references import PublishedControl, ReferencedMetric
+    from lmms_eval_tasks.utils.runs.responses import PredictionLines
+    from lmms_eval_tasks.utils.scoring.log_forms import LogLine
+    from lmms_eval_tasks.utils.scoring.metrics import Metric
+    from lmms_eval_tasks.utils.scoring.records import Record
+    from lmms_eval_tasks.utils.stats.human_study import HumanStudy
+    from lmms_eval_tasks.utils.submission.form import SubmissionForm
+
+Row = Mapping[str, Any]
+"""A row of a prepared table. While a task runs it also has ``asked`` (False where the clip is missing and the model
+needs it), ``split`` and ``data_set`` (what the set is, as a `DataSet` in JSON)."""
+
+
+class AnswerForm(str, Enum):
+    """What a task takes for an answer, and a model gives."""
+
+    WORDS = "words"
+    LOSSES = "denoising losses"
+
+
+@dataclass(frozen=True)
+class TaskSettings:
+    """What a task's configuration and the environment chose; a benchmark may add to it.
+
+    Attributes:
+        prompt: How its items are asked; None where the model is shown no prompt of ours.
+    """
+
+    prompt: Prompt | None = None
+
+    @property
+    def signature(self) -> str | None:
+        """The prompt's id and digest, for records."""
+        return self.prompt.signature if self.prompt else None
+
+    def facts(self) -> Mapping[str, Any]:
+        """What a run card lists of them beside the prompt."""
+        return {}
+
+
+class Grader(Protocol):
+    """What grades answers one by one: a judge, or the verdicts that one gave before; threads may share it."""
+
+    def judge(self, case: Case) -> Verdict[Any]:
+        """The verdict on a case; raises nothing."""
+
+
+class TaskContext(Protocol):
+    """What grading an item may ask of the evaluation that it belongs to."""
+
+    @property
+    def settings(self) -> Any:
+        """The task's settings, of the type that `TaskKind.read_settings` returns."""
+
+    @property
+    def model(self) -> Any:
+        """The model that runs; None where none does."""
+
+    def judge(self, schema: type[BaseModel]) -> Grader | None:
+        """The run's judge for replies of a schema; None where nothing is to be judged."""
+
+
+@dataclass(frozen=True)
+class Masking:
+    """How a kind of task blacks out the evidence of its questions.
+
+    Attributes:
+        row: A row with what is asked of the masked clip, such as an option more.
+        clip: The masked clip of a row, kept in a store; raises UnreadableClip.
+    """
+
+    row: Callable[[Row], Row]
+    clip: Callable[[Row, ClipStore], MadeClip]
+
+
+def guess_option(row: Row) -> Sequence[str]:
+    """The letters of a row's options; yes and no where it has none."""
+    return ascii_uppercase[: len(row.get("options") or ())] or ("Yes", "No")
+
+
+@dataclass(frozen=True)
+class TaskKind:
+    """How one kind of task of a benchmark scores and reports. Its tasks differ in split or subset.
+
+    How its items are asked and graded is in the hooks that its tasks' YAML names.
+
+    Attributes:
+        metrics: Every score that its tasks may print; their YAML names those that they do.
+        extractor: Name and version of what reads answers.
+        columns: Of the table that `report` prints.
+        references: The scores that stand beside chance, people and published models, the leading one first, given the
+            task's or group's name and how many items a run of it has.
+        panels: Of a report page, given the task's or group's name.
+        controls: What its paper prints of controls on its data, given the task's or group's name.
+        item_view: What a page shows of an item, from its record and row.
+        answer_view: What a page shows of an answer, from its record, row and response.
+        read_settings: From the task's ``lmms_eval_specific_kwargs`` and the environment; raises InputError.
+        visuals: Columns that name the clips that are shown.
+        guesses: Responses of somebody who saw nothing, one for each answer to a row, as its prompt asks for them: what
+            `random_answer` chooses from, and `constant_answer` the first of.
+        answer_form: What it takes for an answer; a model that gives no such answers is refused before it is loaded.
+        rows: Changes the prepared table into the task's items; None where they are the same.
+        row_id: The prepared row that an item was made from.
+        judged: Whether a judge grades answers.
+        judge_optional: Whether it has scores without one, so that a run which chooses none asks none.
+        no_submission: Why no leaderboard takes its tasks, where the benchmark has a form all the same.
+        restore: The context of a finished run: its settings and judge, from rows and logged lines; None where the
+            settings of today serve.
+        log_form: The form of its lines in a sample log, where its scores need more than every task's; a run whose log
+            has others is refused in words.
+        views: The views that make sense of it, by their names in `utils.benchmark.views`; each is a task of its own.
+        frame: Which frame the view of a single frame shows: ``first``, ``centre`` or ``last``.
+        options_prompt: Id of the prompt that asks with the options alone; the view of options without the question
+            needs it.
+        masking: How its evidence is blacked out; the view of masked clips needs it.
+    """
+
+    metrics: tuple[Metric, ...]
+    extractor: str
+    columns: tuple[Column, ...]
+    references: Callable[[str, int], tuple[ReferencedMetric, ...]]
+    panels: Callable[[str, Sequence[RunRecords]], list[Panel]]
+    item_view: Callable[[Record, Row], ItemView]
+    answer_view: Callable[[Record, Row, str], AnswerView]
+    read_settings: Callable[[Mapping[str, Any], Mapping[str, str]], TaskSettings]
+    visuals: tuple[str, ...] = ("clip",)
+    guesses: Callable[[Row], Sequence[str]] = guess_option
+    answer_form: AnswerForm = AnswerForm.WORDS
+    rows: Callable[[datasets.Dataset], datasets.Dataset] | None = None
+    row_id: Callable[[str], str] = str
+    judged: bool = False
+    judge_optional: bool = False
+    no_submission: str = ""
+    restore: Callable[[RestoredContext, Sequence[Row], Sequence[Mapping[str, Any]]], None] | None = None
+    log_form: type[LogLine] | None = None
+    controls: Callable[[str], tuple[PublishedControl, ...]] = lambda name: ()
+    views: tuple[str, ...] = ()
+    frame: str = "centre"
+    options_prompt: str = ""
+    masking: Masking | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse views that there are not.
+
+        Raises:
+            ValueError: where it lists something that is no view, a position that is none, or the view of options
+                alone or of masked clips without what it needs.
+        """
+        known = (*VIEWS, MASKED)
+        if unknown := [name for name in self.views if name not in known]:
+            raise ValueError(f"Expected views, any of {', '.join(known)}, but got {', '.join(unknown)}.")
+        if self.frame not in POSITIONS:
+            raise ValueError(f"Expected a frame, one of {', '.join(POSITIONS)}, but got {self.frame}.")
+        if VIDEO_ONLY in self.views and not self.options_prompt:
+            raise ValueError(f"Expected an options_prompt for the view {VIDEO_ONLY}, but found none.")
+        if MASKED in self.views and self.masking is None:
+            raise ValueError(f"Expected a masking for the view {MASKED}, but found none.")
+
+    def offers(self, view: View) -> bool:
+        """Whether its tasks have a view; all have the whole item."""
+        return not view.name or view.family in self.views
+
+    def metric(self, name: str) -> Metric:
+        """One of its metrics.
+
+        Raises:
+            KeyError: where it has none of that name.
+        """
+        for metric in self.metrics:
+            if metric.name == name:
+                return metric
+        raise KeyError(name)
+
+
+class RestoredContext(Protocol):
+    """The context of a finished run that is scored again, as `TaskKind.restore` may change it."""
+
+    settings: Any
+    verdicts: Any
+    kwargs: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """One benchmark.
+
+    Attributes:
+        card: Its facts; ``card.name`` is its name.
+        folder: Where its YAML files are: tasks, groups and pointers.
+        kinds: Kind to how its tasks work. A task's pointer names one; without it the first.
+        prepare: Turns a raw release into prepared tables. A function whose parameters are typer options, and
+            ``progress``; it returns what was prepared by split.
+        schema: Columns of its own in the prepared table, and their types.
+        submission: The official form of its answers; None where there is none.
+        no_submission: Why there is none.
+        official_prompt: Where its official prompt can be imported from; None where there is nothing to import.
+        find_prompt: The official prompt or an imported one, by name; raises InputError.
+        predictions: The lines of its official prediction files, where these name no items.
+        replaces: Tasks of lmms-eval that its own replace.
+        variables: Environment variables that it alone reads, beginning with `LMMS_EVAL_TASKS_`.
+        cli: Subcommands of its own.
+        clip_names_are_ids: Whether a clip's name, below its split, is its id in the collection that it comes from.
+        inquiries: Mode to how people are asked about it. Where its rows have options, people are asked these, and
+            review them, without a word here; a mode ``answer`` of its own stands for all of that.
+        human_study: What is made of people's answers, where more is than a baseline; None where it is not.
+        sample: How its sample data is made; None where a module of `lmms_eval_tasks.sample.writers` does it.
+    """
+
+    card: Card
+    folder: Path
+    kinds: Mapping[str, TaskKind]
+    prepare: Callable[..., Mapping[str, Any]]
+    schema: Callable[[], Mapping[str, Any]]
+    submission: SubmissionForm | None = None
+    no_submission: str = ""
+    official_prompt: OfficialPrompt | None = None
+    find_prompt: Callable[[str], Prompt] | None = None
+    predictions: PredictionLines | None = None
+    replaces: frozenset[str] = field(default_factory=frozenset)
+    variables: tuple[str, ...] = ()
+    cli: typer.Typer | None = None
+    clip_names_are_ids: bool = False
+    inquiries: Mapping[str, Inquiry] = field(default_factory=dict)
+    human_study: HumanStudy | None = None
+    sample: SampleWriter | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse an object that later code could not use.
+
+        Raises:
+            ValueError: where it has no kind, or neither a form of submission nor a reason for having none.
+        """
+        if not self.kinds:
+            raise ValueError(f"Expected {self.card.name} to have a kind of task, but it has none.")
+        if (self.submission is None) == (not self.no_submission):
+            raise ValueError(f"Expected {self.card.name} to have a form of submission, or a reason for having none.")
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.card.name
+
+    def inquiry(self, mode: str) -> Inquiry:
+        """How people are asked about it in a mode.
+
+        Raises:
+            InputError: it is not asked so.
+        """
+        known = with_usual(self.inquiries)
+        if mode not in known:
+            raise InputError(f"Expected a mode of {self.name}, one of {', '.join(known)}, but got {mode}.")
+        return known[mode]
+
+    def kind_of(self, pointer: Mapping[str, Any]) -> TaskKind:
+        """How the task of a pointer works.
+
+        Raises:
+            KeyError: where the pointer names no kind of this benchmark.
+        """
+        return self.kinds[pointer.get("kind") or next(iter(self.kinds))]

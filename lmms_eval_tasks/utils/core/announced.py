@@ -1,0 +1,65 @@
+"""What packages announce by entry points: benchmarks, and what makes sets of their form or trains on them.
+
+A package that cannot be used is left out and reported, and the others work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, NamedTuple
+
+OURS = "lmms-eval-tasks"
+
+
+class Announced(NamedTuple):
+    """What was loaded of a group of entry points.
+
+    Attributes:
+        found: Name to what it stands for, ours first, in alphabetical order.
+        faults: A sentence for each that cannot be used.
+    """
+
+    found: Mapping[str, Any]
+    faults: tuple[str, ...]
+
+
+def announced(group: str) -> list[EntryPoint]:
+    """The entry points of a group, ours first, in alphabetical order."""
+    return sorted(entry_points(group=group), key=lambda entry: (_package(entry) != OURS, entry.name, entry.value))
+
+
+def load_announced(group: str, what: str) -> Announced:
+    """Load what packages announce.
+
+    Args:
+        group: Of entry points.
+        what: What they announce, in a word, for faults.
+    """
+    return load_entries(announced(group), what)
+
+
+def load_entries(entries: Iterable[EntryPoint], what: str) -> Announced:
+    """Load entry points; of two of the same name the first is used."""
+    found: dict[str, Any] = {}
+    faults = []
+    for entry in entries:
+        try:
+            if entry.name in found:
+                raise ValueError(f"the name {entry.name} is taken")
+            found[entry.name] = entry.load()
+        except Exception as error:  # whatever somebody else's package raises
+            faults.append(describe_fault(what, entry, error))
+    return Announced(found, tuple(faults))
+
+
+def describe_fault(what: str, entry: EntryPoint, error: Exception) -> str:
+    """Why what a package announces cannot be used."""
+    return (
+        f"The {what} {entry.name} of the package {_package(entry)} cannot be used "
+        f"({type(error).__name__}: {error}). The others work."
+    )
+
+
+def _package(entry: EntryPoint) -> str:
+    return entry.dist.name if entry.dist else entry.value

@@ -1,0 +1,226 @@
+"""Scores beside chance, people and published models: the published figures, and on which side of them a score lies."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from lmms_eval_tasks.utils.benchmark.card import Human
+from lmms_eval_tasks.utils.benchmark.registry import find_benchmark, registry
+from lmms_eval_tasks.utils.scoring import pair_scores
+from lmms_eval_tasks.utils.scoring.metrics import Metric
+from lmms_eval_tasks.utils.stats.estimates import Estimate, Records, estimate, refuse_counts
+
+
+@dataclass(frozen=True)
+class Published:
+    """A published model's score, in the metric's unit, and where it is printed."""
+
+    model: str
+    value: float
+    source: str
+
+
+class Control(str, Enum):
+    """What a paper did to its data, so that shortcuts do not solve it."""
+
+    RANDOM_PAIRS = "random pairs"
+    MINIMAL_PAIRS = "minimal pairs"
+    SINGLE_FRAME = "single-frame filter"
+    BLIND = "blind filter"
+
+
+@dataclass(frozen=True)
+class PublishedControl:
+    """What a paper prints of such a control.
+
+    Attributes:
+        control: The control.
+        what: What was measured, on what.
+        value: In percent, or in percentage points where it is a change.
+        source: Where it is printed.
+    """
+
+    control: Control
+    what: str
+    value: float
+    source: str
+
+
+@dataclass(frozen=True)
+class PublishedView(Published):
+    """A published score of a task, or of a view of one.
+
+    Attributes:
+        score: The score of the task that it is, by the metric's name.
+        people: Whether people got it, and no model.
+        note: What has to be known about it; empty where nothing has.
+    """
+
+    score: str
+    people: bool = False
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class ReferencedMetric:
+    """A score of a task, and the published figures that it can be compared with.
+
+    Attributes:
+        metric: The score.
+        chance: What guessing scores; None where no source says.
+        people: Published scores of people that are the same score, each with its caveat.
+        published: Published models, on the same split and part.
+        note: What has to be known about the figures, or why there are none.
+    """
+
+    metric: Metric
+    chance: float | None = None
+    people: tuple[Human, ...] = ()
+    published: tuple[Published, ...] = ()
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse a count.
+
+        Raises:
+            ValueError: where the score is one, which has no interval to compare by.
+        """
+        refuse_counts(self.metric)
+
+    def estimate(self, parts: Sequence[Records]) -> Estimate | None:
+        """The score of one run with its interval, from the records of each of its parts; None where it has none."""
+        return estimate(self.metric, parts)
+
+    @property
+    def has_references(self) -> bool:
+        """Whether there is anything to compare a score with."""
+        return self.chance is not None or bool(self.people or self.published)
+
+    @property
+    def best(self) -> Published | None:
+        """The published model with the highest value, the first among equals."""
+        return max(self.published, key=lambda model: model.value, default=None)
+
+
+def pair_references(
+    pair: Mapping[str, Any] | None = None, single: Mapping[str, Any] | None = None
+) -> tuple[ReferencedMetric, ...]:
+    """Pair accuracy and single accuracy, each with what is known about it (further arguments of `ReferencedMetric`)."""
+    return (
+        ReferencedMetric(pair_scores.PAIR_ACCURACY, **(pair or {})),
+        ReferencedMetric(pair_scores.SINGLE_ACCURACY, **(single or {})),
+    )
+
+
+def published_models(
+    folder: Path, *, source: str, without: Sequence[str] = (), **where: object
+) -> tuple[Published, ...]:
+    """Models from a benchmark's `published.json` that were shown the whole items: none of a view.
+
+    Args:
+        folder: Folder of the benchmark.
+        source: How the entry's source begins, which keeps restatements and ablations out.
+        without: Names that are no models (people, guessing).
+        where: Fields that an entry must have, with their values; a tuple is any of its values.
+    """
+
+    def fits(entry: Mapping[str, Any]) -> bool:
+        return all(entry.get(key) in (value if isinstance(value, tuple) else (value,)) for key, value in where.items())
+
+    return tuple(
+        Published(str(entry["model"]), float(entry["value"]), str(entry["source"]))
+        for entry in _entries(folder)
+        if "view" not in entry
+        and str(entry["source"]).startswith(source)
+        and entry["model"] not in without
+        and fits(entry)
+    )
+
+
+def published_of_view(benchmark: str, task: str, view: str) -> tuple[PublishedView, ...]:
+    """What is published of a view of a task or group: the entries of `published.json` that name both, in percent.
+
+    Args:
+        benchmark: The benchmark in whose folder they are looked for; of all where it is empty, as for tasks that are
+            not ours and that a benchmark's paper has scores of all the same.
+        task: The task or group, with or without its view's ending.
+        view: Name of the view; a single frame's may end in its position. Without one, scores of the whole items, where
+            entries name the task.
+
+    Raises:
+        InputError: no benchmark has that name.
+    """
+    name = task.removesuffix(f"_{view}") if view else task
+    benchmarks = [find_benchmark(benchmark)] if benchmark else registry().benchmarks.values()
+    return tuple(
+        PublishedView(
+            model=str(entry["model"]),
+            value=float(entry["value"]) * (100.0 if entry["unit"] == "fraction" else 1.0),
+            source=str(entry["source"]),
+            score=str(entry["score"]),
+            people=bool(entry.get("people")),
+            note=str(entry.get("note", "")),
+        )
+        for one in benchmarks
+        for entry in _entries(one.folder)
+        if entry.get("task") == name and "score" in entry and _is_of_view(entry, view)
+    )
+
+
+def _is_of_view(entry: Mapping[str, Any], view: str) -> bool:
+    """Whether an entry is of a view; one of a single frame is of the view with that position too."""
+    own = str(entry.get("view", ""))
+    return view == own or ("frame" in entry and view == f"{own}_{entry['frame']}")
+
+
+@cache
+def _entries(folder: Path) -> tuple[Mapping[str, Any], ...]:
+    """The entries of a benchmark's `published.json`; none where it has no such file."""
+    file = folder / "published.json"
+    return tuple(json.loads(file.read_text(encoding="utf-8"))["records"]) if file.is_file() else ()
+
+
+def published_controls(
+    folder: Path, controls: Mapping[str, Control], *, source: str, **where: object
+) -> tuple[PublishedControl, ...]:
+    """What a benchmark's `published.json` has of the stages of making its data.
+
+    Args:
+        folder: Folder of the benchmark.
+        controls: How a stage's name begins, and the control that it is.
+        source: How the entry's source begins.
+        where: Fields that an entry must have, with their values.
+    """
+    return tuple(
+        PublishedControl(control, f"{entry['metric']} ({entry['stage']})", float(entry["value"]), str(entry["source"]))
+        for beginning, control in controls.items()
+        for entry in _entries(folder)
+        if str(entry.get("stage", "")).startswith(beginning)
+        and str(entry["source"]).startswith(source)
+        and all(entry.get(key) == value for key, value in where.items())
+    )
+
+
+def compare_to_reference(score: Estimate, reference: float) -> str:
+    """``above`` or ``below`` where the score's interval excludes a reference, else ``open``."""
+    return "above" if score.low > reference else "below" if score.high < reference else "open"
+
+
+def reference_notes(references: Sequence[ReferencedMetric]) -> list[str]:
+    """Where each score's references come from and what has to be known about them, without repetition."""
+    sources: dict[str, list[str]] = {}
+    for reference in references:
+        title = reference.metric.title
+        for human in reference.people:
+            sources.setdefault(f"{human.source}; {human.caveat}", []).append(f"people, {title}")
+        for source in dict.fromkeys(model.source for model in reference.published):
+            sources.setdefault(source, []).append(f"published, {title}")
+        if reference.note:
+            sources.setdefault(reference.note, [])
+    return [f"{'; '.join(names)}: {text}" if names else text for text, names in sources.items()]

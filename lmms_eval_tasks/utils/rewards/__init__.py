@@ -1,0 +1,1 @@
+"""Former place of `lmms_eval_tasks.train.rewards`; goes in the next version."""

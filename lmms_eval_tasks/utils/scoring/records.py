@@ -1,0 +1,160 @@
+"""The record: the typed result for one item, from which every score is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from enum import Enum
+from typing import Any
+
+NOT_ASKED = "<not asked: the clip is missing>"
+"""The response of an item that was not asked, in saved runs that are scored again."""
+HOW_ASKED = ("prompt", "boxes", "judge", "settings_digest")
+"""Fields of a record about how its item was asked and read."""
+
+FRAME = "frame"
+"""Field of a record that has the index of the single frame that was shown."""
+
+
+class Outcome(str, Enum):
+    """What became of one item."""
+
+    CORRECT = "correct"
+    WRONG = "wrong"
+    UNPARSED = "unparsed"
+    """The model was asked, and nothing in its response can be read as an answer."""
+    UNSCORED = "unscored"
+    """The model could not be asked, or its answer could not be graded; `UnscoredReason` says why."""
+
+
+class UnscoredReason(str, Enum):
+    """Why an item, or a part of it, has no score."""
+
+    NO_CLIP = "no clip"
+    """The clip is missing, so the model was not asked."""
+    UNREADABLE_CLIP = "unreadable clip"
+    """The clip is there and cannot be decoded."""
+    SHORT_CLIP = "short clip"
+    """The clip has fewer frames than the model needs."""
+    UNEQUAL_CLIPS = "unequal clips"
+    """A clip and its reversal have different frames."""
+    NO_CAPTION = "no caption"
+    """The model is prompted with a caption, and the clip has none."""
+    NO_KEY = "no answer key"
+    """The release withholds the answer."""
+    NO_JUDGE = "no judge"
+    """The run grades nothing, as its user chose."""
+    JUDGE_FAILED = "judge failed"
+    """The judge gave no reply that can be used."""
+    OUT_OF_MEMORY = "out of memory"
+    """The model did not fit beside the clip."""
+    OTHER_ITEM = "other item"
+    """The response is about another item."""
+    ONLY_PREDICTED = "only predicted"
+    """The run kept what the model answered and graded nothing, as lmms-eval's ``--predict_only`` has it."""
+    FAILED = "failed"
+    """The model gave an error instead of an answer; the record's detail has its text."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """Result for one item.
+
+    Attributes:
+        item_id: Stable id of the item within its benchmark and split.
+        group_id: Id of the pair, clip or question with which the item is only right together.
+        stratum: Names and values by which scores are broken down, for instance ``{"difficulty": "easy"}``.
+        expected: The key, or None where the release withholds it.
+        answered: What the model answered, or None where nothing could be read.
+        outcome: How the item counts.
+        unscored_reason: Why it is unscored; None where it is scored.
+        detail: The reason in more words, for people; empty where there are none.
+        view: What the model was shown of the item, by the view's name; empty for the whole item.
+        fields: What only this benchmark records, as JSON values.
+    """
+
+    item_id: str
+    group_id: str
+    stratum: Mapping[str, str]
+    expected: str | None
+    answered: str | None
+    outcome: Outcome
+    unscored_reason: UnscoredReason | None = None
+    detail: str = ""
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    view: str = ""
+
+    @property
+    def correct(self) -> bool | None:
+        """Whether the item counts as right; None where it is unscored."""
+        return None if self.outcome is Outcome.UNSCORED else self.outcome is Outcome.CORRECT
+
+    @property
+    def asked(self) -> bool:
+        """Whether the model was asked; it is not where the clip is missing."""
+        return self.unscored_reason is not UnscoredReason.NO_CLIP
+
+    @property
+    def why(self) -> str:
+        """The reason and its detail, for people; empty where there is none."""
+        reason = self.unscored_reason.value if self.unscored_reason else ""
+        return ": ".join(filter(None, (reason, self.detail)))
+
+    def with_fields(self, **fields: Any) -> Record:
+        """The record with further benchmark fields."""
+        return replace(self, fields={**self.fields, **fields})
+
+    def to_json(self) -> dict[str, Any]:
+        """The record as JSON values, for the sample log."""
+        reason = self.unscored_reason.value if self.unscored_reason else None
+        return {**asdict(self), "outcome": self.outcome.value, "unscored_reason": reason}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Record:
+        """Read what `to_json` wrote.
+
+        Raises:
+            ValueError: where a field is missing or the outcome is unknown.
+        """
+        try:
+            reason = value["unscored_reason"]
+            return cls(
+                item_id=value["item_id"],
+                group_id=value["group_id"],
+                stratum=dict(value["stratum"]),
+                expected=value["expected"],
+                answered=value["answered"],
+                outcome=Outcome(value["outcome"]),
+                unscored_reason=UnscoredReason(reason) if reason else None,
+                detail=str(value["detail"]),
+                fields=dict(value["fields"]),
+                view=str(value["view"]),
+            )
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"Expected a record with item_id, group_id, stratum, …, but got {value!r}.") from error
+
+
+@dataclass(frozen=True)
+class GradedItem:
+    """One item after grading, as its sample log holds it.
+
+    Attributes:
+        record: Its record.
+        submission: What the submission needs of it beside the record, as JSON values.
+    """
+
+    record: Record
+    submission: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """The item as JSON values."""
+        return {**self.submission, "record": self.record.to_json()}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> GradedItem:
+        """Read what `to_json` wrote.
+
+        Raises:
+            ValueError: where the record is none.
+        """
+        return cls(Record.from_json(value["record"]), {name: part for name, part in value.items() if name != "record"})

@@ -1,0 +1,227 @@
+"""What annotators answered: read from CSV and checked against the items that they were asked."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from string import ascii_uppercase
+from typing import Any
+
+from lmms_eval_tasks.utils.benchmark.inquiries import Inquiry
+from lmms_eval_tasks.utils.core.csv_rows import read_csv
+from lmms_eval_tasks.utils.core.parquet import read_parquet
+from lmms_eval_tasks.utils.core.problems import InputError, Problems
+from lmms_eval_tasks.utils.core.wording import first_line, quote
+
+COLUMNS = ("item", "version", "annotator", "choice")
+UNKNOWN = "UNKNOWN"
+UNKNOWN_CREDIT = 0.5
+"""YoCausal paper: credit of an annotator who does not know, in its human study."""
+RIGHT = 1.0
+"""Credit of a response that is the key."""
+OPTIONS = "options"
+NOT_STRATA = ("item", "item_id", "group_id", "version", "answer", "question", "options", "clip", "clip_present")
+
+Key = tuple[str, str]
+"""A question and its version."""
+
+
+@dataclass(frozen=True)
+class AskedQuestion:
+    """One version of a question.
+
+    Attributes:
+        answer: The key, upper-case; None where it is withheld.
+        choices: What can be chosen, upper-case, such as letters; empty where that is not known.
+        strata: The question's columns, such as type and difficulty.
+    """
+
+    answer: str | None
+    choices: Sequence[str] = ()
+    strata: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Response:
+    """One annotator's response to one version of a question; `credit` is 0-1."""
+
+    item: str
+    version: str
+    annotator: str
+    choice: str
+    credit: float
+
+
+def question_keys(rows: Sequence[Mapping[str, Any]]) -> list[Key]:
+    """The question and version of each row of a prepared table.
+
+    A question is a group; without a column ``version``, members of a group are versions by their ``item_id``, so that
+    nobody counts for two of them.
+    """
+    members = Counter(row["group_id"] for row in rows)
+
+    def version(row: Mapping[str, Any]) -> str:
+        named = "version" if "version" in row else "item_id"
+        return str(row.get(named, "")) if named == "version" or members[row["group_id"]] > 1 else ""
+
+    return [(str(row["group_id"]), version(row)) for row in rows]
+
+
+def read_items(source: Path) -> dict[Key, AskedQuestion]:
+    """The items that annotators were asked.
+
+    Args:
+        source: A prepared table (.parquet), or CSV with the columns ``item``, ``version``, ``answer`` and any others,
+            which are strata.
+
+    Raises:
+        InputError: where the file cannot be read, lacks a column, or lists an item twice.
+    """
+    is_table = source.suffix == ".parquet"
+    rows = _parquet_rows(source) if is_table else read_csv(source, ("item", "version", "answer"))
+    problems = Problems()
+    asked: dict[Key, AskedQuestion] = {}
+    strata_of: dict[str, Mapping[str, str]] = {}
+    for where, row in rows:
+        item = str(row["item"])
+        key = item, str(row["version"])
+        if key in asked:
+            problems.add(where, f"Expected an item once, but {_name(key)} is there twice.")
+            continue
+        strata = {name: str(value) for name, value in row.items() if name not in NOT_STRATA}
+        if strata_of.setdefault(item, strata) != strata:
+            problems.add(where, f"Expected one stratum for both versions of {item}, but they differ.")
+        letters = ascii_uppercase[: len(row["options"])] if "options" in row else ""
+        asked[key] = AskedQuestion(str(row["answer"]).strip().upper() if row["answer"] else None, letters, strata)
+    problems.raise_if_any(f"{source.name} cannot be used")
+    return asked
+
+
+def read_human_responses(
+    source: Path, asked: Mapping[Key, AskedQuestion] | None = None, others_too: bool = False
+) -> list[Response]:
+    """Read raw annotator responses and give each its credit: 1 if right, 0 if wrong, 0.5 for *unknown*.
+
+    Args:
+        source: CSV, one row per response, with the columns ``item``, ``version``, ``annotator``, ``choice`` and, where
+            answers are withheld, ``correct`` (0 or 1).
+        asked: The items; None takes every item as it comes, and then ``correct`` is needed.
+        others_too: Whether responses to other items than those may be there, too; they are left out.
+
+    Raises:
+        InputError: with every problem by row: an empty field, an item that was not asked, a choice that is no option,
+            a response that cannot be graded, `correct` against the key, or an annotator who counts twice for a
+            question, with the same version or with both.
+    """
+    problems = Problems()
+    responses: list[Response] = []
+    first_seen: dict[tuple[str, str], tuple[str, str]] = {}
+    for where, row in read_csv(source, COLUMNS):
+        item, version, annotator, choice = (str(row[name] or "").strip() for name in COLUMNS)
+        if others_too and asked is not None and (item, version) not in asked:
+            continue
+        if empty := [name for name in COLUMNS if name != "version" and not str(row[name] or "").strip()]:
+            problems.add(where, f"Expected a value for {', '.join(empty)}, but got none.")
+            continue
+        choice = choice.upper()
+        before = first_seen.setdefault((item, annotator), (version, where))
+        if before[1] != where:
+            again = "a second response" if before[0] == version else f"version {version} after version {before[0]}"
+            problems.add(
+                where,
+                f"Expected one response of {annotator} to {item}, but got {again}; the first is at {before[1]}.",
+                "Keep one of them: nobody counts twice for one question.",
+            )
+        credit = _credit((item, version), choice, row.get("correct"), asked, where, problems)
+        if credit is not None:
+            responses.append(Response(item, version, annotator, choice, credit))
+    problems.raise_if_any(f"{source.name} cannot be used")
+    if not responses:
+        raise InputError(f"{source.name} holds no responses{' to these items' if others_too else ''}.")
+    return responses
+
+
+def _credit(
+    key: Key, choice: str, correct: object, asked: Mapping[Key, AskedQuestion] | None, where: str, problems: Problems
+) -> float | None:
+    """What a response earns; None where that is not known, which is then a problem."""
+    marked = str(correct or "").strip()
+    if marked not in ("", "0", "1") and choice != UNKNOWN:
+        problems.add(where, f"Expected correct to be 0 or 1, but got {quote(marked)}.")
+        return None
+    question = AskedQuestion(None) if asked is None else asked.get(key)
+    if question is None:
+        problems.add(where, f"Expected an item of the table, but got {_name(key)}.")
+        return None
+    if choice == UNKNOWN:
+        return UNKNOWN_CREDIT
+    answer, choices = question.answer, question.choices
+    if choices and choice not in tuple(choices):
+        problems.add(where, f"Expected a choice out of {', '.join(choices)} or unknown, but got {quote(choice)}.")
+    elif answer is None and not marked:
+        problems.add(where, f"Expected correct, for the answer to {_name(key)} is not known, but got none.")
+    elif answer is not None and marked and (choice == answer) != (marked == "1"):
+        problems.add(where, f"Expected correct to agree with the key {answer}, but got {marked} for {choice}.")
+    else:
+        return float(marked == "1" if answer is None else choice == answer)
+    return None
+
+
+def _name(key: Key) -> str:
+    return f"{key[0]}, version {key[1]}" if key[1] else key[0]
+
+
+def _parquet_rows(source: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The rows of a prepared table, their columns of texts, numbers and truth values, and their options."""
+    import pyarrow.lib
+
+    try:
+        table = read_parquet(source)
+        table = table.select([field.name for field in table.schema if field.name == OPTIONS or _is_plain(field.type)])
+        table.validate(full=True)
+        rows = table.to_pylist()
+    except (pyarrow.lib.ArrowException, OSError, ValueError) as error:
+        raise InputError(
+            f"{source.name} cannot be used: it is not a parquet table with texts in UTF-8 ({first_line(error)})."
+        ) from error
+    if missing := [name for name in ("group_id", "answer") if name not in table.column_names]:
+        raise InputError(
+            f"{source.name} cannot be used: Expected the columns {', '.join(missing)} with texts, but it lacks them."
+        )
+    for number, (row, (item, version)) in enumerate(zip(rows, question_keys(rows), strict=True), start=1):
+        where = f"{source.name}, row {number}"
+        options = row.get(OPTIONS, [])
+        if not isinstance(options, list) or not all(isinstance(option, str) for option in options):
+            raise InputError(f"{where}: Expected options as a list of texts, but got {quote(options)}.")
+        yield where, {**row, "item": item, "version": version}
+
+
+def _is_plain(data_type: Any) -> bool:
+    from pyarrow import types
+
+    value_type = data_type.value_type if types.is_dictionary(data_type) else data_type
+    kinds = (types.is_string, types.is_large_string, types.is_integer, types.is_floating, types.is_boolean)
+    return types.is_null(value_type) or any(is_kind(value_type) for is_kind in kinds)
+
+
+def keyed_questions(
+    inquiry: Inquiry, rows: Sequence[Mapping[str, Any]], strata: Sequence[str] = ()
+) -> dict[Key, AskedQuestion]:
+    """What an inquiry of a benchmark's own asks about rows, as responses to it are graded.
+
+    Args:
+        inquiry: One that says what it asks.
+        rows: Rows of the prepared table.
+        strata: Columns by which scores are broken down.
+    """
+    assert inquiry.items is not None
+    by_id = {row["item_id"]: {name: str(row[name]) for name in strata} for row in rows}
+    return {
+        (item.item, way): AskedQuestion(
+            item.key or None, [choice.value for choice in item.choices], by_id.get(item.item_id, {})
+        )
+        for item in inquiry.items(rows)
+        for way in item.ways
+    }

@@ -1,0 +1,115 @@
+"""What annotators' responses say about a benchmark's keys: questions that people answer otherwise, versions of one
+question that are not equally hard, and how far people find what keys claim.
+
+Source: CausalVQA paper (questions whose most frequent answer is not the key were left out, 14%; the two versions of a
+question, MCQ and MCQ′, are meant to be equally hard).
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from lmms_eval_tasks.utils.stats.comparison import holm
+from lmms_eval_tasks.utils.stats.human_responses import RIGHT, UNKNOWN, AskedQuestion, Key, Response
+from lmms_eval_tasks.utils.stats.link_agreement import LinkCounts
+
+
+def disputed_questions(responses: Sequence[Response]) -> list[str]:
+    """Questions of which one version's most frequent choice is not the key, in alphabetical order.
+
+    Where several choices are equally frequent and the key is one of them, the version is not disputed; *unknown* is a
+    choice.
+    """
+    choices: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    keys: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    for response in responses:
+        version = response.item, response.version
+        choices[version][response.choice] += 1
+        if response.credit == RIGHT:
+            keys[version].add(response.choice)
+    return sorted(
+        {
+            item
+            for (item, version), counts in choices.items()
+            if not any(counts[key] == max(counts.values()) for key in keys[item, version])
+        }
+    )
+
+
+@dataclass(frozen=True)
+class VersionTest:
+    """Whether two versions of a question are equally hard.
+
+    Attributes:
+        item: The question.
+        right: Right responses to each of its two versions, in their alphabetical order.
+        responses: All responses to each.
+        p_value: Fisher's exact test, two-sided.
+        adjusted: The p-value adjusted by Holm's procedure for the number of questions tested.
+    """
+
+    item: str
+    right: tuple[int, int]
+    responses: tuple[int, int]
+    p_value: float
+    adjusted: float
+
+
+def compare_versions(responses: Sequence[Response]) -> list[VersionTest]:
+    """Test each question that was answered in exactly two versions, in alphabetical order.
+
+    Different annotators answer the two versions, so their responses are independent. *Unknown* is not right.
+    """
+    from scipy.stats import fisher_exact
+
+    counts: defaultdict[str, defaultdict[str, Counter[bool]]] = defaultdict(lambda: defaultdict(Counter))
+    for response in responses:
+        counts[response.item][response.version][response.credit == RIGHT] += 1
+    tested = {item: sorted(versions.items()) for item, versions in sorted(counts.items()) if len(versions) == 2}
+    p_values = [
+        float(fisher_exact([[of[True], of[False]] for _, of in versions]).pvalue) for versions in tested.values()
+    ]
+    return [
+        VersionTest(
+            item,
+            (of_first[True], of_second[True]),
+            (of_first.total(), of_second.total()),
+            p_value,
+            adjusted,
+        )
+        for (item, [(_, of_first), (_, of_second)]), p_value, adjusted in zip(
+            tested.items(), p_values, holm(p_values), strict=True
+        )
+    ]
+
+
+def judge_keys(
+    responses: Sequence[Response], asked: Mapping[Key, AskedQuestion], positive: str
+) -> tuple[LinkCounts, list[str]]:
+    """What keys claim to hold, against what most people find.
+
+    Args:
+        responses: People's choices.
+        asked: The items, with their keys.
+        positive: The choice that finds what may be claimed.
+
+    Returns:
+        The counts, keys as what is predicted and people as the reference; and the items of which as many people find it
+        as do not, which are not counted.
+    """
+    votes: defaultdict[Key, Counter[bool]] = defaultdict(Counter)
+    for response in responses:
+        if response.choice != UNKNOWN:
+            votes[response.item, response.version][response.choice == positive] += 1
+    counts, tied = LinkCounts(), []
+    for key in sorted(votes):
+        found, not_found = votes[key][True], votes[key][False]
+        if found == not_found:
+            tied.append(key[0])
+        elif asked[key].answer == positive:
+            counts += LinkCounts(hits=1) if found > not_found else LinkCounts(extra=1)
+        else:
+            counts += LinkCounts(missed=1) if found > not_found else LinkCounts(neither=1)
+    return counts, tied

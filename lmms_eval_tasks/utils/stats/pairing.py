@@ -1,0 +1,151 @@
+"""Pair accuracy if the pairs of a run had been made at random: same question, other partners.
+
+MVP's Table 5 compares pairs of random clips with pairs of clips that look alike. Here the members of each pair stay on
+their side, by their key, and get each other's partners, so that no pair stays as it was. The score is the mean over all
+such pairings, which needs no draws: with a and b right answers on the two sides of a question's n pairs, and c pairs of
+which both are right, a member has any one other partner in 1 of n - 1 pairings, so (a b - c) / (n - 1) pairs are right.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lmms_eval_tasks.utils.scoring.metrics import PAIR
+from lmms_eval_tasks.utils.scoring.records import Record
+from lmms_eval_tasks.utils.stats.bootstrap import DRAWS, LEVEL, Floats, Strata
+
+UNSCORED = "incomplete or unscored"
+TWO_QUESTIONS = "with two questions, or other options"
+ONE_KEY = "with one key"
+ALONE = "alone with their question"
+LARGE = 10
+"""Pairs of a question from which on they are drawn one by one; fewer are drawn together."""
+
+AskedRecord = tuple[Record, str]
+"""A record and the prompt that was asked."""
+Question = list[tuple[bool, bool]]
+"""Of each pair with the question, whether the member with the lesser key is right, and the other."""
+Span = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class RandomPairing:
+    """Scores of pairs at random and as they are, in percent: unweighted means over a run's parts.
+
+    Attributes:
+        random: Mean over all pairings that keep no pair.
+        random_interval: 95% interval.
+        real: Of the same pairs as they are.
+        difference: The latter less the former.
+        difference_interval: 95% interval.
+        pairs: How many pairs.
+        questions: How many questions they have.
+    """
+
+    random: float
+    random_interval: Span
+    real: float
+    difference: float
+    difference_interval: Span
+    pairs: int
+    questions: int
+
+
+def pair_at_random(
+    parts: Sequence[Sequence[AskedRecord]], seed: int = 0, draws: int = DRAWS
+) -> tuple[RandomPairing | None, Mapping[str, int]]:
+    """Pair the items of a run at random, within questions.
+
+    Two items have the same question where their prompts are the same, options and their order included, so that what
+    answers by the words alone gets no pair right. Intervals are those of a percentile bootstrap. Where a question has
+    `LARGE` pairs, they are drawn, and otherwise the questions, within each part.
+
+    Args:
+        parts: The records of each of the run's parts (the tasks of a group, or one task), with their prompts.
+        seed: Seed of all draws.
+        draws: Number of draws.
+
+    Returns:
+        The scores, None where a part has no pairs with another one to change partners with; and how many groups of
+        items were left out, by reason.
+    """
+    left_out: Counter[str] = Counter()
+    questions = [_questions(part, left_out) for part in parts]
+    if not questions or not all(questions):
+        return None, dict(left_out)
+    rng = np.random.default_rng(seed)
+    scores = np.mean([_scores(part) for part in questions], axis=0)
+    drawn = np.mean([_draw(part, rng, draws) for part in questions], axis=0)
+    tail = (1 - LEVEL / 100) / 2
+    low, high = np.quantile(np.column_stack([drawn[:, 0], drawn[:, 1] - drawn[:, 0]]), [tail, 1 - tail], axis=0)
+    pairing = RandomPairing(
+        random=float(scores[0]),
+        random_interval=(float(low[0]), float(high[0])),
+        real=float(scores[1]),
+        difference=float(scores[1] - scores[0]),
+        difference_interval=(float(low[1]), float(high[1])),
+        pairs=sum(len(question) for part in questions for question in part),
+        questions=sum(map(len, questions)),
+    )
+    return pairing, dict(left_out)
+
+
+def _questions(part: Sequence[AskedRecord], left_out: Counter[str]) -> list[Question]:
+    """The pairs of each question that has several; the other groups are counted."""
+    groups: defaultdict[str, list[AskedRecord]] = defaultdict(list)
+    for record, prompt in part:
+        groups[record.group_id].append((record, prompt))
+    questions: defaultdict[tuple[str, str, str], Question] = defaultdict(list)
+    for members in groups.values():
+        known = [(record.expected, bool(record.correct)) for record, _ in members if record.correct is not None]
+        keys = sorted((key, right) for key, right in known if key is not None)
+        if len(members) != PAIR or len(keys) != PAIR:
+            left_out[UNSCORED] += 1
+        elif members[0][1] != members[1][1]:
+            left_out[TWO_QUESTIONS] += 1
+        elif keys[0][0] == keys[1][0]:
+            left_out[ONE_KEY] += 1
+        else:
+            questions[members[0][1], keys[0][0], keys[1][0]].append((keys[0][1], keys[1][1]))
+    left_out[ALONE] += sum(len(question) == 1 for question in questions.values())
+    left_out += Counter()
+    return [question for question in questions.values() if len(question) > 1]
+
+
+def _counts(pairs: Question) -> tuple[float, float, float, float]:
+    """How many are right on one side, on the other, and on both, and how many pairs there are."""
+    one, other = (sum(pair[side] for pair in pairs) for side in (0, 1))
+    return float(one), float(other), float(sum(map(all, pairs))), float(len(pairs))
+
+
+def _expected(one: float, other: float, both: float, number: float) -> float:
+    """Pairs that are right in the mean over all pairings that keep none."""
+    return (one * other - both) / (number - 1)
+
+
+def _scores(questions: Sequence[Question]) -> Floats:
+    """Scores at random and as paired, of one part."""
+    counts = list(map(_counts, questions))
+    right = np.array([[_expected(*count), count[2]] for count in counts]).sum(axis=0)
+    return np.asarray(100 * right / sum(count[3] for count in counts))
+
+
+def _draw(questions: Sequence[Question], rng: np.random.Generator, draws: int) -> Floats:
+    """Scores at random and as paired, of one part, in each draw; shape (draws, 2)."""
+    right, number = np.zeros((draws, 2)), np.zeros(draws)
+    if large := [question for question in questions if len(question) >= LARGE]:
+        sums = Strata.of([_counts([pair]) for pair in question] for question in large).draw(rng, draws)
+        one, other, both, size = np.moveaxis(sums, -1, 0)
+        # A pair that is drawn twice would be its own other partner: with this the mean over draws is the score.
+        right[:, 0] += ((size * one * other - (2 * size - 1) * both) / (size - 1) ** 2).sum(axis=1)
+        right[:, 1] += both.sum(axis=1)
+        number += size.sum(axis=1)
+    if small := [_counts(question) for question in questions if len(question) < LARGE]:
+        sums = Strata.of([[(_expected(*count), count[2], count[3]) for count in small]]).draw(rng, draws)
+        right += sums[:, 0, :2]
+        number += sums[:, 0, 2]
+    return np.asarray(100 * right / number[:, None])

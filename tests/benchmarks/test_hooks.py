@@ -1,0 +1,128 @@
+"""The YAML is true: every task names its hooks by dotted names of its own package, and these are what runs."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Iterator
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from task_states import BoundState, aggregations, new_state
+
+from lmms_eval_tasks.host.evaluation import Evaluation
+from lmms_eval_tasks.host.hooks import bind_hooks, state_of
+from lmms_eval_tasks.host.index import bind_config
+from lmms_eval_tasks.host.ranks import RunStopped
+from lmms_eval_tasks.host.state import SUBMISSION_ROWS
+from lmms_eval_tasks.utils.benchmark.registry import registry
+from lmms_eval_tasks.utils.benchmark.task_files import HOOKS, task_configs
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.scoring.hooks import UnboundHook, unbound_message
+
+TASKS = registry().tasks
+VIEWS = [f"{name}_{view}" for name, task in TASKS.items() for view in task.kind.views]
+
+
+def named(name: str) -> dict[str, str]:
+    """What the YAML of a task, or of that of which it is a view, names: hook, or score, to the function."""
+    parent = registry().find_parent(name)
+    config = task_configs(TASKS[parent].benchmark.folder)[parent]
+    scores = {entry["metric"]: entry.get("aggregation", "") for entry in config["metric_list"]}
+    return {**{hook: config.get(hook, "") for hook in HOOKS}, **scores}
+
+
+def resolve(function: str) -> Any:
+    module, _, name = function.rpartition(".")
+    return getattr(importlib.import_module(module), name)
+
+
+def owners(state: BoundState) -> Iterator[tuple[str, Any]]:
+    """Hook or score to what it belongs to."""
+    yield from ((hook, state) for hook in HOOKS)
+    yield from ((metric.name, metric) for metric in state.metrics)
+    if state.submits:
+        yield SUBMISSION_ROWS, state
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_a_yaml_names_its_hooks_from_the_module_beside_it(name: str) -> None:
+    folder = TASKS[name].benchmark.folder
+    for what, function in named(name).items():
+        module, _, attribute = function.rpartition(".")
+        assert module.endswith(f"{folder.name}.hooks"), f"{name}, {what}: {function!r}"
+        assert importlib.import_module(module).__file__ == str(folder / "hooks.py")
+        assert inspect.isfunction(resolve(function)), f"{name}, {what}: {function!r}"
+        assert attribute in importlib.import_module(module).__all__
+
+
+@pytest.mark.parametrize("name", [*TASKS, *VIEWS])
+def test_what_a_yaml_names_is_bound_to_its_task_by_position(name: str) -> None:
+    state = new_state(name)
+    bound = {entry["metric"]: entry["aggregation"] for entry in state.config["metric_list"]}
+    bound |= {hook: state.config[hook] for hook in HOOKS}
+    assert set(bound) == {what for what, _ in owners(state)}
+    for what, owner in owners(state):
+        assert isinstance(bound[what], partial)
+        assert bound[what].func is resolve(named(name)[what])
+        assert bound[what].args == (owner,) and not bound[what].keywords
+    assert list(inspect.signature(bound["doc_to_visual"]).parameters) == ["doc"]
+    assert list(inspect.signature(bound["doc_to_text"]).parameters) == ["doc", "lmms_eval_specific_kwargs"]
+
+
+@pytest.mark.host
+def test_what_a_yaml_names_is_what_a_loaded_task_calls() -> None:
+    from lmms_eval.tasks import TaskManager
+
+    from lmms_eval_tasks import plugin
+
+    plugin.register()
+    manager = TaskManager()
+    for name in [*TASKS, *VIEWS]:
+        config = manager._get_config(name)
+        given = {entry["metric"]: entry["aggregation"] for entry in config["metric_list"]}
+        given |= {hook: config[hook] for hook in HOOKS}
+        assert {what: function.func for what, function in given.items()} == {
+            what: resolve(function) for what, function in named(name).items() if what in given
+        }
+        assert set(named(name)) - set(given) <= {SUBMISSION_ROWS}
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_a_hook_that_is_called_unbound_says_so(name: str) -> None:
+    for function in {resolve(function) for function in named(name).values()}:
+        for arguments in ((), ({"item_id": "1"},), ({"item_id": "1"}, ["A"])):
+            with pytest.raises(UnboundHook) as caught:
+                function(*arguments)
+            assert str(caught.value) == unbound_message(function)
+            assert function.__module__ in str(caught.value) and "was called without its task" in str(caught.value)
+
+
+def test_a_task_with_our_hooks_and_no_pointer_ends_the_run_at_once() -> None:
+    name = next(iter(TASKS))
+    config = {"task": "mine", "dataset_path": "json", "process_docs": resolve(named(name)["process_docs"])}
+    with pytest.raises(RunStopped, match=r"^\nmine: The hook .*process_docs was called without its task\."):
+        bind_config("mine", config, {}, Evaluation())
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_a_variant_has_the_hooks_that_it_does_not_name_and_keeps_its_own(name: str) -> None:
+    state, score = new_state(name), TASKS[name].metrics[0]
+    bound = bind_hooks({"metric_list": [{"metric": score}], "doc_to_visual": show_nothing}, state)
+    assert bound["doc_to_visual"] is show_nothing
+    assert bound["process_results"].func is state.config["process_results"].func
+    assert [entry["metric"] for entry in bound["metric_list"]] == [score]
+    assert bound["metric_list"][0]["aggregation"].func is aggregations(state)[score].func
+    assert state_of(SimpleNamespace(config=SimpleNamespace(**bound))) is state
+    with pytest.raises(InputError, match=rf"^Expected the task {name} to name an aggregation of cider by !function"):
+        bind_hooks({"metric_list": [{"metric": "cider"}]}, state)
+
+
+def show_nothing(doc: dict[str, Any]) -> list[Any]:
+    return []
+
+
+def test_somebody_elses_task_has_no_state() -> None:
+    assert state_of(None) is None and state_of(object()) is None

@@ -1,0 +1,88 @@
+"""What is replaced in lmms-eval: each fits the installed version, is said to, and is replaced in one file alone."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from dataclasses import replace as changed
+from pathlib import Path
+
+import pytest
+from loguru import logger
+
+import lmms_eval_tasks
+from lmms_eval_tasks.host import replacements
+from lmms_eval_tasks.host.index import ManagesOurTasks
+from lmms_eval_tasks.host.replacements import EVALUATE, REPLACEMENTS, SAVE, Replacement, replace
+
+pytestmark = pytest.mark.slow  # lmms-eval is imported
+
+PACKAGE = Path(lmms_eval_tasks.__file__).parent
+
+
+@pytest.mark.parametrize("replacement", REPLACEMENTS, ids=lambda replacement: replacement.name)
+def test_the_installed_lmms_eval_has_what_is_replaced(replacement: Replacement) -> None:
+    owner = replacement.find_owner()
+    for name, call in replacement.calls.items():
+        method = getattr(owner, name)
+        function = inspect.unwrap(getattr(method, "__func__", method))
+        inspect.signature(function).bind(
+            *[None] * (call.positional + inspect.ismethod(method)), **dict.fromkeys(call.named)
+        )
+    assert replacement.name in replacement.calls and replacement.reason.endswith(".") and replacement.loss
+
+
+def test_no_more_is_replaced_than_is_said() -> None:
+    """Five in all, with the class of task managers; nothing of lmms-eval is assigned to elsewhere."""
+    assert len(REPLACEMENTS) + len([ManagesOurTasks]) <= 5
+    wrong, wrapped = [], set()
+    for path in PACKAGE.rglob("*.py"):
+        place = path.relative_to(PACKAGE).as_posix()
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        hosts = {
+            name.asname or name.name.partition(".")[0]
+            for node in ast.walk(tree)
+            if isinstance(node, (ast.Import, ast.ImportFrom))
+            for name in node.names
+            if (getattr(node, "module", None) or name.name).partition(".")[0] == "lmms_eval"
+        }
+        for node in ast.walk(tree):
+            targets = node.targets if isinstance(node, ast.Assign) else []
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                if node.func.id == "setattr":
+                    targets = [node.args[0]] if isinstance(node.args[0], ast.Name) else []
+                if node.func.id == "replaced_method":
+                    wrapped.add(Path(place).stem)
+            for target in targets:
+                root = target
+                while isinstance(root, ast.Attribute):
+                    root = root.value
+                if (
+                    isinstance(root, ast.Name)
+                    and root.id in hosts
+                    and (root is not target or isinstance(node, ast.Call))
+                ):
+                    wrong.append(f"{place}:{node.lineno}")
+    assert not wrong
+    assert wrapped and [name for name in wrapped if f"`{name}`" not in (replacements.__doc__ or "")] == []
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        changed(SAVE, name="save"),
+        changed(SAVE, name="save_results_samples", calls={"save_results_samples": SAVE.calls[SAVE.name]}),
+    ],
+    ids=["gone", "called otherwise"],
+)
+def test_what_another_lmms_eval_loses_is_named(broken: Replacement) -> None:
+    found: list[str] = []
+    sink = logger.add(lambda message: found.append(message.record["message"]), level="WARNING")
+    replace(broken)
+    logger.remove(sink)
+    (message,) = found
+    assert message.startswith("lmms_eval_tasks writes no run cards in this lmms-eval, which is built differently")
+
+
+def test_what_no_one_imported_waits() -> None:
+    replace(changed(EVALUATE, module="lmms_eval.of_another_day"))

@@ -1,0 +1,78 @@
+"""A question that asks of the clip's main goal, from the set to verdicts, probe, training rows and rewards."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from releases import write_clip
+from task_states import task_state
+
+from lmms_eval_tasks.build.countervqa.phrasing import Phrasing
+from lmms_eval_tasks.countervqa import hooks
+from lmms_eval_tasks.countervqa.prepare import prepare
+from lmms_eval_tasks.train.countervqa.questions import answer_items, read_set, reward_items
+from lmms_eval_tasks.train.countervqa.rewards import REWARDS
+from lmms_eval_tasks.train.rewards.sample import read_sample
+from lmms_eval_tasks.utils.core.json_rows import as_lines
+from lmms_eval_tasks.utils.data.home import load_table
+
+WORDS = Phrasing(())
+GOAL, NEVER = "making milk tea", "C salts the water."
+ACTIONS = ("C boils the water.", "C pours the tea.", "C adds the milk.")
+GRAPH: dict[str, Any] = {
+    "clip": "one.mp4",
+    "task": "Milk tea",
+    "goal": GOAL,
+    "actions": [{"id": f"A{n}", "start": float(n), "text": text} for n, text in enumerate(ACTIONS)],
+    "links": [{"cause": "A0", "effect": "A1"}],
+}
+QUESTION: dict[str, Any] = {
+    "id": "q1", "clip": "one.mp4", "level": 3, "interaction": "H2O", "verdict": "yes", "absent_action": NEVER,
+    "question": WORDS.goal_question(NEVER, GOAL), "explanation": WORDS.absent_goal(NEVER, GOAL), "rule": "absent_goal",
+}  # fmt: skip
+
+
+@pytest.fixture
+def source(home: Path, tmp_path: Path) -> Path:
+    write_clip(tmp_path / "set" / "clips" / "one.mp4")
+    (tmp_path / "set" / "questions.jsonl").write_text(as_lines([QUESTION]), encoding="utf-8")
+    (tmp_path / "set" / "graphs.jsonl").write_text(as_lines([GRAPH]), encoding="utf-8")
+    return tmp_path / "set"
+
+
+@pytest.mark.parametrize(
+    ("response", "expected"),
+    [
+        ("Yes, the main goal would still have been reached.", "yes"),
+        ("The milk tea would still have been made, as salt is never added.", "yes"),
+        ("The main goal does not depend on it.", "yes"),
+        ("No. Without salt the goal could not have been reached.", "no"),
+        ("Making milk tea would not have been possible without it.", "no"),
+    ],
+)
+def test_its_verdict_is_read(source: Path, response: str, expected: str) -> None:
+    prepare(source)
+    row = {**load_table("countervqa", "test")[0], "asked": True}
+    assert (row["outcome"], row["action"]) == (GOAL, NEVER)
+    state = task_state("countervqa")
+    record = hooks.grade_and_judge(row, response, state).record
+    assert (record.answered, record.stratum["level"], record.stratum["rule"]) == (expected, "L3", "absent_goal")
+    probe = task_state("countervqa_probe")
+    record = hooks.grade_probe(row, f"Happened: no\nAnswer: {response}", probe).record
+    assert (record.fields["detected"], record.answered) == (True, expected)
+
+
+def test_it_can_be_trained_on(source: Path) -> None:
+    questions = read_set(source)
+    assert answer_items(questions)[0].response == QUESTION["explanation"]
+    (item,) = reward_items(questions)
+    sample = read_sample(item.columns)
+    assert (sample.queried, sample.absent, sample.key) == (None, NEVER, "yes")
+    seen = "The camera wearer boils the water, pours the tea and adds the milk. The water is never salted. Yes."
+    made_up = "The camera wearer salts the water, and so the tea could be made. No."
+    for name in ("causal", "visual", "verdict"):
+        good, bad = (REWARDS[name](answer, sample) for answer in (seen, made_up))
+        assert good is not None and bad is not None and 0 <= bad <= good <= 1
+    assert (REWARDS["verdict"](seen, sample), REWARDS["verdict"](made_up, sample)) == (1.0, 0.0)

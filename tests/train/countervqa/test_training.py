@@ -1,0 +1,427 @@
+"""`train countervqa sft`, `grpo` and `export`, with a `swift` that trains nothing."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from countervqa_training import ABSENT, GRAPH, QUESTION, write_set
+from fake_swift import FakeSwift
+from typer.testing import CliRunner, Result
+
+from lmms_eval_tasks.cli.app import app
+from lmms_eval_tasks.countervqa.hooks import PROMPT
+from lmms_eval_tasks.countervqa.prepare import prepare
+from lmms_eval_tasks.countervqa.verdicts import read_verdict
+from lmms_eval_tasks.train.countervqa.rewards import REWARDS
+from lmms_eval_tasks.train.rewards.sample import read_sample
+from lmms_eval_tasks.utils.prompting.prompts import read_prompt
+from lmms_eval_tasks.utils.runs.trained_on import read_trained_on
+
+REASONED: dict[str, Any] = {
+    "id": "q1", "clip": "one.mp4", "question": QUESTION["question"],
+    "reasoning": "The fridge is opened, then the milk comes out of it.", "answer": "No. It would have stayed inside.",
+}  # fmt: skip
+
+
+@pytest.fixture
+def swift(tmp_path: Path) -> FakeSwift:
+    return FakeSwift(tmp_path / "env")
+
+
+@pytest.fixture
+def source(home: Path, tmp_path: Path) -> Path:
+    return write_set(tmp_path / "set")
+
+
+def train(swift: FakeSwift, source: Path, *words: str, command: str = "sft") -> Result:
+    folders = ("--source", str(source), "--out", str(source.parent / "out"), "--env", str(swift.folder))
+    return CliRunner().invoke(app, ["train", "countervqa", command, *folders, *words])
+
+
+def rows(source: Path, name: str = "sft") -> list[dict[str, Any]]:
+    lines = (source.parent / "out" / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def test_rows_ask_as_the_evaluation_does_and_answer_with_the_key(swift: FakeSwift, source: Path) -> None:
+    assert train(swift, source, "--dry-run").exit_code == 0
+    assert not swift.calls
+    written = rows(source)
+    for row, question in zip(written, (QUESTION, ABSENT), strict=True):
+        asked, answered = row["messages"]
+        assert asked == {
+            "role": "user",
+            "content": "<video>" + read_prompt(PROMPT).render(question=question["question"]),
+        }
+        assert row["videos"] == [str(source / "clips" / "one.mp4")]
+        assert read_verdict(answered["content"], question["question"]) == question["verdict"]
+    assert [row["messages"][1]["content"] for row in written] == [
+        "No. The milk is in the fridge.", "Yes, nobody sneezes.",
+    ]  # fmt: skip
+
+
+def test_reasoning_of_a_teacher_is_trained_on_where_there_is_some(swift: FakeSwift, source: Path) -> None:
+    file = source.parent / "cot.jsonl"
+    file.write_text(json.dumps(REASONED) + "\n")
+    ended = train(swift, source, "--dry-run", "--reasoning", str(file))
+    assert ended.exit_code == 0 and "1 of 2 questions, 1 clips" in ended.output
+    (row,) = rows(source)
+    answer = f"<think>{REASONED['reasoning']}</think>\n<answer>{REASONED['answer']}</answer>"
+    assert row["messages"][1]["content"] == answer
+    trained = read_trained_on(source.parent / "out")
+    assert trained is not None and trained.stages[0].method == "sft on reasoning"
+    assert set(trained.stages[0].data) == {"questions.jsonl", "graphs.jsonl", "cot.jsonl"}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"id": "q9"}, "Expected a question of the set with its clip and text, but got `q9`"),
+        ({"question": "Another?"}, "Expected a question of the set with its clip and text"),
+        ({"reasoning": 3}, "reasoning"),
+    ],
+)
+def test_reasoning_about_other_questions_is_refused(
+    swift: FakeSwift, source: Path, change: dict[str, Any], message: str
+) -> None:
+    file = source.parent / "cot.jsonl"
+    file.write_text(json.dumps({**REASONED, **change}) + "\n")
+    ended = train(swift, source, "--reasoning", str(file))
+    assert ended.exit_code == 1 and message in ended.output and not swift.calls
+
+
+def test_the_paper_s_settings_are_in_the_file_and_further_options_replace_them(swift: FakeSwift, source: Path) -> None:
+    assert train(swift, source).exit_code == 0
+    (call,) = swift.calls
+    assert call["words"] == ["sft", "sft.yaml"] and call["folder"] == str(source.parent / "out")
+    options = yaml.safe_load((source.parent / "out" / "sft.yaml").read_text(encoding="utf-8"))
+    expected = {"tuner_type": "lora", "lora_rank": 16, "learning_rate": 5e-5, "num_train_epochs": 3}
+    assert {name: options[name] for name in expected} == expected
+    assert options["ENV"]["FPS_MAX_FRAMES"] == "512" and options["model"] == "Qwen/Qwen3-VL-8B-Instruct"
+    shutil.rmtree(source.parent / "out")
+    ended = train(swift, source, "--deepspeed", "zero2", "--lora_rank", "8", "--frames", "16")
+    assert ended.exit_code == 0
+    options = yaml.safe_load((source.parent / "out" / "sft.yaml").read_text(encoding="utf-8"))
+    assert (options["deepspeed"], options["lora_rank"], options["ENV"]["FPS_MAX_FRAMES"]) == ("zero2", 8, "16")
+
+
+@pytest.mark.parametrize("by", ["prepared", "--test"])
+def test_a_clip_that_is_tested_on_is_refused_under_any_name(swift: FakeSwift, source: Path, by: str) -> None:
+    test = write_set(source.parent / "test", frames=12)
+    shutil.copy(source / "clips" / "one.mp4", test / "clips" / "renamed.mp4")
+    graphs = [GRAPH, {**GRAPH, "clip": "renamed.mp4"}]
+    questions = [QUESTION, {**QUESTION, "id": "q7", "clip": "renamed.mp4"}]
+    (test / "graphs.jsonl").write_text("".join(json.dumps(graph) + "\n" for graph in graphs))
+    (test / "questions.jsonl").write_text("".join(json.dumps(question) + "\n" for question in questions))
+    if by == "prepared":
+        prepare(test)
+    ended = train(swift, source, *([] if by == "prepared" else ["--test", str(test)]))
+    assert ended.exit_code == 1 and "1 of 1 are clips of" in ended.output and "renamed.mp4" in ended.output
+    assert not swift.calls and not (source.parent / "out").exists()
+
+
+def test_other_clips_of_a_test_do_no_harm_and_missing_ones_are_named(swift: FakeSwift, source: Path) -> None:
+    other = ({**QUESTION, "question": "Had C not opened the fridge, would C have drunk?"},)
+    prepare(write_set(source.parent / "prepared", frames=12, questions=other))
+    test = write_set(source.parent / "test", frames=10, questions=other)
+    (test / "clips" / "one.mp4").unlink()
+    ended = train(swift, source, "--dry-run", "--test", str(test))
+    assert ended.exit_code == 0, ended.output
+    output = " ".join(ended.output.split())
+    assert "none is one of the 1 clips of CounterVQA, split test" in output
+    assert "1 clips of" in output and "are not here, and only their names were looked for" in output
+    trained = read_trained_on(source.parent / "out")
+    assert trained is not None and trained.compared_with == ("CounterVQA, split test",)
+
+
+@pytest.mark.parametrize("is_here", [True, False])
+def test_a_tested_question_about_a_clip_that_was_coded_anew_is_refused(
+    swift: FakeSwift, source: Path, is_here: bool
+) -> None:
+    test = write_set(source.parent / "test", frames=12, questions=(QUESTION,))
+    if not is_here:
+        (test / "clips" / "one.mp4").unlink()
+    ended = train(swift, source, "--test", str(test))
+    output = " ".join(ended.output.split())
+    assert ended.exit_code == 1 and "one.mp4 is one.mp4 of" in output and "with the same question" in output
+    assert not (source.parent / "out").exists()
+
+
+def test_another_clip_of_the_same_name_is_pointed_out(swift: FakeSwift, source: Path) -> None:
+    test = write_set(source.parent / "test", frames=12, questions=({**ABSENT, "question": "Had C not sneezed?"},))
+    ended = train(swift, source, "--dry-run", "--test", str(test))
+    output = " ".join(ended.output.split())
+    assert ended.exit_code == 0 and "1 clips are called as clips of" in output and "one.mp4" in output
+
+
+def test_a_clip_of_two_tests_counts_in_both(swift: FakeSwift, source: Path) -> None:
+    test = write_set(source.parent / "test", frames=12, questions=({**QUESTION, "question": "Had C not opened it?"},))
+    second = test / "second.jsonl"
+    second.write_text((test / "questions.jsonl").read_text())
+    ended = train(swift, source, "--dry-run", "--test", str(test), "--test", str(second))
+    assert ended.exit_code == 0, ended.output
+    trained = read_trained_on(source.parent / "out")
+    assert trained is not None and trained.compared_with == (str(test), str(second))
+
+
+def test_files_of_one_name_are_both_in_what_weights_were_trained_on(swift: FakeSwift, source: Path) -> None:
+    file = source.parent / "taught" / "questions.jsonl"
+    file.parent.mkdir()
+    file.write_text(json.dumps(REASONED) + "\n")
+    assert train(swift, source, "--dry-run", "--reasoning", str(file)).exit_code == 0
+    trained = read_trained_on(source.parent / "out")
+    assert trained is not None
+    assert set(trained.stages[0].data) == {"set/questions.jsonl", "graphs.jsonl", "taught/questions.jsonl"}
+
+
+def test_without_any_test_it_says_that_no_clip_was_looked_for(swift: FakeSwift, source: Path) -> None:
+    assert "no clip was looked for" in " ".join(train(swift, source, "--dry-run").output.split())
+
+
+def test_a_training_that_was_stopped_goes_on_from_its_last_whole_checkpoint(swift: FakeSwift, source: Path) -> None:
+    swift.plan(step=2, steps=12, status=9)
+    ended = train(swift, source)
+    assert ended.exit_code == 1 and "failed with status 9" in ended.output
+    checkpoints = source.parent / "out" / "checkpoints"
+    shutil.copytree(checkpoints / "checkpoint-2", checkpoints / "checkpoint-10")
+    # Killed as it was saved: its state is what comes last.
+    shutil.copytree(checkpoints / "checkpoint-2", checkpoints / "checkpoint-11")
+    (checkpoints / "checkpoint-11" / "trainer_state.json").write_text('{"global_st')
+    swift.plan(step=12, steps=12)
+    assert train(swift, source).exit_code == 0
+    resume = ["--resume_from_checkpoint", str(checkpoints / "checkpoint-10")]
+    assert swift.words[1:] == [["sft", "sft.yaml", *resume]]
+    ended = train(swift, source)
+    assert ended.exit_code == 0 and "All steps were made before" in ended.output and len(swift.calls) == 2
+
+
+def test_a_folder_goes_on_with_its_own_training_alone(swift: FakeSwift, source: Path) -> None:
+    swift.plan(step=2, steps=12)
+    assert train(swift, source).exit_code == 0
+    kept = rows(source)
+    ended = train(swift, source, "--lora_rank", "8")
+    assert ended.exit_code == 1 and "sft.yaml would change" in ended.output
+    write_set(source, questions=(QUESTION,))
+    ended = train(swift, source)
+    assert ended.exit_code == 1 and "sft.jsonl would change" in ended.output
+    assert rows(source) == kept and len(swift.calls) == 1
+    assert not list((source.parent / "out").glob("*.new"))
+
+
+@pytest.mark.parametrize("fault", ["clip", "tag"])
+def test_what_ms_swift_could_not_train_on_is_refused(swift: FakeSwift, source: Path, fault: str) -> None:
+    if fault == "clip":
+        (source / "clips" / "one.mp4").unlink()
+    else:
+        write_set(source, questions=({**QUESTION, "question": "Is <video> a clip?"},))
+    ended = train(swift, source)
+    assert ended.exit_code == 1 and not swift.calls and not (source.parent / "out").exists()
+    assert ("there is no" if fault == "clip" else "Expected none with <video>") in ended.output
+
+
+def test_an_environment_without_ms_swift_is_named_with_its_remedy(swift: FakeSwift, source: Path) -> None:
+    (swift.folder / "bin" / "swift").unlink()
+    ended = train(swift, source)
+    assert ended.exit_code == 1 and "make train-env" in ended.output
+
+
+def export(swift: FakeSwift, source: Path) -> Result:
+    words = ["train", "countervqa", "export", str(source.parent / "out"), "--out", str(source.parent / "weights")]
+    return CliRunner().invoke(app, [*words, "--env", str(swift.folder)])
+
+
+@pytest.mark.parametrize("weights", ["adapter_config.json", "model.safetensors"])
+def test_weights_say_what_they_were_trained_on(swift: FakeSwift, source: Path, weights: str) -> None:
+    swift.plan(step=3, steps=12, weights=weights)
+    assert train(swift, source).exit_code == 0
+    ended = export(swift, source)
+    assert ended.exit_code == 0, ended.output
+    out = source.parent / "weights"
+    trained = read_trained_on(out)
+    assert trained is not None
+    (stage,) = trained.stages
+    assert (trained.base, stage.items, stage.clips) == ("Qwen/Qwen3-VL-8B-Instruct", 2, 1)
+    assert "sft on answers on 2 questions about 1 clips" in trained.summary() and "3 of 12 steps" in trained.summary()
+    if weights == "adapter_config.json":
+        words = swift.words[-1]
+        adapters = str(source.parent / "out" / "checkpoints" / "checkpoint-3")
+        assert words[:5] == ["export", "--adapters", adapters, "--merge_lora", "true"]
+        assert (out / "config.json").is_file()
+    else:
+        assert len(swift.calls) == 1 and sorted(path.name for path in out.iterdir()) == [weights, "trained_on.json"]
+    again = export(swift, source)
+    assert again.exit_code == 1 and "is not empty" in again.output
+
+
+def test_nothing_is_exported_of_a_folder_without_a_checkpoint(swift: FakeSwift, source: Path) -> None:
+    assert train(swift, source, "--dry-run").exit_code == 0
+    ended = export(swift, source)
+    assert ended.exit_code == 1 and "Expected the folder of a training with a checkpoint" in ended.output
+    assert not (source.parent / "weights").exists()
+
+
+def test_a_training_of_trained_weights_names_both(swift: FakeSwift, source: Path) -> None:
+    assert train(swift, source).exit_code == 0 and export(swift, source).exit_code == 0
+    shutil.rmtree(source.parent / "out")
+    ended = train(swift, source, "--model", str(source.parent / "weights"), "--dry-run")
+    assert ended.exit_code == 0, ended.output
+    trained = read_trained_on(source.parent / "out")
+    assert trained is not None and trained.base == "Qwen/Qwen3-VL-8B-Instruct"
+    assert [stage.steps for stage in trained.stages] == [3, None]
+
+
+def trained(swift: FakeSwift, source: Path, *words: str) -> Path:
+    """Weights that a first stage has exported."""
+    assert train(swift, source, *words).exit_code == 0 and export(swift, source).exit_code == 0
+    shutil.rmtree(source.parent / "out")
+    return source.parent / "weights"
+
+
+@pytest.fixture
+def reasoning(source: Path) -> list[str]:
+    file = source.parent / "cot.jsonl"
+    file.write_text(json.dumps(REASONED) + "\n")
+    return ["--reasoning", str(file)]
+
+
+def grpo(swift: FakeSwift, source: Path, *words: str) -> Result:
+    return train(swift, source, *words, command="grpo")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("ablation", "before", "weights"),
+    [
+        ("full", "reasoning", {"causal": 0.5, "visual": 0.5, "verdict": 0.0}),
+        ("standard-reward", "reasoning", {"verdict": 1.0, "causal": 0.0, "visual": 0.0}),
+        ("no-distillation", "answers", {"causal": 0.5, "visual": 0.5, "verdict": 0.0}),
+        ("grpo-only", "nothing", {"causal": 0.5, "visual": 0.5, "verdict": 0.0}),
+    ],
+)
+def test_rows_of_table_3_are_configurations(
+    swift: FakeSwift, source: Path, reasoning: list[str], ablation: str, before: str, weights: dict[str, float]
+) -> None:
+    words: list[str] = []
+    if before != "nothing":
+        words = ["--model", str(trained(swift, source, *(reasoning if before == "reasoning" else [])))]
+    ended = grpo(swift, source, "--ablation", ablation, *words)
+    assert ended.exit_code == 0, ended.output
+    assert swift.words[-1] == ["rlhf", "grpo.yaml"]
+    options = yaml.safe_load((source.parent / "out" / "grpo.yaml").read_text(encoding="utf-8"))
+    expected = {
+        "rlhf_type": "grpo", "num_generations": 4, "learning_rate": 1e-5, "temperature": 0.9, "num_train_epochs": 3,
+        "lora_rank": 16,
+    }  # fmt: skip
+    assert {name: options[name] for name in expected} == expected
+    assert dict(zip(options["reward_funcs"], options["reward_weights"], strict=True)) == weights
+    assert set(weights) <= set(REWARDS)
+    (plugin,) = options["external_plugins"]
+    assert Path(plugin).is_file()
+    written = read_trained_on(source.parent / "out")
+    assert written is not None and written.stages[-1].method == f"grpo ({ablation})"
+
+
+@pytest.mark.parametrize(
+    ("ablation", "before"),
+    [("full", "answers"), ("full", "nothing"), ("no-distillation", "reasoning"), ("grpo-only", "answers")],
+)
+def test_a_row_refuses_weights_of_another(
+    swift: FakeSwift, source: Path, reasoning: list[str], ablation: str, before: str
+) -> None:
+    words: list[str] = []
+    if before != "nothing":
+        words = ["--model", str(trained(swift, source, *(reasoning if before == "reasoning" else [])))]
+    calls = len(swift.calls)
+    ended = grpo(swift, source, "--ablation", ablation, *words)
+    assert ended.exit_code == 1 and f"for --ablation {ablation}" in ended.output and "Remedy" in ended.output
+    assert len(swift.calls) == calls and not (source.parent / "out").exists()
+
+
+def test_an_unknown_row_is_refused(swift: FakeSwift, source: Path) -> None:
+    ended = grpo(swift, source, "--ablation", "half")
+    assert ended.exit_code == 1 and "Expected --ablation to be one of full" in ended.output
+
+
+def test_rewards_without_a_weight_are_refused(swift: FakeSwift, source: Path) -> None:
+    ended = grpo(swift, source, "--ablation", "grpo-only", "--causal-weight", "0", "--visual-weight", "0")
+    assert ended.exit_code == 1 and "causal, visual, verdict have 0" in " ".join(ended.output.split())
+    assert not swift.calls and not (source.parent / "out").exists()
+
+
+@pytest.mark.parametrize("option", ["--causal-weight", "--visual-weight"])
+def test_a_weight_that_a_row_has_no_use_for_is_refused(swift: FakeSwift, source: Path, option: str) -> None:
+    ended = grpo(swift, source, "--ablation", "standard-reward", option, "0.7")
+    assert ended.exit_code == 1 and not swift.calls
+    assert f"Expected no {option} with --ablation standard-reward" in " ".join(ended.output.split())
+
+
+def test_rewards_of_one_s_own_stand_beside_ours(swift: FakeSwift, source: Path) -> None:
+    plugin = source.parent / "mine.py"
+    plugin.write_text("# adds short to swift.rewards.orms")
+    words = ["--plugin", str(plugin), "--reward", "short=0.2", "--reward", "format", "--causal-weight", "0.3"]
+    ended = grpo(swift, source, "--ablation", "grpo-only", *words)
+    assert ended.exit_code == 0, ended.output
+    options = yaml.safe_load((source.parent / "out" / "grpo.yaml").read_text(encoding="utf-8"))
+    weights = dict(zip(options["reward_funcs"], options["reward_weights"], strict=True))
+    assert weights == {"causal": 0.3, "visual": 0.5, "verdict": 0.0, "short": 0.2, "format": 1.0}
+    ours, own = options["external_plugins"]
+    assert Path(ours).name == "swift_plugin.py" and own == str(plugin)
+    trained = read_trained_on(source.parent / "out")
+    assert trained is not None and trained.stages[0].method == "grpo (grpo-only) with short, format"
+    assert "mine.py" in trained.stages[0].data
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--reward", "causal=1"], "Expected --reward to name rewards beside causal, visual, verdict, but got causal"),
+        (["--reward", "short=much"], "Expected --reward as NAME or NAME=WEIGHT, but got 'short=much'"),
+        (["--reward", "short", "--reward", "short=2"], "Expected each --reward once, but got short again"),
+        (["--plugin", "nowhere.py"], "Expected --plugin to name a Python file, but there is no"),
+        (["--reward_funcs", "short"], "but got --reward_funcs, which this command writes itself"),
+    ],
+)
+def test_rewards_that_cannot_be_used_are_refused(
+    swift: FakeSwift, source: Path, words: list[str], message: str
+) -> None:
+    ended = grpo(swift, source, "--ablation", "grpo-only", *words)
+    assert ended.exit_code == 1 and message in " ".join(ended.output.split())
+    assert not swift.calls and not (source.parent / "out").exists()
+
+
+def test_the_rewards_read_the_rows_of_grpo(swift: FakeSwift, source: Path) -> None:
+    assert grpo(swift, source, "--ablation", "grpo-only", "--dry-run").exit_code == 0
+    first, second = rows(source, "grpo")
+    assert [message["role"] for message in first["messages"]] == ["user"]
+    good = "<think>Opening the fridge lets C take out the milk.</think> No."
+    bad = "<think>Taking out the milk makes C open the fridge.</think> Yes."
+    sample = read_sample(first)
+    for name in ("causal", "verdict"):
+        better, worse = REWARDS[name](good, sample), REWARDS[name](bad, sample)
+        assert better is not None and worse is not None and better > worse, name
+    assert REWARDS["visual"](good, sample) is not None
+    assert read_sample(second).absent == "sneezes" and REWARDS["verdict"]("Yes.", read_sample(second)) == 1
+
+
+def test_a_clip_that_is_tested_on_is_refused_for_grpo_too(swift: FakeSwift, source: Path) -> None:
+    prepare(source)
+    ended = grpo(swift, source, "--ablation", "grpo-only")
+    assert ended.exit_code == 1 and "1 of 1 are clips of" in ended.output and not swift.calls
+
+
+def test_curves_are_shown_when_a_training_ends_and_on_demand(swift: FakeSwift, source: Path) -> None:
+    swift.plan(log=[{"loss": 2.0, "global_step/max_steps": "1/3"}, {"loss": 0.5, "global_step/max_steps": "2/3"}])
+    ended = train(swift, source)
+    assert ended.exit_code == 0 and "█▁" in ended.output
+    picture = source.parent / "out" / "checkpoints" / "curves.png"
+    assert picture.is_file()
+    picture.unlink()
+    shown = CliRunner().invoke(app, ["train", "countervqa", "curves", str(source.parent / "out")])
+    assert shown.exit_code == 0 and "█▁" in shown.output and picture.is_file()
+    none = CliRunner().invoke(app, ["train", "countervqa", "curves", str(source)])
+    assert none.exit_code == 1 and "Expected the folder of a training that has logged a step" in none.output

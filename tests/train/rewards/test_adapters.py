@@ -1,0 +1,204 @@
+"""Each adapter called as its trainer calls it; the trainers themselves are not installed."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import inspect
+import json
+import math
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lmms_eval_tasks
+from lmms_eval_tasks.train import rewards as shared_rewards
+from lmms_eval_tasks.train.countervqa import rewards
+from lmms_eval_tasks.train.rewards.adapters.batches import batch_rewards
+from lmms_eval_tasks.train.rewards.functions import REWARDS
+
+FOLDER = Path(rewards.__file__).parent
+GRAPH = json.dumps(
+    {
+        "clip": "a.mp4",
+        "actions": [
+            {"id": "A00", "start": 0.0, "text": "C opens the tap"},
+            {"id": "A01", "start": 2.0, "text": "C fills the cup"},
+            {"id": "A02", "start": 4.0, "text": "C drinks the water"},
+        ],
+        "links": [{"cause": "A00", "effect": "A01"}, {"cause": "A01", "effect": "A02"}],
+    }
+)
+QUESTION = "If C had not opened the tap, would C still have drunk the water?"
+RIGHT = "No. Opening the tap lets C fill the cup, and filling the cup lets C drink the water."
+PART = "No. Opening the tap lets C fill the cup."
+NOTHING = "Yes."
+ANSWERS = [RIGHT, PART, NOTHING]
+ROW = {"graph": GRAPH, "action": "A00", "outcome": "A02", "answer": "no", "question": QUESTION}
+COLUMNS = {name: [value] * len(ANSWERS) for name, value in ROW.items()}
+
+
+class ORM:
+    """As in ms-swift 4.6.0."""
+
+    def __init__(self, args: object = None, **others: object) -> None:
+        self.args = args
+
+
+class AsyncORM(ORM):
+    """As in ms-swift 4.6.0."""
+
+
+@pytest.fixture
+def orms(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """ms-swift's table after it has imported the plugin from its file, as `--external_plugins` does."""
+    table: dict[str, Any] = {"format": "its own"}
+    library, module = ModuleType("swift"), ModuleType("swift.rewards")
+    vars(module).update(ORM=ORM, AsyncORM=AsyncORM, orms=table)
+    monkeypatch.setitem(sys.modules, "swift", library)
+    monkeypatch.setitem(sys.modules, "swift.rewards", module)
+    load(FOLDER / "swift_plugin.py")
+    return table
+
+
+def load(file: Path) -> ModuleType:
+    """A file as a module of another name, which is how trainers import it."""
+    spec = importlib.util.spec_from_file_location("_rewards_of_a_file", file)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def as_swift_calls(reward: Any, completions: list[str], columns: dict[str, Any]) -> list[float | None]:
+    asynchronous = inspect.iscoroutinefunction(reward) or inspect.iscoroutinefunction(type(reward).__call__)
+    if asynchronous:
+
+        async def gather() -> Any:
+            return await asyncio.gather(reward(completions, **columns))
+
+        return list(asyncio.run(gather())[0])
+    return list(reward(completions, **columns))
+
+
+def test_swift_gets_one_number_a_completion(orms: dict[str, Any]) -> None:
+    assert {"causal", "visual", "graph", "choice", "verdict", "visual_judged"} < set(orms)
+    causal = orms["causal"](args=None)
+    assert isinstance(causal, ORM) and type(causal).__name__ == "CausalReward"
+    others = {"trainer_state": object(), "messages": [[]] * 3, "videos": [["a.mp4"]] * 3, "answer": None}
+    values = as_swift_calls(causal, ANSWERS, {**COLUMNS, **others})
+    assert values[0] == pytest.approx(1.0) and values == sorted(values, reverse=True) and len(set(values)) == 3
+    assert as_swift_calls(orms["verdict"](args=None), ANSWERS, COLUMNS) == [1.0, 1.0, 0.0]
+    assert orms["format"] == "its own"
+
+
+def test_swift_gets_none_where_a_reward_does_not_apply(orms: dict[str, Any]) -> None:
+    assert as_swift_calls(orms["causal"](args=None), ANSWERS, {"question": [QUESTION] * 3}) == [None] * 3
+    assert as_swift_calls(orms["choice"](args=None), ANSWERS, COLUMNS) == [None] * 3
+
+
+def test_swift_rewards_option_letters(orms: dict[str, Any]) -> None:
+    options = json.dumps(["it stays empty", "it overflows", "it breaks"])
+    columns = {"options": [options] * 3, "solution": ["B"] * 3}
+    said = ["<think>…</think>The answer is B.", "A", "I cannot tell."]
+    assert as_swift_calls(orms["choice"](args=None), said, columns) == [1.0, 0.0, 0.0]
+
+
+def test_swift_awaits_the_judge(orms: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LMMS_EVAL_TASKS_REWARD_JUDGE_URL", "http://127.0.0.1:9/v1")
+    monkeypatch.setenv("LMMS_EVAL_TASKS_REWARD_JUDGE_MODEL", "judge")
+    server = "lmms_eval_tasks.train.rewards.judge.JudgeServer"
+    monkeypatch.setattr(f"{server}.attempts", 1)
+    with pytest.raises(RuntimeError, match=r"Expected the judge judge at http://127\.0\.0\.1:9/v1 to reply"):
+        orms["visual_judged"](args=None)
+    # A server that has gone since: the rules alone are left, and nothing is raised.
+    monkeypatch.setattr(f"{server}.check", lambda self: None)
+    monkeypatch.setattr(
+        f"{server}.from_environment", classmethod(lambda cls: cls("http://127.0.0.1:9/v1", "judge", attempts=1))
+    )
+    load(FOLDER / "swift_plugin.py")
+    judged = orms["visual_judged"](args=None)
+    assert isinstance(judged, AsyncORM) and judged.args is None
+    by_rules = [REWARDS["visual"](answer, _sample()) for answer in ANSWERS]
+    assert as_swift_calls(judged, ANSWERS, COLUMNS) == by_rules
+
+
+def test_a_set_of_choices_has_a_plugin_without_any_benchmark(orms: dict[str, Any]) -> None:
+    orms.clear()
+    load(Path(shared_rewards.__file__).with_name("swift_plugin.py"))
+    assert set(orms) == set(REWARDS)
+
+
+@pytest.mark.parametrize(
+    ("values", "got"), [([QUESTION] * 2, "got 2"), (QUESTION, "got a str"), (np.array([QUESTION]), "got 1")]
+)
+def test_a_column_that_does_not_fit_its_batch_is_refused(values: Any, got: str) -> None:
+    with pytest.raises(ValueError, match=f"Expected the column question to hold a value for each of 3 .* {got}"):
+        batch_rewards(REWARDS["causal"], ANSWERS, {**COLUMNS, "question": values})
+
+
+def test_columns_may_be_arrays() -> None:
+    arrays = {name: np.array(values, dtype=object) for name, values in COLUMNS.items()}
+    assert batch_rewards(REWARDS["causal"], ANSWERS, arrays) == batch_rewards(REWARDS["causal"], ANSWERS, COLUMNS)
+
+
+def _sample() -> Any:
+    from lmms_eval_tasks.train.rewards.sample import read_sample
+
+    return read_sample(ROW)
+
+
+@pytest.mark.parametrize("form", [dict, json.dumps])
+def test_easyr1(form: Any) -> None:
+    module = load(FOLDER / "rewards.py")
+    assert module.REWARD_TYPE == "batch"
+    asked = [{"response": one, "response_length": len(one), "ground_truth": form(ROW)} for one in ANSWERS]
+    scores = module.compute_scores(asked, alpha=0.5, beta=0.5)
+    assert [set(one) for one in scores] == [{"overall", "causal", "visual", "verdict", "format"}] * 3
+    for one in scores:
+        assert one["overall"] == pytest.approx((one["causal"] + one["visual"]) / 2)
+    assert scores[0]["overall"] > scores[1]["overall"] > scores[2]["overall"]
+    standard = module.compute_scores(asked, alpha=0.0, beta=0.0, verdict=1.0)
+    assert [one["overall"] for one in standard] == [1.0, 1.0, 0.0]
+    with pytest.raises(TypeError, match="Expected a list of answers"):
+        module.compute_scores(asked[0])
+
+
+def test_verl() -> None:
+    module = load(FOLDER / "rewards.py")
+    extra = {"num_turns": None, "rollout_reward_scores": {}}
+    scores = [
+        module.compute_score(
+            data_source="countervqa", solution_str=one, ground_truth=json.dumps(ROW), extra_info=extra,
+            reward_router_address=None,
+        )
+        for one in ANSWERS
+    ]  # fmt: skip
+    assert scores[0]["score"] > scores[1]["score"] > scores[2]["score"] >= 0.0
+    only_key = module.compute_score("countervqa", "No.", "no", verdict=1.0)
+    assert only_key["score"] == 1.0 and only_key["verdict"] == 1.0 and math.isnan(only_key["causal"])
+    assert set(only_key) == set(scores[0])
+
+
+def test_the_verdict_is_read_with_the_question() -> None:
+    assert rewards.verdict_reward("<think>Yes?</think> No, C could not.", _sample()) == 1.0
+    assert rewards.verdict_reward(None, _sample()) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("former", "name"),
+    [
+        ("countervqa/rewards.py", "compute_scores"),
+        ("utils/rewards/sample.py", "read_sample"),
+        ("countervqa/swift_plugin.py", "lmms_eval_tasks"),
+        ("utils/rewards/swift_plugin.py", "lmms_eval_tasks"),
+    ],
+)
+def test_a_former_place_works_and_names_the_new_one(orms: dict[str, Any], former: str, name: str) -> None:
+    with pytest.warns(FutureWarning, match=r"Import lmms_eval_tasks\.train\..*: its former place goes"):
+        module = load(Path(lmms_eval_tasks.__file__).parent / former)
+    assert hasattr(module, name)

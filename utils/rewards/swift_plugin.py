@@ -1,8 +1,0 @@
-"""Adds the rewards of every set to ms-swift, for `swift rlhf --external_plugins`: `--reward_funcs choice`."""
-
-from swift.rewards import ORM, orms
-
-from lmms_eval_tasks.utils.rewards.adapters.swift import register
-from lmms_eval_tasks.utils.rewards.functions import REWARDS
-
-register(orms, ORM, REWARDS)
