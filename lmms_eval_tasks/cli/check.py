@@ -11,7 +11,8 @@ import typer
 from lmms_eval_tasks.check import check_split
 from lmms_eval_tasks.cli.cards import print_hazard
 from lmms_eval_tasks.cli.prepared import counts_table, print_card, print_split, print_statistics, print_warnings
-from lmms_eval_tasks.utils.benchmark.registry import read_card, registry
+from lmms_eval_tasks.utils.benchmark.registry import find_benchmark, read_card, registry
+from lmms_eval_tasks.utils.benchmark.tasks import check_functions
 from lmms_eval_tasks.utils.core.console import make_console, show_progress, text_table
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.variables import MISSING
@@ -44,7 +45,7 @@ def check(
     skip_missing()
     console = make_console()
     console.print(f"Data home: {home()}", soft_wrap=True)
-    stops = []
+    stops = list(registry().faults)
     named = list(dict.fromkeys(benchmark or ()))
     for name in named:
         read_card(name)
@@ -52,6 +53,7 @@ def check(
     for name in named or prepared or registry().benchmarks:
         print_card(console, read_card(name))
         try:
+            check_functions(find_benchmark(name)).raise_if_any(f"The tasks of {name} cannot be used")
             printed: set[str] = set()
             for split in read_manifest(name).splits:
                 stops += _check_split(console, name, split, decode, printed)

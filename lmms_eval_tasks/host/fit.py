@@ -7,7 +7,8 @@ from typing import Any
 
 from lmms_eval_tasks.host.models import MODELS
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
-from lmms_eval_tasks.utils.benchmark.registry import Task, registry
+from lmms_eval_tasks.utils.benchmark.registry import registry
+from lmms_eval_tasks.utils.benchmark.tasks import Task
 
 FORMS = "answer_forms"
 """The attribute by which a model's class names the forms of its answers; without it they are words."""

@@ -11,9 +11,10 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from lmms_eval_tasks.host.state import SUBMISSION_ROWS, TaskState
+from lmms_eval_tasks.host.state import TaskState
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.benchmark.task_files import HOOKS, task_configs
+from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.scoring.hooks import is_hook
 

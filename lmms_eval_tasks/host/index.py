@@ -38,8 +38,9 @@ from lmms_eval_tasks.host.throughput import measure_throughput
 from lmms_eval_tasks.host.view_entries import VIEW, add_views, listed_views, view_config
 from lmms_eval_tasks.host.weights import read_weights
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
-from lmms_eval_tasks.utils.benchmark.registry import read_pointer, registry
+from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.benchmark.task_files import HOOKS
+from lmms_eval_tasks.utils.benchmark.tasks import read_pointer
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.scoring.hooks import is_hook, unbound_message
 from lmms_eval_tasks.utils.scoring.metrics import aggregate_tasks
@@ -95,12 +96,28 @@ class ManagesOurTasks:
             misfit = describe_misfit(str(self.model_name), forms)
             problems = evaluation_of(self).problems([pointer for pointers in ours.values() for pointer in pointers])
             stop_if_any(misfit or problems)
+            for name in ours:
+                self._load_configs(name)
             if on_command_line():
                 end_where_lmms_eval_goes_on()
         return names
 
+    def _load_configs(self: Any, name: str) -> None:
+        """Load a task's configuration, or those of a group's or tag's tasks, so that its faults stop the run now."""
+        entry = self.task_index.get(name, {})
+        config = {} if entry.get("type") == "tag" else self._get_config(name)
+        members = entry["task"] if entry.get("type") == "tag" else config.get("task")
+        for member in members if isinstance(members, list) else ():
+            if isinstance(member, str) and member != name:
+                self._load_configs(member)
+
     def _get_config(self: Any, name: str) -> Any:
-        config = view_config(super()._get_config(name), self.task_index.get(name, {}))  # type: ignore[misc]
+        entry = self.task_index.get(name, {})
+        try:
+            config = view_config(super()._get_config(name), entry)  # type: ignore[misc]
+        except (ImportError, AttributeError) as error:
+            file = entry.get("yaml_path", name)
+            raise RunStopped(f"{file} names a function that cannot be loaded: {error}.") from None
         self.before_loading()
         return bind_config(name, config, self.task_index, evaluation_of(self))
 

@@ -11,10 +11,10 @@ from typing import Any
 
 from lmms_eval_tasks.host.hooks import state_of
 from lmms_eval_tasks.host.loading import load_tasks, task_outputs
-from lmms_eval_tasks.host.state import SUBMISSION_ROWS
 from lmms_eval_tasks.host.task_view import UNANSWERED, is_unanswered
 from lmms_eval_tasks.utils.benchmark.data_set import DataSet
 from lmms_eval_tasks.utils.benchmark.registry import registry
+from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS
 from lmms_eval_tasks.utils.core.problems import Problems
 from lmms_eval_tasks.utils.core.variables import HOME
 from lmms_eval_tasks.utils.core.wording import summarize_names

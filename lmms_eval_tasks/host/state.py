@@ -20,6 +20,7 @@ from lmms_eval_tasks.host.task_view import UNANSWERED, TaskView
 from lmms_eval_tasks.utils.benchmark.benchmark import Grader, Row, TaskKind, TaskSettings
 from lmms_eval_tasks.utils.benchmark.data_set import DataSet
 from lmms_eval_tasks.utils.benchmark.registry import find_benchmark
+from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.runs.results_file import DATA_SET
 from lmms_eval_tasks.utils.scoring.hooks import Ask, Grade, RunningTask, Warn
@@ -30,9 +31,6 @@ from lmms_eval_tasks.utils.scoring.records import GradedItem, Record
 if TYPE_CHECKING:
     import datasets
     from pydantic import BaseModel
-
-SUBMISSION_ROWS = "submission_rows"
-"""The score of a task that is how many rows its submission file has; the file is written when it is aggregated."""
 
 
 def find_metrics(owner: str, pointer: Pointer, names: Sequence[str]) -> tuple[Metric, ...]:

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 from lmms_eval_tasks.report.clips import ClipShelf
 from lmms_eval_tasks.utils.benchmark.data_set import DataSet
-from lmms_eval_tasks.utils.benchmark.registry import Task, registry
+from lmms_eval_tasks.utils.benchmark.registry import registry
+from lmms_eval_tasks.utils.benchmark.tasks import Task
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.wording import escape_surrogates, summarize_names
 from lmms_eval_tasks.utils.data.home import read_table

@@ -20,7 +20,7 @@ from lmms_eval_tasks.cast_bench.metrics import METRICS
 from lmms_eval_tasks.cast_bench.predictions import read_asked
 from lmms_eval_tasks.cast_bench.prepare import prepare
 from lmms_eval_tasks.cast_bench.submission import FILES
-from lmms_eval_tasks.host.state import SUBMISSION_ROWS
+from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS
 from lmms_eval_tasks.utils.runs.responses import Asked
 
 TEMPLATE = Path(hooks.__file__).parent / "_evidence_template_yaml"

@@ -12,6 +12,7 @@ from submission_world import prepare_world
 
 from lmms_eval_tasks.host.ranks import LONGEST, RunStopped, describe_exception, end_where_lmms_eval_goes_on
 from lmms_eval_tasks.models.floors import ConstantAnswer
+from lmms_eval_tasks.utils.benchmark.registry import registry
 
 GOES_ON = """
 try:
@@ -85,3 +86,26 @@ def test_a_program_gets_the_exception(home: Path, tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(ConstantAnswer, "answer", fail)
     with pytest.raises(ZeroDivisionError, match="a reader that raises"):
         simple_evaluate("constant_answer", tasks=["yocausal_vlm"], bootstrap_iters=0)
+
+
+@pytest.mark.host
+def test_a_variant_that_would_fail_stops_the_run_before_a_model_is_loaded(home: Path, tmp_path: Path) -> None:
+    import lmms_eval.models  # noqa: F401  (loads the entry points, as every evaluation does)
+    from lmms_eval.tasks import TaskManager
+
+    variants = {
+        "metric_list: [{metric: cider}]": "lists scores that yocausal lacks: cider.",
+        "doc_to_text: !function lmms_eval_tasks.yocausal.hooks.gone": "names a function that cannot be loaded: ",
+    }
+    prepare_world(tmp_path / "releases")
+    folder = registry().benchmarks["yocausal"].folder
+    for number, line in enumerate(variants):
+        (tmp_path / f"{number}.yaml").write_text(
+            f"include: {folder / 'yocausal_vlm.yaml'}\ntask: variant_{number}\ndataset_kwargs:\n  data_files:\n"
+            f"    test: {folder / 'pointers' / 'vlm.json'}\n{line}\n"
+        )
+    manager = TaskManager(include_path=str(tmp_path), model_name="constant_answer")
+    for number, why in enumerate(variants.values()):
+        with pytest.raises(RunStopped) as stopped:
+            manager.match_tasks([f"variant_{number}"])
+        assert why in str(stopped.value.code)

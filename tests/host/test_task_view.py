@@ -15,8 +15,9 @@ from task_states import BoundState, aggregations, docs_of, new_state, task_state
 from lmms_eval_tasks.host import captions
 from lmms_eval_tasks.host.deal_plan import Encode
 from lmms_eval_tasks.host.evaluation import Evaluation
-from lmms_eval_tasks.host.state import SUBMISSION_ROWS, TaskState
+from lmms_eval_tasks.host.state import TaskState
 from lmms_eval_tasks.utils.benchmark.registry import registry
+from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.data.frames import PyavFrames
 from lmms_eval_tasks.utils.data.home import home as data_home

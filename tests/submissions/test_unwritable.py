@@ -16,7 +16,7 @@ from task_states import aggregations, docs_of, task_state
 
 from lmms_eval_tasks.host import submissions
 from lmms_eval_tasks.host.evaluation import Evaluation
-from lmms_eval_tasks.host.state import SUBMISSION_ROWS
+from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS
 from lmms_eval_tasks.utils.core.files import write_file
 
 

@@ -11,8 +11,8 @@ from typing import Any
 from task_states import aggregations, docs_of, task_state
 
 from lmms_eval_tasks.host.evaluation import Evaluation
-from lmms_eval_tasks.host.state import SUBMISSION_ROWS
 from lmms_eval_tasks.mvp.card import SUBSETS
+from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS
 
 MVP_MINI = tuple(f"mvp_mini_{subset}" for subset in SUBSETS)
 FILES = {

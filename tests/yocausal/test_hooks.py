@@ -15,8 +15,8 @@ from rich.console import Console
 from task_states import aggregations, task_state
 
 from lmms_eval_tasks.host import submissions
-from lmms_eval_tasks.host.state import SUBMISSION_ROWS
 from lmms_eval_tasks.report.tables import score_tables, stratum_tables
+from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS
 from lmms_eval_tasks.utils.denoising.response import DenoisingResponse, Directed, ItemError, WindowRecord
 from lmms_eval_tasks.utils.runs.run import Run
 from lmms_eval_tasks.utils.scoring.records import GradedItem, Outcome, Record, UnscoredReason

@@ -7,70 +7,21 @@ Another package announces a benchmark by an entry point of the group ``lmms_eval
 from __future__ import annotations
 
 import importlib
-import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import Any
 
 import lmms_eval_tasks
-from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind
+from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
 from lmms_eval_tasks.utils.benchmark.card import Card
-from lmms_eval_tasks.utils.benchmark.task_files import HOOKS, task_configs
-from lmms_eval_tasks.utils.benchmark.views import View, name_view, split_name
+from lmms_eval_tasks.utils.benchmark.tasks import Groups, Task, read_tasks
+from lmms_eval_tasks.utils.benchmark.views import split_name
 from lmms_eval_tasks.utils.core.announced import announced, describe_fault
 from lmms_eval_tasks.utils.core.problems import InputError
 
 GROUP = "lmms_eval_tasks.benchmarks"
-
-
-@dataclass(frozen=True)
-class Task:
-    """One task of a benchmark.
-
-    Attributes:
-        name: As lmms-eval knows it.
-        benchmark: The benchmark.
-        pointer: What of the benchmark it asks: ``benchmark``, ``split``, and where it is not all of that ``subset``,
-            ``kind`` and ``view``.
-        version: N-X; N moves when its scores stop being comparable.
-        metrics: Names of the scores that it prints.
-    """
-
-    name: str
-    benchmark: Benchmark
-    pointer: Mapping[str, Any]
-    version: str
-    metrics: tuple[str, ...]
-
-    @property
-    def kind(self) -> TaskKind:
-        """How it works."""
-        return self.benchmark.kind_of(self.pointer)
-
-    @property
-    def split(self) -> str:
-        """The split that it asks."""
-        return str(self.pointer["split"])
-
-    @property
-    def view(self) -> str:
-        """Name of the view that it shows; empty for the whole item."""
-        return str(self.pointer.get("view", ""))
-
-    @property
-    def no_submission(self) -> str:
-        """Why no leaderboard takes it, where its benchmark has a form all the same; empty where one does."""
-        if self.view:
-            return "it shows a view of its items, and a leaderboard takes answers to the whole ones."
-        return self.kind.no_submission
-
-    def seen_as(self, view: View) -> Task:
-        """A view of this task."""
-        name, pointer = name_view(self.name, view.name), {**self.pointer, "view": view.name}
-        return replace(self, name=name, pointer=pointer)
 
 
 @dataclass(frozen=True)
@@ -86,7 +37,7 @@ class Registry:
 
     benchmarks: Mapping[str, Benchmark]
     tasks: Mapping[str, Task]
-    groups: Mapping[str, tuple[tuple[str, ...], str]]
+    groups: Groups
     faults: tuple[str, ...] = ()
 
     @property
@@ -143,13 +94,13 @@ def build_registry(own: Iterable[Benchmark], others: Iterable[EntryPoint]) -> Re
     """A registry of our benchmarks and of others' that are announced; what cannot be used is among its faults."""
     benchmarks: dict[str, Benchmark] = {}
     tasks: dict[str, Task] = {}
-    groups: dict[str, tuple[tuple[str, ...], str]] = {}
+    groups: Groups = {}
     faults = []
 
     def add(benchmark: Benchmark) -> None:
         if benchmark.name in benchmarks:
             raise ValueError(f"the name {benchmark.name} is taken")
-        own_tasks, own_groups = _read_tasks(benchmark)
+        own_tasks, own_groups = read_tasks(benchmark)
         if taken := [name for name in (*own_tasks, *own_groups) if name in tasks or name in groups]:
             raise ValueError(f"a benchmark before it has tasks of the same name: {', '.join(taken)}")
         benchmarks[benchmark.name] = benchmark
@@ -173,44 +124,6 @@ def _own_benchmarks() -> list[Benchmark]:
     folder = Path(lmms_eval_tasks.__file__).parent
     names = sorted(file.parent.name for file in folder.glob("*/benchmark.py"))
     return [importlib.import_module(f"{lmms_eval_tasks.__name__}.{name}.benchmark").BENCHMARK for name in names]
-
-
-def _read_tasks(benchmark: Benchmark) -> tuple[dict[str, Task], dict[str, tuple[tuple[str, ...], str]]]:
-    """Tasks and groups of a benchmark, from its YAML files.
-
-    Raises:
-        OSError, ValueError, LookupError, TypeError: where a file or a pointer cannot be used.
-    """
-    tasks, groups = {}, {}
-    for name, config in task_configs(benchmark.folder).items():
-        version = str(config["metadata"]["version"])
-        if "group" in config:
-            groups[name] = (tuple(config["task"]), version)
-            continue
-        pointer = read_pointer(benchmark.folder, config)
-        if pointer is None or pointer.get("benchmark") != benchmark.name:
-            raise ValueError(f"the task {name} has no pointer file that names {benchmark.name}")
-        nameless = [hook for hook in HOOKS if not config.get(hook)]
-        nameless += [entry["metric"] for entry in config["metric_list"] if not entry.get("aggregation")]
-        if nameless:
-            raise ValueError(f"the task {name} names no function for {', '.join(nameless)}")
-        metrics = tuple(entry["metric"] for entry in config["metric_list"])
-        tasks[name] = Task(name, benchmark, pointer, version, metrics)
-        benchmark.kind_of(pointer)
-    return tasks, groups
-
-
-def read_pointer(folder: Path, config: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The pointer that a task's configuration in a folder names; None where its data is no pointer of ours."""
-    files = ((config.get("dataset_kwargs") or {}).get("data_files") or {}) if isinstance(config, Mapping) else {}
-    for file in files.values() if isinstance(files, Mapping) else ():
-        try:
-            pointer = json.loads((folder / str(file)).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            continue
-        if isinstance(pointer, dict) and "benchmark" in pointer:
-            return pointer
-    return None
 
 
 def find_benchmark(name: str) -> Benchmark:

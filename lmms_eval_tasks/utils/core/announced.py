@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, NamedTuple
 
+from lmms_eval_tasks.utils.core.problems import InputError
+
 OURS = "lmms-eval-tasks"
 
 
@@ -54,11 +56,11 @@ def load_entries(entries: Iterable[EntryPoint], what: str) -> Announced:
 
 
 def describe_fault(what: str, entry: EntryPoint, error: Exception) -> str:
-    """Why what a package announces cannot be used."""
-    return (
-        f"The {what} {entry.name} of the package {_package(entry)} cannot be used "
-        f"({type(error).__name__}: {error}). The others work."
-    )
+    """Why what a package announces cannot be used: in the words of an `InputError`, or by the error's type."""
+    unusable = f"The {what} {entry.name} of the package {_package(entry)} cannot be used"
+    if isinstance(error, InputError):
+        return f"{unusable}. The others work. {error}"
+    return f"{unusable} ({type(error).__name__}: {error}). The others work."
 
 
 def _package(entry: EntryPoint) -> str:

@@ -9,7 +9,8 @@ from string import ascii_uppercase
 from typing import Any
 
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm, TaskKind
-from lmms_eval_tasks.utils.benchmark.registry import Task, find_benchmark, registry
+from lmms_eval_tasks.utils.benchmark.registry import find_benchmark, registry
+from lmms_eval_tasks.utils.benchmark.tasks import Task
 from lmms_eval_tasks.utils.data.home import load_table
 from lmms_eval_tasks.utils.stats.shortcuts import ChoiceItem
 

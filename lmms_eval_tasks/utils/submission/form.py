@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from lmms_eval_tasks.utils.benchmark.data_set import DataSet
-from lmms_eval_tasks.utils.benchmark.registry import Task, find_benchmark, registry
+from lmms_eval_tasks.utils.benchmark.registry import find_benchmark, registry
+from lmms_eval_tasks.utils.benchmark.tasks import Task
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
 from lmms_eval_tasks.utils.core.wording import describe
 from lmms_eval_tasks.utils.data.home import read_table

@@ -15,6 +15,8 @@ from lmms_eval_tasks.utils.benchmark.registry import build_registry, registry
 from lmms_eval_tasks.utils.benchmark.task_files import HOOKS
 
 OWN = list(registry().benchmarks.values())
+METRIC = next(iter(OWN[0].kinds.values())).metrics[0].name
+SPLIT = next(iter(OWN[0].card.splits))
 
 
 class Announced:
@@ -31,14 +33,23 @@ class Announced:
         return self._found
 
 
-def other(tmp_path: Path, name: str, task: str, hooks: Sequence[str] = HOOKS) -> Benchmark:
+def other(
+    tmp_path: Path, name: str, task: str, hooks: Sequence[str] = HOOKS, changes: Sequence[tuple[str, str]] = ()
+) -> Benchmark:
+    """A benchmark of one task and one group; `changes` are what its files have, and what they have instead."""
     named = "".join(f"{hook}: !function mine.hooks.{hook}\n" for hook in hooks)
-    (tmp_path / "pointer.json").write_text(f'{{"benchmark": "{name}", "split": "test"}}')
-    (tmp_path / f"{task}.yaml").write_text(
-        f"task: {task}\ndataset_kwargs:\n  data_files:\n    test: pointer.json\n"
-        f"{named}metric_list:\n  - metric: pair_accuracy\n    aggregation: !function mine.hooks.aggregate\n"
-        "metadata:\n  version: 1-A\n"
-    )
+    files = {
+        "pointer.json": f'{{"benchmark": "{name}", "split": "{SPLIT}"}}',
+        f"{task}.yaml": f"task: {task}\ndataset_kwargs:\n  data_files:\n    test: pointer.json\n"
+        f"{named}metric_list:\n  - metric: {METRIC}\n    aggregation: !function mine.hooks.aggregate\n"
+        "metadata:\n  version: 1-A\n",
+        "all.yaml": f"group: {task}_all\ntask:\n  - {task}\naggregate_metric_list:\n  - metric: {METRIC}\n"
+        "metadata:\n  version: 1-A\n",
+    }
+    for file, text in files.items():
+        for old, new in changes:
+            text = text.replace(old, new)
+        (tmp_path / file).write_text(text)
     return replace(OWN[0], card=replace(OWN[0].card, name=name), folder=tmp_path)
 
 
@@ -56,10 +67,50 @@ def test_what_cannot_be_used_is_named_and_left_out(found: Any, why: str) -> None
     assert built.faults == (f"The benchmark odd of the package package:odd cannot be used ({why}). The others work.",)
 
 
+@pytest.mark.parametrize(
+    ("changes", "faults"),
+    [
+        (
+            [("version: 1-A", "other: 1")],
+            ["all.yaml, metadata.version: Expected", "mine.yaml, metadata.version: "],
+        ),
+        (
+            [("- metric:", "- metrik:")],
+            ["mine.yaml, metric_list.metric: Expected this field, but it is missing"],
+        ),
+        ([(METRIC, "acuracy")], [f"mine.yaml, metric_list: Expected one of {METRIC}"]),
+        ([("doc_to_text:", "doc_to_txt:")], ["mine.yaml, doc_to_text: Expected this field, but it is missing"]),
+        (
+            [("test: pointer.json", "test: gone.json")],
+            ["Expected a pointer file, but gone.json cannot be read: "],
+        ),
+        ([(f'"{SPLIT}"', '"totl"')], [f"pointer.json, split: Expected one of {SPLIT}, but got `totl`."]),
+        ([("}", ', "kind": "totl"}')], ["pointer.json, kind: Expected one of ", "but got `totl`."]),
+        ([("}", ', "sub": "x"}')], ["pointer.json, fields: Expected benchmark, split, subset and kind, but got `sub`"]),
+        ([("- mine", "- mein")], ["all.yaml, task: Expected tasks of this folder, but got mein."]),
+        (
+            [("task: mine", "task: [")],
+            ["mine.yaml: Expected a task's configuration in YAML, but got this: "],
+        ),
+    ],
+)
+def test_every_fault_of_a_file_is_named_with_what_is_allowed(
+    tmp_path: Path, changes: list[tuple[str, str]], faults: list[str]
+) -> None:
+    built = build_registry(OWN, [Announced("odd", other(tmp_path, "other", "mine", changes=changes))])  # type: ignore[list-item]
+    (fault,) = built.faults
+    start = "The benchmark odd of the package package:odd cannot be used. The others work. The tasks of other, in"
+    assert fault.startswith(f"{start} {tmp_path}, cannot be used: ")
+    assert all(part in fault for part in faults), fault
+    assert list(built.benchmarks) == [benchmark.name for benchmark in OWN]
+
+
 def test_a_task_that_names_no_hook_is_refused(tmp_path: Path) -> None:
     built = build_registry(OWN, [Announced("odd", other(tmp_path, "other", "mine", HOOKS[:3]))])  # type: ignore[list-item]
     assert built.faults[0].endswith(
-        "(ValueError: the task mine names no function for doc_to_target, process_results). The others work."
+        "cannot be used: 2 problems.\n"
+        "  mine.yaml, doc_to_target: Expected this field, but it is missing from the file.\n"
+        "  mine.yaml, process_results: Expected this field, but it is missing from the file."
     )
 
 
@@ -72,7 +123,7 @@ def test_a_task_name_that_is_taken_is_refused(tmp_path: Path) -> None:
 
 def test_another_packages_benchmark_is_added(tmp_path: Path) -> None:
     built = build_registry(OWN, [Announced("other", other(tmp_path, "other", "other_task"))])  # type: ignore[list-item]
-    assert (built.tasks["other_task"].benchmark.name, built.tasks["other_task"].split) == ("other", "test")
+    assert (built.tasks["other_task"].benchmark.name, built.tasks["other_task"].split) == ("other", SPLIT)
     assert not built.faults
 
 

@@ -1,0 +1,258 @@
+"""The tasks and groups of a benchmark, read from the YAML files of its folder and checked against what it declares."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from pydoc import ErrorDuringImport, locate
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field
+from yaml import YAMLError
+
+from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind
+from lmms_eval_tasks.utils.benchmark.task_files import HOOKS, read_task_file, task_configs
+from lmms_eval_tasks.utils.benchmark.views import View, name_view
+from lmms_eval_tasks.utils.core.json_rows import Row, read_object, validate_value
+from lmms_eval_tasks.utils.core.problems import GroupedIssues, Problems
+from lmms_eval_tasks.utils.core.wording import describe
+
+SUBMISSION_ROWS = "submission_rows"
+"""The score of a task that is how many rows its submission file has; the file is written when it is aggregated."""
+
+Groups = dict[str, tuple[tuple[str, ...], str]]
+"""Group name to its tasks' names and its version."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One task of a benchmark.
+
+    Attributes:
+        name: As lmms-eval knows it.
+        benchmark: The benchmark.
+        pointer: What of the benchmark it asks: ``benchmark``, ``split``, and where it is not all of that ``subset``,
+            ``kind`` and ``view``.
+        version: N-X; N moves when its scores stop being comparable.
+        metrics: Names of the scores that it prints.
+    """
+
+    name: str
+    benchmark: Benchmark
+    pointer: Mapping[str, Any]
+    version: str
+    metrics: tuple[str, ...]
+
+    @property
+    def kind(self) -> TaskKind:
+        """How it works."""
+        return self.benchmark.kind_of(self.pointer)
+
+    @property
+    def split(self) -> str:
+        """The split that it asks."""
+        return str(self.pointer["split"])
+
+    @property
+    def view(self) -> str:
+        """Name of the view that it shows; empty for the whole item."""
+        return str(self.pointer.get("view", ""))
+
+    @property
+    def no_submission(self) -> str:
+        """Why no leaderboard takes it, where its benchmark has a form all the same; empty where one does."""
+        if self.view:
+            return "it shows a view of its items, and a leaderboard takes answers to the whole ones."
+        return self.kind.no_submission
+
+    def seen_as(self, view: View) -> Task:
+        """A view of this task."""
+        name, pointer = name_view(self.name, view.name), {**self.pointer, "view": view.name}
+        return replace(self, name=name, pointer=pointer)
+
+
+class _Open(Row):
+    """Base of the parts of a configuration, which has fields of lmms-eval's beside ours."""
+
+    model_config = ConfigDict(extra="allow", strict=True, frozen=True)
+
+
+class _Score(_Open):
+    metric: str
+    aggregation: str
+
+
+class _GroupScore(_Open):
+    metric: str
+
+
+class _Metadata(_Open):
+    version: str | int | float
+
+
+class _Data(_Open):
+    data_files: Annotated[dict[str, str], Field(min_length=1, max_length=1)]
+
+
+class _TaskFile(_Open):
+    """A task's configuration, its template merged in; `task_files.HOOKS` are its hooks."""
+
+    task: str
+    dataset_kwargs: _Data
+    process_docs: str
+    doc_to_visual: str
+    doc_to_text: str
+    doc_to_target: str
+    process_results: str
+    metric_list: list[_Score]
+    metadata: _Metadata
+
+
+class _GroupFile(_Open):
+    """A group's configuration."""
+
+    group: str
+    task: list[str]
+    aggregate_metric_list: Annotated[list[_GroupScore], Field(default_factory=list)]
+    metadata: _Metadata
+
+
+class _Pointer(Row):
+    """A pointer file."""
+
+    benchmark: str
+    split: str
+    subset: str | None = None
+    kind: str | None = None
+
+
+def read_tasks(benchmark: Benchmark) -> tuple[dict[str, Task], Groups]:
+    """Tasks and groups of a benchmark.
+
+    Raises:
+        InputError: with every fault of every file: a field that lacks, a pointer that is none, a split, kind or score
+            that the benchmark has not.
+    """
+    problems = Problems()
+    tasks: dict[str, Task] = {}
+    groups: Groups = {}
+    group_files: dict[str, tuple[str, _GroupFile]] = {}
+    for path in sorted(benchmark.folder.glob("*.yaml")):
+        config = _read(path, problems)
+        if config is None:
+            continue
+        found = _validate(config, _GroupFile if "group" in config else _TaskFile, path.name, problems)
+        if isinstance(found, _GroupFile):
+            group_files[found.group] = path.name, found
+            groups[found.group] = tuple(found.task), str(found.metadata.version)
+        elif isinstance(found, _TaskFile):
+            task = _check_task(benchmark, path.name, found, problems)
+            if task:
+                tasks[task.name] = task
+    if not problems:
+        for name, group in group_files.values():
+            _check_group(name, group, tasks, problems)
+    problems.raise_if_any(f"The tasks of {benchmark.name}, in {benchmark.folder}, cannot be used")
+    return tasks, groups
+
+
+def _read(path: Path, problems: Problems) -> dict[str, Any] | None:
+    try:
+        return read_task_file(path)
+    except (OSError, YAMLError, ValueError) as error:
+        problems.add(path.name, f"Expected a task's configuration in YAML, but got this: {error}")
+    except RecursionError:
+        problems.add(path.name, "Expected files that do not include each other, but they do.")
+    return None
+
+
+def _validate(config: Mapping[str, Any], form: type[_Open], file: str, problems: Problems) -> _Open | None:
+    issues = GroupedIssues()
+    found = validate_value(config, form, issues, "")
+    problems.extend(issues.as_problems(f"{file}, "))
+    return found
+
+
+def _check_task(benchmark: Benchmark, file: str, config: _TaskFile, problems: Problems) -> Task | None:
+    """The task of a valid configuration; None, with every fault noted, where its pointer or its scores are wrong."""
+    before = len(problems)
+    pointer = _check_pointer(benchmark, file, next(iter(config.dataset_kwargs.data_files.values())), problems)
+    if pointer is None:
+        return None
+    metrics = tuple(entry.metric for entry in config.metric_list)
+    known = {metric.name for metric in benchmark.kind_of(pointer).metrics} | {SUBMISSION_ROWS}
+    for name in metrics:
+        if name not in known:
+            problems.add(f"{file}, metric_list", _one_of(known, name))
+        elif metrics.count(name) > 1:
+            problems.add(f"{file}, metric_list", f"Expected each score once, but got {name} more often.")
+    if len(problems) > before:
+        return None
+    return Task(config.task, benchmark, pointer, str(config.metadata.version), metrics)
+
+
+def _check_pointer(benchmark: Benchmark, file: str, named: str, problems: Problems) -> dict[str, Any] | None:
+    issues = GroupedIssues()
+    try:
+        found = read_object(benchmark.folder / named, _Pointer, issues)
+    except OSError as error:
+        problems.add(f"{file}, data_files", f"Expected a pointer file, but {named} cannot be read: {error.strerror}.")
+        return None
+    before = len(problems)
+    problems.extend(issues.as_problems(f"{named}, "))
+    if found is None:
+        return None
+    for field, value, allowed in (
+        ("benchmark", found.benchmark, {benchmark.name}),
+        ("split", found.split, set(benchmark.card.splits)),
+        ("kind", found.kind or next(iter(benchmark.kinds)), set(benchmark.kinds)),
+    ):
+        if value not in allowed:
+            problems.add(f"{named}, {field}", _one_of(allowed, value))
+    return found.model_dump(exclude_none=True) if len(problems) == before else None
+
+
+def _check_group(file: str, group: _GroupFile, tasks: Mapping[str, Task], problems: Problems) -> None:
+    if unknown := [name for name in group.task if name not in tasks]:
+        problems.add(f"{file}, task", f"Expected tasks of this folder, but got {', '.join(unknown)}.")
+        return
+    for entry in group.aggregate_metric_list:
+        if lacking := [name for name in group.task if entry.metric not in tasks[name].metrics]:
+            where = f"{file}, aggregate_metric_list"
+            problems.add(where, f"Expected a score of each task, but {', '.join(lacking)} lists no {entry.metric}.")
+
+
+def _one_of(allowed: set[str], value: object) -> str:
+    return f"Expected one of {', '.join(sorted(allowed))}, but got {describe(value)}."
+
+
+def check_functions(benchmark: Benchmark) -> Problems:
+    """A problem for each function that a task of a valid folder names and that cannot be loaded."""
+    problems = Problems()
+    for name, config in task_configs(benchmark.folder).items():
+        named = {hook: config[hook] for hook in HOOKS if hook in config}
+        named |= {f"aggregation of {entry['metric']}": entry["aggregation"] for entry in config.get("metric_list", ())}
+        for what, function in named.items():
+            try:
+                found = locate(function)
+            except ErrorDuringImport as error:
+                problems.add(f"{name}, {what}", f"Expected a function, but importing {function} fails: {error.value}.")
+            else:
+                if not callable(found):
+                    problems.add(f"{name}, {what}", f"Expected a function, but there is no {function}.")
+    return problems
+
+
+def read_pointer(folder: Path, config: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The pointer that a task's configuration in a folder names; None where its data is no pointer of ours."""
+    files = ((config.get("dataset_kwargs") or {}).get("data_files") or {}) if isinstance(config, Mapping) else {}
+    for file in files.values() if isinstance(files, Mapping) else ():
+        try:
+            pointer = json.loads((folder / str(file)).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue
+        if isinstance(pointer, dict) and "benchmark" in pointer:
+            return pointer
+    return None
