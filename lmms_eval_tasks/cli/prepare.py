@@ -36,6 +36,10 @@ for _benchmark in registry().benchmarks.values():
 
 
 def sample(
+    benchmark: Annotated[
+        list[str] | None, typer.Argument(help="Benchmarks to write it of; all if none is named.", show_default=False)
+    ] = None,
+    *,
     out: Annotated[Path, typer.Option(help="Folder to write: a new one, or an older sample.", show_default=False)],
     seed: Annotated[int, typer.Option(help="Seed of the scenes.")] = 0,
     prepare: Annotated[bool, typer.Option("--prepare", help="Also prepare it; never over real data.")] = False,
@@ -44,7 +48,7 @@ def sample(
     from lmms_eval_tasks.sample.build import build_sample, prepare_commands
 
     with show_progress() as progress:
-        folder = build_sample(out, seed, progress)
+        folder = build_sample(out, seed, progress, benchmarks=benchmark or ())
     typer.echo(f"Sample data, seed {seed}: {folder}")
     if prepare:
         for arguments in prepare_commands(folder):

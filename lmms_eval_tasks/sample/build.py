@@ -3,7 +3,7 @@
 import json
 import pkgutil
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 
@@ -42,10 +42,11 @@ def sample_writers() -> dict[str, SampleWriter]:
 
 
 def prepare_commands(sample: Path) -> list[list[str]]:
-    """Arguments of `lmms-eval-tasks prepare` that prepare a sample, a list for each time it has to run."""
+    """Arguments of `lmms-eval-tasks prepare` that prepare a written sample, a list for each time it has to run."""
     return [
         [benchmark, *(option.replace("{folder}", str(sample / benchmark)) for option in options)]
         for benchmark, writer in sample_writers().items()
+        if (sample / benchmark).is_dir()
         for options in writer.prepare
     ]
 
@@ -55,6 +56,7 @@ def build_sample(
     seed: int = 0,
     progress: Progress = no_progress,
     sizes: Mapping[str, Mapping[str, int]] | None = None,
+    benchmarks: Sequence[str] = (),
 ) -> Path:
     """Write the sample to `out`; an older sample there is replaced once the new one is complete.
 
@@ -65,15 +67,17 @@ def build_sample(
         seed: chooses the scenes.
         progress: called for every clip filmed.
         sizes: benchmark to the sizes that differ from its writer's.
+        benchmarks: what to write the sample of; all that have a writer without one.
 
     Returns:
         `out` as an absolute path; each benchmark's data lies below it in the folder of the benchmark's name.
 
     Raises:
-        InputError: `out` holds something that is not a sample, or is not a folder.
+        InputError: `out` holds something that is not a sample, or is not a folder; a benchmark has no writer.
         ValueError: no writer has such a size.
     """
     chosen = _choose_sizes(sizes or {})
+    writing = _choose_writers(benchmarks)
     out = out.absolute()
     _refuse_foreign(out)
     fresh, old = out.parent / f".{out.name}.building", out.parent / f".{out.name}.old"
@@ -83,7 +87,7 @@ def build_sample(
     mark = json.dumps({"sample": True, "seed": seed, "version": lmms_eval_tasks.__version__}) + "\n"
     (fresh / SAMPLE_MARK).write_text(mark, encoding="utf-8")
     contents = []
-    for benchmark, writer in sample_writers().items():
+    for benchmark, writer in writing.items():
         folder = fresh / benchmark
         (folder / writer.release).mkdir(parents=True)
         (folder / writer.release / SAMPLE_MARK).write_text(mark, encoding="utf-8")
@@ -96,6 +100,15 @@ def build_sample(
     fresh.replace(out)
     shutil.rmtree(old, ignore_errors=True)
     return out
+
+
+def _choose_writers(benchmarks: Sequence[str]) -> dict[str, SampleWriter]:
+    known = sample_writers()
+    if unknown := [name for name in benchmarks if name not in known]:
+        raise InputError(
+            f"Expected benchmarks that have sample data, any of {', '.join(known)}, but got {', '.join(unknown)}."
+        )
+    return {name: writer for name, writer in known.items() if name in (benchmarks or known)}
 
 
 def _choose_sizes(changed: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:

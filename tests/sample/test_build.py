@@ -83,8 +83,23 @@ def test_marks_and_readme(sample):
         assert f"- `{benchmark}/`: {writer.contents}\n" in readme
 
 
+@pytest.mark.slow
+def test_one_benchmarks_sample_is_written_alone(tmp_path):
+    name = OWN[-1]
+    alone = build_sample(tmp_path / "alone", 5, sizes=TINY, benchmarks=[name])
+    assert sorted(path.name for path in alone.iterdir()) == sorted([name, "README.md", "SAMPLE.json"])
+    assert {benchmark for benchmark, *_ in prepare_commands(alone)} == {name}
+    with pytest.raises(
+        InputError, match=r"^Expected benchmarks that have sample data, any of .* got none_such\.$"
+    ):
+        build_sample(tmp_path / "alone", benchmarks=[name, "none_such"])
+    assert (alone / name).is_dir()
+
+
 def test_every_benchmark_has_a_writer_whose_release_can_be_prepared(tmp_path):
     assert list(WRITERS) == OWN
+    for name in OWN:
+        (tmp_path / name).mkdir()
     commands = prepare_commands(tmp_path)
     assert list(dict.fromkeys(benchmark for benchmark, *_ in commands)) == OWN
     for benchmark, *options in commands:
@@ -104,6 +119,7 @@ def test_a_new_module_is_all_that_a_new_writer_takes(tmp_path, monkeypatch):
         "WRITER = SampleWriter('nothing', {}, print, prepare=(('--videos', '{folder}/v'),))\n"
     )
     assert list(sample_writers()) == sorted([*OWN, "own_benchmark"])
+    (tmp_path / "own_benchmark").mkdir()
     assert ["own_benchmark", "--videos", f"{tmp_path}/own_benchmark/v"] in prepare_commands(tmp_path)
     (tmp_path / "wrong.py").write_text("WRITER = 'me'\n")
     with pytest.raises(TypeError, match=r"Expected .*\.writers\.wrong\.WRITER to be a SampleWriter but got str\."):
