@@ -1,0 +1,132 @@
+"""Write docs/api.md, the reference of `lmms_eval_tasks.api`, from the docstrings of what is in it.
+
+`make api-page` runs it; a test fails where the page is not what the docstrings give. Griffe reads them, which is also
+what mkdocstrings uses.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import griffe
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "api.md"
+DOOR = "lmms_eval_tasks.api"
+SECTIONS = {"attributes": "Fields", "parameters": "Arguments", "returns": "Returns", "raises": "Raises"}
+
+
+def load_door() -> griffe.Module:
+    """The package, with what it imports resolved."""
+    loader = griffe.GriffeLoader(docstring_parser="google", search_paths=[ROOT])
+    package = loader.load("lmms_eval_tasks")
+    loader.resolve_aliases(implicit=True, external=False)
+    door = package["api"]
+    assert isinstance(door, griffe.Module)
+    return door
+
+
+def modules_of(door: griffe.Module) -> list[griffe.Module]:
+    """The package and its public modules, in alphabetical order."""
+    return [door, *(door.modules[name] for name in sorted(door.modules))]
+
+
+def public_names(module: griffe.Module) -> list[str]:
+    """The names that a module offers, in the order of its ``__all__``."""
+    return [str(name) for name in module.exports or ()]
+
+
+def write_page(door: griffe.Module) -> str:
+    """The page's Markdown."""
+    return "\n".join(line for module in modules_of(door) for line in _module_lines(module)).rstrip() + "\n"
+
+
+def _module_lines(module: griffe.Module) -> Iterator[str]:
+    yield f"{'#' if module.path == DOOR else '##'} `{module.path}`"
+    yield ""
+    yield from _docstring_lines(module)
+    for name in public_names(module):
+        found = module[name]
+        yield from _object_lines(name, found.final_target if isinstance(found, griffe.Alias) else found)
+
+
+def _object_lines(name: str, found: griffe.Object) -> Iterator[str]:
+    yield f"### `{name}`"
+    yield ""
+    if isinstance(found, (griffe.Class, griffe.Function)):
+        yield from ("```python", _signature(name, found), "```", "")
+    yield from _docstring_lines(found)
+    if isinstance(found, griffe.Class):
+        members = [member for member in found.members.values() if _is_described(member)]
+        for member in members:
+            shown = _signature(member.name, member) if isinstance(member, griffe.Function) else member.name
+            yield f"- `{shown}`: {_summary(member)}"
+        if members:
+            yield ""
+
+
+def _is_described(member: griffe.Object | griffe.Alias) -> bool:
+    is_own = isinstance(member, (griffe.Function, griffe.Attribute)) and not member.name.startswith("_")
+    return is_own and member.docstring is not None
+
+
+def _signature(name: str, found: griffe.Class | griffe.Function) -> str:
+    """A call of it with types and defaults; a long one has an argument a line."""
+    arguments = []
+    for parameter in found.parameters:
+        if parameter.name in ("self", "cls"):
+            continue
+        stars = {griffe.ParameterKind.var_positional: "*", griffe.ParameterKind.var_keyword: "**"}
+        text = stars.get(parameter.kind, "") + parameter.name if parameter.kind else parameter.name
+        text += f": {parameter.annotation}" if parameter.annotation else ""
+        has_default = parameter.default is not None and parameter.kind not in stars
+        arguments.append(text + (f" = {parameter.default}" if has_default else ""))
+    returns = f" -> {found.returns}" if isinstance(found, griffe.Function) and found.returns else ""
+    line = f"{name}({', '.join(arguments)}){returns}"
+    if len(line) <= 100:
+        return line
+    return "\n".join([f"{name}(", *(f"    {argument}," for argument in arguments), f"){returns}"])
+
+
+def _docstring_lines(found: griffe.Object) -> Iterator[str]:
+    for section in found.docstring.parsed if found.docstring else ():
+        kind = section.kind.value
+        if kind == "text":
+            yield from (str(section.value), "")
+        elif kind == "examples":
+            for of, text in section.value:
+                code = of is griffe.DocstringSectionKind.examples
+                yield from (("```python", text, "```", "") if code else (text, ""))
+        else:
+            yield from (f"**{SECTIONS[kind]}**", "")
+            for entry in section.value:
+                yield f"- {_entry_name(kind, entry)}{_flat(entry.description)}"
+            yield ""
+
+
+def _entry_name(kind: str, entry: griffe.DocstringElement) -> str:
+    if kind == "returns":
+        return ""
+    named = entry.annotation if kind == "raises" else getattr(entry, "name", "")
+    typed = f" (`{entry.annotation}`)" if kind == "attributes" and entry.annotation else ""
+    return f"`{named}`{typed}: "
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _summary(member: griffe.Object | griffe.Alias) -> str:
+    return _flat(member.docstring.value.split("\n\n")[0]) if member.docstring else ""
+
+
+def main() -> None:
+    """Write the page."""
+    PAGE.write_text(write_page(load_door()), encoding="utf-8")
+    sys.stdout.write(f"{PAGE.relative_to(ROOT)} is written.\n")
+
+
+if __name__ == "__main__":
+    main()
