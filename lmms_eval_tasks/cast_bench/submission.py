@@ -18,7 +18,7 @@ from lmms_eval_tasks.cast_bench.card import CARD
 from lmms_eval_tasks.cast_bench.grading import official_overall
 from lmms_eval_tasks.cast_bench.predictions import read_asked
 from lmms_eval_tasks.utils.core.files import open_regular
-from lmms_eval_tasks.utils.core.json_rows import Row, as_lines, read_object, read_rows
+from lmms_eval_tasks.utils.core.json_rows import RowForm, as_lines, read_object, read_rows
 from lmms_eval_tasks.utils.core.problems import GroupedIssues
 from lmms_eval_tasks.utils.core.wording import describe
 from lmms_eval_tasks.utils.evidence.grounding import Settings
@@ -41,7 +41,7 @@ FILES = {"predictions": PREDICTIONS, "metrics": "cast_bench_metrics.json"}
 LARGEST_METRICS = 1 << 20
 
 
-class PredictionLine(Row):
+class PredictionLine(RowForm):
     """One line of the predictions."""
 
     prompt: str
@@ -52,7 +52,7 @@ class PredictionLine(Row):
 Share = Field(ge=0, le=1, allow_inf_nan=False)
 
 
-class Overall(Row):
+class Overall(RowForm):
     """The official metrics: fractions, means over questions."""
 
     n_qas: int = Field(ge=0)
@@ -67,7 +67,7 @@ class Overall(Row):
     qa_spurious_answer_rate: float = Share
 
 
-class MetricsSettings(Row):
+class MetricsSettings(RowForm):
     """How the metrics were computed; the official file names more."""
 
     model_config = ConfigDict(extra="allow")
@@ -78,7 +78,7 @@ class MetricsSettings(Row):
     use_coverage_aware_score: bool
 
 
-class Metrics(Row):
+class Metrics(RowForm):
     """The metrics file."""
 
     overall_per_qa: Overall

@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import ConfigDict
 
 from lmms_eval_tasks.utils.core.csv_rows import read_csv
-from lmms_eval_tasks.utils.core.json_rows import Row, WholeText, read_rows
+from lmms_eval_tasks.utils.core.json_rows import RowForm, WholeText, read_rows
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError, Problems
 from lmms_eval_tasks.utils.core.wording import describe, is_utf8
 from lmms_eval_tasks.utils.data.clips import VIDEO_SUFFIXES, videos_below
@@ -20,7 +20,7 @@ from lmms_eval_tasks.yocausal.table import SPLIT, Clips, PairRow
 NO_CATEGORY = "general"
 
 
-class CaptionRow(Row):
+class CaptionRow(RowForm):
     """A row of a captions file; further columns or keys are ignored."""
 
     model_config = ConfigDict(extra="ignore")

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
-from lmms_eval_tasks.utils.core.json_rows import Row, read_object
+from lmms_eval_tasks.utils.core.json_rows import RowForm, read_object
 from lmms_eval_tasks.utils.core.problems import GroupedIssues
 from lmms_eval_tasks.utils.core.wording import describe, printable
 from lmms_eval_tasks.utils.submission.form import Attendance, Checked, Table
@@ -29,7 +29,7 @@ Number = Annotated[float | None, Field(allow_inf_nan=False)]
 """A loss, a fraction or a count; null where there is none."""
 
 
-class OpenRow(Row):
+class OpenRow(RowForm):
     """An object that may have further fields."""
 
     model_config = ConfigDict(extra="allow")

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ConfigDict
 
-from lmms_eval_tasks.utils.core.json_rows import Row, WholeText, read_rows
+from lmms_eval_tasks.utils.core.json_rows import RowForm, WholeText, read_rows
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 from lmms_eval_tasks.utils.core.wording import describe
@@ -59,7 +59,7 @@ class PairRow:
     path: Path | None
 
 
-class LabelRow(Row):
+class LabelRow(RowForm):
     """A line of a labels file; further keys are ignored."""
 
     model_config = ConfigDict(extra="ignore")

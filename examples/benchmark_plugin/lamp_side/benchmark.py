@@ -12,7 +12,7 @@ from lmms_eval_tasks.build.curation.shortcuts import read_removed
 from lmms_eval_tasks.utils.answers import EXTRACTOR
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind
 from lmms_eval_tasks.utils.benchmark.card import Card, SplitFacts
-from lmms_eval_tasks.utils.core import json_rows
+from lmms_eval_tasks.utils.core.json_rows import RowForm, read_rows
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 from lmms_eval_tasks.utils.data.building import Origin, building
@@ -48,7 +48,7 @@ CARD = Card(
 )
 
 
-class MinedPair(json_rows.Row):
+class MinedPair(RowForm):
     """One line of `pairs.jsonl`, as `lmms-eval-tasks mine pairs` writes it."""
 
     skill: str
@@ -72,7 +72,7 @@ def prepare(
     if not file.is_file():
         raise InputError(f"{TITLE} cannot be prepared: there is no {file}.")
     issues = GroupedIssues()
-    pairs_of = {pair.item_id_1.split("_")[0]: pair for _, pair in json_rows.read_rows(file, MinedPair, issues)}
+    pairs_of = {pair.item_id_1.split("_")[0]: pair for _, pair in read_rows(file, MinedPair, issues)}
     issues.raise_if_any(f"{file} cannot be prepared", "nothing was written")
     removed = read_removed(without) if without else frozenset()
     rows = [
@@ -118,7 +118,7 @@ def panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
     return [consistency_panel(runs, "clips"), Panel("Which side is answered", figure)]
 
 
-class Answer(json_rows.Row):
+class Answer(RowForm):
     """One line of a submission."""
 
     id: str

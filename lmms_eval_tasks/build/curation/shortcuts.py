@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lmms_eval_tasks.utils.core.json_rows import Row, WholeText, read_rows
+from lmms_eval_tasks.utils.core.json_rows import RowForm, WholeText, read_rows
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError, Problems
 from lmms_eval_tasks.utils.core.wording import summarize_names
 from lmms_eval_tasks.utils.runs.run import Run
@@ -57,7 +57,7 @@ class FilteredGroup:
         }
 
 
-class FilteredRow(Row):
+class FilteredRow(RowForm):
     """A group as `FilteredGroup.to_json` writes it."""
 
     task: WholeText
