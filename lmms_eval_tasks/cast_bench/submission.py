@@ -17,7 +17,6 @@ from pydantic import ConfigDict, Field
 from lmms_eval_tasks.cast_bench.card import CARD
 from lmms_eval_tasks.cast_bench.grading import official_overall
 from lmms_eval_tasks.cast_bench.predictions import read_asked
-from lmms_eval_tasks.utils.core.files import open_regular
 from lmms_eval_tasks.utils.core.json_rows import RowForm, as_lines, read_object, read_rows
 from lmms_eval_tasks.utils.core.problems import GroupedIssues
 from lmms_eval_tasks.utils.core.wording import describe
@@ -155,7 +154,7 @@ def _check_predictions(path: Path, table: Table | None, allow_incomplete: bool, 
 
 def _is_metrics(path: Path) -> bool:
     """Whether a file is meant to be the metrics; a prediction holds their first key only with its quotes escaped."""
-    with open_regular(path) as file:
+    with path.open("rb") as file:
         start = file.read(LARGEST_METRICS + 1)
     return len(start) <= LARGEST_METRICS and b'"overall_per_qa"' in start
 

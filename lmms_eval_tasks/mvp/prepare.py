@@ -16,7 +16,7 @@ from lmms_eval_tasks.mvp.card import CARD, SUBSETS
 from lmms_eval_tasks.mvp.raw import find_raw_clips, read_folders
 from lmms_eval_tasks.utils.core.problems import InputError, Problems, Warnings
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
-from lmms_eval_tasks.utils.core.wording import first_line, quote, summarize_names
+from lmms_eval_tasks.utils.core.wording import quote, summarize_names
 from lmms_eval_tasks.utils.data.building import Origin, building
 from lmms_eval_tasks.utils.data.clips import refuse_folder_without_clips
 from lmms_eval_tasks.utils.data.manifest import SplitManifest
@@ -136,8 +136,9 @@ def load_subset(root: Path, subset: str, split: str) -> list[dict[str, Any]]:
             table = datasets.load_dataset(str(root), subset, split=split, cache_dir=scratch, keep_in_memory=True)
             return [dict(row) for row in table]
     except Exception as error:
+        reason = str(error).strip() or type(error).__name__
         raise InputError(
-            f"MVP, {subset}, split {split}, cannot be loaded from {root}: {first_line(error)}\n"
+            f"MVP, {subset}, split {split}, cannot be loaded from {root}: {reason.splitlines()[0]}\n"
             "Remedy: give --source a folder with a whole snapshot of the dataset."
         ) from error
     finally:

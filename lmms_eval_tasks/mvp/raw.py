@@ -11,6 +11,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path, PurePosixPath
 
 from lmms_eval_tasks.mvp.card import CLIP_SOURCES
@@ -18,7 +19,7 @@ from lmms_eval_tasks.mvp.converted import PICTURES, EpisodeClip, PictureClip, We
 from lmms_eval_tasks.mvp.episodes import INFO, Episodes
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.core.progress import Progress
-from lmms_eval_tasks.utils.core.wording import quote, suggest, summarize_names
+from lmms_eval_tasks.utils.core.wording import quote, summarize_names
 from lmms_eval_tasks.utils.data.release import Clip, LinkedClip
 
 INSIDE = {
@@ -59,8 +60,8 @@ def read_folders(entries: Sequence[str], problems: Problems) -> dict[str, Path]:
         if not equals or not folder:
             problems.add(where, f"Expected SOURCE=DIR, but got {quote(entry)}.")
         elif name not in CLIP_SOURCES:
-            hint = suggest(name, CLIP_SOURCES)
-            problems.add(where, f"Expected one of {', '.join(CLIP_SOURCES)}, but got {quote(name)}.{hint}")
+            nearest = "".join(f" Did you mean {known}?" for known in get_close_matches(name, CLIP_SOURCES, n=1))
+            problems.add(where, f"Expected one of {', '.join(CLIP_SOURCES)}, but got {quote(name)}.{nearest}")
         elif name in folders:
             problems.add(where, f"Expected each source once, but {name} is {folders[name]} too.")
         elif not Path(folder).expanduser().is_dir():

@@ -41,7 +41,7 @@ _BOUNDS = {
 
 
 class RowForm(BaseModel):
-    """The form of one row of a file, which a class of its own states: exactly its fields, no value made into another type."""
+    """Base of the forms of a file's rows: exactly its fields, no value changed into another type."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 

@@ -82,7 +82,7 @@ class GroupedIssues:
         self._counts[kind] += 1
         named = self._cases.setdefault(kind, [])
         if len(named) < NAMED:
-            named.append(case)
+            named.append(printable(case))
 
     def raise_if_any(self, title: str, outcome: str = "") -> None:
         """Raise one InputError with one line per kind, in the order in which they were found; see `Problems`."""
