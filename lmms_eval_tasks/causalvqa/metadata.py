@@ -9,7 +9,7 @@ from typing import Any
 
 from lmms_eval_tasks.causalvqa.card import DIFFICULTIES, TYPES
 from lmms_eval_tasks.utils.core.csv_rows import name_columns, read_cells, repeated_columns
-from lmms_eval_tasks.utils.core.problems import Problems, Warnings
+from lmms_eval_tasks.utils.core.problems import Problems
 from lmms_eval_tasks.utils.core.wording import quote
 from lmms_eval_tasks.utils.data.release import is_safe
 
@@ -49,7 +49,7 @@ def read_choices(text: str) -> dict[str, str]:
     return options
 
 
-def read_items(split: str, content: bytes) -> tuple[list[dict[str, Any]], Problems, Warnings]:
+def read_items(split: str, content: bytes) -> tuple[list[dict[str, Any]], Problems]:
     """The items of a split: two per row of its metadata file, in the file's order.
 
     Answers are letters in the order of the options. Where the release withholds them, because the answer columns are
@@ -57,11 +57,11 @@ def read_items(split: str, content: bytes) -> tuple[list[dict[str, Any]], Proble
     spreadsheet does, the header being row 1.
 
     Returns:
-        Rows of the prepared table without `clip_present`; problems, with which the rows are incomplete; and warnings of
-        what is unusual but can be scored.
+        Rows of the prepared table without `clip_present`, and problems, with which the rows are incomplete; their
+        warnings are of what is unusual but can be scored.
     """
     file = metadata_name(split)
-    problems, warnings = Problems(), Warnings()
+    problems = Problems()
     items: list[dict[str, Any]] = []
     seen: dict[str, int] = {}
     answered: dict[bool, int] = {}
@@ -81,7 +81,7 @@ def read_items(split: str, content: bytes) -> tuple[list[dict[str, Any]], Proble
                 problems.add(where, f"{choices}: {error}")
                 continue
             if len(set(options.values())) < len(options):
-                warnings.add(f"{file}: questions with two equal options", f"{qid} in {choices}")
+                problems.warn(f"{file}: questions with two equal options", f"{qid} in {choices}")
             answer = _read_answer(row, correct, options, where, problems)
             answered.setdefault(answer is not None, number)
             items.append(
@@ -97,7 +97,7 @@ def read_items(split: str, content: bytes) -> tuple[list[dict[str, Any]], Proble
         rows = f"row {answered[True]} has one and row {answered[False]} lacks one"
         what = f"Expected answers to all questions or to none, but {rows}."
         problems.add(file, what, "use the file as it was released.")
-    return items, problems, warnings
+    return items, problems
 
 
 def _read_rows(file: str, content: bytes, problems: Problems) -> list[dict[str, str]]:

@@ -10,7 +10,7 @@ import typer
 
 from lmms_eval_tasks.causalvqa.card import CARD
 from lmms_eval_tasks.causalvqa.metadata import metadata_name, read_items
-from lmms_eval_tasks.utils.core.problems import Problems, Warnings
+from lmms_eval_tasks.utils.core.problems import Problems
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 from lmms_eval_tasks.utils.data.building import Origin, building
 from lmms_eval_tasks.utils.data.identity import SAMPLE_MARK, find_marks
@@ -38,11 +38,11 @@ def prepare(
     with open_release(source, CARD.title, files.values(), ROOTS) as release:
         contents = {split: content for split, file in files.items() if (content := release.read(file)) is not None}
         items: dict[str, list[dict[str, Any]]] = {}
-        warnings: dict[str, Warnings] = {}
+        found: dict[str, Problems] = {}
         problems = Problems()
         for split, content in contents.items():
-            items[split], split_problems, warnings[split] = read_items(split, content)
-            problems.extend(split_problems)
+            items[split], found[split] = read_items(split, content)
+            problems.extend(found[split])
         for split in files.keys() - contents.keys():
             if release.holds(f"{split}/videos"):
                 what = f"Expected it beside the clips in {split}/videos, but there is none."
@@ -62,7 +62,7 @@ def prepare(
                     row["clip"]: release.clip(f"{split}/videos/{row['clip'].removeprefix(f'{split}/')}") for row in rows
                 }
                 metadata = {files[split]: hashlib.sha256(contents[split]).hexdigest()}
-                split_messages = (*messages, *warnings[split].messages())
+                split_messages = (*messages, *found[split].warnings())
                 origin = Origin(str(source), {**digests, **metadata}, warnings=split_messages)
                 build.add_split(split, rows, own_columns(), clips, origin, progress)
     return {split: build.splits[split] for split in items}

@@ -14,7 +14,7 @@ import typer
 
 from lmms_eval_tasks.mvp.card import CARD, SUBSETS
 from lmms_eval_tasks.mvp.raw import find_raw_clips, read_folders
-from lmms_eval_tasks.utils.core.problems import InputError, Problems, Warnings
+from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 from lmms_eval_tasks.utils.core.wording import quote, summarize_names
 from lmms_eval_tasks.utils.data.building import Origin, building
@@ -75,7 +75,7 @@ def prepare(
         )
     if videos is not None and not videos.is_dir():
         raise InputError(f"MVP cannot be prepared: there is no folder {videos} to take the videos from.")
-    problems, warnings = Problems(), Warnings()
+    problems = Problems()
     folders = read_folders(raw or (), problems)
     problems.raise_if_any("MVP cannot be prepared", "nothing was written")
     rows: list[dict[str, Any]] = []
@@ -88,7 +88,7 @@ def prepare(
         # Columns that are not ours may have values that JSON does not know.
         text = json.dumps(released, sort_keys=True, default=repr)
         digests[f"{subset}/{split}"] = hashlib.sha256(text.encode()).hexdigest()
-        rows += read_items(subset, split, released, problems, warnings)
+        rows += read_items(subset, split, released, problems)
         progress(f"{split}: reading annotations", done, len(subsets))
     paths = {row["clip"]: row["clip"].removeprefix(f"{split}/") for row in rows}
     downloaded = find_raw_clips(folders, paths.values(), problems, progress)
@@ -102,7 +102,7 @@ def prepare(
         refuse_folder_without_clips(f"MVP, split {split}", videos, linked.values(), present)
     clips = {clip: clips.get(clip) for clip in paths}
     made = {clip for clip, kind in clips.items() if not isinstance(kind, LinkedClip | None)}
-    origin = Origin(source, digests, revision, warnings.messages())
+    origin = Origin(source, digests, revision, problems.warnings())
     with building(CARD.name) as build:
         build.add_split(split, rows, own_columns(), clips, origin, progress, whole=bool(raw), decoded=made, files=files)
     return {split: build.splits[split]}
@@ -147,12 +147,12 @@ def load_subset(root: Path, subset: str, split: str) -> list[dict[str, Any]]:
 
 
 def read_items(
-    subset: str, split: str, released: Sequence[Mapping[str, Any]], problems: Problems, warnings: Warnings
+    subset: str, split: str, released: Sequence[Mapping[str, Any]], problems: Problems
 ) -> list[dict[str, Any]]:
     """The items of a subset, members of a pair adjacent, pairs in the order in which their first member was released.
 
-    Returns rows of the prepared table without `clip_present`. Problems, in which released rows are counted from 1, and
-    warnings, of what is unusual but can be scored, are added to the given ones.
+    Returns rows of the prepared table without `clip_present`. Problems, in which released rows are counted from 1, are
+    added to the given ones; what is unusual but can be scored is a warning of theirs.
     """
     file = f"{subset}/{split}"
     if not released:
@@ -175,7 +175,7 @@ def read_items(
         seen.setdefault(row["video_id"], number)
         item = _read_row(subset, split, row, where, problems)
         if item["source"] == UNKNOWN:
-            warnings.add(f"{file}: rows without a source, which are counted under {UNKNOWN}", item["item_id"])
+            problems.warn(f"{file}: rows without a source, which are counted under {UNKNOWN}", item["item_id"])
         if item["group_id"]:
             pairs.setdefault(item["group_id"], []).append(item)
     for stem, members in pairs.items():
@@ -188,11 +188,11 @@ def read_items(
             continue
         first, second = members
         if first["question"].strip() != second["question"].strip():
-            warnings.add(f"{file}: pairs with two questions", stem)
+            problems.warn(f"{file}: pairs with two questions", stem)
         if _plain(first["options"]) != _plain(second["options"]):
-            warnings.add(f"{file}: pairs whose videos have different candidates", stem)
+            problems.warn(f"{file}: pairs whose videos have different candidates", stem)
         if _answer_text(first) == _answer_text(second):
-            warnings.add(f"{file}: pairs with the same answer to both videos", stem)
+            problems.warn(f"{file}: pairs with the same answer to both videos", stem)
     return [member for members in pairs.values() for member in members]
 
 
