@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import hashlib
 import json
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -18,9 +17,8 @@ from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 from lmms_eval_tasks.utils.core.wording import quote, summarize_names
 from lmms_eval_tasks.utils.data.building import Origin, building
-from lmms_eval_tasks.utils.data.clips import refuse_folder_without_clips
 from lmms_eval_tasks.utils.data.manifest import SplitManifest
-from lmms_eval_tasks.utils.data.release import LinkedClip, download_dataset, is_safe
+from lmms_eval_tasks.utils.data.release import download_dataset, is_safe
 
 ANNOTATIONS = ("*.md", "*.parquet", "*.json", "*.jsonl", "*.csv")
 """Files of the dataset on the hub that hold annotations or say where they are."""
@@ -79,32 +77,30 @@ def prepare(
     folders = read_folders(raw or (), problems)
     problems.raise_if_any("MVP cannot be prepared", "nothing was written")
     rows: list[dict[str, Any]] = []
-    digests: dict[str, str] = {}
+    read: dict[str, bytes] = {}
     if not root.is_dir():
         root, revision = download_dataset(source, CARD.title, ANNOTATIONS)
     subsets = released_subsets(root)
     for done, subset in enumerate(subsets, 1):
         released = load_subset(root, subset, split)
         # Columns that are not ours may have values that JSON does not know.
-        text = json.dumps(released, sort_keys=True, default=repr)
-        digests[f"{subset}/{split}"] = hashlib.sha256(text.encode()).hexdigest()
+        read[f"{subset}/{split}"] = json.dumps(released, sort_keys=True, default=repr).encode()
         rows += read_items(subset, split, released, problems)
         progress(f"{split}: reading annotations", done, len(subsets))
     paths = {row["clip"]: row["clip"].removeprefix(f"{split}/") for row in rows}
     downloaded = find_raw_clips(folders, paths.values(), problems, progress)
     problems.raise_if_any(f"MVP, split {split}, cannot be prepared", "nothing was written")
-    clips = {clip: downloaded[path].clip for clip, path in paths.items() if path in downloaded}
     files = {clip: downloaded[path].file for clip, path in paths.items() if path in downloaded}
-    linked = {clip: videos.absolute() / path for clip, path in paths.items() if videos and path not in downloaded}
-    clips |= {clip: LinkedClip(path) if path.is_file() else None for clip, path in linked.items()}
-    present = sum(clips[clip] is not None for clip in linked)
-    if videos is not None:
-        refuse_folder_without_clips(f"MVP, split {split}", videos, linked.values(), present)
-    clips = {clip: clips.get(clip) for clip in paths}
-    made = {clip for clip, kind in clips.items() if not isinstance(kind, LinkedClip | None)}
-    origin = Origin(source, digests, revision, problems.warnings())
+    clips = {
+        clip: downloaded[path].clip if path in downloaded else videos.absolute() / path if videos else None
+        for clip, path in paths.items()
+    }
+    made = {clip for clip, kind in clips.items() if not isinstance(kind, Path | None)}
+    origin = Origin(source, read, revision, problems.warnings())
     with building(CARD.name) as build:
-        build.add_split(split, rows, own_columns(), clips, origin, progress, whole=bool(raw), decoded=made, files=files)
+        build.add_split(
+            split, rows, own_columns(), clips, origin, progress, bool(raw), decoded=made, files=files, videos=videos
+        )
     return {split: build.splits[split]}
 
 

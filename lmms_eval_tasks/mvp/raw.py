@@ -15,12 +15,11 @@ from difflib import get_close_matches
 from pathlib import Path, PurePosixPath
 
 from lmms_eval_tasks.mvp.card import CLIP_SOURCES
-from lmms_eval_tasks.mvp.converted import PICTURES, EpisodeClip, PictureClip, WebmClip
+from lmms_eval_tasks.mvp.converted import PICTURES, EpisodeClip, MadeClip, PictureClip, WebmClip
 from lmms_eval_tasks.mvp.episodes import INFO, Episodes
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.core.progress import Progress
 from lmms_eval_tasks.utils.core.wording import quote, summarize_names
-from lmms_eval_tasks.utils.data.release import Clip, LinkedClip
 
 INSIDE = {
     "pt": "videos",
@@ -42,11 +41,11 @@ class RawClip:
     """A clip in a source's download.
 
     Attributes:
-        clip: The clip; None where the download lacks it.
+        clip: Its file, or how it is made; None where the download lacks it.
         file: What of the download holds it, by its name there.
     """
 
-    clip: Clip | None
+    clip: Path | MadeClip | None
     file: str
 
 
@@ -122,7 +121,7 @@ def _find(source: str, folder: Path, path: PurePosixPath, problems: Problems) ->
         thousand = int(number[1]) // 1000 * 1000
         inside = PurePosixPath(f"video_{thousand}-{thousand + 1000}", inside.name)
         place = _below(folder, source, inside, problems)
-    return RawClip(LinkedClip(place) if place else None, str(inside))
+    return RawClip(place, str(inside))
 
 
 def _below(

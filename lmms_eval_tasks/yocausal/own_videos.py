@@ -14,7 +14,7 @@ from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError, Probl
 from lmms_eval_tasks.utils.core.wording import describe
 from lmms_eval_tasks.utils.data.clips import VIDEO_SUFFIXES, videos_below
 from lmms_eval_tasks.utils.data.release import UnreadableClip, is_safe
-from lmms_eval_tasks.yocausal.reversal import DamagedClip, DirectedClip, Video, open_video, video_key
+from lmms_eval_tasks.yocausal.reversal import DirectedClip, Video, open_video, video_key
 from lmms_eval_tasks.yocausal.table import SPLIT, Clips, PairRow
 
 NO_CATEGORY = "general"
@@ -85,7 +85,7 @@ def read_videos(folder: Path, captions: Path | None, seconds: float | None) -> t
         file_of[pair.item_id] = name
         pairs.append(pair)
         for clip, backwards in ((pair.clip, False), (pair.clip_backward, True)):
-            clips[clip] = DamagedClip() if video is None else DirectedClip(video, backwards)
+            clips[clip] = DirectedClip(video, backwards)
     if pairs and all(pair.path is None for pair in pairs):
         problems.add(folder.name, "Expected a video that can be decoded, but there is none.")
     problems.raise_if_any(f"YoCausal cannot be prepared from {folder.name}", "nothing was written")

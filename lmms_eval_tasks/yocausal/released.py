@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
@@ -11,7 +10,7 @@ from typing import Any
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.core.strict_json import read_released_json
 from lmms_eval_tasks.utils.data.building import Origin
-from lmms_eval_tasks.utils.data.release import LinkedClip, download_dataset, is_safe, open_release
+from lmms_eval_tasks.utils.data.release import download_dataset, is_safe, open_release
 from lmms_eval_tasks.yocausal.card import CARD, SUBSETS
 from lmms_eval_tasks.yocausal.table import SPLIT, Clips, PairRow
 
@@ -42,8 +41,8 @@ def read_release(source: str) -> tuple[list[PairRow], Clips, Origin]:
         pairs += subset_pairs
         clips |= subset_clips
     problems.raise_if_any(f"YoCausal cannot be prepared from {root.name}", "nothing was written")
-    digests = {files[subset]: hashlib.sha256(content).hexdigest() for subset, content in contents.items()}
-    return pairs, clips, Origin(source, digests, revision, problems.warnings())
+    read = {files[subset]: content for subset, content in contents.items()}
+    return pairs, clips, Origin(source, read, revision, problems.warnings())
 
 
 def _find_release(source: str) -> tuple[Path, str | None]:
@@ -99,7 +98,7 @@ def _read_subset(root: Path, subset: str, file: str, content: bytes, problems: P
         names = {side: f"{SPLIT}/{subset}/{side}/{path.name}" for side, path in files.items()}
         if shared := [name for name in names.values() if name in clips]:
             problems.add(where, f"Expected clips of its own, but another pair has {', '.join(shared)}.")
-        clips |= {names[side]: LinkedClip(path) if path.is_file() else None for side, path in files.items()}
+        clips |= {names[side]: path for side, path in files.items()}
         path = files["fwd"] if files["fwd"].is_file() else None
         pairs.append(_pair(subset, entry, names, path, numbers["fps"], numbers["total_frames"], meta.get("resolution")))
     return pairs, clips

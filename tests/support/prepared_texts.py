@@ -26,7 +26,7 @@ def add_texts(benchmark: str, split: str, rows: Sequence[dict[str, Any]], sample
     if sample:
         (source / SAMPLE_MARK).write_text("{}", encoding="utf-8")
     with building(benchmark) as build:
-        build.add_split(split, filled, columns, clips, Origin(str(source), {}), no_progress)
+        build.add_split(split, filled, columns, clips, Origin(str(source)), no_progress)
 
 
 def add_mvp_sample(pairs: int) -> None:

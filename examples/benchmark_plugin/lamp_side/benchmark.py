@@ -16,8 +16,7 @@ from lmms_eval_tasks.utils.core.json_rows import RowForm, read_rows
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 from lmms_eval_tasks.utils.data.building import Origin, building
-from lmms_eval_tasks.utils.data.manifest import SplitManifest, file_sha256
-from lmms_eval_tasks.utils.data.release import LinkedClip
+from lmms_eval_tasks.utils.data.manifest import SplitManifest
 from lmms_eval_tasks.utils.prompting.questions import prompt_reader
 from lmms_eval_tasks.utils.reporting.columns import OUTCOME_COLUMNS, interval_column, score_column
 from lmms_eval_tasks.utils.reporting.figures import Bar, share_plot
@@ -83,11 +82,9 @@ def prepare(
             (pair.item_id_1, pair.clip_1, pair.answer_1), (pair.item_id_2, pair.clip_2, pair.answer_2)
         )
     ]  # fmt: skip
-    paths = {Path(row["clip"]).name: source.absolute() / "videos" / Path(row["clip"]).name for row in rows}
-    clips = {f"test/{name}": LinkedClip(path) if path.is_file() else None for name, path in paths.items()}
+    clips = {row["clip"]: source / "videos" / row["clip"].removeprefix("test/") for row in rows}
     with building(CARD.name) as build:
-        origin = Origin(str(source), {file.name: file_sha256(file)})
-        build.add_split("test", rows, {}, clips, origin, progress)
+        build.add_split("test", rows, {}, clips, Origin(str(source), {file.name: file}), progress)
     return {"test": build.splits["test"]}
 
 

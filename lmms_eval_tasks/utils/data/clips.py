@@ -66,20 +66,19 @@ def in_parallel(things: Collection[K], work: Callable[[K], T], progress: Progres
             progress(what, done, len(things))
 
 
-def refuse_folder_without_clips(what: str, folder: Path, paths: Iterable[Path], present: int) -> None:
+def refuse_folder_without_clips(what: str, folder: Path, clips: Iterable[Path]) -> None:
     """Refuse a folder of videos that holds none of a release's clips: it is the wrong one.
 
     Args:
         what: What is prepared.
         folder: The folder that the user named.
-        paths: Where its clips should lie.
-        present: How many of them are there.
+        clips: Where its clips should lie; those that should lie elsewhere do not count.
 
     Raises:
-        InputError: where none is.
+        InputError: where none is there.
     """
-    expected = list(dict.fromkeys(paths))
-    if expected and not present:
+    expected = [clip for clip in dict.fromkeys(clips) if clip.is_relative_to(folder.absolute())]
+    if expected and not any(clip.is_file() for clip in expected):
         raise InputError(
             f"{what} cannot be prepared: none of its {len(expected):,} clips is in {folder}, and nothing was written.\n"
             f"Expected clips such as {expected[0]}. Remedy: give --videos the folder that they are named from."
