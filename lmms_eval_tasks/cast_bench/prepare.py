@@ -10,12 +10,12 @@ from typing import Annotated, Any
 import typer
 
 from lmms_eval_tasks.cast_bench.card import CARD
+from lmms_eval_tasks.cast_bench.frame_sizes import frame_sizes
 from lmms_eval_tasks.cast_bench.released import FILE, read_items
 from lmms_eval_tasks.cast_bench.roles_file import ROLES, add_option_kinds
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 from lmms_eval_tasks.utils.data.building import Origin, building
-from lmms_eval_tasks.utils.data.clips import frame_sizes
 from lmms_eval_tasks.utils.data.manifest import SplitManifest
 from lmms_eval_tasks.utils.data.release import download_dataset, read_metadata
 from lmms_eval_tasks.utils.evidence.boxes import Frame
@@ -76,7 +76,9 @@ def prepare(
     for row in rows:
         path = clips[row["clip"]]
         row["width"], row["height"] = (sizes.get(path) if path else None) or (None, None)
-    files = {FILE: content, **({ROLES: roles} if has_roles else {})}
+    files: dict[str, Path | bytes] = {FILE: content}
+    if has_roles:
+        files[ROLES] = roles
     with building(CARD.name) as build:
         origin = Origin(str(source), files, release.revision, tuple(warnings))
         build.add_split(SPLIT, rows, own_columns(), clips, origin, progress, videos=videos)

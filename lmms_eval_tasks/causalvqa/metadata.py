@@ -8,7 +8,7 @@ from string import ascii_uppercase
 from typing import Any
 
 from lmms_eval_tasks.causalvqa.card import DIFFICULTIES, TYPES
-from lmms_eval_tasks.utils.core.csv_rows import name_columns, read_cells, repeated_columns
+from lmms_eval_tasks.utils.core.csv_rows import CsvTable
 from lmms_eval_tasks.utils.core.problems import Problems
 from lmms_eval_tasks.utils.core.wording import quote
 from lmms_eval_tasks.utils.data.release import is_safe
@@ -102,22 +102,23 @@ def read_items(split: str, content: bytes) -> tuple[list[dict[str, Any]], Proble
 
 def _read_rows(file: str, content: bytes, problems: Problems) -> list[dict[str, str]]:
     try:
-        table = [cells for _, cells in read_cells(content)]
+        table = CsvTable(content)
+        lines = [cells for _, cells in table]
     except ValueError as error:
         problems.add(file, str(error))
         return []
-    header = [name.strip() for name in table[0]] if table else []
+    header = table.columns
     for name in COLUMNS:
         if name not in header:
-            problems.add(file, f"Expected a column {name}, but the columns are {name_columns(header) or 'missing'}.")
-    if repeated := repeated_columns(header):
-        problems.add(file, f"Expected each column once, but got {name_columns(repeated)} again.")
+            problems.add(file, f"Expected a column {name}, but the columns are {table.named or 'missing'}.")
+    if table.repeated:
+        problems.add(file, f"Expected each column once, but got {table.repeated} again.")
     if sum(name in header for name in ANSWERS) == 1:
         problems.add(file, f"Expected both columns {' and '.join(ANSWERS)} or neither, but got one of them.")
-    if len(table) < 2:
+    if not lines:
         problems.add(file, "Expected questions below the header, but got none.")
     rows = []
-    for number, cells in enumerate(table[1:], 2):
+    for number, cells in enumerate(lines, 2):
         if len(cells) != len(header):
             problems.add(f"{file}, row {number}", f"Expected {len(header)} cells, but got {len(cells)}.")
         rows.append(dict(zip(header, cells, strict=False)))

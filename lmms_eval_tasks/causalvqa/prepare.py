@@ -47,7 +47,7 @@ def prepare(
                 remedy = f"Unpack the release again, or move {split} away to prepare the other split alone."
                 problems.add(files[split], what, remedy)
         problems.raise_if_any(f"{source.name} cannot be prepared", "nothing was written")
-        archive = {} if source.is_dir() else {source.name: source}
+        archive: dict[str, Path | bytes] = {} if source.is_dir() else {source.name: source}
         with building(CARD.name) as build:
             for split, rows in items.items():
                 clips = {

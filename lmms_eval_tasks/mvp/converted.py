@@ -39,7 +39,7 @@ _BT601, _NARROW = 5, 1
 _AGAIN = "get it again, or delete it to go on without this clip."
 
 
-class MadeClip(ABC):
+class ConvertedClip(ABC):
     """A clip that is made, and carries the mark of what it was made of."""
 
     @property
@@ -86,7 +86,7 @@ class MadeClip(ABC):
 
 
 @dataclass(frozen=True)
-class WebmClip(MadeClip):
+class WebmClip(ConvertedClip):
     """A WebM as an MP4, with its frames' own times."""
 
     path: Path
@@ -116,7 +116,7 @@ class WebmClip(MadeClip):
 
 
 @dataclass(frozen=True)
-class PictureClip(MadeClip):
+class PictureClip(ConvertedClip):
     """The numbered pictures of a folder as an MP4; all of them are there."""
 
     folder: Path
@@ -155,7 +155,7 @@ class PictureClip(MadeClip):
 
 
 @dataclass(frozen=True)
-class EpisodeClip(MadeClip):
+class EpisodeClip(ConvertedClip):
     """An episode's pictures as an MP4."""
 
     number: int

@@ -15,7 +15,7 @@ from difflib import get_close_matches
 from pathlib import Path, PurePosixPath
 
 from lmms_eval_tasks.mvp.card import CLIP_SOURCES
-from lmms_eval_tasks.mvp.converted import PICTURES, EpisodeClip, MadeClip, PictureClip, WebmClip
+from lmms_eval_tasks.mvp.converted import PICTURES, ConvertedClip, EpisodeClip, PictureClip, WebmClip
 from lmms_eval_tasks.mvp.episodes import INFO, Episodes
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.core.progress import Progress
@@ -45,7 +45,7 @@ class RawClip:
         file: What of the download holds it, by its name there.
     """
 
-    clip: Path | MadeClip | None
+    clip: Path | ConvertedClip | None
     file: str
 
 

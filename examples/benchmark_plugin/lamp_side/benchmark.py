@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
+from pydantic import ConfigDict
 
-from lmms_eval_tasks.build.curation.shortcuts import read_removed
 from lmms_eval_tasks.utils.answers import EXTRACTOR
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind
 from lmms_eval_tasks.utils.benchmark.card import Card, SplitFacts
@@ -61,6 +61,15 @@ class MinedPair(RowForm):
     answer_2: Literal["left", "right"]
 
 
+class FilteredPair(RowForm):
+    """One line of what `lmms-eval-tasks filter` writes."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    group_id: str
+    removed: bool
+
+
 def prepare(
     source: Annotated[Path, typer.Option(help="Folder of the release.", show_default=False)],
     without: Annotated[Path | None, typer.Option(help="What a filter wrote: the pairs to leave out.")] = None,
@@ -72,8 +81,9 @@ def prepare(
         raise InputError(f"{TITLE} cannot be prepared: there is no {file}.")
     issues = GroupedIssues()
     pairs_of = {pair.item_id_1.split("_")[0]: pair for _, pair in read_rows(file, MinedPair, issues)}
+    filtered = read_rows(without, FilteredPair, issues, exact=False) if without else ()
+    removed = {pair.group_id for _, pair in filtered if pair.removed}
     issues.raise_if_any(f"{file} cannot be prepared", "nothing was written")
-    removed = read_removed(without) if without else frozenset()
     rows = [
         {"item_id": item, "group_id": group, "question": pair.question, "options": list(OPTIONS),
          "answer": SIDES[side], "clip": f"test/{clip}"}

@@ -11,7 +11,6 @@ from typing import TypeVar
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 from lmms_eval_tasks.utils.data.frame_stream import FrameStream
-from lmms_eval_tasks.utils.data.pictures import turns_of
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 
 VIDEO_SUFFIXES = frozenset({".mp4", ".mov", ".mkv", ".avi", ".webm", ".m4v"})
@@ -83,28 +82,6 @@ def refuse_folder_without_clips(what: str, folder: Path, clips: Iterable[Path]) 
             f"{what} cannot be prepared: none of its {len(expected):,} clips is in {folder}, and nothing was written.\n"
             f"Expected clips such as {expected[0]}. Remedy: give --videos the folder that they are named from."
         )
-
-
-def frame_size(path: Path) -> tuple[int, int] | None:
-    """Width and height in pixels of a clip as it is shown, from its header; None where it cannot be decoded.
-
-    A phone's clip may be stored lying on its side, as its first frame says; width and height are then those of the
-    upright picture.
-    """
-    try:
-        with FrameStream(path) as stream:
-            width, height = stream.size
-            turned = turns_of(next(stream.frames(as_stored=True))) % 2
-    except UnreadableClip:
-        return None
-    if not (width and height):
-        return None
-    return (height, width) if turned else (width, height)
-
-
-def frame_sizes(paths: Iterable[Path], progress: Progress, what: str) -> dict[Path, tuple[int, int] | None]:
-    """`frame_size` of each distinct file, read once and in parallel threads."""
-    return dict(in_parallel(dict.fromkeys(paths), frame_size, progress, what))
 
 
 def clip_seconds(path: Path) -> float | None:
