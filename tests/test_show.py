@@ -18,12 +18,11 @@ from typer.testing import CliRunner
 from lmms_eval_tasks.cast_bench.draw import SPURIOUS_SHOWN, draw_item
 from lmms_eval_tasks.cast_bench.grading import score_question
 from lmms_eval_tasks.cast_bench.hooks import read_question
-from lmms_eval_tasks.cast_bench.item import AnsweredItem, read_item
+from lmms_eval_tasks.cast_bench.item import AnsweredItem, frame_at, read_item
 from lmms_eval_tasks.cast_bench.prepare import prepare
 from lmms_eval_tasks.cast_bench.settings import read_settings
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.data.frames import frame_at
 from lmms_eval_tasks.utils.data.home import load_table
 from lmms_eval_tasks.utils.data.replacement import replacement
 from lmms_eval_tasks.utils.evidence.boxes import Convention

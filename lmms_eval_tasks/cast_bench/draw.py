@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +12,7 @@ from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any
 
 from lmms_eval_tasks.cast_bench.item import AnsweredItem
-from lmms_eval_tasks.utils.core.files import replacing
+from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.reporting.page_items import InstanceTrack
 
@@ -84,8 +85,9 @@ def draw_item(item: AnsweredItem, path: Path) -> None:
         _draw_frame(frame, item, rows)
         _draw_answer(figure.add_axes((0.62, 1 - (top + middle) / total, 0.36, middle / total)), item, options)
         _draw_timeline(figure.add_axes((0.27, 0.55 / total, 0.55, bottom / total)), item, rows)
-        with replacing(path) as beside:
-            figure.savefig(beside, format=suffix[1:], dpi=100, metadata={SUFFIXES[suffix]: None})
+        picture = io.BytesIO()
+        figure.savefig(picture, format=suffix[1:], dpi=100, metadata={SUFFIXES[suffix]: None})
+    write_file(path, picture.getvalue())
 
 
 def _heading(item: AnsweredItem) -> str:

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from lmms_eval_tasks.cast_bench.card import CARD
 from lmms_eval_tasks.cast_bench.prepare import SPLIT, frame_of
 from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.data.frames import frame_at
-from lmms_eval_tasks.utils.data.home import clip_path, read_manifest, read_table
+from lmms_eval_tasks.utils.data.frames import PyavFrames
+from lmms_eval_tasks.utils.data.home import clip_path, read_table
+from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.utils.evidence.boxes import Convention, Frame
 from lmms_eval_tasks.utils.evidence.grounding import build_timeline
 from lmms_eval_tasks.utils.evidence.reader import Instance, read_official, read_truth
@@ -70,7 +71,7 @@ def read_item(item_id: str, source: Path, second: int | None = None) -> Answered
     run = read_run(source)
     record = _find_record(run, item_id)
     response = _read_response(run, item_id)
-    row = _find_row(item_id)
+    row, is_sample = _find_row(item_id)
     true, predicted = tracks_of(read_truth(row["evidence"])), predicted_tracks(response, record, row)
     at = _busiest_second(true, predicted) if second is None else second
     path = clip_path(CARD.name, row["clip"])
@@ -86,11 +87,23 @@ def read_item(item_id: str, source: Path, second: int | None = None) -> Answered
         record=record,
         true=true,
         predicted=predicted,
-        sample=read_manifest(CARD.name).splits[SPLIT].data_set.is_sample,
+        sample=is_sample,
         second=at,
         length=clip[1],
         picture=clip[0],
     )
+
+
+def frame_at(path: Path, second: float) -> tuple[NDArray[np.uint8], float] | None:
+    """The picture that a clip shows at a second, upright, (H, W, 3) RGB, and the clip's length in seconds.
+
+    After the clip's end it is the last picture. None where the file is no video that can be decoded.
+    """
+    try:
+        reader = PyavFrames(path)
+        return reader.read([reader.number_at(second)])[0], reader.seconds
+    except UnreadableClip:
+        return None
 
 
 def _find_record(run: Run, item_id: str) -> Record:
@@ -110,8 +123,9 @@ def _read_response(run: Run, item_id: str) -> str:
     return response
 
 
-def _find_row(item_id: str) -> Mapping[str, Any]:
-    table, _ = read_table(CARD.name, SPLIT)
+def _find_row(item_id: str) -> tuple[Mapping[str, Any], bool]:
+    """An item's row of the prepared table, and whether the data is simulated."""
+    table, facts = read_table(CARD.name, SPLIT)
     ids = table.column("item_id").to_pylist()
     if item_id not in ids:
         raise InputError(
@@ -119,7 +133,7 @@ def _find_row(item_id: str) -> Mapping[str, Any]:
             "than what is prepared now."
         )
     row: Mapping[str, Any] = table.slice(ids.index(item_id), 1).to_pylist()[0]
-    return row
+    return row, facts.data_set.is_sample
 
 
 def predicted_tracks(response: str, record: Record, row: Mapping[str, Any]) -> tuple[InstanceTrack, ...]:

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import ConfigDict, Field
 
 from lmms_eval_tasks.cast_bench.open_ended import AgreementScores, ConsistencyScore
-from lmms_eval_tasks.utils.core.json_rows import Row
+from lmms_eval_tasks.utils.core.json_rows import RowForm
 from lmms_eval_tasks.utils.evidence.boxes import Convention
 from lmms_eval_tasks.utils.scoring.log_forms import LogForm, LogLine, RecordForm
 
@@ -70,7 +70,7 @@ class EvidenceRecord(RecordForm):
     fields: EvidenceFields  # type: ignore[assignment]
 
 
-class HitsForm(Row):
+class HitsForm(RowForm):
     """When evidence counted as a hit: the fields of `Settings`, which the metrics file repeats."""
 
     eps_overlap: Count

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,14 +10,14 @@ from typing import Annotated, Any
 import typer
 
 from lmms_eval_tasks.cast_bench.card import CARD
+from lmms_eval_tasks.cast_bench.frame_sizes import frame_sizes
 from lmms_eval_tasks.cast_bench.released import FILE, read_items
 from lmms_eval_tasks.cast_bench.roles_file import ROLES, add_option_kinds
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 from lmms_eval_tasks.utils.data.building import Origin, building
-from lmms_eval_tasks.utils.data.clips import frame_sizes, refuse_folder_without_clips
-from lmms_eval_tasks.utils.data.manifest import SplitManifest, file_sha256
-from lmms_eval_tasks.utils.data.release import LinkedClip, download_dataset, read_metadata
+from lmms_eval_tasks.utils.data.manifest import SplitManifest
+from lmms_eval_tasks.utils.data.release import download_dataset, read_metadata
 from lmms_eval_tasks.utils.evidence.boxes import Frame
 
 SPLIT = "test"
@@ -71,22 +70,18 @@ def prepare(
     if has_roles and not problems:
         add_option_kinds(rows, roles, problems)
     problems.raise_if_any(f"{release.questions.name} cannot be prepared", "nothing was written")
-    names = {row["clip"]: row["clip"].removeprefix(f"{SPLIT}/") for row in rows}
-    paths = {clip: _clip(name, release.clip_folders) for clip, name in names.items()}
-    if videos is not None:
-        expected = (videos / name for name in names.values())
-        refuse_folder_without_clips(CARD.title, videos, expected, sum(path is not None for path in paths.values()))
-    sizes = frame_sizes([path for path in paths.values() if path], progress, f"{SPLIT}: reading the size of frames")
+    clips = {row["clip"]: _clip(row["clip"].removeprefix(f"{SPLIT}/"), release.clip_folders) for row in rows}
+    present = [path for path in clips.values() if path and path.is_file()]
+    sizes = frame_sizes(present, progress, f"{SPLIT}: reading the size of frames")
     for row in rows:
-        path = paths[row["clip"]]
-        row["width"], row["height"] = (sizes[path] if path else None) or (None, None)
-    clips = {clip: LinkedClip(path) if path else None for clip, path in paths.items()}
-    digests = {FILE: hashlib.sha256(content).hexdigest()}
+        path = clips[row["clip"]]
+        row["width"], row["height"] = (sizes.get(path) if path else None) or (None, None)
+    files: dict[str, Path | bytes] = {FILE: content}
     if has_roles:
-        digests[ROLES] = file_sha256(roles)
+        files[ROLES] = roles
     with building(CARD.name) as build:
-        origin = Origin(str(source), digests, release.revision, tuple(warnings))
-        build.add_split(SPLIT, rows, own_columns(), clips, origin, progress)
+        origin = Origin(str(source), files, release.revision, tuple(warnings))
+        build.add_split(SPLIT, rows, own_columns(), clips, origin, progress, videos=videos)
     return {SPLIT: build.splits[SPLIT]}
 
 
@@ -114,7 +109,9 @@ def _find(source: str, videos: Path | None) -> _Source:
 
 
 def _clip(name: str, folders: tuple[Path, ...]) -> Path | None:
-    return next((folder / name for folder in folders if (folder / name).is_file()), None)
+    """Where a clip lies, or would lie in the first folder; None without any folder."""
+    places = [folder / name for folder in folders]
+    return next((place for place in places if place.is_file()), places[0] if places else None)
 
 
 def frame_of(row: Mapping[str, Any]) -> Frame | None:

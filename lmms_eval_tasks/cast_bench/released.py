@@ -11,7 +11,7 @@ from typing import Any
 from lmms_eval_tasks.cast_bench.card import OPTION_KINDS, OTHER
 from lmms_eval_tasks.cast_bench.released_evidence import read_evidence
 from lmms_eval_tasks.cast_bench.taxonomy import read_option_kind, read_type
-from lmms_eval_tasks.utils.core.problems import Problems, Warnings
+from lmms_eval_tasks.utils.core.problems import Problems
 from lmms_eval_tasks.utils.core.strict_json import read_released_json
 from lmms_eval_tasks.utils.core.wording import quote, summarize_names
 from lmms_eval_tasks.utils.data.release import is_safe
@@ -35,7 +35,7 @@ def read_items(content: bytes) -> tuple[list[dict[str, Any]], Problems, list[str
         Rows of the prepared table without `clip_present`, `width` and `height`; the problems found, with which the
         rows are incomplete; and warnings about what is unusual but can be scored.
     """
-    problems, warnings = Problems(), Warnings()
+    problems = Problems()
     items: list[dict[str, Any]] = []
     numbers: Counter[str] = Counter()
     answered: dict[bool, int] = {}
@@ -49,10 +49,10 @@ def read_items(content: bytes) -> tuple[list[dict[str, Any]], Problems, list[str
         where = f"{FILE}, line {line} ({video if isinstance(video, str) and video else 'no video'})"
         before = len(problems)
         item = _read_row(row, where, problems)
-        item["evidence"] = read_evidence(row.get("evidence"), f"line {line}", where, problems, warnings)
+        item["evidence"] = read_evidence(row.get("evidence"), f"line {line}", where, problems)
         if len(item["options"]) not in USUAL_OPTIONS:
             usual = f"{USUAL_OPTIONS[0]} to {USUAL_OPTIONS[-1]}"
-            warnings.add(f"Questions with other than {usual} options", f"line {line} with {len(item['options'])}")
+            problems.warn(f"Questions with other than {usual} options", f"line {line} with {len(item['options'])}")
         if len(problems) > before:
             continue
         stem = PurePosixPath(item["clip"]).stem
@@ -69,7 +69,7 @@ def read_items(content: bytes) -> tuple[list[dict[str, Any]], Problems, list[str
             f"{answered[False]} lacks one.",
             "use the file as it was released.",
         )
-    return items, problems, [*_warnings(items), *warnings.messages()]
+    return items, problems, [*_warnings(items), *problems.warnings()]
 
 
 def _read_line(text: bytes, line: int, problems: Problems) -> dict[str, Any] | None:

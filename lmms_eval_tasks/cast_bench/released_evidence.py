@@ -6,7 +6,7 @@ import json
 from collections.abc import Hashable, Mapping
 from typing import Any
 
-from lmms_eval_tasks.utils.core.problems import Problems, Warnings
+from lmms_eval_tasks.utils.core.problems import Problems
 from lmms_eval_tasks.utils.core.strict_json import read_released_json
 from lmms_eval_tasks.utils.core.wording import quote
 from lmms_eval_tasks.utils.evidence.boxes import official_box
@@ -21,7 +21,7 @@ ODD_SECONDS = "Evidence with boxes at what is no second, read as the official co
 ODD_BOXES = "Evidence with boxes that are not four numbers, left out as in the official code"
 
 
-def read_evidence(value: object, line: str, where: str, problems: Problems, warnings: Warnings) -> str:
+def read_evidence(value: object, line: str, where: str, problems: Problems) -> str:
     """The evidence of one question as the prepared table keeps it: JSON as released, `[]` where there is none.
 
     A problem is what the official code stops at, and a box that is not finite, to which it gives no meaningful number.
@@ -31,8 +31,7 @@ def read_evidence(value: object, line: str, where: str, problems: Problems, warn
         value: The row's ``evidence``.
         line: The row as warnings name it.
         where: The row as problems name it.
-        problems: Takes what cannot be scored.
-        warnings: Takes what is unusual about the rest.
+        problems: Takes what cannot be scored, and warnings of what is unusual about the rest.
 
     Source: ``load_gt_hf_jsonl`` of CaST-Bench-Evaluation@a216491.
     """
@@ -44,7 +43,7 @@ def read_evidence(value: object, line: str, where: str, problems: Problems, warn
             problems.add(where, f"Expected evidence to be JSON, but got: {error}.")
             return value
     if not entries:
-        warnings.add(NO_EVIDENCE, line)
+        problems.warn(NO_EVIDENCE, line)
         return "[]"
     if not isinstance(entries, list):
         problems.add(where, f"Expected evidence to be a list, but got {quote(entries)}.")
@@ -55,7 +54,7 @@ def read_evidence(value: object, line: str, where: str, problems: Problems, warn
             problems.add(f"{where}, evidence {number}", what)
             continue
         for kind in _warnings_of(entry):
-            warnings.add(kind, f"{line} evidence {number}")
+            problems.warn(kind, f"{line} evidence {number}")
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

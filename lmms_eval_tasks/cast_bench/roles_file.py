@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lmms_eval_tasks.cast_bench.card import OPTION_KINDS
-from lmms_eval_tasks.utils.core.json_rows import Row, WholeText, read_rows
+from lmms_eval_tasks.utils.core.json_rows import RowForm, WholeText, read_rows
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, Problems
 from lmms_eval_tasks.utils.core.wording import describe
 
@@ -16,7 +16,7 @@ ANSWER = "answer"
 """The role of the right option; the others are the kinds that the card names."""
 
 
-class QuestionRoles(Row):
+class QuestionRoles(RowForm):
     """A line of the file, about the question in the same line of the release.
 
     Attributes:

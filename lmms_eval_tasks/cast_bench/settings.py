@@ -8,16 +8,14 @@ from typing import Any
 
 from lmms_eval_tasks.cast_bench.prompt import PROMPT, find_prompt
 from lmms_eval_tasks.utils.benchmark.benchmark import TaskSettings
-from lmms_eval_tasks.utils.core.arguments import parse_arguments
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
-from lmms_eval_tasks.utils.core.variables import PREFIX
 from lmms_eval_tasks.utils.evidence.boxes import Convention, Frame
 from lmms_eval_tasks.utils.evidence.grounding import DEFAULTS, Settings
 from lmms_eval_tasks.utils.evidence.shown_frames import PixelLimits, qwen_limits, shown_frame
 from lmms_eval_tasks.utils.prompting.prompts import Prompt, choose_prompt, read_prompt
 
 KWARGS = "lmms_eval_specific_kwargs"
-BOXES = f"{PREFIX}BOXES"
+BOXES = "LMMS_EVAL_TASKS_BOXES"
 EXAMPLE = f"{BOXES}=xyxy_resized,min_pixels=3136,max_pixels=602112"
 
 
@@ -90,9 +88,9 @@ def read_settings(kwargs: Mapping[str, Any], environment: Mapping[str, str]) -> 
 
 def _read_variable(text: str, problems: Problems) -> dict[str, Any]:
     """What the variable `BOXES` says, under the names that a configuration uses."""
-    arguments = parse_arguments(f"boxes={text}")
-    boxes: dict[str, Any] = {"boxes": arguments.pop("boxes")}
-    for name, value in arguments.items():
+    convention, *others = (part.strip() for part in text.split(","))
+    boxes: dict[str, Any] = {"boxes": convention}
+    for name, _, value in (map(str.strip, part.partition("=")) for part in others if part):
         if name in ("min_pixels", "max_pixels") and value.isdecimal():
             boxes[name] = int(value)
         else:

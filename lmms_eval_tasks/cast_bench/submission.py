@@ -17,8 +17,7 @@ from pydantic import ConfigDict, Field
 from lmms_eval_tasks.cast_bench.card import CARD
 from lmms_eval_tasks.cast_bench.grading import official_overall
 from lmms_eval_tasks.cast_bench.predictions import read_asked
-from lmms_eval_tasks.utils.core.files import open_regular
-from lmms_eval_tasks.utils.core.json_rows import Row, as_lines, read_object, read_rows
+from lmms_eval_tasks.utils.core.json_rows import RowForm, as_lines, read_object, read_rows
 from lmms_eval_tasks.utils.core.problems import GroupedIssues
 from lmms_eval_tasks.utils.core.wording import describe
 from lmms_eval_tasks.utils.evidence.grounding import Settings
@@ -41,7 +40,7 @@ FILES = {"predictions": PREDICTIONS, "metrics": "cast_bench_metrics.json"}
 LARGEST_METRICS = 1 << 20
 
 
-class PredictionLine(Row):
+class PredictionLine(RowForm):
     """One line of the predictions."""
 
     prompt: str
@@ -52,7 +51,7 @@ class PredictionLine(Row):
 Share = Field(ge=0, le=1, allow_inf_nan=False)
 
 
-class Overall(Row):
+class Overall(RowForm):
     """The official metrics: fractions, means over questions."""
 
     n_qas: int = Field(ge=0)
@@ -67,7 +66,7 @@ class Overall(Row):
     qa_spurious_answer_rate: float = Share
 
 
-class MetricsSettings(Row):
+class MetricsSettings(RowForm):
     """How the metrics were computed; the official file names more."""
 
     model_config = ConfigDict(extra="allow")
@@ -78,7 +77,7 @@ class MetricsSettings(Row):
     use_coverage_aware_score: bool
 
 
-class Metrics(Row):
+class Metrics(RowForm):
     """The metrics file."""
 
     overall_per_qa: Overall
@@ -155,7 +154,7 @@ def _check_predictions(path: Path, table: Table | None, allow_incomplete: bool, 
 
 def _is_metrics(path: Path) -> bool:
     """Whether a file is meant to be the metrics; a prediction holds their first key only with its quotes escaped."""
-    with open_regular(path) as file:
+    with path.open("rb") as file:
         start = file.read(LARGEST_METRICS + 1)
     return len(start) <= LARGEST_METRICS and b'"overall_per_qa"' in start
 

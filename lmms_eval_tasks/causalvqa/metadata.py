@@ -8,8 +8,8 @@ from string import ascii_uppercase
 from typing import Any
 
 from lmms_eval_tasks.causalvqa.card import DIFFICULTIES, TYPES
-from lmms_eval_tasks.utils.core.csv_rows import name_columns, read_cells, repeated_columns
-from lmms_eval_tasks.utils.core.problems import Problems, Warnings
+from lmms_eval_tasks.utils.core.csv_rows import CsvTable
+from lmms_eval_tasks.utils.core.problems import Problems
 from lmms_eval_tasks.utils.core.wording import quote
 from lmms_eval_tasks.utils.data.release import is_safe
 
@@ -49,7 +49,7 @@ def read_choices(text: str) -> dict[str, str]:
     return options
 
 
-def read_items(split: str, content: bytes) -> tuple[list[dict[str, Any]], Problems, Warnings]:
+def read_items(split: str, content: bytes) -> tuple[list[dict[str, Any]], Problems]:
     """The items of a split: two per row of its metadata file, in the file's order.
 
     Answers are letters in the order of the options. Where the release withholds them, because the answer columns are
@@ -57,11 +57,11 @@ def read_items(split: str, content: bytes) -> tuple[list[dict[str, Any]], Proble
     spreadsheet does, the header being row 1.
 
     Returns:
-        Rows of the prepared table without `clip_present`; problems, with which the rows are incomplete; and warnings of
-        what is unusual but can be scored.
+        Rows of the prepared table without `clip_present`, and problems, with which the rows are incomplete; their
+        warnings are of what is unusual but can be scored.
     """
     file = metadata_name(split)
-    problems, warnings = Problems(), Warnings()
+    problems = Problems()
     items: list[dict[str, Any]] = []
     seen: dict[str, int] = {}
     answered: dict[bool, int] = {}
@@ -81,7 +81,7 @@ def read_items(split: str, content: bytes) -> tuple[list[dict[str, Any]], Proble
                 problems.add(where, f"{choices}: {error}")
                 continue
             if len(set(options.values())) < len(options):
-                warnings.add(f"{file}: questions with two equal options", f"{qid} in {choices}")
+                problems.warn(f"{file}: questions with two equal options", f"{qid} in {choices}")
             answer = _read_answer(row, correct, options, where, problems)
             answered.setdefault(answer is not None, number)
             items.append(
@@ -97,27 +97,28 @@ def read_items(split: str, content: bytes) -> tuple[list[dict[str, Any]], Proble
         rows = f"row {answered[True]} has one and row {answered[False]} lacks one"
         what = f"Expected answers to all questions or to none, but {rows}."
         problems.add(file, what, "use the file as it was released.")
-    return items, problems, warnings
+    return items, problems
 
 
 def _read_rows(file: str, content: bytes, problems: Problems) -> list[dict[str, str]]:
     try:
-        table = [cells for _, cells in read_cells(content)]
+        table = CsvTable(content)
+        lines = [cells for _, cells in table]
     except ValueError as error:
         problems.add(file, str(error))
         return []
-    header = [name.strip() for name in table[0]] if table else []
+    header = table.columns
     for name in COLUMNS:
         if name not in header:
-            problems.add(file, f"Expected a column {name}, but the columns are {name_columns(header) or 'missing'}.")
-    if repeated := repeated_columns(header):
-        problems.add(file, f"Expected each column once, but got {name_columns(repeated)} again.")
+            problems.add(file, f"Expected a column {name}, but the columns are {table.named or 'missing'}.")
+    if table.repeated:
+        problems.add(file, f"Expected each column once, but got {table.repeated} again.")
     if sum(name in header for name in ANSWERS) == 1:
         problems.add(file, f"Expected both columns {' and '.join(ANSWERS)} or neither, but got one of them.")
-    if len(table) < 2:
+    if not lines:
         problems.add(file, "Expected questions below the header, but got none.")
     rows = []
-    for number, cells in enumerate(table[1:], 2):
+    for number, cells in enumerate(lines, 2):
         if len(cells) != len(header):
             problems.add(f"{file}, row {number}", f"Expected {len(header)} cells, but got {len(cells)}.")
         rows.append(dict(zip(header, cells, strict=False)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,11 +9,10 @@ import typer
 
 from lmms_eval_tasks.causalvqa.card import CARD
 from lmms_eval_tasks.causalvqa.metadata import metadata_name, read_items
-from lmms_eval_tasks.utils.core.problems import Problems, Warnings
+from lmms_eval_tasks.utils.core.problems import Problems
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 from lmms_eval_tasks.utils.data.building import Origin, building
-from lmms_eval_tasks.utils.data.identity import SAMPLE_MARK, find_marks
-from lmms_eval_tasks.utils.data.manifest import SplitManifest, file_sha256
+from lmms_eval_tasks.utils.data.manifest import SplitManifest
 from lmms_eval_tasks.utils.data.release import open_release
 
 # The archive's own folder, the folder itself, and where the official repository keeps it.
@@ -38,32 +36,25 @@ def prepare(
     with open_release(source, CARD.title, files.values(), ROOTS) as release:
         contents = {split: content for split, file in files.items() if (content := release.read(file)) is not None}
         items: dict[str, list[dict[str, Any]]] = {}
-        warnings: dict[str, Warnings] = {}
+        found: dict[str, Problems] = {}
         problems = Problems()
         for split, content in contents.items():
-            items[split], split_problems, warnings[split] = read_items(split, content)
-            problems.extend(split_problems)
+            items[split], found[split] = read_items(split, content)
+            problems.extend(found[split])
         for split in files.keys() - contents.keys():
             if release.holds(f"{split}/videos"):
                 what = f"Expected it beside the clips in {split}/videos, but there is none."
                 remedy = f"Unpack the release again, or move {split} away to prepare the other split alone."
                 problems.add(files[split], what, remedy)
         problems.raise_if_any(f"{source.name} cannot be prepared", "nothing was written")
-        digests, messages = {}, []
-        if not source.is_dir():
-            digest, published = file_sha256(source, progress), CARD.archive_sha256["CausalVQA.zip"]
-            digests[source.name] = digest
-            if digest != published and SAMPLE_MARK not in find_marks(source):
-                expected = f"Expected SHA-256 {published}, but got {digest}"
-                messages.append(f"{source.name} is not the published archive: {expected}.")
+        archive: dict[str, Path | bytes] = {} if source.is_dir() else {source.name: source}
         with building(CARD.name) as build:
             for split, rows in items.items():
                 clips = {
                     row["clip"]: release.clip(f"{split}/videos/{row['clip'].removeprefix(f'{split}/')}") for row in rows
                 }
-                metadata = {files[split]: hashlib.sha256(contents[split]).hexdigest()}
-                split_messages = (*messages, *warnings[split].messages())
-                origin = Origin(str(source), {**digests, **metadata}, warnings=split_messages)
+                read = {**archive, files[split]: contents[split]}
+                origin = Origin(str(source), read, warnings=found[split].warnings())
                 build.add_split(split, rows, own_columns(), clips, origin, progress)
     return {split: build.splits[split] for split in items}
 

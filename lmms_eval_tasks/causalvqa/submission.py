@@ -11,7 +11,7 @@ from string import ascii_uppercase
 from typing import Literal
 
 from lmms_eval_tasks.causalvqa.card import CARD, DIFFICULTIES, TYPES
-from lmms_eval_tasks.utils.core.json_rows import Row
+from lmms_eval_tasks.utils.core.json_rows import RowForm
 from lmms_eval_tasks.utils.core.wording import describe
 from lmms_eval_tasks.utils.submission.choices import ChoiceForm, Difference
 from lmms_eval_tasks.utils.submission.form import SubmissionForm, TableRow
@@ -20,7 +20,7 @@ OFFICIAL_DIFFICULTY = {"easy": "easy", "medium": "med", "hard": "hard"}
 MOST_OPTIONS = 5
 
 
-class SubmittedLetter(Row):
+class SubmittedLetter(RowForm):
     """One row of the file."""
 
     data_name: Literal["causalvqa"]

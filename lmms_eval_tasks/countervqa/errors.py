@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from lmms_eval_tasks.countervqa.hooks import timed_actions
 from lmms_eval_tasks.utils.core.files import write_file
-from lmms_eval_tasks.utils.core.json_rows import Row, as_lines, read_rows
+from lmms_eval_tasks.utils.core.json_rows import RowForm, as_lines, read_rows
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 from lmms_eval_tasks.utils.judge.client import Case, Judge, Verdict
@@ -46,7 +46,7 @@ class AnswerAnalysis(BaseModel):
     readability: Readability
 
 
-class AnalysedItem(Row):
+class AnalysedItem(RowForm):
     """One line of an analysis.
 
     `kind` and `readability` are None where the judge gave no usable reply, as `reason` says; `outcome` is that of the

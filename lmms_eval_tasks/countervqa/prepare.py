@@ -21,8 +21,7 @@ from lmms_eval_tasks.countervqa.released import (
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 from lmms_eval_tasks.utils.data.building import Origin, building
-from lmms_eval_tasks.utils.data.manifest import SplitManifest, file_sha256
-from lmms_eval_tasks.utils.data.release import LinkedClip
+from lmms_eval_tasks.utils.data.manifest import SplitManifest
 
 SPLIT = "test"
 
@@ -53,12 +52,10 @@ def prepare(
         raise InputError(f"{CARD.title} cannot be prepared: there is no folder {videos} to take the videos from.")
     questions, graphs, problems = read_release(questions_file, graphs_file)
     problems.raise_if_any(f"{questions_file.name} cannot be prepared", "nothing was written")
-    folder = (videos or questions_file.parent / CLIPS).absolute()
+    folder = videos or questions_file.parent / CLIPS
     rows = make_rows(questions, graphs)
-    paths = {row["clip"]: folder / row["clip"].removeprefix(f"{SPLIT}/") for row in rows}
-    clips = {clip: LinkedClip(path) if path.is_file() else None for clip, path in paths.items()}
-    digests = {file.name: file_sha256(file) for file in (questions_file, graphs_file)}
-    origin = Origin(str(source), digests)
+    clips = {row["clip"]: folder / row["clip"].removeprefix(f"{SPLIT}/") for row in rows}
+    origin = Origin(str(source), {file.name: file for file in (questions_file, graphs_file)})
     with building(CARD.name) as build:
         build.add_split(SPLIT, rows, own_columns(), clips, origin, progress)
     return {SPLIT: build.splits[SPLIT]}

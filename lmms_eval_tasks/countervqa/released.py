@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from lmms_eval_tasks.utils.core.json_rows import Row, WholeText, read_rows
+from lmms_eval_tasks.utils.core.json_rows import RowForm, WholeText, read_rows
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, Problems
 from lmms_eval_tasks.utils.core.wording import describe
 from lmms_eval_tasks.utils.data.release import is_safe
@@ -33,7 +33,7 @@ OWN_RULES: tuple[Rule, ...] = ("adjacent_linked", "disconnected")
 """Those that are ours and not the paper's."""
 
 
-class Action(Row):
+class Action(RowForm):
     """An action of a clip: when it begins and ends (seconds), what is done, and by whom where that is known."""
 
     id: WholeText
@@ -43,14 +43,14 @@ class Action(Row):
     subject: WholeText | None = None
 
 
-class Link(Row):
+class Link(RowForm):
     """A causal link: without the action `cause`, the action `effect` would not have happened. Both are ids."""
 
     cause: WholeText
     effect: WholeText
 
 
-class ClipGraph(Row):
+class ClipGraph(RowForm):
     """One line of `graphs.jsonl`: a clip's actions in order of their start, and the causal links between them.
 
     `clip` is a path below the folder of clips; `task` is what the clip shows somebody do, empty where that is unknown;
@@ -67,7 +67,7 @@ class ClipGraph(Row):
     unlinked: list[Link] | None = None
 
 
-class CounterfactualQuestion(Row):
+class CounterfactualQuestion(RowForm):
     """One line of `questions.jsonl`: had an action not happened, would the outcome still have?
 
     `action` and `outcome` are ids of the clip's actions; `action` is None at level 3, where `absent_action` names in

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from lmms_eval_tasks.utils.benchmark.views import CAPTIONS as FIRST_PASS
-from lmms_eval_tasks.utils.core.json_rows import Row, WholeText, read_rows
+from lmms_eval_tasks.utils.core.json_rows import RowForm, WholeText, read_rows
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError, Problems
 from lmms_eval_tasks.utils.core.variables import CAPTIONS
 from lmms_eval_tasks.utils.core.wording import describe
@@ -26,7 +26,7 @@ NO_CAPTION = "(Nobody has described this video. The answer will not be scored.)"
 _FORM = '{"clip": "name.mp4", "caption": "…"}'
 
 
-class ClipCaption(Row):
+class ClipCaption(RowForm):
     """A line of a file of captions."""
 
     clip: WholeText

@@ -8,23 +8,22 @@ Sources: facebookresearch/minimal_video_pairs@149e336, setup/{setup_ssv2,setup_i
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_eval_tasks.mvp.card import CARD
 from lmms_eval_tasks.mvp.episodes import read_frames
 from lmms_eval_tasks.mvp.matroska import missing_bytes
 from lmms_eval_tasks.mvp.tfrecord import TfRecord
-from lmms_eval_tasks.utils.core.files import replacing
 from lmms_eval_tasks.utils.data.coding import FrameCoder, PictureTiming
-from lmms_eval_tasks.utils.data.content import content_digest
 from lmms_eval_tasks.utils.data.frame_stream import FrameStream
-from lmms_eval_tasks.utils.data.release import DamagedSource, UnreadableClip, UnreadableMember, link_or_copy
+from lmms_eval_tasks.utils.data.release import DamagedSource, UnreadableClip
 
 FORMAT = 1
 """Grows when the same source is to be made into another clip."""
@@ -40,23 +39,69 @@ _BT601, _NARROW = 5, 1
 _AGAIN = "get it again, or delete it to go on without this clip."
 
 
+class ConvertedClip(ABC):
+    """A clip that is made, and carries the mark of what it was made of."""
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """Bytes of the source, which is about as many as the clip takes, or more."""
+
+    @property
+    @abstractmethod
+    def where(self) -> str:
+        """The source, as the user knows it."""
+
+    @cached_property
+    def mark(self) -> str:
+        """What the clip says that it was made of."""
+        return f"{FORMAT} {self._digest()}"
+
+    def is_made(self, path: Path) -> bool:
+        """Whether a file says that it was made of this source."""
+        return _mark_of(path) == self.mark
+
+    def make(self, path: Path) -> None:
+        """Write it and decode it to its end.
+
+        Raises:
+            DamagedSource: it cannot be made of the source.
+        """
+        try:
+            count = self._write(path)
+            with FrameStream(path) as clip:
+                decoded = sum(1 for _ in clip.frames())
+            if decoded != count:
+                raise UnreadableClip(f"Expected the clip that was made to have {count} frames, but got {decoded}.")
+        except UnreadableClip as error:
+            raise DamagedSource(self.where, str(error), _AGAIN) from error
+
+    @abstractmethod
+    def _digest(self) -> str:
+        """Another text for every other source."""
+
+    @abstractmethod
+    def _write(self, path: Path) -> int:
+        """Write it; how many frames it has."""
+
+
 @dataclass(frozen=True)
-class WebmClip:
+class WebmClip(ConvertedClip):
     """A WebM as an MP4, with its frames' own times."""
 
     path: Path
+    where = "ssv2"
 
     @property
     def size(self) -> int:
         """Bytes of the source, which the clip takes about as many of."""
         return self.path.stat().st_size
 
-    def place(self, target: Path, earlier: Path) -> None:
-        """Keep the clip, take it from the finished build, or make it."""
-        _place(target, earlier, content_digest(self.path), self._make, "ssv2")
+    def _digest(self) -> str:
+        return _sha256(self.path)
 
-    def _make(self, path: Path, mark: str) -> int:
-        with FrameStream(self.path) as source, FrameCoder(path, source, comment=mark) as coder:
+    def _write(self, path: Path) -> int:
+        with FrameStream(self.path) as source, FrameCoder(path, source, comment=self.mark) as coder:
             count = _add(coder, source.frames())
             if missing := missing_bytes(self.path):
                 raise UnreadableClip(
@@ -71,7 +116,7 @@ class WebmClip:
 
 
 @dataclass(frozen=True)
-class PictureClip:
+class PictureClip(ConvertedClip):
     """The numbered pictures of a folder as an MP4; all of them are there."""
 
     folder: Path
@@ -81,13 +126,17 @@ class PictureClip:
         """Bytes of the pictures, which is more than the clip takes."""
         return sum((self.folder / name).stat().st_size for name in PICTURES)
 
-    def place(self, target: Path, earlier: Path) -> None:
-        """Keep the clip, take it from the finished build, or make it."""
-        digests = [content_digest(self.folder / name) for name in PICTURES]
-        _place(target, earlier, hashlib.sha256("\n".join(digests).encode()).hexdigest(), self._make, str(self.folder))
+    @property
+    def where(self) -> str:
+        """The folder."""
+        return str(self.folder)
 
-    def _make(self, path: Path, mark: str) -> int:
-        return _write(path, self._pictures(), len(PICTURES), PICTURES_RATE, mark)
+    def _digest(self) -> str:
+        digests = [_sha256(self.folder / name) for name in PICTURES]
+        return hashlib.sha256("\n".join(digests).encode()).hexdigest()
+
+    def _write(self, path: Path) -> int:
+        return _code(path, self._pictures(), len(PICTURES), PICTURES_RATE, self.mark)
 
     def _pictures(self) -> Iterator[NDArray[np.uint8]]:
         from PIL import Image
@@ -106,7 +155,7 @@ class PictureClip:
 
 
 @dataclass(frozen=True)
-class EpisodeClip:
+class EpisodeClip(ConvertedClip):
     """An episode's pictures as an MP4."""
 
     number: int
@@ -117,42 +166,22 @@ class EpisodeClip:
         """Bytes of the record, which is more than the clip takes."""
         return self.record.size
 
-    def place(self, target: Path, earlier: Path) -> None:
-        """Keep the clip, take it from the finished build, or make it."""
-        record = self.record
+    @property
+    def where(self) -> str:
+        """The record's file, and the episode."""
+        return f"{self.record.path}, episode {self.number}"
+
+    def _digest(self) -> str:
         # The file states the checksum, so that an episode that is already made is not read.
-        _place(
-            target, earlier, f"{record.size}-{record.checksum:08x}", self._make, f"{record.path}, episode {self.number}"
-        )
+        return f"{self.record.size}-{self.record.checksum:08x}"
 
-    def _make(self, path: Path, mark: str) -> int:
+    def _write(self, path: Path) -> int:
         pictures = list(read_frames(self.record))
-        return _write(path, iter(pictures), len(pictures), EPISODE_RATE, mark)
+        return _code(path, iter(pictures), len(pictures), EPISODE_RATE, self.mark)
 
 
-def _place(target: Path, earlier: Path, digest: str, make: Callable[[Path, str], int], where: str) -> None:
-    """Make `target` the clip of a source with this digest, where neither it nor `earlier` is it already.
-
-    The splits share clips: what was made for one serves the other.
-    """
-    mark = f"{FORMAT} {digest}"
-    if _mark_of(target) == mark:
-        return
-    target.unlink(missing_ok=True)
-    videos, name = earlier.parents[2], Path(earlier.parent.name, earlier.name)
-    for made in (earlier, *(videos / split / name for split in CARD.splits)):
-        if _mark_of(made) == mark:
-            link_or_copy(made, target)
-            return
-    try:
-        with replacing(target) as beside:
-            count = make(beside, mark)
-            with FrameStream(beside) as clip:
-                decoded = sum(1 for _ in clip.frames())
-            if decoded != count:
-                raise UnreadableClip(f"Expected the clip that was made to have {count} frames, but got {decoded}.")
-    except (UnreadableClip, UnreadableMember) as error:
-        raise DamagedSource(where, str(error), _AGAIN) from error
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _mark_of(path: Path) -> str | None:
@@ -169,7 +198,7 @@ def _mark_of(path: Path) -> str | None:
         return None
 
 
-def _write(path: Path, pictures: Iterable[NDArray[np.uint8]], count: int, rate: int, mark: str) -> int:
+def _code(path: Path, pictures: Iterable[NDArray[np.uint8]], count: int, rate: int, mark: str) -> int:
     with FrameCoder(path, PictureTiming(rate, count), comment=mark) as coder:
         _add(coder, map(frame_of, pictures))
         coder.write(range(count))

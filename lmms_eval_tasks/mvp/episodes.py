@@ -21,7 +21,7 @@ from pydantic import BaseModel, Field, NonNegativeInt, ValidationError
 from lmms_eval_tasks.mvp.tfrecord import BadRecord, TfRecord, index_records, read_example
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.core.progress import Progress
-from lmms_eval_tasks.utils.data.release import UnreadableMember, read_metadata
+from lmms_eval_tasks.utils.data.release import UnreadableClip, read_metadata
 
 INFO = "dataset_info.json"
 SPLIT = "train"
@@ -158,26 +158,26 @@ def read_frames(record: TfRecord) -> Iterator[NDArray[np.uint8]]:
     """The pictures of an episode, (H, W, 3) RGB, in the order of its steps.
 
     Raises:
-        UnreadableMember: it is damaged, or has not one picture for each step; the message says what was expected.
+        UnreadableClip: it is damaged, or has not one picture for each step; the message says what was expected.
         OSError: its file cannot be read.
     """
     try:
         features = read_example(record.read(), (FRAMES, FIRST, LAST))
     except BadRecord as error:
-        raise UnreadableMember(str(error)) from error
+        raise UnreadableClip(str(error)) from error
     frames, first, last = (list(features.get(name, ())) for name in (FRAMES, FIRST, LAST))
     if not frames or not len(frames) == len(first) == len(last):
-        raise UnreadableMember(
+        raise UnreadableClip(
             f"Expected one picture for each of {max(len(first), len(last))} steps, but got {len(frames)}."
         )
     if first[0] != 1 or last[-1] != 1:
-        raise UnreadableMember("Expected an episode from its first step to its last, but it is a part of one.")
+        raise UnreadableClip("Expected an episode from its first step to its last, but it is a part of one.")
     size: Any = None
     for number, frame in enumerate(frames):
         picture = _decode(frame, number)
         size = size or picture.shape
         if picture.shape != size:
-            raise UnreadableMember(f"Expected pictures of one size, but that of step {number} has another.")
+            raise UnreadableClip(f"Expected pictures of one size, but that of step {number} has another.")
         yield picture
 
 
@@ -188,4 +188,4 @@ def _decode(frame: object, number: int) -> NDArray[np.uint8]:
         with Image.open(io.BytesIO(frame if isinstance(frame, bytes) else b"")) as image:
             return np.asarray(image.convert("RGB"))
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise UnreadableMember(f"Expected the picture of step {number} to be a PNG or a JPEG.") from error
+        raise UnreadableClip(f"Expected the picture of step {number} to be a PNG or a JPEG.") from error

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import hashlib
 import json
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -14,13 +13,12 @@ import typer
 
 from lmms_eval_tasks.mvp.card import CARD, SUBSETS
 from lmms_eval_tasks.mvp.raw import find_raw_clips, read_folders
-from lmms_eval_tasks.utils.core.problems import InputError, Problems, Warnings
+from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
-from lmms_eval_tasks.utils.core.wording import first_line, quote, summarize_names
+from lmms_eval_tasks.utils.core.wording import quote, summarize_names
 from lmms_eval_tasks.utils.data.building import Origin, building
-from lmms_eval_tasks.utils.data.clips import refuse_folder_without_clips
 from lmms_eval_tasks.utils.data.manifest import SplitManifest
-from lmms_eval_tasks.utils.data.release import LinkedClip, download_dataset, is_safe
+from lmms_eval_tasks.utils.data.release import download_dataset, is_safe
 
 ANNOTATIONS = ("*.md", "*.parquet", "*.json", "*.jsonl", "*.csv")
 """Files of the dataset on the hub that hold annotations or say where they are."""
@@ -75,36 +73,34 @@ def prepare(
         )
     if videos is not None and not videos.is_dir():
         raise InputError(f"MVP cannot be prepared: there is no folder {videos} to take the videos from.")
-    problems, warnings = Problems(), Warnings()
+    problems = Problems()
     folders = read_folders(raw or (), problems)
     problems.raise_if_any("MVP cannot be prepared", "nothing was written")
     rows: list[dict[str, Any]] = []
-    digests: dict[str, str] = {}
+    read: dict[str, bytes] = {}
     if not root.is_dir():
         root, revision = download_dataset(source, CARD.title, ANNOTATIONS)
     subsets = released_subsets(root)
     for done, subset in enumerate(subsets, 1):
         released = load_subset(root, subset, split)
         # Columns that are not ours may have values that JSON does not know.
-        text = json.dumps(released, sort_keys=True, default=repr)
-        digests[f"{subset}/{split}"] = hashlib.sha256(text.encode()).hexdigest()
-        rows += read_items(subset, split, released, problems, warnings)
+        read[f"{subset}/{split}"] = json.dumps(released, sort_keys=True, default=repr).encode()
+        rows += read_items(subset, split, released, problems)
         progress(f"{split}: reading annotations", done, len(subsets))
     paths = {row["clip"]: row["clip"].removeprefix(f"{split}/") for row in rows}
     downloaded = find_raw_clips(folders, paths.values(), problems, progress)
     problems.raise_if_any(f"MVP, split {split}, cannot be prepared", "nothing was written")
-    clips = {clip: downloaded[path].clip for clip, path in paths.items() if path in downloaded}
     files = {clip: downloaded[path].file for clip, path in paths.items() if path in downloaded}
-    linked = {clip: videos.absolute() / path for clip, path in paths.items() if videos and path not in downloaded}
-    clips |= {clip: LinkedClip(path) if path.is_file() else None for clip, path in linked.items()}
-    present = sum(clips[clip] is not None for clip in linked)
-    if videos is not None:
-        refuse_folder_without_clips(f"MVP, split {split}", videos, linked.values(), present)
-    clips = {clip: clips.get(clip) for clip in paths}
-    made = {clip for clip, kind in clips.items() if not isinstance(kind, LinkedClip | None)}
-    origin = Origin(source, digests, revision, warnings.messages())
+    clips = {
+        clip: downloaded[path].clip if path in downloaded else videos.absolute() / path if videos else None
+        for clip, path in paths.items()
+    }
+    made = {clip for clip, kind in clips.items() if not isinstance(kind, Path | None)}
+    origin = Origin(source, read, revision, problems.warnings())
     with building(CARD.name) as build:
-        build.add_split(split, rows, own_columns(), clips, origin, progress, whole=bool(raw), decoded=made, files=files)
+        build.add_split(
+            split, rows, own_columns(), clips, origin, progress, bool(raw), decoded=made, files=files, videos=videos
+        )
     return {split: build.splits[split]}
 
 
@@ -136,8 +132,9 @@ def load_subset(root: Path, subset: str, split: str) -> list[dict[str, Any]]:
             table = datasets.load_dataset(str(root), subset, split=split, cache_dir=scratch, keep_in_memory=True)
             return [dict(row) for row in table]
     except Exception as error:
+        reason = str(error).strip() or type(error).__name__
         raise InputError(
-            f"MVP, {subset}, split {split}, cannot be loaded from {root}: {first_line(error)}\n"
+            f"MVP, {subset}, split {split}, cannot be loaded from {root}: {reason.splitlines()[0]}\n"
             "Remedy: give --source a folder with a whole snapshot of the dataset."
         ) from error
     finally:
@@ -146,12 +143,12 @@ def load_subset(root: Path, subset: str, split: str) -> list[dict[str, Any]]:
 
 
 def read_items(
-    subset: str, split: str, released: Sequence[Mapping[str, Any]], problems: Problems, warnings: Warnings
+    subset: str, split: str, released: Sequence[Mapping[str, Any]], problems: Problems
 ) -> list[dict[str, Any]]:
     """The items of a subset, members of a pair adjacent, pairs in the order in which their first member was released.
 
-    Returns rows of the prepared table without `clip_present`. Problems, in which released rows are counted from 1, and
-    warnings, of what is unusual but can be scored, are added to the given ones.
+    Returns rows of the prepared table without `clip_present`. Problems, in which released rows are counted from 1, are
+    added to the given ones; what is unusual but can be scored is a warning of theirs.
     """
     file = f"{subset}/{split}"
     if not released:
@@ -174,7 +171,7 @@ def read_items(
         seen.setdefault(row["video_id"], number)
         item = _read_row(subset, split, row, where, problems)
         if item["source"] == UNKNOWN:
-            warnings.add(f"{file}: rows without a source, which are counted under {UNKNOWN}", item["item_id"])
+            problems.warn(f"{file}: rows without a source, which are counted under {UNKNOWN}", item["item_id"])
         if item["group_id"]:
             pairs.setdefault(item["group_id"], []).append(item)
     for stem, members in pairs.items():
@@ -187,11 +184,11 @@ def read_items(
             continue
         first, second = members
         if first["question"].strip() != second["question"].strip():
-            warnings.add(f"{file}: pairs with two questions", stem)
+            problems.warn(f"{file}: pairs with two questions", stem)
         if _plain(first["options"]) != _plain(second["options"]):
-            warnings.add(f"{file}: pairs whose videos have different candidates", stem)
+            problems.warn(f"{file}: pairs whose videos have different candidates", stem)
         if _answer_text(first) == _answer_text(second):
-            warnings.add(f"{file}: pairs with the same answer to both videos", stem)
+            problems.warn(f"{file}: pairs with the same answer to both videos", stem)
     return [member for members in pairs.values() for member in members]
 
 

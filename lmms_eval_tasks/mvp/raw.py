@@ -11,15 +11,15 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path, PurePosixPath
 
 from lmms_eval_tasks.mvp.card import CLIP_SOURCES
-from lmms_eval_tasks.mvp.converted import PICTURES, EpisodeClip, PictureClip, WebmClip
+from lmms_eval_tasks.mvp.converted import PICTURES, ConvertedClip, EpisodeClip, PictureClip, WebmClip
 from lmms_eval_tasks.mvp.episodes import INFO, Episodes
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.core.progress import Progress
-from lmms_eval_tasks.utils.core.wording import quote, suggest, summarize_names
-from lmms_eval_tasks.utils.data.release import Clip, LinkedClip
+from lmms_eval_tasks.utils.core.wording import quote, summarize_names
 
 INSIDE = {
     "pt": "videos",
@@ -41,11 +41,11 @@ class RawClip:
     """A clip in a source's download.
 
     Attributes:
-        clip: The clip; None where the download lacks it.
+        clip: Its file, or how it is made; None where the download lacks it.
         file: What of the download holds it, by its name there.
     """
 
-    clip: Clip | None
+    clip: Path | ConvertedClip | None
     file: str
 
 
@@ -59,8 +59,8 @@ def read_folders(entries: Sequence[str], problems: Problems) -> dict[str, Path]:
         if not equals or not folder:
             problems.add(where, f"Expected SOURCE=DIR, but got {quote(entry)}.")
         elif name not in CLIP_SOURCES:
-            hint = suggest(name, CLIP_SOURCES)
-            problems.add(where, f"Expected one of {', '.join(CLIP_SOURCES)}, but got {quote(name)}.{hint}")
+            nearest = "".join(f" Did you mean {known}?" for known in get_close_matches(name, CLIP_SOURCES, n=1))
+            problems.add(where, f"Expected one of {', '.join(CLIP_SOURCES)}, but got {quote(name)}.{nearest}")
         elif name in folders:
             problems.add(where, f"Expected each source once, but {name} is {folders[name]} too.")
         elif not Path(folder).expanduser().is_dir():
@@ -121,7 +121,7 @@ def _find(source: str, folder: Path, path: PurePosixPath, problems: Problems) ->
         thousand = int(number[1]) // 1000 * 1000
         inside = PurePosixPath(f"video_{thousand}-{thousand + 1000}", inside.name)
         place = _below(folder, source, inside, problems)
-    return RawClip(LinkedClip(place) if place else None, str(inside))
+    return RawClip(place, str(inside))
 
 
 def _below(

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from lmms_eval_tasks.mvp.card import CARD, SUBSETS
-from lmms_eval_tasks.utils.core.json_rows import Row
+from lmms_eval_tasks.utils.core.json_rows import RowForm
 from lmms_eval_tasks.utils.core.wording import describe
 from lmms_eval_tasks.utils.submission.choices import ChoiceForm, Difference
 from lmms_eval_tasks.utils.submission.form import SubmissionForm, TableRow
@@ -21,7 +21,7 @@ SPLIT = {name: split for split, name in DATA_NAME.items()}
 JOINT = "joint"
 
 
-class SubmittedCandidate(Row):
+class SubmittedCandidate(RowForm):
     """One row of a file."""
 
     data_name: Literal["mvp_mini", "mvp"]

@@ -32,7 +32,7 @@ def read_choices(source: Path, videos: Path | None) -> list[ReleasedChoices]:
     for split, file in files.items():
         if not (path := root / file).is_file():
             continue
-        rows, of_split, _ = read_items(split, read_metadata(path))
+        rows, of_split = read_items(split, read_metadata(path))
         problems.extend(of_split)
         folder = videos or path.parent / "videos"
         clips = {row["clip"]: folder / row["clip"].removeprefix(f"{split}/") for row in rows}

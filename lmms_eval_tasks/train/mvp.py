@@ -8,7 +8,7 @@ from typing import Any
 from lmms_eval_tasks.mvp.card import CARD, SUBSETS
 from lmms_eval_tasks.mvp.prepare import ANNOTATIONS, load_subset, read_items
 from lmms_eval_tasks.train.stages.released_choices import ReleasedChoices
-from lmms_eval_tasks.utils.core.problems import InputError, Problems, Warnings
+from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.core.wording import first_line
 
 VIDEOS = "videos"
@@ -33,7 +33,7 @@ def read_choices(source: Path, videos: Path | None) -> list[ReleasedChoices]:
     for split in CARD.splits:
         rows: list[dict[str, Any]] = []
         for subset in (subset for subset, splits in subsets.items() if split in splits):
-            rows += read_items(subset, split, load_subset(source, subset, split), problems, Warnings())
+            rows += read_items(subset, split, load_subset(source, subset, split), problems)
         if rows:
             clips = {row["clip"]: folder / row["clip"].removeprefix(f"{split}/") for row in rows}
             sets.append(ReleasedChoices(split, rows, clips, files))

@@ -14,7 +14,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
-from lmms_eval_tasks.utils.data.frame_stream import FrameStream, count_frames
+from lmms_eval_tasks.utils.data.frame_stream import FrameStream
 from lmms_eval_tasks.utils.data.home import clip_path
 from lmms_eval_tasks.utils.data.jpeg import as_jpeg
 from lmms_eval_tasks.utils.data.release import UnreadableClip
@@ -146,6 +146,22 @@ def read_frames(path: Path, count: int) -> tuple[tuple[bytes, ...], float]:
         if shown == expected:
             return tuple(images), shown / (fps or 1)
         expected = shown
+
+
+def count_frames(path: Path) -> int:
+    """How many frames a clip's file holds to be shown, without decoding one; of a damaged clip fewer may come.
+
+    Raises:
+        UnreadableClip: it is no video that can be opened.
+    """
+    import av
+
+    try:
+        with av.open(str(path)) as container:
+            packets = container.demux(container.streams.video[0])
+            return sum(1 for packet in packets if packet.size and not packet.is_discard)
+    except (av.FFmpegError, OSError, ValueError, IndexError) as error:
+        raise UnreadableClip(f"Expected {path} to be a video, but it cannot be opened.") from error
 
 
 def agreement(rows: Sequence[Mapping[str, Any]], labels: Sequence[Label]) -> dict[str, str]:

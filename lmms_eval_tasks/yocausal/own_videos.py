@@ -9,18 +9,18 @@ from pathlib import Path
 from pydantic import ConfigDict
 
 from lmms_eval_tasks.utils.core.csv_rows import read_csv
-from lmms_eval_tasks.utils.core.json_rows import Row, WholeText, read_rows
+from lmms_eval_tasks.utils.core.json_rows import RowForm, WholeText, read_rows
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError, Problems
-from lmms_eval_tasks.utils.core.wording import describe, is_utf8
+from lmms_eval_tasks.utils.core.wording import describe
 from lmms_eval_tasks.utils.data.clips import VIDEO_SUFFIXES, videos_below
 from lmms_eval_tasks.utils.data.release import UnreadableClip, is_safe
-from lmms_eval_tasks.yocausal.reversal import DamagedClip, DirectedClip, Video, open_video, video_key
+from lmms_eval_tasks.yocausal.reversal import DirectedClip, Video, open_video, video_key
 from lmms_eval_tasks.yocausal.table import SPLIT, Clips, PairRow
 
 NO_CATEGORY = "general"
 
 
-class CaptionRow(Row):
+class CaptionRow(RowForm):
     """A row of a captions file; further columns or keys are ignored."""
 
     model_config = ConfigDict(extra="ignore")
@@ -60,7 +60,7 @@ def read_videos(folder: Path, captions: Path | None, seconds: float | None) -> t
     file_of: dict[str, str] = {}
     for path in files:
         name = path.relative_to(folder).as_posix()
-        if not is_utf8(name):
+        if name.encode("utf-8", "replace").decode("utf-8") != name:
             problems.add(name, "Expected a name in UTF-8, which an id can be made of.", "rename it.")
             continue
         video: Video | None = None
@@ -85,7 +85,7 @@ def read_videos(folder: Path, captions: Path | None, seconds: float | None) -> t
         file_of[pair.item_id] = name
         pairs.append(pair)
         for clip, backwards in ((pair.clip, False), (pair.clip_backward, True)):
-            clips[clip] = DamagedClip() if video is None else DirectedClip(video, backwards)
+            clips[clip] = DirectedClip(video, backwards)
     if pairs and all(pair.path is None for pair in pairs):
         problems.add(folder.name, "Expected a video that can be decoded, but there is none.")
     problems.raise_if_any(f"YoCausal cannot be prepared from {folder.name}", "nothing was written")

@@ -12,7 +12,7 @@ from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 from lmms_eval_tasks.utils.core.wording import summarize_names
 from lmms_eval_tasks.utils.data.building import Origin, building
-from lmms_eval_tasks.utils.data.manifest import SplitManifest, file_sha256
+from lmms_eval_tasks.utils.data.manifest import SplitManifest
 from lmms_eval_tasks.yocausal.card import CARD
 from lmms_eval_tasks.yocausal.own_videos import read_videos
 from lmms_eval_tasks.yocausal.released import read_release
@@ -46,14 +46,14 @@ def prepare(
     """
     if from_videos is not None:
         pairs, clips = read_videos(from_videos, captions, seconds)
-        origin = Origin(str(from_videos), {captions.name: file_sha256(captions)} if captions else {}, own=True)
+        origin = Origin(str(from_videos), {captions.name: captions} if captions else {}, own=True)
     elif captions is not None or seconds is not None:
         raise InputError("Expected --captions and --seconds only with --from-videos.")
     else:
         pairs, clips, origin = read_release(source)
     if labels is not None:
         pairs = with_labels(pairs, labels)
-        origin = replace(origin, source_sha256={**origin.source_sha256, labels.name: file_sha256(labels)})
+        origin = replace(origin, files={**origin.files, labels.name: labels})
     if uncaptioned := [pair.item_id for pair in pairs if pair.caption is None]:
         count = f"{len(uncaptioned)} of {len(pairs)} pairs have no caption and can be scored with prompt=null only"
         origin = replace(origin, warnings=(*origin.warnings, f"{count}: {summarize_names(uncaptioned)}."))

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from lmms_eval_tasks.utils.core.problems import InputError, Problems, Warnings
+from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.core.strict_json import read_released_json
 from lmms_eval_tasks.utils.data.building import Origin
-from lmms_eval_tasks.utils.data.release import LinkedClip, download_dataset, is_safe, open_release
+from lmms_eval_tasks.utils.data.release import download_dataset, is_safe, open_release
 from lmms_eval_tasks.yocausal.card import CARD, SUBSETS
 from lmms_eval_tasks.yocausal.table import SPLIT, Clips, PairRow
 
@@ -34,16 +33,16 @@ def read_release(source: str) -> tuple[list[PairRow], Clips, Origin]:
     files = {subset: f"subset/{subset}/dataset_metadata.json" for subset in SUBSETS}
     with open_release(root, CARD.title, files.values(), ("",)) as release:
         contents = {subset: content for subset, file in files.items() if (content := release.read(file)) is not None}
-    problems, warnings = Problems(), Warnings()
+    problems = Problems()
     pairs: list[PairRow] = []
     clips: Clips = {}
     for subset, content in contents.items():
-        subset_pairs, subset_clips = _read_subset(root.absolute(), subset, files[subset], content, problems, warnings)
+        subset_pairs, subset_clips = _read_subset(root.absolute(), subset, files[subset], content, problems)
         pairs += subset_pairs
         clips |= subset_clips
     problems.raise_if_any(f"YoCausal cannot be prepared from {root.name}", "nothing was written")
-    digests = {files[subset]: hashlib.sha256(content).hexdigest() for subset, content in contents.items()}
-    return pairs, clips, Origin(source, digests, revision, warnings.messages())
+    read = {files[subset]: content for subset, content in contents.items()}
+    return pairs, clips, Origin(source, read, revision, problems.warnings())
 
 
 def _find_release(source: str) -> tuple[Path, str | None]:
@@ -56,9 +55,7 @@ def _find_release(source: str) -> tuple[Path, str | None]:
     return download_dataset(source, CARD.title, ["subset/**"])
 
 
-def _read_subset(
-    root: Path, subset: str, file: str, content: bytes, problems: Problems, warnings: Warnings
-) -> tuple[list[PairRow], Clips]:
+def _read_subset(root: Path, subset: str, file: str, content: bytes, problems: Problems) -> tuple[list[PairRow], Clips]:
     """The pairs of a subset's metadata file, in its order; its entries are numbered from 1.
 
     A label that is neither true, false nor null is none, as in the official code, which compares with ``is True``.
@@ -91,17 +88,17 @@ def _read_subset(
             continue
         for name in LABELS:
             if not isinstance(entry.get(name), bool | None):
-                warnings.add(f"{file}: {name} that are neither true nor false and count as none", f"id {released_id}")
+                problems.warn(f"{file}: {name} that are neither true nor false and count as none", f"id {released_id}")
         meta = entry["meta"] if isinstance(entry.get("meta"), dict) else {}
         numbers = {name: _number(meta.get(name), most) for name, most in MOST.items()}
         for name, number_read in numbers.items():
             if number_read is None and meta.get(name) is not None:
                 kind = f"{file}: {name} that are no numbers up to {MOST[name]:,} and count as none"
-                warnings.add(kind, f"id {released_id}")
+                problems.warn(kind, f"id {released_id}")
         names = {side: f"{SPLIT}/{subset}/{side}/{path.name}" for side, path in files.items()}
         if shared := [name for name in names.values() if name in clips]:
             problems.add(where, f"Expected clips of its own, but another pair has {', '.join(shared)}.")
-        clips |= {names[side]: LinkedClip(path) if path.is_file() else None for side, path in files.items()}
+        clips |= {names[side]: path for side, path in files.items()}
         path = files["fwd"] if files["fwd"].is_file() else None
         pairs.append(_pair(subset, entry, names, path, numbers["fps"], numbers["total_frames"], meta.get("resolution")))
     return pairs, clips

@@ -14,9 +14,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
-from lmms_eval_tasks.utils.core.json_rows import Row, read_object
+from lmms_eval_tasks.utils.core.json_rows import RowForm, read_object
 from lmms_eval_tasks.utils.core.problems import GroupedIssues
-from lmms_eval_tasks.utils.core.wording import describe, printable
+from lmms_eval_tasks.utils.core.wording import describe
 from lmms_eval_tasks.utils.submission.form import Attendance, Checked, Table
 from lmms_eval_tasks.yocausal.card import CARD
 from lmms_eval_tasks.yocausal.rsi import Winner, compare_losses, official_dataset, official_metrics
@@ -29,7 +29,7 @@ Number = Annotated[float | None, Field(allow_inf_nan=False)]
 """A loss, a fraction or a count; null where there is none."""
 
 
-class OpenRow(Row):
+class OpenRow(RowForm):
     """An object that may have further fields."""
 
     model_config = ConfigDict(extra="allow")
@@ -156,7 +156,7 @@ def _check_metrics(result: ResultFile, issues: GroupedIssues) -> None:
         elif dataset not in written:
             issues.add(field, "Expected every dataset of the pairs, but there is none for", describe(dataset))
         else:
-            _compare(field, written[dataset], expected[dataset], issues, f" of {printable(dataset[:60])}")
+            _compare(field, written[dataset], expected[dataset], issues, f" of {dataset[:60]}")
 
 
 def _compare(

@@ -12,9 +12,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from lmms_eval_tasks.utils.core.files import replacing
 from lmms_eval_tasks.utils.data.frame_stream import FrameStream
-from lmms_eval_tasks.utils.data.release import UnreadableClip, link_or_copy
+from lmms_eval_tasks.utils.data.release import UnreadableClip
 
 FORMATS = frozenset({"yuv420p", "yuvj420p", "yuv422p", "yuv444p"})
 MOST_BYTES = 4_000_000_000
@@ -83,50 +82,40 @@ def open_video(path: Path, seconds: float | None) -> Video:
 
 
 @dataclass(frozen=True)
-class DamagedClip:
-    """A video that cannot be decoded."""
-
-    size: int = 0
-
-    def place(self, target: Path, earlier: Path) -> None:
-        """Refuse.
-
-        Raises:
-            UnreadableClip: always.
-        """
-        raise UnreadableClip("it cannot be decoded")
-
-
-@dataclass(frozen=True)
 class DirectedClip:
-    """A video's frames in one direction, to be written into the data home; its name there holds the video's key."""
+    """A video's frames in one direction, to be written into the data home; its name there holds the video's key.
 
-    video: Video
+    Attributes:
+        video: The video; None for one that cannot be decoded.
+        backwards: Whether its last frame comes first.
+    """
+
+    video: Video | None
     backwards: bool
 
     @property
     def size(self) -> int:
         """A guess of what lossless H.264 takes: a third of the decoded frames."""
-        return self.video.decoded // 3
+        return self.video.decoded // 3 if self.video else 0
 
-    def place(self, target: Path, earlier: Path) -> None:
-        """Keep what an earlier build wrote under this name, else write it.
+    def is_made(self, path: Path) -> bool:
+        """Whether an earlier build wrote a file under this name."""
+        return self.video is not None and path.is_file()
+
+    def make(self, path: Path) -> None:
+        """Write it.
 
         Raises:
             UnreadableClip: the video cannot be decoded to its end.
         """
-        if target.is_file():
-            return
-        if earlier.is_file():
-            link_or_copy(earlier, target)
-            return
         import av
 
+        if self.video is None:
+            raise UnreadableClip("it cannot be decoded")
         try:
             with FrameStream(self.video.path) as stream:
                 frames = list(islice(stream.frames(as_stored=True), self.video.frames))
-            with replacing(target) as beside:
-                write_lossless(beside, frames[::-1] if self.backwards else frames, self.video.rate)
+            write_lossless(path, frames[::-1] if self.backwards else frames, self.video.rate)
         except (av.FFmpegError, ValueError, IndexError) as error:
             raise UnreadableClip(str(error)) from error
 

@@ -10,18 +10,18 @@ from typing import Any
 
 from pydantic import ConfigDict
 
-from lmms_eval_tasks.utils.core.json_rows import Row, WholeText, read_rows
+from lmms_eval_tasks.utils.core.json_rows import RowForm, WholeText, read_rows
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 from lmms_eval_tasks.utils.core.wording import describe
-from lmms_eval_tasks.utils.data.release import Clip
 from lmms_eval_tasks.yocausal.card import FORWARD, OPTIONS, QUESTION
 from lmms_eval_tasks.yocausal.motion import ClipMotion, measure_all, most_symmetric
+from lmms_eval_tasks.yocausal.reversal import DirectedClip
 
 SPLIT = "test"
 
-Clips = dict[str, Clip | None]
-"""Name in the data home to the clip; None where the release lacks it."""
+Clips = dict[str, Path | DirectedClip]
+"""Name in the data home to the released file, which need not be there, or to a clip that is made of an own video."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class PairRow:
     path: Path | None
 
 
-class LabelRow(Row):
+class LabelRow(RowForm):
     """A line of a labels file; further keys are ignored."""
 
     model_config = ConfigDict(extra="ignore")

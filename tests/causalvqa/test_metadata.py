@@ -59,15 +59,15 @@ def test_choices_that_cannot_be_read(choices: str, message: str) -> None:
 def test_an_answer_number_is_a_letter_by_position(correct: str) -> None:
     header = ",".join(QUESTION)
     row = {**QUESTION, "choices1": "7. a|10. b|2. c", "correct1": correct}
-    items, problems, warnings = read_items("debug", f"{header}\n{','.join(row.values())}\n".encode("utf-8-sig"))
-    assert not problems and not warnings.messages()
+    items, problems = read_items("debug", f"{header}\n{','.join(row.values())}\n".encode("utf-8-sig"))
+    assert not problems and not problems.warnings()
     assert [item["answer"] for item in items] == ["B", "C"]
 
 
 @pytest.mark.parametrize("name", ["./a.mp4", "a//b.mp4", "../videos/a.mp4", "a.mp4\\..", "", "."])
 def test_only_plain_names_of_clips_are_taken(name: str) -> None:
     table = f"{','.join(QUESTION)}\n{','.join({**QUESTION, 'renamed_video': name}.values())}\n"
-    items, problems, _ = read_items("debug", table.encode())
+    items, problems = read_items("debug", table.encode())
     if name in ("./a.mp4", "a//b.mp4"):
         assert not problems and items[0]["clip"] == f"debug/{Path(name)}"
     else:

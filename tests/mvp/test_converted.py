@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from lmms_eval_tasks.mvp.converted import EpisodeClip, PictureClip, WebmClip, frame_of
 from lmms_eval_tasks.mvp.tfrecord import index_records
 from lmms_eval_tasks.utils.data.coding import FrameCoder
-from lmms_eval_tasks.utils.data.release import Clip, DamagedSource
+from lmms_eval_tasks.utils.data.release import Clip, DamagedSource, place_clip
 
 
 def decoded(path: Path) -> tuple[list[NDArray[np.uint8]], list[Fraction]]:
@@ -25,7 +25,7 @@ def decoded(path: Path) -> tuple[list[NDArray[np.uint8]], list[Fraction]]:
 
 
 def made(tmp_path: Path, clip: Clip) -> Path:
-    clip.place(tmp_path / "made.mp4", tmp_path / "earlier.mp4")
+    place_clip(clip, tmp_path / "made.mp4", [tmp_path / "earlier.mp4"])
     return tmp_path / "made.mp4"
 
 

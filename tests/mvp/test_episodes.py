@@ -12,7 +12,7 @@ from lmms_eval_tasks.mvp.episodes import Episodes, read_frames, reading_order
 from lmms_eval_tasks.mvp.tfrecord import index_records
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.core.progress import no_progress
-from lmms_eval_tasks.utils.data.release import UnreadableMember
+from lmms_eval_tasks.utils.data.release import UnreadableClip
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_sizes_that_no_dataset_has_are_refused(tmp_path: Path) -> None:
 
 def problem(tmp_path: Path, data: bytes) -> str:
     (record,) = index_records(write_records(tmp_path / "x", [data]))
-    with pytest.raises(UnreadableMember) as caught:
+    with pytest.raises(UnreadableClip) as caught:
         list(read_frames(record))
     return str(caught.value)
 

@@ -10,7 +10,7 @@ from releases import write_clip
 
 from lmms_eval_tasks.mvp.card import CARD, SUBSETS
 from lmms_eval_tasks.mvp.prepare import prepare, read_candidates, read_items
-from lmms_eval_tasks.utils.core.problems import InputError, Problems, Warnings
+from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.data.home import clip_path, load_table, read_manifest
 
 HOI = SUBSETS[0]
@@ -60,9 +60,9 @@ def test_the_four_subsets_in_order_with_their_pairs(tmp_path: Path, videos: Path
 def test_members_of_a_pair_are_adjacent_and_nothing_is_lost(stems: list[int], random: object) -> None:
     rows = [row for stem in stems for row in mvp_pair(str(stem))]
     random.shuffle(rows)  # type: ignore[attr-defined]
-    problems, warnings = Problems(), Warnings()
-    items = read_items(HOI, "mini", rows, problems, warnings)
-    assert not problems and not warnings.messages()
+    problems = Problems()
+    items = read_items(HOI, "mini", rows, problems)
+    assert not problems and not problems.warnings()
     assert sorted(item["item_id"] for item in items) == sorted(row["video_id"] for row in rows)
     groups = [item["group_id"] for item in items]
     assert groups[::2] == groups[1::2] == list(dict.fromkeys(row["video_id"].split("_")[0] for row in rows))
@@ -160,9 +160,9 @@ def test_sources_that_are_not_released_are_unknown(tmp_path: Path, videos: Path)
 
 def test_white_space_around_texts_is_no_difference() -> None:
     rows = mvp_pair("x", question=" Which way?\n", candidates="['left ', ' right']", answer="right ")
-    problems, warnings = Problems(), Warnings()
-    items = read_items(HOI, "mini", rows, problems, warnings)
-    assert (len(problems), warnings.messages()) == (0, ())
+    problems = Problems()
+    items = read_items(HOI, "mini", rows, problems)
+    assert (len(problems), problems.warnings()) == (0, ())
     assert [(item["answer"], item["options"]) for item in items] == [
         ("A", ["left", "right"]),
         ("B", ["left ", " right"]),

@@ -227,8 +227,8 @@ def conversions(originals: Path, raw: dict[str, Path], monkeypatch: pytest.Monke
 KILLED = """
 import os, signal, sys, threading
 from pathlib import Path
-from lmms_eval_tasks.mvp.converted import EpisodeClip
 from lmms_eval_tasks.mvp.prepare import prepare
+from lmms_eval_tasks.utils.core import files
 from lmms_eval_tasks.utils.data.coding import FrameCoder
 
 def kill_after(owner, name, calls):
@@ -244,7 +244,7 @@ def kill_after(owner, name, calls):
 
 snapshot, raw = sys.argv[1:]
 # While frames are coded; when a file is written, but not whole; and when two clips are finished.
-for owner, name, calls in ((FrameCoder, "add", 5), (FrameCoder, "write", 1), (EpisodeClip, "place", 2)):
+for owner, name, calls in ((FrameCoder, "add", 5), (FrameCoder, "write", 1), (files, "put_part", 2)):
     child = os.fork()
     if child == 0:
         kill_after(owner, name, calls)

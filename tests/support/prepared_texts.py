@@ -8,7 +8,7 @@ from typing import Any
 from lmms_eval_tasks.mvp import prepare as mvp
 from lmms_eval_tasks.sample.writers.mvp import FAMILIES, draw_subset
 from lmms_eval_tasks.utils.benchmark.registry import find_benchmark
-from lmms_eval_tasks.utils.core.problems import Problems, Warnings
+from lmms_eval_tasks.utils.core.problems import Problems
 from lmms_eval_tasks.utils.core.progress import no_progress
 from lmms_eval_tasks.utils.data.building import Origin, building
 from lmms_eval_tasks.utils.data.home import home
@@ -26,14 +26,14 @@ def add_texts(benchmark: str, split: str, rows: Sequence[dict[str, Any]], sample
     if sample:
         (source / SAMPLE_MARK).write_text("{}", encoding="utf-8")
     with building(benchmark) as build:
-        build.add_split(split, filled, columns, clips, Origin(str(source), {}), no_progress)
+        build.add_split(split, filled, columns, clips, Origin(str(source)), no_progress)
 
 
 def add_mvp_sample(pairs: int) -> None:
     """Prepare the sample's questions of MVP-mini, none of whose clips is filmed."""
-    rows, problems, warnings = [], Problems(), Warnings()
+    rows, problems = [], Problems()
     for subset in FAMILIES:
         drawn, _ = draw_subset(20, subset, pairs, pairs)
-        rows += mvp.read_items(subset, "mini", drawn["mini"], problems, warnings)
-    assert not len(problems) and not warnings.messages()
+        rows += mvp.read_items(subset, "mini", drawn["mini"], problems)
+    assert not len(problems) and not problems.warnings()
     add_texts("mvp", "mini", rows, sample=True)

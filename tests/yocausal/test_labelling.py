@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from judge_server import Fail, JudgeServer, Say
-from numbered_clips import write_numbered
+from numbered_clips import cut_off, write_numbered
 from scipy import stats
 from small_clips import falling_ball
 from typer.testing import CliRunner
@@ -21,7 +21,7 @@ from lmms_eval_tasks.sample.world.video import write_clip
 from lmms_eval_tasks.utils.data.frame_stream import FrameStream
 from lmms_eval_tasks.utils.data.home import load_table
 from lmms_eval_tasks.utils.data.release import UnreadableClip
-from lmms_eval_tasks.yocausal.labelling import cohens_d, f1_score, kendall_tau, read_frames
+from lmms_eval_tasks.yocausal.labelling import cohens_d, count_frames, f1_score, kendall_tau, read_frames
 from lmms_eval_tasks.yocausal.prepare import prepare
 
 BOTH = st.lists(st.tuples(st.booleans(), st.booleans()), max_size=40)
@@ -101,6 +101,10 @@ def test_frames_of_a_clip_of_which_some_do_not_come_are_spread_over_those_that_d
     expected = read_frames(clip, 5)
     monkeypatch.setattr("lmms_eval_tasks.yocausal.labelling.count_frames", lambda path: 55)
     assert read_frames(clip, 5) == expected
+
+
+def test_frames_that_were_cut_off_are_not_counted(tmp_path: Path) -> None:
+    assert count_frames(cut_off(write_numbered(tmp_path / "cut.mp4", 40), 5)) == 35
 
 
 def test_a_clip_that_is_damaged_at_its_end_is_not_labelled(tmp_path: Path) -> None:

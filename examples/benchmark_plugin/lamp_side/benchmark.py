@@ -7,17 +7,16 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
+from pydantic import ConfigDict
 
-from lmms_eval_tasks.build.curation.shortcuts import read_removed
 from lmms_eval_tasks.utils.answers import EXTRACTOR
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind
 from lmms_eval_tasks.utils.benchmark.card import Card, SplitFacts
-from lmms_eval_tasks.utils.core import json_rows
+from lmms_eval_tasks.utils.core.json_rows import RowForm, read_rows
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 from lmms_eval_tasks.utils.data.building import Origin, building
-from lmms_eval_tasks.utils.data.manifest import SplitManifest, file_sha256
-from lmms_eval_tasks.utils.data.release import LinkedClip
+from lmms_eval_tasks.utils.data.manifest import SplitManifest
 from lmms_eval_tasks.utils.prompting.questions import prompt_reader
 from lmms_eval_tasks.utils.reporting.columns import OUTCOME_COLUMNS, interval_column, score_column
 from lmms_eval_tasks.utils.reporting.figures import Bar, share_plot
@@ -48,7 +47,7 @@ CARD = Card(
 )
 
 
-class MinedPair(json_rows.Row):
+class MinedPair(RowForm):
     """One line of `pairs.jsonl`, as `lmms-eval-tasks mine pairs` writes it."""
 
     skill: str
@@ -62,6 +61,15 @@ class MinedPair(json_rows.Row):
     answer_2: Literal["left", "right"]
 
 
+class FilteredPair(RowForm):
+    """One line of what `lmms-eval-tasks filter` writes."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    group_id: str
+    removed: bool
+
+
 def prepare(
     source: Annotated[Path, typer.Option(help="Folder of the release.", show_default=False)],
     without: Annotated[Path | None, typer.Option(help="What a filter wrote: the pairs to leave out.")] = None,
@@ -72,9 +80,10 @@ def prepare(
     if not file.is_file():
         raise InputError(f"{TITLE} cannot be prepared: there is no {file}.")
     issues = GroupedIssues()
-    pairs_of = {pair.item_id_1.split("_")[0]: pair for _, pair in json_rows.read_rows(file, MinedPair, issues)}
+    pairs_of = {pair.item_id_1.split("_")[0]: pair for _, pair in read_rows(file, MinedPair, issues)}
+    filtered = read_rows(without, FilteredPair, issues, exact=False) if without else ()
+    removed = {pair.group_id for _, pair in filtered if pair.removed}
     issues.raise_if_any(f"{file} cannot be prepared", "nothing was written")
-    removed = read_removed(without) if without else frozenset()
     rows = [
         {"item_id": item, "group_id": group, "question": pair.question, "options": list(OPTIONS),
          "answer": SIDES[side], "clip": f"test/{clip}"}
@@ -83,11 +92,9 @@ def prepare(
             (pair.item_id_1, pair.clip_1, pair.answer_1), (pair.item_id_2, pair.clip_2, pair.answer_2)
         )
     ]  # fmt: skip
-    paths = {Path(row["clip"]).name: source.absolute() / "videos" / Path(row["clip"]).name for row in rows}
-    clips = {f"test/{name}": LinkedClip(path) if path.is_file() else None for name, path in paths.items()}
+    clips = {row["clip"]: source / "videos" / row["clip"].removeprefix("test/") for row in rows}
     with building(CARD.name) as build:
-        origin = Origin(str(source), {file.name: file_sha256(file)})
-        build.add_split("test", rows, {}, clips, origin, progress)
+        build.add_split("test", rows, {}, clips, Origin(str(source), {file.name: file}), progress)
     return {"test": build.splits["test"]}
 
 
@@ -118,7 +125,7 @@ def panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
     return [consistency_panel(runs, "clips"), Panel("Which side is answered", figure)]
 
 
-class Answer(json_rows.Row):
+class Answer(RowForm):
     """One line of a submission."""
 
     id: str

@@ -11,14 +11,14 @@ from pydantic import Field
 
 from lmms_eval_tasks.build.annotate.plan import SEPARATOR, Plan, PlannedItem, as_csv
 from lmms_eval_tasks.utils.benchmark.inquiries import Inquiry, InquiryForm
-from lmms_eval_tasks.utils.core.json_rows import Row, WholeText
+from lmms_eval_tasks.utils.core.json_rows import RowForm, WholeText
 from lmms_eval_tasks.utils.core.wording import quote
 
 CLOCK = "^[0-9]{2,3}:[0-5][0-9]$"
 Second = Annotated[float, Field(allow_inf_nan=False)]
 
 
-class EditedEntry(Row):
+class EditedEntry(RowForm):
     """A timed description as it was left, times as ``MM:SS``."""
 
     name: WholeText
@@ -27,7 +27,7 @@ class EditedEntry(Row):
     text: WholeText
 
 
-class GivenAnswer(Row):
+class GivenAnswer(RowForm):
     """What an annotator gave for one item.
 
     Attributes:
@@ -83,7 +83,7 @@ FIELDS: Mapping[InquiryForm, tuple[frozenset[str], frozenset[str]]] = {
 """What people do to the fields that an answer then has, and those that it may have."""
 
 
-class AnswerFile(Row):
+class AnswerFile(RowForm):
     """The file that a page saves: of which plan, who answered, what was asked, and the answers so far."""
 
     plan: str

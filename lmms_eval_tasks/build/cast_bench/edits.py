@@ -10,12 +10,12 @@ from pydantic import Field
 
 from lmms_eval_tasks.build.cast_bench.clock import read_span
 from lmms_eval_tasks.build.cast_bench.rows import ClipRow, TimedEntry, TrackedInstance, as_label
-from lmms_eval_tasks.utils.core.json_rows import Row, WholeText, read_rows
+from lmms_eval_tasks.utils.core.json_rows import RowForm, WholeText, read_rows
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, Problems
 from lmms_eval_tasks.utils.core.wording import describe, first_line
 
 
-class EditedText(Row):
+class EditedText(RowForm):
     """What somebody in a clip does, as an annotator left it; times as ``MM:SS``."""
 
     name: WholeText
@@ -24,7 +24,7 @@ class EditedText(Row):
     text: WholeText
 
 
-class EditedItem(Row):
+class EditedItem(RowForm):
     """A line of the file: the entries of one question, whom it was not possible to describe, and who edited them."""
 
     item_id: WholeText

@@ -15,7 +15,7 @@ from lmms_eval_tasks.build.cast_bench.rows import EvidencePiece, OptionsRow, Que
 from lmms_eval_tasks.build.cast_bench.texts import is_legible, on_one_line, words_of
 from lmms_eval_tasks.build.engine.steps import Removed, SetStep
 from lmms_eval_tasks.cast_bench.people import wording_of
-from lmms_eval_tasks.utils.core.json_rows import Row, WholeText, read_rows
+from lmms_eval_tasks.utils.core.json_rows import RowForm, WholeText, read_rows
 from lmms_eval_tasks.utils.core.problems import GroupedIssues
 from lmms_eval_tasks.utils.core.wording import describe, first_line
 
@@ -23,7 +23,7 @@ NOT_REVIEWED = "nobody reviewed it as it is now"
 DISCARDED = "discarded by a reviewer"
 
 
-class Revision(Row):
+class Revision(RowForm):
     """A line of the file: a question as a reviewer left it, of the wording that `version` names."""
 
     item_id: WholeText

@@ -7,7 +7,7 @@ from pydantic import Field
 from lmms_eval_tasks.build.engine.replies import Form
 from lmms_eval_tasks.build.engine.rows import PipelineRow
 from lmms_eval_tasks.cast_bench.roles_file import ANSWER
-from lmms_eval_tasks.utils.core.json_rows import Row
+from lmms_eval_tasks.utils.core.json_rows import RowForm
 
 PixelBox = tuple[int, int, int, int]
 """``x1, y1, x2, y2`` in pixels of the clip's frame, outer edges."""
@@ -22,7 +22,7 @@ def as_label(name: str) -> str:
     return "_".join(name.split())
 
 
-class TrackedInstance(Row):
+class TrackedInstance(RowForm):
     """Somebody or something in a clip, and where it is.
 
     Attributes:
@@ -38,7 +38,7 @@ class TrackedInstance(Row):
     boxes: dict[int, PixelBox]
 
 
-class TimedEntry(Row):
+class TimedEntry(RowForm):
     """What an instance does from one second to another, both included."""
 
     start: int
@@ -134,7 +134,7 @@ class DraftRow(PipelineRow):
     written: WrittenQuestion
 
 
-class EvidencePiece(Row):
+class EvidencePiece(RowForm):
     """A span of seconds, both included, in which to look at an instance.
 
     Attributes:
@@ -185,7 +185,7 @@ class QuestionRow(PipelineRow):
         return self.about.source
 
 
-class RoledOption(Row):
+class RoledOption(RowForm):
     """An option and its role: the answer, or the kind of wrong option that the card names."""
 
     role: str

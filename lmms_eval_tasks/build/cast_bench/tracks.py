@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field
 
 from lmms_eval_tasks.build.cast_bench.rows import PixelBox, TrackedInstance
 from lmms_eval_tasks.build.cast_bench.run_lengths import mask_box
-from lmms_eval_tasks.utils.core.json_rows import Row, WholeText, read_object
+from lmms_eval_tasks.utils.core.json_rows import RowForm, WholeText, read_object
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, Problems
 from lmms_eval_tasks.utils.core.wording import describe, first_line
 
@@ -21,7 +21,7 @@ MASKS_A_SECOND = 6
 """SA-V has masks of every fourth frame of clips of 24 frames a second."""
 
 
-class BoxedInstance(Row):
+class BoxedInstance(RowForm):
     """An instance of our file: second to box, ``[x1, y1, x2, y2]`` in pixels, outer edges.
 
     Its id has no white space, for the labels of a release end with it.
@@ -32,13 +32,13 @@ class BoxedInstance(Row):
     boxes: dict[str, list[float]]
 
 
-class BoxFile(Row):
+class BoxFile(RowForm):
     """Our file of tracks."""
 
     instances: list[BoxedInstance]
 
 
-class RunLengthMask(Row):
+class RunLengthMask(RowForm):
     """A mask as COCO's tools write it; its size is height and width."""
 
     model_config = ConfigDict(extra="ignore")
@@ -47,7 +47,7 @@ class RunLengthMask(Row):
     counts: str
 
 
-class MaskletFile(Row):
+class MaskletFile(RowForm):
     """What is read of SA-V's file: for each frame with masks, one of each object."""
 
     model_config = ConfigDict(extra="ignore")

@@ -18,7 +18,7 @@ from lmms_eval_tasks.build.causalvqa.texts import LONGEST_OPTION, LONGEST_QUESTI
 from lmms_eval_tasks.build.engine.texts import bare_words
 from lmms_eval_tasks.causalvqa.card import TYPES
 from lmms_eval_tasks.utils.core.csv_rows import read_csv
-from lmms_eval_tasks.utils.core.json_rows import Row, WholeText, read_rows
+from lmms_eval_tasks.utils.core.json_rows import RowForm, WholeText, read_rows
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError, Problems
 from lmms_eval_tasks.utils.core.progress import no_progress
 from lmms_eval_tasks.utils.core.wording import quote
@@ -33,7 +33,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]{0,59}")
 Seconds = Annotated[float, Field(allow_inf_nan=False)]
 
 
-class AnnotatorRow(Row):
+class AnnotatorRow(RowForm):
     """A line of an annotators' file: an `AnnotatedQuestion`, its name if it has one."""
 
     clip: WholeText

@@ -17,7 +17,7 @@ from typing import Any, get_args
 
 from lmms_eval_tasks.countervqa.released import Interaction
 from lmms_eval_tasks.utils.core.files import open_regular
-from lmms_eval_tasks.utils.core.problems import InputError, Problems, Warnings
+from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.core.strict_json import read_released_json
 from lmms_eval_tasks.utils.core.wording import describe
 from lmms_eval_tasks.utils.data.release import is_safe
@@ -90,7 +90,7 @@ def read_takes(files: Sequence[Path], takes_file: Path | None = None) -> tuple[l
     Raises:
         InputError: a file is not of either form, or a take is there twice; every fault is listed.
     """
-    problems, warnings = Problems(), Warnings()
+    problems = Problems()
     known = _read_takes_file(takes_file, problems) if takes_file else {}
     takes: dict[str, Take] = {}
     texts: dict[str, str] = {}
@@ -106,7 +106,7 @@ def read_takes(files: Sequence[Path], takes_file: Path | None = None) -> tuple[l
             facts = {**_facts(fields, where, problems), **known.get(uid, {})}
             reading = _best_reading(annotators, where, texts, problems)
             for kind, name in reading.notes:
-                warnings.add(kind, name)
+                problems.warn(kind, name)
             takes[uid] = Take(
                 uid,
                 clip,
@@ -125,7 +125,7 @@ def read_takes(files: Sequence[Path], takes_file: Path | None = None) -> tuple[l
                 "clips", f"Expected a clip of its own for each take, but {describe(name)} is that of {number}."
             )
     problems.raise_if_any("The annotations cannot be used", "nothing was built")
-    return list(takes.values()), warnings.messages()
+    return list(takes.values()), problems.warnings()
 
 
 def _read(file: Path) -> Any:

@@ -17,7 +17,7 @@ from lmms_eval_tasks.build.graphs.causal_graph import check_links
 from lmms_eval_tasks.countervqa.released import ClipGraph
 from lmms_eval_tasks.utils.core.files import open_regular
 from lmms_eval_tasks.utils.core.json_rows import read_rows
-from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError, Problems, Warnings
+from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError, Problems
 from lmms_eval_tasks.utils.core.strict_json import read_json
 from lmms_eval_tasks.utils.core.wording import describe
 
@@ -143,7 +143,7 @@ def links_of_takes(
         InputError: the file names a take or an action that the annotations do not have, or a link twice; every fault is
             listed.
     """
-    problems, warnings = Problems(), Warnings()
+    problems = Problems()
     by_name = {name: take for take in takes for name in (str(PurePosixPath(take.clip).with_suffix("")), take.uid)}
     links: dict[str, TakeLinks] = {}
     for name, one in linked.items():
@@ -159,9 +159,9 @@ def links_of_takes(
             continue
         usable = links[take.uid].without(take.left_out)
         if fewer := len(links[take.uid].links) - len(usable.links):
-            warnings.add("Takes with links of descriptions that are left out", f"{take.uid}: {fewer}")
+            problems.warn("Takes with links of descriptions that are left out", f"{take.uid}: {fewer}")
         actions = [action.id for action in take.actions]
         check_links(actions, usable.known(), f"{file.name}, take {describe(take.uid)}", problems)
         checked[take.uid] = usable
     problems.raise_if_any("The links cannot be used", "nothing was built")
-    return checked, warnings.messages()
+    return checked, problems.warnings()

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import ConfigDict
 
 from lmms_eval_tasks.utils.core.csv_rows import read_csv
-from lmms_eval_tasks.utils.core.json_rows import Row, WholeText, read_rows, validate_value
+from lmms_eval_tasks.utils.core.json_rows import RowForm, WholeText, read_rows, validate_value
 from lmms_eval_tasks.utils.core.parquet import read_parquet
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
 from lmms_eval_tasks.utils.core.strict_json import read_json
@@ -44,7 +44,7 @@ class Candidate:
     skill: str = ONE_SKILL
 
 
-class CandidateRow(Row):
+class CandidateRow(RowForm):
     """A row of a file of candidates; other columns are allowed, and one of them may be the skill."""
 
     model_config = ConfigDict(extra="allow")

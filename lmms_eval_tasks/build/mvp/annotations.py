@@ -9,7 +9,7 @@ from typing import Any
 from lmms_eval_tasks.build.mvp.rows import AnnotatedClip
 from lmms_eval_tasks.mvp.card import SUBSETS
 from lmms_eval_tasks.utils.core.csv_rows import read_csv
-from lmms_eval_tasks.utils.core.json_rows import Row, WholeText, read_rows, validate_value
+from lmms_eval_tasks.utils.core.json_rows import RowForm, WholeText, read_rows, validate_value
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError, Problems
 from lmms_eval_tasks.utils.core.strict_json import read_json
 from lmms_eval_tasks.utils.core.wording import describe
@@ -18,7 +18,7 @@ from lmms_eval_tasks.utils.data.release import is_safe
 NEEDED = ("id", "clip", "source", "category")
 
 
-class AnnotationLine(Row):
+class AnnotationLine(RowForm):
     """A line of a file of annotations: an answered question, a label or a caption."""
 
     id: WholeText

@@ -17,13 +17,13 @@ from lmms_eval_tasks.countervqa.released import (
     read_release,
 )
 from lmms_eval_tasks.train.stages.rows import TrainingItem
-from lmms_eval_tasks.utils.core.json_rows import Row, WholeText, read_rows
+from lmms_eval_tasks.utils.core.json_rows import RowForm, WholeText, read_rows
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
 from lmms_eval_tasks.utils.core.wording import describe
 from lmms_eval_tasks.utils.prompting.prompts import read_prompt
 
 
-class ReasoningRow(Row):
+class ReasoningRow(RowForm):
     """A line of what `train countervqa cot` writes: a teacher's reasoning and answer to a question of a set."""
 
     id: WholeText

@@ -25,7 +25,6 @@ from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 from lmms_eval_tasks.utils.data.building import make_table
 from lmms_eval_tasks.utils.data.counts import counts
 from lmms_eval_tasks.utils.data.identity import SAMPLE_MARK, find_marks
-from lmms_eval_tasks.utils.data.release import LinkedClip
 
 PLUGIN = Path(rewards.__file__).with_name("swift_plugin.py")
 """Makes the rewards known to ms-swift; it imports them from the package in ms-swift's environment."""
@@ -139,8 +138,7 @@ def _read(sets: ChoiceSets, source: Path, videos: Path | None) -> Sequence[Relea
 def _refuse_release(benchmark: Benchmark, questions: ReleasedChoices, source: Path) -> None:
     """Refuse the benchmark's own split, also where it is not prepared: it has as many of each kind as its card says."""
     card = benchmark.card
-    clips = map(LinkedClip, questions.clips.values())
-    if questions.split not in card.splits or SAMPLE_MARK in find_marks(source, clips):
+    if questions.split not in card.splits or SAMPLE_MARK in find_marks(source, questions.clips.values()):
         return
     table = make_table([{**row, "clip_present": True} for row in questions.rows], benchmark.schema())
     compared = counts(card, questions.split, table)

@@ -32,16 +32,15 @@ def read_csv(source: Path, columns: Sequence[str]) -> Iterator[tuple[str, dict[s
     except OSError as error:
         raise InputError(f"{source.name} cannot be used: {error.strerror or error}.") from error
     try:
-        table = read_cells(content)
-        _, header = next(table, (0, []))
-        names = [name.strip() for name in header]
+        table = CsvTable(content)
+        names = table.columns
         if missing := [name for name in columns if name not in names]:
             raise ValueError(
-                f"Expected the columns {', '.join(columns)}, but got {name_columns(names) or 'none'}: "
+                f"Expected the columns {', '.join(columns)}, but got {table.named or 'none'}: "
                 f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing."
             )
-        if repeated := repeated_columns(names):
-            raise ValueError(f"Expected each column once, but got {name_columns(repeated)} again.")
+        if table.repeated:
+            raise ValueError(f"Expected each column once, but got {table.repeated} again.")
         for line, cells in table:
             if len(cells) > len(names):
                 raise ValueError(f"line {line}: Expected at most {len(names)} cells, but got {len(cells)}.")
@@ -52,12 +51,46 @@ def read_csv(source: Path, columns: Sequence[str]) -> Iterator[tuple[str, dict[s
         raise InputError(f"{source.name} cannot be used: {error}") from error
 
 
-def read_cells(content: bytes) -> Iterator[tuple[int, list[str]]]:
-    """The rows of a CSV file, each with the number of the line that it ends in; an empty line is a row without cells.
+class CsvTable:
+    """The content of a CSV file, whose first row names the columns.
 
-    Raises:
-        ValueError: with a sentence on why the content is no CSV in UTF-8.
+    It is read row by row, once: each row with the number of the line that it ends in; an empty line is a row without
+    cells.
+
+    Attributes:
+        columns: The names, without the white space around them; none of an empty file.
     """
+
+    def __init__(self, content: bytes) -> None:
+        """Read the first row.
+
+        Raises:
+            ValueError: with a sentence on why the content is no CSV in UTF-8; also while the rows are read.
+        """
+        self._rows = _read_cells(content)
+        _, header = next(self._rows, (0, []))
+        self.columns = [name.strip() for name in header]
+
+    def __iter__(self) -> Iterator[tuple[int, list[str]]]:
+        """The rows below the first."""
+        return self._rows
+
+    @property
+    def named(self) -> str:
+        """The columns as messages name them; the first twenty of many."""
+        return _name(self.columns)
+
+    @property
+    def repeated(self) -> str:
+        """The columns that are there more than once, as messages name them; a column without a name is none."""
+        return _name([name for name in dict.fromkeys(self.columns) if name and self.columns.count(name) > 1])
+
+
+def _name(columns: Sequence[str]) -> str:
+    return summarize_names((describe(name)[1:-1] for name in columns), 20)
+
+
+def _read_cells(content: bytes) -> Iterator[tuple[int, list[str]]]:
     try:
         content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -70,13 +103,3 @@ def read_cells(content: bytes) -> Iterator[tuple[int, list[str]]]:
             yield reader.line_num, cells
     except csv.Error as error:
         raise ValueError(f"Expected a CSV file, but line {reader.line_num} is not CSV ({error}).") from error
-
-
-def repeated_columns(names: Sequence[str]) -> list[str]:
-    """Columns that a header names more than once; a column without a name is none."""
-    return [name for name in dict.fromkeys(names) if name and names.count(name) > 1]
-
-
-def name_columns(names: Sequence[str]) -> str:
-    """Columns as messages name them; the first twenty of many."""
-    return summarize_names((describe(name)[1:-1] for name in names), 20)

@@ -40,8 +40,8 @@ _BOUNDS = {
 }
 
 
-class Row(BaseModel):
-    """Base of the forms of a row: exactly its fields, no value changed into another type."""
+class RowForm(BaseModel):
+    """Base of the forms of a file's rows: exactly its fields, no value changed into another type."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -55,7 +55,7 @@ def _without_surrogates(text: str) -> str:
 WholeText = Annotated[str, AfterValidator(_without_surrogates)]
 """A text that a table can hold: without a lone surrogate, which JSON can spell and UTF-8 cannot."""
 
-RowType = TypeVar("RowType", bound=Row)
+RowType = TypeVar("RowType", bound=RowForm)
 
 
 def as_lines(rows: Iterable[Mapping[str, Any]]) -> str:

@@ -15,11 +15,15 @@ class InputError(Exception):
 
 
 class Problems:
-    """Collects problems in the order in which they are found, and keeps as many as a message shows."""
+    """Collects what is wrong with an input in the order in which it is found, and what is merely unusual.
+
+    Of what is wrong it keeps as much as a message shows; its length is the number of that.
+    """
 
     def __init__(self) -> None:
         self._first: list[str] = []
         self._count = 0
+        self._unusual: dict[str, list[str]] = {}
 
     def __len__(self) -> int:
         return self._count
@@ -37,9 +41,24 @@ class Problems:
         self._count += 1
 
     def extend(self, others: Problems) -> None:
-        """Add the problems of another collection."""
+        """Add the problems and warnings of another collection."""
         self._first += others._first[: SHOWN - len(self._first)]
         self._count += others._count
+        for kind, names in others._unusual.items():
+            self._unusual.setdefault(kind, []).extend(names)
+
+    def warn(self, kind: str, name: str) -> None:
+        """Add one case of what is unusual but can be used.
+
+        Args:
+            kind: what is unusual and where, in the plural ("debug.csv: questions with two equal options").
+            name: the row, question or pair, as the user knows it.
+        """
+        self._unusual.setdefault(kind, []).append(name)
+
+    def warnings(self) -> tuple[str, ...]:
+        """One line per kind, in the order in which they were found first: how many cases, and the first five."""
+        return tuple(f"{kind}: {len(names)} ({summarize_names(names)})." for kind, names in self._unusual.items())
 
     def raise_if_any(self, title: str, outcome: str = "") -> None:
         """Raise one InputError that lists the problems, the first 20 in full and the rest as a number.
@@ -82,7 +101,7 @@ class GroupedIssues:
         self._counts[kind] += 1
         named = self._cases.setdefault(kind, [])
         if len(named) < NAMED:
-            named.append(case)
+            named.append(printable(case))
 
     def raise_if_any(self, title: str, outcome: str = "") -> None:
         """Raise one InputError with one line per kind, in the order in which they were found; see `Problems`."""
@@ -101,23 +120,3 @@ class GroupedIssues:
             cases = ", ".join([*named, *([f"… and {more:,} more"] if more else [])])
             problems.add(f"{prefix}{where}", f"{expected} {cases}.", own_remedy or remedy)
         return problems
-
-
-class Warnings:
-    """Non-fatal warnings, grouped by kind."""
-
-    def __init__(self) -> None:
-        self._cases: dict[str, list[str]] = {}
-
-    def add(self, kind: str, name: str) -> None:
-        """Add one case.
-
-        Args:
-            kind: what is unusual and where, in the plural ("debug.csv: questions with two equal options").
-            name: the row, question or pair, as the user knows it.
-        """
-        self._cases.setdefault(kind, []).append(name)
-
-    def messages(self) -> tuple[str, ...]:
-        """One line per kind, in the order in which they were found first: how many cases, and the first five."""
-        return tuple(f"{kind}: {len(names)} ({summarize_names(names)})." for kind, names in self._cases.items())

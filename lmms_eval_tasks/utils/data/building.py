@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,12 +17,13 @@ from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.core.progress import Progress
 from lmms_eval_tasks.utils.core.variables import HOME
 from lmms_eval_tasks.utils.core.wording import count_bytes
-from lmms_eval_tasks.utils.data.clips import in_parallel, unreadable, write_placeholder
+from lmms_eval_tasks.utils.data.clips import in_parallel, refuse_folder_without_clips, unreadable, write_placeholder
+from lmms_eval_tasks.utils.data.content import content_digest
 from lmms_eval_tasks.utils.data.counts import counts, groups_of
 from lmms_eval_tasks.utils.data.home import PLACEHOLDER, benchmark_dir, home, writable_home
-from lmms_eval_tasks.utils.data.identity import find_marks, identify
+from lmms_eval_tasks.utils.data.identity import archive_warnings, find_marks, identify
 from lmms_eval_tasks.utils.data.manifest import Manifest, MissingClip, SplitManifest, file_sha256
-from lmms_eval_tasks.utils.data.release import Clip, DamagedSource, UnreadableClip, link_or_copy
+from lmms_eval_tasks.utils.data.release import Clip, DamagedSource, UnreadableClip, link_or_copy, place_clip
 from lmms_eval_tasks.utils.data.replacement import check_replacement, earlier_splits
 from lmms_eval_tasks.utils.data.swapping import locked, swap
 
@@ -31,18 +33,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a split was read from; the fields are those of the manifest.
+    """Where a split was read from, as the manifest is to say.
 
     Attributes:
         source: The folder, the file or the name on the hub that the user gave.
-        source_sha256: Files of it to their SHA-256.
+        files: Names of its files with their path or their content; the manifest has their SHA-256.
         revision: Its revision on the hub.
         warnings: What is unusual in it.
         own: Whether it is known to be no release, as a folder of the user's own videos is.
     """
 
     source: str
-    source_sha256: Mapping[str, str]
+    files: Mapping[str, Path | bytes] = field(default_factory=dict)
     revision: str | None = None
     warnings: tuple[str, ...] = ()
     own: bool = False
@@ -62,12 +64,13 @@ class Build:
         split: str,
         rows: Sequence[Mapping[str, Any]],
         extra: Mapping[str, pyarrow.DataType | str],
-        clips: Mapping[str, Clip | None],
+        clips: Mapping[str, Clip | Path | None],
         origin: Origin,
         progress: Progress,
         whole: bool = False,
         decoded: Container[str] = (),
         files: Mapping[str, str] | None = None,
+        videos: Path | None = None,
     ) -> None:
         """Place a split's clips and write its table.
 
@@ -76,18 +79,20 @@ class Build:
             rows: one mapping per item with item_id, group_id, question, options, answer, the card's clip columns, and
                 the extra columns; members of a group adjacent.
             extra: the benchmark's own columns and their types.
-            clips: every clip that the rows name, its name beginning with the split's and a slash; None where the
-                release does not hold it.
+            clips: every clip that the rows name, its name beginning with the split's and a slash: the file, which is
+                linked, or how it is made; None, or a file that is not there, where the release does not hold it.
             origin: where all this came from.
             progress: called for each clip placed and opened.
             whole: decode every clip to its end, and take one that cannot be for unreadable; else it must only open.
             decoded: clips that are known to be readable so far as that, and are not looked at again.
             files: clip to the file of its source's own download that holds it; the manifest names it where the clip is
                 missing.
+            videos: the folder that the user named for the clips; where it holds none of those that should lie in it,
+                it is the wrong one.
 
         Raises:
-            InputError: the disk cannot hold the clips, another set would be replaced without leave, or what clips are
-                to be made of is damaged (all of it is listed).
+            InputError: the disk cannot hold the clips, the folder named for them holds none, another set would be
+                replaced without leave, or what clips are to be made of is damaged (all of it is listed).
             ValueError: a clip's name does not begin with the split's.
         """
         import pyarrow as pa
@@ -95,9 +100,14 @@ class Build:
         card = read_card(self.benchmark)
         if strays := [name for name in clips if not name.startswith(f"{split}/")]:
             raise ValueError(f"Expected clips named {split}/…, but got {strays[0]}.")
+        if videos is not None:
+            what = card.title if len(card.splits) == 1 else f"{card.title}, split {split}"
+            refuse_folder_without_clips(what, videos, (clip for clip in clips.values() if isinstance(clip, Path)))
+        clips = {name: None if isinstance(clip, Path) and not clip.is_file() else clip for name, clip in clips.items()}
+        digests = {name: _digest(content, progress) for name, content in origin.files.items()}
         table = make_table([{**row, "clip_present": True} for row in rows], extra)
-        marks = find_marks(origin.source, clips.values())
-        data_set = identify(card, split, table, origin.source, origin.source_sha256, marks, origin.own)
+        marks = find_marks(origin.source, (clip for clip in clips.values() if isinstance(clip, Path)))
+        data_set = identify(card, split, table, origin.source, digests, marks, origin.own)
         check_replacement(self.benchmark, split, table, data_set, origin.source)
         missing = self._place(split, clips, progress, whole, decoded)
         missing = tuple(entry.model_copy(update={"file": (files or {}).get(entry.clip)}) for entry in missing)
@@ -110,7 +120,7 @@ class Build:
         compared = [] if data_set.is_sample else counts(card, split, table)
         self.splits[split] = SplitManifest(
             source=origin.source,
-            source_sha256=dict(origin.source_sha256),
+            source_sha256=digests,
             revision=origin.revision,
             data_set=data_set,
             answers_withheld=all(row["answer"] is None for row in rows),
@@ -118,17 +128,27 @@ class Build:
             groups=len(groups_of(card, table)),
             clips=len(clips),
             missing=missing,
-            warnings=(*origin.warnings, *(str(count) for count in compared if count.expected != count.found)),
+            warnings=(
+                *archive_warnings(card, origin.source, digests, marks),
+                *origin.warnings,
+                *(str(count) for count in compared if count.expected != count.found),
+            ),
             table_sha256=file_sha256(path),
         )
 
     def _place(
-        self, split: str, clips: Mapping[str, Clip | None], progress: Progress, whole: bool, decoded: Container[str]
+        self,
+        split: str,
+        clips: Mapping[str, Clip | Path | None],
+        progress: Progress,
+        whole: bool,
+        decoded: Container[str],
     ) -> tuple[MissingClip, ...]:
         videos, earlier = self.folder / "videos", self.current / "videos"
         present = {name: clip for name, clip in clips.items() if clip is not None}
         _drop_others(videos / split, {videos / name for name in present})
-        needed = sum(clip.size for name, clip in present.items() if not (videos / name).is_file())
+        made = {name: clip for name, clip in present.items() if not isinstance(clip, Path)}
+        needed = sum(clip.size for name, clip in made.items() if not (videos / name).is_file())
         free = shutil.disk_usage(self.folder).free
         if needed > free:
             raise InputError(
@@ -137,12 +157,14 @@ class Build:
                 f"untouched.\nRemedy: free disk space or point {HOME} elsewhere."
             )
         reasons: dict[str, MissingClip] = {}
-        damages = Problems()
+        damages, splits = Problems(), read_card(self.benchmark).splits
 
         def place(name: str) -> UnreadableClip | DamagedSource | None:
             (videos / name).parent.mkdir(parents=True, exist_ok=True)
+            # Splits may share clips: what was made for one serves the other.
+            places = (earlier / one / name.removeprefix(f"{split}/") for one in (split, *splits))
             try:
-                present[name].place(videos / name, earlier / name)
+                place_clip(present[name], videos / name, places)
             except (UnreadableClip, DamagedSource) as error:
                 return error
             return None
@@ -165,6 +187,10 @@ class Build:
         for name in clips.keys() - present.keys():
             reasons[name] = MissingClip(clip=name, reason="absent")
         return tuple(reasons[name] for name in clips if name in reasons)
+
+
+def _digest(content: Path | bytes, progress: Progress) -> str:
+    return content_digest(content, progress) if isinstance(content, Path) else hashlib.sha256(content).hexdigest()
 
 
 def make_table(rows: Sequence[Mapping[str, Any]], extra: Mapping[str, pyarrow.DataType | str]) -> pyarrow.Table:

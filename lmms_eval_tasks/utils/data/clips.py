@@ -11,7 +11,6 @@ from typing import TypeVar
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 from lmms_eval_tasks.utils.data.frame_stream import FrameStream
-from lmms_eval_tasks.utils.data.pictures import turns_of
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 
 VIDEO_SUFFIXES = frozenset({".mp4", ".mov", ".mkv", ".avi", ".webm", ".m4v"})
@@ -66,46 +65,23 @@ def in_parallel(things: Collection[K], work: Callable[[K], T], progress: Progres
             progress(what, done, len(things))
 
 
-def refuse_folder_without_clips(what: str, folder: Path, paths: Iterable[Path], present: int) -> None:
+def refuse_folder_without_clips(what: str, folder: Path, clips: Iterable[Path]) -> None:
     """Refuse a folder of videos that holds none of a release's clips: it is the wrong one.
 
     Args:
         what: What is prepared.
         folder: The folder that the user named.
-        paths: Where its clips should lie.
-        present: How many of them are there.
+        clips: Where its clips should lie; those that should lie elsewhere do not count.
 
     Raises:
-        InputError: where none is.
+        InputError: where none is there.
     """
-    expected = list(dict.fromkeys(paths))
-    if expected and not present:
+    expected = [clip for clip in dict.fromkeys(clips) if clip.is_relative_to(folder.absolute())]
+    if expected and not any(clip.is_file() for clip in expected):
         raise InputError(
             f"{what} cannot be prepared: none of its {len(expected):,} clips is in {folder}, and nothing was written.\n"
             f"Expected clips such as {expected[0]}. Remedy: give --videos the folder that they are named from."
         )
-
-
-def frame_size(path: Path) -> tuple[int, int] | None:
-    """Width and height in pixels of a clip as it is shown, from its header; None where it cannot be decoded.
-
-    A phone's clip may be stored lying on its side, as its first frame says; width and height are then those of the
-    upright picture.
-    """
-    try:
-        with FrameStream(path) as stream:
-            width, height = stream.size
-            turned = turns_of(next(stream.frames(as_stored=True))) % 2
-    except UnreadableClip:
-        return None
-    if not (width and height):
-        return None
-    return (height, width) if turned else (width, height)
-
-
-def frame_sizes(paths: Iterable[Path], progress: Progress, what: str) -> dict[Path, tuple[int, int] | None]:
-    """`frame_size` of each distinct file, read once and in parallel threads."""
-    return dict(in_parallel(dict.fromkeys(paths), frame_size, progress, what))
 
 
 def clip_seconds(path: Path) -> float | None:

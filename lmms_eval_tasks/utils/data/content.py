@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 from lmms_eval_tasks.utils.data.manifest import file_sha256
 
 _DIGESTS: dict[tuple[str, int, int], str] = {}
 """Path, size and time of change to digest, for this process. It depends on nothing but the files."""
 
 
-def content_digest(path: Path) -> str:
+def content_digest(path: Path, progress: Progress = no_progress) -> str:
     """SHA-256 of a file's bytes, in hexadecimal; read anew where its size or its time of change is another.
 
     Raises:
@@ -19,5 +20,5 @@ def content_digest(path: Path) -> str:
     facts = path.stat()
     key = str(path), facts.st_size, facts.st_mtime_ns
     if key not in _DIGESTS:
-        _DIGESTS[key] = file_sha256(path)
+        _DIGESTS[key] = file_sha256(path, progress)
     return _DIGESTS[key]

@@ -145,19 +145,3 @@ class FrameStream:
             return [1] * len(self._times), 1 / self.rate
         usual = max(1, round(1 / (self.rate * self._time_base)))
         return [*steps, self._last_duration or usual], self._time_base
-
-
-def count_frames(path: Path) -> int:
-    """How many frames a clip's file holds to be shown, without decoding one; of a damaged clip fewer may come.
-
-    Raises:
-        UnreadableClip: it is no video that can be opened.
-    """
-    import av
-
-    try:
-        with av.open(str(path)) as container:
-            packets = container.demux(container.streams.video[0])
-            return sum(1 for packet in packets if packet.size and not packet.is_discard)
-    except (av.FFmpegError, OSError, ValueError, IndexError) as error:
-        raise UnreadableClip(f"Expected {path} to be a video, but it cannot be opened.") from error

@@ -11,7 +11,6 @@ from lmms_eval_tasks.utils.benchmark.card import Card, SplitFacts
 from lmms_eval_tasks.utils.benchmark.data_set import DataSet, SetKind
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.data.counts import counts, groups_of
-from lmms_eval_tasks.utils.data.release import Clip, LinkedClip
 
 if TYPE_CHECKING:
     import pyarrow
@@ -32,17 +31,17 @@ def mark_as_built(folder: Path) -> None:
     write_file(folder / BUILT_MARK, '{"built": true}\n')
 
 
-def find_marks(source: str | Path, clips: Iterable[Clip | None] = ()) -> set[str]:
+def find_marks(source: str | Path, clips: Iterable[Path] = ()) -> set[str]:
     """The marks of a set: in its source or in a folder above it, inside an archive, and in or above clips' folders.
 
     Args:
         source: Its folder or file; anything else, such as the name of a dataset on the hub, has no mark.
-        clips: Its clips; those that are linked are looked for where they really lie.
+        clips: Its clips that are linked, looked for where they really lie.
     """
     path = Path(source).expanduser()
     found = set(_marks_inside(path)) if path.is_file() and zipfile.is_zipfile(path) else set()
     folders = {path.absolute() if path.is_dir() else path.absolute().parent} if path.exists() else set()
-    folders |= {clip.path.resolve().parent for clip in clips if isinstance(clip, LinkedClip)}
+    folders |= {clip.resolve().parent for clip in clips}
     above = {place for folder in folders for place in (folder, *folder.parents)}
     return found | {mark for mark in MARKS for place in above if (place / mark).is_file()}
 
@@ -83,12 +82,12 @@ def _kind(
     card: Card, split: str, facts: SplitFacts, table: pyarrow.Table, source: str, digests: Mapping[str, str]
 ) -> SetKind:
     known = set(digests.values())
+    archived = _is_archived(card, source)
     if known & facts.part_sha256:
         return SetKind.OFFICIAL
     if facts.items is None:
         return SetKind.UNKNOWN
     compared = counts(card, split, table)
-    archived = bool(card.archive_sha256) and Path(source).expanduser().is_file()
     if all(count.found == count.expected for count in compared):
         return SetKind.OFFICIAL if not archived or known & set(card.archive_sha256.values()) else SetKind.OWN
     # Where the strata make up the whole split, a stratum that is not among them is of no part of it.
@@ -96,3 +95,17 @@ def _kind(
     foreign = strata - facts.strata.keys()
     fewer = table.num_rows < facts.items and all(count.found <= count.expected for count in compared)
     return SetKind.PART if fewer and not foreign else SetKind.OWN
+
+
+def archive_warnings(card: Card, source: str, digests: Mapping[str, str], marks: set[str]) -> tuple[str, ...]:
+    """That an archive is another than the published one, where it should be that; arguments as for `identify`."""
+    name, published = Path(source).name, card.archive_sha256.values()
+    if SAMPLE_MARK in marks or not _is_archived(card, source) or digests.get(name) in (None, *published):
+        return ()
+    expected = f"Expected SHA-256 {' or '.join(published)}, but got {digests[name]}"
+    return (f"{name} is not the published archive: {expected}.",)
+
+
+def _is_archived(card: Card, source: str) -> bool:
+    """Whether a set that is published as an archive was read from one."""
+    return bool(card.archive_sha256) and Path(source).expanduser().is_file()

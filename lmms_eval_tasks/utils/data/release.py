@@ -33,14 +33,17 @@ PACKED_BLOCK = 4096
 
 
 class Clip(Protocol):
-    """A clip of a raw release."""
+    """A clip that a raw release does not have as a file of its own: extracted from an archive, or made of pictures."""
 
     @property
     def size(self) -> int:
-        """Bytes that placing the clip takes; 0 where it is linked."""
+        """Bytes that the clip takes, or a guess of them."""
 
-    def place(self, target: Path, earlier: Path) -> None:
-        """Make `target` the clip, from `earlier` where that already is this clip.
+    def is_made(self, path: Path) -> bool:
+        """Whether there is a file at a path, and it is this clip."""
+
+    def make(self, path: Path) -> None:
+        """Write the clip to a path.
 
         Raises:
             UnreadableClip: the release holds the clip, but not whole.
@@ -108,18 +111,6 @@ def _check_size(name: str, size: int) -> None:
 
 
 @dataclass(frozen=True)
-class LinkedClip:
-    """A clip that lies on the user's disk: linked, copied only where the file system has no links."""
-
-    path: Path
-    size = 0
-
-    def place(self, target: Path, earlier: Path) -> None:
-        """Link `target` to the clip."""
-        link(self.path, target)
-
-
-@dataclass(frozen=True)
 class ZippedClip:
     """A member of an open archive: extracted whole, with its size and checksum checked."""
 
@@ -131,22 +122,17 @@ class ZippedClip:
         """Bytes of the extracted clip."""
         return self.info.file_size
 
-    def place(self, target: Path, earlier: Path) -> None:
-        """Keep what an interrupted build extracted, else take it from the finished one, else extract."""
-        if self._is_whole(target):
-            return
-        target.unlink(missing_ok=True)
-        if self._is_whole(earlier):
-            link_or_copy(earlier, target)
-            return
+    def make(self, path: Path) -> None:
+        """Extract it."""
         try:
-            with replacing(target) as beside, beside.open("wb") as file:
+            with path.open("wb") as file:
                 for block in _member_blocks(self.archive, self.info):
                     file.write(block)
         except UnreadableMember as error:
             raise UnreadableClip(str(error)) from error
 
-    def _is_whole(self, path: Path) -> bool:
+    def is_made(self, path: Path) -> bool:
+        """Whether a file has its size and its checksum."""
         if path.is_symlink() or not path.is_file() or path.stat().st_size != self.info.file_size:
             return False
         checksum = 0
@@ -171,10 +157,9 @@ class FolderRelease:
         path = self.root / folder
         return path.is_dir() and any(path.iterdir())
 
-    def clip(self, name: str) -> Clip | None:
-        """The clip of that name; None when it is not there."""
-        path = self.root / name
-        return LinkedClip(path.absolute()) if path.is_file() else None
+    def clip(self, name: str) -> Path:
+        """Where the clip of that name lies; it need not be there."""
+        return self.root / name
 
 
 @dataclass(frozen=True)
@@ -324,6 +309,25 @@ def _not_the_release(source: Path, title: str, markers: tuple[str, ...], names: 
         f"{source.name} is not the {title} release: Expected {' or '.join(markers)} inside, but found "
         f"{summarize_names(names) or 'nothing'}. Nothing was written."
     )
+
+
+def place_clip(clip: Clip | Path, target: Path, earlier: Iterable[Path]) -> None:
+    """Make `target` a clip: linked where it is a file, else kept or taken from an earlier build, else made.
+
+    Raises:
+        UnreadableClip: the release holds the clip, but not whole.
+        DamagedSource: what the clip is to be made of is damaged.
+    """
+    if isinstance(clip, Path):
+        link(clip.absolute(), target)
+    elif not clip.is_made(target):
+        target.unlink(missing_ok=True)
+        made = next(filter(clip.is_made, earlier), None)
+        if made is not None:
+            link_or_copy(made, target)
+            return
+        with replacing(target) as beside:
+            clip.make(beside)
 
 
 def link(path: Path, target: Path) -> None:

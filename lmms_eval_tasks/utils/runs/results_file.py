@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field
 
 from lmms_eval_tasks.utils.core.arguments import parse_arguments
 from lmms_eval_tasks.utils.core.files import open_regular
-from lmms_eval_tasks.utils.core.json_rows import Row, validate_value
+from lmms_eval_tasks.utils.core.json_rows import RowForm, validate_value
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
 from lmms_eval_tasks.utils.core.strict_json import read_written_json
 from lmms_eval_tasks.utils.core.wording import summarize_names
@@ -32,7 +32,7 @@ Count = Annotated[int, Field(ge=0, le=1_000_000_000)]
 Limit = Annotated[float, Field(allow_inf_nan=False)]
 
 
-class _Part(Row):
+class _Part(RowForm):
     """Part of a results file: what we read of it; the rest is not looked at."""
 
     model_config = ConfigDict(extra="ignore", populate_by_name=True)

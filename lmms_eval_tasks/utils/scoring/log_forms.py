@@ -10,11 +10,11 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field
 
 from lmms_eval_tasks.utils.benchmark.data_set import DataSet
-from lmms_eval_tasks.utils.core.json_rows import Row
+from lmms_eval_tasks.utils.core.json_rows import RowForm
 from lmms_eval_tasks.utils.scoring.records import Outcome, UnscoredReason
 
 
-class LogForm(Row):
+class LogForm(RowForm):
     """Part of a line: at least its fields, each of its type; what else is there is not looked at."""
 
     model_config = ConfigDict(extra="ignore")

@@ -10,7 +10,7 @@ from string import ascii_uppercase
 from typing import Any
 
 from lmms_eval_tasks.utils.benchmark.card import Card
-from lmms_eval_tasks.utils.core.json_rows import Row, as_lines, read_rows
+from lmms_eval_tasks.utils.core.json_rows import RowForm, as_lines, read_rows
 from lmms_eval_tasks.utils.core.problems import GroupedIssues
 from lmms_eval_tasks.utils.core.wording import describe
 from lmms_eval_tasks.utils.scoring.records import GradedItem
@@ -40,7 +40,7 @@ class ChoiceForm:
     """
 
     card: Card
-    row_type: type[Row]
+    row_type: type[RowForm]
     values: Callable[[TableRow, str], Mapping[str, str]]
     answers: Callable[[TableRow | None], Sequence[str] | None]
     answer: str = "the letter of an option"
@@ -122,10 +122,10 @@ class ChoiceForm:
             notes.append(f"The published splits have {sizes} items.")
         return Checked(f"{title}, {name}" if split else title, len(lines), empty, checked, tuple(notes), table)
 
-    def _id(self, row: Row) -> str:
+    def _id(self, row: RowForm) -> str:
         return str(getattr(row, self.id_field))
 
-    def _find_split(self, rows: Sequence[Row], items: Mapping[str, Mapping[str, TableRow]]) -> str | None:
+    def _find_split(self, rows: Sequence[RowForm], items: Mapping[str, Mapping[str, TableRow]]) -> str | None:
         """The split of a file: the one that its first line names, or of the prepared ones that of most of its ids."""
         if self.split_of:
             return self.split_of(rows[0])
@@ -136,7 +136,7 @@ class ChoiceForm:
             return None
         return max(items, key=known.__getitem__)
 
-    def _differences(self, row: Row, item: TableRow | None, split: str) -> Iterable[Difference]:
+    def _differences(self, row: RowForm, item: TableRow | None, split: str) -> Iterable[Difference]:
         yield from self.compare(row, item, split)
         answer, allowed = getattr(row, self.answer_field), self.answers(item)
         if answer and allowed is not None and answer not in allowed:

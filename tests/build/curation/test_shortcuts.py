@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from lmms_eval_tasks.build.curation.shortcuts import (
-    FilteredGroup,
     Records,
     blind_filter,
     check_share,
-    read_removed,
     single_frame_filter,
 )
-from lmms_eval_tasks.utils.core.json_rows import as_lines
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.scoring.records import Outcome, Record, UnscoredReason
 
@@ -138,14 +133,3 @@ def test_pairs_that_a_model_gets_right_blind_go() -> None:
     ]
     with pytest.raises(InputError, match=r"one: Expected one run of some_task, but got several\."):
         blind_filter({"one": {TASK: models["one"][TASK] * 2}})
-
-
-def test_what_a_filter_wrote_names_the_groups_that_go(tmp_path: Path) -> None:
-    groups = [FilteredGroup("task", f"pair {number}", number % 2 == 0, "why") for number in range(5)]
-    file = tmp_path / "filtered.jsonl"
-    file.write_text(as_lines(group.to_json() for group in groups), encoding="utf-8")
-    assert read_removed(file) == {"pair 0", "pair 2", "pair 4"}
-    file.write_text('{"task": "task"}\nnone\n', encoding="utf-8")
-    with pytest.raises(InputError, match="is not what a filter wrote") as refused:
-        read_removed(file)
-    assert "line 1" in str(refused.value) and "line 2" in str(refused.value)

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from lmms_eval_tasks.utils.core import json_rows
-from lmms_eval_tasks.utils.core.json_rows import Row, read_object, read_rows
+from lmms_eval_tasks.utils.core.json_rows import RowForm, read_object, read_rows
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
 
 
-class Named(Row):
+class Named(RowForm):
     name: str
 
 

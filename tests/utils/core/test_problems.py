@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError, Problems, Warnings
+from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError, Problems
 
 
 def test_no_problem_raises_nothing() -> None:
@@ -53,13 +53,13 @@ def test_faults_are_one_problem_per_kind() -> None:
 
 
 def test_oddities_are_one_warning_per_kind() -> None:
-    warnings = Warnings()
-    assert warnings.messages() == ()
+    problems = Problems()
+    assert problems.warnings() == ()
     for name in range(6):
-        warnings.add("x.csv: rows without a colour", f"row {name}")
-    warnings.add("x.csv: rows without a taste", "row 9")
-    warnings.add("x.csv: rows without a colour", "row 7")
-    assert warnings.messages() == (
+        problems.warn("x.csv: rows without a colour", f"row {name}")
+    problems.warn("x.csv: rows without a taste", "row 9")
+    problems.warn("x.csv: rows without a colour", "row 7")
+    assert problems.warnings() == (
         "x.csv: rows without a colour: 7 (row 0, row 1, row 2, row 3, row 4, … and 2 more).",
         "x.csv: rows without a taste: 1 (row 9).",
     )

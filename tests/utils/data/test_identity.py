@@ -7,6 +7,7 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -20,7 +21,6 @@ from lmms_eval_tasks.utils.core.progress import no_progress
 from lmms_eval_tasks.utils.data.building import Origin, building
 from lmms_eval_tasks.utils.data.home import benchmark_dir, read_manifest
 from lmms_eval_tasks.utils.data.identity import BUILT_MARK, SAMPLE_MARK, find_marks, mark_as_built
-from lmms_eval_tasks.utils.data.release import LinkedClip
 from lmms_eval_tasks.utils.data.replacement import replacement
 
 WHOLE = SplitFacts(items=4, groups=2, strata={("planning", "easy"): 1, ("planning", "hard"): 1})
@@ -53,12 +53,10 @@ def row(number: int, level: str) -> dict[str, Any]:
 def prepared(source: Path | str, levels: tuple[str, ...] = LEVELS, clip: Path | None = None, **origin: Any) -> DataSet:
     """What a split of as many items as levels is found to be."""
     rows = [row(number, level) for number, level in enumerate(levels)]
-    clips = {"test/a.mp4": None if clip is None else LinkedClip(clip)}
+    clips = {"test/a.mp4": clip}
     schema = find_benchmark("causalvqa").schema()
     with replacement(allowed=True), building("causalvqa") as build:
-        build.add_split(
-            "test", rows, schema, clips, Origin(str(source), **{"source_sha256": {}, **origin}), no_progress
-        )
+        build.add_split("test", rows, schema, clips, Origin(str(source), **origin), no_progress)
     return read_manifest("causalvqa").splits["test"].data_set
 
 
@@ -91,15 +89,22 @@ def test_other_counts_make_a_part_or_a_set_of_ones_own(tmp_path: Path, levels: t
 
 def test_an_archive_is_official_by_its_digest_alone(tmp_path: Path) -> None:
     source = zipped(tmp_path / "any.zip", "a.csv")
-    published = find_benchmark("causalvqa").card.archive_sha256["CausalVQA.zip"]
+    published = find_benchmark("causalvqa").card.archive_sha256
+    digest = sha256(source.read_bytes()).hexdigest()
     with card_of(WHOLE):
-        assert prepared(source, source_sha256={"any.zip": "0" * 64}).kind is SetKind.OWN
-        assert prepared(source, source_sha256={"any.zip": published}).kind is SetKind.OFFICIAL
+        assert prepared(source, files={"any.zip": source}).kind is SetKind.OWN
+        (warning,) = read_manifest("causalvqa").splits["test"].warnings
+        assert warning == (
+            f"any.zip is not the published archive: Expected SHA-256 {published['CausalVQA.zip']}, but got {digest}."
+        )
+        with patch.dict(published, {"CausalVQA.zip": digest}):
+            assert prepared(source, files={"any.zip": source}).kind is SetKind.OFFICIAL
+            assert read_manifest("causalvqa").splits["test"].warnings == ()
 
 
 def test_a_part_that_the_authors_released_is_known_by_its_digest(tmp_path: Path) -> None:
-    with card_of(replace(WHOLE, part_sha256=frozenset({"f" * 64}))):
-        found = prepared(tmp_path, ("easy", "easy"), source_sha256={"part.jsonl": "f" * 64})
+    with card_of(replace(WHOLE, part_sha256=frozenset({sha256(b"part").hexdigest()}))):
+        found = prepared(tmp_path, ("easy", "easy"), files={"part.jsonl": b"part"})
     assert found == DataSet(kind=SetKind.OFFICIAL, items=2, of=4)
     assert found.text == "the official release, 2 of 4 items"
 
@@ -140,7 +145,7 @@ def test_the_mark_is_found_in_an_archive_and_by_the_clips(tmp_path: Path) -> Non
     linked = tmp_path / "elsewhere.mp4"
     linked.symlink_to(marked / "videos" / "a.mp4")
     assert find_marks(zipped(tmp_path / "a.zip", f"deep/{SAMPLE_MARK}")) == {SAMPLE_MARK}
-    assert find_marks(tmp_path, [None, LinkedClip(linked)]) == {SAMPLE_MARK}
+    assert find_marks(tmp_path, [linked]) == {SAMPLE_MARK}
     assert find_marks("somebody/their-dataset") == set() == find_marks(tmp_path)
     mark_as_built(marked)
     assert find_marks(marked) == {SAMPLE_MARK, BUILT_MARK}
