@@ -2,8 +2,6 @@
 
 from lmms_eval_tasks.utils import answers
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm, Benchmark, TaskKind, TaskSettings
-from lmms_eval_tasks.utils.benchmark.inquiries import ANSWER
-from lmms_eval_tasks.utils.benchmark.views import BLIND, SHUFFLED, SINGLE_FRAME
 from lmms_eval_tasks.utils.denoising.response import EXTRACTOR
 from lmms_eval_tasks.utils.prompting.questions import prompt_reader
 from lmms_eval_tasks.yocausal import report, vlm
@@ -45,7 +43,7 @@ VLM = TaskKind(
     row_id=vlm.pair_id,
     log_form=DirectionLine,
     # A clip and its reversal are both asked: shown backwards, each is the other.
-    views=(BLIND, SINGLE_FRAME, SHUFFLED),
+    views=("blind", "single_frame", "shuffled"),
     no_submission="the leaderboard ranks video diffusion models by their losses, and takes no answers in words. What "
     "can be submitted is a run of yocausal.",
 )
@@ -60,6 +58,6 @@ BENCHMARK = Benchmark(
     official_prompt=OFFICIAL_PROMPT,
     find_prompt=find_prompt,
     cli=app,
-    inquiries={ANSWER: ANSWERS},
+    inquiries={"answer": ANSWERS},
     human_study=STUDY,
 )
