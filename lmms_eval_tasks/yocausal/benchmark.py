@@ -1,8 +1,7 @@
 """YoCausal: whether a video diffusion model expects time to run forward."""
 
-from lmms_eval_tasks.utils import answers
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm, Benchmark, TaskKind, TaskSettings
-from lmms_eval_tasks.utils.denoising.response import EXTRACTOR
+from lmms_eval_tasks.utils.denoising.response import DENOISING_READER
 from lmms_eval_tasks.utils.prompting.questions import prompt_reader
 from lmms_eval_tasks.yocausal import report, vlm
 from lmms_eval_tasks.yocausal.card import CARD
@@ -17,7 +16,7 @@ from lmms_eval_tasks.yocausal.table import own_columns
 
 DENOISING = TaskKind(
     metrics=METRICS,
-    extractor=EXTRACTOR,
+    extractor=DENOISING_READER,
     columns=report.COLUMNS,
     references=report.references,
     panels=report.panels,
@@ -32,7 +31,6 @@ DENOISING = TaskKind(
 
 VLM = TaskKind(
     metrics=VLM_METRICS,
-    extractor=answers.EXTRACTOR,
     columns=report.VLM_COLUMNS,
     references=report.vlm_references,
     panels=report.vlm_panels,

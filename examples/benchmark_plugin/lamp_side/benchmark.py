@@ -9,7 +9,6 @@ from typing import Annotated, Literal
 import typer
 
 from lmms_eval_tasks.build.curation.shortcuts import read_removed
-from lmms_eval_tasks.utils.answers import EXTRACTOR
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind
 from lmms_eval_tasks.utils.benchmark.card import Card, SplitFacts
 from lmms_eval_tasks.utils.core import json_rows
@@ -146,7 +145,6 @@ BENCHMARK = Benchmark(
                 pair_scores.PAIRS_SCORED,
                 *rates.COMMON,
             ),
-            extractor=EXTRACTOR,
             columns=(interval_column(pair_scores.PAIR_ACCURACY), score_column(LEFT_RATE), *OUTCOME_COLUMNS),
             references=references,
             panels=panels,

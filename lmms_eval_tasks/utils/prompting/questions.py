@@ -9,8 +9,6 @@ from typing import Any
 from lmms_eval_tasks.utils.benchmark.benchmark import TaskSettings
 from lmms_eval_tasks.utils.prompting.prompts import QUESTION_AND_OPTIONS, Prompt, choose_prompt
 
-OPTIONS_PROMPT = "mcq_options"
-"""The prompt that asks with lettered options and without the question."""
 NO_CLIP = "(The clip of this question is missing. The answer will not be scored.)"
 
 
@@ -25,7 +23,7 @@ def without_clip(text: str, asked: bool) -> str:
     lmms-eval's response cache goes by the prompt's text, and an answer to the placeholder must not be found again once
     the clip is there.
     """
-    return text if asked else f"{NO_CLIP}\n{text}"
+    return text if asked else "\n".join(filter(None, (NO_CLIP, text)))
 
 
 def ask_choice(row: Mapping[str, Any], settings: TaskSettings) -> str:
