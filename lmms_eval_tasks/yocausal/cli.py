@@ -13,7 +13,8 @@ from lmms_eval_tasks.utils.core.console import make_console, show_progress, text
 from lmms_eval_tasks.utils.core.wording import summarize_names
 
 if TYPE_CHECKING:
-    from lmms_eval_tasks.utils.core.tables import FittingTable
+    from rich.console import Console
+
     from lmms_eval_tasks.yocausal.cross_analysis import Correlation
     from lmms_eval_tasks.yocausal.ranking import Ranking
 
@@ -48,15 +49,15 @@ def rank(
     for name, ranking in judges.rankings.items():
         for why in ranking.apart:
             console.print(f"NOT THE WHOLE RELEASE: {why}", style="bold red")
-        console.print(_ranking_table(ranking, f"labels: {name}" if labels else None))
+        _print_ranking(console, ranking, f"labels: {name}" if labels else None)
     prepared = next(iter(judges.rankings.values()))
     for warning in (*prepared.warnings, *judges.warnings):
         console.print(f"warning: {warning}", style="yellow")
     console.print("Ranked by RSI rank + CCI rank, ties by RSI rank. RSI in percent, CCI in percentage points.")
     if judges.agreement:
-        console.print(_correlation_table("agreement of the rankings", judges.agreement))
+        _print_correlations(console, "agreement of the rankings", judges.agreement)
     if against:
-        console.print(_correlation_table("rank against other values", correlate_scores(prepared, against)))
+        _print_correlations(console, "rank against other values", correlate_scores(prepared, against))
         console.print("A positive value: the better rank goes with the greater value or the later date.")
     if prompts := compare_prompts(finished):
         table = text_table(
@@ -71,7 +72,7 @@ def rank(
         console.print(table)
 
 
-def _ranking_table(ranking: Ranking, title: str | None) -> FittingTable:
+def _print_ranking(console: Console, ranking: Ranking, title: str | None) -> None:
     table = text_table(title, "model", "rank", "RSI", "rank", "CCI", "rank", "pairs", "unscored")
     for run in ranking.runs:
         place = run.place
@@ -85,15 +86,15 @@ def _ranking_table(ranking: Ranking, title: str | None) -> FittingTable:
             run.unscored,
         )
         table.add_row(place.model, *map(str, cells))
-    return table
+    console.print(table)
 
 
-def _correlation_table(title: str, correlations: Sequence[Correlation]) -> FittingTable:
+def _print_correlations(console: Console, title: str, correlations: Sequence[Correlation]) -> None:
     table = text_table(title, "", "", "models", "Kendall tau", "p", "Pearson r", "p", names=2)
     for one in correlations:
         values = (one.tau, one.tau_p, one.pearson, one.pearson_p)
         table.add_row(*one.names, str(one.models), *("N/A" if value is None else f"{value:.4f}" for value in values))
-    return table
+    console.print(table)
 
 
 @app.command()

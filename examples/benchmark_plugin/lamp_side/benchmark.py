@@ -23,11 +23,11 @@ from lmms_eval_tasks.utils.reporting.figures import Bar, share_plot
 from lmms_eval_tasks.utils.reporting.page_items import AnswerView, clip_view
 from lmms_eval_tasks.utils.reporting.panels import Panel, RunRecords, consistency_panel
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, pair_references
-from lmms_eval_tasks.utils.scoring import pair_scores, rates
 from lmms_eval_tasks.utils.scoring.metrics import Metric
+from lmms_eval_tasks.utils.scoring.pair_scores import PAIR_ACCURACY, PAIRS_SCORED, SINGLE_ACCURACY
+from lmms_eval_tasks.utils.scoring.rates import COMMON_METRICS
 from lmms_eval_tasks.utils.scoring.records import Record
 from lmms_eval_tasks.utils.submission.choices import ChoiceForm
-from lmms_eval_tasks.utils.submission.form import SubmissionForm
 
 OPTIONS = ("On the left.", "On the right.")
 SIDES = {"left": "A", "right": "B"}
@@ -129,6 +129,7 @@ ANSWERS = ChoiceForm(
     row_type=Answer,
     values=lambda row, split: {"id": row["item_id"]},
     answers=lambda row: ("A", "B"),
+    path=lambda split, part: "submissions/lamp_side.jsonl",
     id_field="id",
     answer_field="answer",
 )
@@ -139,13 +140,13 @@ BENCHMARK = Benchmark(
     kinds={
         "pairs": TaskKind(
             metrics=(
-                pair_scores.PAIR_ACCURACY,
-                pair_scores.SINGLE_ACCURACY,
+                PAIR_ACCURACY,
+                SINGLE_ACCURACY,
                 LEFT_RATE,
-                pair_scores.PAIRS_SCORED,
-                *rates.COMMON,
+                PAIRS_SCORED,
+                *COMMON_METRICS,
             ),
-            columns=(interval_column(pair_scores.PAIR_ACCURACY), score_column(LEFT_RATE), *OUTCOME_COLUMNS),
+            columns=(interval_column(PAIR_ACCURACY), score_column(LEFT_RATE), *OUTCOME_COLUMNS),
             references=references,
             panels=panels,
             item_view=clip_view,
@@ -156,11 +157,5 @@ BENCHMARK = Benchmark(
     },
     prepare=prepare,
     schema=dict,
-    submission=SubmissionForm(
-        parts=("answers",),
-        path=lambda split, part: "submissions/lamp_side.jsonl",
-        examine=ANSWERS.examine,
-        build=ANSWERS.build,
-        check=ANSWERS.check,
-    ),
+    submission=ANSWERS,
 )

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from lmms_eval_tasks.utils.scoring.metrics import Metric
     from lmms_eval_tasks.utils.scoring.records import Record
     from lmms_eval_tasks.utils.stats.human_study import HumanStudy
-    from lmms_eval_tasks.utils.submission.form import SubmissionForm
+    from lmms_eval_tasks.utils.submission.form import OfficialForm
 
 CHOICE_READER = "choice reader 1"
 """Name and version of `utils.answers.read_choice`, for a run's card: the version moves when it reads any otherwise."""
@@ -223,7 +223,7 @@ class Benchmark:
         prepare: Turns a raw release into prepared tables. A function whose parameters are typer options, and
             ``progress``; it returns what was prepared by split.
         schema: Columns of its own in the prepared table, and their types.
-        submission: The official form of its answers; None where there is none.
+        submission: The official form of its answers, a `SubmissionForm` or a `ChoiceForm`; None where there is none.
         no_submission: Why there is none.
         official_prompt: Where its official prompt can be imported from; None where there is nothing to import.
         find_prompt: The official prompt or an imported one, by name; raises InputError.
@@ -243,7 +243,7 @@ class Benchmark:
     kinds: Mapping[str, TaskKind]
     prepare: Callable[..., Mapping[str, Any]]
     schema: Callable[[], Mapping[str, Any]]
-    submission: SubmissionForm | None = None
+    submission: OfficialForm | None = None
     no_submission: str = ""
     official_prompt: OfficialPrompt | None = None
     find_prompt: Callable[[str], Prompt] | None = None

@@ -59,19 +59,24 @@ def with_official_reading(record: Record, official: str | None) -> Record:
 
 
 def choice_grader(
-    read_official: Callable[[str], str | None], stratum: Sequence[str], fields: Sequence[str] = ()
+    read_official: Callable[[str], str | None] | None = None,
+    stratum: Sequence[str] | Callable[[Row], Mapping[str, str]] = (),
+    fields: Sequence[str] = (),
 ) -> Callable[[Row, object, TaskContext], GradedItem]:
-    """How a task grades multiple-choice items, which the benchmark's own extractor reads as well.
+    """How a task grades multiple-choice items.
 
     Args:
-        read_official: That extractor.
-        stratum: Columns of the prepared table by which scores are broken down.
+        read_official: The benchmark's own extractor, which then reads a response as well.
+        stratum: Columns of the prepared table by which scores are broken down, or names and values from a row.
         fields: Columns that a record repeats among its fields.
     """
 
     def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
         own = {**{name: row[name] for name in fields}, "prompt": context.settings.signature}
-        record = grade_choice(row, response, stratum={name: row[name] for name in stratum}, fields=own)
+        values = stratum(row) if callable(stratum) else {name: row[name] for name in stratum}
+        record = grade_choice(row, response, stratum=values, fields=own)
+        if read_official is None:
+            return GradedItem(record)
         return GradedItem(with_official_reading(record, read_official(response) if isinstance(response, str) else None))
 
     return grade
