@@ -8,7 +8,6 @@ from typing import Annotated, Literal
 
 import typer
 
-from lmms_eval_tasks.build.curation.shortcuts import read_removed
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind
 from lmms_eval_tasks.utils.benchmark.card import Card, SplitFacts
 from lmms_eval_tasks.utils.core import json_rows
@@ -17,6 +16,7 @@ from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 from lmms_eval_tasks.utils.data.building import Origin, building
 from lmms_eval_tasks.utils.data.manifest import SplitManifest, file_sha256
 from lmms_eval_tasks.utils.data.release import LinkedClip
+from lmms_eval_tasks.utils.data.removed import read_removed
 from lmms_eval_tasks.utils.prompting.questions import prompt_reader
 from lmms_eval_tasks.utils.reporting.columns import OUTCOME_COLUMNS, interval_column, score_column
 from lmms_eval_tasks.utils.reporting.figures import Bar, share_plot

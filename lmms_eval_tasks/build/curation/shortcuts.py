@@ -8,11 +8,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-from lmms_eval_tasks.utils.core.json_rows import Row, WholeText, read_rows
-from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError, Problems
+from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.core.wording import summarize_names
 from lmms_eval_tasks.utils.runs.run import Run
 from lmms_eval_tasks.utils.scoring.records import FRAME, Record
@@ -47,7 +45,7 @@ class FilteredGroup:
     members: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, object]:
-        """The group as JSON values."""
+        """The group as JSON values, which `read_removed` reads."""
         return {
             "task": self.task,
             "group_id": self.group_id,
@@ -55,29 +53,6 @@ class FilteredGroup:
             "why": self.why,
             "members": {name: dict(counts) for name, counts in self.members.items()},
         }
-
-
-class FilteredRow(Row):
-    """A group as `FilteredGroup.to_json` writes it."""
-
-    task: WholeText
-    group_id: WholeText
-    removed: bool
-    why: str
-    members: dict[str, dict[str, Any]]
-
-
-def read_removed(path: Path) -> frozenset[str]:
-    """The groups that a filter removed, from the file that it wrote.
-
-    Raises:
-        InputError: a line has another form; all problems at once.
-        OSError: the file cannot be read.
-    """
-    issues = GroupedIssues()
-    removed = frozenset(row.group_id for _, row in read_rows(path, FilteredRow, issues, exact=False) if row.removed)
-    issues.raise_if_any(f"{path} is not what a filter wrote")
-    return removed
 
 
 def view_records(runs: Sequence[Run], view: str, least_models: int = 1) -> dict[str, Records]:

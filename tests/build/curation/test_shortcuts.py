@@ -11,11 +11,11 @@ from lmms_eval_tasks.build.curation.shortcuts import (
     Records,
     blind_filter,
     check_share,
-    read_removed,
     single_frame_filter,
 )
 from lmms_eval_tasks.utils.core.json_rows import as_lines
 from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.data.removed import read_removed
 from lmms_eval_tasks.utils.scoring.records import Outcome, Record, UnscoredReason
 
 TASK = "some_task"
