@@ -7,7 +7,7 @@ from typing import Any
 
 from lmms_eval_tasks.utils.answers import read_choice
 from lmms_eval_tasks.utils.benchmark.benchmark import Row, TaskContext
-from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, GradedItem, Outcome, Record, UnscoredReason
+from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, GradedItem, Record
 
 
 def grade_choice(
@@ -26,24 +26,15 @@ def grade_choice(
         stratum: Values by which scores are broken down.
         fields: Benchmark fields of the record.
     """
-    expected: str | None = row["answer"]
     asked = row["asked"] and response != NOT_ASKED
     answered = read_choice(response, row["options"]) if asked and isinstance(response, str) else None
-    reason = UnscoredReason.NO_CLIP if not asked else None if expected else UnscoredReason.NO_KEY
-    if reason:
-        outcome = Outcome.UNSCORED
-    elif answered is None:
-        outcome = Outcome.UNPARSED
-    else:
-        outcome = Outcome.CORRECT if answered == expected else Outcome.WRONG
-    return Record(
-        item_id=row["item_id"],
-        group_id=row["group_id"],
-        stratum=dict(stratum),
-        expected=expected,
-        answered=answered,
-        outcome=outcome,
-        unscored_reason=reason,
+    return Record.graded(
+        row["item_id"],
+        row["group_id"],
+        dict(stratum),
+        row["answer"],
+        answered,
+        asked=asked,
         fields=dict(fields or {}),
     )
 
