@@ -13,7 +13,7 @@ from lmms_eval_tasks.cast_bench.prompt import OFFICIAL_PROMPT, find_prompt
 from lmms_eval_tasks.cast_bench.settings import BOXES, read_settings
 from lmms_eval_tasks.cast_bench.submission import FORM
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, Masking, TaskKind
-from lmms_eval_tasks.utils.benchmark.views import CLIP_VIEWS
+from lmms_eval_tasks.utils.benchmark.views import CLIP_VIEWS, MASKED, SOCRATIC
 from lmms_eval_tasks.utils.evidence.reader import EXTRACTOR
 
 EVIDENCE = TaskKind(
@@ -28,7 +28,7 @@ EVIDENCE = TaskKind(
     read_settings=read_settings,
     restore=restore.restore_settings,
     log_form=EvidenceLine,
-    views=(*CLIP_VIEWS, "masked", "socratic"),
+    views=(*CLIP_VIEWS, MASKED, SOCRATIC),
     masking=Masking(masked_row, masked_clip),
 )
 
@@ -47,7 +47,7 @@ OPEN = TaskKind(
     "submitted is a run of cast_bench.",
     restore=restore.restore_verdicts,
     log_form=OpenLine,
-    views=(*CLIP_VIEWS, "socratic"),
+    views=(*CLIP_VIEWS, SOCRATIC),
 )
 
 BENCHMARK = Benchmark(

@@ -20,8 +20,10 @@ from lmms_eval_tasks.utils.evidence.boxes import Convention, Frame
 from lmms_eval_tasks.utils.evidence.grounding import build_timeline
 from lmms_eval_tasks.utils.evidence.reader import Instance, read_official, read_truth
 from lmms_eval_tasks.utils.reporting.page_items import InstanceTrack
+from lmms_eval_tasks.utils.runs.responses import read_responses
+from lmms_eval_tasks.utils.runs.results_file import sample_log
 from lmms_eval_tasks.utils.runs.run import Run, read_run
-from lmms_eval_tasks.utils.scoring.records import Record
+from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, Record
 
 TASK = "cast_bench"
 
@@ -102,10 +104,10 @@ def _find_record(run: Run, item_id: str) -> Record:
 
 
 def _read_response(run: Run, item_id: str) -> str:
-    item = next(item for item in run.items_of(TASK) if item.record.item_id == item_id)
-    if not item.record.asked or not item.responses:
+    response = read_responses(sample_log(run.path, TASK)).find(TASK, item_id)
+    if response is None or response == NOT_ASKED:
         raise InputError(f"{item_id} cannot be shown: the run in {run.path} could not ask it, its clip was missing.")
-    return item.responses[0]
+    return response
 
 
 def _find_row(item_id: str) -> Mapping[str, Any]:

@@ -11,7 +11,6 @@ import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from string import ascii_uppercase
-from typing import Any
 
 from pydantic import ConfigDict, Field
 
@@ -33,6 +32,7 @@ from lmms_eval_tasks.utils.submission.form import (
     Checked,
     SubmissionForm,
     Table,
+    TableRow,
 )
 
 SPLIT = "test"
@@ -105,7 +105,7 @@ def build(entries: Sequence[GradedItem], table: Table, part: str) -> Built:
 
 
 def examine(
-    entries: Sequence[GradedItem], rows: Mapping[str, Mapping[str, Any]], allow_incomplete: bool, issues: GroupedIssues
+    entries: Sequence[GradedItem], rows: Mapping[str, TableRow], allow_incomplete: bool, issues: GroupedIssues
 ) -> None:
     """Note items whose log lacks what the files are made of; answers are submitted as they are."""
     for entry in entries:

@@ -25,8 +25,8 @@ from lmms_eval_tasks.utils.reporting.panels import (
     outcome_panel,
 )
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, published_models
+from lmms_eval_tasks.utils.scoring import pair_scores
 from lmms_eval_tasks.utils.scoring.metrics import Metric
-from lmms_eval_tasks.utils.scoring.pair_scores import PAIR_ACCURACY, PAIRS_SCORED
 from lmms_eval_tasks.utils.scoring.records import Record
 from lmms_eval_tasks.utils.stats.estimates import estimate
 
@@ -40,13 +40,13 @@ TOTAL, AVERAGE = "Total", "Avg"
 COLUMNS = (
     interval_column(metrics.VERDICT_ACCURACY, stacked=True),
     interval_column(metrics.BALANCED_ACCURACY, stacked=True),
-    interval_column(PAIR_ACCURACY, stacked=True),
+    interval_column(pair_scores.PAIR_ACCURACY, stacked=True),
     score_column(metrics.ALWAYS_YES),
     score_column(metrics.ALWAYS_NO),
     score_column(metrics.YES_RATE),
     score_column(metrics.JUDGED_ACCURACY),
     *OUTCOME_COLUMNS,
-    score_column(PAIRS_SCORED),
+    score_column(pair_scores.PAIRS_SCORED),
 )
 
 
@@ -77,7 +77,7 @@ def references(task: str, items: int) -> tuple[ReferencedMetric, ...]:
             metrics.VERDICT_ACCURACY, CARD.chance["verdict_accuracy"], CARD.human, models, note=OTHER_RULE
         ),
         ReferencedMetric(metrics.BALANCED_ACCURACY, CARD.chance["balanced_accuracy"]),
-        ReferencedMetric(PAIR_ACCURACY, CARD.chance["pair_accuracy"]),
+        ReferencedMetric(pair_scores.PAIR_ACCURACY, CARD.chance["pair_accuracy"]),
     )
 
 

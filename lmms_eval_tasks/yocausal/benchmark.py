@@ -1,6 +1,8 @@
 """YoCausal: whether a video diffusion model expects time to run forward."""
 
+from lmms_eval_tasks.utils import answers
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm, Benchmark, TaskKind, TaskSettings
+from lmms_eval_tasks.utils.benchmark.views import BLIND, SHUFFLED, SINGLE_FRAME
 from lmms_eval_tasks.utils.denoising.response import DENOISING_READER
 from lmms_eval_tasks.utils.prompting.questions import prompt_reader
 from lmms_eval_tasks.yocausal import report, vlm
@@ -31,6 +33,7 @@ DENOISING = TaskKind(
 
 VLM = TaskKind(
     metrics=VLM_METRICS,
+    extractor=answers.EXTRACTOR,
     columns=report.VLM_COLUMNS,
     references=report.vlm_references,
     panels=report.vlm_panels,
@@ -41,7 +44,7 @@ VLM = TaskKind(
     row_id=vlm.pair_id,
     log_form=DirectionLine,
     # A clip and its reversal are both asked: shown backwards, each is the other.
-    views=("blind", "single_frame", "shuffled"),
+    views=(BLIND, SINGLE_FRAME, SHUFFLED),
     no_submission="the leaderboard ranks video diffusion models by their losses, and takes no answers in words. What "
     "can be submitted is a run of yocausal.",
 )

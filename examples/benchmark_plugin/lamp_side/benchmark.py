@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from lmms_eval_tasks.utils.answers import EXTRACTOR
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind
 from lmms_eval_tasks.utils.benchmark.card import Card, SplitFacts
 from lmms_eval_tasks.utils.core import json_rows
@@ -146,6 +147,7 @@ BENCHMARK = Benchmark(
                 PAIRS_SCORED,
                 *COMMON_METRICS,
             ),
+            extractor=EXTRACTOR,
             columns=(interval_column(PAIR_ACCURACY), score_column(LEFT_RATE), *OUTCOME_COLUMNS),
             references=references,
             panels=panels,

@@ -36,9 +36,6 @@ if TYPE_CHECKING:
     from lmms_eval_tasks.utils.stats.human_study import HumanStudy
     from lmms_eval_tasks.utils.submission.form import OfficialForm
 
-CHOICE_READER = "choice reader 1"
-"""Name and version of `utils.answers.read_choice`, for a run's card: the version moves when it reads any otherwise."""
-
 Row = Mapping[str, Any]
 """A row of a prepared table. While a task runs it also has ``asked`` (False where the clip is missing and the model
 needs it), ``split`` and ``data_set`` (what the set is, as a `DataSet` in JSON)."""
@@ -119,6 +116,7 @@ class TaskKind:
 
     Attributes:
         metrics: Every score that its tasks may print; their YAML names those that they do.
+        extractor: Name and version of what reads answers.
         columns: Of the table that `report` prints.
         references: The scores that stand beside chance, people and published models, the leading one first, given the
             task's or group's name and how many items a run of it has.
@@ -127,7 +125,6 @@ class TaskKind:
         item_view: What a page shows of an item, from its record and row.
         answer_view: What a page shows of an answer, from its record, row and response.
         read_settings: From the task's ``lmms_eval_specific_kwargs`` and the environment; raises InputError.
-        extractor: Name and version of what reads answers; by default of the reader of options' letters.
         visuals: Columns that name the clips that are shown.
         guesses: Responses of somebody who saw nothing, one for each answer to a row, as its prompt asks for them: what
             `random_answer` chooses from, and `constant_answer` the first of.
@@ -143,18 +140,19 @@ class TaskKind:
             has others is refused in words.
         views: The views that make sense of it, by their names in `utils.benchmark.views`; each is a task of its own.
         frame: Which frame the view of a single frame shows: ``first``, ``centre`` or ``last``.
-        options_prompt: Id of the prompt of the view of options without the question.
+        options_prompt: Id of the prompt that asks with the options alone; the view of options without the question
+            needs it.
         masking: How its evidence is blacked out; the view of masked clips needs it.
     """
 
     metrics: tuple[Metric, ...]
+    extractor: str
     columns: tuple[Column, ...]
     references: Callable[[str, int], tuple[ReferencedMetric, ...]]
     panels: Callable[[str, Sequence[RunRecords]], list[Panel]]
     item_view: Callable[[Record, Row], ItemView]
     answer_view: Callable[[Record, Row, str], AnswerView]
     read_settings: Callable[[Mapping[str, Any], Mapping[str, str]], TaskSettings]
-    extractor: str = CHOICE_READER
     visuals: tuple[str, ...] = ("clip",)
     guesses: Callable[[Row], Sequence[str]] = guess_option
     answer_form: AnswerForm = AnswerForm.WORDS
@@ -168,7 +166,7 @@ class TaskKind:
     controls: Callable[[str], tuple[PublishedControl, ...]] = lambda name: ()
     views: tuple[str, ...] = ()
     frame: str = "centre"
-    options_prompt: str = "mcq_options"
+    options_prompt: str = ""
     masking: Masking | None = None
 
     def __post_init__(self) -> None:
@@ -223,7 +221,7 @@ class Benchmark:
         prepare: Turns a raw release into prepared tables. A function whose parameters are typer options, and
             ``progress``; it returns what was prepared by split.
         schema: Columns of its own in the prepared table, and their types.
-        submission: The official form of its answers, a `SubmissionForm` or a `ChoiceForm`; None where there is none.
+        submission: The official form of its answers; None where there is none.
         no_submission: Why there is none.
         official_prompt: Where its official prompt can be imported from; None where there is nothing to import.
         find_prompt: The official prompt or an imported one, by name; raises InputError.

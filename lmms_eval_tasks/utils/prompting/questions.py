@@ -9,6 +9,8 @@ from typing import Any
 from lmms_eval_tasks.utils.benchmark.benchmark import TaskSettings
 from lmms_eval_tasks.utils.prompting.prompts import QUESTION_AND_OPTIONS, Prompt, choose_prompt
 
+OPTIONS_PROMPT = "mcq_options"
+"""The prompt that asks with lettered options and without the question."""
 NO_CLIP = "(The clip of this question is missing. The answer will not be scored.)"
 
 
