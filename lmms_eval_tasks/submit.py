@@ -14,7 +14,7 @@ from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
 from lmms_eval_tasks.utils.core.wording import describe
 from lmms_eval_tasks.utils.data.home import benchmark_dir, read_manifest
-from lmms_eval_tasks.utils.runs.run import Run, read_graded, read_run
+from lmms_eval_tasks.utils.runs.run import Run, read_run
 from lmms_eval_tasks.utils.scoring.records import GradedItem, Record
 from lmms_eval_tasks.utils.submission.form import INCOMPLETE, Built, Checked, find_form, read_prepared, tasks_of_part
 
@@ -125,7 +125,7 @@ def validate(benchmark: str, path: Path, allow_incomplete: bool = False) -> Chec
 def _read_entries(run: Run, tasks: Sequence[str]) -> list[GradedItem]:
     """The items of some tasks of a run; answers that the run only kept are graded now."""
     if not run.only_predicted:
-        return [entry for task in tasks for entry in read_graded(run, task)]
+        return [item.graded() for task in tasks for item in run.items_of(task)]
     from lmms_eval_tasks.host.loading import quiet_host
     from lmms_eval_tasks.host.regrading import graded_items
 

@@ -22,7 +22,7 @@ from lmms_eval_tasks.utils.benchmark.registry import find_benchmark, read_card, 
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.variables import PROMPT
 from lmms_eval_tasks.utils.prompting.official_prompts import sha256
-from lmms_eval_tasks.utils.prompting.prompts import Prompt, literal, prompt_ids, read_prompt
+from lmms_eval_tasks.utils.prompting.prompts import Prompt, prompt_ids, read_prompt
 from lmms_eval_tasks.yocausal.labelling import Causality, OfficialCausality, labelling_prompt
 
 CLOSING = "Say one letter, {A} to {E}.\n"
@@ -260,6 +260,6 @@ def test_the_shipped_prompts_have_one_normal_form() -> None:
         for line in path.read_text(encoding="utf-8").splitlines():
             parts = shape.fullmatch(json.loads(line)["prompt"])
             assert parts is not None
-            before, between, after = (literal(part) for part in parts.groups())
+            before, between, after = (Prompt.literal(part) for part in parts.groups())
             found.add(sha256(normal_form(f"{before}{{question}}{between}{{options}}\n{after}")))
     assert found == {"e7e2c9f908d8d2de4a47ff9cb9684022308a0820b81056c48180aace5af49cb0"}

@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field
 from lmms_eval_tasks.cast_bench.open_ended import AgreementScores, ConsistencyScore
 from lmms_eval_tasks.utils.core.json_rows import RowForm
 from lmms_eval_tasks.utils.evidence.boxes import Convention
-from lmms_eval_tasks.utils.scoring.log_forms import LogForm, LogLine, RecordForm
+from lmms_eval_tasks.utils.scoring.log_forms import LogForm, log_line
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=0, le=1_000_000)]
@@ -64,12 +64,6 @@ class EvidenceFields(LogForm):
     prompt: str | None = None
 
 
-class EvidenceRecord(RecordForm):
-    """The record of such a question."""
-
-    fields: EvidenceFields  # type: ignore[assignment]
-
-
 class HitsForm(RowForm):
     """When evidence counted as a hit: the fields of `Settings`, which the metrics file repeats."""
 
@@ -88,11 +82,8 @@ class EvidenceSubmission(LogForm):
     settings: HitsForm
 
 
-class EvidenceLine(LogLine):
-    """The line of such a question."""
-
-    record: EvidenceRecord
-    submission_rows: EvidenceSubmission | None = None  # type: ignore[assignment]
+EvidenceLine = log_line(EvidenceFields, submission=EvidenceSubmission | None)
+"""The line of such a question."""
 
 
 class JudgeForm(LogForm):
@@ -117,13 +108,5 @@ class OpenFields(LogForm):
     prompt: str | None = None
 
 
-class OpenRecord(RecordForm):
-    """The record of a free answer."""
-
-    fields: OpenFields  # type: ignore[assignment]
-
-
-class OpenLine(LogLine):
-    """The line of a free answer."""
-
-    record: OpenRecord
+OpenLine = log_line(OpenFields)
+"""The line of a free answer."""

@@ -9,8 +9,8 @@ from functools import partial
 from lmms_eval_tasks.cast_bench.card import CATEGORIES, NEAR_MISS, OPTION_KINDS
 from lmms_eval_tasks.cast_bench.grading import GROUNDING_METRICS
 from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS
-from lmms_eval_tasks.utils.scoring import rates
-from lmms_eval_tasks.utils.scoring.metrics import Errors, Kind, Metric
+from lmms_eval_tasks.utils.scoring.metrics import Metric
+from lmms_eval_tasks.utils.scoring.rates import COMMON_METRICS
 from lmms_eval_tasks.utils.scoring.records import Record
 
 TITLES = {"im_tiou": "IM-tIoU", "im_viou": "IM-vIoU"}
@@ -45,11 +45,11 @@ def _formed(rule: str, record: Record) -> float | None:
 
 def _metric(name: str, value: Callable[[Record], float | None]) -> Metric:
     title = TITLES.get(name, name.replace("_", " "))
-    return Metric(name, title, value, errors=Errors.PLAIN, higher_is_better=name not in LOWER_IS_BETTER)
+    return Metric(name, title, value, errors="plain", higher_is_better=name not in LOWER_IS_BETTER)
 
 
 ANSWERS = {
-    "accuracy": replace(_metric("accuracy", _accuracy), errors=Errors.CLUSTERED),
+    "accuracy": replace(_metric("accuracy", _accuracy), errors="clustered"),
     "faithful": _metric("faithful", partial(_supported, "supported", True)),
     "spurious": _metric("spurious", partial(_supported, "supported", False)),
     "faithful_strict": _metric("faithful_strict", partial(_supported, "supported_strict", True)),
@@ -69,7 +69,7 @@ IM_TIOU, IM_VIOU = GROUNDING["im_tiou"], GROUNDING["im_viou"]
 
 
 def _broken_down(metric: Metric) -> list[Metric]:
-    plain = replace(metric, errors=Errors.PLAIN)
+    plain = replace(metric, errors="plain")
     return [*plain.by("category", CATEGORIES), *plain.by("size", ("small", "large"))]
 
 
@@ -90,7 +90,7 @@ METRICS = (
             f"errors, {kind}",
             partial(_chose, kind),
             applies=lambda record: "chosen_kind" in record.fields,
-            errors=Errors.PLAIN,
+            errors="plain",
             higher_is_better=None,
         )
         for kind in OPTION_KINDS
@@ -99,10 +99,10 @@ METRICS = (
         "grounding_unscored_rate",
         "grounding unscored",
         lambda record: 100.0 * (record.fields["grounding"] is None),
-        errors=Errors.PLAIN,
+        errors="plain",
         higher_is_better=False,
     ),
-    *rates.COMMON,
+    *COMMON_METRICS,
 )
 
 
@@ -112,34 +112,34 @@ def _judged(dimensions: Sequence[str], record: Record) -> float | None:
     return None if scores is None else sum(scores[name] for name in dimensions) / len(dimensions)
 
 
-def _judge_metric(name: str, title: str, dimensions: Sequence[str], errors: Errors = Errors.PLAIN) -> Metric:
-    return Metric(name, title, partial(_judged, dimensions), unit="", bounds=TEN, value_bounds=TEN, errors=errors)
+def _judge_metric(name: str, title: str, dimensions: Sequence[str]) -> Metric:
+    return Metric(name, title, partial(_judged, dimensions), unit="", bounds=TEN, value_bounds=TEN, errors="plain")
 
 
 def _count(scored: bool, record: Record) -> int:
     return int((_judged(DIMENSIONS, record) is not None) is scored)
 
 
-JUDGE_SCORE = _judge_metric("judge_score", "judge 0-10", DIMENSIONS, Errors.CLUSTERED)
+JUDGE_SCORE = replace(_judge_metric("judge_score", "judge 0-10", DIMENSIONS), errors="clustered")
 """Mean over the dimensions, from 0 to 10."""
 JUDGE_DIMENSIONS = tuple(_judge_metric(name, name.replace("_", " "), (name,)) for name in DIMENSIONS)
 
 OPEN_METRICS = (
     JUDGE_SCORE,
     *JUDGE_DIMENSIONS,
-    *replace(JUDGE_SCORE, errors=Errors.PLAIN).by("category", CATEGORIES),
+    *replace(JUDGE_SCORE, errors="plain").by("category", CATEGORIES),
     *(
         Metric(
             name,
             title,
             partial(_count, scored),
-            kind=Kind.TOTAL,
+            kind="total",
             unit="",
             value_bounds=None,
-            errors=Errors.PLAIN,
+            errors="plain",
             higher_is_better=None,
         )
         for name, title, scored in (("n_scored", "scored", True), ("n_unscored", "unscored", False))
     ),
-    *rates.COMMON,
+    *COMMON_METRICS,
 )

@@ -14,7 +14,7 @@ from string import ascii_uppercase
 from lmms_eval_tasks.cast_bench.prepare import frame_of
 from lmms_eval_tasks.utils.benchmark.benchmark import Row
 from lmms_eval_tasks.utils.benchmark.descriptions import TimedDescription
-from lmms_eval_tasks.utils.benchmark.inquiries import AskedItem, Inquiry, InquiryForm, OfferedChoice
+from lmms_eval_tasks.utils.benchmark.inquiries import AskedItem, Inquiry, OfferedChoice
 from lmms_eval_tasks.utils.evidence.reader import read_truth
 
 
@@ -78,6 +78,6 @@ def _described(version: Callable[[Row], str]) -> Callable[[Sequence[Row]], list[
 
 
 INQUIRIES = {
-    "edit": Inquiry(InquiryForm.descriptions, _described(lambda row: "")),
-    "revise": Inquiry(InquiryForm.revision, _described(_version)),
+    "edit": Inquiry("descriptions", _described(lambda row: "")),
+    "revise": Inquiry("revision", _described(_version)),
 }

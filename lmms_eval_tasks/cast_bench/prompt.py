@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from string import Formatter
 
-from lmms_eval_tasks.utils.prompting.official_prompts import OfficialPrompt, read_whole
-from lmms_eval_tasks.utils.prompting.prompts import literal
+from lmms_eval_tasks.utils.prompting.official_prompts import OfficialPrompt
+from lmms_eval_tasks.utils.prompting.prompts import Prompt
 
 PROMPT = "cast_bench_evidence"
 """Id of our own prompt."""
@@ -41,13 +41,13 @@ def normal_form(template: str) -> str:
     parts = []
     for number, (text, name, _, _) in enumerate(pieces):
         if number not in listed:
-            parts.append(literal(text) + ("{question}" if name is not None else ""))
+            parts.append(Prompt.literal(text) + ("{question}" if name is not None else ""))
             continue
         label = _LABEL.search(text)
         if label is None or (number > listed[0] and label.start() > 0):
             raise ValueError(f"its field {name} is not on a line of its own behind the options before it")
         if number == listed[0]:
-            parts.append(literal(text[: label.start()]) + "\n{options}")
+            parts.append(Prompt.literal(text[: label.start()]) + "\n{options}")
     return "".join(parts).strip()
 
 
@@ -55,7 +55,6 @@ OFFICIAL_PROMPT = OfficialPrompt(
     benchmark="cast_bench",
     part="template",
     file="inference/prompt.md",
-    read=read_whole,
     template=normal_form,
     replaces=PROMPT,
 )

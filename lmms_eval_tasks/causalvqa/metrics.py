@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lmms_eval_tasks.causalvqa.card import DIFFICULTIES, TYPES
-from lmms_eval_tasks.utils.scoring import pair_scores, rates
 from lmms_eval_tasks.utils.scoring.metrics import Metric
+from lmms_eval_tasks.utils.scoring.pair_scores import OFFICIAL_ACCURACIES, PAIR_ACCURACY, PAIRS_SCORED, SINGLE_ACCURACY
+from lmms_eval_tasks.utils.scoring.rates import COMMON_METRICS
 from lmms_eval_tasks.utils.scoring.records import Record
 
 
@@ -27,19 +28,18 @@ def _broken_down(metric: Metric) -> list[Metric]:
 
 
 PAIR_ACCURACY_STRATA_MEAN = replace(
-    pair_scores.PAIR_ACCURACY, name="pair_accuracy_strata_mean", title="mean over strata", stratum=_stratum
+    PAIR_ACCURACY, name="pair_accuracy_strata_mean", title="mean over strata", stratum=_stratum
 )
 """Unweighted mean over the 15 strata of type and difficulty, as the official task file computes it."""
 
 METRICS = (
-    pair_scores.PAIR_ACCURACY,
-    pair_scores.SINGLE_ACCURACY,
+    PAIR_ACCURACY,
+    SINGLE_ACCURACY,
     PAIR_ACCURACY_STRATA_MEAN,
-    *_broken_down(pair_scores.PAIR_ACCURACY),
+    *_broken_down(PAIR_ACCURACY),
     # Standard errors are printed of the whole alone.
-    *_broken_down(replace(pair_scores.SINGLE_ACCURACY, errors=pair_scores.PAIR_ACCURACY.errors)),
-    pair_scores.PAIR_ACCURACY_OFFICIAL,
-    pair_scores.SINGLE_ACCURACY_OFFICIAL,
-    pair_scores.PAIRS_SCORED,
-    *rates.COMMON,
+    *_broken_down(replace(SINGLE_ACCURACY, errors=PAIR_ACCURACY.errors)),
+    *OFFICIAL_ACCURACIES,
+    PAIRS_SCORED,
+    *COMMON_METRICS,
 )

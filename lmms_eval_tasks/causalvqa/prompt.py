@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from lmms_eval_tasks.utils.benchmark.task_files import read_closing
 from lmms_eval_tasks.utils.prompting.official_prompts import OfficialPrompt
-from lmms_eval_tasks.utils.prompting.prompts import literal
+from lmms_eval_tasks.utils.prompting.prompts import Prompt
 
 LAYOUT = "Question:{question}\nOption:\n{options}\n"
 
@@ -18,7 +18,7 @@ OFFICIAL_PROMPT = OfficialPrompt(
     part="post_prompt",
     file="tasks/_default_template_yaml",
     read=read_closing,
-    template=lambda closing: LAYOUT + literal(closing),
+    template=lambda closing: LAYOUT + Prompt.literal(closing),
     replaces="mcq_letter",
 )
 

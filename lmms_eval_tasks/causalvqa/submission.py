@@ -6,15 +6,14 @@ the stratum as the task files of facebookresearch/CausalVQA@3f65605 name it; the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from string import ascii_uppercase
-from typing import Literal
+from typing import Any, Literal
 
 from lmms_eval_tasks.causalvqa.card import CARD, DIFFICULTIES, TYPES
 from lmms_eval_tasks.utils.core.json_rows import RowForm
 from lmms_eval_tasks.utils.core.wording import describe
-from lmms_eval_tasks.utils.submission.choices import ChoiceForm, Difference
-from lmms_eval_tasks.utils.submission.form import SubmissionForm, TableRow
+from lmms_eval_tasks.utils.submission.choices import ChoiceForm
 
 OFFICIAL_DIFFICULTY = {"easy": "easy", "medium": "med", "hard": "hard"}
 MOST_OPTIONS = 5
@@ -37,7 +36,7 @@ def official_task(kind: str, difficulty: str) -> str:
 STRATA = frozenset(official_task(kind, difficulty) for kind in TYPES for difficulty in DIFFICULTIES)
 
 
-def _compare(row: SubmittedLetter, item: TableRow | None, split: str) -> Iterator[Difference]:
+def _compare(row: SubmittedLetter, item: Mapping[str, Any] | None, split: str) -> Iterator[tuple[str, str, str]]:
     if item is not None:
         task = official_task(item["type"], item["difficulty"])
         if row.task != task:
@@ -54,7 +53,7 @@ def _versions(row_id: str) -> list[str]:
     return [f"{row_id[:-2]}_{version}" for version in "01"] if row_id.endswith(("_0", "_1")) else []
 
 
-ROWS = ChoiceForm(
+FORM = ChoiceForm(
     card=CARD,
     row_type=SubmittedLetter,
     values=lambda row, split: {
@@ -65,11 +64,5 @@ ROWS = ChoiceForm(
     answers=lambda row: list(ascii_uppercase[: len(row["options"]) if row else MOST_OPTIONS]),
     compare=_compare,
     siblings=_versions,
-)
-FORM = SubmissionForm(
-    parts=("answers",),
     path=lambda split, part: f"submissions/causalvqa_{split}.jsonl",
-    examine=ROWS.examine,
-    build=ROWS.build,
-    check=ROWS.check,
 )

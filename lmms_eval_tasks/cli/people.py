@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmms_eval_tasks.cli.options import prepared_benchmark
-from lmms_eval_tasks.utils.benchmark.inquiries import Inquiry, InquiryForm
+from lmms_eval_tasks.utils.benchmark.inquiries import Inquiry
 from lmms_eval_tasks.utils.benchmark.registry import find_benchmark
 from lmms_eval_tasks.utils.core.console import make_console, text_table
 from lmms_eval_tasks.utils.core.problems import InputError
@@ -44,7 +44,7 @@ def print_mode(responses: Path, items: str, mode: str, by: Sequence[str]) -> Non
     rows: Rows = read_table(name, items.partition(":")[2])[0].to_pylist()
     if unknown := [column for column in by if column not in rows[0]]:
         raise InputError(f"Expected columns of {items}, but it lacks {', '.join(unknown)}.")
-    if inquiry.form is InquiryForm.ratings:
+    if inquiry.form == "ratings":
         _print_ratings(make_console(), inquiry, rows, responses, by or house.card.strata_columns)
     elif inquiry.positive:
         _print_keys(make_console(), inquiry, rows, responses)

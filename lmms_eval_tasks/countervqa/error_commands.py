@@ -33,20 +33,18 @@ def errors(
         write_analysis,
     )
     from lmms_eval_tasks.countervqa.prepare import SPLIT
-    from lmms_eval_tasks.host.judge import open_judge, read_settings
+    from lmms_eval_tasks.host.judge import open_named_judge
     from lmms_eval_tasks.utils.core.problems import InputError
     from lmms_eval_tasks.utils.data.home import load_table
     from lmms_eval_tasks.utils.runs.run import read_run
 
-    settings = read_settings(judge)
-    if settings is None:
-        raise InputError("Expected --judge to name a model, but got none.")
+    asked = open_named_judge(AnswerAnalysis, judge)
     finished = read_run(run)
     if task not in finished.records or not task.startswith(CARD.name):
         raise InputError(f"Expected a task of {CARD.title} that the run holds, but got {task!r}.")
     rows = {row["item_id"]: row for row in load_table(CARD.name, SPLIT, require_clips=False)}
     with show_progress() as progress:
-        items = analyse(finished, task, rows, open_judge(AnswerAnalysis, settings), progress)
+        items = analyse(finished, task, rows, asked, progress)
     failed = [f"{item.item_id} ({item.reason})" for item in items if item.kind is None]
     if len(failed) == len(items):
         raise InputError(f"No answer could be judged, and nothing was written: {summarize_names(failed, 3)}.")

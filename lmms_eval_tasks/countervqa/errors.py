@@ -20,8 +20,7 @@ from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 from lmms_eval_tasks.utils.judge.client import Case, Judge, Verdict
 from lmms_eval_tasks.utils.prompting.prompts import read_prompt
 from lmms_eval_tasks.utils.reporting.references import published_models
-from lmms_eval_tasks.utils.runs.responses import scored_responses
-from lmms_eval_tasks.utils.runs.run import Run, read_logged
+from lmms_eval_tasks.utils.runs.run import Run
 from lmms_eval_tasks.utils.scoring.records import Outcome
 
 PROMPT = "countervqa_errors"
@@ -81,13 +80,13 @@ def analyse(
         InputError: an item of the run is not in the prepared table.
     """
     asked = []
-    for item in read_logged(run, task):
+    for item in run.items_of(task):
         record = item.record
         if record.outcome is Outcome.UNSCORED:
             continue
         if record.item_id not in rows:
             raise InputError(f"{task}: Expected the data that the run was made with, but it lacks {record.item_id}.")
-        asked.append((record, analysis_case(rows[record.item_id], (scored_responses(item.values) or [""])[0])))
+        asked.append((record, analysis_case(rows[record.item_id], (item.responses or [""])[0])))
     verdicts = judge.judge_all([case for _, case in asked], progress)
     return [
         _item(record.item_id, record.outcome, verdict) for (record, _), verdict in zip(asked, verdicts, strict=True)

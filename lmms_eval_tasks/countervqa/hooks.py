@@ -13,7 +13,7 @@ from lmms_eval_tasks.countervqa.verdicts import NO, UNCLEAR, YES, read_verdict
 from lmms_eval_tasks.utils.benchmark.benchmark import Row, TaskContext, TaskSettings
 from lmms_eval_tasks.utils.prompting.questions import prompt_reader, without_clip
 from lmms_eval_tasks.utils.scoring.hooks import RunningTask, aggregate, doc_to_target, doc_to_visual, hook, process_docs
-from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, GradedItem, Outcome, Record, UnscoredReason
+from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, GradedItem, Record
 
 __all__ = [
     "aggregate",
@@ -117,22 +117,13 @@ def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
     """
     asked = row["asked"] and response != NOT_ASKED
     verdict = read_verdict(response, row["question"]) if asked else UNCLEAR
-    answered = None if verdict == UNCLEAR else verdict
-    reason = UnscoredReason.NO_CLIP if not asked else None if row["answer"] else UnscoredReason.NO_KEY
-    if reason:
-        outcome = Outcome.UNSCORED
-    elif answered is None:
-        outcome = Outcome.UNPARSED
-    else:
-        outcome = Outcome.CORRECT if answered == row["answer"] else Outcome.WRONG
-    record = Record(
-        item_id=row["item_id"],
-        group_id=row["group_id"],
-        stratum={"interaction": row["interaction"], "level": row["level"], "rule": row["rule"] or "none"},
-        expected=row["answer"],
-        answered=answered,
-        outcome=outcome,
-        unscored_reason=reason,
+    record = Record.graded(
+        row["item_id"],
+        row["group_id"],
+        {"interaction": row["interaction"], "level": row["level"], "rule": row["rule"] or "none"},
+        row["answer"],
+        None if verdict == UNCLEAR else verdict,
+        asked=asked,
         fields={"paired": row["paired"], "prompt": context.settings.signature},
     )
     return GradedItem(record)

@@ -6,15 +6,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from lmms_eval_tasks.utils.scoring.log_forms import LogForm, LogLine, RecordForm, StratumForm
+from lmms_eval_tasks.utils.scoring.log_forms import LogForm, log_line
 
-
-class VerdictStratum(StratumForm):
-    """The cell of the paper's table, and the rule that made the question."""
-
-    interaction: str
-    level: str
-    rule: str
+STRATUM = ("interaction", "level", "rule")
+"""The cell of the paper's table, and the rule that made the question."""
 
 
 class AgreementForm(LogForm):
@@ -33,19 +28,6 @@ class VerdictFields(LogForm):
     judge: AgreementForm | None
 
 
-class VerdictRecord(RecordForm):
-    """The record of a question."""
-
-    stratum: VerdictStratum  # type: ignore[assignment]
-    fields: VerdictFields  # type: ignore[assignment]
-
-
-class VerdictLine(LogLine):
-    """The line of a question."""
-
-    record: VerdictRecord
-
-
 class ProbeFields(LogForm):
     """Of a question before which it was asked whether the action happened."""
 
@@ -53,14 +35,7 @@ class ProbeFields(LogForm):
     detected: bool | None
 
 
-class ProbeRecord(RecordForm):
-    """The record of such a question."""
-
-    stratum: VerdictStratum  # type: ignore[assignment]
-    fields: ProbeFields  # type: ignore[assignment]
-
-
-class ProbeLine(LogLine):
-    """The line of such a question."""
-
-    record: ProbeRecord
+VerdictLine = log_line(VerdictFields, STRATUM)
+"""The line of a question."""
+ProbeLine = log_line(ProbeFields, STRATUM)
+"""The line of a question with such a probe."""

@@ -10,9 +10,9 @@ from functools import partial
 from lmms_eval_tasks.countervqa.card import INTERACTIONS, LEVELS
 from lmms_eval_tasks.countervqa.released import OWN_RULES
 from lmms_eval_tasks.countervqa.verdicts import NO, YES
-from lmms_eval_tasks.utils.scoring import pair_scores, rates
-from lmms_eval_tasks.utils.scoring.metrics import Errors, Metric
-from lmms_eval_tasks.utils.scoring.rates import percent
+from lmms_eval_tasks.utils.scoring.metrics import Metric
+from lmms_eval_tasks.utils.scoring.pair_scores import PAIR_ACCURACY, PAIRS_SCORED
+from lmms_eval_tasks.utils.scoring.rates import COMMON_METRICS, percent
 from lmms_eval_tasks.utils.scoring.records import Record
 
 
@@ -28,7 +28,7 @@ def _says_yes(record: Record) -> float | None:
     return None if record.answered is None else 100.0 * (record.answered == YES)
 
 
-VERDICT_ACCURACY = Metric("verdict_accuracy", "verdict accuracy", _right, errors=Errors.CLUSTERED)
+VERDICT_ACCURACY = Metric("verdict_accuracy", "verdict accuracy", _right, errors="clustered")
 """Percent of scored items with the right verdict; an answer without one is wrong."""
 
 BALANCED_ACCURACY = Metric(
@@ -48,7 +48,7 @@ def _judged(record: Record) -> float | None:
     return percent(record.fields.get("judged"))
 
 
-JUDGED_ACCURACY = Metric("judged_accuracy", "judged accuracy", _judged, errors=Errors.CLUSTERED)
+JUDGED_ACCURACY = Metric("judged_accuracy", "judged accuracy", _judged, errors="clustered")
 """Percent of right verdicts whose explanation agrees with the reference; none without a judge."""
 
 PAPER_RULES = VERDICT_ACCURACY.within("paper_rules", lambda record: record.stratum["rule"] not in OWN_RULES)
@@ -78,11 +78,11 @@ METRICS = (
     ALWAYS_NO,
     YES_RATE,
     JUDGED_ACCURACY,
-    pair_scores.PAIR_ACCURACY,
-    pair_scores.PAIRS_SCORED,
+    PAIR_ACCURACY,
+    PAIRS_SCORED,
     PAPER_RULES,
     *by_cell(VERDICT_ACCURACY),
     *by_cell(ALWAYS_YES),
     *by_cell(ALWAYS_NO),
-    *rates.COMMON,
+    *COMMON_METRICS,
 )

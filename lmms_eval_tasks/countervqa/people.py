@@ -15,15 +15,7 @@ from lmms_eval_tasks.countervqa.hooks import clock
 from lmms_eval_tasks.countervqa.released import ClipGraph
 from lmms_eval_tasks.countervqa.verdicts import NO, YES
 from lmms_eval_tasks.utils.benchmark.benchmark import Row
-from lmms_eval_tasks.utils.benchmark.inquiries import (
-    ANSWER,
-    RESPONSE,
-    AskedItem,
-    Inquiry,
-    InquiryForm,
-    OfferedChoice,
-    Scale,
-)
+from lmms_eval_tasks.utils.benchmark.inquiries import AskedItem, Inquiry, OfferedChoice, Scale
 from lmms_eval_tasks.utils.stats.human_responses import question_keys
 
 VALID, NOT_VALID = "VALID", "NOT_VALID"
@@ -81,7 +73,7 @@ def _ask_each(rows: Sequence[Row]) -> list[AskedItem]:
             item_id=row["item_id"],
             question=row["question"],
             ways={"": (row["clip"],)},
-            text=row.get(RESPONSE, ""),
+            text=row.get("response", ""),
         )
         for row in rows
     ]
@@ -102,23 +94,23 @@ READABILITY = Scale(
 )
 
 INQUIRIES = {
-    ANSWER: Inquiry(InquiryForm.choice, ask_verdicts, responses=15, attention=2),
+    "answer": Inquiry("choice", ask_verdicts, responses=15, attention=2),
     "links": Inquiry(
-        InquiryForm.choice,
+        "choice",
         ask_links,
         attention=2,
         positive=VALID,
         paper={"precision": "88.39", "recall": "96.29", "F1": "91.12", "accuracy": "85.86"},
     ),
     "difficulty": Inquiry(
-        InquiryForm.ratings,
+        "ratings",
         _ask_each,
         responses=2,
         scales=(DIFFICULTY, GROUNDED),
         paper={"difficulty": "3.8 (naive 2.6)", "grounded": "97 (naive 73)"},
     ),
     "readability": Inquiry(
-        InquiryForm.ratings,
+        "ratings",
         _ask_each,
         responses=2,
         scales=(READABILITY,),

@@ -11,9 +11,8 @@ import re
 from lmms_eval_tasks.countervqa.metrics import ALWAYS_NO, ALWAYS_YES, BALANCED_ACCURACY, VERDICT_ACCURACY
 from lmms_eval_tasks.utils.benchmark.benchmark import Row
 from lmms_eval_tasks.utils.prompting.questions import prompt_reader
-from lmms_eval_tasks.utils.scoring import rates
-from lmms_eval_tasks.utils.scoring.metrics import Errors, Metric
-from lmms_eval_tasks.utils.scoring.rates import percent
+from lmms_eval_tasks.utils.scoring.metrics import Metric
+from lmms_eval_tasks.utils.scoring.rates import COMMON_METRICS, percent
 from lmms_eval_tasks.utils.scoring.records import Record
 
 PROMPT = "countervqa_probe"
@@ -55,7 +54,7 @@ def _is_absent(record: Record) -> bool:
     return record.stratum["level"] == ABSENT_LEVEL
 
 
-DETECTION = Metric("detection_accuracy", "detection", _detected, errors=Errors.CLUSTERED)
+DETECTION = Metric("detection_accuracy", "detection", _detected, errors="clustered")
 """Percent of items whose action is rightly said to happen or not to; an unread answer is wrong."""
 
 DETECTION_ABSENT = DETECTION.within("absent", _is_absent)
@@ -83,5 +82,5 @@ METRICS = (
     BALANCED_ACCURACY,
     ALWAYS_YES,
     ALWAYS_NO,
-    *rates.COMMON,
+    *COMMON_METRICS,
 )

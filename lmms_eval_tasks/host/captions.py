@@ -13,8 +13,7 @@ from lmms_eval_tasks.utils.core.json_rows import RowForm, WholeText, read_rows
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError, Problems
 from lmms_eval_tasks.utils.core.variables import CAPTIONS
 from lmms_eval_tasks.utils.core.wording import describe
-from lmms_eval_tasks.utils.runs.responses import scored_responses
-from lmms_eval_tasks.utils.runs.run import read_logged, read_run
+from lmms_eval_tasks.utils.runs.run import read_run
 
 CLIP = "clip"
 """The field of a record that has the name of the clip that a model described."""
@@ -101,8 +100,8 @@ def _run_captions(folder: Path) -> Iterator[tuple[str, str, str]]:
         )
     seen = set()
     for task in tasks:
-        for item in read_logged(run, task):
-            clip, responses = str(item.record.fields.get(CLIP)), scored_responses(item.values)
+        for item in run.items_of(task):
+            clip, responses = str(item.record.fields.get(CLIP)), item.responses
             if responses and responses[0].strip() and clip not in seen:
                 seen.add(clip)
                 yield item.where, clip, responses[0]

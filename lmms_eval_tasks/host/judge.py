@@ -98,6 +98,20 @@ def open_judge(
     return Judge(send, settings.sampling, schema, cache or ReplyCache(), settings.limits)
 
 
+def open_named_judge(
+    schema: type[R], name: str, option: str = "--judge", record: ReplyRecord | None = None
+) -> Judge[R]:
+    """The judge that an option of a command names; arguments as for `read_settings` and `open_judge`.
+
+    Raises:
+        InputError: as both, or where it names none.
+    """
+    settings = read_settings(name)
+    if settings is None:
+        raise InputError(f"Expected {option} to name a model, but got none.")
+    return open_judge(schema, settings, record=record)
+
+
 def judge_sender(settings: JudgeSettings) -> Send:
     """What sends one case to a judge, without trying again: a server, or a model in this process.
 

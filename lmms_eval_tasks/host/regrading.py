@@ -19,9 +19,8 @@ from lmms_eval_tasks.utils.core.problems import Problems
 from lmms_eval_tasks.utils.core.variables import HOME
 from lmms_eval_tasks.utils.core.wording import summarize_names
 from lmms_eval_tasks.utils.data.home import read_manifest
-from lmms_eval_tasks.utils.runs.responses import scored_responses
 from lmms_eval_tasks.utils.runs.results_file import DATA_SET, read_results
-from lmms_eval_tasks.utils.runs.run import Run, read_logged
+from lmms_eval_tasks.utils.runs.run import Run
 from lmms_eval_tasks.utils.runs.run_card import TASK
 from lmms_eval_tasks.utils.runs.sample_log import LoggedItem
 from lmms_eval_tasks.utils.scoring.records import FRAME, GradedItem
@@ -86,11 +85,11 @@ def graded_items(run: Run, tasks: Sequence[str], folder: Path) -> list[GradedIte
 
 
 def _read_logs(run: Run, tasks: Sequence[str]) -> dict[str, tuple[LoggedItem, ...]]:
-    logs = {task: read_logged(run, task) for task in tasks}
+    logs = {task: run.items_of(task) for task in tasks}
     problems = Problems()
     for items in logs.values():
         for item in items:
-            if scored_responses(item.values) is None:
+            if not item.responses:
                 problems.add(item.where, "Expected filtered_resps with what the model said.")
     problems.raise_if_any(f"{run.path} cannot be scored again")
     return logs
@@ -128,13 +127,13 @@ def _asked_row(row: Mapping[str, Any], item: LoggedItem) -> dict[str, Any]:
     """A prepared row as it was asked, and where the model gave no answer, why."""
     record = item.record
     asked = {**row, "asked": record.asked}
-    unanswered = is_unanswered(record, scored_responses(item.values) or [])
+    unanswered = is_unanswered(record, item.responses)
     return asked | {UNANSWERED: (record.unscored_reason, record.detail)} if unanswered else asked
 
 
 def _grade(output: Any, doc: Mapping[str, Any], item: LoggedItem) -> Mapping[str, Any]:
     """Grade an item into the host's holder; what it brings to each score."""
-    contributions: dict[str, Any] = output.task.process_results(doc, scored_responses(item.values) or [])
+    contributions: dict[str, Any] = output.task.process_results(doc, item.responses)
     fields, logged = contributions["record"]["fields"], item.record.fields
     # Only the run knows with which prompt it asked.
     if "prompt" in fields:

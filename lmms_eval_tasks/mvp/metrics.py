@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from lmms_eval_tasks.mvp.card import SOURCES
-from lmms_eval_tasks.utils.scoring import pair_scores, rates
+from lmms_eval_tasks.utils.scoring.pair_scores import OFFICIAL_ACCURACIES, PAIR_ACCURACY, PAIRS_SCORED, SINGLE_ACCURACY
+from lmms_eval_tasks.utils.scoring.rates import COMMON_METRICS
 
 METRICS = (
-    pair_scores.PAIR_ACCURACY,
-    pair_scores.SINGLE_ACCURACY,
-    *pair_scores.PAIR_ACCURACY.by("source", SOURCES),
-    pair_scores.PAIR_ACCURACY_OFFICIAL,
-    pair_scores.SINGLE_ACCURACY_OFFICIAL,
-    pair_scores.PAIRS_SCORED,
-    *rates.COMMON,
+    PAIR_ACCURACY,
+    SINGLE_ACCURACY,
+    *PAIR_ACCURACY.by("source", SOURCES),
+    *OFFICIAL_ACCURACIES,
+    PAIRS_SCORED,
+    *COMMON_METRICS,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from functools import cache
 from importlib.util import find_spec
@@ -9,9 +10,9 @@ from pathlib import Path
 
 from lmms_eval_tasks.mvp.card import CARD
 from lmms_eval_tasks.utils.benchmark.task_files import read_closing
-from lmms_eval_tasks.utils.prompting.official_prompts import sha256
-from lmms_eval_tasks.utils.prompting.prompts import DEFAULT, OFFICIAL, Prompt, literal, read_prompt
+from lmms_eval_tasks.utils.prompting.prompts import Prompt, read_prompt
 
+OURS = "mcq_letter"
 LAYOUT = "Question: {question}\nOption:\n{options}"
 TEMPLATE = Path("tasks") / "mvp" / "_default_template_yaml"
 
@@ -24,7 +25,7 @@ def find_prompt(name: str) -> Prompt:
     Raises:
         InputError: where there is no prompt of that name.
     """
-    return installed_official_prompt() if name == OFFICIAL else read_prompt(name)
+    return installed_official_prompt() if name == "official" else read_prompt(name)
 
 
 @cache
@@ -36,8 +37,8 @@ def installed_official_prompt() -> Prompt:
             raise FileNotFoundError("there is no lmms-eval")
         return official_prompt(Path(host.origin).parent / TEMPLATE)
     except (OSError, LookupError, TypeError, ValueError) as error:
-        logger.warning("MVP's official prompt is not in this lmms-eval (%s); asking with %s instead.", error, DEFAULT)
-        return read_prompt(DEFAULT)
+        logger.warning("MVP's official prompt is not in this lmms-eval (%s); asking with %s instead.", error, OURS)
+        return read_prompt(OURS)
 
 
 def official_prompt(template: Path) -> Prompt:
@@ -48,7 +49,8 @@ def official_prompt(template: Path) -> Prompt:
             one's, which is in the card.
     """
     closing = read_closing(template)
-    if sha256(closing) not in CARD.prompt_sha256.values():
+    digest = hashlib.sha256(closing.encode()).hexdigest()
+    if digest not in CARD.prompt_sha256.values():
         known = ", ".join(CARD.prompt_sha256.values())
-        raise LookupError(f"expected the instruction with SHA-256 {known}, got {sha256(closing)}")
-    return Prompt(OFFICIAL, LAYOUT + literal(closing))
+        raise LookupError(f"expected the instruction with SHA-256 {known}, got {digest}")
+    return Prompt("official", LAYOUT + Prompt.literal(closing))

@@ -7,14 +7,13 @@ one an empty text.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Literal
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
 
 from lmms_eval_tasks.mvp.card import CARD, SUBSETS
 from lmms_eval_tasks.utils.core.json_rows import RowForm
 from lmms_eval_tasks.utils.core.wording import describe
-from lmms_eval_tasks.utils.submission.choices import ChoiceForm, Difference
-from lmms_eval_tasks.utils.submission.form import SubmissionForm, TableRow
+from lmms_eval_tasks.utils.submission.choices import ChoiceForm
 
 DATA_NAME = {"mini": "mvp_mini", "full": "mvp"}
 SPLIT = {name: split for split, name in DATA_NAME.items()}
@@ -36,7 +35,7 @@ def file_path(split: str, part: str) -> str:
     return f"{name}_submission.jsonl" if part == JOINT else f"submissions/{name}_{part}_valid.jsonl"
 
 
-def _compare(row: SubmittedCandidate, item: TableRow | None, split: str) -> Iterator[Difference]:
+def _compare(row: SubmittedCandidate, item: Mapping[str, Any] | None, split: str) -> Iterator[tuple[str, str, str]]:
     if SPLIT[row.data_name] != split:
         expected = f"Expected one split, {DATA_NAME[split]} as in the first row, but got"
         yield "data_name", expected, describe(row.data_name)
@@ -48,7 +47,7 @@ def _compare(row: SubmittedCandidate, item: TableRow | None, split: str) -> Iter
         yield "row_id", "Expected <pair>_<member>, but got", describe(row.row_id)
 
 
-ROWS = ChoiceForm(
+FORM = ChoiceForm(
     card=CARD,
     row_type=SubmittedCandidate,
     values=lambda row, split: {"data_name": DATA_NAME[split], "row_id": row["item_id"], "task": row["subset"]},
@@ -56,11 +55,6 @@ ROWS = ChoiceForm(
     answer="the text of a candidate",
     compare=_compare,
     split_of=lambda row: SPLIT[row.data_name],
-)
-FORM = SubmissionForm(
-    parts=(JOINT, *SUBSETS),
     path=file_path,
-    examine=ROWS.examine,
-    build=ROWS.build,
-    check=ROWS.check,
+    parts=(JOINT, *SUBSETS),
 )

@@ -19,7 +19,7 @@ from lmms_eval_tasks.utils.reporting.page_items import AnswerView, InstanceTrack
 from lmms_eval_tasks.utils.reporting.panels import OUTCOMES
 from lmms_eval_tasks.utils.runs.responses import SavedResponses, read_responses
 from lmms_eval_tasks.utils.runs.results_file import sample_log
-from lmms_eval_tasks.utils.runs.run import Run, read_logged
+from lmms_eval_tasks.utils.runs.run import Run
 from lmms_eval_tasks.utils.scoring.records import Record
 
 LONGEST_RESPONSE = 6_000
@@ -168,7 +168,7 @@ def _prompts(runs: Sequence[Run], task: str) -> dict[str, str]:
     """The prompt of each item, as the sample logs have it."""
     prompts = {}
     for run in runs:
-        for item in read_logged(run, task):
+        for item in run.items_of(task):
             if isinstance(prompt := item.values.get("input"), str):
                 prompts[item.record.item_id] = prompt
     return prompts

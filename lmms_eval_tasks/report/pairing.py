@@ -8,7 +8,7 @@ from lmms_eval_tasks.report.runs import entries_of
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.tables import FittingTable
-from lmms_eval_tasks.utils.runs.run import Run, read_logged
+from lmms_eval_tasks.utils.runs.run import Run
 from lmms_eval_tasks.utils.stats.bootstrap import DRAWS
 from lmms_eval_tasks.utils.stats.pairing import AskedRecord, pair_at_random
 
@@ -59,7 +59,7 @@ def pairing_tables(runs: Sequence[Run], only: str = "", seed: int = 0) -> list[F
 def _asked(run: Run, task: str) -> list[AskedRecord]:
     """A task's records with their prompts, as its sample log has them."""
     asked = []
-    for item in read_logged(run, task):
+    for item in run.items_of(task):
         prompt = item.values.get("input")
         if not isinstance(prompt, str):
             raise InputError(

@@ -2,9 +2,8 @@
 
 from lmms_eval_tasks.utils import answers
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm, Benchmark, TaskKind, TaskSettings
-from lmms_eval_tasks.utils.benchmark.inquiries import ANSWER
 from lmms_eval_tasks.utils.benchmark.views import BLIND, SHUFFLED, SINGLE_FRAME
-from lmms_eval_tasks.utils.denoising.response import EXTRACTOR
+from lmms_eval_tasks.utils.denoising.response import DENOISING_READER
 from lmms_eval_tasks.utils.prompting.questions import prompt_reader
 from lmms_eval_tasks.yocausal import report, vlm
 from lmms_eval_tasks.yocausal.card import CARD
@@ -19,7 +18,7 @@ from lmms_eval_tasks.yocausal.table import own_columns
 
 DENOISING = TaskKind(
     metrics=METRICS,
-    extractor=EXTRACTOR,
+    extractor=DENOISING_READER,
     columns=report.COLUMNS,
     references=report.references,
     panels=report.panels,
@@ -60,6 +59,6 @@ BENCHMARK = Benchmark(
     official_prompt=OFFICIAL_PROMPT,
     find_prompt=find_prompt,
     cli=app,
-    inquiries={ANSWER: ANSWERS},
+    inquiries={"answer": ANSWERS},
     human_study=STUDY,
 )

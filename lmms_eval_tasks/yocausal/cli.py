@@ -110,7 +110,7 @@ def label(
     ] = "yocausal_causality",
 ) -> None:
     """Label the prepared clips as causal or not by a judge, and compare with the labels that they have."""
-    from lmms_eval_tasks.host.judge import open_judge, read_settings
+    from lmms_eval_tasks.host.judge import open_named_judge
     from lmms_eval_tasks.utils.core.files import write_file
     from lmms_eval_tasks.utils.core.json_rows import as_lines
     from lmms_eval_tasks.utils.core.problems import InputError
@@ -118,13 +118,11 @@ def label(
     from lmms_eval_tasks.yocausal.labelling import agreement, label_clips, labelling_prompt
     from lmms_eval_tasks.yocausal.table import SPLIT
 
-    settings = read_settings(judge)
-    if settings is None:
-        raise InputError("Expected --judge to name a model, but got none.")
     template, reply = labelling_prompt(prompt)
+    asked = open_named_judge(reply, judge)
     rows = [dict(row) for row in load_table("yocausal", SPLIT)][:limit]
     with show_progress() as progress:
-        labels = label_clips(rows, open_judge(reply, settings), template, frames, progress)
+        labels = label_clips(rows, asked, template, frames, progress)
     unlabelled = [f"{label.id} ({label.reason})" for label in labels if label.vlm_causality is None]
     if len(unlabelled) == len(labels):
         raise InputError(f"No clip could be labelled, and {out} was not written: {summarize_names(unlabelled, 3)}.")

@@ -17,7 +17,7 @@ from pathlib import Path
 from lmms_eval_tasks.utils.core.csv_rows import read_csv
 from lmms_eval_tasks.utils.core.problems import Problems
 from lmms_eval_tasks.utils.core.wording import quote
-from lmms_eval_tasks.utils.runs.run import Run, read_graded
+from lmms_eval_tasks.utils.runs.run import Run
 from lmms_eval_tasks.utils.scoring.records import Record
 from lmms_eval_tasks.utils.stats.comparison import ScoreDifference, compare_records
 from lmms_eval_tasks.yocausal import metrics
@@ -191,8 +191,8 @@ def compare_prompts(runs: Sequence[Run]) -> dict[str, tuple[ScoreDifference, ...
     for run in runs:
         measured = {
             (str(settings.get("model")), str(settings.get("prompt")))
-            for item in read_graded(run, TASK)
-            if (settings := item.submission.get("settings"))
+            for item in run.items_of(TASK)
+            if (settings := item.graded().submission.get("settings"))
         }
         if len(measured) == 1:
             model, prompt = measured.pop()

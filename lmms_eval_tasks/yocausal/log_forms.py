@@ -6,14 +6,11 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from lmms_eval_tasks.utils.scoring.log_forms import LogForm, LogLine, RecordForm, StratumForm
+from lmms_eval_tasks.utils.scoring.log_forms import LogForm, log_line
 from lmms_eval_tasks.yocausal.rsi import Winner
 
-
-class SubsetStratum(StratumForm):
-    """The stratum over which scores are a mean."""
-
-    subset: str
+STRATUM = ("subset",)
+"""The stratum over which scores are a mean."""
 
 
 class LossForm(LogForm):
@@ -32,14 +29,6 @@ class PairFields(LogForm):
     loss: LossForm | None = None
     model: str | None = None
     settings_digest: str | None = None
-
-
-class PairRecord(RecordForm):
-    """The record of such a pair."""
-
-    stratum: SubsetStratum  # type: ignore[assignment]
-    answered: Annotated[Winner, Field(strict=False)] | None
-    fields: PairFields  # type: ignore[assignment]
 
 
 class StepsForm(LogForm):
@@ -73,11 +62,13 @@ def _without_record(value: object) -> object:
     return None if isinstance(value, dict) and not value.keys() - {"record"} else value
 
 
-class PairLine(LogLine):
-    """The line of such a pair."""
-
-    record: PairRecord
-    submission_rows: Annotated[LossSubmission | None, BeforeValidator(_without_record)] = None  # type: ignore[assignment]
+PairLine = log_line(
+    PairFields,
+    STRATUM,
+    answered=Annotated[Winner, Field(strict=False)] | None,
+    submission=Annotated[LossSubmission | None, BeforeValidator(_without_record)],
+)
+"""The line of such a pair."""
 
 
 class DirectionFields(LogForm):
@@ -86,14 +77,5 @@ class DirectionFields(LogForm):
     human_credit: Annotated[float, Field(ge=0, le=100)] | None
 
 
-class DirectionRecord(RecordForm):
-    """The record of such a clip."""
-
-    stratum: SubsetStratum  # type: ignore[assignment]
-    fields: DirectionFields  # type: ignore[assignment]
-
-
-class DirectionLine(LogLine):
-    """The line of such a clip."""
-
-    record: DirectionRecord
+DirectionLine = log_line(DirectionFields, STRATUM)
+"""The line of such a clip."""

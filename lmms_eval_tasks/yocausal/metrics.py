@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from lmms_eval_tasks.utils.scoring import pair_scores, rates
-from lmms_eval_tasks.utils.scoring.metrics import Errors, Metric
-from lmms_eval_tasks.utils.scoring.rates import percent
+from lmms_eval_tasks.utils.scoring.metrics import Metric
+from lmms_eval_tasks.utils.scoring.pair_scores import PAIR_ACCURACY, PAIRS_SCORED, SINGLE_ACCURACY
+from lmms_eval_tasks.utils.scoring.rates import COMMON_METRICS, SAMPLE_DATA, percent
 from lmms_eval_tasks.utils.scoring.records import Outcome, Record
 from lmms_eval_tasks.yocausal.card import CARD, SUBSETS
 from lmms_eval_tasks.yocausal.rsi import Winner
@@ -77,14 +77,14 @@ UNPARSED_RATE = Metric(
     "unparsed",
     lambda record: percent(record.outcome is Outcome.UNPARSED) if record.asked else None,
     higher_is_better=False,
-    errors=Errors.PLAIN,
+    errors="plain",
 )
 """Percent of pairs asked whose response is no denoising losses."""
 UNSCORED_RATE = Metric(
     "unscored_rate", "unscored", lambda record: percent(record.answered is None), higher_is_better=False
 )
 """Percent of pairs without losses, for whatever reason."""
-PAIRS = replace(pair_scores.PAIRS_SCORED, value=_wins, together=None)
+PAIRS = replace(PAIRS_SCORED, value=_wins, together=None)
 """How many pairs RSI stands on."""
 
 METRICS = (
@@ -101,7 +101,7 @@ METRICS = (
     NON_FINITE_RATE,
     UNPARSED_RATE,
     UNSCORED_RATE,
-    rates.SAMPLE_DATA,
+    SAMPLE_DATA,
 )
 
 HUMAN_PROTOCOL = Metric(
@@ -110,11 +110,11 @@ HUMAN_PROTOCOL = Metric(
 """The score of the paper's study of people: an answer that it cannot be told counts half."""
 
 VLM_METRICS = (
-    pair_scores.PAIR_ACCURACY,
-    replace(pair_scores.PAIR_ACCURACY, name="pair_accuracy_strata_mean", title="mean over subsets", stratum=_subset),
-    *pair_scores.PAIR_ACCURACY.by("subset", SUBSETS),
-    pair_scores.SINGLE_ACCURACY,
+    PAIR_ACCURACY,
+    replace(PAIR_ACCURACY, name="pair_accuracy_strata_mean", title="mean over subsets", stratum=_subset),
+    *PAIR_ACCURACY.by("subset", SUBSETS),
+    SINGLE_ACCURACY,
     HUMAN_PROTOCOL,
-    pair_scores.PAIRS_SCORED,
-    *rates.COMMON,
+    PAIRS_SCORED,
+    *COMMON_METRICS,
 )

@@ -12,10 +12,9 @@ from dataclasses import replace
 from functools import partial
 
 from lmms_eval_tasks.utils.benchmark.benchmark import Row
-from lmms_eval_tasks.utils.benchmark.inquiries import AskedItem, Inquiry, InquiryForm, OfferedChoice
+from lmms_eval_tasks.utils.benchmark.inquiries import AskedItem, Inquiry, OfferedChoice
 from lmms_eval_tasks.utils.scoring.records import Record
-from lmms_eval_tasks.utils.stats.human_responses import UNKNOWN
-from lmms_eval_tasks.utils.stats.human_study import HumanStudy, credit_of
+from lmms_eval_tasks.utils.stats.human_study import HumanStudy
 from lmms_eval_tasks.yocausal import metrics
 from lmms_eval_tasks.yocausal.card import SUBSETS
 from lmms_eval_tasks.yocausal.table import CAUSALITY, DISCRIMINABLE, stratum
@@ -29,16 +28,15 @@ def _is_labelled(record: Record) -> bool:
     return isinstance(record.fields[CAUSALITY], bool)
 
 
-_RSI = replace(metrics.RSI, value=credit_of)
 STUDY = HumanStudy(
     versions={"forward_first": "SECOND", "reversed_first": "FIRST"},
     choices=("FIRST", "SECOND"),
     metrics=(
-        _RSI,
-        *_RSI.by("subset", SUBSETS),
-        _RSI.within("causal", partial(_has_label, True)),
-        _RSI.within("non_causal", partial(_has_label, False)),
-        replace(metrics.CCI, value=credit_of, applies=_is_labelled),
+        metrics.RSI,
+        *metrics.RSI.by("subset", SUBSETS),
+        metrics.RSI.within("causal", partial(_has_label, True)),
+        metrics.RSI.within("non_causal", partial(_has_label, False)),
+        replace(metrics.CCI, applies=_is_labelled),
     ),
     stratum=stratum,
     columns=(CAUSALITY,),
@@ -60,7 +58,7 @@ def ask_pairs(rows: Sequence[Row]) -> list[AskedItem]:
                 "forward_first": (row["clip"], row["clip_backward"]),
                 "reversed_first": (row["clip_backward"], row["clip"]),
             },
-            choices=(*choices, OfferedChoice(UNKNOWN, "", "I cannot tell")),
+            choices=(*choices, OfferedChoice("UNKNOWN", "", "I cannot tell")),
             labels=tuple(choice.text for choice in choices),
             replays=REPLAYS,
             before=row["caption"] or "",
@@ -69,4 +67,4 @@ def ask_pairs(rows: Sequence[Row]) -> list[AskedItem]:
     ]
 
 
-ANSWERS = Inquiry(InquiryForm.choice, ask_pairs, responses=15, attention=2)
+ANSWERS = Inquiry("choice", ask_pairs, responses=15, attention=2)

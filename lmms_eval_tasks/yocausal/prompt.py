@@ -6,22 +6,21 @@ so all of it is taken as it stands.
 
 from __future__ import annotations
 
-from lmms_eval_tasks.utils.prompting.official_prompts import OfficialPrompt, read_whole
-from lmms_eval_tasks.utils.prompting.prompts import literal
+from lmms_eval_tasks.utils.prompting.official_prompts import OfficialPrompt
+from lmms_eval_tasks.utils.prompting.prompts import Prompt
 
 PROMPT_ID = "yocausal_causality"
 """Id of our own prompt."""
 
 
 def _template(text: str) -> str:
-    return literal(text.strip())
+    return Prompt.literal(text.strip())
 
 
 OFFICIAL_PROMPT = OfficialPrompt(
     benchmark="yocausal",
     part="labelling prompt",
     file="VLM_labeling/prompt.txt",
-    read=read_whole,
     template=_template,
     replaces=PROMPT_ID,
     for_items=False,

@@ -11,8 +11,6 @@ from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import Any
 
-from lmms_eval_tasks.utils.scoring.metrics import mean_of_known
-
 
 class Winner(str, Enum):
     """Which direction of a pair has the lower loss."""
@@ -52,7 +50,7 @@ def official_metrics(pairs: Iterable[OfficialPair]) -> dict[str, dict[str, Any]]
         by_dataset.setdefault(pair[0], []).append(pair)
     per_dataset = {dataset: _dataset_metrics(members) for dataset, members in by_dataset.items()}
     counts = {name: sum(metrics[name] for metrics in per_dataset.values()) for name in _COUNTS}
-    means = {name: mean_of_known(metrics[name] for metrics in per_dataset.values()) for name in _SHARES}
+    means = {name: _mean(metrics[name] for metrics in per_dataset.values()) for name in _SHARES}
     overall = {
         **counts,
         "rsi": means["rsi"] or 0.0,
@@ -63,6 +61,11 @@ def official_metrics(pairs: Iterable[OfficialPair]) -> dict[str, dict[str, Any]]
         "rsi_hnd": means["rsi_hnd"],
     }
     return {"per_dataset_metrics": per_dataset, "overall_metrics": overall}
+
+
+def _mean(shares: Iterable[float | None]) -> float | None:
+    known = [share for share in shares if share is not None]
+    return sum(known) / len(known) if known else None
 
 
 _COUNTS = ("forward_wins", "backward_wins", "ties", "total")

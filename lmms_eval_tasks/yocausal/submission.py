@@ -17,7 +17,7 @@ from lmms_eval_tasks.utils.core.wording import describe
 from lmms_eval_tasks.utils.denoising.protocol import combine_losses
 from lmms_eval_tasks.utils.denoising.response import DenoisingResponse
 from lmms_eval_tasks.utils.scoring.records import GradedItem
-from lmms_eval_tasks.utils.submission.form import INCOMPLETE, Built, SubmissionForm, Table, TableRow
+from lmms_eval_tasks.utils.submission.form import Built, SubmissionForm, Table
 from lmms_eval_tasks.yocausal.result_file import NO_PARAMETERS, check
 from lmms_eval_tasks.yocausal.rsi import compare_losses, official_dataset, official_metrics
 
@@ -117,14 +117,14 @@ def build(entries: Sequence[GradedItem], table: Table, part: str) -> Built | Non
 
 
 def examine(
-    entries: Sequence[GradedItem], rows: Mapping[str, TableRow], allow_incomplete: bool, issues: GroupedIssues
+    entries: Sequence[GradedItem], rows: Mapping[str, Mapping[str, Any]], allow_incomplete: bool, issues: GroupedIssues
 ) -> None:
     """Note pairs without losses, and losses measured with several settings."""
     for entry in entries:
         if not entry.submission and entry.record.asked and not allow_incomplete:
             clause = "Expected losses of every pair, but there are none for"
             case = f"{describe(entry.record.item_id)} ({entry.record.detail or entry.record.why})"
-            issues.add("pairs", clause, case, INCOMPLETE)
+            issues.add("pairs", clause, case, "--allow-incomplete writes the file nevertheless.")
     digests = sorted({entry.submission["digest"] for entry in entries if entry.submission})
     if len(digests) > 1:
         clause = "Expected all pairs to be measured alike, but got the settings"

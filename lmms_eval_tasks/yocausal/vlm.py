@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lmms_eval_tasks.utils.benchmark.benchmark import Row, TaskContext
-from lmms_eval_tasks.utils.scoring.choice import grade_choice
+from lmms_eval_tasks.utils.scoring.choice import choice_grader
 from lmms_eval_tasks.utils.scoring.records import GradedItem
 from lmms_eval_tasks.yocausal.card import FORWARD, REVERSED, UNKNOWN
 from lmms_eval_tasks.yocausal.table import stratum
@@ -35,8 +35,11 @@ def pair_id(item_id: str) -> str:
     return item_id.rpartition("_")[0]
 
 
+grade_direction = choice_grader(stratum=stratum)
+
+
 def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
     """Grade one clip; its credit by the protocol of the paper's study of people is among the record's fields."""
-    record = grade_choice(row, response, stratum=stratum(row), fields={"prompt": context.settings.signature})
+    record = grade_direction(row, response, context).record
     credit = None if record.correct is None else 100.0 if record.correct else 50.0 * (record.answered == UNKNOWN)
     return GradedItem(record.with_fields(human_credit=credit))

@@ -26,7 +26,6 @@ from lmms_eval_tasks.utils.runs.responses import read_responses
 from lmms_eval_tasks.utils.runs.run import read_run
 from lmms_eval_tasks.utils.runs.run_card import CARD
 from lmms_eval_tasks.utils.scoring.choice import grade_choice
-from lmms_eval_tasks.utils.scoring.metrics import Kind
 from lmms_eval_tasks.utils.scoring.records import Record
 from lmms_eval_tasks.utils.stats.comparison import compare_records
 from lmms_eval_tasks.utils.stats.estimates import estimate
@@ -112,7 +111,7 @@ def test_report_and_compare_have_the_numbers_of_the_results_file(floor: HostRun,
         assert task is not None
         for metric in task.kind.metrics:
             scores = floor.scores(name)
-            if metric.name not in scores or metric.kind is not Kind.MEAN:
+            if metric.name not in scores or metric.kind != "mean":
                 continue
             found = estimate(metric, list(parts.values()))
             compared = compare_records(parts, comparable_parts(two)[name], [metric]).differences

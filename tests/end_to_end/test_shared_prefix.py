@@ -15,7 +15,7 @@ import pytest
 from host_run import HostRun, SampleWorld, kill_host, own_command, run_host, start_host
 from tiny_vlms import write_tiny_family
 
-from lmms_eval_tasks.utils.runs.run import read_logged, read_run
+from lmms_eval_tasks.utils.runs.run import read_run
 
 pytestmark = pytest.mark.host
 
@@ -123,7 +123,7 @@ def test_a_clip_that_cannot_be_decoded_is_unscored_and_named(
     assert len(broken) >= 1 and "questions have no answer and are unscored" in run.output
     rescored = own_command(home, "rescore", tmp_path / "out", "--out", tmp_path / "again")
     assert rescored.returncode == 0, rescored.stdout + rescored.stderr
-    again = [item.record for item in read_logged(read_run(tmp_path / "again"), task)]
+    again = [item.record for item in read_run(tmp_path / "again").items_of(task)]
     assert {record.item_id for record in again if record.unscored_reason} == broken
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from pydantic import ConfigDict
 
 from lmms_eval_tasks.utils.answers import EXTRACTOR
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind
@@ -17,17 +16,18 @@ from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 from lmms_eval_tasks.utils.data.building import Origin, building
 from lmms_eval_tasks.utils.data.manifest import SplitManifest
+from lmms_eval_tasks.utils.data.removed import read_removed
 from lmms_eval_tasks.utils.prompting.questions import prompt_reader
 from lmms_eval_tasks.utils.reporting.columns import OUTCOME_COLUMNS, interval_column, score_column
 from lmms_eval_tasks.utils.reporting.figures import Bar, share_plot
 from lmms_eval_tasks.utils.reporting.page_items import AnswerView, clip_view
 from lmms_eval_tasks.utils.reporting.panels import Panel, RunRecords, consistency_panel
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, pair_references
-from lmms_eval_tasks.utils.scoring import pair_scores, rates
 from lmms_eval_tasks.utils.scoring.metrics import Metric
+from lmms_eval_tasks.utils.scoring.pair_scores import PAIR_ACCURACY, PAIRS_SCORED, SINGLE_ACCURACY
+from lmms_eval_tasks.utils.scoring.rates import COMMON_METRICS
 from lmms_eval_tasks.utils.scoring.records import Record
 from lmms_eval_tasks.utils.submission.choices import ChoiceForm
-from lmms_eval_tasks.utils.submission.form import SubmissionForm
 
 OPTIONS = ("On the left.", "On the right.")
 SIDES = {"left": "A", "right": "B"}
@@ -61,15 +61,6 @@ class MinedPair(RowForm):
     answer_2: Literal["left", "right"]
 
 
-class FilteredPair(RowForm):
-    """One line of what `lmms-eval-tasks filter` writes."""
-
-    model_config = ConfigDict(extra="ignore")
-
-    group_id: str
-    removed: bool
-
-
 def prepare(
     source: Annotated[Path, typer.Option(help="Folder of the release.", show_default=False)],
     without: Annotated[Path | None, typer.Option(help="What a filter wrote: the pairs to leave out.")] = None,
@@ -81,9 +72,8 @@ def prepare(
         raise InputError(f"{TITLE} cannot be prepared: there is no {file}.")
     issues = GroupedIssues()
     pairs_of = {pair.item_id_1.split("_")[0]: pair for _, pair in read_rows(file, MinedPair, issues)}
-    filtered = read_rows(without, FilteredPair, issues, exact=False) if without else ()
-    removed = {pair.group_id for _, pair in filtered if pair.removed}
     issues.raise_if_any(f"{file} cannot be prepared", "nothing was written")
+    removed = read_removed(without) if without else frozenset()
     rows = [
         {"item_id": item, "group_id": group, "question": pair.question, "options": list(OPTIONS),
          "answer": SIDES[side], "clip": f"test/{clip}"}
@@ -137,6 +127,7 @@ ANSWERS = ChoiceForm(
     row_type=Answer,
     values=lambda row, split: {"id": row["item_id"]},
     answers=lambda row: ("A", "B"),
+    path=lambda split, part: "submissions/lamp_side.jsonl",
     id_field="id",
     answer_field="answer",
 )
@@ -147,14 +138,14 @@ BENCHMARK = Benchmark(
     kinds={
         "pairs": TaskKind(
             metrics=(
-                pair_scores.PAIR_ACCURACY,
-                pair_scores.SINGLE_ACCURACY,
+                PAIR_ACCURACY,
+                SINGLE_ACCURACY,
                 LEFT_RATE,
-                pair_scores.PAIRS_SCORED,
-                *rates.COMMON,
+                PAIRS_SCORED,
+                *COMMON_METRICS,
             ),
             extractor=EXTRACTOR,
-            columns=(interval_column(pair_scores.PAIR_ACCURACY), score_column(LEFT_RATE), *OUTCOME_COLUMNS),
+            columns=(interval_column(PAIR_ACCURACY), score_column(LEFT_RATE), *OUTCOME_COLUMNS),
             references=references,
             panels=panels,
             item_view=clip_view,
@@ -165,11 +156,5 @@ BENCHMARK = Benchmark(
     },
     prepare=prepare,
     schema=dict,
-    submission=SubmissionForm(
-        parts=("answers",),
-        path=lambda split, part: "submissions/lamp_side.jsonl",
-        examine=ANSWERS.examine,
-        build=ANSWERS.build,
-        check=ANSWERS.check,
-    ),
+    submission=ANSWERS,
 )

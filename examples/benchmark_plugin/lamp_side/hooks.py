@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lmms_eval_tasks.utils.benchmark.benchmark import Row, TaskContext
+from lmms_eval_tasks.utils.benchmark.benchmark import Row
 from lmms_eval_tasks.utils.prompting.questions import ask_choice
-from lmms_eval_tasks.utils.scoring.choice import grade_choice
+from lmms_eval_tasks.utils.scoring.choice import choice_grader
 from lmms_eval_tasks.utils.scoring.hooks import (
     RunningTask,
     aggregate,
@@ -17,7 +17,6 @@ from lmms_eval_tasks.utils.scoring.hooks import (
     process_docs,
     write_submission,
 )
-from lmms_eval_tasks.utils.scoring.records import GradedItem
 
 __all__ = [
     "aggregate",
@@ -28,6 +27,8 @@ __all__ = [
     "process_results",
     "write_submission",
 ]
+
+grade = choice_grader()
 
 
 @hook
@@ -40,8 +41,3 @@ def doc_to_text(task: RunningTask, doc: Row, lmms_eval_specific_kwargs: Mapping[
 def process_results(task: RunningTask, doc: Row, results: Sequence[Any]) -> dict[str, Any]:
     """The record of an answer, and what it contributes to each score."""
     return task.grade_first(doc, results, grade)
-
-
-def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
-    """Grade one of the two clips of a pair."""
-    return GradedItem(grade_choice(row, response, stratum={}, fields={"prompt": context.settings.signature}))

@@ -71,11 +71,11 @@ class GivenAnswer(RowForm):
 
 
 FIELDS: Mapping[InquiryForm, tuple[frozenset[str], frozenset[str]]] = {
-    InquiryForm.choice: (frozenset({"choice"}), frozenset()),
-    InquiryForm.ratings: (frozenset({"ratings"}), frozenset()),
-    InquiryForm.review: (frozenset({"choice", "flags"}), frozenset({"kind", "start", "end", "comment"})),
-    InquiryForm.descriptions: (frozenset({"entries"}), frozenset({"skipped"})),
-    InquiryForm.revision: (
+    "choice": (frozenset({"choice"}), frozenset()),
+    "ratings": (frozenset({"ratings"}), frozenset()),
+    "review": (frozenset({"choice", "flags"}), frozenset({"kind", "start", "end", "comment"})),
+    "descriptions": (frozenset({"entries"}), frozenset({"skipped"})),
+    "revision": (
         frozenset({"question", "options", "entries", "discarded"}),
         frozenset({"skipped", "comment"}),
     ),

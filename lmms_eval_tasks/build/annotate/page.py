@@ -22,7 +22,7 @@ from lmms_eval_tasks.build.annotate.questions import asked_items
 from lmms_eval_tasks.report.clips import EMBEDDED_AT_MOST, Clips
 from lmms_eval_tasks.report.items import as_json
 from lmms_eval_tasks.report.page import ASSETS as REPORT_ASSETS
-from lmms_eval_tasks.utils.benchmark.inquiries import AskedItem, Inquiry, InquiryForm
+from lmms_eval_tasks.utils.benchmark.inquiries import AskedItem, Inquiry
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.wording import escape_surrogates, summarize_names
@@ -36,9 +36,9 @@ STYLES = (REPORT_ASSETS / "page.css", ASSETS / "annotate.css")
 SCRIPTS = tuple(ASSETS / name for name in ("answers.js", "clips.js", "forms.js", "review.js", "edit.js", "annotate.js"))
 CLIPS = "clips"
 CHECK = "This item checks that you read what is asked. Choose “{label}”, whatever you think is right."
-KEYED = (InquiryForm.review, InquiryForm.revision)
+KEYED = ("review", "revision")
 """Forms whose page holds the key."""
-DESCRIBED = (InquiryForm.descriptions, InquiryForm.revision)
+DESCRIBED = ("descriptions", "revision")
 """Forms in which timed descriptions are put right."""
 
 
@@ -179,7 +179,7 @@ def _build(
         "plan": plan_digest(plan),
         "annotator": annotator,
         "mode": plan.mode,
-        "form": inquiry.form.value,
+        "form": inquiry.form,
         "folder": "" if embed else CLIPS,
         "flags": [[name, flag.decision.value, flag.text, flag.kind] for name, flag in inquiry.flags.items()],
         "kinds": inquiry.kinds,

@@ -16,8 +16,7 @@ from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 from lmms_eval_tasks.utils.core.wording import summarize_names
 from lmms_eval_tasks.utils.data.clips import clip_lengths
 from lmms_eval_tasks.utils.data.home import clip_path, load_table, read_manifest
-from lmms_eval_tasks.utils.runs.responses import scored_responses
-from lmms_eval_tasks.utils.runs.run import read_logged, read_run
+from lmms_eval_tasks.utils.runs.run import read_run
 from lmms_eval_tasks.utils.scoring.records import Outcome
 from lmms_eval_tasks.utils.stats.human_responses import question_keys
 
@@ -111,8 +110,8 @@ def _responses(house: Benchmark, source: Path, task: str) -> dict[str, str]:
     tasks = [name for name, found in known.items() if found is not None and found.benchmark.name == house.name]
     if task not in tasks and (task or len(tasks) != 1):
         raise InputError(f"Expected --task, one of the run's ({', '.join(tasks) or 'none'}), but got {task or 'none'}.")
-    lines = [line for line in read_logged(run, task or tasks[0]) if line.record.outcome is not Outcome.UNSCORED]
-    return {line.record.item_id: (scored_responses(line.values) or [""])[0] for line in lines}
+    lines = [line for line in run.items_of(task or tasks[0]) if line.record.outcome is not Outcome.UNSCORED]
+    return {line.record.item_id: (line.responses or [""])[0] for line in lines}
 
 
 def planned_questions(

@@ -31,7 +31,7 @@ from lmms_eval_tasks.build.annotate.questions import asked_items, only_split, pl
 from lmms_eval_tasks.build.annotate.review import COLUMNS as REVIEW_COLUMNS
 from lmms_eval_tasks.build.annotate.review import collect_reviews, decide_items
 from lmms_eval_tasks.report.clips import Clips
-from lmms_eval_tasks.utils.benchmark.inquiries import ANSWER, LAST_FRAME, InquiryForm
+from lmms_eval_tasks.utils.benchmark.inquiries import ANSWER, LAST_FRAME
 from lmms_eval_tasks.utils.benchmark.registry import find_benchmark
 from lmms_eval_tasks.utils.benchmark.reviews import Decision
 from lmms_eval_tasks.utils.core.console import make_console, show_progress, text_table
@@ -90,7 +90,7 @@ def plan(
     """Plan who is asked what: equal seconds of clips, and nobody sees two versions of a question."""
     chosen = only_split(benchmark, split)
     inquiry, items = asked_items(benchmark, chosen, mode, run, task)
-    if attention and inquiry.form is not InquiryForm.choice:
+    if attention and inquiry.form != "choice":
         raise InputError(f"Expected --attention 0 in the mode {mode}, in which nothing is chosen alone.")
     with show_progress() as progress:
         questions = planned_questions(benchmark, inquiry, items, progress)
@@ -143,14 +143,14 @@ def collect(
     inquiry = find_benchmark(read.source[0]).inquiry(read.mode)
     files = read_answer_files(read, answers, inquiry)
     console = make_console()
-    if inquiry.form is InquiryForm.review:
+    if inquiry.form == "review":
         _write_reviews(console, read, files, out)
-    elif inquiry.form is InquiryForm.ratings:
+    elif inquiry.form == "ratings":
         rated = collect_ratings(read, files)
         write_file(out, table_text((*RATED_COLUMNS, *(scale.name for scale in inquiry.scales)), rated))
         console.print(f"{len(rated):,} items rated: {out}", soft_wrap=True)
         _print_next(console, read, out)
-    elif inquiry.form is InquiryForm.choice:
+    elif inquiry.form == "choice":
         _write_answers(console, read, files, attention_errors, out)
     else:
         edits = collect_edits(read, files)

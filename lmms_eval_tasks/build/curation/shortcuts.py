@@ -45,7 +45,7 @@ class FilteredGroup:
     members: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, object]:
-        """The group as JSON values."""
+        """The group as JSON values, which `read_removed` reads."""
         return {
             "task": self.task,
             "group_id": self.group_id,

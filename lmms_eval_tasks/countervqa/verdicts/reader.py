@@ -11,7 +11,7 @@ from lmms_eval_tasks.countervqa.verdicts.outcomes import read_outcomes
 from lmms_eval_tasks.countervqa.verdicts.poles import names_both, read_pole, without_choices
 from lmms_eval_tasks.countervqa.verdicts.sentences import Sentence, is_mark, outcome_words, split_sentences
 from lmms_eval_tasks.countervqa.verdicts.statements import NO, OPPOSITE, UNCLEAR, YES, Assertion, Force
-from lmms_eval_tasks.utils.answers.text import json_answers, plain_text, shorten, split_reasoning, without_objects
+from lmms_eval_tasks.utils.answers.text import open_response, plain_text
 
 _JSON_FLAG = re.compile(
     r"\"([^\"\n]{0,30}(?:answer|verdict|pred|happen|outcome|occur|would|still|result)[^\"\n]{0,20})\"\s{0,3}:\s{0,3}\"?"
@@ -56,21 +56,24 @@ def read_verdict(response: object, question: str = "") -> str:
     """
     if not isinstance(response, str):
         return UNCLEAR
-    visible, closing = split_reasoning(response)
-    numbers = count()
-    text = _JSON_FLAG.sub(lambda flag: _flag(flag, next(numbers)), shorten(visible))
+    opened = open_response(response, _with_answers)
     asked = outcome_words(question)
-    values, rest = json_answers(text)
-    verdicts = {_read(value, asked) for value in values} - {UNCLEAR}
+    verdicts = {_read(value, asked) for value in opened.values} - {UNCLEAR}
     if verdicts:
         verdict = verdicts.pop()
-        return UNCLEAR if verdicts or _reason_denies(verdict, text, asked) else verdict
-    if rest.strip() or values:
-        return _read(without_objects(rest), asked)
-    sentences = split_sentences(plain_text(shorten(closing)))
+        return UNCLEAR if verdicts or _reason_denies(verdict, opened.text, asked) else verdict
+    if opened.rest.strip() or opened.values:
+        return _read(opened.prose, asked)
+    sentences = split_sentences(plain_text(opened.closing))
     labelled = [one for one in read_statements(sentences) if one.force is Force.LABEL]
     # A verdict with more behind it may be cut off before it is taken back.
     return labelled[0].pole if len(sentences) == len(labelled) == 1 and _is_last_word(sentences[0]) else UNCLEAR
+
+
+def _with_answers(text: str) -> str:
+    """A text whose objects have their flags as answers."""
+    numbers = count()
+    return _JSON_FLAG.sub(lambda flag: _flag(flag, next(numbers)), text)
 
 
 def _flag(flag: re.Match[str], number: int) -> str:

@@ -6,15 +6,14 @@ Each role is one set of all languages' words, under its name in capitals. Phrase
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
-from lmms_eval_tasks.utils.answers.text import fold
 from lmms_eval_tasks.utils.answers.words import load_words
 
-_FILE = Path(__file__).with_name("words.json")
-_WORDS = load_words(_FILE)
+_WORDS, PATTERNS = load_words(Path(__file__).with_name("words.json"))
+"""`PATTERNS`: statements of other languages by what they mean; those of ``no_then`` count where none of the others is
+found."""
 globals().update({role.upper(): frozenset(w for w in words if "_" not in w) for role, words in _WORDS.items()})
 
 
@@ -31,10 +30,5 @@ def _phrases(words: frozenset[str]) -> re.Pattern[str]:
 
 PHRASES = {role: _phrases(words) for role, words in _WORDS.items() if words}
 
-PATTERNS: dict[str, tuple[re.Pattern[str], ...]] = {
-    role: tuple(re.compile(fold(pattern).casefold()) for pattern in patterns)
-    for role, patterns in json.loads(_FILE.read_text(encoding="utf-8"))["patterns"].items()
-}
-"""Statements of other languages by what they mean; those of ``no_then`` count where none of the others is found."""
 ANY_PATTERN = re.compile("|".join(f"(?:{one.pattern})" for patterns in PATTERNS.values() for one in patterns))
 """Matches wherever one of them does: most sentences have none, which one search tells."""

@@ -42,7 +42,7 @@ def cot(
 
     Replies are kept as they come: a command that was cut short goes on where it was, and pays for none twice.
     """
-    from lmms_eval_tasks.host.judge import open_judge, read_settings
+    from lmms_eval_tasks.host.judge import open_named_judge
     from lmms_eval_tasks.train.countervqa.questions import read_set
     from lmms_eval_tasks.train.countervqa.stages import asked_of_clips, tested_clips
     from lmms_eval_tasks.train.countervqa.teacher import REPLIES, TaughtReply, teach, write_teaching
@@ -50,13 +50,10 @@ def cot(
     from lmms_eval_tasks.utils.core.problems import InputError
     from lmms_eval_tasks.utils.judge.record import ReplyRecord
 
-    settings = read_settings(teacher)
-    if settings is None:
-        raise InputError("Expected --teacher to name a model, but got none.")
+    judge = open_named_judge(TaughtReply, teacher, "--teacher", ReplyRecord(out / REPLIES))
     questions = read_set(source, videos)
     clips = {questions.clips / name: asked for name, asked in asked_of_clips(questions).items()}
     require_clips(clips)
-    judge = open_judge(TaughtReply, settings, record=ReplyRecord(out / REPLIES))
     with show_progress() as progress:
         comparison = compare_with_tests(clips, test or (), tested_clips, progress)
         teaching = teach(questions, judge, frames, not without_annotations, progress)

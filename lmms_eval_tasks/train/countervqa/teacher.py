@@ -14,7 +14,6 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from lmms_eval_tasks.countervqa.clip_frames import clip_frames
 from lmms_eval_tasks.countervqa.hooks import clock, timed_actions
 from lmms_eval_tasks.countervqa.released import CounterfactualQuestion
 from lmms_eval_tasks.countervqa.verdicts import UNCLEAR, read_verdict
@@ -24,6 +23,7 @@ from lmms_eval_tasks.train.stages.rows import MEDIA_TAGS
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.json_rows import WholeText, as_lines
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
+from lmms_eval_tasks.utils.data.clip_frames import clip_frames
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.utils.judge.client import Case, Judge, Verdict
 from lmms_eval_tasks.utils.prompting.prompts import read_prompt

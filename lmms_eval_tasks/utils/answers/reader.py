@@ -10,7 +10,7 @@ from lmms_eval_tasks.utils.answers import words
 from lmms_eval_tasks.utils.answers.letters import Statement, statements
 from lmms_eval_tasks.utils.answers.polar import polar_option
 from lmms_eval_tasks.utils.answers.quotes import Echo, echoes, equal_option, quoted_option, starts_with_option
-from lmms_eval_tasks.utils.answers.text import fold, json_answers, letter_ordinals, plain_text, shorten, split_reasoning
+from lmms_eval_tasks.utils.answers.text import fold, letter_ordinals, open_response, plain_text
 from lmms_eval_tasks.utils.answers.tokens import Token, tokenize
 
 _BETWEEN = " \n.,:;)]>\"'-–—|→"
@@ -61,10 +61,9 @@ def read_choice(text: str, options: Sequence[str]) -> str | None:
     """
     if not 2 <= len(options) <= len(ascii_uppercase):
         raise ValueError(f"Expected 2 to 26 options but got {len(options)}")
-    visible, closing = split_reasoning(text)
-    values, rest = json_answers(shorten(visible))
-    letters = {_read(value, options) for value in values} - {None}
-    letter = (letters.pop() if len(letters) == 1 else None) or _read(rest, options) or _closing(closing)
+    opened = open_response(text)
+    letters = {_read(value, options) for value in opened.values} - {None}
+    letter = (letters.pop() if len(letters) == 1 else None) or _read(opened.rest, options) or _closing(opened.closing)
     return letter if letter and letter in ascii_uppercase[: len(options)] else None
 
 
@@ -94,7 +93,7 @@ def _read(text: str, options: Sequence[str]) -> str | None:
 
 
 def _closing(line: str) -> str | None:
-    plain = plain_text(shorten(line))
+    plain = plain_text(line)
     alone = [s for s in statements(tokenize(plain)) if s.alone and s.stance == "chosen"]
     last = alone[-1].letters if alone and _LABELLED_LINE.match(plain) else ()
     return last[0] if len(last) == 1 else None

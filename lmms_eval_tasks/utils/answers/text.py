@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -175,6 +176,35 @@ def without_objects(text: str) -> str:
         pieces.append(text[rest_from:start])
         rest_from = end
     return "\n".join([*pieces, text[rest_from:]])
+
+
+@dataclass(frozen=True)
+class OpenedResponse:
+    """What of a response may hold its answer.
+
+    Attributes:
+        text: All but marked reasoning; of a very long text both ends.
+        values: The values of the last JSON object in it with a key such as "answer".
+        rest: The text without such objects.
+        closing: The last line of marked reasoning that nothing follows; empty where something does.
+    """
+
+    text: str
+    values: list[str]
+    rest: str
+    closing: str
+
+    @property
+    def prose(self) -> str:
+        """The rest without any JSON object."""
+        return without_objects(self.rest)
+
+
+def open_response(response: str, rewrite: Callable[[str], str] = str) -> OpenedResponse:
+    """Open a response, its text rewritten before JSON objects are looked for; time is linear in its length."""
+    visible, closing = split_reasoning(response)
+    text = rewrite(shorten(visible))
+    return OpenedResponse(text, *json_answers(text), shorten(closing))
 
 
 def json_objects(text: str) -> Iterator[tuple[object, int, int]]:

@@ -7,13 +7,23 @@ under its name in capitals (`words.COPULA`), folded (`text.fold`) and case-folde
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 from lmms_eval_tasks.utils.answers.text import fold
 
+Words = dict[str, frozenset[str]]
+"""Role to its words."""
+Patterns = dict[str, tuple[re.Pattern[str], ...]]
+"""What a whole statement means to its patterns."""
 
-def load_words(path: Path) -> dict[str, frozenset[str]]:
-    """Return the words of each role, all languages together, and raise KeyError for a role without a meaning."""
+
+def load_words(path: Path) -> tuple[Words, Patterns]:
+    """Return the words of each role, all languages together, and the patterns of a file that has some.
+
+    Raises:
+        KeyError: a role has no meaning.
+    """
     data = json.loads(path.read_text(encoding="utf-8"))
     lines: dict[str, list[str]] = {role: [] for role in data["roles"]}
     for roles in data["languages"].values():
@@ -25,10 +35,14 @@ def load_words(path: Path) -> dict[str, frozenset[str]]:
         words[role] = words[first]
         for sign, other in zip(rest[::2], rest[1::2], strict=True):
             words[role] = words[role] | words[other] if sign == "+" else words[role] - words[other]
-    return words
+    patterns = {
+        meaning: tuple(re.compile(fold(pattern).casefold()) for pattern in listed)
+        for meaning, listed in data.get("patterns", {}).items()
+    }
+    return words, patterns
 
 
-_WORDS = load_words(Path(__file__).with_name("words.json"))
+_WORDS, _ = load_words(Path(__file__).with_name("words.json"))
 globals().update({role.upper(): words for role, words in _WORDS.items()})
 
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from lmms_eval_tasks.utils.scoring.metrics import Metric
     from lmms_eval_tasks.utils.scoring.records import Record
     from lmms_eval_tasks.utils.stats.human_study import HumanStudy
-    from lmms_eval_tasks.utils.submission.form import SubmissionForm
+    from lmms_eval_tasks.utils.submission.form import OfficialForm
 
 Row = Mapping[str, Any]
 """A row of a prepared table. While a task runs it also has ``asked`` (False where the clip is missing and the model
@@ -241,7 +241,7 @@ class Benchmark:
     kinds: Mapping[str, TaskKind]
     prepare: Callable[..., Mapping[str, Any]]
     schema: Callable[[], Mapping[str, Any]]
-    submission: SubmissionForm | None = None
+    submission: OfficialForm | None = None
     no_submission: str = ""
     official_prompt: OfficialPrompt | None = None
     find_prompt: Callable[[str], Prompt] | None = None

@@ -6,8 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from lmms_eval_tasks.utils.benchmark.descriptions import TimedDescription
 from lmms_eval_tasks.utils.benchmark.reviews import FLAGS, REVIEWERS, Flag
@@ -22,19 +21,15 @@ RESPONSE = "response"
 """Column of a row that holds a model's answer, where people are asked about a run's answers."""
 
 
-class InquiryForm(str, Enum):
-    """What people do with an item."""
+InquiryForm = Literal["choice", "ratings", "review", "descriptions", "revision"]
+"""What people do with an item:
 
-    choice = "choice"
-    """They make one choice."""
-    ratings = "ratings"
-    """They choose on each of several scales."""
-    review = "review"
-    """They make their own choice, then see the key, and say what is wrong."""
-    descriptions = "descriptions"
-    """They put timed descriptions right."""
-    revision = "revision"
-    """They put a question, its options and its evidence right, or discard it."""
+- ``choice``: they make one choice;
+- ``ratings``: they choose on each of several scales;
+- ``review``: they make their own choice, then see the key, and say what is wrong;
+- ``descriptions``: they put timed descriptions right;
+- ``revision``: they put a question, its options and its evidence right, or discard it.
+"""
 
 
 class OfferedChoice(NamedTuple):
@@ -115,7 +110,6 @@ class Inquiry:
         attention: Items of an annotator that check attention, unless others are asked for; choices alone can.
         last_frame: Whether the last frame is shown in place of the clip.
         scales: Of ratings.
-        flags: Of a review, by their letters.
         kinds: Types of which a reviewer may name another; of a review.
         retimed: Whether a reviewer may give the clip another start and end.
         positive: The choice that holds what `AskedItem.key` claims to hold, such as that a link is there; with it
@@ -130,7 +124,6 @@ class Inquiry:
     attention: int = 0
     last_frame: bool = False
     scales: tuple[Scale, ...] = ()
-    flags: Mapping[str, Flag] = field(default_factory=dict)
     kinds: tuple[str, ...] = ()
     retimed: bool = False
     positive: str = ""
@@ -141,20 +134,26 @@ class Inquiry:
         """Refuse what no page could ask.
 
         Raises:
-            ValueError: ratings have no scales or a review no flags, or attention is checked where nothing is chosen.
+            ValueError: there is no such form, ratings have no scales, or attention is checked where nothing is chosen.
         """
-        if (self.form is InquiryForm.ratings) != bool(self.scales) or (self.form is InquiryForm.review) != bool(
-            self.flags
-        ):
-            raise ValueError(f"Expected scales of ratings and flags of a review, but the form is {self.form.value}.")
-        if self.attention and self.form is not InquiryForm.choice:
-            raise ValueError(f"Expected attention to be checked by a choice, but the form is {self.form.value}.")
+        if self.form not in get_args(InquiryForm):
+            raise ValueError(f"Expected a form, one of {', '.join(get_args(InquiryForm))}, but got {self.form}.")
+        if (self.form == "ratings") != bool(self.scales):
+            raise ValueError(f"Expected scales of ratings, and of nothing else, but the form is {self.form}.")
+        if self.attention and self.form != "choice":
+            raise ValueError(f"Expected attention to be checked by a choice, but the form is {self.form}.")
+
+    @property
+    def flags(self) -> dict[str, Flag]:
+        """Of a review, by their letters: CausalVQA's, that of another type only where there are types."""
+        flags = FLAGS if self.form == "review" else {}
+        return {letter: flag for letter, flag in flags.items() if self.kinds or not flag.kind}
 
     def digest(self, item: AskedItem) -> str:
         """What changes with anything that people are asked of an item: 16 hexadecimal digits."""
         flags = {letter: asdict(flag) for letter, flag in self.flags.items()}
         scales = [asdict(scale) for scale in self.scales]
-        asked = [self.form.value, self.last_frame, scales, flags, self.kinds, self.retimed, asdict(item)]
+        asked = [self.form, self.last_frame, scales, flags, self.kinds, self.retimed, asdict(item)]
         return hashlib.sha256(json.dumps(asked, sort_keys=True).encode("ascii")).hexdigest()[:16]
 
 
@@ -162,10 +161,9 @@ def with_usual(declared: Mapping[str, Inquiry]) -> dict[str, Inquiry]:
     """Mode to how people are asked in it: by a question's options, unless a benchmark declares its own answers."""
     if ANSWER in declared:
         return dict(declared)
-    flags = {letter: flag for letter, flag in FLAGS.items() if not flag.kind}
     return {
-        ANSWER: Inquiry(InquiryForm.choice, None, RESPONSES, ATTENTION),
-        LAST_FRAME: Inquiry(InquiryForm.choice, None, RESPONSES, ATTENTION, last_frame=True),
-        REVIEW: Inquiry(InquiryForm.review, None, REVIEWERS, flags=flags),
+        ANSWER: Inquiry("choice", None, RESPONSES, ATTENTION),
+        LAST_FRAME: Inquiry("choice", None, RESPONSES, ATTENTION, last_frame=True),
+        REVIEW: Inquiry("review", None, REVIEWERS),
         **declared,
     }

@@ -34,7 +34,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-EXTRACTOR = "denoising reader 1"
+DENOISING_READER = "denoising reader 1"
 """Name and version of what reads such answers, for a run's card: the version moves when it reads any otherwise."""
 
 Value = TypeVar("Value")

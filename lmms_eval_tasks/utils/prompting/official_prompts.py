@@ -23,6 +23,18 @@ from lmms_eval_tasks.utils.data.home import home
 from lmms_eval_tasks.utils.prompting.prompts import OFFICIAL, Prompt, prompt_ids
 
 
+def read_whole(path: Path) -> str:
+    """A prompt file's text, byte for byte, so that its digest is the file's.
+
+    Raises:
+        OSError, ValueError: where it cannot be read, is not UTF-8, or is empty.
+    """
+    text = path.read_bytes().decode("utf-8")
+    if not text.strip():
+        raise ValueError("the file is empty")
+    return text
+
+
 @dataclass(frozen=True)
 class OfficialPrompt:
     """Where a benchmark's official prompt is, and how it is asked with.
@@ -31,20 +43,20 @@ class OfficialPrompt:
         benchmark: Name of the benchmark.
         part: What of the prompt its official file holds; the card's `prompt_sha256` has that text's digest.
         file: Path of that file in the official repository.
-        read: The text from the file, which is never executed. Raises OSError, LookupError, TypeError or ValueError
-            where it is not there.
         template: The prompt from the text, for `str.format`. Raises ValueError where it cannot be made.
         replaces: Id of our prompt in whose place it is asked.
         for_items: Whether items are asked with it; else it is what a judge is asked for labels.
+        read: The text from the file, by default all of it; the file is never executed. Raises OSError, LookupError,
+            TypeError or ValueError where it is not there.
     """
 
     benchmark: str
     part: str
     file: str
-    read: Callable[[Path], str]
     template: Callable[[str], str]
     replaces: str
     for_items: bool = True
+    read: Callable[[Path], str] = read_whole
 
     @property
     def published(self) -> str:
@@ -158,18 +170,6 @@ def check_choice(benchmark: str) -> None:
     elif chosen != OFFICIAL:
         known = ", ".join(prompt_ids())
         raise InputError(f"Expected {PROMPT} to be {OFFICIAL} or one of {known}, but got {chosen!r}.")
-
-
-def read_whole(path: Path) -> str:
-    """A prompt file's text, byte for byte, so that its digest is the file's.
-
-    Raises:
-        OSError, ValueError: where it cannot be read, is not UTF-8, or is empty.
-    """
-    text = path.read_bytes().decode("utf-8")
-    if not text.strip():
-        raise ValueError("the file is empty")
-    return text
 
 
 def sha256(text: str) -> str:

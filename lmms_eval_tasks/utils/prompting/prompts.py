@@ -48,6 +48,11 @@ class Prompt:
         """Id and the digest's first eight digits, as written into every record."""
         return f"{self.prompt_id}:{self.sha256[:8]}"
 
+    @staticmethod
+    def literal(text: str) -> str:
+        """A part of a prompt's text that stands for just this: braces are doubled."""
+        return text.replace("{", "{{").replace("}", "}}")
+
     def render(self, **fields: str) -> str:
         """The prompt with its fields filled in; braces inside the fields stay as they are.
 
@@ -81,11 +86,6 @@ def _prompt_files() -> dict[str, Path]:
     shared = Path(str(resources.files("lmms_eval_tasks"))) / "prompts"
     folders = [shared, *(benchmark.folder / "prompts" for benchmark in registry().benchmarks.values())]
     return dict(sorted((file.stem, file) for folder in reversed(folders) for file in folder.glob("*.txt")))
-
-
-def literal(text: str) -> str:
-    """A text for `str.format` that gives just this text: braces are doubled."""
-    return text.replace("{", "{{").replace("}", "}}")
 
 
 def choose_prompt(

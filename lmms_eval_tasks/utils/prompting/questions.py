@@ -25,7 +25,7 @@ def without_clip(text: str, asked: bool) -> str:
     lmms-eval's response cache goes by the prompt's text, and an answer to the placeholder must not be found again once
     the clip is there.
     """
-    return text if asked else f"{NO_CLIP}\n{text}"
+    return text if asked else "\n".join(filter(None, (NO_CLIP, text)))
 
 
 def ask_choice(row: Mapping[str, Any], settings: TaskSettings) -> str:

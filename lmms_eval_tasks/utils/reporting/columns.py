@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from lmms_eval_tasks.utils.scoring import pair_scores, rates
-from lmms_eval_tasks.utils.scoring.metrics import Kind, Metric, score_tasks
+from lmms_eval_tasks.utils.scoring.metrics import Metric, score_tasks
 from lmms_eval_tasks.utils.scoring.records import Record
 from lmms_eval_tasks.utils.stats.estimates import Records, estimate, refuse_counts
 
@@ -52,7 +52,7 @@ def score_column(metric: Metric, heading: str = "") -> Column:
 
     def cell(parts: Sequence[Records]) -> str:
         score = score_tasks(metric, map(metric.units, parts))
-        return number_text(score) if metric.kind is Kind.MEAN else f"{score or 0:,}"
+        return number_text(score) if metric.kind == "mean" else f"{score or 0:,}"
 
     return Column(heading or metric.title, cell, metric)
 

@@ -266,13 +266,3 @@ def _read_item(value: Mapping[str, Any], task: str | None) -> tuple[ItemKey, str
     if isinstance(item_id, str) and isinstance(response, str):
         return (own_task, item_id), response
     return None
-
-
-def scored_responses(line: Mapping[str, Any]) -> list[str] | None:
-    """The responses of a logged item that were scored; None where the line does not hold them.
-
-    The host leaves the list out where it has one member, as it has for our tasks, also with ``--repeats``.
-    """
-    logged = line.get("filtered_resps")
-    responses: list[Any] = logged if isinstance(logged, list) else [logged]
-    return responses if responses and all(isinstance(response, str) for response in responses) else None

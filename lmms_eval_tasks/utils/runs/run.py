@@ -22,7 +22,7 @@ from lmms_eval_tasks.utils.runs.results_file import (
 )
 from lmms_eval_tasks.utils.runs.run_card import Sections, read_run_card
 from lmms_eval_tasks.utils.runs.sample_log import LoggedItem, SampleLog, read_sample_log
-from lmms_eval_tasks.utils.scoring.records import GradedItem, Record
+from lmms_eval_tasks.utils.scoring.records import Record
 
 INCOMPLETE = "--allow-incomplete reads the part that is there."
 RUN_AGAIN = "The same command with the same output path goes on where the run was."
@@ -84,6 +84,13 @@ class Run:
         there, number = self.logged[task]
         return f"{there:,} of {number:,} items of {task}"
 
+    def items_of(self, task: str) -> tuple[LoggedItem, ...]:
+        """The lines of one of its tasks, read again."""
+        problems = Problems()
+        log = read_sample_log(sample_log(self.path, task), task, problems)
+        problems.raise_if_any(f"{self.path} cannot be read")
+        return log.items if log else ()
+
 
 def read_run(source: Path, allow_incomplete: bool = False, allow_predictions: bool = False) -> Run:
     """Read the latest run in a folder, a run's ``--output_path``, or the run of one ``…_results.json`` in it.
@@ -121,19 +128,6 @@ def read_run(source: Path, allow_incomplete: bool = False, allow_predictions: bo
         tasks = ", ".join(run.records)
         raise InputError(f"{run.path} holds no scores of {tasks}. {NOT_SCORED.format(run=run.path)}")
     return replace(run, notes=_notes(source, files, run, [path for path in cut if path != run.path]))
-
-
-def read_logged(run: Run, task: str) -> tuple[LoggedItem, ...]:
-    """The lines of one of a run's tasks."""
-    problems = Problems()
-    log = read_sample_log(sample_log(run.path, task), task, problems)
-    problems.raise_if_any(f"{run.path} cannot be read")
-    return log.items if log else ()
-
-
-def read_graded(run: Run, task: str) -> tuple[GradedItem, ...]:
-    """The items of one of a run's tasks, each with what the submission needs of it."""
-    return tuple(item.graded() for item in read_logged(run, task))
 
 
 def _read(path: Path, allow_incomplete: bool) -> Run:

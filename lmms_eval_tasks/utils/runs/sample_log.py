@@ -50,6 +50,16 @@ class LoggedItem:
         is_sample = scored in self.values or self.values.get(predicted) is True
         return DataSet(kind=SetKind.SAMPLE) if is_sample else UNKNOWN_SET
 
+    @property
+    def responses(self) -> list[str]:
+        """The responses that were scored; empty where the line does not hold them.
+
+        The host leaves the list out where it has one member, as it has for our tasks, also with ``--repeats``.
+        """
+        logged = self.values.get("filtered_resps")
+        responses: list[Any] = logged if isinstance(logged, list) else [logged]
+        return responses if all(isinstance(response, str) for response in responses) else []
+
     def graded(self) -> GradedItem:
         """The item with what the submission needs of it."""
         submission: Mapping[str, Any] = self.values.get("submission_rows") or {}

@@ -7,7 +7,7 @@ from typing import Any
 
 from lmms_eval_tasks.utils.answers import read_choice
 from lmms_eval_tasks.utils.benchmark.benchmark import Row, TaskContext
-from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, GradedItem, Outcome, Record, UnscoredReason
+from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, GradedItem, Record
 
 
 def grade_choice(
@@ -26,24 +26,15 @@ def grade_choice(
         stratum: Values by which scores are broken down.
         fields: Benchmark fields of the record.
     """
-    expected: str | None = row["answer"]
     asked = row["asked"] and response != NOT_ASKED
     answered = read_choice(response, row["options"]) if asked and isinstance(response, str) else None
-    reason = UnscoredReason.NO_CLIP if not asked else None if expected else UnscoredReason.NO_KEY
-    if reason:
-        outcome = Outcome.UNSCORED
-    elif answered is None:
-        outcome = Outcome.UNPARSED
-    else:
-        outcome = Outcome.CORRECT if answered == expected else Outcome.WRONG
-    return Record(
-        item_id=row["item_id"],
-        group_id=row["group_id"],
-        stratum=dict(stratum),
-        expected=expected,
-        answered=answered,
-        outcome=outcome,
-        unscored_reason=reason,
+    return Record.graded(
+        row["item_id"],
+        row["group_id"],
+        dict(stratum),
+        row["answer"],
+        answered,
+        asked=asked,
         fields=dict(fields or {}),
     )
 
@@ -59,19 +50,24 @@ def with_official_reading(record: Record, official: str | None) -> Record:
 
 
 def choice_grader(
-    read_official: Callable[[str], str | None], stratum: Sequence[str], fields: Sequence[str] = ()
+    read_official: Callable[[str], str | None] | None = None,
+    stratum: Sequence[str] | Callable[[Row], Mapping[str, str]] = (),
+    fields: Sequence[str] = (),
 ) -> Callable[[Row, object, TaskContext], GradedItem]:
-    """How a task grades multiple-choice items, which the benchmark's own extractor reads as well.
+    """How a task grades multiple-choice items.
 
     Args:
-        read_official: That extractor.
-        stratum: Columns of the prepared table by which scores are broken down.
+        read_official: The benchmark's own extractor, which then reads a response as well.
+        stratum: Columns of the prepared table by which scores are broken down, or names and values from a row.
         fields: Columns that a record repeats among its fields.
     """
 
     def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
         own = {**{name: row[name] for name in fields}, "prompt": context.settings.signature}
-        record = grade_choice(row, response, stratum={name: row[name] for name in stratum}, fields=own)
+        values = stratum(row) if callable(stratum) else {name: row[name] for name in stratum}
+        record = grade_choice(row, response, stratum=values, fields=own)
+        if read_official is None:
+            return GradedItem(record)
         return GradedItem(with_official_reading(record, read_official(response) if isinstance(response, str) else None))
 
     return grade

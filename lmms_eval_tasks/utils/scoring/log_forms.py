@@ -5,9 +5,10 @@ A benchmark whose scores need more of a record than these forms ask for has form
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Iterable
+from typing import Annotated, Any, cast
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, create_model
 
 from lmms_eval_tasks.utils.benchmark.data_set import DataSet
 from lmms_eval_tasks.utils.core.json_rows import RowForm
@@ -21,7 +22,7 @@ class LogForm(RowForm):
 
 
 class StratumForm(LogForm):
-    """Names and values by which scores are broken down; a benchmark adds the names that its scores need."""
+    """Names and values by which scores are broken down, some of which a task's scores need."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, str] = Field(init=False)
@@ -50,6 +51,27 @@ class LogLine(LogForm):
     submission_rows: dict[str, Any] | None = None
 
 
+def log_line(
+    fields: type[LogForm],
+    stratum: Iterable[str] = (),
+    answered: Any = str | None,
+    submission: Any = dict[str, Any] | None,
+) -> type[LogLine]:
+    """The form of the lines of a kind of task whose scores need more of a record than those of every task.
+
+    Args:
+        fields: The record's fields.
+        stratum: Names by which scores are broken down.
+        answered: The type of what was answered.
+        submission: The type of what the submission needs of the item beside the record.
+    """
+    parts: dict[str, Any] = {"answered": (answered, ...), "fields": (fields, ...)}
+    if names := dict.fromkeys(stratum, (str, ...)):
+        parts["stratum"] = (create_model("StratumForm", __base__=StratumForm, **cast(Any, names)), ...)
+    record = create_model("RecordForm", __base__=RecordForm, **parts)
+    return create_model("LogLine", __base__=LogLine, record=(record, ...), submission_rows=(submission, None))
+
+
 class ChoiceFields(LogForm):
     """Of a multiple-choice item that the official script reads too."""
 
@@ -57,13 +79,5 @@ class ChoiceFields(LogForm):
     official_answered: str | None = None
 
 
-class ChoiceRecord(RecordForm):
-    """The record of such an item."""
-
-    fields: ChoiceFields  # type: ignore[assignment]
-
-
-class ChoiceLine(LogLine):
-    """The line of such an item."""
-
-    record: ChoiceRecord
+ChoiceLine = log_line(ChoiceFields)
+"""The line of such an item."""

@@ -13,9 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from lmms_eval_tasks.utils.scoring.records import Record
 
@@ -57,25 +56,17 @@ Units = Mapping[Stratum, Sequence[ScoreUnit]]
 """What counts in each stratum of a score; none for a stratum whose items are all unscored or incomplete."""
 
 
-class Kind(str, Enum):
-    """How values become a score."""
+Kind = Literal["mean", "groups", "total"]
+"""How values become a score:
 
-    MEAN = "mean"
-    """The ratio of summed values to their number, averaged over strata."""
-    GROUPS = "groups"
-    """How many groups count."""
-    TOTAL = "total"
-    """The sum of the values."""
-
-
-class Errors(str, Enum):
-    """The standard errors that lmms-eval prints of a score."""
-
-    NONE = "none"
-    PLAIN = "plain"
-    """Of the values, as if items were independent."""
-    CLUSTERED = "clustered"
-    """The same, and clustered by group."""
+- ``mean``: the ratio of summed values to their number, averaged over strata;
+- ``groups``: how many groups count;
+- ``total``: the sum of the values.
+"""
+Errors = Literal["none", "plain", "clustered"]
+"""The standard errors that lmms-eval prints of a score: none, of the values as if items were independent, or these and
+those clustered by group.
+"""
 
 
 @dataclass(frozen=True)
@@ -108,29 +99,32 @@ class Metric:
     together: int | None = None
     stratum: Callable[[Record], str] | None = None
     contrast: Callable[[Record], bool] | None = None
-    kind: Kind = Kind.MEAN
+    kind: Kind = "mean"
     transform: Callable[[float], float] = float
     value_bounds: tuple[float, float] | None = PERCENT
     bounds: tuple[float, float] = PERCENT
     unit: str = "%"
     higher_is_better: bool | None = True
-    errors: Errors = Errors.NONE
+    errors: Errors = "none"
 
     def __post_init__(self) -> None:
-        """Refuse standard errors of plain values where a value alone does not say how it counts.
+        """Refuse a kind or errors that there are not, and plain errors where a value alone does not say how it counts.
 
         Raises:
-            ValueError: where errors are plain, and the score has groups, strata or a contrast.
+            ValueError: for these; a value does not, where the score has groups, strata or a contrast.
         """
-        if self.errors is Errors.PLAIN and (self.together or self.stratum or self.contrast):
+        for name, value, known in (("kind", self.kind, get_args(Kind)), ("errors", self.errors, get_args(Errors))):
+            if value not in known:
+                raise ValueError(f"Expected {name} of {self.name}, one of {', '.join(known)}, but got {value!r}.")
+        if self.errors == "plain" and (self.together or self.stratum or self.contrast):
             raise ValueError(f"Expected other errors of {self.name} than plain ones: its items do not count alone.")
 
     def item(self, record: Record) -> Item:
         """What lmms-eval gathers of a record, which has to apply."""
         value = self.value(record)
-        if self.errors is Errors.PLAIN:
+        if self.errors == "plain":
             return value
-        clustered = self.errors is Errors.CLUSTERED and value is not None
+        clustered = self.errors == "clustered" and value is not None
         return {**self._counted(record, value), **({"score": value} if clustered else {})}
 
     def score(self, items: Iterable[Item]) -> float | int | None:
@@ -155,9 +149,9 @@ class Metric:
 
     def combine(self, units: Units) -> float | int | None:
         """The score of what counts in it; None where nothing does, and 0 for counts."""
-        if self.kind is Kind.GROUPS:
+        if self.kind == "groups":
             return sum(map(len, units.values()))
-        if self.kind is Kind.TOTAL:
+        if self.kind == "total":
             return int(sum(unit.value for counted in units.values() for unit in counted))
         means = {place: mean_of_known(unit.value for unit in counted) for place, counted in units.items()}
         sides = [
@@ -259,7 +253,7 @@ def aggregate_tasks(
     Means are averaged without weights, whatever the tasks' sizes; counts are added.
     """
     values = list(scores)
-    if metric.kind is Kind.MEAN:
+    if metric.kind == "mean":
         return mean_of_all(values)
     known = [value for value in values if value is not None]
     return sum(known) if len(known) == len(values) else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lmms_eval_tasks.utils.scoring.metrics import PAIR, Errors, Kind, Metric
+from lmms_eval_tasks.utils.scoring.metrics import PAIR, Metric
 from lmms_eval_tasks.utils.scoring.rates import percent
 from lmms_eval_tasks.utils.scoring.records import Record
 
@@ -18,12 +18,15 @@ def _right_officially(record: Record) -> float | None:
 PAIR_ACCURACY = Metric("pair_accuracy", "pair accuracy", _right, together=PAIR)
 """Percent of complete, scored pairs with both members right."""
 
-SINGLE_ACCURACY = Metric("single_accuracy", "single accuracy", _right, errors=Errors.CLUSTERED)
+SINGLE_ACCURACY = Metric("single_accuracy", "single accuracy", _right, errors="clustered")
 """Percent of scored items that are right."""
 
 PAIR_ACCURACY_OFFICIAL = Metric("pair_accuracy_official", "official", _right_officially, together=PAIR)
-SINGLE_ACCURACY_OFFICIAL = Metric("single_accuracy_official", "official, single", _right_officially)
+OFFICIAL_ACCURACIES = (
+    PAIR_ACCURACY_OFFICIAL,
+    Metric("single_accuracy_official", "official, single", _right_officially),
+)
 """The same as the benchmark's own script reads the responses."""
 
-PAIRS_SCORED = Metric("pairs_scored", "pairs", _right, together=PAIR, kind=Kind.GROUPS, unit="", higher_is_better=None)
+PAIRS_SCORED = Metric("pairs_scored", "pairs", _right, together=PAIR, kind="groups", unit="", higher_is_better=None)
 """How many pairs `PAIR_ACCURACY` stands on."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lmms_eval_tasks.utils.scoring.metrics import Errors, Metric
+from lmms_eval_tasks.utils.scoring.metrics import Metric
 from lmms_eval_tasks.utils.scoring.records import Record
 
 
@@ -19,14 +19,14 @@ def _unscored(record: Record) -> float:
     return 100.0 * (record.correct is None)
 
 
-UNPARSED_RATE = Metric("unparsed_rate", "unparsed", _unparsed, higher_is_better=False, errors=Errors.PLAIN)
+UNPARSED_RATE = Metric("unparsed_rate", "unparsed", _unparsed, higher_is_better=False, errors="plain")
 """Percent of the items asked in whose response no answer can be read; they count as wrong."""
 
-UNSCORED_RATE = Metric("unscored_rate", "unscored", _unscored, higher_is_better=False, errors=Errors.PLAIN)
+UNSCORED_RATE = Metric("unscored_rate", "unscored", _unscored, higher_is_better=False, errors="plain")
 """Percent of items that could not be asked or graded."""
 
-SAMPLE_DATA = Metric("sample_data", "sample data", lambda record: 100.0, higher_is_better=None, errors=Errors.PLAIN)
+SAMPLE_DATA = Metric("sample_data", "sample data", lambda record: 100.0, higher_is_better=None, errors="plain")
 """100 where the data is simulated. Tasks on released data have no such score."""
 
-COMMON = (UNPARSED_RATE, UNSCORED_RATE, SAMPLE_DATA)
+COMMON_METRICS = (UNPARSED_RATE, UNSCORED_RATE, SAMPLE_DATA)
 """What every task prints."""

@@ -84,6 +84,31 @@ class Record:
     fields: Mapping[str, Any] = field(default_factory=dict)
     view: str = ""
 
+    @classmethod
+    def graded(
+        cls,
+        item_id: str,
+        group_id: str,
+        stratum: Mapping[str, str],
+        expected: str | None,
+        answered: str | None,
+        *,
+        asked: bool,
+        fields: Mapping[str, Any],
+    ) -> Record:
+        """The record of an answer that is right where it is the key; attributes as of a record.
+
+        It is unscored where the model was not asked or the key is withheld, and unparsed where nothing was read.
+        """
+        reason = UnscoredReason.NO_CLIP if not asked else None if expected else UnscoredReason.NO_KEY
+        if reason:
+            outcome = Outcome.UNSCORED
+        elif answered is None:
+            outcome = Outcome.UNPARSED
+        else:
+            outcome = Outcome.CORRECT if answered == expected else Outcome.WRONG
+        return cls(item_id, group_id, stratum, expected, answered, outcome, reason, fields=fields)
+
     @property
     def correct(self) -> bool | None:
         """Whether the item counts as right; None where it is unscored."""

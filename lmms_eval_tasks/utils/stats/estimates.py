@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from lmms_eval_tasks.utils.scoring.metrics import (
-    Kind,
     Metric,
     Stratum,
     Units,
@@ -55,7 +54,7 @@ def refuse_counts(metric: Metric) -> None:
     Raises:
         ValueError: where it is one.
     """
-    if metric.kind is not Kind.MEAN:
+    if metric.kind != "mean":
         raise ValueError(f"Expected a mean, which has an interval, but {metric.name} is a count.")
 
 

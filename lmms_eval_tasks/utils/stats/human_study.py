@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lmms_eval_tasks.utils.scoring.metrics import Metric
@@ -26,7 +26,7 @@ class HumanStudy:
     Attributes:
         versions: Each way in which an item is shown to the choice that is then right, upper-case.
         choices: What can be chosen beside *unknown*, upper-case.
-        metrics: Scores of records whose field `CREDIT` is the credit; an item is a record.
+        metrics: The scores; what an item contributes to them is its credit, whatever their own value is.
         stratum: Names and values by which a row's scores are broken down.
         columns: Columns of the table that the metrics need, as fields of the record.
         label: What is true of an item where more than half of its responses are right.
@@ -82,7 +82,8 @@ def score_study(
         for row in rows
         if row["item_id"] in credits
     ]
-    return [StudyScore(metric, estimate(metric, [records])) for metric in study.metrics]
+    metrics = [replace(metric, value=_credit) for metric in study.metrics]
+    return [StudyScore(metric, estimate(metric, [records])) for metric in metrics]
 
 
 def label_items(responses: Sequence[Response]) -> dict[str, bool]:
@@ -95,7 +96,7 @@ def unknown_share(responses: Sequence[Response]) -> float:
     return 100.0 * sum(response.choice == UNKNOWN for response in responses) / len(responses)
 
 
-def credit_of(record: Record) -> float:
+def _credit(record: Record) -> float:
     """The mean credit of the responses to a record's item, 0-1."""
     return float(record.fields[CREDIT])
 

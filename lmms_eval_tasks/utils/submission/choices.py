@@ -22,7 +22,7 @@ Difference = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class ChoiceForm:
-    """The lines of a file.
+    """An official form whose files have a line an item.
 
     Attributes:
         card: The benchmark's card.
@@ -30,6 +30,8 @@ class ChoiceForm:
         values: A prepared row and its split to all fields but the answer.
         answers: A prepared row to what is written for each of its options; without a row what may be written at all,
             None where that cannot be known.
+        path: As of `SubmissionForm`.
+        parts: As of `SubmissionForm`.
         answer: What is written for an answer, for messages.
         compare: How a line differs from its item, but for id and answer, given its split; how it differs from the form
             without an item, and with an empty text where the split cannot be known.
@@ -43,6 +45,8 @@ class ChoiceForm:
     row_type: type[RowForm]
     values: Callable[[TableRow, str], Mapping[str, str]]
     answers: Callable[[TableRow | None], Sequence[str] | None]
+    path: Callable[[str, str], str]
+    parts: tuple[str, ...] = ("answers",)
     answer: str = "the letter of an option"
     compare: Callable[[Any, TableRow | None, str], Iterable[Difference]] = lambda row, item, split: ()
     split_of: Callable[[Any], str] | None = None

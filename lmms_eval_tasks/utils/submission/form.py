@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from lmms_eval_tasks.utils.benchmark.data_set import DataSet
 from lmms_eval_tasks.utils.benchmark.registry import find_benchmark, registry
@@ -78,9 +78,39 @@ class Checked:
     against: Table | None = None
 
 
+class OfficialForm(Protocol):
+    """A benchmark's official form, as `SubmissionForm` explains its parts."""
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Names of its files."""
+
+    @property
+    def path(self) -> Callable[[str, str], str]:
+        """Split and part to the file's place."""
+
+    def examine(
+        self,
+        entries: Sequence[GradedItem],
+        rows: Mapping[str, TableRow],
+        allow_incomplete: bool,
+        issues: GroupedIssues,
+        /,
+    ) -> None:
+        """Note what of a run cannot be submitted."""
+
+    def build(self, entries: Sequence[GradedItem], table: Table, part: str, /) -> Built | None:
+        """The file of a part."""
+
+    def check(
+        self, path: Path, prepared: Mapping[str, Table], allow_incomplete: bool, issues: GroupedIssues, /
+    ) -> Checked:
+        """Note the issues of a file."""
+
+
 @dataclass(frozen=True)
 class SubmissionForm:
-    """A benchmark's official form.
+    """An official form of a benchmark's own.
 
     Attributes:
         parts: Names of the files that it takes; the first one is what goes to the leaderboard. A part that has a
@@ -134,7 +164,7 @@ class Attendance:
         return [f"Incomplete: {len(missing):,} of {total:,} items have no row."] if missing else []
 
 
-def find_form(name: str) -> SubmissionForm:
+def find_form(name: str) -> OfficialForm:
     """The official form of a benchmark.
 
     Raises:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lmms_eval_tasks.utils.runs.run import read_graded, read_run
+from lmms_eval_tasks.utils.runs.run import read_run
 from lmms_eval_tasks.utils.scoring.records import GradedItem, Outcome, Record
 
 RECORD = Record("1_0", "1", {}, "A", "A", Outcome.CORRECT)
@@ -41,4 +41,4 @@ def test_a_response_with_any_line_end_in_it_is_one_line(tmp_path: Path) -> None:
     lines = [{"record": RECORD.to_json(), "submission_rows": submission}, {"record": OTHER.to_json()}]
     run = read_run(write(tmp_path, {}, *lines))
     assert run.records["t"] == (RECORD, OTHER)
-    assert read_graded(run, "t") == (GradedItem(RECORD, submission), GradedItem(OTHER))
+    assert tuple(item.graded() for item in run.items_of("t")) == (GradedItem(RECORD, submission), GradedItem(OTHER))

@@ -1,3 +1,4 @@
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import strategies as st
 from lmms_eval_tasks.utils.benchmark.benchmark import TaskSettings
 from lmms_eval_tasks.utils.prompting.prompts import read_prompt
 from lmms_eval_tasks.utils.prompting.questions import NO_CLIP, ask_choice, list_options
-from lmms_eval_tasks.utils.scoring.choice import grade_choice, with_official_reading
+from lmms_eval_tasks.utils.scoring.choice import choice_grader, grade_choice, with_official_reading
 from lmms_eval_tasks.utils.scoring.pair_scores import SINGLE_ACCURACY
 from lmms_eval_tasks.utils.scoring.rates import UNPARSED_RATE, UNSCORED_RATE
 from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, Outcome, Record, UnscoredReason
@@ -45,6 +46,16 @@ def test_outcomes(response: object, outcome: Outcome, answered: str | None) -> N
     record = grade(response)
     assert (record.outcome, record.answered) == (outcome, answered)
     assert record.correct is (outcome is Outcome.CORRECT)
+
+
+def test_a_task_grades_with_and_without_the_own_extractor() -> None:
+    context = SimpleNamespace(settings=TaskSettings(read_prompt("mcq_letter")), model=None, judge=lambda schema: None)
+    row = {**ROW, "part": "big"}
+    plain = choice_grader(stratum=lambda row: {"size": row["part"]})(row, "B", context).record
+    both = choice_grader(lambda text: text, ("part",), ("options",))(row, "B", context).record
+    assert (plain.stratum, plain.fields) == ({"size": "big"}, {"prompt": context.settings.signature})
+    assert (both.stratum, both.fields["options"]) == ({"part": "big"}, row["options"])
+    assert (both.fields["official_answered"], both.fields["official_correct"]) == ("B", True)
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lmms_eval_tasks.utils.scoring.metrics import (
-    Errors,
-    Kind,
     Metric,
     aggregate_tasks,
     count_groups,
@@ -83,7 +81,7 @@ def test_nothing_scored_is_no_score(metric: Metric) -> None:
 
 def test_nothing_counts_as_none() -> None:
     assert PAIRS_SCORED.score([]) == 0
-    assert replace(RIGHT, kind=Kind.TOTAL).score([]) == 0
+    assert replace(RIGHT, kind="total").score([]) == 0
 
 
 def test_nothing_but_unscored_items_is_no_score() -> None:
@@ -173,7 +171,13 @@ def test_a_part_of_a_part() -> None:
 def test_plain_errors_suit_values_that_count_alone() -> None:
     for more in ({"together": 2}, {"stratum": lambda record: "a"}, {"contrast": lambda record: True}):
         with pytest.raises(ValueError, match="Expected other errors of right than plain ones"):
-            replace(RIGHT, errors=Errors.PLAIN, **more)
+            replace(RIGHT, errors="plain", **more)
+
+
+def test_a_kind_or_errors_that_there_are_not_are_refused() -> None:
+    for more in ({"kind": "median"}, {"errors": "wide"}):
+        with pytest.raises(ValueError, match="of right, one of"):
+            replace(RIGHT, **more)  # type: ignore[arg-type]
 
 
 def test_what_is_gathered_of_a_record() -> None:
@@ -184,7 +188,7 @@ def test_what_is_gathered_of_a_record() -> None:
     assert "score" not in SINGLE_ACCURACY.item(record(None))
     assert STRATA_MEAN.item(right) == {"group_id": "q1", "value": 100.0, "stratum": "yes"}
     assert CONTRAST.item(right) == {"group_id": "q1", "value": 100.0, "contrast": True}
-    assert replace(RIGHT, errors=Errors.PLAIN).item(right) == 100.0
+    assert replace(RIGHT, errors="plain").item(right) == 100.0
 
 
 @given(record_lists)
