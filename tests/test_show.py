@@ -9,7 +9,6 @@ from typing import Any
 
 import av
 import matplotlib.font_manager  # noqa: F401  (a first look for fonts warns on stderr when it takes seconds)
-import numpy as np
 import pytest
 from cast_bench import ROW, answer_with_truth, row, write_release
 from releases import write_clip
@@ -23,7 +22,6 @@ from lmms_eval_tasks.cast_bench.prepare import prepare
 from lmms_eval_tasks.cast_bench.settings import read_settings
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.data.frames import frame_at
 from lmms_eval_tasks.utils.data.home import load_table
 from lmms_eval_tasks.utils.data.replacement import replacement
 from lmms_eval_tasks.utils.evidence.boxes import Convention
@@ -178,18 +176,6 @@ def test_a_clip_that_has_gone_and_other_data_are_told(prepared: Path) -> None:
     with replacement(allowed=True):
         prepare(str(write_release(prepared / "other", [row(video="sav_000009.mp4")])))
     assert "The run was made with other data" in show(ITEM, "--run", run)[2]
-
-
-def test_a_frame_is_the_one_at_its_second(tmp_path: Path) -> None:
-    clip = write_clip(tmp_path / "clip.mp4", frames=12)
-    tones = {}
-    for second in (0, 0.5, 1, 40):
-        shown = frame_at(clip, second)
-        assert shown is not None and shown[1] == pytest.approx(1.5, abs=0.05)
-        tones[second] = float(np.median(shown[0]))
-    assert tones == pytest.approx({0: 0, 0.5: 80, 1: 160, 40: 220}, abs=6)
-    (tmp_path / "text.mp4").write_text("no video")
-    assert frame_at(tmp_path / "text.mp4", 0) is None
 
 
 def test_the_item_of_a_sample_says_so(prepared: Path, monkeypatch: pytest.MonkeyPatch) -> None:

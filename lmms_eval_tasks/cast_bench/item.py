@@ -14,16 +14,16 @@ from numpy.typing import NDArray
 from lmms_eval_tasks.cast_bench.card import CARD
 from lmms_eval_tasks.cast_bench.prepare import SPLIT, frame_of
 from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.data.frames import frame_at
-from lmms_eval_tasks.utils.data.home import clip_path, read_manifest, read_table
+from lmms_eval_tasks.utils.data.frames import PyavFrames
+from lmms_eval_tasks.utils.data.home import clip_path, read_table
+from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.utils.evidence.boxes import Convention, Frame
 from lmms_eval_tasks.utils.evidence.grounding import build_timeline
 from lmms_eval_tasks.utils.evidence.reader import Instance, read_official, read_truth
 from lmms_eval_tasks.utils.reporting.page_items import InstanceTrack
-from lmms_eval_tasks.utils.runs.responses import read_responses
-from lmms_eval_tasks.utils.runs.results_file import sample_log
-from lmms_eval_tasks.utils.runs.run import Run, read_run
-from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, Record
+from lmms_eval_tasks.utils.runs.responses import scored_responses
+from lmms_eval_tasks.utils.runs.run import Run, read_logged, read_run
+from lmms_eval_tasks.utils.scoring.records import Record
 
 TASK = "cast_bench"
 
@@ -69,27 +69,31 @@ def read_item(item_id: str, source: Path, second: int | None = None) -> Answered
     """
     run = read_run(source)
     record = _find_record(run, item_id)
-    response = _read_response(run, item_id)
-    row = _find_row(item_id)
+    response = _read_response(run, record)
+    row, is_sample = _find_row(item_id)
     true, predicted = tracks_of(read_truth(row["evidence"])), predicted_tracks(response, record, row)
     at = _busiest_second(true, predicted) if second is None else second
     path = clip_path(CARD.name, row["clip"])
-    clip = frame_at(path, at) if path.is_file() and at >= 0 else None
-    if clip is None and at >= 0:
-        raise InputError(f"{item_id} cannot be shown: its clip {path} is missing or cannot be decoded.")
-    if clip is None or at > clip[1]:
-        length = f", {clip[1]:.1f} s long" if clip else ""
-        raise InputError(f"{item_id} cannot be shown: Expected a second of its clip{length}, but got {at}.")
+    if at < 0:
+        raise InputError(f"{item_id} cannot be shown: Expected a second of its clip, but got {at}.")
+    try:
+        clip = PyavFrames(path)
+        picture = clip.read([clip.number_at(at)])[0]
+    except UnreadableClip:
+        raise InputError(f"{item_id} cannot be shown: its clip {path} is missing or cannot be decoded.") from None
+    if at > clip.seconds:
+        length = f"{clip.seconds:.1f} s long"
+        raise InputError(f"{item_id} cannot be shown: Expected a second of its clip, {length}, but got {at}.")
     return AnsweredItem(
         run=run.name,
         row=row,
         record=record,
         true=true,
         predicted=predicted,
-        sample=read_manifest(CARD.name).splits[SPLIT].data_set.is_sample,
+        sample=is_sample,
         second=at,
-        length=clip[1],
-        picture=clip[0],
+        length=clip.seconds,
+        picture=picture,
     )
 
 
@@ -103,15 +107,18 @@ def _find_record(run: Run, item_id: str) -> Record:
     return records[item_id]
 
 
-def _read_response(run: Run, item_id: str) -> str:
-    response = read_responses(sample_log(run.path, TASK)).find(TASK, item_id)
-    if response is None or response == NOT_ASKED:
-        raise InputError(f"{item_id} cannot be shown: the run in {run.path} could not ask it, its clip was missing.")
-    return response
+def _read_response(run: Run, record: Record) -> str:
+    if not record.asked:
+        raise InputError(
+            f"{record.item_id} cannot be shown: the run in {run.path} could not ask it, its clip was missing."
+        )
+    logged = next(item for item in read_logged(run, TASK) if item.record.item_id == record.item_id)
+    return (scored_responses(logged.values) or [""])[0]
 
 
-def _find_row(item_id: str) -> Mapping[str, Any]:
-    table, _ = read_table(CARD.name, SPLIT)
+def _find_row(item_id: str) -> tuple[Mapping[str, Any], bool]:
+    """The prepared row of an item, and whether the data is simulated."""
+    table, facts = read_table(CARD.name, SPLIT)
     ids = table.column("item_id").to_pylist()
     if item_id not in ids:
         raise InputError(
@@ -119,7 +126,7 @@ def _find_row(item_id: str) -> Mapping[str, Any]:
             "than what is prepared now."
         )
     row: Mapping[str, Any] = table.slice(ids.index(item_id), 1).to_pylist()[0]
-    return row
+    return row, facts.data_set.is_sample
 
 
 def predicted_tracks(response: str, record: Record, row: Mapping[str, Any]) -> tuple[InstanceTrack, ...]:

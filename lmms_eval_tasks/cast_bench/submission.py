@@ -17,7 +17,6 @@ from pydantic import ConfigDict, Field
 from lmms_eval_tasks.cast_bench.card import CARD
 from lmms_eval_tasks.cast_bench.grading import official_overall
 from lmms_eval_tasks.cast_bench.predictions import read_asked
-from lmms_eval_tasks.utils.core.files import open_regular
 from lmms_eval_tasks.utils.core.json_rows import Row, as_lines, read_object, read_rows
 from lmms_eval_tasks.utils.core.problems import GroupedIssues
 from lmms_eval_tasks.utils.core.wording import describe
@@ -25,15 +24,7 @@ from lmms_eval_tasks.utils.evidence.grounding import Settings
 from lmms_eval_tasks.utils.evidence.reader import read_official
 from lmms_eval_tasks.utils.runs.responses import Asked
 from lmms_eval_tasks.utils.scoring.records import GradedItem
-from lmms_eval_tasks.utils.submission.form import (
-    FORM_ALONE,
-    Attendance,
-    Built,
-    Checked,
-    SubmissionForm,
-    Table,
-    TableRow,
-)
+from lmms_eval_tasks.utils.submission.form import Attendance, Built, Checked, SubmissionForm, Table, TableRow
 
 SPLIT = "test"
 PREDICTIONS = "cast_bench_predictions.jsonl"
@@ -148,14 +139,15 @@ def _check_predictions(path: Path, table: Table | None, allow_incomplete: bool, 
         return Checked(CARD.title, 0, 0, "")
     notes = [f"Answers that name no option of their question: {no_option:,}; they count as wrong."] if no_option else []
     notes += attendance.finish(f"split {SPLIT}", allow_incomplete)
-    checked = f"the form, and every question and its options against {table}"
-    checked = checked if table else FORM_ALONE.format(what=f"split {SPLIT}")
+    checked = f"the form alone: split {SPLIT} is not prepared here, so ids and options were not looked at"
+    if table:
+        checked = f"the form, and every question and its options against {table}"
     return Checked(f"{CARD.title}, predictions, split {SPLIT}", count, empty, checked, tuple(notes), table)
 
 
 def _is_metrics(path: Path) -> bool:
     """Whether a file is meant to be the metrics; a prediction holds their first key only with its quotes escaped."""
-    with open_regular(path) as file:
+    with path.open("rb") as file:
         start = file.read(LARGEST_METRICS + 1)
     return len(start) <= LARGEST_METRICS and b'"overall_per_qa"' in start
 

@@ -26,18 +26,6 @@ NEAR = 1e-3
 """Seconds by which a frame may come later than the time that is asked for."""
 
 
-def frame_at(path: Path, second: float) -> tuple[NDArray[np.uint8], float] | None:
-    """The picture that a clip shows at a second, upright, (H, W, 3) RGB, and the clip's length in seconds.
-
-    After the clip's end it is the last picture. None where the file is no video that can be decoded.
-    """
-    try:
-        reader = PyavFrames(path)
-        return reader.read([reader.number_at(second)])[0], reader.seconds
-    except UnreadableClip:
-        return None
-
-
 class PyavFrames:
     """An open clip; for one thread at a time.
 
