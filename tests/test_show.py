@@ -19,12 +19,12 @@ from lmms_eval_tasks.cast_bench.grading import score_question
 from lmms_eval_tasks.cast_bench.hooks import read_question
 from lmms_eval_tasks.cast_bench.item import AnsweredItem, read_item
 from lmms_eval_tasks.cast_bench.prepare import prepare
-from lmms_eval_tasks.cast_bench.settings import read_settings
+from lmms_eval_tasks.cast_bench.prompt import read_settings
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.data.home import load_table
 from lmms_eval_tasks.utils.data.replacement import replacement
-from lmms_eval_tasks.utils.evidence.boxes import Convention
+from lmms_eval_tasks.utils.evidence.boxes import BoxConvention
 from lmms_eval_tasks.utils.evidence.timestamps import LAST_SECOND
 from lmms_eval_tasks.utils.reporting.page_items import InstanceTrack
 from lmms_eval_tasks.utils.runs.run import read_run
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.usefixtures("home")
 
 
 def write_run(
-    folder: Path, response: str, convention: Convention = Convention.XYXY_PX, task: str = "cast_bench"
+    folder: Path, response: str, convention: BoxConvention = BoxConvention.XYXY_PX, task: str = "cast_bench"
 ) -> Path:
     """The output folder of a run that answered every prepared question alike."""
     folder.mkdir()
@@ -107,7 +107,7 @@ def test_an_item_holds_the_truth_and_the_answer(prepared: Path) -> None:
 def test_boxes_are_read_as_they_were_scored(prepared: Path) -> None:
     said = json.loads(answer_with_truth(ROW))
     said["instances"][0]["evidences"][0]["bboxes_in_time_range"] = {"00:02": [0, 500, 250, 1000]}
-    run = write_run(prepared / "run", json.dumps(said), Convention.YXYX_N1000)
+    run = write_run(prepared / "run", json.dumps(said), BoxConvention.YXYX_N1000)
     assert read_run(run).records["cast_bench"][0].fields["boxes"] == {"convention": "yxyx_n1000", "seen": None}
     assert read_item(ITEM, run).predicted[0].boxes == {2: (32, 0, 64, 16)}
 

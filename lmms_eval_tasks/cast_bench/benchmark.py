@@ -9,17 +9,16 @@ from lmms_eval_tasks.cast_bench.metrics import METRICS, OPEN_METRICS
 from lmms_eval_tasks.cast_bench.people import INQUIRIES
 from lmms_eval_tasks.cast_bench.predictions import PREDICTIONS
 from lmms_eval_tasks.cast_bench.prepare import own_columns, prepare
-from lmms_eval_tasks.cast_bench.prompt import OFFICIAL_PROMPT, find_prompt
-from lmms_eval_tasks.cast_bench.settings import BOXES, read_settings
+from lmms_eval_tasks.cast_bench.prompt import OFFICIAL_PROMPT, find_prompt, read_settings
 from lmms_eval_tasks.cast_bench.submission import FORM
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, Masking, TaskKind
 from lmms_eval_tasks.utils.benchmark.views import CLIP_VIEWS
-from lmms_eval_tasks.utils.evidence.reader import EXTRACTOR
+from lmms_eval_tasks.utils.evidence.reader import EVIDENCE_READER
 
 EVIDENCE = TaskKind(
     metrics=METRICS,
     guesses=hooks.guesses,
-    extractor=EXTRACTOR,
+    extractor=EVIDENCE_READER,
     columns=report.COLUMNS,
     references=report.references,
     panels=report.panels,
@@ -61,7 +60,7 @@ BENCHMARK = Benchmark(
     official_prompt=OFFICIAL_PROMPT,
     find_prompt=find_prompt,
     predictions=PREDICTIONS,
-    variables=(BOXES,),
+    variables=("LMMS_EVAL_TASKS_BOXES",),
     cli=app,
     inquiries=INQUIRIES,
 )

@@ -17,9 +17,9 @@ from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.data.frames import PyavFrames
 from lmms_eval_tasks.utils.data.home import clip_path, read_table
 from lmms_eval_tasks.utils.data.release import UnreadableClip
-from lmms_eval_tasks.utils.evidence.boxes import Convention, Frame
-from lmms_eval_tasks.utils.evidence.grounding import build_timeline
-from lmms_eval_tasks.utils.evidence.reader import Instance, read_official, read_truth
+from lmms_eval_tasks.utils.evidence.boxes import BoxConvention
+from lmms_eval_tasks.utils.evidence.instances import EvidenceInstance
+from lmms_eval_tasks.utils.evidence.reader import read_evidence_answer, read_truth
 from lmms_eval_tasks.utils.reporting.page_items import InstanceTrack
 from lmms_eval_tasks.utils.runs.responses import scored_responses
 from lmms_eval_tasks.utils.runs.run import Run, read_logged, read_run
@@ -132,16 +132,16 @@ def _find_row(item_id: str) -> tuple[Mapping[str, Any], bool]:
 def predicted_tracks(response: str, record: Record, row: Mapping[str, Any]) -> tuple[InstanceTrack, ...]:
     """Tracks of what was answered, read and turned into pixels as they were when they were scored."""
     boxes = record.fields.get("boxes") or {}
-    convention = Convention(boxes.get("convention", Convention.XYXY_PX.value))
+    convention = BoxConvention(boxes.get("convention", BoxConvention.XYXY_PX.value))
     seen = (boxes["seen"][0], boxes["seen"][1]) if boxes.get("seen") else None
-    return tracks_of(read_official(response).instances, convention, frame_of(row), seen)
+    return tracks_of(read_evidence_answer(response).instances, convention, frame_of(row), seen)
 
 
 def tracks_of(
-    instances: Sequence[Instance],
-    convention: Convention = Convention.XYXY_PX,
-    frame: Frame | None = None,
-    seen: Frame | None = None,
+    instances: Sequence[EvidenceInstance],
+    convention: BoxConvention = BoxConvention.XYXY_PX,
+    frame: tuple[int, int] | None = None,
+    seen: tuple[int, int] | None = None,
 ) -> tuple[InstanceTrack, ...]:
     """Instances over time, each evidence a span; boxes that cannot be turned into pixels are left out."""
     convertible = convention.can_convert(frame, seen)
@@ -149,7 +149,7 @@ def tracks_of(
         InstanceTrack(
             instance.name,
             tuple((evidence.start, evidence.end) for evidence in instance.evidences),
-            build_timeline(instance, convention, frame, seen).boxes if convertible else {},
+            instance.timeline(convention, frame, seen).boxes if convertible else {},
         )
         for instance in instances
     )

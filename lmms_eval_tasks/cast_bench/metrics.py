@@ -10,7 +10,7 @@ from lmms_eval_tasks.cast_bench.card import CATEGORIES, NEAR_MISS, OPTION_KINDS
 from lmms_eval_tasks.cast_bench.grading import GROUNDING_METRICS
 from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS
 from lmms_eval_tasks.utils.scoring import rates
-from lmms_eval_tasks.utils.scoring.metrics import Errors, Kind, Metric
+from lmms_eval_tasks.utils.scoring.metrics import Errors, Metric
 from lmms_eval_tasks.utils.scoring.records import Record
 
 TITLES = {"im_tiou": "IM-tIoU", "im_viou": "IM-vIoU"}
@@ -128,18 +128,7 @@ OPEN_METRICS = (
     JUDGE_SCORE,
     *JUDGE_DIMENSIONS,
     *replace(JUDGE_SCORE, errors=Errors.PLAIN).by("category", CATEGORIES),
-    *(
-        Metric(
-            name,
-            title,
-            partial(_count, scored),
-            kind=Kind.TOTAL,
-            unit="",
-            value_bounds=None,
-            errors=Errors.PLAIN,
-            higher_is_better=None,
-        )
-        for name, title, scored in (("n_scored", "scored", True), ("n_unscored", "unscored", False))
-    ),
+    Metric.total("n_scored", "scored", partial(_count, True)),
+    Metric.total("n_unscored", "unscored", partial(_count, False)),
     *rates.COMMON,
 )

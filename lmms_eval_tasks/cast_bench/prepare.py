@@ -19,7 +19,6 @@ from lmms_eval_tasks.utils.data.building import Origin, building
 from lmms_eval_tasks.utils.data.clips import frame_sizes, refuse_folder_without_clips
 from lmms_eval_tasks.utils.data.manifest import SplitManifest, file_sha256
 from lmms_eval_tasks.utils.data.release import LinkedClip, download_dataset, read_metadata
-from lmms_eval_tasks.utils.evidence.boxes import Frame
 
 SPLIT = "test"
 CLIP_FOLDERS = ("", "videos")
@@ -117,7 +116,7 @@ def _clip(name: str, folders: tuple[Path, ...]) -> Path | None:
     return next((folder / name for folder in folders if (folder / name).is_file()), None)
 
 
-def frame_of(row: Mapping[str, Any]) -> Frame | None:
+def frame_of(row: Mapping[str, Any]) -> tuple[int, int] | None:
     """Width and height of a prepared row's clip in pixels, None where unknown."""
     return (row["width"], row["height"]) if row["width"] and row["height"] else None
 
