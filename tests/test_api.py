@@ -40,7 +40,9 @@ def imported(folder: Path) -> set[str]:
     for path in folder.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom):
-                found.add(str(node.module) if node.module != "lmms_eval_tasks" else f"{node.module}.{node.names[0].name}")
+                found.add(
+                    str(node.module) if node.module != "lmms_eval_tasks" else f"{node.module}.{node.names[0].name}"
+                )
             elif isinstance(node, ast.Import):
                 found |= {alias.name for alias in node.names}
     own = f"lmms_eval_tasks.{folder.name}"

@@ -9,7 +9,6 @@ from typing import Any
 
 import av
 import matplotlib.font_manager  # noqa: F401  (a first look for fonts warns on stderr when it takes seconds)
-import numpy as np
 import pytest
 from cast_bench import ROW, answer_with_truth, row, write_release
 from releases import write_clip
@@ -18,14 +17,14 @@ from typer.testing import CliRunner
 from lmms_eval_tasks.cast_bench.draw import SPURIOUS_SHOWN, draw_item
 from lmms_eval_tasks.cast_bench.grading import score_question
 from lmms_eval_tasks.cast_bench.hooks import read_question
-from lmms_eval_tasks.cast_bench.item import AnsweredItem, frame_at, read_item
+from lmms_eval_tasks.cast_bench.item import AnsweredItem, read_item
 from lmms_eval_tasks.cast_bench.prepare import prepare
-from lmms_eval_tasks.cast_bench.settings import read_settings
+from lmms_eval_tasks.cast_bench.prompt import read_settings
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.data.home import load_table
 from lmms_eval_tasks.utils.data.replacement import replacement
-from lmms_eval_tasks.utils.evidence.boxes import Convention
+from lmms_eval_tasks.utils.evidence.boxes import BoxConvention
 from lmms_eval_tasks.utils.evidence.timestamps import LAST_SECOND
 from lmms_eval_tasks.utils.reporting.page_items import InstanceTrack
 from lmms_eval_tasks.utils.runs.run import read_run
@@ -36,7 +35,7 @@ pytestmark = pytest.mark.usefixtures("home")
 
 
 def write_run(
-    folder: Path, response: str, convention: Convention = Convention.XYXY_PX, task: str = "cast_bench"
+    folder: Path, response: str, convention: BoxConvention = BoxConvention.XYXY_PX, task: str = "cast_bench"
 ) -> Path:
     """The output folder of a run that answered every prepared question alike."""
     folder.mkdir()
@@ -108,7 +107,7 @@ def test_an_item_holds_the_truth_and_the_answer(prepared: Path) -> None:
 def test_boxes_are_read_as_they_were_scored(prepared: Path) -> None:
     said = json.loads(answer_with_truth(ROW))
     said["instances"][0]["evidences"][0]["bboxes_in_time_range"] = {"00:02": [0, 500, 250, 1000]}
-    run = write_run(prepared / "run", json.dumps(said), Convention.YXYX_N1000)
+    run = write_run(prepared / "run", json.dumps(said), BoxConvention.YXYX_N1000)
     assert read_run(run).records["cast_bench"][0].fields["boxes"] == {"convention": "yxyx_n1000", "seen": None}
     assert read_item(ITEM, run).predicted[0].boxes == {2: (32, 0, 64, 16)}
 
@@ -177,18 +176,6 @@ def test_a_clip_that_has_gone_and_other_data_are_told(prepared: Path) -> None:
     with replacement(allowed=True):
         prepare(str(write_release(prepared / "other", [row(video="sav_000009.mp4")])))
     assert "The run was made with other data" in show(ITEM, "--run", run)[2]
-
-
-def test_a_frame_is_the_one_at_its_second(tmp_path: Path) -> None:
-    clip = write_clip(tmp_path / "clip.mp4", frames=12)
-    tones = {}
-    for second in (0, 0.5, 1, 40):
-        shown = frame_at(clip, second)
-        assert shown is not None and shown[1] == pytest.approx(1.5, abs=0.05)
-        tones[second] = float(np.median(shown[0]))
-    assert tones == pytest.approx({0: 0, 0.5: 80, 1: 160, 40: 220}, abs=6)
-    (tmp_path / "text.mp4").write_text("no video")
-    assert frame_at(tmp_path / "text.mp4", 0) is None
 
 
 def test_the_item_of_a_sample_says_so(prepared: Path, monkeypatch: pytest.MonkeyPatch) -> None:

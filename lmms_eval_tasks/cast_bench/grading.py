@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lmms_eval_tasks.utils.evidence.boxes import Convention, Frame
-from lmms_eval_tasks.utils.evidence.grounding import DEFAULTS, Settings, build_timeline, ground
-from lmms_eval_tasks.utils.evidence.reader import LETTERS, Instance, Prediction, mean_box_area, read_both
-from lmms_eval_tasks.utils.evidence.text import MAX_ANSWER
+from lmms_eval_tasks.utils.evidence.boxes import BoxConvention
+from lmms_eval_tasks.utils.evidence.grounding import GroundingSettings, ground_evidence
+from lmms_eval_tasks.utils.evidence.instances import EvidenceInstance
+from lmms_eval_tasks.utils.evidence.reader import read_evidence_answer
 from lmms_eval_tasks.utils.scoring.records import Outcome, Record, UnscoredReason
 
 SMALL_BOX_AREA = 10_000
@@ -21,7 +21,8 @@ SMALL_BOX_AREA = 10_000
 Source: ``bbox_threshold`` in CaST-Bench-Evaluation@a216491, `evaluate_benchmark.py`.
 """
 
-TOO_LONG = f"the answer object has more than {MAX_ANSWER:,} characters and was not read"
+OFFICIAL_RUNS = GroundingSettings()
+"""How the official runs match evidence."""
 
 GROUNDING_METRICS = {
     "temporal_recall": "qa_temporal_r1_tau",
@@ -63,18 +64,18 @@ class Question:
     category: str
     subtype: str
     answer: str | None
-    truth: tuple[Instance, ...]
-    letters: str = LETTERS
-    frame: Frame | None = None
-    seen: Frame | None = None
+    truth: tuple[EvidenceInstance, ...]
+    letters: str = "ABCDEF"
+    frame: tuple[int, int] | None = None
+    seen: tuple[int, int] | None = None
     asked: bool = True
 
 
 def score_question(
     question: Question,
     response: object,
-    settings: Settings = DEFAULTS,
-    convention: Convention = Convention.XYXY_PX,
+    settings: GroundingSettings = OFFICIAL_RUNS,
+    convention: BoxConvention = BoxConvention.XYXY_PX,
 ) -> Record:
     """Grade one response.
 
@@ -92,14 +93,13 @@ def score_question(
         and counts, None where unscored), ``boxes`` (the convention, and where it matters the size of the frame that the
         model was shown) and ``format``.
     """
-    prediction, diagnosis = read_both(response if isinstance(response, str) else "", question.letters)
-    grounding_reason = _grounding_reason(question, prediction, convention)
+    prediction = read_evidence_answer(response if isinstance(response, str) else "")
+    diagnosis = prediction.diagnose(question.letters)
+    grounding_reason = _grounding_reason(question, prediction.instances, convention)
     grounding: dict[str, Any] | None = None
     if grounding_reason is None:
-        predicted = [
-            build_timeline(instance, convention, question.frame, question.seen) for instance in prediction.instances
-        ]
-        measures = ground(predicted, [build_timeline(instance) for instance in question.truth], settings)
+        predicted = [one.timeline(convention, question.frame, question.seen) for one in prediction.instances]
+        measures = ground_evidence(predicted, [instance.timeline() for instance in question.truth], settings)
         grounding = {**vars(measures), "pairs": [vars(pair) for pair in measures.pairs]}
     reason = None
     if not question.asked:
@@ -124,7 +124,7 @@ def score_question(
         answered=prediction.answer,
         outcome=outcome,
         unscored_reason=reason,
-        detail=TOO_LONG if prediction.too_long and outcome is Outcome.UNPARSED else "",
+        detail=prediction.unread if outcome is Outcome.UNPARSED else "",
         fields={
             "grounding_reason": grounding_reason,
             "grounding": grounding,
@@ -139,11 +139,24 @@ def score_question(
     )
 
 
-def _grounding_reason(question: Question, prediction: Prediction, convention: Convention) -> str | None:
+def mean_box_area(instances: Sequence[EvidenceInstance]) -> float:
+    """Mean area of all boxes, in square pixels; 0 where there is none.
+
+    Source: ``compute_avg_gt_bbox_area`` of CaST-Bench-Evaluation@a216491, `evaluate_benchmark.py`, by which it tells
+    questions about small things from those about large ones.
+    """
+    boxes = (box for instance in instances for evidence in instance.evidences for box in evidence.boxes)
+    areas = [(x2 - x1) * (y2 - y1) for x1, y1, x2, y2 in boxes]
+    return sum(areas) / len(areas) if areas else 0.0
+
+
+def _grounding_reason(
+    question: Question, predicted: Sequence[EvidenceInstance], convention: BoxConvention
+) -> str | None:
     """Why the grounding is unscored, None where it is scored."""
     if not question.asked:
         return UnscoredReason.NO_CLIP.value
-    has_boxes = any(evidence.boxes for instance in prediction.instances for evidence in instance.evidences)
+    has_boxes = any(evidence.boxes for instance in predicted for evidence in instance.evidences)
     if convention.can_convert(question.frame, question.seen) or not has_boxes:
         return None
     size = "frame" if question.frame is None else "frame that the model was shown"
@@ -151,7 +164,7 @@ def _grounding_reason(question: Question, prediction: Prediction, convention: Co
 
 
 def official_overall(
-    records: Sequence[Record], settings: Settings, predictions: str, missing: int = 0
+    records: Sequence[Record], settings: GroundingSettings, predictions: str, missing: int = 0
 ) -> dict[str, Any]:
     """A run in the shape of the official ``results_overall.json``: fractions, official names.
 

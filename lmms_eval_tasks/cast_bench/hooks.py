@@ -13,15 +13,15 @@ from string import ascii_uppercase
 from typing import Any
 
 from lmms_eval_tasks.cast_bench import open_ended
-from lmms_eval_tasks.cast_bench.box_conventions import convention_warning, diagnose_convention
 from lmms_eval_tasks.cast_bench.card import CARD
 from lmms_eval_tasks.cast_bench.grading import Question, score_question
 from lmms_eval_tasks.cast_bench.masked import added_option
 from lmms_eval_tasks.cast_bench.prepare import frame_of
-from lmms_eval_tasks.cast_bench.settings import EvidenceSettings
 from lmms_eval_tasks.utils.benchmark.benchmark import Row, TaskContext
 from lmms_eval_tasks.utils.data.home import load_table
-from lmms_eval_tasks.utils.evidence.reader import read_official, read_truth
+from lmms_eval_tasks.utils.evidence.box_conventions import convention_warnings
+from lmms_eval_tasks.utils.evidence.reader import read_evidence_answer, read_truth
+from lmms_eval_tasks.utils.evidence.settings import EvidenceSettings
 from lmms_eval_tasks.utils.prompting.questions import without_clip
 from lmms_eval_tasks.utils.scoring.hooks import RunningTask, aggregate, doc_to_target, doc_to_visual, hook, process_docs
 from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, GradedItem, Outcome, Record
@@ -146,6 +146,5 @@ def warnings(items: Sequence[GradedItem], context: TaskContext) -> list[str]:
     for row in table:
         if row["item_id"] in responses:
             question = read_question(row, settings, context.model)
-            cases.append((question, read_official(responses[question.item_id]).instances))
-    diagnosis = diagnose_convention(cases, settings.convention)
-    return [convention_warning(diagnosis)] if diagnosis.suspicious else []
+            cases.append((question, read_evidence_answer(responses[question.item_id]).instances))
+    return convention_warnings(CARD.title, cases, settings.convention)

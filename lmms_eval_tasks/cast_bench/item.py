@@ -17,14 +17,13 @@ from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.data.frames import PyavFrames
 from lmms_eval_tasks.utils.data.home import clip_path, read_table
 from lmms_eval_tasks.utils.data.release import UnreadableClip
-from lmms_eval_tasks.utils.evidence.boxes import Convention, Frame
-from lmms_eval_tasks.utils.evidence.grounding import build_timeline
-from lmms_eval_tasks.utils.evidence.reader import Instance, read_official, read_truth
+from lmms_eval_tasks.utils.evidence.boxes import BoxConvention
+from lmms_eval_tasks.utils.evidence.instances import EvidenceInstance
+from lmms_eval_tasks.utils.evidence.reader import read_evidence_answer, read_truth
 from lmms_eval_tasks.utils.reporting.page_items import InstanceTrack
-from lmms_eval_tasks.utils.runs.responses import read_responses
-from lmms_eval_tasks.utils.runs.results_file import sample_log
-from lmms_eval_tasks.utils.runs.run import Run, read_run
-from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, Record
+from lmms_eval_tasks.utils.runs.responses import scored_responses
+from lmms_eval_tasks.utils.runs.run import Run, read_logged, read_run
+from lmms_eval_tasks.utils.scoring.records import Record
 
 TASK = "cast_bench"
 
@@ -70,17 +69,21 @@ def read_item(item_id: str, source: Path, second: int | None = None) -> Answered
     """
     run = read_run(source)
     record = _find_record(run, item_id)
-    response = _read_response(run, item_id)
+    response = _read_response(run, record)
     row, is_sample = _find_row(item_id)
     true, predicted = tracks_of(read_truth(row["evidence"])), predicted_tracks(response, record, row)
     at = _busiest_second(true, predicted) if second is None else second
     path = clip_path(CARD.name, row["clip"])
-    clip = frame_at(path, at) if path.is_file() and at >= 0 else None
-    if clip is None and at >= 0:
-        raise InputError(f"{item_id} cannot be shown: its clip {path} is missing or cannot be decoded.")
-    if clip is None or at > clip[1]:
-        length = f", {clip[1]:.1f} s long" if clip else ""
-        raise InputError(f"{item_id} cannot be shown: Expected a second of its clip{length}, but got {at}.")
+    if at < 0:
+        raise InputError(f"{item_id} cannot be shown: Expected a second of its clip, but got {at}.")
+    try:
+        clip = PyavFrames(path)
+        picture = clip.read([clip.number_at(at)])[0]
+    except UnreadableClip:
+        raise InputError(f"{item_id} cannot be shown: its clip {path} is missing or cannot be decoded.") from None
+    if at > clip.seconds:
+        length = f"{clip.seconds:.1f} s long"
+        raise InputError(f"{item_id} cannot be shown: Expected a second of its clip, {length}, but got {at}.")
     return AnsweredItem(
         run=run.name,
         row=row,
@@ -89,8 +92,8 @@ def read_item(item_id: str, source: Path, second: int | None = None) -> Answered
         predicted=predicted,
         sample=is_sample,
         second=at,
-        length=clip[1],
-        picture=clip[0],
+        length=clip.seconds,
+        picture=picture,
     )
 
 
@@ -116,11 +119,13 @@ def _find_record(run: Run, item_id: str) -> Record:
     return records[item_id]
 
 
-def _read_response(run: Run, item_id: str) -> str:
-    response = read_responses(sample_log(run.path, TASK)).find(TASK, item_id)
-    if response is None or response == NOT_ASKED:
-        raise InputError(f"{item_id} cannot be shown: the run in {run.path} could not ask it, its clip was missing.")
-    return response
+def _read_response(run: Run, record: Record) -> str:
+    if not record.asked:
+        raise InputError(
+            f"{record.item_id} cannot be shown: the run in {run.path} could not ask it, its clip was missing."
+        )
+    logged = next(item for item in read_logged(run, TASK) if item.record.item_id == record.item_id)
+    return (scored_responses(logged.values) or [""])[0]
 
 
 def _find_row(item_id: str) -> tuple[Mapping[str, Any], bool]:
@@ -139,16 +144,16 @@ def _find_row(item_id: str) -> tuple[Mapping[str, Any], bool]:
 def predicted_tracks(response: str, record: Record, row: Mapping[str, Any]) -> tuple[InstanceTrack, ...]:
     """Tracks of what was answered, read and turned into pixels as they were when they were scored."""
     boxes = record.fields.get("boxes") or {}
-    convention = Convention(boxes.get("convention", Convention.XYXY_PX.value))
+    convention = BoxConvention(boxes.get("convention", BoxConvention.XYXY_PX.value))
     seen = (boxes["seen"][0], boxes["seen"][1]) if boxes.get("seen") else None
-    return tracks_of(read_official(response).instances, convention, frame_of(row), seen)
+    return tracks_of(read_evidence_answer(response).instances, convention, frame_of(row), seen)
 
 
 def tracks_of(
-    instances: Sequence[Instance],
-    convention: Convention = Convention.XYXY_PX,
-    frame: Frame | None = None,
-    seen: Frame | None = None,
+    instances: Sequence[EvidenceInstance],
+    convention: BoxConvention = BoxConvention.XYXY_PX,
+    frame: tuple[int, int] | None = None,
+    seen: tuple[int, int] | None = None,
 ) -> tuple[InstanceTrack, ...]:
     """Instances over time, each evidence a span; boxes that cannot be turned into pixels are left out."""
     convertible = convention.can_convert(frame, seen)
@@ -156,7 +161,7 @@ def tracks_of(
         InstanceTrack(
             instance.name,
             tuple((evidence.start, evidence.end) for evidence in instance.evidences),
-            build_timeline(instance, convention, frame, seen).boxes if convertible else {},
+            instance.timeline(convention, frame, seen).boxes if convertible else {},
         )
         for instance in instances
     )

@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field
 
 from lmms_eval_tasks.cast_bench.open_ended import AgreementScores, ConsistencyScore
 from lmms_eval_tasks.utils.core.json_rows import RowForm
-from lmms_eval_tasks.utils.evidence.boxes import Convention
+from lmms_eval_tasks.utils.evidence.boxes import BoxConvention
 from lmms_eval_tasks.utils.scoring.log_forms import LogForm, log_line
 
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -49,7 +49,7 @@ class ReadingForm(LogForm):
 class BoxesForm(LogForm):
     """How boxes were read."""
 
-    convention: Annotated[Convention, Field(strict=False)] | None = None
+    convention: Annotated[BoxConvention, Field(strict=False)] | None = None
     seen: Annotated[list[Count], Field(min_length=2, max_length=2)] | None = None
 
 
@@ -65,7 +65,7 @@ class EvidenceFields(LogForm):
 
 
 class HitsForm(RowForm):
-    """When evidence counted as a hit: the fields of `Settings`, which the metrics file repeats."""
+    """When evidence counted as a hit: the fields of `GroundingSettings`, which the metrics file repeats."""
 
     eps_overlap: Count
     tau_t: Share

@@ -18,15 +18,13 @@ def still_answered(
     ] = None,
 ) -> None:
     """List the questions that a model still answers right with the evidence blacked out: reject these."""
-    from lmms_eval_tasks.cast_bench.card import CARD
     from lmms_eval_tasks.cast_bench.masked import MaskOutcome, read_outcomes
-    from lmms_eval_tasks.utils.benchmark.views import MASKED, name_view
     from lmms_eval_tasks.utils.core.files import write_file
     from lmms_eval_tasks.utils.core.problems import InputError
     from lmms_eval_tasks.utils.runs.run import read_run
 
     finished = read_run(run)
-    task = name_view(CARD.name, MASKED)
+    task = "cast_bench_masked"
     if task not in finished.records:
         raise InputError(
             f"{finished.path} holds no {task}: Expected a run of it, but got {', '.join(finished.records)}."

@@ -11,12 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from string import ascii_uppercase
 
-from lmms_eval_tasks.cast_bench.card import CARD
 from lmms_eval_tasks.utils.benchmark.benchmark import Row
-from lmms_eval_tasks.utils.data.clip_store import ClipStore
-from lmms_eval_tasks.utils.data.home import clip_path
-from lmms_eval_tasks.utils.data.made_clips import MadeClip
-from lmms_eval_tasks.utils.data.masked_clips import TimedBox, mask_boxes
 from lmms_eval_tasks.utils.evidence.reader import read_truth
 from lmms_eval_tasks.utils.scoring.records import Outcome, Record
 
@@ -26,8 +21,8 @@ ADDED = "unable"
 """The field of a record that has the letter of the added option."""
 
 
-def timed_boxes(row: Row) -> list[TimedBox]:
-    """When and where a question's clip is black.
+def timed_boxes(row: Row) -> list[tuple[float, float, tuple[float, float, float, float]]]:
+    """When and where a question's clip is black: from a second up to another, and a box in pixels.
 
     Boxes are of whole seconds. From one annotated second to the next both boxes are black, for what they hold is on its
     way from the one to the other: the box of second s from s - 1 to s + 1, within the evidence's span, whose last
@@ -38,26 +33,12 @@ def timed_boxes(row: Row) -> list[TimedBox]:
         row: A row of the prepared table.
     """
     return [
-        TimedBox(max(second - 1, evidence.start), min(second + 1, evidence.end + 1), box)
+        (max(second - 1, evidence.start), min(second + 1, evidence.end + 1), box)
         for instance in read_truth(row["evidence"])
         for evidence in instance.evidences
         for second, box in zip(evidence.seconds, evidence.boxes, strict=True)
         if evidence.start <= second <= evidence.end
     ]
-
-
-def masked_clip(row: Row, store: ClipStore) -> MadeClip:
-    """The clip of a row with its evidence blacked out.
-
-    Args:
-        row: A row of the prepared table.
-        store: Where it is kept.
-
-    Raises:
-        UnreadableClip: the row's clip is missing or cannot be decoded.
-        OSError: the store cannot be written.
-    """
-    return mask_boxes(clip_path(CARD.name, row["clip"]), timed_boxes(row), store)
 
 
 def masked_row(row: Row) -> Row:

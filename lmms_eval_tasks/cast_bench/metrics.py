@@ -128,18 +128,7 @@ OPEN_METRICS = (
     JUDGE_SCORE,
     *JUDGE_DIMENSIONS,
     *replace(JUDGE_SCORE, errors="plain").by("category", CATEGORIES),
-    *(
-        Metric(
-            name,
-            title,
-            partial(_count, scored),
-            kind="total",
-            unit="",
-            value_bounds=None,
-            errors="plain",
-            higher_is_better=None,
-        )
-        for name, title, scored in (("n_scored", "scored", True), ("n_unscored", "unscored", False))
-    ),
+    Metric.total("n_scored", "scored", partial(_count, True)),
+    Metric.total("n_unscored", "unscored", partial(_count, False)),
     *COMMON_METRICS,
 )

@@ -17,7 +17,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from lmms_eval_tasks.utils.benchmark.benchmark import Row, TaskContext, TaskSettings
-from lmms_eval_tasks.utils.evidence.timestamps import official_seconds
+from lmms_eval_tasks.utils.evidence.reader import read_truth
 from lmms_eval_tasks.utils.judge.client import Case
 from lmms_eval_tasks.utils.prompting.prompts import read_prompt
 from lmms_eval_tasks.utils.prompting.questions import prompt_reader, without_clip
@@ -141,12 +141,14 @@ def agreement_case(row: Row, text: str) -> Case:
         "true_answer": right_option(row),
         "true_reasoning": [
             {
-                "start": _clock(entry.get("evidence_start_time")),
-                "end": _clock(entry.get("evidence_end_time")),
-                "instance": str(entry.get("evidence_instance_id") or entry.get("instance_id") or ""),
+                "start": _clock(entry.get("evidence_start_time"), evidence.start),
+                "end": _clock(entry.get("evidence_end_time"), evidence.end),
+                "instance": instance.name,
                 "rationale": str(entry.get("evidence_rationale") or ""),
             }
             for entry in json.loads(row["evidence"])
+            for instance in read_truth([entry])
+            for evidence in instance.evidences
         ],
     }
     return _case(JUDGE_PROMPT, {"question": row["question"], **truth, **given_parts(text)})
@@ -191,7 +193,6 @@ def right_option(row: Row) -> str | None:
     return row["options"][ascii_uppercase.index(row["answer"])] if row["answer"] else None
 
 
-def _clock(time: object) -> str:
-    """A released time as the judge sees it: a text as it is, anything else as the official code reads it."""
-    seconds = official_seconds(time)
+def _clock(time: object, seconds: int) -> str:
+    """A released time as the judge sees it: a text as it is, anything else as the seconds that it is read as."""
     return time if isinstance(time, str) else f"{seconds // 60:02d}:{seconds % 60:02d}"

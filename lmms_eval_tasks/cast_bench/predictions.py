@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from lmms_eval_tasks.utils.runs.responses import Asked, PredictionLines
+from lmms_eval_tasks.utils.runs.responses import PredictionLines, QuestionText
 
 _QUESTION, _OPTIONS = "Question:", "\nOptions:"
 _OPTION = re.compile(r"([A-Z]):(.*)")
@@ -22,7 +22,7 @@ def prompt_question(prompt: str) -> str:
     return prompt[start + len(_QUESTION) : end].strip() if 0 <= start < end else ""
 
 
-def read_asked(prompt: str) -> Asked | None:
+def read_asked(prompt: str) -> QuestionText | None:
     """What a prompt asks that has a line ``Options:`` after ``Question:`` and then lines ``A: text``; None for others.
 
     The first option may stand in the line of ``Options:`` or after blank lines. The options end with the next blank
@@ -41,10 +41,10 @@ def read_asked(prompt: str) -> Asked | None:
             options[-1].append(line)
         elif options or line.strip():
             break
-    return Asked.of(question, map(" ".join, options))
+    return QuestionText.of(question, map(" ".join, options))
 
 
-def _read(line: Mapping[str, Any]) -> tuple[Asked, str] | None:
+def _read(line: Mapping[str, Any]) -> tuple[QuestionText, str] | None:
     prompt, predicted = line.get("prompt"), line.get("predict", False)
     # As in the official script, null stands for an empty text.
     if not isinstance(prompt, str) or not (predicted is None or isinstance(predicted, str)):

@@ -18,7 +18,6 @@ from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 from lmms_eval_tasks.utils.data.building import Origin, building
 from lmms_eval_tasks.utils.data.manifest import SplitManifest
 from lmms_eval_tasks.utils.data.release import download_dataset, read_metadata
-from lmms_eval_tasks.utils.evidence.boxes import Frame
 
 SPLIT = "test"
 CLIP_FOLDERS = ("", "videos")
@@ -114,7 +113,7 @@ def _clip(name: str, folders: tuple[Path, ...]) -> Path | None:
     return next((place for place in places if place.is_file()), places[0] if places else None)
 
 
-def frame_of(row: Mapping[str, Any]) -> Frame | None:
+def frame_of(row: Mapping[str, Any]) -> tuple[int, int] | None:
     """Width and height of a prepared row's clip in pixels, None where unknown."""
     return (row["width"], row["height"]) if row["width"] and row["height"] else None
 

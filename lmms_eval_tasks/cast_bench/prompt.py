@@ -1,4 +1,4 @@
-"""CaST-Bench's official prompt, from a checkout of the official repository.
+"""How a run of CaST-Bench asks and scores; and the official prompt, from a checkout of the official repository.
 
 Source: mf-zhang/CaST-Bench-Evaluation@a216491, inference/prompt.md, a template for `str.format`.
 """
@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from string import Formatter
 
+from lmms_eval_tasks.cast_bench.card import CARD
+from lmms_eval_tasks.utils.evidence.settings import evidence_settings_reader
 from lmms_eval_tasks.utils.prompting.official_prompts import OfficialPrompt
 from lmms_eval_tasks.utils.prompting.prompts import Prompt
 
@@ -60,3 +62,4 @@ OFFICIAL_PROMPT = OfficialPrompt(
 )
 
 find_prompt = OFFICIAL_PROMPT.find
+read_settings = evidence_settings_reader(CARD.title, PROMPT, find_prompt)

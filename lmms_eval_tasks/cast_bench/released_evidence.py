@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Hashable, Mapping
 from typing import Any
 
@@ -11,7 +12,7 @@ from lmms_eval_tasks.utils.core.strict_json import read_released_json
 from lmms_eval_tasks.utils.core.wording import quote
 from lmms_eval_tasks.utils.evidence.boxes import official_box
 from lmms_eval_tasks.utils.evidence.reader import read_truth
-from lmms_eval_tasks.utils.evidence.timestamps import LAST_SECOND, is_clock, is_time, official_seconds
+from lmms_eval_tasks.utils.evidence.timestamps import is_clock
 
 NO_EVIDENCE = "Questions without evidence, whose right answers can only be spurious"
 ODD_TIMES = "Evidence times that are not mm:ss, read as the official code does"
@@ -20,12 +21,19 @@ UNNAMED = "Evidence whose evidence_instance_id is no text, grouped as the offici
 ODD_SECONDS = "Evidence with boxes at what is no second, read as the official code does"
 ODD_BOXES = "Evidence with boxes that are not four numbers, left out as in the official code"
 
+_LONGEST_TIME = 64
+_TIME = re.compile(
+    r"""(\d+:)?\d+:\d+([.,]\d*)?
+    |(\d+\s*m(ins?|inutes?)?\s*)?\d+([.,]\d*)?\s*(s|secs?|seconds?)?""",
+    re.IGNORECASE | re.VERBOSE,
+)
+
 
 def read_evidence(value: object, line: str, where: str, problems: Problems) -> str:
     """The evidence of one question as the prepared table keeps it: JSON as released, `[]` where there is none.
 
     A problem is what the official code stops at, and a box that is not finite, to which it gives no meaningful number.
-    What it scores in its own way is a warning and is scored in the same way here (`utils.evidence.read_truth`).
+    What it scores in its own way is a warning and is scored in the same way here (`utils.evidence.reader.read_truth`).
 
     Args:
         value: The row's ``evidence``.
@@ -69,8 +77,6 @@ def _problem_of(entry: object) -> str:
         return f"Expected bboxes_in_range as an object from second to box, but got {quote(boxes)}."
     if unreadable := [second for second in boxes if _stops_at(second)]:
         return f"Expected the keys of bboxes_in_range to be seconds, but got {quote(unreadable[0])}."
-    if any(official_seconds(time) >= LAST_SECOND for time in _times(entry)):
-        return f"Expected evidence times mm:ss, but got {' to '.join(map(quote, _times(entry)))}."
     try:
         read_truth([entry])
     except ValueError as error:
@@ -80,11 +86,13 @@ def _problem_of(entry: object) -> str:
 
 def _warnings_of(entry: Mapping[str, Any]) -> list[str]:
     """What is unusual about one evidence that can be scored."""
-    start, end = _times(entry)
+    times = entry.get("evidence_start_time"), entry.get("evidence_end_time")
     boxes = _boxes(entry)
+    (instance,) = read_truth([entry])
+    (evidence,) = instance.evidences
     unusual = {
-        ODD_TIMES: not all(isinstance(time, str) and is_clock(time) for time in (start, end)),
-        REVERSED: official_seconds(end) < official_seconds(start),
+        ODD_TIMES: not all(isinstance(time, str) and is_clock(time) for time in times),
+        REVERSED: evidence.end < evidence.start,
         UNNAMED: not (isinstance(entry.get("evidence_instance_id"), str) and entry["evidence_instance_id"].strip()),
         ODD_SECONDS: not all(map(is_time, boxes)),
         ODD_BOXES: any(official_box(box) is None and not _is_numbers(box) for box in boxes.values()),
@@ -100,8 +108,12 @@ def _boxes(entry: Mapping[str, Any]) -> Any:
     return entry.get("bboxes_in_range") or entry.get("bboxes_in_time_range") or {}
 
 
-def _times(entry: Mapping[str, Any]) -> tuple[Any, Any]:
-    return entry.get("evidence_start_time"), entry.get("evidence_end_time")
+def is_time(text: str) -> bool:
+    """Whether a careful reader takes a text for a time: ``[h:]m:s``, bare seconds, ``5s`` or ``1m05s``.
+
+    Digits of any script count, seconds may have a fraction. A range or a negative number is no time.
+    """
+    return len(text) <= _LONGEST_TIME and _TIME.fullmatch(text.strip().replace("：", ":")) is not None
 
 
 def _stops_at(second: str) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from lmms_eval_tasks.cast_bench.open_ended import (
@@ -14,9 +13,8 @@ from lmms_eval_tasks.cast_bench.open_ended import (
     agreement_case,
     consistency_case,
 )
-from lmms_eval_tasks.cast_bench.settings import BOXES, read_settings
+from lmms_eval_tasks.cast_bench.prompt import read_settings
 from lmms_eval_tasks.utils.benchmark.benchmark import RestoredContext, Row
-from lmms_eval_tasks.utils.evidence.boxes import Convention
 from lmms_eval_tasks.utils.judge.client import Case, Verdict
 from lmms_eval_tasks.utils.scoring.records import Record
 
@@ -40,17 +38,11 @@ def restore_settings(context: RestoredContext, rows: Sequence[Row], lines: Seque
     fields = [line["record"]["fields"] for line in lines]
     prompts = {str(one.get("prompt") or "").partition(":")[0] for one in fields} - {""}
     asked = {"prompt": prompts.pop()} if len(prompts) == 1 else {}
-    context.settings = read_settings({**context.kwargs, **asked}, os.environ)
     logged = [one.get("boxes") or {} for one in fields]
-    conventions = {boxes.get("convention") for boxes in logged} - {None}
-    if os.environ.get(BOXES) or len(conventions) != 1:
-        return
-    sizes = {
-        (row["width"], row["height"]): (boxes["seen"][0], boxes["seen"][1])
-        for row, boxes in zip(rows, logged, strict=True)
-        if boxes.get("seen")
-    }
-    context.settings = replace(context.settings, convention=Convention(conventions.pop()), logged_sizes=sizes)
+    settings = read_settings({**context.kwargs, **asked}, os.environ)
+    context.settings = settings.as_logged(
+        ((row["width"], row["height"]), boxes) for row, boxes in zip(rows, logged, strict=True)
+    )
 
 
 def restore_verdicts(context: RestoredContext, rows: Sequence[Row], lines: Sequence[Mapping[str, Any]]) -> None:

@@ -20,19 +20,11 @@ from lmms_eval_tasks.cast_bench.predictions import read_asked
 from lmms_eval_tasks.utils.core.json_rows import RowForm, as_lines, read_object, read_rows
 from lmms_eval_tasks.utils.core.problems import GroupedIssues
 from lmms_eval_tasks.utils.core.wording import describe
-from lmms_eval_tasks.utils.evidence.grounding import Settings
-from lmms_eval_tasks.utils.evidence.reader import read_official
-from lmms_eval_tasks.utils.runs.responses import Asked
+from lmms_eval_tasks.utils.evidence.grounding import GroundingSettings
+from lmms_eval_tasks.utils.evidence.reader import read_evidence_answer
+from lmms_eval_tasks.utils.runs.responses import QuestionText
 from lmms_eval_tasks.utils.scoring.records import GradedItem
-from lmms_eval_tasks.utils.submission.form import (
-    FORM_ALONE,
-    Attendance,
-    Built,
-    Checked,
-    SubmissionForm,
-    Table,
-    TableRow,
-)
+from lmms_eval_tasks.utils.submission.form import Attendance, Built, Checked, SubmissionForm, Table, TableRow
 
 SPLIT = "test"
 PREDICTIONS = "cast_bench_predictions.jsonl"
@@ -95,7 +87,7 @@ def build(entries: Sequence[GradedItem], table: Table, part: str) -> Built:
         unread = sum(entry.record.answered is None for entry in asked) - empty
         note = f"Responses without an answer that the official script reads: {unread:,}; they count as wrong."
         return Built(as_lines(lines), len(lines), empty, (note,) if unread else ())
-    settings, missing = Settings(**entries[0].submission["settings"]), len(table.rows) - len(asked)
+    settings, missing = GroundingSettings(**entries[0].submission["settings"]), len(table.rows) - len(asked)
     metrics = official_overall([entry.record for entry in asked], settings, PREDICTIONS, missing)
     scored = metrics["overall_per_qa"]["n_qas"]
     note = f"The metrics are about the {scored} of {len(asked)} questions that could be scored."
@@ -121,9 +113,9 @@ def check(path: Path, prepared: Mapping[str, Table], allow_incomplete: bool, iss
 
 
 def _check_predictions(path: Path, table: Table | None, allow_incomplete: bool, issues: GroupedIssues) -> Checked:
-    questions: dict[Asked, list[str]] = {}
+    questions: dict[QuestionText, list[str]] = {}
     for row in table.rows if table else ():
-        questions.setdefault(Asked.of(row["question"], row["options"]), []).append(row["item_id"])
+        questions.setdefault(QuestionText.of(row["question"], row["options"]), []).append(row["item_id"])
     texts = {asked.question for asked in questions}
     attendance = Attendance(questions, "prompt", "each question", issues)
     count, empty, no_option = 0, 0, 0
@@ -141,14 +133,15 @@ def _check_predictions(path: Path, table: Table | None, allow_incomplete: bool, 
             known = "with these options" if asked.options else "with lines A: … after Options:"
             kind = known if asked.question in texts else f"of split {SPLIT}"
             issues.add("prompt", f"Expected a question {kind}, but got", f"{describe(asked.question)} ({where})")
-        letter = read_official(line.predict).answer
+        letter = read_evidence_answer(line.predict).answer
         no_option += letter is not None and letter not in list(ascii_uppercase[: len(asked.options)])
     if not count:
         return Checked(CARD.title, 0, 0, "")
     notes = [f"Answers that name no option of their question: {no_option:,}; they count as wrong."] if no_option else []
     notes += attendance.finish(f"split {SPLIT}", allow_incomplete)
-    checked = f"the form, and every question and its options against {table}"
-    checked = checked if table else FORM_ALONE.format(what=f"split {SPLIT}")
+    checked = f"the form alone: split {SPLIT} is not prepared here, so ids and options were not looked at"
+    if table:
+        checked = f"the form, and every question and its options against {table}"
     return Checked(f"{CARD.title}, predictions, split {SPLIT}", count, empty, checked, tuple(notes), table)
 
 

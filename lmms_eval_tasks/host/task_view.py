@@ -13,7 +13,8 @@ from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.view_media import make, open_store, see
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, Row, TaskSettings
 from lmms_eval_tasks.utils.benchmark.views import Shown, View
-from lmms_eval_tasks.utils.data.home import media_path, placeholder_path
+from lmms_eval_tasks.utils.data.home import clip_path, media_path, placeholder_path
+from lmms_eval_tasks.utils.data.masked_clips import mask_boxes
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.utils.prompting.prompts import read_prompt
 from lmms_eval_tasks.utils.prompting.questions import without_clip
@@ -120,7 +121,9 @@ class TaskView:
             UnreadableClip: where one cannot be decoded.
         """
         if self._kind.masking and self._view.shown is Shown.MASKED:
-            return [self._kind.masking.clip(row, open_store())]
+            boxes = self._kind.masking.boxes(row)
+            clips = (clip_path(self._benchmark, row[column]) for column in self._kind.visuals)
+            return [mask_boxes(clip, boxes, open_store()) for clip in clips]
         return [make(self._view, clip, self._kind.frame) for clip in self.clips(row)]
 
     def adjust_settings(self, settings: Settings) -> Settings:

@@ -13,7 +13,7 @@ from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.wording import summarize_names
-from lmms_eval_tasks.utils.runs.responses import Asked, read_responses
+from lmms_eval_tasks.utils.runs.responses import QuestionText, read_responses
 
 
 class Replay(RequestModel):
@@ -48,7 +48,9 @@ class Replay(RequestModel):
         """Stop, on all ranks together, where items have no saved response or responses no item."""
         if self.saved.by_asked:
             tables = {
-                task: dict(zip(table["item_id"], map(Asked.of, table["question"], table["options"]), strict=True))
+                task: dict(
+                    zip(table["item_id"], map(QuestionText.of, table["question"], table["options"]), strict=True)
+                )
                 for task, splits in self.task_dict.items()
                 for table in splits.values()
                 if {"item_id", "question", "options"} <= set(table.column_names)

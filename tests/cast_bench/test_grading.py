@@ -13,15 +13,17 @@ from lmms_eval_tasks.cast_bench.card import CATEGORIES
 from lmms_eval_tasks.cast_bench.grading import (
     ANSWER_METRICS,
     GROUNDING_METRICS,
+    OFFICIAL_RUNS,
     Question,
+    mean_box_area,
     official_metrics,
     official_overall,
     score_question,
 )
 from lmms_eval_tasks.cast_bench.metrics import ANSWERS, FORMAT, GROUNDING, METRICS
-from lmms_eval_tasks.utils.evidence.boxes import Convention
-from lmms_eval_tasks.utils.evidence.grounding import DEFAULTS
-from lmms_eval_tasks.utils.evidence.reader import Instance, read_truth
+from lmms_eval_tasks.utils.evidence.boxes import BoxConvention
+from lmms_eval_tasks.utils.evidence.instances import EvidenceInstance
+from lmms_eval_tasks.utils.evidence.reader import read_truth
 from lmms_eval_tasks.utils.scoring.records import Outcome, Record
 
 WHOLE = {metric.name: metric for metric in (*ANSWERS.values(), *GROUNDING.values(), *FORMAT)}
@@ -36,7 +38,7 @@ def scores_of(*records: Record) -> dict[str, float | int | None]:
     return score_all(METRICS, records)
 
 
-def truth(box: str = "[0, 0, 200, 200]") -> tuple[Instance, ...]:
+def truth(box: str = "[0, 0, 200, 200]") -> tuple[EvidenceInstance, ...]:
     times = {"evidence_start_time": "00:00", "evidence_end_time": "00:02"}
     boxes = {str(second): box for second in range(3)}
     return read_truth([{"evidence_instance_id": "p", "bboxes_in_range": boxes, **times}])
@@ -68,6 +70,11 @@ def test_a_perfect_response() -> None:
     assert {name: value for name, value in scores.items() if value != 100} == {"spurious": 0, "false_positives": 0}
 
 
+def test_boxes_have_a_mean_area() -> None:
+    assert mean_box_area(truth("[0, 0, 10, 20]")) == 200
+    assert mean_box_area([]) == 0
+
+
 def test_the_record_survives_json() -> None:
     record = score_question(question(), response(things=2))
     again = Record.from_json(json.loads(json.dumps(record.to_json())))
@@ -93,8 +100,8 @@ def test_what_format_costs() -> None:
     assert (scores["accuracy"], scores["accuracy_diagnostic"], scores["json_valid_rate"]) == (50, 100, 50)
 
 
-@pytest.mark.parametrize("convention", [Convention.XYXY_N1000, Convention.YXYX_N1000, Convention.XYXY_RESIZED])
-def test_boxes_without_a_size_are_unscored_and_the_answer_is_not(convention: Convention) -> None:
+@pytest.mark.parametrize("convention", [BoxConvention.XYXY_N1000, BoxConvention.YXYX_N1000, BoxConvention.XYXY_RESIZED])
+def test_boxes_without_a_size_are_unscored_and_the_answer_is_not(convention: BoxConvention) -> None:
     record = score_question(question(), response(), convention=convention)
     assert record.outcome is Outcome.CORRECT
     assert record.fields["grounding"] is None
@@ -107,14 +114,14 @@ def test_boxes_without_a_size_are_unscored_and_the_answer_is_not(convention: Con
 
 
 def test_without_boxes_no_size_is_needed() -> None:
-    record = score_question(question(), '{"answer_choice": "A"}', convention=Convention.XYXY_N1000)
+    record = score_question(question(), '{"answer_choice": "A"}', convention=BoxConvention.XYXY_N1000)
     assert question_scores(record)["spurious"] == 100
 
 
 def test_sizes_belong_to_their_own_question() -> None:
     sizes = [(1000, 1000), (2000, 500)]
     cases = [(question(frame=size), response(box=[0, 0, 200 * 1000 / size[0], 200 * 1000 / size[1]])) for size in sizes]
-    records = [score_question(*case, convention=Convention.XYXY_N1000) for case in cases]
+    records = [score_question(*case, convention=BoxConvention.XYXY_N1000) for case in cases]
     assert [question_scores(record)["im_viou"] for record in records] == [100, 100]
     shown = [((1000, 1000), (500, 250)), ((2000, 500), (1000, 250)), ((2000, 500), None)]
     cases = [
@@ -123,7 +130,7 @@ def test_sizes_belong_to_their_own_question() -> None:
         else (question(frame=frame), response())
         for frame, seen in shown
     ]
-    records = [score_question(*case, convention=Convention.XYXY_RESIZED) for case in cases]
+    records = [score_question(*case, convention=BoxConvention.XYXY_RESIZED) for case in cases]
     assert [question_scores(record)["im_viou"] for record in records] == [100, 100, None]
     assert (
         records[2].fields["grounding_reason"]
@@ -141,7 +148,7 @@ def test_what_could_not_be_asked_or_graded_is_unscored(changes: dict[str, Any], 
     assert (scores["im_viou"] is None) == (reason == "no clip")
     assert (scores["json_valid_rate"] is None) == (reason == "no clip")
     assert official_metrics(record) is None
-    assert official_overall([record], DEFAULTS, "p.jsonl")["overall_per_qa"]["n_qas"] == 0
+    assert official_overall([record], OFFICIAL_RUNS, "p.jsonl")["overall_per_qa"]["n_qas"] == 0
 
 
 def test_an_empty_run_has_no_scores() -> None:
@@ -184,7 +191,7 @@ def test_faithful_and_spurious_make_up_accuracy() -> None:
 
 def test_official_numbers_are_ours_as_fractions() -> None:
     records = many()
-    ours, official = scores_of(*records), official_overall(records, DEFAULTS, "p.jsonl", missing=3)
+    ours, official = scores_of(*records), official_overall(records, OFFICIAL_RUNS, "p.jsonl", missing=3)
     for name, official_name in {**ANSWER_METRICS, **GROUNDING_METRICS}.items():
         assert official["overall_per_qa"][official_name] == pytest.approx((ours[name] or 0) / 100), name
     assert official["missing_pred_files"] == 3

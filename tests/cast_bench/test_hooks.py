@@ -21,7 +21,7 @@ from lmms_eval_tasks.cast_bench.predictions import read_asked
 from lmms_eval_tasks.cast_bench.prepare import prepare
 from lmms_eval_tasks.cast_bench.submission import FILES
 from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS
-from lmms_eval_tasks.utils.runs.responses import Asked
+from lmms_eval_tasks.utils.runs.responses import QuestionText
 
 TEMPLATE = Path(hooks.__file__).parent / "_evidence_template_yaml"
 
@@ -116,7 +116,7 @@ def test_the_prompt_can_be_joined_with_its_question(tmp_path: Path) -> None:
     (doc,) = docs(tmp_path, ROW)
     state = new_state("cast_bench")
     text = state.doc_to_text(doc, template()["lmms_eval_specific_kwargs"]["gemini"])
-    assert read_asked(text) == Asked.of(doc["question"], doc["options"])
+    assert read_asked(text) == QuestionText.of(doc["question"], doc["options"])
     assert '"answer_choice": "A"' in text and "{{" not in text
     assert state.settings.convention.value == "yxyx_n1000"
 

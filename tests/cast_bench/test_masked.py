@@ -14,13 +14,13 @@ from sample_runs import write_sample_run
 from task_states import docs_of, task_state
 from typer.testing import CliRunner
 
-from lmms_eval_tasks.cast_bench.masked import UNABLE, masked_clip, masked_row, timed_boxes
+from lmms_eval_tasks.cast_bench.masked import UNABLE, masked_row, timed_boxes
 from lmms_eval_tasks.cast_bench.prepare import prepare
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.host.evaluation import Evaluation
-from lmms_eval_tasks.utils.data.home import load_table
+from lmms_eval_tasks.utils.data.home import clip_path, load_table
 from lmms_eval_tasks.utils.data.made_clips import ClipStore
-from lmms_eval_tasks.utils.data.masked_clips import TimedBox
+from lmms_eval_tasks.utils.data.masked_clips import mask_boxes
 
 pytestmark = pytest.mark.usefixtures("home")
 
@@ -68,18 +68,18 @@ def run_command(*arguments: object) -> tuple[int, str]:
 
 def test_a_box_is_black_up_to_the_annotated_seconds_beside_its_own_within_its_span() -> None:
     first, second = (20.0, 60.0, 60.0, 100.0), (30.0, 60.0, 70.0, 100.0)
-    assert timed_boxes(released()) == [TimedBox(1, 2, first), TimedBox(1, 3, second)]
+    assert timed_boxes(released()) == [(1, 2, first), (1, 3, second)]
     last = row({"bboxes_in_range": {"2": [2, 0, 22, 20]}})
-    assert timed_boxes(last) == [TimedBox(1, 3, (2, 0, 22, 20))]
+    assert timed_boxes(last) == [(1, 3, (2, 0, 22, 20))]
     reversed_span = row({"evidence_start_time": "00:02", "evidence_end_time": "00:01"})
     assert timed_boxes(reversed_span) == [] == timed_boxes({"evidence": "[]"})
 
 
 @pytest.mark.usefixtures("release", "skipping")
 def test_the_masked_clip_is_black_where_the_evidence_is(tmp_path: Path) -> None:
-    question = load_table("cast_bench", "test")[0]
-    made = masked_clip(question, ClipStore(tmp_path / "made", 1 << 30))
-    source, shown = pictures_by("decord", tmp_path / "release" / "sav_000001.mp4"), pictures_by("decord", made.path)
+    clip = tmp_path / "release" / "sav_000001.mp4"
+    made = mask_boxes(clip, timed_boxes(load_table("cast_bench", "test")[0]), ClipStore(tmp_path / "made", 1 << 30))
+    source, shown = pictures_by("decord", clip), pictures_by("decord", made.path)
     for number in range(FRAMES):
         second = number / RATE
         black = []
@@ -115,7 +115,8 @@ def test_the_view_asks_with_the_added_option_about_the_masked_clip(home: Path) -
     first, without_box, _, missing = rows
     assert f"E: {UNABLE}" in state.doc_to_text(first) and UNABLE not in state.doc_to_text(without_box)
     (shown,) = state.doc_to_visual(first)
-    assert Path(shown) == masked_clip(first, ClipStore(home / "views", 1 << 30)).path
+    clip = clip_path("cast_bench", first["clip"])
+    assert Path(shown) == mask_boxes(clip, timed_boxes(first), ClipStore(home / "views", 1 << 30)).path
     assert state.doc_to_visual(missing) == [str(home / "cast_bench" / "placeholder.mp4")]
     record = state.process_results(first, [answer_with("E")])["record"]
     assert (record["view"], record["outcome"], record["fields"]["unable"]) == ("masked", "wrong", "E")

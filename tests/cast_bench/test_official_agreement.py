@@ -10,8 +10,8 @@ from cast_bench import answer_with_truth
 from oracles import measurement, oracle_path, read_oracle
 
 from lmms_eval_tasks.cast_bench.grading import official_metrics, official_overall, score_question
-from lmms_eval_tasks.utils.evidence.boxes import Convention
-from lmms_eval_tasks.utils.evidence.grounding import Settings
+from lmms_eval_tasks.utils.evidence.boxes import BoxConvention
+from lmms_eval_tasks.utils.evidence.grounding import GroundingSettings
 from lmms_eval_tasks.utils.scoring.records import Record
 
 ORACLE = oracle_path("cast_bench")
@@ -30,13 +30,13 @@ def predictions(plain: ModuleType) -> dict[str, Cases]:
     return {"sonnet-4.6": cases[:80], "qwen3vl-8b": cases[80:]}
 
 
-def settings_of(run: dict[str, Any]) -> tuple[Settings, Convention]:
+def settings_of(run: dict[str, Any]) -> tuple[GroundingSettings, BoxConvention]:
     used = run["settings"]
-    settings = Settings(used["eps_overlap"], used["tau_t"], used["tau_st"], used["use_coverage_aware_score"])
-    return settings, Convention(used["bbox_format"])
+    settings = GroundingSettings(used["eps_overlap"], used["tau_t"], used["tau_st"], used["use_coverage_aware_score"])
+    return settings, BoxConvention(used["bbox_format"])
 
 
-def score(plain: ModuleType, cases: Cases, settings: Settings, convention: Convention) -> list[Record]:
+def score(plain: ModuleType, cases: Cases, settings: GroundingSettings, convention: BoxConvention) -> list[Record]:
     return [
         score_question(plain.our_question(str(index), row), text, settings, convention)
         for index, (row, text) in enumerate(cases)
@@ -74,7 +74,7 @@ def test_every_question(run: dict[str, Any], plain: ModuleType, predictions: dic
             settings.tau_t,
             settings.tau_st,
             settings.coverage_aware,
-            swapped=convention is Convention.YXYX_PX,
+            swapped=convention is BoxConvention.YXYX_PX,
         )
         ours = official_metrics(record)
         assert ours is not None
@@ -84,8 +84,8 @@ def test_every_question(run: dict[str, Any], plain: ModuleType, predictions: dic
 @pytest.mark.parametrize(("name", "eps"), [("eps1", 1), ("eps2", 2)])
 def test_the_truth_as_prediction(name: str, eps: int, plain: ModuleType, predictions: dict[str, Cases]) -> None:
     cases = [(row, answer_with_truth(row)) for row, _ in predictions["sonnet-4.6"]]
-    settings = Settings(eps_overlap=eps)
-    overall = official_overall(score(plain, cases, settings, Convention.XYXY_PX), settings, "")["overall_per_qa"]
+    settings = GroundingSettings(eps_overlap=eps)
+    overall = official_overall(score(plain, cases, settings, BoxConvention.XYXY_PX), settings, "")["overall_per_qa"]
     assert overall == pytest.approx(EXPECTED["gt_as_prediction_ceiling"][name], abs=1e-9)
     assert round(overall["qa_temporal_m_tiou_pergt"], 5) == 0.98542
     assert round(overall["qa_st_m_viou_pergt"], 5) == 0.96376

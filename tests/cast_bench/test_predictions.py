@@ -8,7 +8,7 @@ from oracles import unit_oracles
 
 from lmms_eval_tasks.cast_bench.predictions import PREDICTIONS, prompt_question, read_asked
 from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.runs.responses import Asked, SavedResponses, read_responses
+from lmms_eval_tasks.utils.runs.responses import QuestionText, SavedResponses, read_responses
 
 KINDS = [PREDICTIONS]
 
@@ -22,7 +22,7 @@ def write(path: Path, *lines: object) -> Path:
 OFFICIAL = "Watch.\n\nQuestion: {}\n\nOptions:\n{}\n\nReply with JSON."
 
 
-def joined(saved: SavedResponses, *asked: Asked) -> tuple[str | None, list[str | None]]:
+def joined(saved: SavedResponses, *asked: QuestionText) -> tuple[str | None, list[str | None]]:
     """The message of joining lines with a task's items, and the response of each item."""
     items = {f"{place:02}": one for place, one in enumerate(asked)}
     message = saved.join({"task": items}, Path("p.jsonl"))
@@ -37,14 +37,14 @@ def test_official_lines_are_joined_by_question_and_options(tmp_path: Path) -> No
     lines = [predicted("Why?", "A: a\nB: b", "first"), predicted("Why?", "A: a\nB: c", "second")]
     saved = read_responses(write(tmp_path / "p.jsonl", *lines), KINDS)
     asked = [(" Why?", ["a", "c"]), ("Why?", ["a", "b"]), ("Why?", ["b", "a"]), ("What?", ["a", "b"])]
-    assert joined(saved, *(Asked.of(*one) for one in asked))[1] == ["second", "first", None, None]
+    assert joined(saved, *(QuestionText.of(*one) for one in asked))[1] == ["second", "first", None, None]
 
 
 def test_an_official_line_may_hold_no_prediction(tmp_path: Path) -> None:
     """The official script takes ``null``, which an interface that refused leaves behind, for an empty text."""
     line = {**predicted("Why?", "A: a\nB: b", ""), "predict": None}
     saved = read_responses(write(tmp_path / "p.jsonl", line), KINDS)
-    assert joined(saved, Asked.of("Why?", ["a", "b"])) == (None, [""])
+    assert joined(saved, QuestionText.of("Why?", ["a", "b"])) == (None, [""])
     del line["predict"]
     with pytest.raises(InputError, match=r"p.jsonl, line 1: Expected an object with .*predict"):
         read_responses(write(tmp_path / "p.jsonl", line), KINDS)
@@ -57,12 +57,14 @@ def test_options_without_a_text_do_not_count(options: str) -> None:
     prompt = f"Question: Why?\nOptions:\n{options}"
     asked = read_asked(prompt)
     assert asked == (
-        Asked.of("Why?", ["a", "b"]) if "that" not in options else Asked.of("Why?", ["a", "b", "that was all"])
+        QuestionText.of("Why?", ["a", "b"])
+        if "that" not in options
+        else QuestionText.of("Why?", ["a", "b", "that was all"])
     )
 
 
 def test_an_option_may_go_on_in_the_next_line() -> None:
-    assert read_asked("Question: Why\nnot?\n\nOptions:\nA: one\n two\nB: b\n\nC: prose") == Asked.of(
+    assert read_asked("Question: Why\nnot?\n\nOptions:\nA: one\n two\nB: b\n\nC: prose") == QuestionText.of(
         "Why not?", ["one two", "b"]
     )
 
@@ -76,18 +78,18 @@ def test_a_prompt_that_asks_nothing_is_told(tmp_path: Path) -> None:
     "options", ["\n\nA: a\nB: b", " A: a\nB: b", "\n \n\nA: a\nB: b\n\nC: prose", " choose one\nA: a\nB: b"]
 )
 def test_the_first_option_may_stand_beside_or_below(options: str) -> None:
-    assert read_asked(f"Question: Why?\nOptions:{options}") == Asked.of("Why?", ["a", "b"])
+    assert read_asked(f"Question: Why?\nOptions:{options}") == QuestionText.of("Why?", ["a", "b"])
 
 
 @pytest.mark.parametrize("options", ["", "\n", "\n\n", " B: b", "\nprose\nA: a", "\n(A) a\n(B) b"])
 def test_no_options_where_there_is_no_line_of_the_first(options: str) -> None:
-    assert read_asked(f"Question: Why?\nOptions:{options}") == Asked.of("Why?", [])
+    assert read_asked(f"Question: Why?\nOptions:{options}") == QuestionText.of("Why?", [])
 
 
 def test_a_question_answered_twice_is_told(tmp_path: Path) -> None:
     lines = [predicted("Why?", "A: a\nB: b", "A"), predicted("Why?", "A: a\nB: b\nC: ", "B")]
     path = write(tmp_path / "p.jsonl", *lines)
-    assert joined(read_responses(path, KINDS), Asked.of("Why?", ["a", "b"]))[0] == (
+    assert joined(read_responses(path, KINDS), QuestionText.of("Why?", ["a", "b"]))[0] == (
         "p.jsonl cannot be replayed: 1 problem, no line is joined by its position.\n"
         "  p.jsonl, line 2: Expected one response per item, but 'Why?' is also at p.jsonl, line 1."
     )
@@ -96,10 +98,10 @@ def test_a_question_answered_twice_is_told(tmp_path: Path) -> None:
 def test_items_that_ask_the_same_have_their_lines_in_order(tmp_path: Path) -> None:
     """The official script gives the last line to the last such item and none to the others."""
     lines = [predicted("Why?", "A: a\nB: b", said) for said in ("first", "second")]
-    same = Asked.of("Why?", ["a", "b"])
+    same = QuestionText.of("Why?", ["a", "b"])
     path = write(tmp_path / "p.jsonl", lines[0], predicted("What?", "A: a", "other"), lines[1])
     saved = read_responses(path, KINDS)
-    assert joined(saved, same, Asked.of("What?", ["a"]), same) == (None, ["first", "other", "second"])
+    assert joined(saved, same, QuestionText.of("What?", ["a"]), same) == (None, ["first", "other", "second"])
     for said, number in ((lines[:1], 2), (lines, 3), ([*lines, *lines], 3)):
         path = write(tmp_path / "p.jsonl", *said)
         told, _ = joined(read_responses(path, KINDS), *[same] * number)
@@ -117,8 +119,8 @@ def test_lines_that_match_no_question_are_told(tmp_path: Path) -> None:
     ]
     path = write(tmp_path / "p.jsonl", *lines[:3])
     tables = [
-        [Asked.of("Why?", ["a", "b"]), Asked.of("Why?", ["a", "c"])],
-        [Asked.of("What?", ["a"]), Asked.of("Why?", ["a", "c"])],
+        [QuestionText.of("Why?", ["a", "b"]), QuestionText.of("Why?", ["a", "c"])],
+        [QuestionText.of("What?", ["a"]), QuestionText.of("Why?", ["a", "c"])],
     ]
     items = {
         f"task {number}": {str(place): asked for place, asked in enumerate(table)}
@@ -126,7 +128,7 @@ def test_lines_that_match_no_question_are_told(tmp_path: Path) -> None:
     }
     assert read_responses(path, KINDS).join(items, path) is None
     path = write(tmp_path / "p.jsonl", *lines)
-    assert joined(read_responses(path, KINDS), Asked.of("Why?", ["a", "b"]))[0] == (
+    assert joined(read_responses(path, KINDS), QuestionText.of("Why?", ["a", "b"]))[0] == (
         "p.jsonl cannot be replayed: 3 problems, no line is joined by its position.\n"
         "  p.jsonl, line 2: Expected the prompt to ask 'Why?' with the item's options, but got a, c.\n"
         "  p.jsonl, line 3: Expected the prompt to ask a question of this run's tasks, but got 'What?'.\n"
@@ -143,9 +145,9 @@ def test_the_question_is_what_the_official_expression_finds() -> None:
 
 def test_no_line_takes_another_questions_place(tmp_path: Path) -> None:
     """The official script puts line 1, whose question it does not know, at index 1, over what was joined there."""
-    known = Asked.of("Second?", ["a", "b"])
+    known = QuestionText.of("Second?", ["a", "b"])
     lines = [predicted("Second?", "A: a\nB: b", "A"), predicted("Unknown?", "A: a\nB: b", "B")]
     path = write(tmp_path / "p.jsonl", *lines)
     saved = read_responses(path, KINDS)
-    message, responses = joined(saved, Asked.of("First?", ["a", "b"]), known)
+    message, responses = joined(saved, QuestionText.of("First?", ["a", "b"]), known)
     assert responses == [None, "A"] and "line 2: " in (message or "")

@@ -19,8 +19,8 @@ from lmms_eval_tasks.cast_bench.card import OTHER
 from lmms_eval_tasks.cast_bench.grading import score_question
 from lmms_eval_tasks.cast_bench.hooks import read_question
 from lmms_eval_tasks.cast_bench.prepare import prepare
+from lmms_eval_tasks.cast_bench.prompt import read_settings
 from lmms_eval_tasks.cast_bench.released import read_items
-from lmms_eval_tasks.cast_bench.settings import read_settings
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.data.home import clip_path, load_table, read_manifest
 

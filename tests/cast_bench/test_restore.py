@@ -11,10 +11,10 @@ from task_states import BoundState, task_state
 
 from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS, grade
 from lmms_eval_tasks.cast_bench.restore import NOT_JUDGED
-from lmms_eval_tasks.cast_bench.settings import BOXES, EvidenceSettings
 from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.evidence.boxes import Convention
+from lmms_eval_tasks.utils.evidence.boxes import BoxConvention
+from lmms_eval_tasks.utils.evidence.settings import EvidenceSettings
 from lmms_eval_tasks.utils.judge.client import Case, Verdict
 from lmms_eval_tasks.utils.scoring.records import UnscoredReason
 
@@ -41,7 +41,7 @@ def test_boxes_are_read_as_the_log_says() -> None:
     resized = {"convention": "xyxy_resized"}
     lines = logged({**resized, "seen": [616, 476]}, {**resized, "seen": None}, {**resized, "seen": [616, 476]})
     settings = restored({"boxes": "xyxy_px"}, lines)
-    assert settings.convention is Convention.XYXY_RESIZED
+    assert settings.convention is BoxConvention.XYXY_RESIZED
     assert [settings.seen(frame, None) for frame in (*SIZES[:2], (1, 1), None)] == [(616, 476), None, None, None]
 
 
@@ -54,7 +54,7 @@ def test_the_settings_of_hits_are_todays() -> None:
     "lines", [logged({}, {}, {}), logged(*({"convention": name} for name in ("xyxy_px", "xywh", "")))]
 )
 def test_a_log_that_does_not_say_leaves_it_to_the_task(lines: list[dict[str, Any]]) -> None:
-    assert restored({"boxes": "yxyx_n1000"}, lines).convention is Convention.YXYX_N1000
+    assert restored({"boxes": "yxyx_n1000"}, lines).convention is BoxConvention.YXYX_N1000
 
 
 def test_questions_were_asked_as_the_log_says() -> None:
@@ -68,9 +68,9 @@ def test_questions_were_asked_as_the_log_says() -> None:
 
 def test_the_environment_wins(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = logged(*[{"convention": "xyxy_px", "seen": None}] * 3)
-    monkeypatch.setenv(BOXES, "yxyx_n1000")
-    assert restored({}, lines).convention is Convention.YXYX_N1000
-    monkeypatch.setenv(BOXES, "other")
+    monkeypatch.setenv("LMMS_EVAL_TASKS_BOXES", "yxyx_n1000")
+    assert restored({}, lines).convention is BoxConvention.YXYX_N1000
+    monkeypatch.setenv("LMMS_EVAL_TASKS_BOXES", "other")
     with pytest.raises(InputError, match="Expected boxes to be one of"):
         restored({}, lines)
 

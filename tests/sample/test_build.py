@@ -89,9 +89,7 @@ def test_one_benchmarks_sample_is_written_alone(tmp_path):
     alone = build_sample(tmp_path / "alone", 5, sizes=TINY, benchmarks=[name])
     assert sorted(path.name for path in alone.iterdir()) == sorted([name, "README.md", "SAMPLE.json"])
     assert {benchmark for benchmark, *_ in prepare_commands(alone)} == {name}
-    with pytest.raises(
-        InputError, match=r"^Expected benchmarks that have sample data, any of .* got none_such\.$"
-    ):
+    with pytest.raises(InputError, match=r"^Expected benchmarks that have sample data, any of .* got none_such\.$"):
         build_sample(tmp_path / "alone", benchmarks=[name, "none_such"])
     assert (alone / name).is_dir()
 

@@ -35,7 +35,7 @@ from lmms_eval_tasks.sample.world.bodies import gap_between
 from lmms_eval_tasks.sample.world.physics import simulate
 from lmms_eval_tasks.sample.world.vision import decode
 from lmms_eval_tasks.sample.writers.cast_bench import draw_release
-from lmms_eval_tasks.utils.evidence.reader import read_official, read_truth
+from lmms_eval_tasks.utils.evidence.reader import read_evidence_answer, read_truth
 
 pytestmark = pytest.mark.slow
 
@@ -166,7 +166,7 @@ def test_the_solver_is_right_and_shows_it(rows: list[Row], said: list[str]) -> N
 
 
 def test_a_reversed_clip_is_not_answered_rightly(rows: list[Row], sample: Path) -> None:
-    right = [read_official(respond(row, sample, reverse=True)).answer == row["answer"] for row in rows]
+    right = [read_evidence_answer(respond(row, sample, reverse=True)).answer == row["answer"] for row in rows]
     # What bounces off a fixed thing, or is pushed in the middle of a clip, does so in both directions of time.
     assert sum(right) <= len(rows) / 4
 

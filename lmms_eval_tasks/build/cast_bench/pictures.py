@@ -100,6 +100,6 @@ def crop_around(picture: Picture, box: PixelBox, side: int) -> Picture:
 def blacken(picture: Picture, second: float, boxes: Iterable[TimedBox]) -> Picture:
     """A picture of a second with every pixel black that a box of that time touches."""
     masked: Picture = picture.copy()
-    for one in boxes_at(second, boxes):
-        masked[touched_pixels(one.box)] = 0
+    for box in boxes_at(second, boxes):
+        masked[touched_pixels(box)] = 0
     return masked

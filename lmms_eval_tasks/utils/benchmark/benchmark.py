@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     import typer
     from pydantic import BaseModel
 
-    from lmms_eval_tasks.utils.data.clip_store import ClipStore
-    from lmms_eval_tasks.utils.data.made_clips import MadeClip
+    from lmms_eval_tasks.utils.data.masked_clips import TimedBox
     from lmms_eval_tasks.utils.judge.client import Case, Verdict
     from lmms_eval_tasks.utils.prompting.official_prompts import OfficialPrompt
     from lmms_eval_tasks.utils.prompting.prompts import Prompt
@@ -96,11 +95,12 @@ class Masking:
 
     Attributes:
         row: A row with what is asked of the masked clip, such as an option more.
-        clip: The masked clip of a row, kept in a store; raises UnreadableClip.
+        boxes: What of a row's clip is black: from a second up to another, and a box as ``x1, y1, x2, y2`` in pixels of
+            the upright frame.
     """
 
     row: Callable[[Row], Row]
-    clip: Callable[[Row, ClipStore], MadeClip]
+    boxes: Callable[[Row], Sequence[TimedBox]]
 
 
 def guess_option(row: Row) -> Sequence[str]:

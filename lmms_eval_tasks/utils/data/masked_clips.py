@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -21,29 +21,12 @@ QUALITY = 12
 """Better than of other made clips: the edge of a black box shows into it where it is coded with more loss."""
 
 
-@dataclass(frozen=True, order=True)
-class TimedBox:
-    """A box that is black for a time.
-
-    Attributes:
-        start: Seconds from the clip's first frame on from which it is black.
-        end: Seconds up to which it is black; a frame shown from then on is not.
-        box: ``x1, y1, x2, y2`` in pixels of the upright frame, x to the right and y downwards from its upper left
-            corner; every pixel that it touches is black. What leaves the frame is cut off.
-    """
-
-    start: float
-    end: float
-    box: tuple[float, float, float, float]
-
-    def __post_init__(self) -> None:
-        """Refuse what is no box or no time.
-
-        Raises:
-            ValueError: a number is NaN, a corner or a time is infinite.
-        """
-        if not all(map(math.isfinite, (self.start, self.end, *self.box))):
-            raise ValueError(f"Expected finite times and corners, but got {self}.")
+Box = tuple[float, float, float, float]
+"""``x1, y1, x2, y2`` in pixels of the upright frame, x to the right and y downwards from its upper left corner; every
+pixel that it touches is black. What leaves the frame is cut off."""
+TimedBox = tuple[float, float, Box]
+"""Seconds from the clip's first frame on from which a box is black, those up to which it is, and the box. A frame that
+is shown from the second time on is not masked."""
 
 
 def mask_boxes(clip: Path, boxes: Sequence[TimedBox], store: ClipStore) -> MadeClip:
@@ -58,10 +41,14 @@ def mask_boxes(clip: Path, boxes: Sequence[TimedBox], store: ClipStore) -> MadeC
         store: Where the masked clip is kept.
 
     Raises:
+        ValueError: a number is NaN, a corner or a time is infinite.
         UnreadableClip: the clip cannot be decoded to its end.
         OSError: the store cannot be written.
     """
     ordered = sorted(set(boxes))
+    view = {"masked": [[start, end, *box] for start, end, box in ordered]}
+    if not all(map(math.isfinite, chain(*view["masked"]))):
+        raise ValueError(f"Expected finite times and corners, but got {ordered}.")
 
     def make(path: Path) -> int:
         count = 0
@@ -74,31 +61,30 @@ def mask_boxes(clip: Path, boxes: Sequence[TimedBox], store: ClipStore) -> MadeC
             coder.write(range(count))
         return count
 
-    view = {"masked": [[one.start, one.end, *one.box] for one in ordered]}
     path, count = store.find_or_make(clip, view, ".mp4", make)
     return MadeClip(path, tuple(range(count)))
 
 
-def boxes_at(second: float, boxes: Iterable[TimedBox]) -> list[TimedBox]:
+def boxes_at(second: float, boxes: Iterable[TimedBox]) -> list[Box]:
     """The boxes that are black at a second."""
-    return [one for one in boxes if one.start <= second < one.end]
+    return [box for start, end, box in boxes if start <= second < end]
 
 
-def black_out(planes: NDArray[np.uint8], boxes: Iterable[TimedBox], full_range: bool) -> None:
+def black_out(planes: NDArray[np.uint8], boxes: Iterable[Box], full_range: bool) -> None:
     """Blacken every pixel that a box touches, in place.
 
     Args:
         planes: Brightness and the two colours of a frame, (3, H, W).
-        boxes: The boxes, whatever their times.
+        boxes: The boxes.
         full_range: Whether black has the brightness 0, not 16.
     """
-    for one in boxes:
-        rows, columns = touched_pixels(one.box)
+    for box in boxes:
+        rows, columns = touched_pixels(box)
         planes[0, rows, columns] = 0 if full_range else 16
         planes[1:, rows, columns] = NO_COLOUR
 
 
-def touched_pixels(box: tuple[float, float, float, float]) -> tuple[slice, slice]:
+def touched_pixels(box: Box) -> tuple[slice, slice]:
     """Rows and columns of the pixels that a box touches; what leaves the frame at its left or top is cut off."""
     left, top, right, bottom = box
     rows = slice(max(0, math.floor(top)), max(0, math.ceil(bottom)))

@@ -11,13 +11,13 @@ from enum import Enum
 from typing import Any
 
 Box = tuple[float, float, float, float]
-Frame = tuple[int, int]
+FrameSize = tuple[int, int]
 """Width and height in pixels."""
 
 _HUGE = 1e150
 
 
-class Convention(str, Enum):
+class BoxConvention(str, Enum):
     """How a model writes a box: the order of its corners and the unit of its numbers."""
 
     XYXY_PX = "xyxy_px"
@@ -31,16 +31,16 @@ class Convention(str, Enum):
     @property
     def normalised(self) -> bool:
         """Whether its numbers are thousandths of the frame."""
-        return self in (Convention.XYXY_N1000, Convention.YXYX_N1000)
+        return self in (BoxConvention.XYXY_N1000, BoxConvention.YXYX_N1000)
 
     @property
     def y_first(self) -> bool:
         """Whether its corners are written ``y, x``."""
-        return self in (Convention.YXYX_PX, Convention.YXYX_N1000)
+        return self in (BoxConvention.YXYX_PX, BoxConvention.YXYX_N1000)
 
-    def can_convert(self, frame: Frame | None, seen: Frame | None = None) -> bool:
+    def can_convert(self, frame: FrameSize | None, seen: FrameSize | None = None) -> bool:
         """Whether `to_pixels` has the sizes that this convention needs."""
-        if self is Convention.XYXY_RESIZED:
+        if self is BoxConvention.XYXY_RESIZED:
             return frame is not None and seen is not None
         return not self.normalised or frame is not None
 
@@ -88,7 +88,9 @@ def has_area(box: Box) -> bool:
     return not (box[2] <= box[0] or box[3] <= box[1])
 
 
-def to_pixels(box: Box, convention: Convention, frame: Frame | None = None, seen: Frame | None = None) -> Box | None:
+def to_pixels(
+    box: Box, convention: BoxConvention, frame: FrameSize | None = None, seen: FrameSize | None = None
+) -> Box | None:
     """A box as a model wrote it, in pixels of the clip's frame.
 
     Follows ``apply_bbox_format`` of the official evaluator to the digit: ``xyxy_px`` stays as it is, the other three
@@ -108,7 +110,7 @@ def to_pixels(box: Box, convention: Convention, frame: Frame | None = None, seen
     Raises:
         ValueError: where the convention needs a size that is not given.
     """
-    if convention is Convention.XYXY_PX:
+    if convention is BoxConvention.XYXY_PX:
         return box
     if not convention.can_convert(frame, seen):
         raise ValueError(f"Expected the size of the frame to convert {convention.value} boxes but got None.")
@@ -116,7 +118,7 @@ def to_pixels(box: Box, convention: Convention, frame: Frame | None = None, seen
     scale: tuple[float, float] = (1, 1)
     unit = 1
     whole: Callable[[float], float] = math.trunc
-    if convention is Convention.XYXY_RESIZED:
+    if convention is BoxConvention.XYXY_RESIZED:
         assert frame and seen
         scale, whole = (frame[0] / seen[0], frame[1] / seen[1]), float
     elif convention.normalised:

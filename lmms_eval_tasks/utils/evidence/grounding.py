@@ -7,16 +7,16 @@ include both ends, boxes are pixels, every measure is in 0-1.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-from lmms_eval_tasks.utils.evidence.boxes import Box, Convention, Frame, box_area, box_iou, has_area, to_pixels
-from lmms_eval_tasks.utils.evidence.reader import Instance
+from lmms_eval_tasks.utils.evidence.boxes import box_iou
+from lmms_eval_tasks.utils.evidence.instances import Timeline
 
 
 @dataclass(frozen=True)
-class Settings:
+class GroundingSettings:
     """How predicted and true instances are matched, and what counts as a hit.
 
     Defaults are those of the official runs (`evaluate.sh`); the official command line itself defaults to 1 / 0.5 / 0.3.
@@ -34,22 +34,7 @@ class Settings:
     coverage_aware: bool = False
 
 
-DEFAULTS = Settings()
-
-
-@dataclass(frozen=True, slots=True)
-class Timeline:
-    """An instance over time.
-
-    Attributes:
-        start: Its first second, over all its evidences.
-        end: Its last second, inclusive; -1 without evidence.
-        boxes: Second to box in pixels, in order of time; every second lies in its own evidence's span.
-    """
-
-    start: int
-    end: int
-    boxes: Mapping[int, Box]
+DEFAULTS = GroundingSettings()
 
 
 @dataclass(frozen=True)
@@ -105,43 +90,6 @@ class Grounding:
     pairs: list[Pair]
 
 
-def build_timeline(
-    instance: Instance,
-    convention: Convention = Convention.XYXY_PX,
-    frame: Frame | None = None,
-    seen: Frame | None = None,
-) -> Timeline:
-    """Merge an instance's evidences into one timeline.
-
-    The span runs from the earliest start to the latest end. A box counts when its second lies within its own
-    evidence's span; where several evidences give a second a box, the largest counts, the first among equals.
-
-    Args:
-        instance: With boxes in `convention`.
-        convention: How the boxes are written.
-        frame: Width and height of the clip in pixels.
-        seen: Width and height of the frame that the model was shown.
-
-    Raises:
-        ValueError: where the convention needs a size that is not given.
-    """
-    boxes: dict[int, Box] = {}
-    for evidence in instance.evidences:
-        for second, written in zip(evidence.seconds, evidence.boxes, strict=True):
-            if not evidence.start <= second <= evidence.end:
-                continue
-            box = to_pixels(written, convention, frame, seen)
-            if box is None or not has_area(box):
-                continue
-            if second not in boxes or box_area(box) > box_area(boxes[second]):
-                boxes[second] = box
-    return Timeline(
-        start=min((evidence.start for evidence in instance.evidences), default=0),
-        end=max((evidence.end for evidence in instance.evidences), default=-1),
-        boxes=dict(sorted(boxes.items())),
-    )
-
-
 def temporal_iou(predicted: Timeline, true: Timeline) -> tuple[int, float]:
     """Overlap in time of two instances.
 
@@ -153,7 +101,9 @@ def temporal_iou(predicted: Timeline, true: Timeline) -> tuple[int, float]:
     return shared, shared / max(hull, 1)
 
 
-def ground(predicted: Sequence[Timeline], true: Sequence[Timeline], settings: Settings = DEFAULTS) -> Grounding:
+def ground_evidence(
+    predicted: Sequence[Timeline], true: Sequence[Timeline], settings: GroundingSettings = DEFAULTS
+) -> Grounding:
     """All grounding measures of one question.
 
     A pair needs a shared second, `eps_overlap` of them, and a score above 0 to be matched. Instances are matched one to

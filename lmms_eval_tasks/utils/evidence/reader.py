@@ -7,14 +7,17 @@ reading takes the answer that a careful reader would, and shows how much was los
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from lmms_eval_tasks.utils.answers import read_choice
-from lmms_eval_tasks.utils.evidence.boxes import Box, is_finite, official_box
+from lmms_eval_tasks.utils.core.wording import quote
+from lmms_eval_tasks.utils.evidence.boxes import is_finite, official_box
+from lmms_eval_tasks.utils.evidence.instances import Evidence, EvidenceInstance
 from lmms_eval_tasks.utils.evidence.text import MAX_ANSWER, AnswerObject, first_answer, last_answer
 from lmms_eval_tasks.utils.evidence.timestamps import (
+    LAST_SECOND,
     Key,
     is_clock,
     official_key,
@@ -22,56 +25,13 @@ from lmms_eval_tasks.utils.evidence.timestamps import (
     official_truth_key,
 )
 
-EXTRACTOR = "evidence reader 1"
+EVIDENCE_READER = "evidence reader 1"
 """Name and version of the official reading, for a run's card: the version moves when it reads any answer otherwise."""
-LETTERS = "ABCDEF"
-"""The letters of a question with six options, the most that CaST-Bench has."""
 _ANSWER_KEYS = ("answer_choice", "answer", "choice", "final_answer")
 """Keys under which models give their choice."""
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """One span of time in which an instance can be seen.
-
-    Attributes:
-        start: First second.
-        end: Last second, inclusive.
-        seconds: Second of each box, in the order of the answer. As models write them, some may lie outside the span or
-            occur twice.
-        boxes: The boxes, in the convention in which they were written.
-    """
-
-    start: int
-    end: int
-    seconds: tuple[int, ...]
-    boxes: tuple[Box, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Instance:
-    """A person or thing in a clip, with the evidence about it."""
-
-    name: str
-    evidences: tuple[Evidence, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Prediction:
-    """What a response says.
-
-    Attributes:
-        answer: Upper-case letter, None where none can be read.
-        instances: In the order of the answer.
-        too_long: Whether there is an answer object that has more than `text.MAX_ANSWER` characters: it was not read.
-    """
-
-    answer: str | None
-    instances: tuple[Instance, ...]
-    too_long: bool = False
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Diagnosis:
     """The answer that a careful reader gets from a response, and its form.
 
@@ -86,7 +46,44 @@ class Diagnosis:
     schema_valid: bool
 
 
-def read_official(text: str) -> Prediction:
+@dataclass(frozen=True)
+class EvidenceAnswer:
+    """What a response says, in the official reading.
+
+    Attributes:
+        answer: Upper-case letter, None where none can be read.
+        instances: In the order of the answer.
+        text: The response.
+        found: The answer object that was read; None where there is none.
+    """
+
+    answer: str | None
+    instances: tuple[EvidenceInstance, ...]
+    text: str
+    found: AnswerObject | None
+
+    @property
+    def unread(self) -> str:
+        """Why an answer object was not read; empty where none was left."""
+        if self.found is None or not self.found.too_long:
+            return ""
+        return f"the answer object has more than {MAX_ANSWER:,} characters and was not read"
+
+    def diagnose(self, letters: str) -> Diagnosis:
+        """The diagnostic reading of the same response.
+
+        Args:
+            letters: Letters of the question's options.
+        """
+        if self.unread:
+            ends = f"{self.text[:MAX_ANSWER]}\n{self.text[-MAX_ANSWER:]}"
+            return Diagnosis(_read_letter(ends, letters), json_valid=False, schema_valid=False)
+        if self.found and self.found.last and self.found.strict:  # one parse serves both
+            return _diagnose(self, letters)
+        return _diagnose(_read_object(last_answer(self.text), self.text), letters)
+
+
+def read_evidence_answer(text: str) -> EvidenceAnswer:
     """Read a response as the official evaluator does.
 
     The first object with ``instances`` or ``answer_choice``; an answer of one letter A-Z after trimming, in either
@@ -95,35 +92,17 @@ def read_official(text: str) -> Prediction:
 
     Source: CaST-Bench-Evaluation@a216491, `evaluate_benchmark.py`.
     """
-    return _official_prediction(first_answer(text))
+    return _read_object(first_answer(text), text)
 
 
-def read_both(text: str, letters: str = LETTERS) -> tuple[Prediction, Diagnosis]:
-    """The official and the diagnostic reading of one response.
-
-    Args:
-        text: The response.
-        letters: Letters of the question's options.
-    """
-    first = first_answer(text)
-    official = _official_prediction(first)
-    if first and first.too_long:
-        ends = f"{text[:MAX_ANSWER]}\n{text[-MAX_ANSWER:]}"
-        return official, Diagnosis(_read_letter(ends, letters), json_valid=False, schema_valid=False)
-    if first and first.last and first.strict:  # one parse serves both
-        return official, _diagnose(first, official, text, letters)
-    last = last_answer(text)
-    return official, _diagnose(last, _official_prediction(last), text, letters)
-
-
-def read_truth(evidence: str | Sequence[dict[str, Any]]) -> tuple[Instance, ...]:
+def read_truth(evidence: str | Sequence[Mapping[str, Any]]) -> tuple[EvidenceInstance, ...]:
     """The true instances of one released question, grouped by instance id in order of first appearance.
 
     Args:
         evidence: The row's ``evidence``: JSON inside a string, or the list itself.
 
     Raises:
-        ValueError: where the official code stops at it, or a box is not finite.
+        ValueError: where the official code stops at it or comes to no end, or a box is not finite.
 
     Source: ``load_gt_hf_jsonl`` of CaST-Bench-Evaluation@a216491.
     """
@@ -134,27 +113,20 @@ def read_truth(evidence: str | Sequence[dict[str, Any]]) -> tuple[Instance, ...]
             name = entry.get("evidence_instance_id") or entry.get("instance_id") or ""
             per_second = entry.get("bboxes_in_range") or entry.get("bboxes_in_time_range") or {}
             keyed = {official_truth_key(second): box for second, box in per_second.items()}
-            start, end = entry.get("evidence_start_time", "00:00"), entry.get("evidence_end_time", "00:00")
-            grouped.setdefault(name, []).append(_evidence(official_seconds(start), official_seconds(end), keyed))
+            times = entry.get("evidence_start_time"), entry.get("evidence_end_time")
+            start, end = map(official_seconds, times)
+            if max(start, end) >= LAST_SECOND:
+                raise ValueError(f"Expected evidence times mm:ss, but got {' to '.join(map(quote, times))}.")
+            grouped.setdefault(name, []).append(_evidence(start, end, keyed))
     except (AttributeError, TypeError) as error:
         raise ValueError(f"Expected a list of evidence objects but got {evidence!r:.200}.") from error
-    instances = tuple(Instance(str(name), tuple(evidences)) for name, evidences in grouped.items())
-    if not all(map(is_finite, _boxes(instances))):
+    instances = tuple(EvidenceInstance(str(name), tuple(evidences)) for name, evidences in grouped.items())
+    if not all(is_finite(box) for instance in instances for one in instance.evidences for box in one.boxes):
         raise ValueError("Expected finite boxes but got one with NaN or infinity.")
     return instances
 
 
-def mean_box_area(instances: Iterable[Instance]) -> float:
-    """Mean area of all boxes, in the square of their unit; 0 where there is none.
-
-    Source: ``compute_avg_gt_bbox_area`` of the official `evaluate_benchmark.py`, by which it tells questions about
-    small things from those about large ones.
-    """
-    areas = [(x2 - x1) * (y2 - y1) for x1, y1, x2, y2 in _boxes(instances)]
-    return sum(areas) / len(areas) if areas else 0.0
-
-
-def _follows_schema(value: dict[Any, Any], official: Prediction, letters: str) -> bool:
+def _follows_schema(value: dict[Any, Any], official: EvidenceAnswer, letters: str) -> bool:
     """Whether an answer object has the form that the prompt asks for, so that both readings of it are the same.
 
     One of `letters`; instances with a name and evidences; times ``mm:ss``, the end not before the start; per second
@@ -193,25 +165,25 @@ def _is_evidence(entry: dict[Any, Any], official: Evidence) -> bool:
     )
 
 
-def _official_prediction(answer_object: AnswerObject | None) -> Prediction:
-    if answer_object is None:
-        return Prediction(None, ())
-    answer = answer_object.value.get("answer_choice")
+def _read_object(found: AnswerObject | None, text: str) -> EvidenceAnswer:
+    """What an answer object of a response says."""
+    value = found.value if found else {}
+    answer, instances = value.get("answer_choice"), value.get("instances")
     letter = answer.strip().upper() if isinstance(answer, str) else ""
-    instances = answer_object.value.get("instances")
-    return Prediction(
+    return EvidenceAnswer(
         letter if len(letter) == 1 and "A" <= letter <= "Z" else None,
         tuple(_official_instance(entry) for entry in instances if isinstance(entry, dict))
         if isinstance(instances, list)
         else (),
-        answer_object.too_long,
+        text,
+        found,
     )
 
 
-def _official_instance(entry: dict[Any, Any]) -> Instance:
+def _official_instance(entry: dict[Any, Any]) -> EvidenceInstance:
     name = entry.get("instance_name") or entry.get("instance") or entry.get("instance_id")
     evidences = entry.get("evidences")
-    return Instance(
+    return EvidenceInstance(
         name if isinstance(name, str) else "",
         tuple(_official_evidence(evidence) for evidence in evidences if isinstance(evidence, dict))
         if isinstance(evidences, (list, tuple))
@@ -231,12 +203,12 @@ def _evidence(start: int, end: int, keyed: dict[Key, Any]) -> Evidence:
     return Evidence(start, end, tuple(second for second, _ in boxes), tuple(box for _, box in boxes))
 
 
-def _diagnose(answer_object: AnswerObject | None, official: Prediction, text: str, letters: str) -> Diagnosis:
-    if answer_object is None:
-        return Diagnosis(_read_letter(text, letters), json_valid=False, schema_valid=False)
-    value, strict = answer_object.value, answer_object.strict
-    if strict and _follows_schema(value, official, letters):
-        return Diagnosis(official.answer, json_valid=True, schema_valid=True)
+def _diagnose(read: EvidenceAnswer, letters: str) -> Diagnosis:
+    if read.found is None:
+        return Diagnosis(_read_letter(read.text, letters), json_valid=False, schema_valid=False)
+    value, strict = read.found.value, read.found.strict
+    if strict and _follows_schema(value, read, letters):
+        return Diagnosis(read.answer, json_valid=True, schema_valid=True)
     choices = (value[key] for key in _ANSWER_KEYS if value.get(key) is not None)
     return Diagnosis(_read_letter(next(choices, None), letters), json_valid=strict, schema_valid=False)
 
@@ -247,7 +219,3 @@ def _read_letter(value: object, letters: str) -> str | None:
         value = value[0]
     # The options' texts are not known here: only their letters can be read.
     return read_choice(value, [""] * len(letters)) if isinstance(value, str) else None
-
-
-def _boxes(instances: Iterable[Instance]) -> list[Box]:
-    return [box for instance in instances for evidence in instance.evidences for box in evidence.boxes]

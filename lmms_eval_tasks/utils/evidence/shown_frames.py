@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lmms_eval_tasks.utils.evidence.boxes import Frame
+from lmms_eval_tasks.utils.evidence.boxes import FrameSize
 
 FACTOR = 28
 """Both sides of a frame shown to Qwen2.5-VL are multiples of this."""
@@ -42,7 +42,7 @@ def qwen_limits(model: object) -> PixelLimits | None:
     return PixelLimits(least, min(most, max(MOST_FRAME_PIXELS, int(1.05 * least))))
 
 
-def shown_frame(frame: Frame, limits: PixelLimits) -> Frame | None:
+def shown_frame(frame: FrameSize, limits: PixelLimits) -> FrameSize | None:
     """Width and height of the frame that the model was shown, None where no frame of that shape can be.
 
     Args:

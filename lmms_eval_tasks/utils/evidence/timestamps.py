@@ -20,17 +20,11 @@ LAST_SECOND = 2**36
 # Python itself refuses to convert more digits, so the official code stops there.
 _MAX_DIGITS = 4300
 _LONGEST_REMEMBERED = 32
-_LONGEST_TIME = 64
 
 _TWO_DIGITS = re.compile(r"\d{2}:\d{2}")
 _MINUTES = re.compile(r"\d+:[0-5]\d", re.ASCII)
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 _DIGITS = re.compile(r"\d+")
-_TIME = re.compile(
-    r"""(\d+:)?\d+:\d+([.,]\d*)?
-    |(\d+\s*m(ins?|inutes?)?\s*)?\d+([.,]\d*)?\s*(s|secs?|seconds?)?""",
-    re.IGNORECASE | re.VERBOSE,
-)
 
 
 def _of_any_value(read: Callable[[str], _Read]) -> Callable[[object], _Read]:
@@ -105,14 +99,6 @@ def is_clock(text: str) -> bool:
     White space around it does no harm.
     """
     return _MINUTES.fullmatch(text.strip()) is not None
-
-
-def is_time(text: str) -> bool:
-    """Whether a careful reader takes a text for a time: ``[h:]m:s``, bare seconds, ``5s`` or ``1m05s``.
-
-    Digits of any script count, seconds may have a fraction. A range or a negative number is no time.
-    """
-    return len(text) <= _LONGEST_TIME and _TIME.fullmatch(text.strip().replace("：", ":")) is not None
 
 
 def _integer(digits: str) -> int:

@@ -23,14 +23,14 @@ ItemKey = tuple[str | None, str]
 
 
 @dataclass(frozen=True)
-class Asked:
+class QuestionText:
     """What a prompt asks: question and options, white space made single spaces, options without a text left out."""
 
     question: str
     options: tuple[str, ...]
 
     @classmethod
-    def of(cls, question: str, options: Iterable[str]) -> Asked:
+    def of(cls, question: str, options: Iterable[str]) -> QuestionText:
         """Of a question and its options."""
         texts = (" ".join(option.split()) for option in options)
         return cls(" ".join(question.split()), tuple(text for text in texts if text))
@@ -46,7 +46,7 @@ class PredictionLines:
         options: How its prompt lists options, for messages.
     """
 
-    read: Callable[[Mapping[str, Any]], tuple[Asked, str] | None]
+    read: Callable[[Mapping[str, Any]], tuple[QuestionText, str] | None]
     fields: str
     options: str
 
@@ -69,7 +69,7 @@ class SavedResponses:
     """
 
     by_item: dict[ItemKey, str] = field(default_factory=dict)
-    by_asked: dict[Asked, list[SavedLine]] = field(default_factory=dict)
+    by_asked: dict[QuestionText, list[SavedLine]] = field(default_factory=dict)
     note: str = ""
 
     def find(self, task: str, item_id: str) -> str | None:
@@ -77,7 +77,7 @@ class SavedResponses:
         own = self.by_item.get((task, item_id))
         return own if own is not None else self.by_item.get((None, item_id))
 
-    def join(self, tables: Mapping[str, Mapping[str, Asked]], source: Path) -> str | None:
+    def join(self, tables: Mapping[str, Mapping[str, QuestionText]], source: Path) -> str | None:
         """Give each item the line that asks its question; a message where these are not one for one, else None.
 
         Items that ask the same cannot be told from their lines: they take them in order, and have to be as many.
@@ -87,9 +87,9 @@ class SavedResponses:
                 that a limit leaves out.
             source: What was read, as the user knows it.
         """
-        items: dict[Asked, set[int]] = {}
+        items: dict[QuestionText, set[int]] = {}
         for task, table in tables.items():
-            counts: Counter[Asked] = Counter()
+            counts: Counter[QuestionText] = Counter()
             for item_id, asked in table.items():
                 lines = self.by_asked.get(asked, [])
                 if counts[asked] < len(lines) and self.find(task, item_id) is None:

@@ -119,6 +119,20 @@ class Metric:
         if self.errors == "plain" and (self.together or self.stratum or self.contrast):
             raise ValueError(f"Expected other errors of {self.name} than plain ones: its items do not count alone.")
 
+    @classmethod
+    def total(cls, name: str, title: str, value: Callable[[Record], float]) -> Metric:
+        """A score that is the sum of what records contribute, such as a number of items."""
+        return cls(
+            name,
+            title,
+            value,
+            kind=Kind.TOTAL,
+            value_bounds=None,
+            unit="",
+            higher_is_better=None,
+            errors=Errors.PLAIN,
+        )
+
     def item(self, record: Record) -> Item:
         """What lmms-eval gathers of a record, which has to apply."""
         value = self.value(record)

@@ -39,7 +39,6 @@ from lmms_eval_tasks.cast_bench.card import CATEGORIES
 from lmms_eval_tasks.cast_bench.taxonomy import read_type, type_names
 from lmms_eval_tasks.sample.world.video import write_clip
 from lmms_eval_tasks.utils.data.jpeg import as_jpeg
-from lmms_eval_tasks.utils.data.masked_clips import TimedBox
 from lmms_eval_tasks.utils.judge.reading import UnreadableReply
 
 LENGTH, NOTHING = "near-miss: length not within 10%", "near-miss: nothing changed"
@@ -157,7 +156,7 @@ def test_an_instance_is_outlined_or_all_else_is_blurred() -> None:
 
 def test_pixels_are_black_while_their_box_is() -> None:
     picture = np.full((10, 10, 3), 9, dtype=np.uint8)
-    boxes = [TimedBox(1, 3, (2, 2, 4, 4)), TimedBox(3, 5, (0, 0, 1.5, 1))]
+    boxes = [(1, 3, (2, 2, 4, 4)), (3, 5, (0, 0, 1.5, 1))]
     assert (blacken(picture, 2, boxes) == 0).sum() == 12 and (blacken(picture, 3, boxes) == 0).sum() == 6
     assert (blacken(picture, 0, boxes) == picture).all() and (picture == 9).all()
 

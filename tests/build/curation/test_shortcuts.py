@@ -11,7 +11,6 @@ from lmms_eval_tasks.build.curation.shortcuts import (
     single_frame_filter,
 )
 from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.data.removed import read_removed
 from lmms_eval_tasks.utils.scoring.records import Outcome, Record, UnscoredReason
 
 TASK = "some_task"

@@ -115,6 +115,8 @@ def test_a_phones_clip_is_upright(degrees: int, tmp_path: Path) -> None:
     assert shown.shape == (20, 80, 96, 3) if degrees == 180 else (20, 96, 80, 3)
     assert same(shown, pictures_by("decord", clip))
     assert np.abs(shown.astype(int) - pictures_by("cv2", clip)).max() <= 3
+    reader = PyavFrames(clip)
+    assert same(reader.read([reader.number_at(0.5)])[0], shown[6])
     with FrameStream(clip) as stream:
         upright = next(stream.frames())
     assert np.abs(upright.to_ndarray(format="rgb24").astype(int) - shown[0]).max() <= 3

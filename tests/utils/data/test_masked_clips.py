@@ -12,16 +12,16 @@ from numbered_clips import lay_on_its_side, number_of, pictures_by, write_number
 from numpy.typing import NDArray
 
 from lmms_eval_tasks.utils.data.made_clips import ClipStore
-from lmms_eval_tasks.utils.data.masked_clips import TimedBox, black_out, boxes_at, mask_boxes
+from lmms_eval_tasks.utils.data.masked_clips import black_out, boxes_at, mask_boxes
 from lmms_eval_tasks.utils.data.pictures import from_planes, planes_of
 
 SIZE = (160, 120)
 COUNT = 40
 RATE = 12.5
 BOXES = (
-    TimedBox(0.0, 1.0, (31, 51, 64, 83)),
-    TimedBox(0.5, 2.0, (90.4, 60.6, 110.2, 99.1)),
-    TimedBox(2.4, 9.0, (140, 100, 500, 500)),
+    (0.0, 1.0, (31, 51, 64, 83)),
+    (0.5, 2.0, (90.4, 60.6, 110.2, 99.1)),
+    (2.4, 9.0, (140, 100, 500, 500)),
 )
 NEAR_BLACK = 20
 """Most brightness, of 255, of a pixel in a box after coding, in any of its three colours; the mean is below 2."""
@@ -37,9 +37,8 @@ def store(tmp_path: Path) -> ClipStore:
 def inside(second: float, size: tuple[int, int], margin: int = 0) -> NDArray[np.bool_]:
     """Whether each pixel is touched by a box of that second: a plain loop over pixels; `margin` makes boxes larger."""
     mask = np.zeros((size[1], size[0]), dtype=bool)
-    for one in BOXES:
-        if one.start <= second < one.end:
-            x1, y1, x2, y2 = one.box
+    for start, end, (x1, y1, x2, y2) in BOXES:
+        if start <= second < end:
             for y in range(size[1]):
                 for x in range(size[0]):
                     if x1 - margin < x + 1 and x < x2 + margin and y1 - margin < y + 1 and y < y2 + margin:
@@ -87,7 +86,7 @@ def test_after_coding_the_inside_is_black_and_the_outside_as_the_codec_leaves_it
 
 def test_boxes_are_of_the_upright_frame(tmp_path: Path, store: ClipStore) -> None:
     clip = lay_on_its_side(write_numbered(tmp_path / "phone.mp4", 6, (120, 80)))
-    made = mask_boxes(clip, [TimedBox(0, 9, (8, 72, 32, 112))], store)
+    made = mask_boxes(clip, [(0, 9, (8, 72, 32, 112))], store)
     shown, upright = pictures_by("decord", made.path), pictures_by("cv2", clip)
     assert shown.shape == upright.shape == (6, 120, 80, 3)
     assert shown[:, 72:112, 8:32].max() <= NEAR_BLACK and upright[:, 72:112, 8:32].mean() > 50
@@ -103,6 +102,6 @@ def test_other_boxes_are_another_clip_and_their_order_does_not_matter(tmp_path: 
 
 
 @pytest.mark.parametrize("box", [(0, 0, math.nan, 1), (0, 0, math.inf, 1)])
-def test_a_box_without_end_is_refused(box: tuple[float, float, float, float]) -> None:
+def test_a_box_without_end_is_refused(box: tuple[float, float, float, float], tmp_path: Path, store: ClipStore) -> None:
     with pytest.raises(ValueError, match="finite times and corners"):
-        TimedBox(0, 1, box)
+        mask_boxes(tmp_path / "clip.mp4", [(0, 1, box)], store)

@@ -12,7 +12,7 @@ from oracles import unit_oracles
 
 from lmms_eval_tasks.utils.evidence.boxes import (
     Box,
-    Convention,
+    BoxConvention,
     box_area,
     box_iou,
     has_area,
@@ -64,30 +64,30 @@ def test_text_and_list_are_the_same_box(box: tuple[float, ...]) -> None:
     ],
 )
 def test_conversion(convention: str, written: Box, pixels: Box) -> None:
-    assert to_pixels(written, Convention(convention), FRAME, (960, 540)) == pixels
+    assert to_pixels(written, BoxConvention(convention), FRAME, (960, 540)) == pixels
 
 
 def test_halves_are_rounded_to_even_as_the_official_code_does() -> None:
-    assert to_pixels((1.0, 3.0, 5.0, 7.0), Convention.XYXY_N1000, (500, 500)) == (0, 2, 2, 4)
+    assert to_pixels((1.0, 3.0, 5.0, 7.0), BoxConvention.XYXY_N1000, (500, 500)) == (0, 2, 2, 4)
 
 
 @pytest.mark.parametrize("convention", ["xyxy_n1000", "yxyx_n1000", "xyxy_resized"])
 def test_a_size_that_is_needed_is_not_guessed(convention: str) -> None:
-    assert not Convention(convention).can_convert(None)
+    assert not BoxConvention(convention).can_convert(None)
     with pytest.raises(ValueError, match=f"Expected the size of the frame to convert {convention} boxes but got None"):
-        to_pixels((0, 0, 1, 1), Convention(convention))
+        to_pixels((0, 0, 1, 1), BoxConvention(convention))
 
 
 def test_which_sizes_are_needed() -> None:
-    assert Convention.XYXY_PX.can_convert(None) and Convention.YXYX_PX.can_convert(None)
-    assert Convention.YXYX_N1000.can_convert((640, 480))
-    assert not Convention.XYXY_RESIZED.can_convert((640, 480))
-    assert Convention.XYXY_RESIZED.can_convert((640, 480), (320, 240))
+    assert BoxConvention.XYXY_PX.can_convert(None) and BoxConvention.YXYX_PX.can_convert(None)
+    assert BoxConvention.YXYX_N1000.can_convert((640, 480))
+    assert not BoxConvention.XYXY_RESIZED.can_convert((640, 480))
+    assert BoxConvention.XYXY_RESIZED.can_convert((640, 480), (320, 240))
 
 
-@pytest.mark.parametrize("convention", [c for c in Convention if c is not Convention.XYXY_PX])
+@pytest.mark.parametrize("convention", [c for c in BoxConvention if c is not BoxConvention.XYXY_PX])
 @pytest.mark.parametrize("odd", [math.nan, math.inf, -math.inf])
-def test_numbers_that_are_not_finite_have_no_pixels(convention: Convention, odd: float) -> None:
+def test_numbers_that_are_not_finite_have_no_pixels(convention: BoxConvention, odd: float) -> None:
     assert to_pixels((1.0, 2.0, odd, 4.0), convention, FRAME, FRAME) is None
 
 

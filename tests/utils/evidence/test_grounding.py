@@ -11,32 +11,27 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import measurement
 
-from lmms_eval_tasks.utils.evidence.boxes import Box, Convention
-from lmms_eval_tasks.utils.evidence.grounding import (
-    Grounding,
-    Settings,
-    Timeline,
-    build_timeline,
-    ground,
-    temporal_iou,
-)
-from lmms_eval_tasks.utils.evidence.reader import Evidence, Instance, read_official, read_truth
+from lmms_eval_tasks.utils.evidence.boxes import Box, BoxConvention
+from lmms_eval_tasks.utils.evidence.grounding import Grounding, GroundingSettings, ground_evidence, temporal_iou
+from lmms_eval_tasks.utils.evidence.instances import Evidence, EvidenceInstance, Timeline
+from lmms_eval_tasks.utils.evidence.reader import read_evidence_answer, read_truth
 from lmms_eval_tasks.utils.evidence.timestamps import LAST_SECOND
 
 BOX: Box = (0, 0, 100, 100)
 FAR: Box = (500, 500, 600, 600)
 
 
-def thing(*spans: tuple[int, int], box: Box = BOX, name: str = "p") -> Instance:
+def thing(*spans: tuple[int, int], box: Box = BOX, name: str = "p") -> EvidenceInstance:
     """An instance with one evidence per span and the same box in every second."""
-    return Instance(
+    return EvidenceInstance(
         name,
         tuple(Evidence(start, end, tuple(range(start, end + 1)), (box,) * (end - start + 1)) for start, end in spans),
     )
 
 
-def grounding(predicted: list[Instance], true: list[Instance], **options: Any) -> Grounding:
-    return ground([*map(build_timeline, predicted)], [*map(build_timeline, true)], Settings(**options))
+def grounding(predicted: list[EvidenceInstance], true: list[EvidenceInstance], **options: Any) -> Grounding:
+    spans = ([one.timeline() for one in instances] for instances in (predicted, true))
+    return ground_evidence(*spans, GroundingSettings(**options))
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +67,7 @@ def test_time_alone_is_no_match() -> None:
 
 
 @pytest.mark.parametrize(("predicted", "true"), [([], []), ([thing((0, 9))], []), ([], [thing((0, 9))])])
-def test_nothing_scores_nothing(predicted: list[Instance], true: list[Instance]) -> None:
+def test_nothing_scores_nothing(predicted: list[EvidenceInstance], true: list[EvidenceInstance]) -> None:
     nothing = grounding(predicted, true)
     assert (nothing.im_tiou, nothing.tiou_tp_only, nothing.supported, nothing.supported_strict) == (0, 0, False, False)
     assert (nothing.false_positives, nothing.missed) == (len(predicted), len(true))
@@ -86,20 +81,20 @@ def test_supported_strictly_is_the_mean_over_predictions() -> None:
 
 
 def test_an_instance_without_evidence_is_still_a_false_positive() -> None:
-    empty = grounding([Instance("p", ()), thing((0, 9))], [thing((0, 9))])
+    empty = grounding([EvidenceInstance("p", ()), thing((0, 9))], [thing((0, 9))])
     assert (empty.predicted, empty.false_positives, empty.pairs[0].predicted) == (2, 1, 1)
 
 
 def test_boxes_outside_their_evidence_do_not_count_and_the_largest_wins() -> None:
     outside = Evidence(0, 1, (0, 1, 2), (BOX, BOX, BOX))
     other = Evidence(1, 2, (1,), ((0, 0, 200, 200),))
-    assert build_timeline(Instance("p", (outside, other))) == Timeline(0, 2, {0: BOX, 1: (0, 0, 200, 200)})
+    assert EvidenceInstance("p", (outside, other)).timeline() == Timeline(0, 2, {0: BOX, 1: (0, 0, 200, 200)})
 
 
 def test_first_of_equal_boxes_wins() -> None:
     wide, tall = (0.0, 0.0, 200.0, 50.0), (0.0, 0.0, 50.0, 200.0)
-    instance = Instance("p", (Evidence(0, 0, (0, 0), (wide, tall)), Evidence(0, 0, (0,), (tall,))))
-    assert build_timeline(instance).boxes == {0: wide}
+    instance = EvidenceInstance("p", (Evidence(0, 0, (0, 0), (wide, tall)), Evidence(0, 0, (0,), (tall,))))
+    assert instance.timeline().boxes == {0: wide}
 
 
 def test_ties_go_to_the_longer_overlap_then_to_the_earlier_instance() -> None:
@@ -116,20 +111,20 @@ def test_spans_are_inclusive() -> None:
 
 
 def test_spans_without_end_cost_nothing() -> None:
-    endless = Instance("p", (Evidence(0, LAST_SECOND, (0, 1, LAST_SECOND), (BOX, BOX, BOX)),))
+    endless = EvidenceInstance("p", (Evidence(0, LAST_SECOND, (0, 1, LAST_SECOND), (BOX, BOX, BOX)),))
     result = grounding([endless] * 1000, [thing((0, 9))])
     assert 0 < result.im_tiou < 1e-9
 
 
 def test_conversion_happens_before_boxes_are_compared() -> None:
-    true = build_timeline(thing((0, 9), box=(192, 108, 960, 540)))
+    true = thing((0, 9), box=(192, 108, 960, 540)).timeline()
     written = thing((0, 9), box=(100, 100, 500, 500))
-    converted = build_timeline(written, Convention.XYXY_N1000, (1920, 1080))
-    assert ground([converted], [true]).im_viou == 1
+    converted = written.timeline(BoxConvention.XYXY_N1000, (1920, 1080))
+    assert ground_evidence([converted], [true]).im_viou == 1
     written = thing((0, 9), box=(96, 54, 480, 270))
-    resized = build_timeline(written, Convention.XYXY_RESIZED, (1920, 1080), (960, 540))
-    assert ground([resized], [true]).im_viou == 1
-    flat = build_timeline(thing((0, 9), box=(100.2, 100.2, 100.8, 100.8)), Convention.YXYX_PX)
+    resized = written.timeline(BoxConvention.XYXY_RESIZED, (1920, 1080), (960, 540))
+    assert ground_evidence([resized], [true]).im_viou == 1
+    flat = thing((0, 9), box=(100.2, 100.2, 100.8, 100.8)).timeline(BoxConvention.YXYX_PX)
     assert len(flat.boxes) == 0
 
 
@@ -174,11 +169,11 @@ def test_agreement_with_plain_python(
     ]
     row = {"evidence": json.dumps(entries), "answer": "A"}
     expected = plain.plain_score(row, answer, eps_overlap, 0.5, 0.1, coverage_aware, swapped)
-    convention = Convention.YXYX_PX if swapped else Convention.XYXY_PX
-    ours = ground(
-        [build_timeline(instance, convention) for instance in read_official(answer).instances],
-        [build_timeline(instance) for instance in read_truth(entries)],
-        Settings(eps_overlap=eps_overlap, coverage_aware=coverage_aware),
+    convention = BoxConvention.YXYX_PX if swapped else BoxConvention.XYXY_PX
+    ours = ground_evidence(
+        [instance.timeline(convention) for instance in read_evidence_answer(answer).instances],
+        [instance.timeline() for instance in read_truth(entries)],
+        GroundingSettings(eps_overlap=eps_overlap, coverage_aware=coverage_aware),
     )
     assert {
         "qa_temporal_r1_tau": ours.temporal_recall,
@@ -201,7 +196,7 @@ things = st.lists(st.builds(lambda s, n, box: thing((s, s + n), box=box), st.int
 
 
 @given(things, things)
-def test_bounds(predicted: list[Instance], true: list[Instance]) -> None:
+def test_bounds(predicted: list[EvidenceInstance], true: list[EvidenceInstance]) -> None:
     result = grounding(predicted, true)
     assert 0 <= result.im_viou <= result.im_tiou <= 1
     assert result.im_tiou <= result.tiou_tp_only <= 1
@@ -213,7 +208,7 @@ def test_bounds(predicted: list[Instance], true: list[Instance]) -> None:
 
 
 @given(things.filter(bool))
-def test_a_copy_of_the_truth_is_perfect(true: list[Instance]) -> None:
+def test_a_copy_of_the_truth_is_perfect(true: list[EvidenceInstance]) -> None:
     copy = grounding(true, true)
     assert (copy.im_tiou, copy.im_viou, copy.st_recall, copy.temporal_recall) == (1, 1, 1, 1)
     assert copy.supported and copy.supported_strict

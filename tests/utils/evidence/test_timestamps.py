@@ -1,10 +1,8 @@
-"""Times: the official reading against its oracle, what a person takes for a time against cases, neither raises."""
+"""Times: the official reading against its oracle, and none raises."""
 
 from __future__ import annotations
 
 import ast
-import json
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -14,13 +12,11 @@ from oracles import unit_oracles
 from lmms_eval_tasks.utils.evidence.timestamps import (
     LAST_SECOND,
     is_clock,
-    is_time,
     official_key,
     official_seconds,
     official_truth_key,
 )
 
-CASES = json.loads((Path(__file__).parent / "cases" / "timestamps.json").read_text("utf-8"))
 ODD_DIGITS = "0123456789٠١٢٣٤٥٦٧٨٩०१२३𝟘𝟙²³①:：.,-+eE_ smh"
 
 anything = st.recursive(
@@ -46,11 +42,6 @@ def test_release_keys_as_the_official_code() -> None:
     assert {key: list(official_truth_key(ast.literal_eval(key))) for key in expected} == expected
 
 
-@pytest.mark.parametrize("text", [*CASES["times"], *CASES["others"]], ids=repr)
-def test_a_careful_reader(text: str) -> None:
-    assert is_time(text) == (text in CASES["times"])
-
-
 @given(times)
 def test_no_time_raises_and_all_fit_in_an_int64(value: object) -> None:
     seconds = [official_seconds(value), official_key(value)[1], official_truth_key(value)[1]]
@@ -74,7 +65,6 @@ def test_what_is_asked_for_is_read_alike(second: int) -> None:
     text = f"{second // 60:02d}:{second % 60:02d}"
     assert is_clock(text)
     assert official_key(text) == (text, second)
-    assert is_time(text)
 
 
 @pytest.mark.parametrize("text", ["5", "00:05.5", "00:75", "0:5", "00:00:05", "٠٠:٠٥", ""])

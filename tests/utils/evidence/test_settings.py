@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from lmms_eval_tasks.cast_bench.settings import EvidenceSettings, read_settings
+from lmms_eval_tasks.cast_bench.prompt import read_settings
 from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.evidence.boxes import Convention
-from lmms_eval_tasks.utils.evidence.grounding import Settings
+from lmms_eval_tasks.utils.evidence.boxes import BoxConvention
+from lmms_eval_tasks.utils.evidence.grounding import GroundingSettings
+from lmms_eval_tasks.utils.evidence.settings import EvidenceSettings
 from lmms_eval_tasks.utils.evidence.shown_frames import PixelLimits
 from lmms_eval_tasks.utils.prompting.prompts import read_prompt
 
@@ -16,14 +17,14 @@ from lmms_eval_tasks.utils.prompting.prompts import read_prompt
 def test_what_is_not_said_is_the_default() -> None:
     default = EvidenceSettings(read_prompt("cast_bench_evidence"))
     assert read_settings({}, {}) == default
-    assert default.hits == Settings(2, 0.5, 0.1, False)
-    assert default.convention is Convention.XYXY_PX
+    assert default.hits == GroundingSettings(2, 0.5, 0.1, False)
+    assert default.convention is BoxConvention.XYXY_PX
 
 
 def test_everything_is_set_by_the_task() -> None:
     said = {"eps_overlap": 1, "tau_t": 0.7, "tau_st": 1, "coverage_aware": True, "prompt": "mcq_letter"}
     assert read_settings({"boxes": "yxyx_n1000", **said, "gemini": {"boxes": "x"}}, {}) == EvidenceSettings(
-        read_prompt("mcq_letter"), Convention.YXYX_N1000, None, Settings(1, 0.7, 1, True)
+        read_prompt("mcq_letter"), BoxConvention.YXYX_N1000, None, GroundingSettings(1, 0.7, 1, True)
     )
 
 
@@ -31,7 +32,7 @@ def test_the_environment_wins_for_boxes() -> None:
     task = {"boxes": "xyxy_resized", "min_pixels": 1, "max_pixels": 2, "tau_st": 0.3}
     assert read_settings(task, {}).limits == PixelLimits(1, 2)
     other = read_settings(task, {"LMMS_EVAL_TASKS_BOXES": "yxyx_px"})
-    assert (other.convention, other.limits, other.hits.tau_st) == (Convention.YXYX_PX, None, 0.3)
+    assert (other.convention, other.limits, other.hits.tau_st) == (BoxConvention.YXYX_PX, None, 0.3)
     resized = {"LMMS_EVAL_TASKS_BOXES": "xyxy_resized,min_pixels=3136,max_pixels=602112"}
     assert read_settings({}, resized).limits == PixelLimits(3136, 602112)
 

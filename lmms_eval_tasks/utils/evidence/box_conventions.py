@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
-from lmms_eval_tasks.cast_bench.grading import Question
-from lmms_eval_tasks.cast_bench.settings import BOXES
-from lmms_eval_tasks.utils.evidence.boxes import Box, Convention, Frame, box_iou, has_area, is_finite, to_pixels
-from lmms_eval_tasks.utils.evidence.reader import Instance
+from lmms_eval_tasks.utils.core.variables import BOXES
+from lmms_eval_tasks.utils.evidence.boxes import Box, BoxConvention, FrameSize, box_iou, has_area, is_finite, to_pixels
+from lmms_eval_tasks.utils.evidence.instances import EvidenceInstance
 
 MIN_BOXES = 20
 """With fewer boxes nothing is suspected."""
@@ -25,24 +25,39 @@ ASSUMED_FRAME = (1920, 1080)
 """What the official script takes for a clip of unknown size. Here conventions are tried on it and nothing is scored."""
 
 
+class GroundedQuestion(Protocol):
+    """A question whose answer has boxes."""
+
+    @property
+    def truth(self) -> Sequence[EvidenceInstance]:
+        """True instances, boxes in pixels."""
+
+    @property
+    def frame(self) -> FrameSize | None:
+        """Width and height of the clip, None where unknown."""
+
+    @property
+    def seen(self) -> FrameSize | None:
+        """Width and height of the frame that the model was shown, None where unknown."""
+
+
 @dataclass(frozen=True)
 class ConventionDiagnosis:
     """What a run's boxes look like.
 
     Attributes:
-        declared: The convention in which they were scored.
-        outside_share: Share, 0-1, of all boxes that leave the frame under `declared`; None where no frame is known.
+        outside_share: Share, 0-1, of all boxes that leave the frame as they were scored; None where no frame is
+            known.
         mean_iou: For each convention that can be tried, the mean over boxes of the best IoU with a true box of the same
             second, 0-1; None where there is no such box.
         suspected: The convention under which the IoU rises sharply, None where there is none.
-        mostly_outside: Whether most boxes leave the frame under `declared`.
+        mostly_outside: Whether most boxes leave the frame as they were scored.
         frames_assumed: Whether `ASSUMED_FRAME` stands for the frames of some boxes.
     """
 
-    declared: Convention
     outside_share: float | None
-    mean_iou: Mapping[Convention, float | None]
-    suspected: Convention | None
+    mean_iou: Mapping[BoxConvention, float | None]
+    suspected: BoxConvention | None
     mostly_outside: bool
     frames_assumed: bool
 
@@ -53,7 +68,7 @@ class ConventionDiagnosis:
 
 
 def diagnose_convention(
-    answers: Iterable[tuple[Question, Sequence[Instance]]], declared: Convention
+    answers: Iterable[tuple[GroundedQuestion, Sequence[EvidenceInstance]]], declared: BoxConvention
 ) -> ConventionDiagnosis:
     """Compare a run's boxes with the frames, and with the true boxes under every convention that can be tried.
 
@@ -64,7 +79,7 @@ def diagnose_convention(
         answers: The questions, each with its predicted instances, boxes as written.
         declared: The convention in which the run is scored.
     """
-    best_ious: dict[Convention, list[float]] = {convention: [] for convention in Convention}
+    best_ious: dict[BoxConvention, list[float]] = {convention: [] for convention in BoxConvention}
     outside: list[bool] = []
     frames_assumed = False
     for question, instances in answers:
@@ -91,7 +106,6 @@ def diagnose_convention(
             suspected, most = convention, there - here
     share = sum(outside) / len(outside) if outside else None
     return ConventionDiagnosis(
-        declared=declared,
         outside_share=share,
         mean_iou={name: float(np.nanmean(iou)) if not np.isnan(iou).all() else None for name, iou in ious.items()},
         suspected=suspected,
@@ -100,7 +114,7 @@ def diagnose_convention(
     )
 
 
-def _boxes(instances: Iterable[Instance]) -> Iterator[tuple[int, Box]]:
+def _boxes(instances: Iterable[EvidenceInstance]) -> Iterator[tuple[int, Box]]:
     """Each finite box with its second."""
     for instance in instances:
         for evidence in instance.evidences:
@@ -109,7 +123,7 @@ def _boxes(instances: Iterable[Instance]) -> Iterator[tuple[int, Box]]:
                     yield second, box
 
 
-def _convert(box: Box, convention: Convention, frame: Frame | None, seen: Frame | None) -> Box | None:
+def _convert(box: Box, convention: BoxConvention, frame: FrameSize | None, seen: FrameSize | None) -> Box | None:
     return to_pixels(box, convention, frame, seen) if convention.can_convert(frame, seen) else None
 
 
@@ -120,23 +134,33 @@ def _best_iou(box: Box | None, true: Sequence[Box]) -> float:
     return max(box_iou(box, one) for one in true) if has_area(box) else 0.0
 
 
-def _is_outside(box: Box, frame: Frame) -> bool:
+def _is_outside(box: Box, frame: FrameSize) -> bool:
     """Whether a box leaves the frame by more than the margin."""
     x, y = (OUTSIDE_MARGIN * side for side in frame)
     return box[0] < -x or box[1] < -y or box[2] > frame[0] + x or box[3] > frame[1] + y
 
 
-def convention_warning(diagnosis: ConventionDiagnosis) -> str:
-    """The warning where boxes look as if they were written in another convention."""
-    declared = diagnosis.declared.value
-    sentences = [f"CaST-Bench's boxes were read as {declared}, and do not look it:"]
+def convention_warnings(
+    title: str, answers: Iterable[tuple[GroundedQuestion, Sequence[EvidenceInstance]]], declared: BoxConvention
+) -> list[str]:
+    """The warning where boxes look as if they were written in another convention; empty where they do not.
+
+    Args:
+        title: The benchmark's.
+        answers: The questions, each with its predicted instances, boxes as written.
+        declared: The convention in which the run is scored.
+    """
+    diagnosis = diagnose_convention(answers, declared)
+    if not diagnosis.suspicious:
+        return []
+    sentences = [f"{title}'s boxes were read as {declared.value}, and do not look it:"]
     if diagnosis.mostly_outside and diagnosis.outside_share is not None:
         sentences.append(f"{100 * diagnosis.outside_share:.0f}% of them leave the frame.")
     if diagnosis.suspected is not None:
-        ours, theirs = diagnosis.mean_iou[diagnosis.declared], diagnosis.mean_iou[diagnosis.suspected]
+        ours, theirs = diagnosis.mean_iou[declared], diagnosis.mean_iou[diagnosis.suspected]
         name = diagnosis.suspected.value
         assumed, first = "", ""
-        if diagnosis.frames_assumed and (diagnosis.suspected.normalised or diagnosis.declared.normalised):
+        if diagnosis.frames_assumed and (diagnosis.suspected.normalised or declared.normalised):
             assumed = " and clips of unknown size taken for {:.0f}×{:.0f}".format(*ASSUMED_FRAME)
         if diagnosis.frames_assumed and diagnosis.suspected.normalised:
             first = "prepare the benchmark with its clips, which tell their sizes, and "
@@ -144,4 +168,4 @@ def convention_warning(diagnosis: ConventionDiagnosis) -> str:
             f"Read as {name}{assumed}, their mean IoU with true boxes of the same second is {theirs or 0:.2f}, not "
             f"{ours or 0:.2f}. If the model writes boxes so, {first}score its responses again with {BOXES}={name}."
         )
-    return " ".join(sentences)
+    return [" ".join(sentences)]
