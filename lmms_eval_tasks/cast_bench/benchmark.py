@@ -13,7 +13,6 @@ from lmms_eval_tasks.cast_bench.prompt import OFFICIAL_PROMPT, find_prompt
 from lmms_eval_tasks.cast_bench.settings import BOXES, read_settings
 from lmms_eval_tasks.cast_bench.submission import FORM
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, Masking, TaskKind
-from lmms_eval_tasks.utils.benchmark.views import CLIP_VIEWS, MASKED, SOCRATIC
 from lmms_eval_tasks.utils.evidence.reader import EXTRACTOR
 
 EVIDENCE = TaskKind(
@@ -28,7 +27,7 @@ EVIDENCE = TaskKind(
     read_settings=read_settings,
     restore=restore.restore_settings,
     log_form=EvidenceLine,
-    views=(*CLIP_VIEWS, MASKED, SOCRATIC),
+    views=("blind", "single_frame", "shuffled", "reversed", "masked", "socratic"),
     masking=Masking(masked_row, masked_clip),
 )
 
@@ -47,7 +46,7 @@ OPEN = TaskKind(
     "submitted is a run of cast_bench.",
     restore=restore.restore_verdicts,
     log_form=OpenLine,
-    views=(*CLIP_VIEWS, SOCRATIC),
+    views=("blind", "single_frame", "shuffled", "reversed", "socratic"),
 )
 
 BENCHMARK = Benchmark(
