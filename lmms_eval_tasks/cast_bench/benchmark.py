@@ -9,7 +9,7 @@ from lmms_eval_tasks.cast_bench.metrics import METRICS, OPEN_METRICS
 from lmms_eval_tasks.cast_bench.people import INQUIRIES
 from lmms_eval_tasks.cast_bench.predictions import PREDICTIONS
 from lmms_eval_tasks.cast_bench.prepare import own_columns, prepare
-from lmms_eval_tasks.cast_bench.prompt import OFFICIAL_PROMPT, find_prompt
+from lmms_eval_tasks.cast_bench.prompt import OFFICIAL_PROMPT
 from lmms_eval_tasks.cast_bench.settings import BOXES, read_settings
 from lmms_eval_tasks.cast_bench.submission import FORM
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, Masking, TaskKind
@@ -58,7 +58,6 @@ BENCHMARK = Benchmark(
     schema=own_columns,
     submission=FORM,
     official_prompt=OFFICIAL_PROMPT,
-    find_prompt=find_prompt,
     predictions=PREDICTIONS,
     variables=(BOXES,),
     cli=app,

@@ -4,7 +4,7 @@ from lmms_eval_tasks.causalvqa import report
 from lmms_eval_tasks.causalvqa.card import CARD, TYPES
 from lmms_eval_tasks.causalvqa.metrics import METRICS
 from lmms_eval_tasks.causalvqa.prepare import own_columns, prepare
-from lmms_eval_tasks.causalvqa.prompt import OFFICIAL_PROMPT, find_prompt
+from lmms_eval_tasks.causalvqa.prompt import OFFICIAL_PROMPT
 from lmms_eval_tasks.causalvqa.submission import FORM
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind
 from lmms_eval_tasks.utils.benchmark.inquiries import REVIEW, Inquiry, InquiryForm
@@ -27,6 +27,5 @@ BENCHMARK = Benchmark(
     schema=own_columns,
     submission=FORM,
     official_prompt=OFFICIAL_PROMPT,
-    find_prompt=find_prompt,
     inquiries={REVIEW: Inquiry(InquiryForm.review, responses=REVIEWERS, flags=FLAGS, kinds=TYPES, retimed=True)},
 )

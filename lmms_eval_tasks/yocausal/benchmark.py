@@ -1,6 +1,6 @@
 """YoCausal: whether a video diffusion model expects time to run forward."""
 
-from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm, Benchmark, TaskKind
+from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind
 from lmms_eval_tasks.utils.benchmark.inquiries import ANSWER
 from lmms_eval_tasks.utils.denoising.response import EXTRACTOR
 from lmms_eval_tasks.yocausal import report, vlm
@@ -10,7 +10,7 @@ from lmms_eval_tasks.yocausal.log_forms import DirectionLine, PairLine
 from lmms_eval_tasks.yocausal.metrics import METRICS, VLM_METRICS
 from lmms_eval_tasks.yocausal.people import ANSWERS, STUDY
 from lmms_eval_tasks.yocausal.prepare import prepare
-from lmms_eval_tasks.yocausal.prompt import OFFICIAL_PROMPT, find_prompt
+from lmms_eval_tasks.yocausal.prompt import OFFICIAL_PROMPT
 from lmms_eval_tasks.yocausal.submission import FORM
 from lmms_eval_tasks.yocausal.table import own_columns
 
@@ -23,7 +23,7 @@ DENOISING = TaskKind(
     item_view=report.item_view,
     answer_view=report.answer_view,
     visuals=("clip", "clip_backward"),
-    answer_form=AnswerForm.LOSSES,
+    takes_losses=True,
     log_form=PairLine,
     views=(),
 )
@@ -52,7 +52,6 @@ BENCHMARK = Benchmark(
     schema=own_columns,
     submission=FORM,
     official_prompt=OFFICIAL_PROMPT,
-    find_prompt=find_prompt,
     cli=app,
     inquiries={ANSWER: ANSWERS},
     human_study=STUDY,

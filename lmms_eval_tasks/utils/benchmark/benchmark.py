@@ -131,7 +131,8 @@ class TaskKind:
         visuals: Columns that name the clips that are shown.
         guesses: Responses of somebody who saw nothing, one for each answer to a row, as its prompt asks for them: what
             `random_answer` chooses from, and `constant_answer` the first of.
-        answer_form: What it takes for an answer; a model that gives no such answers is refused before it is loaded.
+        takes_losses: Whether it takes denoising losses for an answer, and no words; a model that gives other answers
+            than a task takes is refused before it is loaded.
         rows: Changes the prepared table into the task's items; None where they are the same.
         row_id: The prepared row that an item was made from.
         judged: Whether a judge grades answers.
@@ -158,7 +159,7 @@ class TaskKind:
     read_settings: Callable[[Mapping[str, Any], Mapping[str, str]], TaskSettings] | None = None
     visuals: tuple[str, ...] = ("clip",)
     guesses: Callable[[Row], Sequence[str]] = guess_option
-    answer_form: AnswerForm = AnswerForm.WORDS
+    takes_losses: bool = False
     rows: Callable[[datasets.Dataset], datasets.Dataset] | None = None
     row_id: Callable[[str], str] = str
     judged: bool = False
@@ -184,6 +185,11 @@ class TaskKind:
             raise ValueError(f"Expected a frame, one of {', '.join(POSITIONS)}, but got {self.frame}.")
         if MASKED in self.views and self.masking is None:
             raise ValueError(f"Expected a masking for the view {MASKED}, but found none.")
+
+    @property
+    def answer_form(self) -> AnswerForm:
+        """What it takes for an answer."""
+        return AnswerForm.LOSSES if self.takes_losses else AnswerForm.WORDS
 
     def offers(self, view: View) -> bool:
         """Whether its tasks have a view; all have the whole item."""
@@ -223,7 +229,7 @@ class Benchmark:
         submission: The official form of its answers; None where there is none.
         no_submission: Why there is none.
         official_prompt: Where its official prompt can be imported from; None where there is nothing to import.
-        find_prompt: The official prompt or an imported one, by name; raises InputError.
+        find_prompt: The official prompt or an imported one, by name; raises InputError. By default an imported one.
         predictions: The lines of its official prediction files, where these name no items.
         replaces: Tasks of lmms-eval that its own replace.
         variables: Environment variables that it alone reads, beginning with `LMMS_EVAL_TASKS_`.
@@ -254,7 +260,7 @@ class Benchmark:
     sample: SampleWriter | None = None
 
     def __post_init__(self) -> None:
-        """Refuse an object that later code could not use.
+        """Find its prompts where its official one is, and refuse an object that later code could not use.
 
         Raises:
             ValueError: where it has no kind, or neither a form of submission nor a reason for having none.
@@ -263,6 +269,8 @@ class Benchmark:
             raise ValueError(f"Expected {self.card.name} to have a kind of task, but it has none.")
         if (self.submission is None) == (not self.no_submission):
             raise ValueError(f"Expected {self.card.name} to have a form of submission, or a reason for having none.")
+        if self.find_prompt is None and self.official_prompt is not None:
+            object.__setattr__(self, "find_prompt", self.official_prompt.find)
 
     @property
     def name(self) -> str:

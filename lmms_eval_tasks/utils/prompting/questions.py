@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from string import ascii_uppercase
 from typing import Any
 
-from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm, Benchmark, TaskKind, TaskSettings
+from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind, TaskSettings
 from lmms_eval_tasks.utils.prompting.prompts import QUESTION_AND_OPTIONS, Prompt, choose_prompt
 
 OPTIONS_PROMPT = "mcq_options"
@@ -66,7 +66,7 @@ def read_task_settings(
     """
     if kind.read_settings:
         return kind.read_settings(kwargs, environment)
-    if kind.answer_form is not AnswerForm.WORDS:
+    if kind.takes_losses:
         return TaskSettings()
     asks_judges = benchmark.official_prompt is not None and not benchmark.official_prompt.for_items
     return prompt_reader(None if asks_judges else benchmark.find_prompt)(kwargs, environment)

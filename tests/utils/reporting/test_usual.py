@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm, Benchmark, TaskKind, TaskSettings
+from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind, TaskSettings
 from lmms_eval_tasks.utils.benchmark.card import Card, Human, SplitFacts
 from lmms_eval_tasks.utils.benchmark.registry import find_benchmark
 from lmms_eval_tasks.utils.prompting.prompts import DEFAULT, OFFICIAL
@@ -111,7 +111,7 @@ def test_the_prompt_can_be_chosen_of_what_is_answered_in_words(tmp_path: Path) -
     own = benchmark(tmp_path)
     read = read_task_settings(own, own.kinds["pairs"], {}, {})
     assert read.prompt is not None and read.prompt.prompt_id == DEFAULT
-    losses = TaskKind(METRICS, answer_form=AnswerForm.LOSSES, views=())
+    losses = TaskKind(METRICS, takes_losses=True, views=())
     assert read_task_settings(own, losses, {"prompt": OFFICIAL}, {}) == TaskSettings()
     kept = TaskKind(METRICS, read_settings=lambda kwargs, environment: TaskSettings())
     assert read_task_settings(own, kept, {}, {}).prompt is None
