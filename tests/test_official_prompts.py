@@ -23,6 +23,7 @@ from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.variables import PROMPT
 from lmms_eval_tasks.utils.prompting.official_prompts import sha256
 from lmms_eval_tasks.utils.prompting.prompts import Prompt, prompt_ids, read_prompt
+from lmms_eval_tasks.utils.prompting.questions import OPTIONS_PROMPT
 from lmms_eval_tasks.yocausal.labelling import Causality, OfficialCausality, labelling_prompt
 
 CLOSING = "Say one letter, {A} to {E}.\n"
@@ -225,7 +226,7 @@ def test_the_list_fits_a_hundred_columns_and_names_defaults(checkout: Path) -> N
     assert listed("yocausal", "yocausal_causality")[1] == "yocausal label"
     # Those of judges and views are no prompts of tasks.
     judges = {name for name in prompt_ids() if read_prompt(name).fields == {"case"}}
-    views = {DESCRIBE, CAPTIONED, NOTICE, *(task.kind.options_prompt for task in registry().tasks.values())} - {""}
+    views = {DESCRIBE, CAPTIONED, NOTICE, OPTIONS_PROMPT}
     assert set(prompt_ids()) - {line.split()[0] for line in lines if line.strip()} == judges | views
     assert "cast_bench_judge" in judges
 

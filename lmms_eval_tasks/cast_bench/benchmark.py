@@ -4,15 +4,14 @@ from lmms_eval_tasks.cast_bench import hooks, open_ended, report, restore
 from lmms_eval_tasks.cast_bench.card import CARD
 from lmms_eval_tasks.cast_bench.cli import app
 from lmms_eval_tasks.cast_bench.log_forms import EvidenceLine, OpenLine
-from lmms_eval_tasks.cast_bench.masked import masked_row, timed_boxes
+from lmms_eval_tasks.cast_bench.masked import masked_row
 from lmms_eval_tasks.cast_bench.metrics import METRICS, OPEN_METRICS
 from lmms_eval_tasks.cast_bench.people import INQUIRIES
 from lmms_eval_tasks.cast_bench.predictions import PREDICTIONS
 from lmms_eval_tasks.cast_bench.prepare import own_columns, prepare
-from lmms_eval_tasks.cast_bench.prompt import OFFICIAL_PROMPT, find_prompt, read_settings
+from lmms_eval_tasks.cast_bench.prompt import OFFICIAL_PROMPT, read_settings
 from lmms_eval_tasks.cast_bench.submission import FORM
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, Masking, TaskKind
-from lmms_eval_tasks.utils.benchmark.views import CLIP_VIEWS
 from lmms_eval_tasks.utils.evidence.reader import EVIDENCE_READER
 
 EVIDENCE = TaskKind(
@@ -27,7 +26,7 @@ EVIDENCE = TaskKind(
     read_settings=read_settings,
     restore=restore.restore_settings,
     log_form=EvidenceLine,
-    views=(*CLIP_VIEWS, "masked", "socratic"),
+    views=("blind", "single_frame", "shuffled", "reversed", "masked", "socratic"),
     masking=Masking(masked_row, timed_boxes),
 )
 
@@ -46,7 +45,7 @@ OPEN = TaskKind(
     "submitted is a run of cast_bench.",
     restore=restore.restore_verdicts,
     log_form=OpenLine,
-    views=(*CLIP_VIEWS, "socratic"),
+    views=("blind", "single_frame", "shuffled", "reversed", "socratic"),
 )
 
 BENCHMARK = Benchmark(
@@ -58,7 +57,6 @@ BENCHMARK = Benchmark(
     schema=own_columns,
     submission=FORM,
     official_prompt=OFFICIAL_PROMPT,
-    find_prompt=find_prompt,
     predictions=PREDICTIONS,
     variables=("LMMS_EVAL_TASKS_BOXES",),
     cli=app,

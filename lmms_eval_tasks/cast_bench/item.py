@@ -21,8 +21,7 @@ from lmms_eval_tasks.utils.evidence.boxes import BoxConvention
 from lmms_eval_tasks.utils.evidence.instances import EvidenceInstance
 from lmms_eval_tasks.utils.evidence.reader import read_evidence_answer, read_truth
 from lmms_eval_tasks.utils.reporting.page_items import InstanceTrack
-from lmms_eval_tasks.utils.runs.responses import scored_responses
-from lmms_eval_tasks.utils.runs.run import Run, read_logged, read_run
+from lmms_eval_tasks.utils.runs.run import Run, read_run
 from lmms_eval_tasks.utils.scoring.records import Record
 
 TASK = "cast_bench"
@@ -124,8 +123,8 @@ def _read_response(run: Run, record: Record) -> str:
         raise InputError(
             f"{record.item_id} cannot be shown: the run in {run.path} could not ask it, its clip was missing."
         )
-    logged = next(item for item in read_logged(run, TASK) if item.record.item_id == record.item_id)
-    return (scored_responses(logged.values) or [""])[0]
+    logged = next(item for item in run.items_of(TASK) if item.record.item_id == record.item_id)
+    return (logged.responses or [""])[0]
 
 
 def _find_row(item_id: str) -> tuple[Mapping[str, Any], bool]:

@@ -11,21 +11,15 @@ from lmms_eval_tasks.cast_bench import metrics
 from lmms_eval_tasks.cast_bench.card import CARD, OPTION_KINDS
 from lmms_eval_tasks.cast_bench.item import predicted_tracks, tracks_of
 from lmms_eval_tasks.cast_bench.prepare import frame_of
+from lmms_eval_tasks.utils.benchmark.benchmark import Row
 from lmms_eval_tasks.utils.evidence.reader import read_truth
-from lmms_eval_tasks.utils.reporting.columns import OUTCOME_COLUMNS, interval_column, items_column, score_column
-from lmms_eval_tasks.utils.reporting.figures import Bar, Point, scatter_plot, share_plot
-from lmms_eval_tasks.utils.reporting.page_items import AnswerView, ItemView, Row, ShownClip
-from lmms_eval_tasks.utils.reporting.panels import (
-    Panel,
-    RunRecords,
-    answer_panels,
-    apart_note,
-    outcome_panel,
-    whole_runs,
-)
+from lmms_eval_tasks.utils.reporting.columns import Column
+from lmms_eval_tasks.utils.reporting.figures import share_plot
+from lmms_eval_tasks.utils.reporting.page_items import AnswerView, ItemView
+from lmms_eval_tasks.utils.reporting.panels import Panel, RunRecords, outcome_panel, scatter_panel, usual_panels
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, published_models
+from lmms_eval_tasks.utils.scoring import rates
 from lmms_eval_tasks.utils.scoring.records import Record
-from lmms_eval_tasks.utils.stats.estimates import estimate
 
 FOLDER = Path(__file__).parent
 PUBLIC_QUESTIONS = 80
@@ -40,19 +34,12 @@ DIMENSION_HEADINGS = ("answer", "causal chain", "coverage", "overall")
 GROUNDED = ("right, supported", "right, not supported", "wrong, supported", "wrong, not supported", "not graded")
 
 # Intervals are over clips, as questions about one clip are not independent.
-COLUMNS = (
-    *(interval_column(metric, stacked=True) for metric in PUBLISHED),
-    *OUTCOME_COLUMNS,
-    items_column("questions"),
-)
+_COMMON = (Column(rates.UNPARSED_RATE), Column(rates.UNSCORED_RATE), Column(title="questions"))
+COLUMNS = (*(Column(metric, interval=True) for metric in PUBLISHED), *_COMMON)
 OPEN_COLUMNS = (
-    interval_column(metrics.JUDGE_SCORE, stacked=True),
-    *(
-        score_column(metric, heading)
-        for metric, heading in zip(metrics.JUDGE_DIMENSIONS, DIMENSION_HEADINGS, strict=True)
-    ),
-    *OUTCOME_COLUMNS,
-    items_column("questions"),
+    Column(metrics.JUDGE_SCORE, interval=True),
+    *map(Column, metrics.JUDGE_DIMENSIONS, DIMENSION_HEADINGS),
+    *_COMMON,
 )
 
 
@@ -84,7 +71,7 @@ def open_references(task: str, items: int) -> tuple[ReferencedMetric, ...]:
 
 def panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
     """Accuracy against grounding, outcomes, and letters."""
-    return [*_grounding_panels(task, runs), *_distractor_panels(runs), outcome_panel(runs), *answer_panels(runs)]
+    return [*_grounding_panels(task, runs), *_distractor_panels(runs), *usual_panels(runs)]
 
 
 def open_panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
@@ -93,36 +80,23 @@ def open_panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
 
 
 def _grounding_panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
-    bars = [Bar(run.name, Counter(_grounded(record) for record in run.records), run.tag) for run in runs]
-    whole = whole_runs(runs)
-    estimates = [
-        (run, estimate(metrics.ACCURACY, run.parts), estimate(metrics.IM_VIOU, run.parts)) for run in whole or runs
-    ]
-    points = [Point(run.name, x.value, y.value, tag=run.tag) for run, x, y in estimates if x and y]
     named = {one.metric: one for one in references(task, max(len(run.records) for run in runs))}
-    if whole:
-        known = {metric: {model.model: model.value for model in one.published} for metric, one in named.items()}
-        points += [
-            Point(model, value, known[metrics.IM_VIOU][model], "published")
-            for model, value in known[metrics.ACCURACY].items()
-            if model in known[metrics.IM_VIOU]
-        ]
-    note = "Letters are the runs, small dots published models. Far right and low: right answers without the evidence."
     return [
-        Panel(
+        scatter_panel(
             "Accuracy against grounding",
-            scatter_plot(
-                "Accuracy and IM-vIoU of the runs and of published models",
-                points,
-                ("accuracy, %", (0.0, 100.0)),
-                ("IM-vIoU, %", (0.0, 100.0)),
-                (named[metrics.ACCURACY].chance or 0.0, 0.0),
-            ),
-            f"{note} {apart_note(runs)}".strip(),
+            runs,
+            named[metrics.ACCURACY],
+            named[metrics.IM_VIOU],
+            "Letters are the runs, small dots published models. Far right and low: right answers without the evidence.",
         ),
         Panel(
             "Right answer and right evidence",
-            share_plot("Questions of each run by answer and evidence", bars, GROUNDED),
+            share_plot(
+                "Questions of each run by answer and evidence",
+                runs,
+                [Counter(map(_grounded, run.records)) for run in runs],
+                GROUNDED,
+            ),
             "Supported: an instance of the answer's evidence matches a true one in time and space.",
         ),
     ]
@@ -130,17 +104,13 @@ def _grounding_panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
 
 def _distractor_panels(runs: Sequence[RunRecords]) -> list[Panel]:
     """Which kinds of wrong options were chosen; nothing where the release does not name kinds."""
-    counts = [Counter(record.fields.get("chosen_kind") for record in run.records) for run in runs]
-    bars = [
-        Bar(run.name, {kind: of_run[kind] for kind in OPTION_KINDS}, run.tag)
-        for run, of_run in zip(runs, counts, strict=True)
-    ]
-    if not any(sum(bar.counts.values()) for bar in bars):
+    counts = [Counter(str(record.fields.get("chosen_kind")) for record in run.records) for run in runs]
+    if not any(of_run[kind] for of_run in counts for kind in OPTION_KINDS):
         return []
     return [
         Panel(
             "Which wrong options were chosen",
-            share_plot("Wrong answers of each run by the kind of option", bars, OPTION_KINDS),
+            share_plot("Wrong answers of each run by the kind of option", runs, counts, OPTION_KINDS),
             "Text-based options follow from the question alone, video-based ones from another moment of the clip; a "
             "near-miss differs from the answer, or from one of these two, in a detail.",
         )
@@ -156,7 +126,7 @@ def _grounded(record: Record) -> str:
 
 def item_view(record: Record, row: Row) -> ItemView:
     """The clip and the true evidence."""
-    return ItemView((ShownClip(row["clip"]),), frame_of(row), tracks_of(read_truth(row["evidence"])))
+    return ItemView({"": row["clip"]}, frame=frame_of(row), tracks=tracks_of(read_truth(row["evidence"])))
 
 
 def open_item_view(record: Record, row: Row) -> ItemView:

@@ -12,7 +12,6 @@ from lmms_eval_tasks.utils.prompting.prompts import Prompt
 
 LAYOUT = "Question:{question}\nOption:\n{options}\n"
 
-
 OFFICIAL_PROMPT = OfficialPrompt(
     benchmark="causalvqa",
     part="post_prompt",
@@ -21,5 +20,3 @@ OFFICIAL_PROMPT = OfficialPrompt(
     template=lambda closing: LAYOUT + Prompt.literal(closing),
     replaces="mcq_letter",
 )
-
-find_prompt = OFFICIAL_PROMPT.find

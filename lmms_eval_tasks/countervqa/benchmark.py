@@ -12,8 +12,8 @@ from lmms_eval_tasks.countervqa.people import INQUIRIES
 from lmms_eval_tasks.countervqa.prepare import own_columns, prepare
 from lmms_eval_tasks.countervqa.verdicts import EXTRACTOR
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind
-from lmms_eval_tasks.utils.benchmark.views import CLIP_VIEWS, SOCRATIC
-from lmms_eval_tasks.utils.reporting.page_items import clip_view
+
+VIEWS = ("blind", "single_frame", "shuffled", "reversed", "socratic")
 
 VERDICT = TaskKind(
     metrics=METRICS,
@@ -21,14 +21,13 @@ VERDICT = TaskKind(
     columns=report.COLUMNS,
     references=report.references,
     panels=report.panels,
-    item_view=clip_view,
     answer_view=report.answer_view,
     read_settings=hooks.read_settings,
     log_form=VerdictLine,
     judged=True,
     judge_optional=True,
     restore=restore_agreement,
-    views=(*CLIP_VIEWS, SOCRATIC),
+    views=VIEWS,
 )
 
 ANNOTATED = replace(VERDICT, read_settings=hooks.read_annotated_settings)
@@ -40,11 +39,10 @@ PROBE = TaskKind(
     columns=report.PROBE_COLUMNS,
     references=report.probe_references,
     panels=report.probe_panels,
-    item_view=clip_view,
     answer_view=report.probe_answer_view,
     read_settings=probe.read_settings,
     log_form=ProbeLine,
-    views=(*CLIP_VIEWS, SOCRATIC),
+    views=VIEWS,
 )
 
 BENCHMARK = Benchmark(

@@ -13,22 +13,15 @@ from lmms_eval_tasks.countervqa import metrics, probe
 from lmms_eval_tasks.countervqa.card import CARD, INTERACTIONS, LEVELS
 from lmms_eval_tasks.countervqa.errors import KINDS, kind_counts, mean_readability, read_analysis
 from lmms_eval_tasks.countervqa.verdicts import NO, YES
-from lmms_eval_tasks.utils.reporting.columns import OUTCOME_COLUMNS, interval_column, score_column
-from lmms_eval_tasks.utils.reporting.figures import Bar, count_table, heat_map, run_heading, share_plot
-from lmms_eval_tasks.utils.reporting.page_items import AnswerView, Row
-from lmms_eval_tasks.utils.reporting.panels import (
-    NOT_READ,
-    Panel,
-    RunRecords,
-    consistency_panel,
-    count_answers,
-    outcome_panel,
-)
+from lmms_eval_tasks.utils.benchmark.benchmark import Row
+from lmms_eval_tasks.utils.reporting.columns import Column
+from lmms_eval_tasks.utils.reporting.figures import heat_map, share_plot
+from lmms_eval_tasks.utils.reporting.page_items import AnswerView
+from lmms_eval_tasks.utils.reporting.panels import Panel, RunRecords, outcome_panel, usual_panels
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, published_models
-from lmms_eval_tasks.utils.scoring import pair_scores
+from lmms_eval_tasks.utils.scoring import pair_scores, rates
 from lmms_eval_tasks.utils.scoring.metrics import Metric
 from lmms_eval_tasks.utils.scoring.records import Record
-from lmms_eval_tasks.utils.stats.estimates import estimate
 
 FOLDER = Path(__file__).parent
 OTHER_RULE = (
@@ -38,26 +31,26 @@ OTHER_RULE = (
 TOTAL, AVERAGE = "Total", "Avg"
 
 COLUMNS = (
-    interval_column(metrics.VERDICT_ACCURACY, stacked=True),
-    interval_column(metrics.BALANCED_ACCURACY, stacked=True),
-    interval_column(pair_scores.PAIR_ACCURACY, stacked=True),
-    score_column(metrics.ALWAYS_YES),
-    score_column(metrics.ALWAYS_NO),
-    score_column(metrics.YES_RATE),
-    score_column(metrics.JUDGED_ACCURACY),
-    *OUTCOME_COLUMNS,
-    score_column(pair_scores.PAIRS_SCORED),
+    Column(metrics.VERDICT_ACCURACY, interval=True),
+    Column(metrics.BALANCED_ACCURACY, interval=True),
+    Column(pair_scores.PAIR_ACCURACY, interval=True),
+    Column(metrics.ALWAYS_YES),
+    Column(metrics.ALWAYS_NO),
+    Column(metrics.YES_RATE),
+    Column(metrics.JUDGED_ACCURACY),
+    Column(rates.UNPARSED_RATE),
+    Column(rates.UNSCORED_RATE),
+    Column(pair_scores.PAIRS_SCORED),
 )
-
-
 PROBE_COLUMNS = (
-    interval_column(probe.DETECTION, stacked=True),
-    score_column(probe.DETECTION_ABSENT),
-    score_column(probe.DETECTION_PRESENT),
-    score_column(probe.DETECTION_BALANCED),
-    interval_column(probe.GIVEN_DETECTION, stacked=True),
-    score_column(probe.GIVEN_ABSENCE, "… of the absent"),
-    *OUTCOME_COLUMNS,
+    Column(probe.DETECTION, interval=True),
+    Column(probe.DETECTION_ABSENT),
+    Column(probe.DETECTION_PRESENT),
+    Column(probe.DETECTION_BALANCED),
+    Column(probe.GIVEN_DETECTION, interval=True),
+    Column(probe.GIVEN_ABSENCE, "… of the absent"),
+    Column(rates.UNPARSED_RATE),
+    Column(rates.UNSCORED_RATE),
 )
 DETECTIONS = ("both right", "verdict alone", "detection alone", "neither", "unscored")
 
@@ -86,31 +79,24 @@ def panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
     tables = [
         Panel(
             "Verdicts by interaction and level",
-            run_heading(run) + _table("Verdict accuracy by interaction and level", metrics.VERDICT_ACCURACY, run),
+            _table("Verdict accuracy by interaction and level", metrics.VERDICT_ACCURACY, run, run),
             "Averages are over items. Compare with the floors: a cell in which one verdict is always right rewards a "
             "constant.",
         )
         for run in runs
     ]
-    return [
-        *tables,
-        _floors(runs[0]),
-        consistency_panel(runs, "verdicts"),
-        outcome_panel(runs),
-        *_answers(runs),
-        *_errors(task, runs),
-    ]
+    return [*tables, _floors(runs[0]), *usual_panels(runs, "verdicts", (YES, NO)), *_errors(task, runs)]
 
 
-def _table(caption: str, metric: Metric, run: RunRecords) -> Markup:
+def _table(caption: str, metric: Metric, run: RunRecords, named: RunRecords | None = None) -> Markup:
     """A score in the layout of the paper's table."""
     cells = {
-        (interaction or TOTAL, level or AVERAGE): estimate(
-            metric.within("cell", partial(metrics.in_cell, interaction, level)), run.parts
+        (interaction or TOTAL, level or AVERAGE): run.estimate(
+            metric.within("cell", partial(metrics.in_cell, interaction, level))
         )
         for interaction, level in metrics.CELLS
     }
-    return heat_map(caption, (*INTERACTIONS, TOTAL), (*LEVELS, AVERAGE), cells, metric.bounds)
+    return heat_map(caption, (*INTERACTIONS, TOTAL), (*LEVELS, AVERAGE), cells, metric.bounds, named)
 
 
 def _floors(run: RunRecords) -> Panel:
@@ -125,43 +111,31 @@ def _floors(run: RunRecords) -> Panel:
     )
 
 
-def _answers(runs: Sequence[RunRecords]) -> list[Panel]:
-    """The verdicts expected against those given, of each run that has any."""
-    made = []
-    for run in runs:
-        counts = count_answers(run.records)
-        if not counts:
-            continue
-        rows = {verdict: counts.get(verdict, Counter()) for verdict in (YES, NO)}
-        table = count_table("Expected by answered", "expected ↓  answered →", rows, (YES, NO, NOT_READ))
-        made.append(Panel("Verdicts: expected × answered", run_heading(run) + table))
-    return made
-
-
 def _errors(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
     """How the runs reached their answers, of those that `countervqa errors` has looked at."""
-    bars, readability = [], []
-    for run in runs:
-        items = read_analysis(run.results, task) if run.results else []
-        if items:
-            bars.append(Bar(run.name, {kind.replace("_", " "): n for kind, n in kind_counts(items).items()}, run.tag))
-            readability.append(f"{run.tag} {mean_readability(items) or 0.0:.2f}")
-    if not bars:
+    analyses = [(run, read_analysis(run.results, task) if run.results else []) for run in runs]
+    analysed = [(run, items) for run, items in analyses if items]
+    if not analysed:
         return []
+    counts = [{kind.replace("_", " "): n for kind, n in kind_counts(items).items()} for _, items in analysed]
+    readability = ", ".join(f"{run.tag} {mean_readability(items) or 0.0:.2f}" for run, items in analysed)
     return [
         Panel(
             "How answers were reached",
             share_plot(
-                "Answers of each run by kind, as a judge sees them", bars, [kind.replace("_", " ") for kind in KINDS]
+                "Answers of each run by kind, as a judge sees them",
+                [run for run, _ in analysed],
+                counts,
+                [kind.replace("_", " ") for kind in KINDS],
             ),
-            f"Readability of the reasoning from 0 to 5: {', '.join(readability)}.",
+            f"Readability of the reasoning from 0 to 5: {readability}.",
         )
     ]
 
 
 def answer_view(record: Record, row: Row, response: str) -> AnswerView:
     """The verdict that was read, the reference explanation, and how far a judge found the given one to agree."""
-    facts = {"verdict read": record.answered or NOT_READ, "reference": str(row["explanation"])}
+    facts = {"verdict read": record.answered or "none", "reference": str(row["explanation"])}
     agreement = record.fields.get("agreement")
     return AnswerView(facts if agreement is None else {**facts, "agreement": f"{agreement:g} of 10"})
 
@@ -179,11 +153,11 @@ def probe_references(task: str, items: int) -> tuple[ReferencedMetric, ...]:
 
 def probe_panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
     """Detection against verdict, and outcomes."""
-    bars = [Bar(run.name, Counter(map(_detection, run.records)), run.tag) for run in runs]
+    counts = [Counter(map(_detection, run.records)) for run in runs]
     return [
         Panel(
             "Detection and verdict",
-            share_plot("Items of each run by which of the two answers is right", bars, DETECTIONS),
+            share_plot("Items of each run by which of the two answers is right", runs, counts, DETECTIONS),
             "Detection: whether the action that the question leaves out took place.",
         ),
         outcome_panel(runs),
@@ -199,5 +173,5 @@ def _detection(record: Record) -> str:
 
 def probe_answer_view(record: Record, row: Row, response: str) -> AnswerView:
     """Both answers as they were read, and the action."""
-    facts = {"action": str(row["action"]), "detection read": record.fields.get("detection") or NOT_READ}
+    facts = {"action": str(row["action"]), "detection read": record.fields.get("detection") or "none"}
     return AnswerView({**facts, **answer_view(record, row, response).facts})

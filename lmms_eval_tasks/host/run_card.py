@@ -25,6 +25,7 @@ from lmms_eval_tasks.host.judge import read_settings
 from lmms_eval_tasks.host.qwen_reader import CHOICE
 from lmms_eval_tasks.host.state import TaskState
 from lmms_eval_tasks.host.weights import get_nested_attr, weights_identity
+from lmms_eval_tasks.utils.answers import EXTRACTOR
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.arguments import parse_arguments
 from lmms_eval_tasks.utils.core.redaction import hide_secrets
@@ -199,7 +200,7 @@ def _task_fields(results: Mapping[str, Any], state: TaskState) -> Iterator[Field
     if state.kind.judged:
         fields["judge"] = partial(_judge, state.kind.judge_optional)
     fields |= {
-        "extractor": lambda: state.kind.extractor,
+        "extractor": lambda: state.kind.extractor or EXTRACTOR,
         "generation": lambda: config["generation_kwargs"],
         "repeats": lambda: config["repeats"],
         "fewshot examples": lambda: config["num_fewshot"],

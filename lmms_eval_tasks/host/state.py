@@ -22,6 +22,7 @@ from lmms_eval_tasks.utils.benchmark.data_set import DataSet
 from lmms_eval_tasks.utils.benchmark.registry import find_benchmark
 from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS
 from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.prompting.questions import read_task_settings
 from lmms_eval_tasks.utils.runs.results_file import DATA_SET
 from lmms_eval_tasks.utils.scoring.hooks import Ask, Grade, RunningTask, Warn
 from lmms_eval_tasks.utils.scoring.metrics import Metric
@@ -143,7 +144,7 @@ class TaskState(RunningTask):
         if self._settings is None:
             self.kwargs = kwargs or {}
             try:
-                settings = self.kind.read_settings(self.kwargs, os.environ)
+                settings = read_task_settings(self.benchmark, self.kind, self.kwargs, os.environ)
             except InputError as error:
                 raise RunStopped(str(error)) from None
             self._settings = self.shown.adjust_settings(settings)

@@ -17,7 +17,7 @@ from lmms_eval_tasks.utils.data.home import clip_path, media_path, placeholder_p
 from lmms_eval_tasks.utils.data.masked_clips import mask_boxes
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.utils.prompting.prompts import read_prompt
-from lmms_eval_tasks.utils.prompting.questions import without_clip
+from lmms_eval_tasks.utils.prompting.questions import OPTIONS_PROMPT, without_clip
 from lmms_eval_tasks.utils.scoring.records import FRAME, GradedItem, Outcome, Record, UnscoredReason
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ class TaskView:
     def adjust_settings(self, settings: Settings) -> Settings:
         """A task's settings with the prompt that the view asks with, where it has one of its own."""
         if self._view.options_alone:
-            return replace(settings, prompt=read_prompt(self._kind.options_prompt))
+            return replace(settings, prompt=read_prompt(OPTIONS_PROMPT))
         return replace(settings, prompt=read_prompt(DESCRIBE)) if self._view.describes else settings
 
     def put(self, row: Row, ask: Callable[[], str]) -> str:

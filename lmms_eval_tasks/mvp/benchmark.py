@@ -6,28 +6,14 @@ from lmms_eval_tasks.mvp.metrics import METRICS
 from lmms_eval_tasks.mvp.prepare import own_columns, prepare
 from lmms_eval_tasks.mvp.prompt import find_prompt
 from lmms_eval_tasks.mvp.submission import FORM
-from lmms_eval_tasks.utils.answers import EXTRACTOR
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind
-from lmms_eval_tasks.utils.benchmark.views import VIEWS
-from lmms_eval_tasks.utils.prompting.questions import OPTIONS_PROMPT, prompt_reader
-from lmms_eval_tasks.utils.reporting.columns import PAIR_COLUMNS
-from lmms_eval_tasks.utils.reporting.page_items import clip_view, official_reading
 from lmms_eval_tasks.utils.scoring.log_forms import ChoiceLine
 
 PAIRS = TaskKind(
     metrics=METRICS,
-    extractor=EXTRACTOR,
-    columns=PAIR_COLUMNS,
     references=report.references,
-    panels=report.panels,
-    controls=report.controls,
-    item_view=clip_view,
-    answer_view=official_reading,
-    read_settings=prompt_reader(find_prompt),
+    members="clips",
     log_form=ChoiceLine,
-    views=VIEWS,
-    frame="centre",
-    options_prompt=OPTIONS_PROMPT,
 )
 
 BENCHMARK = Benchmark(

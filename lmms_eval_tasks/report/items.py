@@ -9,13 +9,20 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from lmms_eval_tasks.report.clips import ClipShelf
+from lmms_eval_tasks.utils.benchmark.benchmark import Row
 from lmms_eval_tasks.utils.benchmark.data_set import DataSet
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.benchmark.tasks import Task
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.wording import escape_surrogates, summarize_names
 from lmms_eval_tasks.utils.data.home import read_table
-from lmms_eval_tasks.utils.reporting.page_items import AnswerView, InstanceTrack, ItemView, Row
+from lmms_eval_tasks.utils.reporting.page_items import (
+    AnswerView,
+    InstanceTrack,
+    ItemView,
+    usual_answer_view,
+    usual_item_view,
+)
 from lmms_eval_tasks.utils.reporting.panels import OUTCOMES
 from lmms_eval_tasks.utils.runs.responses import SavedResponses, read_responses
 from lmms_eval_tasks.utils.runs.results_file import sample_log
@@ -73,12 +80,18 @@ class TaskRows:
     def item_view(self, record: Record) -> ItemView:
         """What an item shows beside its question; nothing where its row is not at hand."""
         row = self.row(record.item_id)
-        return self.task.kind.item_view(record, row) if self.task and row is not None else ItemView(())
+        if not self.task or row is None:
+            return ItemView()
+        kind = self.task.kind
+        return kind.item_view(record, row) if kind.item_view else usual_item_view(row, kind.visuals)
 
     def answer_view(self, record: Record, response: str) -> AnswerView:
         """What an answer shows beside its response."""
         row = self.row(record.item_id)
-        return self.task.kind.answer_view(record, row, response) if self.task and row is not None else AnswerView()
+        if not self.task or row is None:
+            return AnswerView()
+        view = self.task.kind.answer_view
+        return view(record, row, response) if view else usual_answer_view(record)
 
 
 def task_block(task: str, runs: Sequence[tuple[int, Run]], shelf: ClipShelf) -> dict[str, Any]:
@@ -119,7 +132,10 @@ def task_block(task: str, runs: Sequence[tuple[int, Run]], shelf: ClipShelf) -> 
                 expected=record.expected,
                 question=_place(strings, question),
                 options=[_place(strings, option) for option in options],
-                clips=[(shelf.place(benchmark, clip.clip), clip.label, int(clip.asked)) for clip in view.clips],
+                clips=[
+                    (shelf.place(benchmark, clip), label, int(label not in view.unasked))
+                    for label, clip in view.clips.items()
+                ],
                 frame=list(view.frame) if view.frame else 0,
                 tracks=_tracks(view.tracks) if view.clips else 0,
                 answers=answers,

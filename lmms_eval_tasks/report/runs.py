@@ -9,16 +9,28 @@ from dataclasses import replace
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.benchmark.views import MASKED
 from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.reporting.columns import PAIR_COLUMNS, Column
-from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, pair_references, published_of_view
+from lmms_eval_tasks.utils.reporting.columns import Column, usual_columns
+from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, published_of_view, usual_references
 from lmms_eval_tasks.utils.runs.run import Run
+from lmms_eval_tasks.utils.scoring import pair_scores
 from lmms_eval_tasks.utils.stats.comparison import Part
+
+PAIR_METRICS = (
+    pair_scores.PAIR_ACCURACY,
+    pair_scores.SINGLE_ACCURACY,
+    pair_scores.PAIR_ACCURACY_OFFICIAL,
+    pair_scores.PAIRS_SCORED,
+)
+"""The scores of a task of no benchmark, whose items are taken for pairs."""
 
 
 def columns_of(task: str) -> tuple[Column, ...]:
     """The columns of a task or group; those of pairs for a task of no benchmark."""
     known = registry().find_task(task)
-    return known.kind.columns if known else PAIR_COLUMNS
+    if known and known.kind.columns:
+        return known.kind.columns
+    metrics = known.kind.metrics if known else PAIR_METRICS
+    return usual_columns(metrics, [reference.metric for reference in references_of(task, task, 0)])
 
 
 def references_of(name: str, task: str, items: int) -> tuple[ReferencedMetric, ...]:
@@ -30,9 +42,9 @@ def references_of(name: str, task: str, items: int) -> tuple[ReferencedMetric, .
     """
     known = registry().find_task(task)
     if known is None:
-        return pair_references()
-    parent = registry().find_parent(name)
-    references = known.kind.references(parent, items)
+        return tuple(map(ReferencedMetric, PAIR_METRICS[:2]))
+    parent, kind = registry().find_parent(name), known.kind
+    references = kind.references(parent, items) if kind.references else usual_references(known.benchmark, kind, parent)
     if not known.view:
         return references
     published = [one for one in published_of_view(known.benchmark.name, parent, known.view) if not one.people]

@@ -16,17 +16,11 @@ from lmms_eval_tasks.utils.benchmark.card import Card
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.wording import summarize_names
 from lmms_eval_tasks.utils.reporting.columns import other_units
-from lmms_eval_tasks.utils.reporting.figures import Dot, around_zero, dot_plot, heat_map, run_heading
-from lmms_eval_tasks.utils.reporting.panels import (
-    Panel,
-    RunRecords,
-    answer_panels,
-    apart_note,
-    consistency_panel,
-    outcome_panel,
-)
+from lmms_eval_tasks.utils.reporting.figures import Dot, dot_plot, fit_axis, heat_map
+from lmms_eval_tasks.utils.reporting.panels import Panel, RunRecords, apart_note, usual_panels
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, reference_notes
 from lmms_eval_tasks.utils.runs.run import Run
+from lmms_eval_tasks.utils.scoring.pair_scores import PAIR_ACCURACY
 from lmms_eval_tasks.utils.scoring.records import HOW_ASKED, Record
 from lmms_eval_tasks.utils.stats.estimates import Records
 
@@ -81,11 +75,12 @@ def build_section(name: str, entries: Sequence[tuple[int, Run, Sequence[str]]]) 
     columns = columns_of(tasks[0])
     references = references_of(name, tasks[0], max(len(run.records) for run in runs))
     task = registry().find_task(tasks[0])
-    own = (
-        task.kind.panels(registry().find_parent(name), runs)
-        if task
-        else [consistency_panel(runs, "members"), outcome_panel(runs), *answer_panels(runs)]
-    )
+    if task and task.kind.panels:
+        own = task.kind.panels(registry().find_parent(name), runs)
+    elif task:
+        own = usual_panels(runs, task.kind.members if PAIR_ACCURACY in task.kind.metrics else "")
+    else:
+        own = usual_panels(runs, "members")
     card = task.benchmark.card if task else None
     strata = _Strata(runs, _stated_order(card) if card else {})
     figures = (*_reference_panels(runs, references), *_stratum_panels(strata, references[0]), *own)
@@ -146,7 +141,7 @@ def _reference_panels(runs: Sequence[RunRecords], references: Sequence[Reference
         caption = f"{reference.metric.title} of the runs beside chance, people and published models"
         panels.append(
             Panel(
-                f"{_heading(reference)}{unit}",
+                f"{reference.heading}{unit}",
                 dot_plot(caption, ordered, bounds, reference.chance),
                 " ".join(filter(None, ["; ".join(human.caveat for human in reference.people) or reference.note, part])),
             )
@@ -156,11 +151,9 @@ def _reference_panels(runs: Sequence[RunRecords], references: Sequence[Reference
 
 def _axis(reference: ReferencedMetric, dots: Sequence[Dot]) -> tuple[float, float]:
     """A reference's whole range, or for a difference what holds every value and interval."""
-    if reference.metric.bounds[0] >= 0:
-        return reference.metric.bounds
     values = [model.value for model in reference.published] + [human.percent for human in reference.people]
     values += [end for dot in dots for end in (dot.low, dot.value, dot.high) if end is not None]
-    return around_zero(values, reference.metric.bounds[1])
+    return fit_axis(reference.metric.bounds, values)
 
 
 @dataclass(frozen=True)
@@ -212,10 +205,6 @@ def _stratum_panels(strata: _Strata, reference: ReferencedMetric) -> list[Panel]
     return [first, *(_dots_panel(strata, reference, column) for column in strata.columns)]
 
 
-def _heading(reference: ReferencedMetric) -> str:
-    return f"{reference.metric.title[0].upper()}{reference.metric.title[1:]}"
-
-
 def _grid_panel(strata: _Strata, reference: ReferencedMetric, one: str, two: str) -> Panel:
     """A heat map of two columns for each run."""
     rows, columns = strata.values(one), strata.values(two)
@@ -227,10 +216,11 @@ def _grid_panel(strata: _Strata, reference: ReferencedMetric, one: str, two: str
             for column in columns
         }
         caption = f"{reference.metric.title} of {run.name} by {one} and {two}"
-        figure = heat_map(caption, list(map(_plain, rows)), list(map(_plain, columns)), cells, reference.metric.bounds)
-        maps += Markup("<div>{}{}</div>").format(run_heading(run), figure)
+        bounds = reference.metric.bounds
+        figure = heat_map(caption, list(map(_plain, rows)), list(map(_plain, columns)), cells, bounds, run)
+        maps += Markup("<div>{}</div>").format(figure)
     return Panel(
-        f"{_heading(reference)} by {one} and {two}", Markup('<div class="maps">{}</div>').format(maps), GROUPS_NOTE
+        f"{reference.heading} by {one} and {two}", Markup('<div class="maps">{}</div>').format(maps), GROUPS_NOTE
     )
 
 
@@ -245,7 +235,7 @@ def _run_panel(strata: _Strata, reference: ReferencedMetric) -> Panel:
     }
     caption, tags = f"{reference.metric.title} by {column} and run", [run.tag for run in strata.runs]
     figure = heat_map(caption, list(map(_plain, values)), tags, cells, reference.metric.bounds)
-    return Panel(f"{_heading(reference)} by {column} and run", figure, GROUPS_NOTE)
+    return Panel(f"{reference.heading} by {column} and run", figure, GROUPS_NOTE)
 
 
 def _dots_panel(strata: _Strata, reference: ReferencedMetric, column: str) -> Panel:
@@ -255,7 +245,7 @@ def _dots_panel(strata: _Strata, reference: ReferencedMetric, column: str) -> Pa
         for place, run in enumerate(strata.runs)
     ]
     plot = dot_plot(f"{reference.metric.title} by {column}", dots, _axis(reference, dots), reference.chance)
-    return Panel(f"{_heading(reference)} by {column}", plot)
+    return Panel(f"{reference.heading} by {column}", plot)
 
 
 def _within(parts: Sequence[Records], stratum: dict[str, str]) -> list[Records]:

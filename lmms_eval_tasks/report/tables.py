@@ -13,8 +13,10 @@ from lmms_eval_tasks.utils.reporting.columns import Column
 from lmms_eval_tasks.utils.reporting.references import Published, compare_to_reference, reference_notes
 from lmms_eval_tasks.utils.runs.run import Run
 from lmms_eval_tasks.utils.scoring.records import Record
-from lmms_eval_tasks.utils.stats.estimates import Estimate
+from lmms_eval_tasks.utils.stats.estimates import Estimate, Records
 
+MOST_BESIDE = 6
+"""With more columns than these a table of scores and intervals side by side does not fit a terminal."""
 STANDS_APART = "stand beside no score of people or of published models."
 
 
@@ -34,7 +36,7 @@ def score_tables(runs: Sequence[Run], only: str = "") -> list[FittingTable]:
         table = _new_table(name, entries, "model", columns)
         for run, tasks in entries:
             parts = [run.records[task] for task in tasks]
-            table.add_row(run.name, *(column.cell(parts) for column in columns))
+            table.add_row(run.name, *_cells(columns, parts))
         tables.append(table)
     return tables
 
@@ -107,8 +109,8 @@ def stratum_tables(run: Run, columns: Sequence[str], only: str = "") -> list[Fit
         scores = columns_of(task)
         table = _new_table(task, [(run, [task])], " × ".join(columns), scores)
         for values in sorted(strata):
-            table.add_row(" ".join(values).replace("_", " "), *(column.cell([strata[values]]) for column in scores))
-        table.add_row("all", *(column.cell([records]) for column in scores))
+            table.add_row(" ".join(values).replace("_", " "), *_cells(scores, [strata[values]]))
+        table.add_row("all", *_cells(scores, [records]))
         tables.append(table)
     return tables
 
@@ -128,6 +130,12 @@ def apart_warnings(runs: Sequence[Run], only: str = "") -> list[str]:
             what = f"NOT THE OFFICIAL RELEASE: {run.name} was asked {text} ({summarize_names(tasks, 3)})."
             warnings.append(f"{what} Its scores {STANDS_APART}")
     return warnings
+
+
+def _cells(columns: Sequence[Column], parts: Sequence[Records]) -> list[str]:
+    """A row's texts; in a table of many columns an interval stands below its score."""
+    cells = [column.cell(parts) for column in columns]
+    return cells if len(columns) <= MOST_BESIDE else [cell.replace(" [", "\n[") for cell in cells]
 
 
 def _new_table(

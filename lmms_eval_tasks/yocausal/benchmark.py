@@ -1,10 +1,7 @@
 """YoCausal: whether a video diffusion model expects time to run forward."""
 
-from lmms_eval_tasks.utils import answers
-from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm, Benchmark, TaskKind, TaskSettings
-from lmms_eval_tasks.utils.benchmark.views import BLIND, SHUFFLED, SINGLE_FRAME
+from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind
 from lmms_eval_tasks.utils.denoising.response import DENOISING_READER
-from lmms_eval_tasks.utils.prompting.questions import prompt_reader
 from lmms_eval_tasks.yocausal import report, vlm
 from lmms_eval_tasks.yocausal.card import CARD
 from lmms_eval_tasks.yocausal.cli import app
@@ -12,7 +9,7 @@ from lmms_eval_tasks.yocausal.log_forms import DirectionLine, PairLine
 from lmms_eval_tasks.yocausal.metrics import METRICS, VLM_METRICS
 from lmms_eval_tasks.yocausal.people import ANSWERS, STUDY
 from lmms_eval_tasks.yocausal.prepare import prepare
-from lmms_eval_tasks.yocausal.prompt import OFFICIAL_PROMPT, find_prompt
+from lmms_eval_tasks.yocausal.prompt import OFFICIAL_PROMPT
 from lmms_eval_tasks.yocausal.submission import FORM
 from lmms_eval_tasks.yocausal.table import own_columns
 
@@ -24,27 +21,24 @@ DENOISING = TaskKind(
     panels=report.panels,
     item_view=report.item_view,
     answer_view=report.answer_view,
-    # Nothing can be chosen: the model itself prompts with the caption.
-    read_settings=lambda kwargs, environment: TaskSettings(),
     visuals=("clip", "clip_backward"),
-    answer_form=AnswerForm.LOSSES,
+    takes_losses=True,
     log_form=PairLine,
+    views=(),
 )
 
 VLM = TaskKind(
     metrics=VLM_METRICS,
-    extractor=answers.EXTRACTOR,
     columns=report.VLM_COLUMNS,
     references=report.vlm_references,
-    panels=report.vlm_panels,
+    members="directions",
     item_view=report.vlm_item_view,
     answer_view=report.vlm_answer_view,
-    read_settings=prompt_reader(),
     rows=vlm.both_directions,
     row_id=vlm.pair_id,
     log_form=DirectionLine,
     # A clip and its reversal are both asked: shown backwards, each is the other.
-    views=(BLIND, SINGLE_FRAME, SHUFFLED),
+    views=("blind", "single_frame", "shuffled"),
     no_submission="the leaderboard ranks video diffusion models by their losses, and takes no answers in words. What "
     "can be submitted is a run of yocausal.",
 )
@@ -57,7 +51,6 @@ BENCHMARK = Benchmark(
     schema=own_columns,
     submission=FORM,
     official_prompt=OFFICIAL_PROMPT,
-    find_prompt=find_prompt,
     cli=app,
     inquiries={"answer": ANSWERS},
     human_study=STUDY,

@@ -111,7 +111,7 @@ def test_every_command_works(installed: Installed) -> None:
     report = installed.run("lmms-eval-tasks", "report", *runs, "--html", "r.html")
     assert "lamp_side: what is left in its views" in report and "single_frame_last" in report
     assert "0.0 [0.0, 39.0]" in report and "lamp_side: beside references" in report and "version 1-A" in report
-    assert "Which side is answered" in (installed.root / "r.html").read_text("utf-8")
+    assert "Consistency between clips" in (installed.root / "r.html").read_text("utf-8")
     compared = installed.run("lmms-eval-tasks", "compare", *runs)
     assert "pair accuracy" in compared and "runs 1 and 2 share 12 items in 6 groups" in compared
     assert "12 of 12 items" in installed.run(

@@ -10,6 +10,7 @@ from lmms_eval_tasks.host.hooks import bind_hooks
 from lmms_eval_tasks.host.state import TaskState
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.benchmark.task_files import HOOKS, task_configs
+from lmms_eval_tasks.utils.prompting.questions import read_task_settings
 
 
 class BoundState(TaskState):
@@ -57,7 +58,7 @@ def task_state(
     given = config.get("lmms_eval_specific_kwargs", {})
     chosen = given.get(model, {**given, **given.get("default", {})}) if kwargs is None else kwargs
     state.kwargs = chosen
-    state.settings = state.shown.adjust_settings(state.kind.read_settings(chosen, {}))
+    state.settings = state.shown.adjust_settings(read_task_settings(state.benchmark, state.kind, chosen, {}))
     return state
 
 

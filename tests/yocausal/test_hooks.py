@@ -269,7 +269,7 @@ def test_a_report_says_where_rsi_lies() -> None:
             records.append(Record.from_json(STATE.process_results(doc(name), [said])["record"]))
         return {column.heading: column.cell([records]) for column in COLUMNS}
 
-    assert cells(38, 40)["RSI"].startswith("95.0\n[")
+    assert cells(38, 40)["RSI"].startswith("95.0 [")
     assert [cells(wins, 40)["vs 50"] for wins in (38, 20, 2)] == ["above", "open", "below"]
     assert cells(0, 0)["RSI"] == cells(0, 0)["vs 50"] == cells(0, 0)["unscored"] == "N/A"
     assert cells(38, 40)["CCI"] == "N/A" and cells(38, 40)["pairs"] == "40"

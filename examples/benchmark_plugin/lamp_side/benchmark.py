@@ -1,14 +1,12 @@
-"""The benchmark: its card, how it is prepared, asked and scored, and what a report shows of it."""
+"""The benchmark: its card, how it is prepared and scored, and its submission form."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from lmms_eval_tasks.utils.answers import EXTRACTOR
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind
 from lmms_eval_tasks.utils.benchmark.card import Card, SplitFacts
 from lmms_eval_tasks.utils.core.json_rows import RowForm, read_rows
@@ -17,12 +15,6 @@ from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 from lmms_eval_tasks.utils.data.building import Origin, building
 from lmms_eval_tasks.utils.data.manifest import SplitManifest
 from lmms_eval_tasks.utils.data.removed import read_removed
-from lmms_eval_tasks.utils.prompting.questions import prompt_reader
-from lmms_eval_tasks.utils.reporting.columns import OUTCOME_COLUMNS, interval_column, score_column
-from lmms_eval_tasks.utils.reporting.figures import Bar, share_plot
-from lmms_eval_tasks.utils.reporting.page_items import AnswerView, clip_view
-from lmms_eval_tasks.utils.reporting.panels import Panel, RunRecords, consistency_panel
-from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, pair_references
 from lmms_eval_tasks.utils.scoring.metrics import Metric
 from lmms_eval_tasks.utils.scoring.pair_scores import PAIR_ACCURACY, PAIRS_SCORED, SINGLE_ACCURACY
 from lmms_eval_tasks.utils.scoring.rates import COMMON_METRICS
@@ -96,25 +88,6 @@ LEFT_RATE = Metric("left_rate", "says left", _says_left, higher_is_better=None)
 """Percent of read answers that say left: 50 without a bias."""
 
 
-def references(task: str, items: int) -> tuple[ReferencedMetric, ...]:
-    """Both accuracies beside chance."""
-    pair, single = ({"chance": CARD.chance[name]} for name in ("pair_accuracy", "single_accuracy"))
-    return pair_references(pair, single)
-
-
-def panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
-    """Consistency between a clip and its mirror image, and which side is answered."""
-    names = {"A": "left", "B": "right", None: "none"}
-    bars = []
-    for run in runs:
-        counts = dict.fromkeys(names.values(), 0)
-        for record in run.records:
-            counts[names[record.answered]] += 1
-        bars.append(Bar(run.name, counts, run.tag))
-    figure = share_plot("Answers of each run by side", bars, tuple(names.values()))
-    return [consistency_panel(runs, "clips"), Panel("Which side is answered", figure)]
-
-
 class Answer(RowForm):
     """One line of a submission."""
 
@@ -144,17 +117,10 @@ BENCHMARK = Benchmark(
                 PAIRS_SCORED,
                 *COMMON_METRICS,
             ),
-            extractor=EXTRACTOR,
-            columns=(interval_column(PAIR_ACCURACY), score_column(LEFT_RATE), *OUTCOME_COLUMNS),
-            references=references,
-            panels=panels,
-            item_view=clip_view,
-            answer_view=lambda record, row, response: AnswerView(),
-            read_settings=prompt_reader(),
+            members="clips",
             views=("blind", "single_frame", "shuffled"),
         )
     },
     prepare=prepare,
-    schema=dict,
     submission=ANSWERS,
 )

@@ -123,10 +123,12 @@ def _print_published(
     console: Console, runs: Sequence[Run], groups: Sequence[FilteredGroup], controls: Sequence[Control]
 ) -> None:
     """What papers print of the filter, for the tasks that were filtered; nothing where not all of the release was."""
+    from lmms_eval_tasks.utils.reporting.references import published_controls
+
     find = registry().find_task
     for task in () if _apart(runs) else dict.fromkeys(group.task for group in groups):
         known = find(task)
-        for published in known.kind.controls(task) if known else ():
+        for published in published_controls(known.benchmark, task) if known else ():
             if published.control in controls:
                 console.print(f"published, {task}: {published.value:.1f}, {published.what}; {published.source}")
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from lmms_eval_tasks.utils.benchmark.card import Card
 from lmms_eval_tasks.utils.benchmark.inquiries import Inquiry, with_usual
 from lmms_eval_tasks.utils.benchmark.sample_writer import SampleWriter
-from lmms_eval_tasks.utils.benchmark.views import MASKED, POSITIONS, VIDEO_ONLY, VIEWS, View
+from lmms_eval_tasks.utils.benchmark.views import MASKED, POSITIONS, VIEWS, View
 from lmms_eval_tasks.utils.core.problems import InputError
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from lmms_eval_tasks.utils.reporting.columns import Column
     from lmms_eval_tasks.utils.reporting.page_items import AnswerView, ItemView
     from lmms_eval_tasks.utils.reporting.panels import Panel, RunRecords
-    from lmms_eval_tasks.utils.reporting.references import PublishedControl, ReferencedMetric
+    from lmms_eval_tasks.utils.reporting.references import ReferencedMetric
     from lmms_eval_tasks.utils.runs.responses import PredictionLines
     from lmms_eval_tasks.utils.scoring.log_forms import LogLine
     from lmms_eval_tasks.utils.scoring.metrics import Metric
@@ -112,23 +112,27 @@ def guess_option(row: Row) -> Sequence[str]:
 class TaskKind:
     """How one kind of task of a benchmark scores and reports. Its tasks differ in split or subset.
 
-    How its items are asked and graded is in the hooks that its tasks' YAML names.
+    How its items are asked and graded is in the hooks that its tasks' YAML names. Everything but its scores has a
+    default that suits multiple-choice questions about a clip.
 
     Attributes:
         metrics: Every score that its tasks may print; their YAML names those that they do.
-        extractor: Name and version of what reads answers.
-        columns: Of the table that `report` prints.
+        extractor: Name and version of what reads answers; by default our reader of choices.
+        columns: Of the table that `report` prints; by default those of `utils.reporting.columns.usual_columns`.
         references: The scores that stand beside chance, people and published models, the leading one first, given the
-            task's or group's name and how many items a run of it has.
-        panels: Of a report page, given the task's or group's name.
-        controls: What its paper prints of controls on its data, given the task's or group's name.
-        item_view: What a page shows of an item, from its record and row.
-        answer_view: What a page shows of an answer, from its record, row and response.
-        read_settings: From the task's ``lmms_eval_specific_kwargs`` and the environment; raises InputError.
+            task's or group's name and how many items a run of it has; by default those that the card knows.
+        panels: Of a report page, given the task's or group's name; by default `utils.reporting.panels.usual_panels`.
+        members: What the two items of a pair are called there, in the plural.
+        item_view: What a page shows of an item, from its record and row; by default its clips.
+        answer_view: What a page shows of an answer, from its record, row and response; by default what the official
+            script reads, where there is one.
+        read_settings: From the task's ``lmms_eval_specific_kwargs`` and the environment; raises InputError. By default
+            the prompt is chosen, of a task that is answered in words.
         visuals: Columns that name the clips that are shown.
         guesses: Responses of somebody who saw nothing, one for each answer to a row, as its prompt asks for them: what
             `random_answer` chooses from, and `constant_answer` the first of.
-        answer_form: What it takes for an answer; a model that gives no such answers is refused before it is loaded.
+        takes_losses: Whether it takes denoising losses for an answer, and no words; a model that gives other answers
+            than a task takes is refused before it is loaded.
         rows: Changes the prepared table into the task's items; None where they are the same.
         row_id: The prepared row that an item was made from.
         judged: Whether a judge grades answers.
@@ -139,23 +143,23 @@ class TaskKind:
         log_form: The form of its lines in a sample log, where its scores need more than every task's; a run whose log
             has others is refused in words.
         views: The views that make sense of it, by their names in `utils.benchmark.views`; each is a task of its own.
+            By default all that need nothing but a clip, a question and options.
         frame: Which frame the view of a single frame shows: ``first``, ``centre`` or ``last``.
-        options_prompt: Id of the prompt that asks with the options alone; the view of options without the question
-            needs it.
         masking: How its evidence is blacked out; the view of masked clips needs it.
     """
 
     metrics: tuple[Metric, ...]
-    extractor: str
-    columns: tuple[Column, ...]
-    references: Callable[[str, int], tuple[ReferencedMetric, ...]]
-    panels: Callable[[str, Sequence[RunRecords]], list[Panel]]
-    item_view: Callable[[Record, Row], ItemView]
-    answer_view: Callable[[Record, Row, str], AnswerView]
-    read_settings: Callable[[Mapping[str, Any], Mapping[str, str]], TaskSettings]
+    extractor: str = ""
+    columns: tuple[Column, ...] = ()
+    references: Callable[[str, int], tuple[ReferencedMetric, ...]] | None = None
+    panels: Callable[[str, Sequence[RunRecords]], list[Panel]] | None = None
+    members: str = "members"
+    item_view: Callable[[Record, Row], ItemView] | None = None
+    answer_view: Callable[[Record, Row, str], AnswerView] | None = None
+    read_settings: Callable[[Mapping[str, Any], Mapping[str, str]], TaskSettings] | None = None
     visuals: tuple[str, ...] = ("clip",)
     guesses: Callable[[Row], Sequence[str]] = guess_option
-    answer_form: AnswerForm = AnswerForm.WORDS
+    takes_losses: bool = False
     rows: Callable[[datasets.Dataset], datasets.Dataset] | None = None
     row_id: Callable[[str], str] = str
     judged: bool = False
@@ -163,28 +167,29 @@ class TaskKind:
     no_submission: str = ""
     restore: Callable[[RestoredContext, Sequence[Row], Sequence[Mapping[str, Any]]], None] | None = None
     log_form: type[LogLine] | None = None
-    controls: Callable[[str], tuple[PublishedControl, ...]] = lambda name: ()
-    views: tuple[str, ...] = ()
+    views: tuple[str, ...] = VIEWS
     frame: str = "centre"
-    options_prompt: str = ""
     masking: Masking | None = None
 
     def __post_init__(self) -> None:
         """Refuse views that there are not.
 
         Raises:
-            ValueError: where it lists something that is no view, a position that is none, or the view of options
-                alone or of masked clips without what it needs.
+            ValueError: where it lists something that is no view, a position that is none, or the view of masked clips
+                without what it needs.
         """
         known = (*VIEWS, MASKED)
         if unknown := [name for name in self.views if name not in known]:
             raise ValueError(f"Expected views, any of {', '.join(known)}, but got {', '.join(unknown)}.")
         if self.frame not in POSITIONS:
             raise ValueError(f"Expected a frame, one of {', '.join(POSITIONS)}, but got {self.frame}.")
-        if VIDEO_ONLY in self.views and not self.options_prompt:
-            raise ValueError(f"Expected an options_prompt for the view {VIDEO_ONLY}, but found none.")
         if MASKED in self.views and self.masking is None:
             raise ValueError(f"Expected a masking for the view {MASKED}, but found none.")
+
+    @property
+    def answer_form(self) -> AnswerForm:
+        """What it takes for an answer."""
+        return AnswerForm.LOSSES if self.takes_losses else AnswerForm.WORDS
 
     def offers(self, view: View) -> bool:
         """Whether its tasks have a view; all have the whole item."""
@@ -220,11 +225,11 @@ class Benchmark:
         kinds: Kind to how its tasks work. A task's pointer names one; without it the first.
         prepare: Turns a raw release into prepared tables. A function whose parameters are typer options, and
             ``progress``; it returns what was prepared by split.
-        schema: Columns of its own in the prepared table, and their types.
+        schema: Columns of its own in the prepared table, and their types; by default there are none.
         submission: The official form of its answers; None where there is none.
         no_submission: Why there is none.
         official_prompt: Where its official prompt can be imported from; None where there is nothing to import.
-        find_prompt: The official prompt or an imported one, by name; raises InputError.
+        find_prompt: The official prompt or an imported one, by name; raises InputError. By default an imported one.
         predictions: The lines of its official prediction files, where these name no items.
         replaces: Tasks of lmms-eval that its own replace.
         variables: Environment variables that it alone reads, beginning with `LMMS_EVAL_TASKS_`.
@@ -240,7 +245,7 @@ class Benchmark:
     folder: Path
     kinds: Mapping[str, TaskKind]
     prepare: Callable[..., Mapping[str, Any]]
-    schema: Callable[[], Mapping[str, Any]]
+    schema: Callable[[], Mapping[str, Any]] = dict
     submission: OfficialForm | None = None
     no_submission: str = ""
     official_prompt: OfficialPrompt | None = None
@@ -255,7 +260,7 @@ class Benchmark:
     sample: SampleWriter | None = None
 
     def __post_init__(self) -> None:
-        """Refuse an object that later code could not use.
+        """Find its prompts where its official one is, and refuse an object that later code could not use.
 
         Raises:
             ValueError: where it has no kind, or neither a form of submission nor a reason for having none.
@@ -264,6 +269,8 @@ class Benchmark:
             raise ValueError(f"Expected {self.card.name} to have a kind of task, but it has none.")
         if (self.submission is None) == (not self.no_submission):
             raise ValueError(f"Expected {self.card.name} to have a form of submission, or a reason for having none.")
+        if self.find_prompt is None and self.official_prompt is not None:
+            object.__setattr__(self, "find_prompt", self.official_prompt.find)
 
     @property
     def name(self) -> str:

@@ -15,7 +15,7 @@ from yaml import YAMLError
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind
 from lmms_eval_tasks.utils.benchmark.task_files import HOOKS, read_task_file, task_configs
 from lmms_eval_tasks.utils.benchmark.views import View, name_view
-from lmms_eval_tasks.utils.core.json_rows import Row, read_object, validate_value
+from lmms_eval_tasks.utils.core.json_rows import RowForm, read_object, validate_value
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, Problems
 from lmms_eval_tasks.utils.core.wording import describe
 
@@ -73,7 +73,7 @@ class Task:
         return replace(self, name=name, pointer=pointer)
 
 
-class _Open(Row):
+class _Open(RowForm):
     """Base of the parts of a configuration, which has fields of lmms-eval's beside ours."""
 
     model_config = ConfigDict(extra="allow", strict=True, frozen=True)
@@ -119,7 +119,7 @@ class _GroupFile(_Open):
     metadata: _Metadata
 
 
-class _Pointer(Row):
+class _Pointer(RowForm):
     """A pointer file."""
 
     benchmark: str

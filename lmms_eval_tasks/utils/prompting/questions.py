@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from string import ascii_uppercase
 from typing import Any
 
-from lmms_eval_tasks.utils.benchmark.benchmark import TaskSettings
+from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind, TaskSettings
 from lmms_eval_tasks.utils.prompting.prompts import QUESTION_AND_OPTIONS, Prompt, choose_prompt
 
 OPTIONS_PROMPT = "mcq_options"
@@ -53,3 +53,20 @@ def prompt_reader(
         return TaskSettings(choose_prompt(named, find, fields, environment))
 
     return read_settings
+
+
+def read_task_settings(
+    benchmark: Benchmark, kind: TaskKind, kwargs: Mapping[str, Any], environment: Mapping[str, str]
+) -> TaskSettings:
+    """The settings of a benchmark's tasks of a kind, as the kind reads them. Of one that does not say how, only the
+    prompt can be chosen, and nothing where it is not answered in words.
+
+    Raises:
+        InputError: where they cannot be used.
+    """
+    if kind.read_settings:
+        return kind.read_settings(kwargs, environment)
+    if kind.takes_losses:
+        return TaskSettings()
+    asks_judges = benchmark.official_prompt is not None and not benchmark.official_prompt.for_items
+    return prompt_reader(None if asks_judges else benchmark.find_prompt)(kwargs, environment)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from lmms_eval_tasks.utils.scoring import pair_scores, rates
+from lmms_eval_tasks.utils.reporting.references import compare_to_reference
+from lmms_eval_tasks.utils.scoring import rates
 from lmms_eval_tasks.utils.scoring.metrics import Metric, score_tasks
 from lmms_eval_tasks.utils.scoring.records import Record
 from lmms_eval_tasks.utils.stats.estimates import Records, estimate, refuse_counts
@@ -14,47 +15,72 @@ from lmms_eval_tasks.utils.stats.estimates import Records, estimate, refuse_coun
 
 @dataclass(frozen=True)
 class Column:
-    """One column.
+    """One column: a score of a run, or how many items it has.
 
     Attributes:
-        heading: What it shows.
-        cell: Its text for one run, from the records of each of the run's parts (the tasks of a group, or one task).
-        metric: The score that it shows; None of other columns.
+        metric: The score: over several parts of a run their unweighted mean, or the sum of counts; None for how many
+            items there are.
+        title: Its heading, where that is not the score's title.
+        interval: Whether its 95% bootstrap interval over groups (10,000 draws, seed 0) stands beside it.
+        against: A figure; the column then says on which side of it the interval lies, and not the score.
     """
 
-    heading: str
-    cell: Callable[[Sequence[Records]], str]
     metric: Metric | None = None
+    title: str = ""
+    interval: bool = False
+    against: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a count where an interval is asked for.
+
+        Raises:
+            ValueError: where the score is one, which has no interval.
+        """
+        if self.metric and (self.interval or self.against is not None):
+            refuse_counts(self.metric)
+
+    @property
+    def heading(self) -> str:
+        """What it is called."""
+        return self.title or (self.metric.title if self.metric else "items")
+
+    def cell(self, parts: Sequence[Records]) -> str:
+        """Its text for one run, from the records of each of the run's parts (the tasks of a group, or one task).
+
+        ``12.3``, with its interval ``12.3 [10.0, 15.0]``, and ``N/A`` where a part has no score.
+        """
+        if self.metric is None:
+            return f"{sum(map(len, parts)):,}"
+        if self.interval or self.against is not None:
+            score = estimate(self.metric, parts)
+            if score is None:
+                return "N/A"
+            if self.against is not None:
+                return compare_to_reference(score, self.against)
+            return f"{score.value:.1f} [{score.low:.1f}, {score.high:.1f}]"
+        number = score_tasks(self.metric, map(self.metric.units, parts))
+        return number_text(number) if self.metric.kind == "mean" else f"{number or 0:,}"
 
 
-def interval_column(metric: Metric, stacked: bool = False) -> Column:
-    """A score with its 95% bootstrap interval over groups (10,000 draws, seed 0), as ``12.3 [10.0, 15.0]``.
+def usual_columns(metrics: Sequence[Metric], leading: Sequence[Metric]) -> tuple[Column, ...]:
+    """The columns of a task that declares none.
 
-    Over several parts it is their unweighted mean, ``N/A`` where a part has none. For tables of many scores the
-    interval is `stacked` below the score.
-
-    Raises:
-        ValueError: where the score is a count, which has no interval.
+    They are the leading scores with their intervals; the first of them by the official reading, where there is that
+    score; all other scores that are no breakdown, whose names begin with another's; the shares of unparsed and unscored
+    items; and counts.
     """
-    refuse_counts(metric)
-
-    def cell(parts: Sequence[Records]) -> str:
-        score = estimate(metric, parts)
-        if score is None:
-            return "N/A"
-        return f"{score.value:.1f}{chr(10) if stacked else ' '}[{score.low:.1f}, {score.high:.1f}]"
-
-    return Column(metric.title, cell, metric)
-
-
-def score_column(metric: Metric, heading: str = "") -> Column:
-    """A score alone: over several parts their unweighted mean, or the sum of counts."""
-
-    def cell(parts: Sequence[Records]) -> str:
-        score = score_tasks(metric, map(metric.units, parts))
-        return number_text(score) if metric.kind == "mean" else f"{score or 0:,}"
-
-    return Column(heading or metric.title, cell, metric)
+    beginnings = tuple(f"{metric.name}_" for metric in metrics)
+    official = [metric for metric in metrics if metric.name == f"{leading[0].name}_official"]
+    listed = {metric.name for metric in (*leading, *rates.COMMON_METRICS)}
+    others = [one for one in metrics if one.name not in listed and not one.name.startswith(beginnings)]
+    return (
+        *(Column(metric, interval=True) for metric in leading),
+        *map(Column, official),
+        *(Column(metric) for metric in others if metric.kind == "mean"),
+        Column(rates.UNPARSED_RATE),
+        Column(rates.UNSCORED_RATE),
+        *(Column(metric) for metric in others if metric.kind != "mean"),
+    )
 
 
 def other_units(columns: Iterable[Column]) -> str:
@@ -72,27 +98,9 @@ def number_text(score: float | None) -> str:
     return "N/A" if score is None else f"{score:.1f}"
 
 
-def items_column(heading: str) -> Column:
-    """How many items there are, over all parts."""
-    return Column(heading, lambda parts: f"{sum(map(len, parts)):,}")
-
-
 def by_group(records: Records) -> list[list[Record]]:
     """The records of each group, groups in the order of their first member."""
     members: defaultdict[str, list[Record]] = defaultdict(list)
     for record in records:
         members[record.group_id].append(record)
     return list(members.values())
-
-
-OUTCOME_COLUMNS = (score_column(rates.UNPARSED_RATE), score_column(rates.UNSCORED_RATE))
-"""Percent of the items asked that are unparsed, and of all items that are unscored."""
-
-PAIR_COLUMNS = (
-    interval_column(pair_scores.PAIR_ACCURACY),
-    interval_column(pair_scores.SINGLE_ACCURACY),
-    score_column(pair_scores.PAIR_ACCURACY_OFFICIAL),
-    *OUTCOME_COLUMNS,
-    score_column(pair_scores.PAIRS_SCORED),
-)
-"""Of a benchmark whose items count in pairs: accuracies, pair accuracy by the official reading, shares, and counts."""

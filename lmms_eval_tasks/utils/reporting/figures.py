@@ -53,15 +53,6 @@ class Dot:
 
 
 @dataclass(frozen=True)
-class Bar:
-    """A line of a plot of shares: a label and the counts of its parts, in their order."""
-
-    label: str
-    counts: Mapping[str, int]
-    tag: str = ""
-
-
-@dataclass(frozen=True)
 class Point:
     """A point of a scatter plot; `kind` and `tag` as for `Dot`."""
 
@@ -70,11 +61,6 @@ class Point:
     y: float
     kind: str = "run"
     tag: str = ""
-
-
-def run_heading(run: RunRecords) -> Markup:
-    """A run's letter and name, above a figure of that run alone."""
-    return _draw("run_heading", run)
 
 
 def dot_plot(caption: str, dots: Sequence[Dot], bounds: Bounds, rule: float | None = None) -> Markup:
@@ -91,29 +77,35 @@ def heat_map(
     columns: Sequence[str],
     cells: Mapping[tuple[str, str], Estimate | None],
     bounds: Bounds,
+    run: RunRecords | None = None,
 ) -> Markup:
     """A score by two strata; a cell shows how many groups it stands on, and one that has none is empty.
 
-    `cells` holds the score of each row and column; `bounds` are the values of the faintest and the fullest colour.
+    `cells` holds the score of each row and column; `bounds` are the values of the faintest and the fullest colour. The
+    letter and name of the `run` that it is of stand above.
     """
-    return _draw("heat_map", caption, rows, columns, cells, bounds)
+    return _draw("heat_map", caption, rows, columns, cells, bounds, run)
 
 
-def count_table(caption: str, corner: str, rows: Mapping[str, Mapping[str, int]], columns: Sequence[str]) -> Markup:
-    """Counts by row and column, each cell coloured by its share of its row; the diagonal is framed.
+def count_table(
+    run: RunRecords, caption: str, corner: str, rows: Mapping[str, Mapping[str, int]], columns: Sequence[str]
+) -> Markup:
+    """Counts of a run by row and column, each cell coloured by its share of its row; the diagonal is framed.
 
     `corner` is what rows and columns are.
     """
-    return _draw("count_table", caption, corner, rows, columns)
+    return _draw("count_table", run, caption, corner, rows, columns)
 
 
-def share_plot(caption: str, bars: Sequence[Bar], parts: Sequence[str]) -> Markup:
-    """Shares of a whole as stacked bars, with their counts.
+def share_plot(
+    caption: str, runs: Sequence[RunRecords], counts: Sequence[Mapping[str, int]], parts: Sequence[str]
+) -> Markup:
+    """Shares of a whole as stacked bars, one a run, with their counts, which stand in the order of the runs.
 
     `parts` are the names of a bar's parts in their order, each also the part's class in the style sheet.
     """
-    counts = [[(part, count) for part in parts if (count := bar.counts.get(part, 0))] for bar in bars]
-    return _draw("share_plot", caption, list(zip(bars, counts, strict=True)), parts)
+    shown = [[(part, count) for part in parts if (count := of_run.get(part, 0))] for of_run in counts]
+    return _draw("share_plot", caption, list(zip(runs, shown, strict=True)), parts)
 
 
 def scatter_plot(
@@ -127,10 +119,12 @@ def scatter_plot(
     return _draw("scatter_plot", caption, sorted(points, key=lambda point: point.kind != "published"), x, y, rules)
 
 
-def around_zero(values: Sequence[float], most: float) -> Bounds:
-    """An axis around zero, in twenties, that holds all values, and no more than `most` to either side."""
+def fit_axis(bounds: Bounds, values: Sequence[float]) -> Bounds:
+    """The axis of a score with some bounds: all of them, or for a difference, in twenties around zero, what holds all
+    values."""
+    low, most = bounds
     reach = min(20.0 * -(-max([20.0, *map(abs, values)]) // 20.0), most)
-    return -reach, reach
+    return (-reach, reach) if low < 0 else bounds
 
 
 def template_environment(folder: Path) -> Environment:

@@ -2,29 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
+from lmms_eval_tasks.utils.benchmark.benchmark import Row
 from lmms_eval_tasks.utils.evidence.boxes import Box
 from lmms_eval_tasks.utils.scoring.records import Record
-
-Row = Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class ShownClip:
-    """A clip beside a question.
-
-    Attributes:
-        clip: As in the prepared table.
-        label: What it is, where there are several.
-        asked: Whether the model was shown it.
-    """
-
-    clip: str
-    label: str = ""
-    asked: bool = True
 
 
 @dataclass(frozen=True)
@@ -47,13 +30,15 @@ class ItemView:
     """What an item shows, whatever a run answered.
 
     Attributes:
-        clips: Its clips, side by side.
+        clips: Its clips by what each is called, side by side; the only one needs no name.
+        unasked: Names of those that the model was not shown.
         frame: Width and height of a clip in pixels, where boxes are drawn.
         tracks: True evidence.
         text: What stands in place of question and options, where the model is asked something else.
     """
 
-    clips: tuple[ShownClip, ...]
+    clips: Mapping[str, str] = field(default_factory=dict)
+    unasked: tuple[str, ...] = ()
     frame: tuple[int, int] | None = None
     tracks: tuple[InstanceTrack, ...] = ()
     text: str | None = None
@@ -74,11 +59,13 @@ class AnswerView:
     matches: tuple[tuple[int, int], ...] = ()
 
 
-def clip_view(record: Record, row: Row) -> ItemView:
-    """An item with one clip."""
-    return ItemView((ShownClip(row["clip"]),))
+def usual_item_view(row: Row, visuals: Sequence[str]) -> ItemView:
+    """An item with its clips, by the columns that name them."""
+    return ItemView({"": row[visuals[0]]} if len(visuals) == 1 else {column: row[column] for column in visuals})
 
 
-def official_reading(record: Record, row: Row, response: str) -> AnswerView:
-    """What the official script reads in a response to a multiple-choice question."""
-    return AnswerView({"official reading": record.fields.get("official_answered") or "none"})
+def usual_answer_view(record: Record) -> AnswerView:
+    """An answer and, where the record has it, what the official script reads in the response."""
+    if "official_answered" not in record.fields:
+        return AnswerView()
+    return AnswerView({"official reading": record.fields["official_answered"] or "none"})

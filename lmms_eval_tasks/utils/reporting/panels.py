@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from markupsafe import Markup
 
 from lmms_eval_tasks.utils.reporting.columns import by_group
-from lmms_eval_tasks.utils.reporting.figures import Bar, count_table, run_heading, share_plot
+from lmms_eval_tasks.utils.reporting.figures import Point, count_table, fit_axis, scatter_plot, share_plot
+from lmms_eval_tasks.utils.reporting.references import ReferencedMetric
+from lmms_eval_tasks.utils.scoring.metrics import Metric
 from lmms_eval_tasks.utils.scoring.records import Outcome, Record
-from lmms_eval_tasks.utils.stats.estimates import Records
+from lmms_eval_tasks.utils.stats.estimates import Estimate, Records, estimate
 
 NOT_READ = "none"
 OUTCOMES = tuple(outcome.value for outcome in Outcome)
@@ -46,6 +48,14 @@ class RunRecords:
         """Name of the view that was shown; empty for whole items."""
         return next((record.view for part in self.parts for record in part), "")
 
+    def estimate(self, metric: Metric) -> Estimate | None:
+        """A score of it with its interval, the unweighted mean over its parts; None where a part has no score.
+
+        Raises:
+            ValueError: where the score is a count, which has no interval.
+        """
+        return estimate(metric, self.parts)
+
 
 @dataclass(frozen=True)
 class Panel:
@@ -64,11 +74,6 @@ class Panel:
     wide: bool = False
 
 
-def whole_runs(runs: Sequence[RunRecords]) -> list[RunRecords]:
-    """The runs of the whole official release, of whole items: no others stand beside published scores of these."""
-    return [run for run in runs if not (run.apart or run.view)]
-
-
 def apart_note(runs: Sequence[RunRecords]) -> str:
     """What a figure with published scores says of runs of a view, or not of the whole release; empty where none is."""
     if views := sorted({run.view for run in runs if run.view}):
@@ -83,59 +88,104 @@ def apart_note(runs: Sequence[RunRecords]) -> str:
 
 def outcome_panel(runs: Sequence[RunRecords]) -> Panel:
     """What became of the items: right, wrong, unparsed and unscored ones, counted apart."""
-    bars = [Bar(run.name, Counter(record.outcome.value for record in run.records), run.tag) for run in runs]
+    counts = [Counter(record.outcome.value for record in run.records) for run in runs]
     return Panel(
         "What became of the items",
-        share_plot("Items of each run by outcome", bars, OUTCOMES),
+        share_plot("Items of each run by outcome", runs, counts, OUTCOMES),
         "Unparsed: asked, but nothing in the response reads as an answer. Unscored: could not be asked or graded.",
     )
 
 
-def count_answers(records: Sequence[Record]) -> dict[str, Counter[str]]:
+def usual_panels(runs: Sequence[RunRecords], members: str = "", answers: Sequence[str] = ()) -> list[Panel]:
+    """Consistency of pairs, outcomes, and for each run that has keys these against the answers.
+
+    Args:
+        runs: The runs.
+        members: What the two items of a pair are called, in the plural; empty where items are no pairs.
+        answers: All answers that there are, in their order, where they are no letters.
+    """
+    panels = [_consistency_panel(runs, members)] if members else []
+    panels.append(outcome_panel(runs))
+    for run in runs:
+        if given := _count_answers(run.records):
+            named = {answer: given.get(answer, Counter[str]()) for answer in answers}
+            panels.append(_answers_panel(run, named, members) if answers else _letters_panel(run, given))
+    return panels
+
+
+def scatter_panel(
+    title: str, runs: Sequence[RunRecords], x: ReferencedMetric, y: ReferencedMetric, note: str = ""
+) -> Panel:
+    """Two scores of the runs on two axes, with the published models and people that have both.
+
+    Where runs are of the whole official release, they alone stand beside published scores, and the others are left out.
+    """
+    whole = [run for run in runs if not (run.apart or run.view)]
+    estimates = ((run, x.estimate(run.parts), y.estimate(run.parts)) for run in whole or runs)
+    points = [Point(run.name, one.value, two.value, tag=run.tag) for run, one, two in estimates if one and two]
+    if whole:
+        known = {model.model: model.value for model in y.published}
+        points += [
+            Point(model.model, model.value, known[model.model], "published")
+            for model in x.published
+            if model.model in known
+        ]
+        if x.people and y.people:
+            points.append(Point("people", x.people[0].percent, y.people[0].percent, "people"))
+    shown = ", of published models and of people" if x.people and y.people else " and of published models"
+    figure = scatter_plot(
+        f"{x.heading} and {y.metric.title} of the runs{shown}",
+        points,
+        (x.axis_title, fit_axis(x.metric.bounds, [point.x for point in points])),
+        (y.axis_title, fit_axis(y.metric.bounds, [point.y for point in points])),
+        (x.chance or 0.0, y.chance or 0.0),
+    )
+    return Panel(title, figure, " ".join(filter(None, [note, apart_note(runs)])))
+
+
+def _consistency_panel(runs: Sequence[RunRecords], members: str) -> Panel:
+    """Of complete, scored pairs: both members right, one, or none; `members` is what they are called in the plural."""
+    names = ("both right", "one right", "none right")
+    counts = [
+        Counter(
+            names[2 - sum(map(bool, flags))]
+            for part in run.parts
+            for pair in by_group(part)
+            if len(flags := [record.correct for record in pair]) == 2 and None not in flags
+        )
+        for run in runs
+    ]
+    return Panel(
+        f"Consistency between {members}",
+        share_plot(f"Pairs of each run by how many {members} are right", runs, counts, names),
+        "Pairs whose two members are there and scored. One right alone earns nothing in pair accuracy.",
+    )
+
+
+def _answers_panel(run: RunRecords, given: Mapping[str, Counter[str]], called: str) -> Panel:
+    """Each expected answer against those given, which are no letters."""
+    table = count_table(run, "Expected by answered", "expected ↓  answered →", given, [*given, NOT_READ])
+    return Panel(f"{called.capitalize()}: expected × answered", table)
+
+
+def _letters_panel(run: RunRecords, given: Mapping[str, Counter[str]]) -> Panel:
+    """Position bias: the key's letters against the answered ones."""
+    answered = sum(given.values(), Counter[str]())
+    letters = sorted((given.keys() | answered.keys()) - {NOT_READ})
+    most, times = max(sorted(answered.items()), key=lambda entry: entry[1])
+    return Panel(
+        "Letters: expected × answered",
+        count_table(run, "Key by answer", "key ↓  answer →", given, [*letters, NOT_READ]),
+        f"Most given: {most}, {times:,} of {answered.total():,} answers; it is the key "
+        f"{given.get(most, Counter()).total():,} times. "
+        "A column that is full from top to bottom is position bias.",
+    )
+
+
+def _count_answers(records: Sequence[Record]) -> dict[str, Counter[str]]:
     """Each expected answer, in order, to how often each answer was given to it; unscored items are left out."""
     counts: dict[str, Counter[str]] = {}
     for record in records:
         if record.expected and record.outcome is not Outcome.UNSCORED:
             counts.setdefault(record.expected, Counter())[record.answered or NOT_READ] += 1
     return dict(sorted(counts.items()))
-
-
-def answer_panels(runs: Sequence[RunRecords]) -> list[Panel]:
-    """Position bias: the key's letters against the answered ones, a panel per run that has both."""
-    panels = []
-    for run in runs:
-        rows = count_answers(run.records)
-        if not rows:
-            continue
-        answered = sum(rows.values(), Counter[str]())
-        letters = sorted((rows.keys() | answered.keys()) - {NOT_READ})
-        most, times = max(sorted(answered.items()), key=lambda entry: entry[1])
-        panels.append(
-            Panel(
-                "Letters: expected × answered",
-                run_heading(run) + count_table("Key by answer", "key ↓  answer →", rows, [*letters, NOT_READ]),
-                f"Most given: {most}, {times:,} of {answered.total():,} answers; it is the key "
-                f"{rows.get(most, Counter()).total():,} times. "
-                "A column that is full from top to bottom is position bias.",
-            )
-        )
-    return panels
-
-
-def consistency_panel(runs: Sequence[RunRecords], member: str) -> Panel:
-    """Of complete, scored pairs: both members right, one, or none; `member` is what they are called in the plural."""
-    names = ("both right", "one right", "none right")
-    bars = []
-    for run in runs:
-        counts: Counter[str] = Counter()
-        for part in run.parts:
-            for pair in by_group(part):
-                flags = [record.correct for record in pair]
-                if len(flags) == 2 and None not in flags:
-                    counts[names[2 - sum(map(bool, flags))]] += 1
-        bars.append(Bar(run.name, counts, run.tag))
-    return Panel(
-        f"Consistency between {member}",
-        share_plot(f"Pairs of each run by how many {member} are right", bars, names),
-        "Pairs whose two members are there and scored. One right alone earns nothing in pair accuracy.",
-    )

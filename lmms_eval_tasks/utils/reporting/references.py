@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind
 from lmms_eval_tasks.utils.benchmark.card import Human
 from lmms_eval_tasks.utils.benchmark.registry import find_benchmark, registry
-from lmms_eval_tasks.utils.scoring import pair_scores
 from lmms_eval_tasks.utils.scoring.metrics import Metric
 from lmms_eval_tasks.utils.stats.estimates import Estimate, Records, estimate, refuse_counts
 
@@ -98,6 +98,17 @@ class ReferencedMetric:
         return estimate(self.metric, parts)
 
     @property
+    def heading(self) -> str:
+        """The score's title, as the beginning of a sentence."""
+        return f"{self.metric.title[0].upper()}{self.metric.title[1:]}"
+
+    @property
+    def axis_title(self) -> str:
+        """The score's title with its unit."""
+        unit = "percentage points" if self.metric.unit == "points" else self.metric.unit
+        return f"{self.metric.title}, {unit}" if unit else self.metric.title
+
+    @property
     def has_references(self) -> bool:
         """Whether there is anything to compare a score with."""
         return self.chance is not None or bool(self.people or self.published)
@@ -106,16 +117,6 @@ class ReferencedMetric:
     def best(self) -> Published | None:
         """The published model with the highest value, the first among equals."""
         return max(self.published, key=lambda model: model.value, default=None)
-
-
-def pair_references(
-    pair: Mapping[str, Any] | None = None, single: Mapping[str, Any] | None = None
-) -> tuple[ReferencedMetric, ...]:
-    """Pair accuracy and single accuracy, each with what is known about it (further arguments of `ReferencedMetric`)."""
-    return (
-        ReferencedMetric(pair_scores.PAIR_ACCURACY, **(pair or {})),
-        ReferencedMetric(pair_scores.SINGLE_ACCURACY, **(single or {})),
-    )
 
 
 def published_models(
@@ -158,19 +159,21 @@ def published_of_view(benchmark: str, task: str, view: str) -> tuple[PublishedVi
     """
     name = task.removesuffix(f"_{view}") if view else task
     benchmarks = [find_benchmark(benchmark)] if benchmark else registry().benchmarks.values()
-    return tuple(
-        PublishedView(
-            model=str(entry["model"]),
-            value=float(entry["value"]) * (100.0 if entry["unit"] == "fraction" else 1.0),
-            source=str(entry["source"]),
-            score=str(entry["score"]),
-            people=bool(entry.get("people")),
-            note=str(entry.get("note", "")),
-        )
-        for one in benchmarks
-        for entry in _entries(one.folder)
-        if entry.get("task") == name and "score" in entry and _is_of_view(entry, view)
-    )
+    return tuple(published for one in benchmarks for published in _of_view(one, name, view))
+
+
+def _of_view(benchmark: Benchmark, task: str, view: str) -> Iterator[PublishedView]:
+    """What a benchmark's paper has of a view of a task or group, which is named without its view."""
+    for entry in _entries(benchmark.folder):
+        if entry.get("task") == task and "score" in entry and _is_of_view(entry, view):
+            yield PublishedView(
+                model=str(entry["model"]),
+                value=float(entry["value"]) * (100.0 if entry["unit"] == "fraction" else 1.0),
+                source=str(entry["source"]),
+                score=str(entry["score"]),
+                people=bool(entry.get("people")),
+                note=str(entry.get("note", "")),
+            )
 
 
 def _is_of_view(entry: Mapping[str, Any], view: str) -> bool:
@@ -186,24 +189,41 @@ def _entries(folder: Path) -> tuple[Mapping[str, Any], ...]:
     return tuple(json.loads(file.read_text(encoding="utf-8"))["records"]) if file.is_file() else ()
 
 
-def published_controls(
-    folder: Path, controls: Mapping[str, Control], *, source: str, **where: object
-) -> tuple[PublishedControl, ...]:
-    """What a benchmark's `published.json` has of the stages of making its data.
+def published_controls(benchmark: Benchmark, task: str) -> tuple[PublishedControl, ...]:
+    """What a benchmark's paper prints of controls on the data of a task or group: the entries of `published.json` that
+    have a ``control``, and name the task where they have a ``task``."""
+    found = [
+        PublishedControl(
+            Control(entry["control"]),
+            " ".join(filter(None, [entry["metric"], f"({entry['stage']})" if "stage" in entry else ""])),
+            float(entry["value"]),
+            str(entry["source"]),
+        )
+        for entry in _entries(benchmark.folder)
+        if "control" in entry and entry.get("task", task) == task
+    ]
+    return tuple(sorted(found, key=lambda one: list(Control).index(one.control)))
 
-    Args:
-        folder: Folder of the benchmark.
-        controls: How a stage's name begins, and the control that it is.
-        source: How the entry's source begins.
-        where: Fields that an entry must have, with their values.
+
+def usual_references(benchmark: Benchmark, kind: TaskKind, task: str) -> tuple[ReferencedMetric, ...]:
+    """The scores of a task or group of a kind that names none, the paper's main one first.
+
+    They are those that the card knows the chance of or what people score, beside the models of `published.json` whose
+    entries name the task and the score; without any of them the first mean.
     """
+    card = benchmark.card
+    people = {metric.name: tuple(one for one in card.human if one.metric == metric.name) for metric in kind.metrics}
+    means = [metric for metric in kind.metrics if metric.kind == "mean"]
+    known = [one for one in means if one.name in card.chance or people[one.name] or one.name == card.main_metric]
+    models = [one for one in _of_view(benchmark, task, "") if not one.people]
     return tuple(
-        PublishedControl(control, f"{entry['metric']} ({entry['stage']})", float(entry["value"]), str(entry["source"]))
-        for beginning, control in controls.items()
-        for entry in _entries(folder)
-        if str(entry.get("stage", "")).startswith(beginning)
-        and str(entry["source"]).startswith(source)
-        and all(entry.get(key) == value for key, value in where.items())
+        ReferencedMetric(
+            metric,
+            card.chance.get(metric.name),
+            people[metric.name],
+            tuple(one for one in models if one.score == metric.name),
+        )
+        for metric in sorted(known or means[:1], key=lambda one: one.name != card.main_metric)
     )
 
 

@@ -126,11 +126,11 @@ class Metric:
             name,
             title,
             value,
-            kind=Kind.TOTAL,
+            kind="total",
             value_bounds=None,
             unit="",
             higher_is_better=None,
-            errors=Errors.PLAIN,
+            errors="plain",
         )
 
     def item(self, record: Record) -> Item:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from string import ascii_uppercase
 from typing import Any
 
-from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm, TaskKind
+from lmms_eval_tasks.utils.benchmark.benchmark import TaskKind
 from lmms_eval_tasks.utils.benchmark.registry import find_benchmark, registry
 from lmms_eval_tasks.utils.benchmark.tasks import Task
 from lmms_eval_tasks.utils.data.home import load_table
@@ -47,7 +47,7 @@ def read_choice_sets(benchmark: str, split: str) -> list[ChoiceSet]:
     """
     tasks: dict[Any, list[Task]] = {}
     for task in registry().tasks_of(benchmark).values():
-        if task.split == split and task.kind.answer_form is AnswerForm.WORDS:
+        if task.split == split and not task.kind.takes_losses:
             tasks.setdefault(task.kind.rows, []).append(task)
     table = load_table(benchmark, split, require_clips=False)
     sets = []

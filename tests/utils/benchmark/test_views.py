@@ -79,6 +79,6 @@ def test_a_kind_cannot_list_what_is_no_view() -> None:
     from dataclasses import replace
 
     kind = next(task.kind for task in registry().tasks.values() if "video_only" in task.kind.views)
-    for wrong in ({"views": ("blindly",)}, {"frame": "middle"}, {"options_prompt": ""}, {"views": (MASKED,)}):
+    for wrong in ({"views": ("blindly",)}, {"frame": "middle"}, {"views": (MASKED,)}):
         with pytest.raises(ValueError, match="Expected"):
             replace(kind, **wrong)  # type: ignore[arg-type]

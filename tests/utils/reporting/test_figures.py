@@ -9,15 +9,16 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lmms_eval_tasks.utils.reporting.figures import (
-    Bar,
     Dot,
     Point,
     count_table,
     dot_plot,
+    fit_axis,
     heat_map,
     scatter_plot,
     share_plot,
 )
+from lmms_eval_tasks.utils.reporting.panels import RunRecords
 from lmms_eval_tasks.utils.stats.estimates import Estimate
 
 NASTY = "<script>alert(1)</script>\"'&"
@@ -41,12 +42,13 @@ class Reader(HTMLParser):
 
 def every_figure(text: str) -> list[str]:
     found = Estimate(40.0, 30.0, 55.0, 12)
+    run = RunRecords(text, text, [])
     points, axis = [Point(text, 1, 2, "people"), Point(text, 1, 2, tag=text)], (text, (0.0, 9.0))
     return [
         dot_plot(text, [Dot.of(text, found, text), Dot.of(text, None)], (0, 100), 25),
-        heat_map(text, [text], [text], {(text, text): found}, (0, 100)),
-        count_table(text, text, {text: {text: 3}}, [text]),
-        share_plot(text, [Bar(text, {text: 3}, text)], [text]),
+        heat_map(text, [text], [text], {(text, text): found}, (0, 100), run),
+        count_table(run, text, text, {text: {text: 3}}, [text]),
+        share_plot(text, [run], [{text: 3}], [text]),
         scatter_plot(text, points, axis, axis, (1, 1)),
     ]
 
@@ -87,7 +89,7 @@ def test_no_score_is_no_dot() -> None:
 
 
 def test_shares_are_of_the_whole() -> None:
-    figure = share_plot("c", [Bar("x", {"a": 1, "b": 3}), Bar("y", {})], ["a", "b"])
+    figure = share_plot("c", [RunRecords("A", "x", []), RunRecords("B", "y", [])], [{"a": 1, "b": 3}, {}], ["a", "b"])
     assert re.findall(r"width:([\d.]+)%", figure) == ["25.00", "75.00"]
     assert "1 a · 3 b" in figure and "<small>none</small>" in figure
 
@@ -99,5 +101,12 @@ def test_an_empty_cell_is_no_zero() -> None:
 
 
 def test_counts_show_their_sum_and_the_diagonal() -> None:
-    figure = count_table("t", "k", {"A": {"A": 3, "none": 1}}, ["A", "none"])
+    figure = count_table(RunRecords("A", "x", []), "t", "k", {"A": {"A": 3, "none": 1}}, ["A", "none"])
     assert figure.count(" same") == 1 and ">4</td>" in figure
+
+
+def test_the_axis_of_a_difference_holds_every_value_and_no_more_than_there_can_be() -> None:
+    assert fit_axis((0.0, 100.0), [3.0]) == (0.0, 100.0)
+    assert [fit_axis((-100.0, 100.0), values) for values in ([], [-21.0, 3.0], [99.0, -120.0])] == [
+        (-20.0, 20.0), (-40.0, 40.0), (-100.0, 100.0),
+    ]  # fmt: skip

@@ -19,7 +19,7 @@ from lmms_eval_tasks.report.tables import reference_tables
 from lmms_eval_tasks.utils.benchmark.data_set import DataSet, SetKind
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.reporting.columns import interval_column
+from lmms_eval_tasks.utils.reporting.columns import Column
 from lmms_eval_tasks.utils.reporting.references import (
     ReferencedMetric,
     compare_to_reference,
@@ -34,7 +34,12 @@ from lmms_eval_tasks.yocausal.metrics import CCI
 
 
 def test_a_count_has_no_interval_and_is_compared_with_nothing() -> None:
-    for make in (ReferencedMetric, interval_column, partial(estimate, parts=[[]])):
+    for make in (
+        ReferencedMetric,
+        partial(Column, interval=True),
+        partial(Column, against=50.0),
+        partial(estimate, parts=[[]]),
+    ):
         with pytest.raises(ValueError, match="Expected a mean, which has an interval, but pairs_scored is a count"):
             make(PAIRS_SCORED)
 

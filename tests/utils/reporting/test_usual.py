@@ -1,0 +1,124 @@
+"""What a report shows of a benchmark that declares nothing but its card and its scores."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind, TaskSettings
+from lmms_eval_tasks.utils.benchmark.card import Card, Human, SplitFacts
+from lmms_eval_tasks.utils.benchmark.registry import find_benchmark
+from lmms_eval_tasks.utils.prompting.prompts import DEFAULT, OFFICIAL
+from lmms_eval_tasks.utils.prompting.questions import read_task_settings
+from lmms_eval_tasks.utils.reporting.columns import usual_columns
+from lmms_eval_tasks.utils.reporting.page_items import usual_answer_view, usual_item_view
+from lmms_eval_tasks.utils.reporting.references import published_controls, usual_references
+from lmms_eval_tasks.utils.scoring import pair_scores, rates
+from lmms_eval_tasks.utils.scoring.metrics import Metric
+from lmms_eval_tasks.utils.scoring.records import Outcome, Record
+
+OWN = Metric("left_rate", "says left", lambda record: 100.0)
+METRICS = (
+    pair_scores.PAIRS_SCORED,
+    OWN,
+    OWN.within("easy", lambda record: True),
+    pair_scores.SINGLE_ACCURACY,
+    pair_scores.SINGLE_ACCURACY_OFFICIAL,
+    pair_scores.PAIR_ACCURACY,
+    *pair_scores.PAIR_ACCURACY.by("source", ("a", "b")),
+    pair_scores.PAIR_ACCURACY_OFFICIAL,
+    *rates.COMMON,
+)
+PEOPLE = Human("single_accuracy", "test", 90.0, "a paper", "ten people")
+OF_PAIRS = {"task": "own", "score": "pair_accuracy", "unit": "percent", "source": "Table 1"}
+ENTRIES = [
+    {**OF_PAIRS, "model": "m", "value": 0.4, "unit": "fraction"},
+    {**OF_PAIRS, "model": "p", "value": 80, "people": True},
+    {**OF_PAIRS, "model": "m", "value": 9, "view": "blind"},
+    {**OF_PAIRS, "model": "n", "value": 9, "task": "other"},
+    {"control": "blind filter", "metric": "removed", "value": 39, "source": "text"},
+    {
+        "control": "random pairs",
+        "metric": "accuracy",
+        "stage": "first",
+        "value": 50,
+        "source": "Table 2",
+        "task": "own",
+    },
+]
+
+
+def benchmark(folder: Path, metrics: tuple[Metric, ...] = METRICS, **facts: Any) -> Benchmark:
+    """One that no registry knows."""
+    known = {"main_metric": "pair_accuracy", "chance": {"single_accuracy": 50.0, "pair_accuracy": 25.0}, **facts}
+    card = Card(
+        name="own", title="Own", paper="", licence="", homepage="", splits={"test": SplitFacts()}, strata_columns=(),
+        prepare_command="", **known,
+    )  # fmt: skip
+    return Benchmark(card, folder, {"pairs": TaskKind(metrics)}, prepare=dict, no_submission="nobody asks")
+
+
+def test_scores_that_the_card_knows_stand_beside_what_it_knows(tmp_path: Path) -> None:
+    (tmp_path / "published.json").write_text(json.dumps({"records": ENTRIES}), encoding="utf-8")
+    own = benchmark(tmp_path, human=(PEOPLE,))
+    pair, single = usual_references(own, own.kinds["pairs"], "own")
+    assert (pair.metric, pair.chance, pair.people) == (pair_scores.PAIR_ACCURACY, 25.0, ())
+    assert [(model.model, model.value, model.source) for model in pair.published] == [("m", 40.0, "Table 1")]
+    assert (single.metric, single.chance, single.people, single.published) == (
+        pair_scores.SINGLE_ACCURACY, 50.0, (PEOPLE,), (),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("main", "leading"), [("left_rate", OWN), ("", OWN), ("pairs_scored", OWN)])
+def test_without_chance_and_people_the_main_score_leads_or_the_first_mean(
+    tmp_path: Path, main: str, leading: Metric
+) -> None:
+    own = benchmark(tmp_path, main_metric=main, chance={})
+    (found,) = usual_references(own, own.kinds["pairs"], "own")
+    assert found.metric == leading and not found.has_references
+
+
+def test_columns_are_of_all_scores_that_are_no_breakdown() -> None:
+    columns = usual_columns(METRICS, [pair_scores.PAIR_ACCURACY, pair_scores.SINGLE_ACCURACY])
+    assert [column.heading for column in columns] == [
+        "pair accuracy", "single accuracy", "official", "says left", "unparsed", "unscored", "pairs",
+    ]  # fmt: skip
+    assert [column.interval for column in columns] == [True, True, False, False, False, False, False]
+
+
+def test_controls_are_of_the_task_that_they_name_or_of_all(tmp_path: Path) -> None:
+    (tmp_path / "published.json").write_text(json.dumps({"records": ENTRIES}), encoding="utf-8")
+    own = benchmark(tmp_path)
+    found = [(one.control.value, one.what, one.value) for one in published_controls(own, "own")]
+    assert found == [("random pairs", "accuracy (first)", 50.0), ("blind filter", "removed", 39.0)]
+    assert [one.value for one in published_controls(own, "else")] == [39.0]
+
+
+def test_an_item_shows_its_clips_and_an_answer_what_the_official_script_reads() -> None:
+    row = {"clip": "a.mp4", "clip_2": "b.mp4"}
+    assert usual_item_view(row, ("clip",)).clips == {"": "a.mp4"}
+    assert usual_item_view(row, ("clip", "clip_2")).clips == row
+    record = Record("a", "a", {}, "A", "A", Outcome.CORRECT)
+    assert usual_answer_view(record).facts == {}
+    for read, shown in (("B", "B"), (None, "none")):
+        assert usual_answer_view(record.with_fields(official_answered=read)).facts == {"official reading": shown}
+
+
+def test_the_prompt_can_be_chosen_of_what_is_answered_in_words(tmp_path: Path) -> None:
+    own = benchmark(tmp_path)
+    read = read_task_settings(own, own.kinds["pairs"], {}, {})
+    assert read.prompt is not None and read.prompt.prompt_id == DEFAULT
+    losses = TaskKind(METRICS, takes_losses=True, views=())
+    assert read_task_settings(own, losses, {"prompt": OFFICIAL}, {}) == TaskSettings()
+    kept = TaskKind(METRICS, read_settings=lambda kwargs, environment: TaskSettings())
+    assert read_task_settings(own, kept, {}, {}).prompt is None
+
+
+def test_the_official_prompt_of_a_judge_asks_no_items() -> None:
+    labelled = find_benchmark("yocausal")
+    assert labelled.find_prompt is not None
+    with pytest.raises(Exception, match="one of the tasks has no official prompt"):
+        read_task_settings(labelled, labelled.kinds["vlm"], {"prompt": OFFICIAL}, {})
