@@ -4,7 +4,7 @@ from lmms_eval_tasks.cast_bench import hooks, open_ended, report, restore
 from lmms_eval_tasks.cast_bench.card import CARD
 from lmms_eval_tasks.cast_bench.cli import app
 from lmms_eval_tasks.cast_bench.log_forms import EvidenceLine, OpenLine
-from lmms_eval_tasks.cast_bench.masked import masked_row
+from lmms_eval_tasks.cast_bench.masked import masked_row, timed_boxes
 from lmms_eval_tasks.cast_bench.metrics import METRICS, OPEN_METRICS
 from lmms_eval_tasks.cast_bench.people import INQUIRIES
 from lmms_eval_tasks.cast_bench.predictions import PREDICTIONS
