@@ -26,11 +26,11 @@ METRICS = (
     OWN,
     OWN.within("easy", lambda record: True),
     pair_scores.SINGLE_ACCURACY,
-    pair_scores.SINGLE_ACCURACY_OFFICIAL,
+    pair_scores.OFFICIAL_ACCURACIES[1],
     pair_scores.PAIR_ACCURACY,
     *pair_scores.PAIR_ACCURACY.by("source", ("a", "b")),
     pair_scores.PAIR_ACCURACY_OFFICIAL,
-    *rates.COMMON,
+    *rates.COMMON_METRICS,
 )
 PEOPLE = Human("single_accuracy", "test", 90.0, "a paper", "ten people")
 OF_PAIRS = {"task": "own", "score": "pair_accuracy", "unit": "percent", "source": "Table 1"}
