@@ -40,7 +40,7 @@ OPEN = TaskKind(
     item_view=report.open_item_view,
     answer_view=report.open_answer_view,
     read_settings=open_ended.read_settings,
-    judged=True,
+    judge="required",
     no_submission="its free answers are graded by a judge of your choice, and no leaderboard takes them. What can be "
     "submitted is a run of cast_bench.",
     restore=restore.restore_verdicts,

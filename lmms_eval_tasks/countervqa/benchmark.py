@@ -24,8 +24,7 @@ VERDICT = TaskKind(
     answer_view=report.answer_view,
     read_settings=hooks.read_settings,
     log_form=VerdictLine,
-    judged=True,
-    judge_optional=True,
+    judge="optional",
     restore=restore_agreement,
     views=VIEWS,
 )

@@ -49,8 +49,8 @@ def _task_facts(state: TaskState) -> dict[str, str]:
     with suppress(RuntimeError):  # lmms-eval asked for no prompt yet, on any rank
         facts["prompt"] = state.settings.signature or "none"
         facts |= {name: str(value) for name, value in state.settings.facts().items()}
-    if state.kind.judged and state.evaluation.judge_needed:
-        judge = read_settings(optional=state.kind.judge_optional)
+    if state.kind.judge and state.evaluation.judge_needed:
+        judge = read_settings(optional=state.kind.judge == "optional")
         facts["judge"] = "none" if judge is None else f"{judge.model}, {judge.sampling}"
     return facts
 

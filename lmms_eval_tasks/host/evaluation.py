@@ -118,9 +118,9 @@ class Evaluation:
         """
         benchmark = find_benchmark(pointer["benchmark"])
         kind = benchmark.kind_of(pointer)
-        if kind.judged and self.judge_needed:
+        if kind.judge and self.judge_needed:
             try:
-                check_judge(kind.judge_optional)
+                check_judge(kind.judge == "optional")
             except InputError as error:
                 raise InputError(f"{benchmark.card.title}'s free answers need a judge. {error}") from None
 

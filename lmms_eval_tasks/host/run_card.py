@@ -197,8 +197,8 @@ def _task_fields(results: Mapping[str, Any], state: TaskState) -> Iterator[Field
         fields["official prompt"] = lambda: _is_official(prompt())
     for name, value in _settings_facts(state).items():
         fields[name] = partial(lambda value: value, value)
-    if state.kind.judged:
-        fields["judge"] = partial(_judge, state.kind.judge_optional)
+    if state.kind.judge:
+        fields["judge"] = partial(_judge, state.kind.judge == "optional")
     fields |= {
         "extractor": lambda: state.kind.extractor or EXTRACTOR,
         "generation": lambda: config["generation_kwargs"],

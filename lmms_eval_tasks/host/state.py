@@ -111,7 +111,7 @@ class TaskState(RunningTask):
         """The run's judge for replies of a schema; None where nothing is to be judged."""
         if not self.evaluation.judge_needed:
             return self.verdicts
-        return self.evaluation.judge(schema, self.kind.judge_optional)
+        return self.evaluation.judge(schema, self.kind.judge == "optional")
 
     def open_table(self) -> datasets.Dataset:
         """The prepared table, for the one-row pointer that lmms-eval has read.

@@ -57,7 +57,7 @@ def test_every_guess_is_read_as_another_answer(name: str) -> None:
         guesses = state.kind.guesses(row)
         records = [state.process_results(row, [guess])["record"] for guess in guesses]
         assert not any(record["outcome"] == "unparsed" for record in records), guesses
-        if not state.kind.judged or len(guesses) > 1:
+        if not state.kind.judge or len(guesses) > 1:
             read = {(record["answered"], record["fields"].get("detection")) for record in records}
             assert len(read) == len(guesses) > 1 and None not in {answered for answered, _ in read}
 

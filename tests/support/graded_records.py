@@ -48,7 +48,7 @@ def records_of(benchmark: str, name: str) -> tuple[Record, ...]:
     task = next(task for task in registry().tasks_of(benchmark).values() if task.kind is kind)
     asked = [item for example in examples for item in example.items]
     records = []
-    for number in (0.0, 10.0, 7.0, None) if kind.judged else (None,):
+    for number in (0.0, 10.0, 7.0, None) if kind.judge else (None,):
         state = task_state(task.name, SteadyEvaluation(number))
         for row, response in (*asked, *((row, NOT_ASKED) for row in rows.values())):
             records.append(Record.from_json(state.process_results(row, [response])["record"]))

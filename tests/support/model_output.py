@@ -111,7 +111,7 @@ def _task_reader(name: str) -> Reader:
         items = state.process_results(row, [text])
         json.dumps(items)
         record = items["record"]
-        if record["outcome"] == "correct" and not task.kind.judged:
+        if record["outcome"] == "correct" and not task.kind.judge:
             assert record["answered"] == record["expected"]
         return items
 

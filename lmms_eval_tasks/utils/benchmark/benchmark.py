@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from string import ascii_uppercase
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from lmms_eval_tasks.utils.benchmark.card import Card
 from lmms_eval_tasks.utils.benchmark.inquiries import Inquiry, with_usual
@@ -135,8 +135,8 @@ class TaskKind:
             than a task takes is refused before it is loaded.
         rows: Changes the prepared table into the task's items; None where they are the same.
         row_id: The prepared row that an item was made from.
-        judged: Whether a judge grades answers.
-        judge_optional: Whether it has scores without one, so that a run which chooses none asks none.
+        judge: Whether a judge grades answers: ``required``, or ``optional`` where it has scores without one, so that a
+            run which chooses none asks none.
         no_submission: Why no leaderboard takes its tasks, where the benchmark has a form all the same.
         restore: The context of a finished run: its settings and judge, from rows and logged lines; None where the
             settings of today serve.
@@ -162,8 +162,7 @@ class TaskKind:
     takes_losses: bool = False
     rows: Callable[[datasets.Dataset], datasets.Dataset] | None = None
     row_id: Callable[[str], str] = str
-    judged: bool = False
-    judge_optional: bool = False
+    judge: Literal["", "optional", "required"] = ""
     no_submission: str = ""
     restore: Callable[[RestoredContext, Sequence[Row], Sequence[Mapping[str, Any]]], None] | None = None
     log_form: type[LogLine] | None = None
