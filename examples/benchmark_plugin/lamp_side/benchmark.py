@@ -81,9 +81,10 @@ def prepare(
         raise InputError(f"{TITLE} cannot be prepared: there is no {file}.")
     issues = GroupedIssues()
     pairs_of = {pair.item_id_1.split("_")[0]: pair for _, pair in read_rows(file, MinedPair, issues)}
+    issues.raise_if_any(f"{file} cannot be prepared", "nothing was written")
     filtered = read_rows(without, FilteredPair, issues, exact=False) if without else ()
     removed = {pair.group_id for _, pair in filtered if pair.removed}
-    issues.raise_if_any(f"{file} cannot be prepared", "nothing was written")
+    issues.raise_if_any(f"{without} is not what a filter wrote", "nothing was written")
     rows = [
         {"item_id": item, "group_id": group, "question": pair.question, "options": list(OPTIONS),
          "answer": SIDES[side], "clip": f"test/{clip}"}
