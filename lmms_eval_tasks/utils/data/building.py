@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import lmms_eval_tasks
+from lmms_eval_tasks.utils.benchmark.card import Card
 from lmms_eval_tasks.utils.benchmark.registry import read_card
 from lmms_eval_tasks.utils.core.files import replacing, write_file
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.core.progress import Progress
 from lmms_eval_tasks.utils.core.variables import HOME
 from lmms_eval_tasks.utils.core.wording import count_bytes
-from lmms_eval_tasks.utils.data.clips import in_parallel, refuse_folder_without_clips, unreadable, write_placeholder
+from lmms_eval_tasks.utils.data.clips import in_parallel, unreadable, write_placeholder
 from lmms_eval_tasks.utils.data.content import content_digest
 from lmms_eval_tasks.utils.data.counts import counts, groups_of
 from lmms_eval_tasks.utils.data.home import PLACEHOLDER, benchmark_dir, home, writable_home
@@ -101,8 +102,7 @@ class Build:
         if strays := [name for name in clips if not name.startswith(f"{split}/")]:
             raise ValueError(f"Expected clips named {split}/…, but got {strays[0]}.")
         if videos is not None:
-            what = card.title if len(card.splits) == 1 else f"{card.title}, split {split}"
-            refuse_folder_without_clips(what, videos, (clip for clip in clips.values() if isinstance(clip, Path)))
+            _refuse_wrong_folder(card, split, videos, clips)
         clips = {name: None if isinstance(clip, Path) and not clip.is_file() else clip for name, clip in clips.items()}
         digests = {name: _digest(content, progress) for name, content in origin.files.items()}
         table = make_table([{**row, "clip_present": True} for row in rows], extra)
@@ -187,6 +187,17 @@ class Build:
         for name in clips.keys() - present.keys():
             reasons[name] = MissingClip(clip=name, reason="absent")
         return tuple(reasons[name] for name in clips if name in reasons)
+
+
+def _refuse_wrong_folder(card: Card, split: str, videos: Path, clips: Mapping[str, Clip | Path | None]) -> None:
+    """Refuse a folder that the user named for the clips and that holds none of those that should lie in it."""
+    named = [clip for clip in clips.values() if isinstance(clip, Path) and clip.is_relative_to(videos.absolute())]
+    if named and not any(clip.is_file() for clip in named):
+        what = card.title if len(card.splits) == 1 else f"{card.title}, split {split}"
+        raise InputError(
+            f"{what} cannot be prepared: none of its {len(named):,} clips is in {videos}, and nothing was written.\n"
+            f"Expected clips such as {named[0]}. Remedy: give --videos the folder that they are named from."
+        )
 
 
 def _digest(content: Path | bytes, progress: Progress) -> str:

@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
-from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 from lmms_eval_tasks.utils.data.frame_stream import FrameStream
 from lmms_eval_tasks.utils.data.release import UnreadableClip
@@ -63,25 +62,6 @@ def in_parallel(things: Collection[K], work: Callable[[K], T], progress: Progres
         for done, result in enumerate(zip(things, pool.map(work, things), strict=True), 1):
             yield result
             progress(what, done, len(things))
-
-
-def refuse_folder_without_clips(what: str, folder: Path, clips: Iterable[Path]) -> None:
-    """Refuse a folder of videos that holds none of a release's clips: it is the wrong one.
-
-    Args:
-        what: What is prepared.
-        folder: The folder that the user named.
-        clips: Where its clips should lie; those that should lie elsewhere do not count.
-
-    Raises:
-        InputError: where none is there.
-    """
-    expected = [clip for clip in dict.fromkeys(clips) if clip.is_relative_to(folder.absolute())]
-    if expected and not any(clip.is_file() for clip in expected):
-        raise InputError(
-            f"{what} cannot be prepared: none of its {len(expected):,} clips is in {folder}, and nothing was written.\n"
-            f"Expected clips such as {expected[0]}. Remedy: give --videos the folder that they are named from."
-        )
 
 
 def clip_seconds(path: Path) -> float | None:
