@@ -10,13 +10,12 @@ from pathlib import Path
 from lmms_eval_tasks.utils.core.progress import Progress
 from lmms_eval_tasks.utils.data.frame_stream import FrameStream
 from lmms_eval_tasks.utils.data.release import UnreadableClip
-from lmms_eval_tasks.utils.evidence.boxes import FrameSize
 
 
-def frame_sizes(paths: Iterable[Path], progress: Progress, what: str) -> dict[Path, FrameSize | None]:
+def frame_sizes(paths: Iterable[Path], progress: Progress, what: str) -> dict[Path, tuple[int, int] | None]:
     """`frame_size` of each distinct file, read once and in parallel threads."""
     distinct = list(dict.fromkeys(paths))
-    sizes: dict[Path, FrameSize | None] = {}
+    sizes: dict[Path, tuple[int, int] | None] = {}
     with ThreadPoolExecutor(max_workers=min(32, (os.cpu_count() or 1) + 4)) as pool:
         for path, size in zip(distinct, pool.map(frame_size, distinct), strict=True):
             sizes[path] = size
@@ -24,7 +23,7 @@ def frame_sizes(paths: Iterable[Path], progress: Progress, what: str) -> dict[Pa
     return sizes
 
 
-def frame_size(path: Path) -> FrameSize | None:
+def frame_size(path: Path) -> tuple[int, int] | None:
     """Width and height in pixels of a clip as it is shown, from its header; None where it cannot be decoded.
 
     A phone's clip may be stored lying on its side, as its first frame says; width and height are then those of the

@@ -96,18 +96,6 @@ def read_item(item_id: str, source: Path, second: int | None = None) -> Answered
     )
 
 
-def frame_at(path: Path, second: float) -> tuple[NDArray[np.uint8], float] | None:
-    """The picture that a clip shows at a second, upright, (H, W, 3) RGB, and the clip's length in seconds.
-
-    After the clip's end it is the last picture. None where the file is no video that can be decoded.
-    """
-    try:
-        reader = PyavFrames(path)
-        return reader.read([reader.number_at(second)])[0], reader.seconds
-    except UnreadableClip:
-        return None
-
-
 def _find_record(run: Run, item_id: str) -> Record:
     if TASK not in run.records:
         raise InputError(f"{run.path} holds no {TASK}: Expected a run of it, but got one of {', '.join(run.records)}.")

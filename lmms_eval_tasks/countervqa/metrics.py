@@ -12,8 +12,13 @@ from lmms_eval_tasks.countervqa.released import OWN_RULES
 from lmms_eval_tasks.countervqa.verdicts import NO, YES
 from lmms_eval_tasks.utils.scoring.metrics import Metric
 from lmms_eval_tasks.utils.scoring.pair_scores import PAIR_ACCURACY, PAIRS_SCORED
-from lmms_eval_tasks.utils.scoring.rates import COMMON_METRICS, percent
+from lmms_eval_tasks.utils.scoring.rates import COMMON_METRICS
 from lmms_eval_tasks.utils.scoring.records import Record
+
+
+def percent(flag: bool | None) -> float | None:
+    """100 for True, 0 for False, None for None."""
+    return None if flag is None else 100.0 * flag
 
 
 def _right(record: Record) -> float | None:

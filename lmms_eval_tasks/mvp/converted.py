@@ -11,6 +11,7 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 from lmms_eval_tasks.mvp.episodes import read_frames
 from lmms_eval_tasks.mvp.matroska import missing_bytes
 from lmms_eval_tasks.mvp.tfrecord import TfRecord
-from lmms_eval_tasks.utils.data.coding import FrameCoder, PictureTiming
+from lmms_eval_tasks.utils.data.coding import FrameCoder
 from lmms_eval_tasks.utils.data.frame_stream import FrameStream
 from lmms_eval_tasks.utils.data.release import DamagedSource, UnreadableClip
 
@@ -37,6 +38,22 @@ SLACK = 0.25
 """Seconds by which a clip's last frame may end before the length that its header states, beside two frames."""
 _BT601, _NARROW = 5, 1
 _AGAIN = "get it again, or delete it to go on without this clip."
+
+
+class PictureTiming:
+    """Pictures that are shown one after the other, each equally long; their pixels are square.
+
+    Args:
+        rate: Pictures a second.
+        count: How many there are.
+    """
+
+    def __init__(self, rate: int, count: int) -> None:
+        self.rate, self.aspect, self._count = Fraction(rate), Fraction(0), count
+
+    def durations(self) -> tuple[list[int], Fraction]:
+        """One tick for each picture."""
+        return [1] * self._count, 1 / self.rate
 
 
 class ConvertedClip(ABC):

@@ -10,7 +10,7 @@ from functools import partial
 
 from lmms_eval_tasks.utils.scoring.metrics import Metric
 from lmms_eval_tasks.utils.scoring.pair_scores import PAIR_ACCURACY, PAIRS_SCORED, SINGLE_ACCURACY
-from lmms_eval_tasks.utils.scoring.rates import COMMON_METRICS, SAMPLE_DATA, percent
+from lmms_eval_tasks.utils.scoring.rates import COMMON_METRICS
 from lmms_eval_tasks.utils.scoring.records import Outcome, Record
 from lmms_eval_tasks.yocausal.card import CARD, SUBSETS
 from lmms_eval_tasks.yocausal.rsi import Winner
@@ -48,7 +48,7 @@ def _of_human(difference: float) -> float:
 
 
 def _is_winner(winner: Winner, record: Record) -> float | None:
-    return None if record.answered is None else percent(record.answered == winner.value)
+    return None if record.answered is None else 100.0 * (record.answered == winner.value)
 
 
 RSI = Metric("rsi", "RSI", _wins, stratum=_subset, transform=_hundredfold, value_bounds=SHARE)
@@ -75,13 +75,13 @@ NON_FINITE_RATE = Metric(
 UNPARSED_RATE = Metric(
     "unparsed_rate",
     "unparsed",
-    lambda record: percent(record.outcome is Outcome.UNPARSED) if record.asked else None,
+    lambda record: 100.0 * (record.outcome is Outcome.UNPARSED) if record.asked else None,
     higher_is_better=False,
     errors="plain",
 )
 """Percent of pairs asked whose response is no denoising losses."""
 UNSCORED_RATE = Metric(
-    "unscored_rate", "unscored", lambda record: percent(record.answered is None), higher_is_better=False
+    "unscored_rate", "unscored", lambda record: 100.0 * (record.answered is None), higher_is_better=False
 )
 """Percent of pairs without losses, for whatever reason."""
 PAIRS = replace(PAIRS_SCORED, value=_wins, together=None)
@@ -101,7 +101,7 @@ METRICS = (
     NON_FINITE_RATE,
     UNPARSED_RATE,
     UNSCORED_RATE,
-    SAMPLE_DATA,
+    *(metric for metric in COMMON_METRICS if metric.name not in (UNPARSED_RATE.name, UNSCORED_RATE.name)),
 )
 
 HUMAN_PROTOCOL = Metric(

@@ -35,22 +35,6 @@ class FrameTiming(Protocol):
         """For how many ticks each frame is shown, and the seconds of a tick."""
 
 
-class PictureTiming:
-    """Pictures that are shown one after the other, each equally long; their pixels are square.
-
-    Args:
-        rate: Pictures a second.
-        count: How many there are.
-    """
-
-    def __init__(self, rate: int, count: int) -> None:
-        self.rate, self.aspect, self._count = Fraction(rate), Fraction(0), count
-
-    def durations(self) -> tuple[list[int], Fraction]:
-        """One tick for each picture."""
-        return [1] * self._count, 1 / self.rate
-
-
 class FrameCoder:
     """Codes frames as H.264 and writes them as an mp4 in any order; used in a `with` block.
 
