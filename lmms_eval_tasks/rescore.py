@@ -18,7 +18,6 @@ from typing import Any
 from lmms_eval_tasks.host.environment import package_version
 from lmms_eval_tasks.host.loading import aggregate
 from lmms_eval_tasks.host.regrading import FILTER, regrade
-from lmms_eval_tasks.utils.answers import EXTRACTOR
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.json_rows import as_lines
@@ -33,7 +32,7 @@ from lmms_eval_tasks.utils.runs.results_file import (
     sample_log,
 )
 from lmms_eval_tasks.utils.runs.run import Run, read_run
-from lmms_eval_tasks.utils.runs.run_card import TASK, Value
+from lmms_eval_tasks.utils.runs.run_card import TASK, Value, extractor_of
 from lmms_eval_tasks.utils.runs.sample_log import LoggedItem
 from lmms_eval_tasks.utils.scoring.records import Record
 
@@ -252,7 +251,7 @@ def _card(rescored: Rescored) -> dict[str, dict[str, Value]]:
             known = registry().find_task(task)
             assert known is not None, f"{task} was scored, and is of no benchmark"
             fields["version"] = known.version
-            fields["extractor"] = known.kind.extractor or EXTRACTOR
+            fields["extractor"] = extractor_of(known.kind)
     card["rescored"] = {
         "results": rescored.run.path.name,
         "results sha256": file_sha256(rescored.run.path),

@@ -22,7 +22,6 @@ from lmms_eval_tasks.utils.data.home import load_table
 from lmms_eval_tasks.utils.evidence.box_conventions import convention_warnings
 from lmms_eval_tasks.utils.evidence.reader import read_evidence_answer, read_truth
 from lmms_eval_tasks.utils.evidence.settings import EvidenceSettings
-from lmms_eval_tasks.utils.prompting.questions import without_clip
 from lmms_eval_tasks.utils.scoring.hooks import RunningTask, aggregate, doc_to_target, doc_to_visual, hook, process_docs
 from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, GradedItem, Outcome, Record
 
@@ -43,7 +42,7 @@ __all__ = [
 @hook
 def doc_to_text(task: RunningTask, doc: Row, lmms_eval_specific_kwargs: Mapping[str, Any] | None = None) -> str:
     """The prompt: question, options, and the form of the answer."""
-    return task.put(doc, lmms_eval_specific_kwargs, ask)
+    return task.put(doc, lmms_eval_specific_kwargs, render_prompt)
 
 
 @hook
@@ -76,13 +75,8 @@ def open_process_results(task: RunningTask, doc: Row, results: Sequence[Any]) ->
     return task.grade_first(doc, results, open_ended.grade)
 
 
-def ask(row: Row, settings: EvidenceSettings) -> str:
-    """The prompt: question, options, and the form of the answer."""
-    return without_clip(render_prompt(row, settings), row["asked"])
-
-
 def render_prompt(row: Row, settings: EvidenceSettings) -> str:
-    """The prompt for a clip that is there; options as ``A: text``, which the official script's own prompts have."""
+    """The prompt: question, options, and the form of the answer; options as ``A: text``, as the official script has."""
     options = "\n".join(f"{letter}: {text}" for letter, text in zip(ascii_uppercase, row["options"], strict=False))
     return settings.prompt.render(question=row["question"], options=options)
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lmms_eval_tasks.cast_bench.card import CARD
 from lmms_eval_tasks.cast_bench.prepare import SPLIT, frame_of
+from lmms_eval_tasks.utils.benchmark.benchmark import Row
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.data.frames import PyavFrames
-from lmms_eval_tasks.utils.data.home import clip_path, read_table
+from lmms_eval_tasks.utils.data.home import clip_path, load_table
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.utils.evidence.boxes import BoxConvention
 from lmms_eval_tasks.utils.evidence.instances import EvidenceInstance
@@ -44,7 +44,7 @@ class AnsweredItem:
     """
 
     run: str
-    row: Mapping[str, Any]
+    row: Row
     record: Record
     true: tuple[InstanceTrack, ...]
     predicted: tuple[InstanceTrack, ...]
@@ -69,7 +69,7 @@ def read_item(item_id: str, source: Path, second: int | None = None) -> Answered
     run = read_run(source)
     record = _find_record(run, item_id)
     response = _read_response(run, record)
-    row, is_sample = _find_row(item_id)
+    row = _find_row(item_id)
     true, predicted = tracks_of(read_truth(row["evidence"])), predicted_tracks(response, record, row)
     at = _busiest_second(true, predicted) if second is None else second
     path = clip_path(CARD.name, row["clip"])
@@ -89,7 +89,7 @@ def read_item(item_id: str, source: Path, second: int | None = None) -> Answered
         record=record,
         true=true,
         predicted=predicted,
-        sample=is_sample,
+        sample=run.set_of(TASK).is_sample,
         second=at,
         length=clip.seconds,
         picture=picture,
@@ -115,20 +115,17 @@ def _read_response(run: Run, record: Record) -> str:
     return (logged.responses or [""])[0]
 
 
-def _find_row(item_id: str) -> tuple[Mapping[str, Any], bool]:
-    """An item's row of the prepared table, and whether the data is simulated."""
-    table, facts = read_table(CARD.name, SPLIT)
-    ids = table.column("item_id").to_pylist()
-    if item_id not in ids:
-        raise InputError(
-            f"{item_id} cannot be shown: the prepared {CARD.title} has no such item. The run was made with other data "
-            "than what is prepared now."
-        )
-    row: Mapping[str, Any] = table.slice(ids.index(item_id), 1).to_pylist()[0]
-    return row, facts.data_set.is_sample
+def _find_row(item_id: str) -> Row:
+    for row in load_table(CARD.name, SPLIT, require_clips=False):
+        if row["item_id"] == item_id:
+            return dict(row)
+    raise InputError(
+        f"{item_id} cannot be shown: the prepared {CARD.title} has no such item. The run was made with other data than "
+        "what is prepared now."
+    )
 
 
-def predicted_tracks(response: str, record: Record, row: Mapping[str, Any]) -> tuple[InstanceTrack, ...]:
+def predicted_tracks(response: str, record: Record, row: Row) -> tuple[InstanceTrack, ...]:
     """Tracks of what was answered, read and turned into pixels as they were when they were scored."""
     boxes = record.fields.get("boxes") or {}
     convention = BoxConvention(boxes.get("convention", BoxConvention.XYXY_PX.value))

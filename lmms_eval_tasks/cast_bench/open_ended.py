@@ -20,7 +20,7 @@ from lmms_eval_tasks.utils.benchmark.benchmark import Row, TaskContext, TaskSett
 from lmms_eval_tasks.utils.evidence.reader import read_truth
 from lmms_eval_tasks.utils.judge.client import Case
 from lmms_eval_tasks.utils.prompting.prompts import read_prompt
-from lmms_eval_tasks.utils.prompting.questions import prompt_reader, without_clip
+from lmms_eval_tasks.utils.prompting.questions import prompt_reader
 from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, GradedItem, Outcome, Record, UnscoredReason
 
 PROMPT = "cast_bench_open"
@@ -71,7 +71,7 @@ _LABEL = re.compile(r"^[ \t*_#>-]*(answer|reasoning)[ \t*_]*:[ \t*_]*", re.IGNOR
 def ask(row: Row, settings: TaskSettings) -> str:
     """The prompt: the question without its options, and what an answer has to hold."""
     assert settings.prompt is not None
-    return without_clip(settings.prompt.render(question=row["question"]), row["asked"])
+    return settings.prompt.render(question=row["question"])
 
 
 read_settings = prompt_reader(fields=frozenset({"question"}), default=PROMPT)

@@ -18,7 +18,7 @@ from lmms_eval_tasks.utils.reporting.figures import share_plot
 from lmms_eval_tasks.utils.reporting.page_items import AnswerView, ItemView
 from lmms_eval_tasks.utils.reporting.panels import Panel, RunRecords, outcome_panel, scatter_panel, usual_panels
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, published_models
-from lmms_eval_tasks.utils.scoring import rates
+from lmms_eval_tasks.utils.scoring.rates import COMMON_METRICS
 from lmms_eval_tasks.utils.scoring.records import Record
 
 FOLDER = Path(__file__).parent
@@ -34,7 +34,7 @@ DIMENSION_HEADINGS = ("answer", "causal chain", "coverage", "overall")
 GROUNDED = ("right, supported", "right, not supported", "wrong, supported", "wrong, not supported", "not graded")
 
 # Intervals are over clips, as questions about one clip are not independent.
-_COMMON = (Column(rates.UNPARSED_RATE), Column(rates.UNSCORED_RATE), Column(title="questions"))
+_COMMON = (*map(Column, COMMON_METRICS[:2]), Column(title="questions"))
 COLUMNS = (*(Column(metric, interval=True) for metric in PUBLISHED), *_COMMON)
 OPEN_COLUMNS = (
     Column(metrics.JUDGE_SCORE, interval=True),

@@ -17,6 +17,7 @@ from pydantic import ConfigDict, Field
 from lmms_eval_tasks.cast_bench.card import CARD
 from lmms_eval_tasks.cast_bench.grading import official_overall
 from lmms_eval_tasks.cast_bench.predictions import read_asked
+from lmms_eval_tasks.utils.benchmark.benchmark import Row
 from lmms_eval_tasks.utils.core.json_rows import RowForm, as_lines, read_object, read_rows
 from lmms_eval_tasks.utils.core.problems import GroupedIssues
 from lmms_eval_tasks.utils.core.wording import describe
@@ -24,7 +25,7 @@ from lmms_eval_tasks.utils.evidence.grounding import GroundingSettings
 from lmms_eval_tasks.utils.evidence.reader import read_evidence_answer
 from lmms_eval_tasks.utils.runs.responses import QuestionText
 from lmms_eval_tasks.utils.scoring.records import GradedItem
-from lmms_eval_tasks.utils.submission.form import Attendance, Built, Checked, SubmissionForm, Table, TableRow
+from lmms_eval_tasks.utils.submission.form import Attendance, Built, Checked, SubmissionForm, Table
 
 SPLIT = "test"
 PREDICTIONS = "cast_bench_predictions.jsonl"
@@ -96,7 +97,7 @@ def build(entries: Sequence[GradedItem], table: Table, part: str) -> Built:
 
 
 def examine(
-    entries: Sequence[GradedItem], rows: Mapping[str, TableRow], allow_incomplete: bool, issues: GroupedIssues
+    entries: Sequence[GradedItem], rows: Mapping[str, Row], allow_incomplete: bool, issues: GroupedIssues
 ) -> None:
     """Note items whose log lacks what the files are made of; answers are submitted as they are."""
     for entry in entries:

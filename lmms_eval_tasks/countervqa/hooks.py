@@ -11,7 +11,7 @@ from lmms_eval_tasks.countervqa.probe import ABSENT_LEVEL, split_response
 from lmms_eval_tasks.countervqa.released import ClipGraph
 from lmms_eval_tasks.countervqa.verdicts import NO, UNCLEAR, YES, read_verdict
 from lmms_eval_tasks.utils.benchmark.benchmark import Row, TaskContext, TaskSettings
-from lmms_eval_tasks.utils.prompting.questions import prompt_reader, without_clip
+from lmms_eval_tasks.utils.prompting.questions import prompt_reader
 from lmms_eval_tasks.utils.scoring.hooks import RunningTask, aggregate, doc_to_target, doc_to_visual, hook, process_docs
 from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, GradedItem, Record
 
@@ -69,21 +69,20 @@ def probe_process_results(task: RunningTask, doc: Row, results: Sequence[Any]) -
 def ask(row: Row, settings: TaskSettings) -> str:
     """The prompt: the question alone."""
     assert settings.prompt is not None
-    return without_clip(settings.prompt.render(question=row["question"]), row["asked"])
+    return settings.prompt.render(question=row["question"])
 
 
 def ask_annotated(row: Row, settings: TaskSettings) -> str:
     """The prompt with the clip's timed actions."""
     assert settings.prompt is not None
     actions = timed_actions(row["graph"])
-    return without_clip(settings.prompt.render(question=row["question"], actions=actions), row["asked"])
+    return settings.prompt.render(question=row["question"], actions=actions)
 
 
 def ask_probe(row: Row, settings: TaskSettings) -> str:
     """The prompt: the action that is left out, then the question."""
     assert settings.prompt is not None
-    text = settings.prompt.render(question=row["question"], action=" ".join(str(row["action"]).split()))
-    return without_clip(text, row["asked"])
+    return settings.prompt.render(question=row["question"], action=" ".join(str(row["action"]).split()))
 
 
 @lru_cache(maxsize=16)

@@ -16,7 +16,6 @@ from lmms_eval_tasks.countervqa.released import ClipGraph
 from lmms_eval_tasks.countervqa.verdicts import NO, YES
 from lmms_eval_tasks.utils.benchmark.benchmark import Row
 from lmms_eval_tasks.utils.benchmark.inquiries import AskedItem, Inquiry, OfferedChoice, Scale
-from lmms_eval_tasks.utils.stats.human_responses import question_keys
 
 VALID, NOT_VALID = "VALID", "NOT_VALID"
 
@@ -33,7 +32,7 @@ def ask_verdicts(rows: Sequence[Row]) -> list[AskedItem]:
             choices=choices,
             key=(row["answer"] or "").upper(),
         )
-        for (item, version), row in zip(question_keys(rows), rows, strict=True)
+        for (item, version), row in zip(AskedItem.keys(rows), rows, strict=True)
     ]
 
 

@@ -19,8 +19,9 @@ from lmms_eval_tasks.utils.reporting.figures import heat_map, share_plot
 from lmms_eval_tasks.utils.reporting.page_items import AnswerView
 from lmms_eval_tasks.utils.reporting.panels import Panel, RunRecords, outcome_panel, usual_panels
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, published_models
-from lmms_eval_tasks.utils.scoring import pair_scores, rates
+from lmms_eval_tasks.utils.scoring import pair_scores
 from lmms_eval_tasks.utils.scoring.metrics import Metric
+from lmms_eval_tasks.utils.scoring.rates import COMMON_METRICS
 from lmms_eval_tasks.utils.scoring.records import Record
 
 FOLDER = Path(__file__).parent
@@ -38,8 +39,7 @@ COLUMNS = (
     Column(metrics.ALWAYS_NO),
     Column(metrics.YES_RATE),
     Column(metrics.JUDGED_ACCURACY),
-    Column(rates.UNPARSED_RATE),
-    Column(rates.UNSCORED_RATE),
+    *map(Column, COMMON_METRICS[:2]),
     Column(pair_scores.PAIRS_SCORED),
 )
 PROBE_COLUMNS = (
@@ -49,8 +49,7 @@ PROBE_COLUMNS = (
     Column(probe.DETECTION_BALANCED),
     Column(probe.GIVEN_DETECTION, interval=True),
     Column(probe.GIVEN_ABSENCE, "… of the absent"),
-    Column(rates.UNPARSED_RATE),
-    Column(rates.UNSCORED_RATE),
+    *map(Column, COMMON_METRICS[:2]),
 )
 DETECTIONS = ("both right", "verdict alone", "detection alone", "neither", "unscored")
 

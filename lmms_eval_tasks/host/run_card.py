@@ -25,7 +25,6 @@ from lmms_eval_tasks.host.judge import read_settings
 from lmms_eval_tasks.host.qwen_reader import CHOICE
 from lmms_eval_tasks.host.state import TaskState
 from lmms_eval_tasks.host.weights import get_nested_attr, weights_identity
-from lmms_eval_tasks.utils.answers import EXTRACTOR
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.arguments import parse_arguments
 from lmms_eval_tasks.utils.core.redaction import hide_secrets
@@ -34,7 +33,7 @@ from lmms_eval_tasks.utils.data.home import read_manifest
 from lmms_eval_tasks.utils.evidence.shown_frames import qwen_limits
 from lmms_eval_tasks.utils.judge.client import Sampling
 from lmms_eval_tasks.utils.prompting.prompts import OFFICIAL, Prompt
-from lmms_eval_tasks.utils.runs.run_card import HAZARDS, NOT_KNOWN, TASK, Value
+from lmms_eval_tasks.utils.runs.run_card import HAZARDS, NOT_KNOWN, TASK, Value, extractor_of
 from lmms_eval_tasks.utils.runs.trained_on import TRAINED_ON, read_trained_on
 
 FRAMES: Mapping[str, tuple[str, ...]] = {
@@ -200,7 +199,7 @@ def _task_fields(results: Mapping[str, Any], state: TaskState) -> Iterator[Field
     if state.kind.judge:
         fields["judge"] = partial(_judge, state.kind.judge == "optional")
     fields |= {
-        "extractor": lambda: state.kind.extractor or EXTRACTOR,
+        "extractor": lambda: extractor_of(state.kind),
         "generation": lambda: config["generation_kwargs"],
         "repeats": lambda: config["repeats"],
         "fewshot examples": lambda: config["num_fewshot"],

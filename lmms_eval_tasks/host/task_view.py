@@ -136,9 +136,10 @@ class TaskView:
         """An item's prompt; `ask` gives that of the whole item."""
         if self._view.describes:
             return without_clip(read_prompt(DESCRIBE).text, row["asked"])
+        prompt = without_clip(ask(), row["asked"])
         if not self._view.captioned:
-            return ask()
-        return read_prompt(CAPTIONED).render(caption=self._caption(row) or NO_CAPTION, prompt=ask())
+            return prompt
+        return read_prompt(CAPTIONED).render(caption=self._caption(row) or NO_CAPTION, prompt=prompt)
 
     def grade(self, row: Row, grade: Callable[[Row, object], GradedItem], response: object) -> GradedItem:
         """Grade a response as the task does, and say in the record what was shown, and why there is no answer."""

@@ -1,7 +1,6 @@
 """YoCausal: whether a video diffusion model expects time to run forward."""
 
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind
-from lmms_eval_tasks.utils.denoising.response import DENOISING_READER
 from lmms_eval_tasks.yocausal import report, vlm
 from lmms_eval_tasks.yocausal.card import CARD
 from lmms_eval_tasks.yocausal.cli import app
@@ -15,7 +14,6 @@ from lmms_eval_tasks.yocausal.table import own_columns
 
 DENOISING = TaskKind(
     metrics=METRICS,
-    extractor=DENOISING_READER,
     columns=report.COLUMNS,
     references=report.references,
     panels=report.panels,

@@ -39,7 +39,9 @@ def rank(
     goes together with other scores. Runs of one model with both prompts are compared.
     """
     from lmms_eval_tasks.utils.runs.run import read_run
-    from lmms_eval_tasks.yocausal.cross_analysis import compare_prompts, correlate_scores, rank_by_labels
+    from lmms_eval_tasks.utils.stats.comparison import compare_records
+    from lmms_eval_tasks.yocausal import metrics
+    from lmms_eval_tasks.yocausal.cross_analysis import correlate_scores, rank_by_labels, runs_by_prompt
 
     finished = [read_run(run) for run in runs]
     judges = rank_by_labels(finished, labels or [])
@@ -59,12 +61,13 @@ def rank(
     if against:
         _print_correlations(console, "rank against other values", correlate_scores(prepared, against))
         console.print("A positive value: the better rank goes with the greater value or the later date.")
-    if prompts := compare_prompts(finished):
+    if prompts := runs_by_prompt(finished):
         table = text_table(
             "forward and null prompt", "model", "score", "forward", "null", "change [95%]", "pairs", names=2
         )
-        for model, differences in prompts.items():
-            for score in differences:
+        for model, both in prompts.items():
+            forward, null = ({CARD.name: run.records[CARD.name]} for run in both)
+            for score in compare_records(forward, null, [metrics.RSI, metrics.CCI]).differences:
                 low, high = score.interval
                 change = f"{score.change:+.2f} [{low:+.2f}, {high:+.2f}]"
                 cells = (score.metric.title, f"{score.first:.2f}", f"{score.second:.2f}", change, str(score.groups))

@@ -19,8 +19,6 @@ from lmms_eval_tasks.utils.core.problems import Problems
 from lmms_eval_tasks.utils.core.wording import quote
 from lmms_eval_tasks.utils.runs.run import Run
 from lmms_eval_tasks.utils.scoring.records import Record
-from lmms_eval_tasks.utils.stats.comparison import ScoreDifference, compare_records
-from lmms_eval_tasks.yocausal import metrics
 from lmms_eval_tasks.yocausal.ranking import TASK, Ranking, rank_runs
 from lmms_eval_tasks.yocausal.table import read_labels
 
@@ -181,8 +179,8 @@ def correlate_scores(ranking: Ranking, file: Path) -> tuple[Correlation, ...]:
     return tuple(correlate(ranked, values, ("rank", column)) for column, values in scores.items())
 
 
-def compare_prompts(runs: Sequence[Run]) -> dict[str, tuple[ScoreDifference, ...]]:
-    """Model to its RSI and CCI with the null prompt less those with the forward prompt, over the pairs of both runs.
+def runs_by_prompt(runs: Sequence[Run]) -> dict[str, tuple[Run, Run]]:
+    """Model to its run with the forward prompt and its run with the null prompt.
 
     Args:
         runs: Runs of `yocausal`. A model needs one run with each prompt; all others are left out.
@@ -197,11 +195,9 @@ def compare_prompts(runs: Sequence[Run]) -> dict[str, tuple[ScoreDifference, ...
         if len(measured) == 1:
             model, prompt = measured.pop()
             by_prompt[model][prompt].append(run)
-    scores = [metrics.RSI, metrics.CCI]
-    differences = {}
+    found = {}
     for model, measured_with in by_prompt.items():
         forward, null = (measured_with[prompt] for prompt in PROMPTS)
         if len(forward) == len(null) == 1:
-            first, second = ({TASK: run.records[TASK]} for run in (*forward, *null))
-            differences[model] = compare_records(first, second, scores).differences
-    return differences
+            found[model] = (forward[0], null[0])
+    return found

@@ -11,7 +11,7 @@ from typing import Any
 from lmms_eval_tasks.utils.benchmark.benchmark import Row, TaskContext, TaskSettings
 from lmms_eval_tasks.utils.core.wording import summarize_names
 from lmms_eval_tasks.utils.denoising.response import read_denoising
-from lmms_eval_tasks.utils.prompting.questions import ask_choice, without_clip
+from lmms_eval_tasks.utils.prompting.questions import ask_choice
 from lmms_eval_tasks.utils.scoring.hooks import RunningTask, aggregate, doc_to_visual, hook, process_docs
 from lmms_eval_tasks.utils.scoring.hooks import doc_to_target as vlm_doc_to_target
 from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, GradedItem, Outcome, Record, UnscoredReason
@@ -77,8 +77,8 @@ def vlm_process_results(task: RunningTask, doc: Row, results: Sequence[Any]) -> 
 
 
 def ask(row: Row, settings: TaskSettings) -> str:
-    """The forward clip's caption; empty where it has none."""
-    return (row["caption"] or "") if row["asked"] else without_clip("", asked=False)
+    """The forward clip's caption; empty where it has none, or the clip is missing."""
+    return (row["caption"] or "") if row["asked"] else ""
 
 
 def grade(row: Row, response: object, context: TaskContext) -> GradedItem:

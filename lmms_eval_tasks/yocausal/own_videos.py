@@ -12,7 +12,7 @@ from lmms_eval_tasks.utils.core.csv_rows import read_csv
 from lmms_eval_tasks.utils.core.json_rows import RowForm, WholeText, read_rows
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError, Problems
 from lmms_eval_tasks.utils.core.wording import describe
-from lmms_eval_tasks.utils.data.clips import VIDEO_SUFFIXES, videos_below
+from lmms_eval_tasks.utils.data.clips import videos_below
 from lmms_eval_tasks.utils.data.release import UnreadableClip, is_safe
 from lmms_eval_tasks.yocausal.reversal import DirectedClip, Video, open_video, video_key
 from lmms_eval_tasks.yocausal.table import SPLIT, Clips, PairRow
@@ -48,11 +48,6 @@ def read_videos(folder: Path, captions: Path | None, seconds: float | None) -> t
     if seconds is not None and not 0 < seconds < math.inf:
         raise InputError(f"Expected --seconds to be above 0 and finite, but got {seconds:g}.")
     files = videos_below(folder)
-    if not files:
-        raise InputError(
-            f"YoCausal cannot be prepared: {folder} holds no video ({', '.join(sorted(VIDEO_SUFFIXES))}). "
-            "Nothing was written."
-        )
     problems = Problems()
     caption_of = read_captions(captions, folder, files, problems) if captions else {}
     pairs: list[PairRow] = []

@@ -13,7 +13,8 @@ from lmms_eval_tasks.utils.reporting.figures import share_plot
 from lmms_eval_tasks.utils.reporting.page_items import AnswerView, ItemView
 from lmms_eval_tasks.utils.reporting.panels import Panel, RunRecords, outcome_panel, scatter_panel
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, published_models
-from lmms_eval_tasks.utils.scoring import pair_scores, rates
+from lmms_eval_tasks.utils.scoring import pair_scores
+from lmms_eval_tasks.utils.scoring.rates import COMMON_METRICS
 from lmms_eval_tasks.utils.scoring.records import Record
 from lmms_eval_tasks.yocausal import metrics
 from lmms_eval_tasks.yocausal.card import CARD, FORWARD
@@ -38,8 +39,7 @@ VLM_COLUMNS = (
     Column(pair_scores.PAIR_ACCURACY, interval=True),
     Column(pair_scores.SINGLE_ACCURACY, interval=True),
     Column(metrics.HUMAN_PROTOCOL),
-    Column(rates.UNPARSED_RATE),
-    Column(rates.UNSCORED_RATE),
+    *map(Column, COMMON_METRICS[:2]),
     Column(pair_scores.PAIRS_SCORED),
 )
 

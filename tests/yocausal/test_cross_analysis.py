@@ -11,13 +11,15 @@ import pytest
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.runs.run import Run
 from lmms_eval_tasks.utils.scoring.records import Outcome, Record
+from lmms_eval_tasks.utils.stats.comparison import compare_records
 from lmms_eval_tasks.yocausal.cross_analysis import (
-    compare_prompts,
     correlate,
     correlate_scores,
     rank_by_labels,
     read_scores,
+    runs_by_prompt,
 )
+from lmms_eval_tasks.yocausal.metrics import CCI, RSI
 from lmms_eval_tasks.yocausal.ranking import RankedRun, Ranking, rank_models, rank_runs
 
 PARAMETERS = {
@@ -190,9 +192,7 @@ def test_runs_with_both_prompts_are_compared(tmp_path: Path) -> None:
     forward = logged(tmp_path / "forward", "both", "forward", "++-+")
     null = logged(tmp_path / "null", "both", "null", "+---")
     other = logged(tmp_path / "other", "one", "forward", "++-+")
-    compared = compare_prompts([null, other, forward])
-    assert list(compared) == ["both"]
-    assert [(one.metric.name, one.first, one.second, one.groups) for one in compared["both"]] == [
-        ("rsi", 75.0, 25.0, 4), ("cci", 50.0, 50.0, 4),
-    ]  # fmt: skip
-    assert compare_prompts([forward, forward, null]) == {}
+    assert runs_by_prompt([null, other, forward]) == {"both": (forward, null)}
+    assert runs_by_prompt([forward, forward, null]) == {}
+    differences = compare_records(forward.records, null.records, [RSI, CCI]).differences
+    assert [(one.first, one.second, one.groups) for one in differences] == [(75.0, 25.0, 4), (50.0, 50.0, 4)]

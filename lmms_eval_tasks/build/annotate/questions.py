@@ -18,7 +18,6 @@ from lmms_eval_tasks.utils.data.clips import clip_lengths
 from lmms_eval_tasks.utils.data.home import clip_path, load_table, read_manifest
 from lmms_eval_tasks.utils.runs.run import read_run
 from lmms_eval_tasks.utils.scoring.records import Outcome
-from lmms_eval_tasks.utils.stats.human_responses import question_keys
 
 Row = Mapping[str, Any]
 TYPE = "type"
@@ -64,7 +63,7 @@ def _options(house: Benchmark, rows: Sequence[Row]) -> list[AskedItem]:
             key=row["answer"] or "",
             kind=row.get(TYPE) or "",
         )
-        for (item, version), row in zip(question_keys(rows), rows, strict=True)
+        for (item, version), row in zip(AskedItem.keys(rows), rows, strict=True)
     ]
 
 

@@ -96,8 +96,6 @@ def embed(
             raise InputError(f"Expected no --clips beside {candidates}, which is a folder of clips itself.")
         folder = Path(candidates)
         names = [path.relative_to(folder).as_posix() for path in videos_below(folder)]
-        if not names:
-            raise InputError(f"Expected videos in {folder}, but it holds none.")
     else:
         source = table_file(candidates)
         named = clips or clips_folder(candidates)

@@ -117,7 +117,7 @@ class TaskKind:
 
     Attributes:
         metrics: Every score that its tasks may print; their YAML names those that they do.
-        extractor: Name and version of what reads answers; by default our reader of choices.
+        extractor: Name and version of what reads answers; by default our reader of choices, or of losses.
         columns: Of the table that `report` prints; by default those of `utils.reporting.columns.usual_columns`.
         references: The scores that stand beside chance, people and published models, the leading one first, given the
             task's or group's name and how many items a run of it has; by default those that the card knows.

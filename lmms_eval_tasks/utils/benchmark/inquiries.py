@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, NamedTuple, get_args
@@ -91,6 +92,21 @@ class AskedItem:
     text: str = ""
     kind: str = ""
     descriptions: tuple[TimedDescription, ...] = ()
+
+    @staticmethod
+    def keys(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+        """The `item` and the version of each row of a prepared table.
+
+        An item is a group; without a column ``version``, members of a group are versions by their ``item_id``, so that
+        nobody counts for two of them.
+        """
+        members = Counter(row["group_id"] for row in rows)
+
+        def version(row: Mapping[str, Any]) -> str:
+            named = "version" if "version" in row else "item_id"
+            return str(row.get(named, "")) if named == "version" or members[row["group_id"]] > 1 else ""
+
+        return [(str(row["group_id"]), version(row)) for row in rows]
 
     @property
     def clips(self) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
+from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 from lmms_eval_tasks.utils.data.frame_stream import FrameStream
 from lmms_eval_tasks.utils.data.release import UnreadableClip
@@ -22,8 +23,15 @@ T = TypeVar("T")
 
 
 def videos_below(folder: Path) -> list[Path]:
-    """The files in a folder, and in those in it, that are videos by their suffix; in the order of their paths."""
-    return sorted(path for path in folder.rglob("*") if path.suffix.lower() in VIDEO_SUFFIXES and path.is_file())
+    """The files in a folder, and in those in it, that are videos by their suffix; in the order of their paths.
+
+    Raises:
+        InputError: there is none.
+    """
+    found = sorted(path for path in folder.rglob("*") if path.suffix.lower() in VIDEO_SUFFIXES and path.is_file())
+    if not found:
+        raise InputError(f"Expected videos ({', '.join(sorted(VIDEO_SUFFIXES))}) in {folder}, but it holds none.")
+    return found
 
 
 def is_readable(path: Path, decode: bool = False, whole: bool = False) -> bool:

@@ -31,8 +31,7 @@ def without_clip(text: str, asked: bool) -> str:
 def ask_choice(row: Mapping[str, Any], settings: TaskSettings) -> str:
     """The prompt of a row with a question and options."""
     assert settings.prompt is not None
-    text = settings.prompt.render(question=row["question"], options=list_options(row["options"]))
-    return without_clip(text, row["asked"])
+    return settings.prompt.render(question=row["question"], options=list_options(row["options"]))
 
 
 def prompt_reader(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from string import ascii_uppercase
 from typing import Any
 
-from lmms_eval_tasks.utils.benchmark.inquiries import Inquiry
+from lmms_eval_tasks.utils.benchmark.inquiries import AskedItem, Inquiry
 from lmms_eval_tasks.utils.core.csv_rows import read_csv
 from lmms_eval_tasks.utils.core.parquet import read_parquet
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
@@ -52,21 +51,6 @@ class Response:
     annotator: str
     choice: str
     credit: float
-
-
-def question_keys(rows: Sequence[Mapping[str, Any]]) -> list[Key]:
-    """The question and version of each row of a prepared table.
-
-    A question is a group; without a column ``version``, members of a group are versions by their ``item_id``, so that
-    nobody counts for two of them.
-    """
-    members = Counter(row["group_id"] for row in rows)
-
-    def version(row: Mapping[str, Any]) -> str:
-        named = "version" if "version" in row else "item_id"
-        return str(row.get(named, "")) if named == "version" or members[row["group_id"]] > 1 else ""
-
-    return [(str(row["group_id"]), version(row)) for row in rows]
 
 
 def read_items(source: Path) -> dict[Key, AskedQuestion]:
@@ -190,7 +174,7 @@ def _parquet_rows(source: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
         raise InputError(
             f"{source.name} cannot be used: Expected the columns {', '.join(missing)} with texts, but it lacks them."
         )
-    for number, (row, (item, version)) in enumerate(zip(rows, question_keys(rows), strict=True), start=1):
+    for number, (row, (item, version)) in enumerate(zip(rows, AskedItem.keys(rows), strict=True), start=1):
         where = f"{source.name}, row {number}"
         options = row.get(OPTIONS, [])
         if not isinstance(options, list) or not all(isinstance(option, str) for option in options):

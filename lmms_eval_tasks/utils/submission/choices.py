@@ -9,12 +9,13 @@ from pathlib import Path
 from string import ascii_uppercase
 from typing import Any
 
+from lmms_eval_tasks.utils.benchmark.benchmark import Row
 from lmms_eval_tasks.utils.benchmark.card import Card
 from lmms_eval_tasks.utils.core.json_rows import RowForm, as_lines, read_rows
 from lmms_eval_tasks.utils.core.problems import GroupedIssues
 from lmms_eval_tasks.utils.core.wording import describe
 from lmms_eval_tasks.utils.scoring.records import GradedItem
-from lmms_eval_tasks.utils.submission.form import FORM_ALONE, Attendance, Built, Checked, Table, TableRow
+from lmms_eval_tasks.utils.submission.form import FORM_ALONE, Attendance, Built, Checked, Table
 
 Difference = tuple[str, str, str]
 """A field, a clause such as "Expected the item's stratum, but got", and what was read."""
@@ -43,12 +44,12 @@ class ChoiceForm:
 
     card: Card
     row_type: type[RowForm]
-    values: Callable[[TableRow, str], Mapping[str, str]]
-    answers: Callable[[TableRow | None], Sequence[str] | None]
+    values: Callable[[Row, str], Mapping[str, str]]
+    answers: Callable[[Row | None], Sequence[str] | None]
     path: Callable[[str, str], str]
     parts: tuple[str, ...] = ("answers",)
     answer: str = "the letter of an option"
-    compare: Callable[[Any, TableRow | None, str], Iterable[Difference]] = lambda row, item, split: ()
+    compare: Callable[[Any, Row | None, str], Iterable[Difference]] = lambda row, item, split: ()
     split_of: Callable[[Any], str] | None = None
     siblings: Callable[[str], Iterable[str]] = lambda item_id: ()
     id_field: str = "row_id"
@@ -57,7 +58,7 @@ class ChoiceForm:
     def examine(
         self,
         entries: Sequence[GradedItem],
-        rows: Mapping[str, TableRow],
+        rows: Mapping[str, Row],
         allow_incomplete: bool,
         issues: GroupedIssues,
     ) -> None:
@@ -129,7 +130,7 @@ class ChoiceForm:
     def _id(self, row: RowForm) -> str:
         return str(getattr(row, self.id_field))
 
-    def _find_split(self, rows: Sequence[RowForm], items: Mapping[str, Mapping[str, TableRow]]) -> str | None:
+    def _find_split(self, rows: Sequence[RowForm], items: Mapping[str, Mapping[str, Row]]) -> str | None:
         """The split of a file: the one that its first line names, or of the prepared ones that of most of its ids."""
         if self.split_of:
             return self.split_of(rows[0])
@@ -140,7 +141,7 @@ class ChoiceForm:
             return None
         return max(items, key=known.__getitem__)
 
-    def _differences(self, row: RowForm, item: TableRow | None, split: str) -> Iterable[Difference]:
+    def _differences(self, row: RowForm, item: Row | None, split: str) -> Iterable[Difference]:
         yield from self.compare(row, item, split)
         answer, allowed = getattr(row, self.answer_field), self.answers(item)
         if answer and allowed is not None and answer not in allowed:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from lmms_eval_tasks.utils.benchmark.benchmark import Row
 from lmms_eval_tasks.utils.benchmark.data_set import DataSet
 from lmms_eval_tasks.utils.benchmark.registry import find_benchmark, registry
 from lmms_eval_tasks.utils.benchmark.tasks import Task
@@ -15,7 +16,6 @@ from lmms_eval_tasks.utils.core.wording import describe
 from lmms_eval_tasks.utils.data.home import read_table
 from lmms_eval_tasks.utils.scoring.records import GradedItem
 
-TableRow = Mapping[str, Any]
 INCOMPLETE = "--allow-incomplete writes the file nevertheless."
 FORM_ALONE = "the form alone: {what} is not prepared here, so ids and options were not looked at"
 
@@ -25,7 +25,7 @@ class Table:
     """The prepared table of a split, rows in its order, and what its set is."""
 
     split: str
-    rows: Sequence[TableRow]
+    rows: Sequence[Row]
     data_set: DataSet
 
     def __str__(self) -> str:
@@ -92,7 +92,7 @@ class OfficialForm(Protocol):
     def examine(
         self,
         entries: Sequence[GradedItem],
-        rows: Mapping[str, TableRow],
+        rows: Mapping[str, Row],
         allow_incomplete: bool,
         issues: GroupedIssues,
         /,
@@ -124,7 +124,7 @@ class SubmissionForm:
 
     parts: tuple[str, ...]
     path: Callable[[str, str], str]
-    examine: Callable[[Sequence[GradedItem], Mapping[str, TableRow], bool, GroupedIssues], None]
+    examine: Callable[[Sequence[GradedItem], Mapping[str, Row], bool, GroupedIssues], None]
     build: Callable[[Sequence[GradedItem], Table, str], Built | None]
     check: Callable[[Path, Mapping[str, Table], bool, GroupedIssues], Checked]
 
