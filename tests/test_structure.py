@@ -31,6 +31,7 @@ UTILS = (
 ABOVE = (
     ("utils",),
     ("host", "sample"),
+    ("api",),
     (*OWN, "models", "report"),
     ("check", "submit", "rescore"),
     ("cli",),

@@ -1,5 +1,7 @@
 """CaST-Bench: the evidence with the answer."""
 
+from lmms_eval_tasks.api import Benchmark, TaskKind
+from lmms_eval_tasks.api.evidence import EVIDENCE_READER, Masking
 from lmms_eval_tasks.cast_bench import hooks, open_ended, report, restore
 from lmms_eval_tasks.cast_bench.card import CARD
 from lmms_eval_tasks.cast_bench.cli import app
@@ -11,8 +13,6 @@ from lmms_eval_tasks.cast_bench.predictions import PREDICTIONS
 from lmms_eval_tasks.cast_bench.prepare import own_columns, prepare
 from lmms_eval_tasks.cast_bench.prompt import OFFICIAL_PROMPT, read_settings
 from lmms_eval_tasks.cast_bench.submission import FORM
-from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, Masking, TaskKind
-from lmms_eval_tasks.utils.evidence.reader import EVIDENCE_READER
 
 EVIDENCE = TaskKind(
     metrics=METRICS,

@@ -1,6 +1,6 @@
 """The facts of CaST-Bench."""
 
-from lmms_eval_tasks.utils.benchmark.card import Card, Human, SplitFacts
+from lmms_eval_tasks.api import Card, Human, SplitFacts
 
 CATEGORIES = (
     "causal_explanation",

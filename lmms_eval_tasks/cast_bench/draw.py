@@ -11,10 +11,10 @@ from pathlib import Path
 from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any
 
+from lmms_eval_tasks.api import InputError
+from lmms_eval_tasks.api.page import InstanceTrack
+from lmms_eval_tasks.api.release import write_file
 from lmms_eval_tasks.cast_bench.item import AnsweredItem
-from lmms_eval_tasks.utils.core.files import write_file
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.reporting.page_items import InstanceTrack
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from lmms_eval_tasks.utils.core.progress import Progress
-from lmms_eval_tasks.utils.data.frame_stream import FrameStream
-from lmms_eval_tasks.utils.data.release import UnreadableClip
+from lmms_eval_tasks.api import Progress
+from lmms_eval_tasks.api.clips import FrameStream
+from lmms_eval_tasks.api.release import UnreadableClip
 
 
 def frame_sizes(paths: Iterable[Path], progress: Progress, what: str) -> dict[Path, tuple[int, int] | None]:

@@ -9,11 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lmms_eval_tasks.utils.evidence.boxes import BoxConvention
-from lmms_eval_tasks.utils.evidence.grounding import GroundingSettings, ground_evidence
-from lmms_eval_tasks.utils.evidence.instances import EvidenceInstance
-from lmms_eval_tasks.utils.evidence.reader import read_evidence_answer
-from lmms_eval_tasks.utils.scoring.records import Outcome, Record, UnscoredReason
+from lmms_eval_tasks.api import Outcome, Record, UnscoredReason
+from lmms_eval_tasks.api.evidence import (
+    BoxConvention,
+    EvidenceInstance,
+    GroundingSettings,
+    ground_evidence,
+    read_evidence_answer,
+)
 
 SMALL_BOX_AREA = 10_000
 """A question is about small things where its true boxes have a smaller mean area, in square pixels.

@@ -12,18 +12,27 @@ from pathlib import PurePosixPath
 from string import ascii_uppercase
 from typing import Any
 
+from lmms_eval_tasks.api import (
+    NOT_ASKED,
+    GradedItem,
+    Outcome,
+    Record,
+    Row,
+    RunningTask,
+    TaskContext,
+    aggregate,
+    doc_to_target,
+    doc_to_visual,
+    hook,
+    process_docs,
+)
+from lmms_eval_tasks.api.evidence import EvidenceSettings, convention_warnings, read_evidence_answer, read_truth
+from lmms_eval_tasks.api.release import load_table
 from lmms_eval_tasks.cast_bench import open_ended
 from lmms_eval_tasks.cast_bench.card import CARD
 from lmms_eval_tasks.cast_bench.grading import Question, score_question
 from lmms_eval_tasks.cast_bench.masked import added_option
 from lmms_eval_tasks.cast_bench.prepare import frame_of
-from lmms_eval_tasks.utils.benchmark.benchmark import Row, TaskContext
-from lmms_eval_tasks.utils.data.home import load_table
-from lmms_eval_tasks.utils.evidence.box_conventions import convention_warnings
-from lmms_eval_tasks.utils.evidence.reader import read_evidence_answer, read_truth
-from lmms_eval_tasks.utils.evidence.settings import EvidenceSettings
-from lmms_eval_tasks.utils.scoring.hooks import RunningTask, aggregate, doc_to_target, doc_to_visual, hook, process_docs
-from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, GradedItem, Outcome, Record
 
 __all__ = [
     "aggregate",

@@ -10,19 +10,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from lmms_eval_tasks.api import InputError, Record, Row
+from lmms_eval_tasks.api.clips import PyavFrames
+from lmms_eval_tasks.api.evidence import BoxConvention, EvidenceInstance, read_evidence_answer, read_truth
+from lmms_eval_tasks.api.page import InstanceTrack
+from lmms_eval_tasks.api.release import UnreadableClip, clip_path, load_table
+from lmms_eval_tasks.api.runs import Run, read_run
 from lmms_eval_tasks.cast_bench.card import CARD
 from lmms_eval_tasks.cast_bench.prepare import SPLIT, frame_of
-from lmms_eval_tasks.utils.benchmark.benchmark import Row
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.data.frames import PyavFrames
-from lmms_eval_tasks.utils.data.home import clip_path, load_table
-from lmms_eval_tasks.utils.data.release import UnreadableClip
-from lmms_eval_tasks.utils.evidence.boxes import BoxConvention
-from lmms_eval_tasks.utils.evidence.instances import EvidenceInstance
-from lmms_eval_tasks.utils.evidence.reader import read_evidence_answer, read_truth
-from lmms_eval_tasks.utils.reporting.page_items import InstanceTrack
-from lmms_eval_tasks.utils.runs.run import Run, read_run
-from lmms_eval_tasks.utils.scoring.records import Record
 
 TASK = "cast_bench"
 

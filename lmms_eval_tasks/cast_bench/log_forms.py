@@ -6,10 +6,10 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
+from lmms_eval_tasks.api import RowForm
+from lmms_eval_tasks.api.evidence import BoxConvention
+from lmms_eval_tasks.api.runs import LogForm, log_line
 from lmms_eval_tasks.cast_bench.open_ended import AgreementScores, ConsistencyScore
-from lmms_eval_tasks.utils.core.json_rows import RowForm
-from lmms_eval_tasks.utils.evidence.boxes import BoxConvention
-from lmms_eval_tasks.utils.scoring.log_forms import LogForm, log_line
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=0, le=1_000_000)]

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from lmms_eval_tasks.utils.core.console import make_console, text_table
+from lmms_eval_tasks.api.commands import make_console, text_table
 
 
 def still_answered(
@@ -18,10 +18,10 @@ def still_answered(
     ] = None,
 ) -> None:
     """List the questions that a model still answers right with the evidence blacked out: reject these."""
+    from lmms_eval_tasks.api import InputError
+    from lmms_eval_tasks.api.release import write_file
+    from lmms_eval_tasks.api.runs import read_run
     from lmms_eval_tasks.cast_bench.masked import MaskOutcome, read_outcomes
-    from lmms_eval_tasks.utils.core.files import write_file
-    from lmms_eval_tasks.utils.core.problems import InputError
-    from lmms_eval_tasks.utils.runs.run import read_run
 
     finished = read_run(run)
     task = "cast_bench_masked"

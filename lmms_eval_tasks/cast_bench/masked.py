@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from enum import Enum
 from string import ascii_uppercase
 
-from lmms_eval_tasks.utils.benchmark.benchmark import Row
-from lmms_eval_tasks.utils.evidence.reader import read_truth
-from lmms_eval_tasks.utils.scoring.records import Outcome, Record
+from lmms_eval_tasks.api import Outcome, Record, Row
+from lmms_eval_tasks.api.evidence import read_truth
 
 UNABLE = "Unable to determine"
 """The added option. The paper names it; its wording here is ours."""

@@ -6,12 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
+from lmms_eval_tasks.api import COMMON_METRICS, Metric, Record
 from lmms_eval_tasks.cast_bench.card import CATEGORIES, NEAR_MISS, OPTION_KINDS
 from lmms_eval_tasks.cast_bench.grading import GROUNDING_METRICS
 from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS
-from lmms_eval_tasks.utils.scoring.metrics import Metric
-from lmms_eval_tasks.utils.scoring.rates import COMMON_METRICS
-from lmms_eval_tasks.utils.scoring.records import Record
 
 TITLES = {"im_tiou": "IM-tIoU", "im_viou": "IM-vIoU"}
 LOWER_IS_BETTER = ("spurious", "false_positives")

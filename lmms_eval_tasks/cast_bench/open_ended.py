@@ -16,12 +16,10 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from lmms_eval_tasks.utils.benchmark.benchmark import Row, TaskContext, TaskSettings
-from lmms_eval_tasks.utils.evidence.reader import read_truth
-from lmms_eval_tasks.utils.judge.client import Case
-from lmms_eval_tasks.utils.prompting.prompts import read_prompt
-from lmms_eval_tasks.utils.prompting.questions import prompt_reader
-from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, GradedItem, Outcome, Record, UnscoredReason
+from lmms_eval_tasks.api import NOT_ASKED, GradedItem, Outcome, Record, Row, TaskContext, UnscoredReason, read_prompt
+from lmms_eval_tasks.api.evidence import read_truth
+from lmms_eval_tasks.api.judge import Case
+from lmms_eval_tasks.api.prompts import TaskSettings, prompt_reader
 
 PROMPT = "cast_bench_open"
 JUDGE_PROMPT = "cast_bench_judge"

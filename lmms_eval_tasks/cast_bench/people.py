@@ -11,11 +11,10 @@ from collections.abc import Callable, Sequence
 from pathlib import PurePosixPath
 from string import ascii_uppercase
 
+from lmms_eval_tasks.api import AskedItem, Inquiry, OfferedChoice, Row
+from lmms_eval_tasks.api.evidence import read_truth
+from lmms_eval_tasks.api.people import TimedDescription
 from lmms_eval_tasks.cast_bench.prepare import frame_of
-from lmms_eval_tasks.utils.benchmark.benchmark import Row
-from lmms_eval_tasks.utils.benchmark.descriptions import TimedDescription
-from lmms_eval_tasks.utils.benchmark.inquiries import AskedItem, Inquiry, OfferedChoice
-from lmms_eval_tasks.utils.evidence.reader import read_truth
 
 
 def read_descriptions(row: Row) -> tuple[TimedDescription, ...]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from lmms_eval_tasks.utils.runs.responses import PredictionLines, QuestionText
+from lmms_eval_tasks.api.runs import PredictionLines, QuestionText
 
 _QUESTION, _OPTIONS = "Question:", "\nOptions:"
 _OPTION = re.compile(r"([A-Z]):(.*)")

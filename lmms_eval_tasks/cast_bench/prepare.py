@@ -9,15 +9,12 @@ from typing import Annotated, Any
 
 import typer
 
+from lmms_eval_tasks.api import InputError, Origin, Progress, SplitManifest, building, no_progress
+from lmms_eval_tasks.api.release import download_dataset, read_metadata
 from lmms_eval_tasks.cast_bench.card import CARD
 from lmms_eval_tasks.cast_bench.frame_sizes import frame_sizes
 from lmms_eval_tasks.cast_bench.released import FILE, read_items
 from lmms_eval_tasks.cast_bench.roles_file import ROLES, add_option_kinds
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.core.progress import Progress, no_progress
-from lmms_eval_tasks.utils.data.building import Origin, building
-from lmms_eval_tasks.utils.data.manifest import SplitManifest
-from lmms_eval_tasks.utils.data.release import download_dataset, read_metadata
 
 SPLIT = "test"
 CLIP_FOLDERS = ("", "videos")

@@ -8,10 +8,9 @@ from __future__ import annotations
 import re
 from string import Formatter
 
+from lmms_eval_tasks.api.evidence import evidence_settings_reader
+from lmms_eval_tasks.api.prompts import OfficialPrompt, Prompt
 from lmms_eval_tasks.cast_bench.card import CARD
-from lmms_eval_tasks.utils.evidence.settings import evidence_settings_reader
-from lmms_eval_tasks.utils.prompting.official_prompts import OfficialPrompt
-from lmms_eval_tasks.utils.prompting.prompts import Prompt
 
 PROMPT = "cast_bench_evidence"
 """Id of our own prompt."""

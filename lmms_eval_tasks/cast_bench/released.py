@@ -8,13 +8,10 @@ from pathlib import PurePosixPath
 from string import ascii_uppercase
 from typing import Any
 
+from lmms_eval_tasks.api.release import Problems, is_safe, quote, read_released_json, summarize_names
 from lmms_eval_tasks.cast_bench.card import OPTION_KINDS, OTHER
 from lmms_eval_tasks.cast_bench.released_evidence import read_evidence
 from lmms_eval_tasks.cast_bench.taxonomy import read_option_kind, read_type
-from lmms_eval_tasks.utils.core.problems import Problems
-from lmms_eval_tasks.utils.core.strict_json import read_released_json
-from lmms_eval_tasks.utils.core.wording import quote, summarize_names
-from lmms_eval_tasks.utils.data.release import is_safe
 
 FILE = "castbench_hf.jsonl"
 FEWEST_OPTIONS = 2

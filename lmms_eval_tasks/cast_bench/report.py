@@ -7,19 +7,21 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from lmms_eval_tasks.api import COMMON_METRICS, Column, Panel, Record, Row, RunRecords, share_plot
+from lmms_eval_tasks.api.evidence import read_truth
+from lmms_eval_tasks.api.page import (
+    AnswerView,
+    ItemView,
+    ReferencedMetric,
+    outcome_panel,
+    published_models,
+    scatter_panel,
+    usual_panels,
+)
 from lmms_eval_tasks.cast_bench import metrics
 from lmms_eval_tasks.cast_bench.card import CARD, OPTION_KINDS
 from lmms_eval_tasks.cast_bench.item import predicted_tracks, tracks_of
 from lmms_eval_tasks.cast_bench.prepare import frame_of
-from lmms_eval_tasks.utils.benchmark.benchmark import Row
-from lmms_eval_tasks.utils.evidence.reader import read_truth
-from lmms_eval_tasks.utils.reporting.columns import Column
-from lmms_eval_tasks.utils.reporting.figures import share_plot
-from lmms_eval_tasks.utils.reporting.page_items import AnswerView, ItemView
-from lmms_eval_tasks.utils.reporting.panels import Panel, RunRecords, outcome_panel, scatter_panel, usual_panels
-from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, published_models
-from lmms_eval_tasks.utils.scoring.rates import COMMON_METRICS
-from lmms_eval_tasks.utils.scoring.records import Record
 
 FOLDER = Path(__file__).parent
 PUBLIC_QUESTIONS = 80

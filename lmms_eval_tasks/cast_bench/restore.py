@@ -7,6 +7,9 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lmms_eval_tasks.api import Record, Row
+from lmms_eval_tasks.api.judge import Case, Verdict
+from lmms_eval_tasks.api.runs import RestoredContext
 from lmms_eval_tasks.cast_bench.open_ended import (
     AgreementScores,
     ConsistencyScore,
@@ -14,9 +17,6 @@ from lmms_eval_tasks.cast_bench.open_ended import (
     consistency_case,
 )
 from lmms_eval_tasks.cast_bench.prompt import read_settings
-from lmms_eval_tasks.utils.benchmark.benchmark import RestoredContext, Row
-from lmms_eval_tasks.utils.judge.client import Case, Verdict
-from lmms_eval_tasks.utils.scoring.records import Record
 
 NOT_JUDGED = "not judged in the run whose responses these are"
 

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from lmms_eval_tasks.api import GroupedIssues, RowForm, read_rows
+from lmms_eval_tasks.api.release import Problems, WholeText, describe
 from lmms_eval_tasks.cast_bench.card import OPTION_KINDS
-from lmms_eval_tasks.utils.core.json_rows import RowForm, WholeText, read_rows
-from lmms_eval_tasks.utils.core.problems import GroupedIssues, Problems
-from lmms_eval_tasks.utils.core.wording import describe
 
 ROLES = "roles.jsonl"
 ANSWER = "answer"

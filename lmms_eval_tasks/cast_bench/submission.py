@@ -14,18 +14,24 @@ from string import ascii_uppercase
 
 from pydantic import ConfigDict, Field
 
+from lmms_eval_tasks.api import (
+    Built,
+    Checked,
+    GradedItem,
+    GroupedIssues,
+    Row,
+    RowForm,
+    SubmissionForm,
+    Table,
+    read_rows,
+)
+from lmms_eval_tasks.api.evidence import GroundingSettings, read_evidence_answer
+from lmms_eval_tasks.api.release import as_lines, describe, read_object
+from lmms_eval_tasks.api.runs import QuestionText
+from lmms_eval_tasks.api.submission import Attendance
 from lmms_eval_tasks.cast_bench.card import CARD
 from lmms_eval_tasks.cast_bench.grading import official_overall
 from lmms_eval_tasks.cast_bench.predictions import read_asked
-from lmms_eval_tasks.utils.benchmark.benchmark import Row
-from lmms_eval_tasks.utils.core.json_rows import RowForm, as_lines, read_object, read_rows
-from lmms_eval_tasks.utils.core.problems import GroupedIssues
-from lmms_eval_tasks.utils.core.wording import describe
-from lmms_eval_tasks.utils.evidence.grounding import GroundingSettings
-from lmms_eval_tasks.utils.evidence.reader import read_evidence_answer
-from lmms_eval_tasks.utils.runs.responses import QuestionText
-from lmms_eval_tasks.utils.scoring.records import GradedItem
-from lmms_eval_tasks.utils.submission.form import Attendance, Built, Checked, SubmissionForm, Table
 
 SPLIT = "test"
 PREDICTIONS = "cast_bench_predictions.jsonl"

@@ -1,14 +1,13 @@
 """CausalVQA: every question asked twice, as MCQ and MCQ′."""
 
+from lmms_eval_tasks.api import Benchmark, Inquiry, TaskKind
+from lmms_eval_tasks.api.runs import ChoiceLine
 from lmms_eval_tasks.causalvqa import report
 from lmms_eval_tasks.causalvqa.card import CARD, TYPES
 from lmms_eval_tasks.causalvqa.metrics import METRICS
 from lmms_eval_tasks.causalvqa.prepare import own_columns, prepare
 from lmms_eval_tasks.causalvqa.prompt import OFFICIAL_PROMPT
 from lmms_eval_tasks.causalvqa.submission import FORM
-from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind
-from lmms_eval_tasks.utils.benchmark.inquiries import Inquiry
-from lmms_eval_tasks.utils.scoring.log_forms import ChoiceLine
 
 PAIRED = TaskKind(
     metrics=METRICS,

@@ -1,6 +1,7 @@
 """The facts of CausalVQA."""
 
-from lmms_eval_tasks.utils.benchmark.card import Card, Human, PublishedStatistics, SplitFacts
+from lmms_eval_tasks.api import Card, Human, SplitFacts
+from lmms_eval_tasks.api.release import PublishedStatistics
 
 # Pairs per question type as (easy, medium, hard): paper, Tables 6 and 12.
 _TEST_PAIRS = {

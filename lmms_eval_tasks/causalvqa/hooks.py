@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lmms_eval_tasks.causalvqa.card import CARD
-from lmms_eval_tasks.causalvqa.official import official_choice
-from lmms_eval_tasks.utils.benchmark.benchmark import Row
-from lmms_eval_tasks.utils.prompting.questions import ask_choice
-from lmms_eval_tasks.utils.scoring.choice import choice_grader
-from lmms_eval_tasks.utils.scoring.hooks import (
+from lmms_eval_tasks.api import (
+    Row,
     RunningTask,
     aggregate,
+    ask_choice,
+    choice_grader,
     doc_to_target,
     doc_to_visual,
     hook,
     process_docs,
     write_submission,
 )
+from lmms_eval_tasks.causalvqa.card import CARD
+from lmms_eval_tasks.causalvqa.official import official_choice
 
 __all__ = [
     "aggregate",

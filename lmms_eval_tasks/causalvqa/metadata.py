@@ -7,11 +7,8 @@ from pathlib import PurePosixPath
 from string import ascii_uppercase
 from typing import Any
 
+from lmms_eval_tasks.api.release import CsvTable, Problems, is_safe, quote
 from lmms_eval_tasks.causalvqa.card import DIFFICULTIES, TYPES
-from lmms_eval_tasks.utils.core.csv_rows import CsvTable
-from lmms_eval_tasks.utils.core.problems import Problems
-from lmms_eval_tasks.utils.core.wording import quote
-from lmms_eval_tasks.utils.data.release import is_safe
 
 COLUMNS = ("qid", "type", "question", "choices1", "choices2", "difficulty", "renamed_video")
 ANSWERS = ("correct1", "correct2")

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from lmms_eval_tasks.api import (
+    COMMON_METRICS,
+    OFFICIAL_ACCURACIES,
+    PAIR_ACCURACY,
+    PAIRS_SCORED,
+    SINGLE_ACCURACY,
+    Metric,
+    Record,
+)
 from lmms_eval_tasks.causalvqa.card import DIFFICULTIES, TYPES
-from lmms_eval_tasks.utils.scoring.metrics import Metric
-from lmms_eval_tasks.utils.scoring.pair_scores import OFFICIAL_ACCURACIES, PAIR_ACCURACY, PAIRS_SCORED, SINGLE_ACCURACY
-from lmms_eval_tasks.utils.scoring.rates import COMMON_METRICS
-from lmms_eval_tasks.utils.scoring.records import Record
 
 
 def _reasons(record: Record) -> bool:

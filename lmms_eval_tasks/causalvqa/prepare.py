@@ -7,13 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
+from lmms_eval_tasks.api import Origin, Progress, SplitManifest, building, no_progress
+from lmms_eval_tasks.api.release import Problems, open_release
 from lmms_eval_tasks.causalvqa.card import CARD
 from lmms_eval_tasks.causalvqa.metadata import metadata_name, read_items
-from lmms_eval_tasks.utils.core.problems import Problems
-from lmms_eval_tasks.utils.core.progress import Progress, no_progress
-from lmms_eval_tasks.utils.data.building import Origin, building
-from lmms_eval_tasks.utils.data.manifest import SplitManifest
-from lmms_eval_tasks.utils.data.release import open_release
 
 # The archive's own folder, the folder itself, and where the official repository keeps it.
 ROOTS = ("", "CausalVQA", "data")

@@ -6,9 +6,7 @@ loads the template's opening but never uses it, so only the closing is read.
 
 from __future__ import annotations
 
-from lmms_eval_tasks.utils.benchmark.task_files import read_closing
-from lmms_eval_tasks.utils.prompting.official_prompts import OfficialPrompt
-from lmms_eval_tasks.utils.prompting.prompts import Prompt
+from lmms_eval_tasks.api.prompts import OfficialPrompt, Prompt, read_closing
 
 LAYOUT = "Question:{question}\nOption:\n{options}\n"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
+from lmms_eval_tasks.api import PAIR_ACCURACY, SINGLE_ACCURACY
+from lmms_eval_tasks.api.page import ReferencedMetric, published_models
 from lmms_eval_tasks.causalvqa.card import CARD
-from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, published_models
-from lmms_eval_tasks.utils.scoring import pair_scores
 
 OTHER_QUESTIONS = "Published scores of people and models are of the test split; the debug split has other questions."
 FOLDER = Path(__file__).parent
@@ -21,19 +21,19 @@ def references(task: str, items: int) -> tuple[ReferencedMetric, ...]:
     pair, single = (CARD.chance[metric] for metric in ("pair_accuracy", "single_accuracy"))
     if task.startswith("causalvqa_debug"):
         return (
-            ReferencedMetric(pair_scores.PAIR_ACCURACY, pair, note=OTHER_QUESTIONS),
-            ReferencedMetric(pair_scores.SINGLE_ACCURACY, single, note=OTHER_QUESTIONS),
+            ReferencedMetric(PAIR_ACCURACY, pair, note=OTHER_QUESTIONS),
+            ReferencedMetric(SINGLE_ACCURACY, single, note=OTHER_QUESTIONS),
         )
     models = partial(published_models, FOLDER, without=("Human",), category="all", difficulty="all")
     return (
         ReferencedMetric(
-            pair_scores.PAIR_ACCURACY,
+            PAIR_ACCURACY,
             pair,
             published=models(source="CausalVQA paper Table 6", metric="paired_accuracy"),
             note="No paired score of people is published: nobody answered both versions of a question.",
         ),
         ReferencedMetric(
-            pair_scores.SINGLE_ACCURACY,
+            SINGLE_ACCURACY,
             single,
             CARD.human,
             models(source="CausalVQA paper Table 12", metric="unpaired_accuracy"),

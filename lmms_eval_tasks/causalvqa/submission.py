@@ -10,10 +10,9 @@ from collections.abc import Iterator, Mapping
 from string import ascii_uppercase
 from typing import Any, Literal
 
+from lmms_eval_tasks.api import ChoiceForm, RowForm
+from lmms_eval_tasks.api.release import describe
 from lmms_eval_tasks.causalvqa.card import CARD, DIFFICULTIES, TYPES
-from lmms_eval_tasks.utils.core.json_rows import RowForm
-from lmms_eval_tasks.utils.core.wording import describe
-from lmms_eval_tasks.utils.submission.choices import ChoiceForm
 
 OFFICIAL_DIFFICULTY = {"easy": "easy", "medium": "med", "hard": "hard"}
 MOST_OPTIONS = 5

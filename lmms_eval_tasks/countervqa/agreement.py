@@ -8,10 +8,9 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from lmms_eval_tasks.utils.benchmark.benchmark import RestoredContext, Row, TaskContext
-from lmms_eval_tasks.utils.judge.client import Case, Verdict
-from lmms_eval_tasks.utils.prompting.prompts import read_prompt
-from lmms_eval_tasks.utils.scoring.records import Record
+from lmms_eval_tasks.api import Record, Row, TaskContext, read_prompt
+from lmms_eval_tasks.api.judge import Case, Verdict
+from lmms_eval_tasks.api.runs import RestoredContext
 
 JUDGE_PROMPT = "countervqa_judge"
 AGREES_FROM = 7.0

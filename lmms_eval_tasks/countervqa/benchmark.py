@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from lmms_eval_tasks.api import Benchmark, TaskKind
 from lmms_eval_tasks.countervqa import hooks, probe, report
 from lmms_eval_tasks.countervqa.agreement import restore_agreement
 from lmms_eval_tasks.countervqa.card import CARD
@@ -11,7 +12,6 @@ from lmms_eval_tasks.countervqa.metrics import METRICS
 from lmms_eval_tasks.countervqa.people import INQUIRIES
 from lmms_eval_tasks.countervqa.prepare import own_columns, prepare
 from lmms_eval_tasks.countervqa.verdicts import EXTRACTOR
-from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind
 
 VIEWS = ("blind", "single_frame", "shuffled", "reversed", "socratic")
 

@@ -1,6 +1,7 @@
 """The facts of CounterVQA, whose data, prompt and scorer are not released."""
 
-from lmms_eval_tasks.utils.benchmark.card import Card, Human, PublishedStatistics, SplitFacts
+from lmms_eval_tasks.api import Card, Human, SplitFacts
+from lmms_eval_tasks.api.release import PublishedStatistics
 
 LEVELS = ("L1", "L2", "L3")
 """Two adjacent actions, a chain of two links or more, an action that never happened."""

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from lmms_eval_tasks.utils.core.console import make_console, show_progress, text_table
-from lmms_eval_tasks.utils.core.wording import summarize_names
+from lmms_eval_tasks.api.commands import make_console, show_progress, text_table
+from lmms_eval_tasks.api.release import summarize_names
 
 
 def errors(
@@ -22,6 +22,10 @@ def errors(
 
     Replies are kept as they come: a command that was cut short goes on where it was, and pays for none twice.
     """
+    from lmms_eval_tasks.api import InputError
+    from lmms_eval_tasks.api.judge import open_named_judge
+    from lmms_eval_tasks.api.release import load_table
+    from lmms_eval_tasks.api.runs import read_run
     from lmms_eval_tasks.countervqa.card import CARD
     from lmms_eval_tasks.countervqa.errors import (
         KINDS,
@@ -33,10 +37,6 @@ def errors(
         write_analysis,
     )
     from lmms_eval_tasks.countervqa.prepare import SPLIT
-    from lmms_eval_tasks.host.judge import open_named_judge
-    from lmms_eval_tasks.utils.core.problems import InputError
-    from lmms_eval_tasks.utils.data.home import load_table
-    from lmms_eval_tasks.utils.runs.run import read_run
 
     asked = open_named_judge(AnswerAnalysis, judge)
     finished = read_run(run)

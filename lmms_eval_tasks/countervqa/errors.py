@@ -12,16 +12,21 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from lmms_eval_tasks.api import (
+    GroupedIssues,
+    InputError,
+    Outcome,
+    Progress,
+    RowForm,
+    no_progress,
+    read_prompt,
+    read_rows,
+)
+from lmms_eval_tasks.api.judge import Case, Judge, Verdict
+from lmms_eval_tasks.api.page import published_models
+from lmms_eval_tasks.api.release import as_lines, write_file
+from lmms_eval_tasks.api.runs import Run
 from lmms_eval_tasks.countervqa.hooks import timed_actions
-from lmms_eval_tasks.utils.core.files import write_file
-from lmms_eval_tasks.utils.core.json_rows import RowForm, as_lines, read_rows
-from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
-from lmms_eval_tasks.utils.core.progress import Progress, no_progress
-from lmms_eval_tasks.utils.judge.client import Case, Judge, Verdict
-from lmms_eval_tasks.utils.prompting.prompts import read_prompt
-from lmms_eval_tasks.utils.reporting.references import published_models
-from lmms_eval_tasks.utils.runs.run import Run
-from lmms_eval_tasks.utils.scoring.records import Outcome
 
 PROMPT = "countervqa_errors"
 Kind = Literal["direct_inference", "non_existent_action", "cannot_infer", "other"]

@@ -6,14 +6,24 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+from lmms_eval_tasks.api import (
+    NOT_ASKED,
+    GradedItem,
+    Record,
+    Row,
+    RunningTask,
+    TaskContext,
+    aggregate,
+    doc_to_target,
+    doc_to_visual,
+    hook,
+    process_docs,
+)
+from lmms_eval_tasks.api.prompts import TaskSettings, prompt_reader
 from lmms_eval_tasks.countervqa.agreement import with_agreement
 from lmms_eval_tasks.countervqa.probe import ABSENT_LEVEL, split_response
 from lmms_eval_tasks.countervqa.released import ClipGraph
 from lmms_eval_tasks.countervqa.verdicts import NO, UNCLEAR, YES, read_verdict
-from lmms_eval_tasks.utils.benchmark.benchmark import Row, TaskContext, TaskSettings
-from lmms_eval_tasks.utils.prompting.questions import prompt_reader
-from lmms_eval_tasks.utils.scoring.hooks import RunningTask, aggregate, doc_to_target, doc_to_visual, hook, process_docs
-from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, GradedItem, Record
 
 __all__ = [
     "aggregate",

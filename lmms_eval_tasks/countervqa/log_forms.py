@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from lmms_eval_tasks.utils.scoring.log_forms import LogForm, log_line
+from lmms_eval_tasks.api.runs import LogForm, log_line
 
 STRATUM = ("interaction", "level", "rule")
 """The cell of the paper's table, and the rule that made the question."""

@@ -7,13 +7,10 @@ from __future__ import annotations
 
 from functools import partial
 
+from lmms_eval_tasks.api import COMMON_METRICS, PAIR_ACCURACY, PAIRS_SCORED, Metric, Record
 from lmms_eval_tasks.countervqa.card import INTERACTIONS, LEVELS
 from lmms_eval_tasks.countervqa.released import OWN_RULES
 from lmms_eval_tasks.countervqa.verdicts import NO, YES
-from lmms_eval_tasks.utils.scoring.metrics import Metric
-from lmms_eval_tasks.utils.scoring.pair_scores import PAIR_ACCURACY, PAIRS_SCORED
-from lmms_eval_tasks.utils.scoring.rates import COMMON_METRICS
-from lmms_eval_tasks.utils.scoring.records import Record
 
 
 def percent(flag: bool | None) -> float | None:

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations
 
+from lmms_eval_tasks.api import AskedItem, Inquiry, OfferedChoice, Row
+from lmms_eval_tasks.api.people import Scale
 from lmms_eval_tasks.countervqa.hooks import clock
 from lmms_eval_tasks.countervqa.released import ClipGraph
 from lmms_eval_tasks.countervqa.verdicts import NO, YES
-from lmms_eval_tasks.utils.benchmark.benchmark import Row
-from lmms_eval_tasks.utils.benchmark.inquiries import AskedItem, Inquiry, OfferedChoice, Scale
 
 VALID, NOT_VALID = "VALID", "NOT_VALID"
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from lmms_eval_tasks.api import InputError, Origin, Progress, SplitManifest, building, no_progress
 from lmms_eval_tasks.countervqa.card import CARD
 from lmms_eval_tasks.countervqa.released import (
     CLIPS,
@@ -18,10 +19,6 @@ from lmms_eval_tasks.countervqa.released import (
     asked_goal,
     read_release,
 )
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.core.progress import Progress, no_progress
-from lmms_eval_tasks.utils.data.building import Origin, building
-from lmms_eval_tasks.utils.data.manifest import SplitManifest
 
 SPLIT = "test"
 

@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import re
 
+from lmms_eval_tasks.api import COMMON_METRICS, Metric, Record, Row
+from lmms_eval_tasks.api.prompts import prompt_reader
 from lmms_eval_tasks.countervqa.metrics import ALWAYS_NO, ALWAYS_YES, BALANCED_ACCURACY, VERDICT_ACCURACY, percent
-from lmms_eval_tasks.utils.benchmark.benchmark import Row
-from lmms_eval_tasks.utils.prompting.questions import prompt_reader
-from lmms_eval_tasks.utils.scoring.metrics import Metric
-from lmms_eval_tasks.utils.scoring.rates import COMMON_METRICS
-from lmms_eval_tasks.utils.scoring.records import Record
 
 PROMPT = "countervqa_probe"
 ABSENT_LEVEL = "L3"

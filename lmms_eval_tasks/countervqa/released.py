@@ -11,10 +11,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from lmms_eval_tasks.utils.core.json_rows import RowForm, WholeText, read_rows
-from lmms_eval_tasks.utils.core.problems import GroupedIssues, Problems
-from lmms_eval_tasks.utils.core.wording import describe
-from lmms_eval_tasks.utils.data.release import is_safe
+from lmms_eval_tasks.api import GroupedIssues, RowForm, read_rows
+from lmms_eval_tasks.api.release import Problems, WholeText, describe, is_safe
 
 QUESTIONS = "questions.jsonl"
 GRAPHS = "graphs.jsonl"

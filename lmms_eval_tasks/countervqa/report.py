@@ -9,20 +9,30 @@ from pathlib import Path
 
 from markupsafe import Markup
 
+from lmms_eval_tasks.api import (
+    COMMON_METRICS,
+    PAIR_ACCURACY,
+    PAIRS_SCORED,
+    Column,
+    Metric,
+    Panel,
+    Record,
+    Row,
+    RunRecords,
+    share_plot,
+)
+from lmms_eval_tasks.api.page import (
+    AnswerView,
+    ReferencedMetric,
+    heat_map,
+    outcome_panel,
+    published_models,
+    usual_panels,
+)
 from lmms_eval_tasks.countervqa import metrics, probe
 from lmms_eval_tasks.countervqa.card import CARD, INTERACTIONS, LEVELS
 from lmms_eval_tasks.countervqa.errors import KINDS, kind_counts, mean_readability, read_analysis
 from lmms_eval_tasks.countervqa.verdicts import NO, YES
-from lmms_eval_tasks.utils.benchmark.benchmark import Row
-from lmms_eval_tasks.utils.reporting.columns import Column
-from lmms_eval_tasks.utils.reporting.figures import heat_map, share_plot
-from lmms_eval_tasks.utils.reporting.page_items import AnswerView
-from lmms_eval_tasks.utils.reporting.panels import Panel, RunRecords, outcome_panel, usual_panels
-from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, published_models
-from lmms_eval_tasks.utils.scoring import pair_scores
-from lmms_eval_tasks.utils.scoring.metrics import Metric
-from lmms_eval_tasks.utils.scoring.rates import COMMON_METRICS
-from lmms_eval_tasks.utils.scoring.records import Record
 
 FOLDER = Path(__file__).parent
 OTHER_RULE = (
@@ -34,13 +44,13 @@ TOTAL, AVERAGE = "Total", "Avg"
 COLUMNS = (
     Column(metrics.VERDICT_ACCURACY, interval=True),
     Column(metrics.BALANCED_ACCURACY, interval=True),
-    Column(pair_scores.PAIR_ACCURACY, interval=True),
+    Column(PAIR_ACCURACY, interval=True),
     Column(metrics.ALWAYS_YES),
     Column(metrics.ALWAYS_NO),
     Column(metrics.YES_RATE),
     Column(metrics.JUDGED_ACCURACY),
     *map(Column, COMMON_METRICS[:2]),
-    Column(pair_scores.PAIRS_SCORED),
+    Column(PAIRS_SCORED),
 )
 PROBE_COLUMNS = (
     Column(probe.DETECTION, interval=True),
@@ -69,7 +79,7 @@ def references(task: str, items: int) -> tuple[ReferencedMetric, ...]:
             metrics.VERDICT_ACCURACY, CARD.chance["verdict_accuracy"], CARD.human, models, note=OTHER_RULE
         ),
         ReferencedMetric(metrics.BALANCED_ACCURACY, CARD.chance["balanced_accuracy"]),
-        ReferencedMetric(pair_scores.PAIR_ACCURACY, CARD.chance["pair_accuracy"]),
+        ReferencedMetric(PAIR_ACCURACY, CARD.chance["pair_accuracy"]),
     )
 
 

@@ -1,6 +1,7 @@
 """The facts of MVP (Minimal Video Pairs)."""
 
-from lmms_eval_tasks.utils.benchmark.card import Card, Human, PublishedStatistics, SplitFacts
+from lmms_eval_tasks.api import Card, Human, SplitFacts
+from lmms_eval_tasks.api.release import PublishedStatistics
 
 SUBSETS = (
     "human_object_interactions",

@@ -19,12 +19,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lmms_eval_tasks.api.clips import FrameCoder, FrameStream
+from lmms_eval_tasks.api.release import DamagedSource, UnreadableClip
 from lmms_eval_tasks.mvp.episodes import read_frames
 from lmms_eval_tasks.mvp.matroska import missing_bytes
 from lmms_eval_tasks.mvp.tfrecord import TfRecord
-from lmms_eval_tasks.utils.data.coding import FrameCoder
-from lmms_eval_tasks.utils.data.frame_stream import FrameStream
-from lmms_eval_tasks.utils.data.release import DamagedSource, UnreadableClip
 
 FORMAT = 1
 """Grows when the same source is to be made into another clip."""

@@ -18,10 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, Field, NonNegativeInt, ValidationError
 
+from lmms_eval_tasks.api import InputError, Progress
+from lmms_eval_tasks.api.release import Problems, UnreadableClip, read_metadata
 from lmms_eval_tasks.mvp.tfrecord import BadRecord, TfRecord, index_records, read_example
-from lmms_eval_tasks.utils.core.problems import InputError, Problems
-from lmms_eval_tasks.utils.core.progress import Progress
-from lmms_eval_tasks.utils.data.release import UnreadableClip, read_metadata
 
 INFO = "dataset_info.json"
 SPLIT = "train"

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from lmms_eval_tasks.api import COMMON_METRICS, OFFICIAL_ACCURACIES, PAIR_ACCURACY, PAIRS_SCORED, SINGLE_ACCURACY
 from lmms_eval_tasks.mvp.card import SOURCES
-from lmms_eval_tasks.utils.scoring.pair_scores import OFFICIAL_ACCURACIES, PAIR_ACCURACY, PAIRS_SCORED, SINGLE_ACCURACY
-from lmms_eval_tasks.utils.scoring.rates import COMMON_METRICS
 
 METRICS = (
     PAIR_ACCURACY,

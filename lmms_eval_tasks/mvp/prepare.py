@@ -11,14 +11,10 @@ from typing import Annotated, Any
 
 import typer
 
+from lmms_eval_tasks.api import InputError, Origin, Progress, SplitManifest, building, no_progress
+from lmms_eval_tasks.api.release import Problems, download_dataset, is_safe, quote, summarize_names
 from lmms_eval_tasks.mvp.card import CARD, SUBSETS
 from lmms_eval_tasks.mvp.raw import find_raw_clips, read_folders
-from lmms_eval_tasks.utils.core.problems import InputError, Problems
-from lmms_eval_tasks.utils.core.progress import Progress, no_progress
-from lmms_eval_tasks.utils.core.wording import quote, summarize_names
-from lmms_eval_tasks.utils.data.building import Origin, building
-from lmms_eval_tasks.utils.data.manifest import SplitManifest
-from lmms_eval_tasks.utils.data.release import download_dataset, is_safe
 
 ANNOTATIONS = ("*.md", "*.parquet", "*.json", "*.jsonl", "*.csv")
 """Files of the dataset on the hub that hold annotations or say where they are."""

@@ -8,9 +8,9 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
+from lmms_eval_tasks.api import read_prompt
+from lmms_eval_tasks.api.prompts import Prompt, read_closing
 from lmms_eval_tasks.mvp.card import CARD
-from lmms_eval_tasks.utils.benchmark.task_files import read_closing
-from lmms_eval_tasks.utils.prompting.prompts import Prompt, read_prompt
 
 OURS = "mcq_letter"
 LAYOUT = "Question: {question}\nOption:\n{options}"

@@ -14,12 +14,11 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path, PurePosixPath
 
+from lmms_eval_tasks.api import InputError, Progress
+from lmms_eval_tasks.api.release import Problems, quote, summarize_names
 from lmms_eval_tasks.mvp.card import CLIP_SOURCES
 from lmms_eval_tasks.mvp.converted import PICTURES, ConvertedClip, EpisodeClip, PictureClip, WebmClip
 from lmms_eval_tasks.mvp.episodes import INFO, Episodes
-from lmms_eval_tasks.utils.core.problems import InputError, Problems
-from lmms_eval_tasks.utils.core.progress import Progress
-from lmms_eval_tasks.utils.core.wording import quote, summarize_names
 
 INSIDE = {
     "pt": "videos",

@@ -5,10 +5,9 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
+from lmms_eval_tasks.api import PAIR_ACCURACY, SINGLE_ACCURACY, Human
+from lmms_eval_tasks.api.page import ReferencedMetric, published_models
 from lmms_eval_tasks.mvp.card import CARD, SUBSETS
-from lmms_eval_tasks.utils.benchmark.card import Human
-from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, published_models
-from lmms_eval_tasks.utils.scoring import pair_scores
 
 FOLDER = Path(__file__).parent
 
@@ -24,6 +23,6 @@ def references(task: str, items: int) -> tuple[ReferencedMetric, ...]:
     )
     models = table(metric="pair_accuracy", split=split, setting="video")
     return (
-        ReferencedMetric(pair_scores.PAIR_ACCURACY, CARD.chance["pair_accuracy"], people, models),
-        ReferencedMetric(pair_scores.SINGLE_ACCURACY, CARD.chance["single_accuracy"]),
+        ReferencedMetric(PAIR_ACCURACY, CARD.chance["pair_accuracy"], people, models),
+        ReferencedMetric(SINGLE_ACCURACY, CARD.chance["single_accuracy"]),
     )

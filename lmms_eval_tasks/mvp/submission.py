@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
+from lmms_eval_tasks.api import ChoiceForm, RowForm
+from lmms_eval_tasks.api.release import describe
 from lmms_eval_tasks.mvp.card import CARD, SUBSETS
-from lmms_eval_tasks.utils.core.json_rows import RowForm
-from lmms_eval_tasks.utils.core.wording import describe
-from lmms_eval_tasks.utils.submission.choices import ChoiceForm
 
 DATA_NAME = {"mini": "mvp_mini", "full": "mvp"}
 SPLIT = {name: split for split, name in DATA_NAME.items()}

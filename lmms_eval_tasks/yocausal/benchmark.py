@@ -1,6 +1,6 @@
 """YoCausal: whether a video diffusion model expects time to run forward."""
 
-from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind
+from lmms_eval_tasks.api import Benchmark, TaskKind
 from lmms_eval_tasks.yocausal import report, vlm
 from lmms_eval_tasks.yocausal.card import CARD
 from lmms_eval_tasks.yocausal.cli import app

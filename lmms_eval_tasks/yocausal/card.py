@@ -1,6 +1,7 @@
 """The facts of YoCausal."""
 
-from lmms_eval_tasks.utils.benchmark.card import Card, Human, PublishedStatistics, SplitFacts
+from lmms_eval_tasks.api import Card, Human, SplitFacts
+from lmms_eval_tasks.api.release import PublishedStatistics
 
 # Pairs per subset: paper, section on data (Moments in Time, Physics-IQ, Kinetics-400, Animal Kingdom).
 _PAIRS = {"animal": 200, "general": 500, "human": 400, "physics": 132}

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lmms_eval_tasks.utils.core.console import make_console, show_progress, text_table
-from lmms_eval_tasks.utils.core.wording import summarize_names
+from lmms_eval_tasks.api.commands import make_console, show_progress, text_table
+from lmms_eval_tasks.api.release import summarize_names
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -38,8 +38,8 @@ def rank(
     With --labels, also by the labels of other judges, with the agreement of the rankings. With --against, how the order
     goes together with other scores. Runs of one model with both prompts are compared.
     """
-    from lmms_eval_tasks.utils.runs.run import read_run
-    from lmms_eval_tasks.utils.stats.comparison import compare_records
+    from lmms_eval_tasks.api.page import compare_records
+    from lmms_eval_tasks.api.runs import read_run
     from lmms_eval_tasks.yocausal import metrics
     from lmms_eval_tasks.yocausal.cross_analysis import correlate_scores, rank_by_labels, runs_by_prompt
 
@@ -66,7 +66,7 @@ def rank(
             "forward and null prompt", "model", "score", "forward", "null", "change [95%]", "pairs", names=2
         )
         for model, both in prompts.items():
-            forward, null = ({CARD.name: run.records[CARD.name]} for run in both)
+            forward, null = ({"yocausal": run.records["yocausal"]} for run in both)
             for score in compare_records(forward, null, [metrics.RSI, metrics.CCI]).differences:
                 low, high = score.interval
                 change = f"{score.change:+.2f} [{low:+.2f}, {high:+.2f}]"
@@ -113,11 +113,9 @@ def label(
     ] = "yocausal_causality",
 ) -> None:
     """Label the prepared clips as causal or not by a judge, and compare with the labels that they have."""
-    from lmms_eval_tasks.host.judge import open_named_judge
-    from lmms_eval_tasks.utils.core.files import write_file
-    from lmms_eval_tasks.utils.core.json_rows import as_lines
-    from lmms_eval_tasks.utils.core.problems import InputError
-    from lmms_eval_tasks.utils.data.home import load_table
+    from lmms_eval_tasks.api import InputError
+    from lmms_eval_tasks.api.judge import open_named_judge
+    from lmms_eval_tasks.api.release import as_lines, load_table, write_file
     from lmms_eval_tasks.yocausal.labelling import agreement, label_clips, labelling_prompt
     from lmms_eval_tasks.yocausal.table import SPLIT
 

@@ -14,11 +14,9 @@ from itertools import combinations
 from math import isfinite
 from pathlib import Path
 
-from lmms_eval_tasks.utils.core.csv_rows import read_csv
-from lmms_eval_tasks.utils.core.problems import Problems
-from lmms_eval_tasks.utils.core.wording import quote
-from lmms_eval_tasks.utils.runs.run import Run
-from lmms_eval_tasks.utils.scoring.records import Record
+from lmms_eval_tasks.api import Record
+from lmms_eval_tasks.api.release import Problems, quote, read_csv
+from lmms_eval_tasks.api.runs import Run
 from lmms_eval_tasks.yocausal.ranking import TASK, Ranking, rank_runs
 from lmms_eval_tasks.yocausal.table import read_labels
 

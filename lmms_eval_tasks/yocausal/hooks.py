@@ -8,13 +8,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lmms_eval_tasks.utils.benchmark.benchmark import Row, TaskContext, TaskSettings
-from lmms_eval_tasks.utils.core.wording import summarize_names
-from lmms_eval_tasks.utils.denoising.response import read_denoising
-from lmms_eval_tasks.utils.prompting.questions import ask_choice
-from lmms_eval_tasks.utils.scoring.hooks import RunningTask, aggregate, doc_to_visual, hook, process_docs
-from lmms_eval_tasks.utils.scoring.hooks import doc_to_target as vlm_doc_to_target
-from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, GradedItem, Outcome, Record, UnscoredReason
+from lmms_eval_tasks.api import (
+    NOT_ASKED,
+    GradedItem,
+    Outcome,
+    Record,
+    Row,
+    RunningTask,
+    TaskContext,
+    UnscoredReason,
+    aggregate,
+    ask_choice,
+    doc_to_visual,
+    hook,
+    process_docs,
+)
+from lmms_eval_tasks.api import doc_to_target as vlm_doc_to_target
+from lmms_eval_tasks.api.losses import read_denoising
+from lmms_eval_tasks.api.prompts import TaskSettings
+from lmms_eval_tasks.api.release import summarize_names
 from lmms_eval_tasks.yocausal import vlm
 from lmms_eval_tasks.yocausal.rsi import Winner, compare_losses
 from lmms_eval_tasks.yocausal.submission import mixed_versions, submission_item

@@ -13,13 +13,11 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from lmms_eval_tasks.utils.core.progress import Progress, no_progress
-from lmms_eval_tasks.utils.data.frame_stream import FrameStream
-from lmms_eval_tasks.utils.data.home import clip_path
-from lmms_eval_tasks.utils.data.jpeg import as_jpeg
-from lmms_eval_tasks.utils.data.release import UnreadableClip
-from lmms_eval_tasks.utils.judge.client import Case, Judge, Verdict
-from lmms_eval_tasks.utils.prompting.prompts import Prompt, read_prompt
+from lmms_eval_tasks.api import Progress, no_progress, read_prompt
+from lmms_eval_tasks.api.clips import FrameStream, as_jpeg
+from lmms_eval_tasks.api.judge import Case, Judge, Verdict
+from lmms_eval_tasks.api.prompts import Prompt
+from lmms_eval_tasks.api.release import UnreadableClip, clip_path
 from lmms_eval_tasks.yocausal.prompt import PROMPT_ID, find_prompt
 
 LONGEST_SIDE = 512

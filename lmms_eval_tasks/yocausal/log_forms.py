@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from lmms_eval_tasks.utils.scoring.log_forms import LogForm, log_line
+from lmms_eval_tasks.api.runs import LogForm, log_line
 from lmms_eval_tasks.yocausal.rsi import Winner
 
 STRATUM = ("subset",)

@@ -8,10 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from lmms_eval_tasks.utils.scoring.metrics import Metric
-from lmms_eval_tasks.utils.scoring.pair_scores import PAIR_ACCURACY, PAIRS_SCORED, SINGLE_ACCURACY
-from lmms_eval_tasks.utils.scoring.rates import COMMON_METRICS
-from lmms_eval_tasks.utils.scoring.records import Outcome, Record
+from lmms_eval_tasks.api import COMMON_METRICS, PAIR_ACCURACY, PAIRS_SCORED, SINGLE_ACCURACY, Metric, Outcome, Record
 from lmms_eval_tasks.yocausal.card import CARD, SUBSETS
 from lmms_eval_tasks.yocausal.rsi import Winner
 

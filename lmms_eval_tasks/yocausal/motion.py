@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lmms_eval_tasks.utils.core.progress import Progress, no_progress
-from lmms_eval_tasks.utils.data.frame_stream import FrameStream
-from lmms_eval_tasks.utils.data.release import UnreadableClip
+from lmms_eval_tasks.api import Progress, no_progress
+from lmms_eval_tasks.api.clips import FrameStream
+from lmms_eval_tasks.api.release import UnreadableClip
 
 WIDTH = 160
 TALLEST = 640

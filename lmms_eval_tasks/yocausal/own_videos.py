@@ -8,12 +8,9 @@ from pathlib import Path
 
 from pydantic import ConfigDict
 
-from lmms_eval_tasks.utils.core.csv_rows import read_csv
-from lmms_eval_tasks.utils.core.json_rows import RowForm, WholeText, read_rows
-from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError, Problems
-from lmms_eval_tasks.utils.core.wording import describe
-from lmms_eval_tasks.utils.data.clips import videos_below
-from lmms_eval_tasks.utils.data.release import UnreadableClip, is_safe
+from lmms_eval_tasks.api import GroupedIssues, InputError, RowForm, read_rows
+from lmms_eval_tasks.api.clips import videos_below
+from lmms_eval_tasks.api.release import Problems, UnreadableClip, WholeText, describe, is_safe, read_csv
 from lmms_eval_tasks.yocausal.reversal import DirectedClip, Video, open_video, video_key
 from lmms_eval_tasks.yocausal.table import SPLIT, Clips, PairRow
 

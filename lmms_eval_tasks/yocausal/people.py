@@ -11,10 +11,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from lmms_eval_tasks.utils.benchmark.benchmark import Row
-from lmms_eval_tasks.utils.benchmark.inquiries import AskedItem, Inquiry, OfferedChoice
-from lmms_eval_tasks.utils.scoring.records import Record
-from lmms_eval_tasks.utils.stats.human_study import HumanStudy
+from lmms_eval_tasks.api import AskedItem, Inquiry, OfferedChoice, Record, Row
+from lmms_eval_tasks.api.people import HumanStudy
 from lmms_eval_tasks.yocausal import metrics
 from lmms_eval_tasks.yocausal.card import SUBSETS
 from lmms_eval_tasks.yocausal.table import CAUSALITY, DISCRIMINABLE, stratum

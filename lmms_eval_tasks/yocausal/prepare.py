@@ -8,11 +8,8 @@ from typing import Annotated
 
 import typer
 
-from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.core.progress import Progress, no_progress
-from lmms_eval_tasks.utils.core.wording import summarize_names
-from lmms_eval_tasks.utils.data.building import Origin, building
-from lmms_eval_tasks.utils.data.manifest import SplitManifest
+from lmms_eval_tasks.api import InputError, Origin, Progress, SplitManifest, building, no_progress
+from lmms_eval_tasks.api.release import summarize_names
 from lmms_eval_tasks.yocausal.card import CARD
 from lmms_eval_tasks.yocausal.own_videos import read_videos
 from lmms_eval_tasks.yocausal.released import read_release

@@ -6,8 +6,7 @@ so all of it is taken as it stands.
 
 from __future__ import annotations
 
-from lmms_eval_tasks.utils.prompting.official_prompts import OfficialPrompt
-from lmms_eval_tasks.utils.prompting.prompts import Prompt
+from lmms_eval_tasks.api.prompts import OfficialPrompt, Prompt
 
 PROMPT_ID = "yocausal_causality"
 """Id of our own prompt."""

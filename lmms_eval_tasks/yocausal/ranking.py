@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lmms_eval_tasks.utils.core.problems import InputError, Problems
-from lmms_eval_tasks.utils.runs.run import Run
+from lmms_eval_tasks.api import InputError
+from lmms_eval_tasks.api.release import Problems
+from lmms_eval_tasks.api.runs import Run
 from lmms_eval_tasks.yocausal import metrics
 
 TASK = "yocausal"

@@ -7,10 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from lmms_eval_tasks.utils.core.problems import InputError, Problems
-from lmms_eval_tasks.utils.core.strict_json import read_released_json
-from lmms_eval_tasks.utils.data.building import Origin
-from lmms_eval_tasks.utils.data.release import download_dataset, is_safe, open_release
+from lmms_eval_tasks.api import InputError, Origin
+from lmms_eval_tasks.api.release import Problems, download_dataset, is_safe, open_release, read_released_json
 from lmms_eval_tasks.yocausal.card import CARD, SUBSETS
 from lmms_eval_tasks.yocausal.table import SPLIT, Clips, PairRow
 

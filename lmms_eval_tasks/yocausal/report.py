@@ -6,16 +6,27 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from lmms_eval_tasks.utils.benchmark.benchmark import Row
-from lmms_eval_tasks.utils.benchmark.card import Human
-from lmms_eval_tasks.utils.reporting.columns import Column
-from lmms_eval_tasks.utils.reporting.figures import share_plot
-from lmms_eval_tasks.utils.reporting.page_items import AnswerView, ItemView
-from lmms_eval_tasks.utils.reporting.panels import Panel, RunRecords, outcome_panel, scatter_panel
-from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, published_models
-from lmms_eval_tasks.utils.scoring import pair_scores
-from lmms_eval_tasks.utils.scoring.rates import COMMON_METRICS
-from lmms_eval_tasks.utils.scoring.records import Record
+from lmms_eval_tasks.api import (
+    COMMON_METRICS,
+    PAIR_ACCURACY,
+    PAIRS_SCORED,
+    SINGLE_ACCURACY,
+    Column,
+    Human,
+    Panel,
+    Record,
+    Row,
+    RunRecords,
+    share_plot,
+)
+from lmms_eval_tasks.api.page import (
+    AnswerView,
+    ItemView,
+    ReferencedMetric,
+    outcome_panel,
+    published_models,
+    scatter_panel,
+)
 from lmms_eval_tasks.yocausal import metrics
 from lmms_eval_tasks.yocausal.card import CARD, FORWARD
 
@@ -36,11 +47,11 @@ COLUMNS = (
     Column(metrics.PAIRS),
 )
 VLM_COLUMNS = (
-    Column(pair_scores.PAIR_ACCURACY, interval=True),
-    Column(pair_scores.SINGLE_ACCURACY, interval=True),
+    Column(PAIR_ACCURACY, interval=True),
+    Column(SINGLE_ACCURACY, interval=True),
     Column(metrics.HUMAN_PROTOCOL),
     *map(Column, COMMON_METRICS[:2]),
-    Column(pair_scores.PAIRS_SCORED),
+    Column(PAIRS_SCORED),
 )
 
 
@@ -59,8 +70,8 @@ def vlm_references(task: str, items: int) -> tuple[ReferencedMetric, ...]:
     note = "Scored as the paper's study of people was: an answer that it cannot be told counts half."
     return (
         ReferencedMetric(metrics.HUMAN_PROTOCOL, CHANCE, _people("rsi"), note=note),
-        ReferencedMetric(pair_scores.PAIR_ACCURACY),
-        ReferencedMetric(pair_scores.SINGLE_ACCURACY),
+        ReferencedMetric(PAIR_ACCURACY),
+        ReferencedMetric(SINGLE_ACCURACY),
     )
 
 

@@ -14,10 +14,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
-from lmms_eval_tasks.utils.core.json_rows import RowForm, read_object
-from lmms_eval_tasks.utils.core.problems import GroupedIssues
-from lmms_eval_tasks.utils.core.wording import describe
-from lmms_eval_tasks.utils.submission.form import Attendance, Checked, Table
+from lmms_eval_tasks.api import Checked, GroupedIssues, RowForm, Table
+from lmms_eval_tasks.api.release import describe, read_object
+from lmms_eval_tasks.api.submission import Attendance
 from lmms_eval_tasks.yocausal.card import CARD
 from lmms_eval_tasks.yocausal.rsi import Winner, compare_losses, official_dataset, official_metrics
 from lmms_eval_tasks.yocausal.table import SPLIT

@@ -12,8 +12,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from lmms_eval_tasks.utils.data.frame_stream import FrameStream
-from lmms_eval_tasks.utils.data.release import UnreadableClip
+from lmms_eval_tasks.api.clips import FrameStream
+from lmms_eval_tasks.api.release import UnreadableClip
 
 FORMATS = frozenset({"yuv420p", "yuvj420p", "yuv422p", "yuv444p"})
 MOST_BYTES = 4_000_000_000

@@ -12,12 +12,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lmms_eval_tasks.utils.core.problems import GroupedIssues
-from lmms_eval_tasks.utils.core.wording import describe
-from lmms_eval_tasks.utils.denoising.protocol import combine_losses
-from lmms_eval_tasks.utils.denoising.response import DenoisingResponse
-from lmms_eval_tasks.utils.scoring.records import GradedItem
-from lmms_eval_tasks.utils.submission.form import Built, SubmissionForm, Table
+from lmms_eval_tasks.api import Built, GradedItem, GroupedIssues, SubmissionForm, Table
+from lmms_eval_tasks.api.losses import DenoisingResponse, combine_losses
+from lmms_eval_tasks.api.release import describe
 from lmms_eval_tasks.yocausal.result_file import NO_PARAMETERS, check
 from lmms_eval_tasks.yocausal.rsi import compare_losses, official_dataset, official_metrics
 

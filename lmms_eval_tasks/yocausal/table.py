@@ -10,10 +10,8 @@ from typing import Any
 
 from pydantic import ConfigDict
 
-from lmms_eval_tasks.utils.core.json_rows import RowForm, WholeText, read_rows
-from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
-from lmms_eval_tasks.utils.core.progress import Progress, no_progress
-from lmms_eval_tasks.utils.core.wording import describe
+from lmms_eval_tasks.api import GroupedIssues, InputError, Progress, RowForm, no_progress, read_rows
+from lmms_eval_tasks.api.release import WholeText, describe
 from lmms_eval_tasks.yocausal.card import FORWARD, OPTIONS, QUESTION
 from lmms_eval_tasks.yocausal.motion import ClipMotion, measure_all, most_symmetric
 from lmms_eval_tasks.yocausal.reversal import DirectedClip

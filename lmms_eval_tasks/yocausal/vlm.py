@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lmms_eval_tasks.utils.benchmark.benchmark import Row, TaskContext
-from lmms_eval_tasks.utils.scoring.choice import choice_grader
-from lmms_eval_tasks.utils.scoring.records import GradedItem
+from lmms_eval_tasks.api import GradedItem, Row, TaskContext, choice_grader
 from lmms_eval_tasks.yocausal.card import FORWARD, REVERSED, UNKNOWN
 from lmms_eval_tasks.yocausal.table import stratum
 

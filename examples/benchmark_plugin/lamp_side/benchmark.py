@@ -7,19 +7,29 @@ from typing import Annotated, Literal
 
 import typer
 
-from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind
-from lmms_eval_tasks.utils.benchmark.card import Card, SplitFacts
-from lmms_eval_tasks.utils.core.json_rows import RowForm, read_rows
-from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
-from lmms_eval_tasks.utils.core.progress import Progress, no_progress
-from lmms_eval_tasks.utils.data.building import Origin, building
-from lmms_eval_tasks.utils.data.manifest import SplitManifest
-from lmms_eval_tasks.utils.data.removed import read_removed
-from lmms_eval_tasks.utils.scoring.metrics import Metric
-from lmms_eval_tasks.utils.scoring.pair_scores import PAIR_ACCURACY, PAIRS_SCORED, SINGLE_ACCURACY
-from lmms_eval_tasks.utils.scoring.rates import COMMON_METRICS
-from lmms_eval_tasks.utils.scoring.records import Record
-from lmms_eval_tasks.utils.submission.choices import ChoiceForm
+from lmms_eval_tasks.api import (
+    COMMON_METRICS,
+    PAIR_ACCURACY,
+    PAIRS_SCORED,
+    SINGLE_ACCURACY,
+    Benchmark,
+    Card,
+    ChoiceForm,
+    GroupedIssues,
+    InputError,
+    Metric,
+    Origin,
+    Progress,
+    Record,
+    RowForm,
+    SplitFacts,
+    SplitManifest,
+    TaskKind,
+    building,
+    no_progress,
+    read_removed,
+    read_rows,
+)
 
 OPTIONS = ("On the left.", "On the right.")
 SIDES = {"left": "A", "right": "B"}

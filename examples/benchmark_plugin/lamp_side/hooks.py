@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lmms_eval_tasks.utils.benchmark.benchmark import Row
-from lmms_eval_tasks.utils.prompting.questions import ask_choice
-from lmms_eval_tasks.utils.scoring.choice import choice_grader
-from lmms_eval_tasks.utils.scoring.hooks import (
+from lmms_eval_tasks.api import (
+    Row,
     RunningTask,
     aggregate,
+    ask_choice,
+    choice_grader,
     doc_to_target,
     doc_to_visual,
     hook,
