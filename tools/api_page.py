@@ -15,12 +15,16 @@ import griffe
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "api.md"
 DOOR = "lmms_eval_tasks.api"
+LONGEST = 100
+"""Characters of a signature on one line."""
 SECTIONS = {"attributes": "Fields", "parameters": "Arguments", "returns": "Returns", "raises": "Raises"}
 
 
 def load_door() -> griffe.Module:
     """The package, with what it imports resolved."""
-    loader = griffe.GriffeLoader(docstring_parser="google", search_paths=[ROOT])
+    loader = griffe.GriffeLoader(
+        docstring_parser="google", docstring_options={"returns_multiple_items": False}, search_paths=[ROOT]
+    )
     package = loader.load("lmms_eval_tasks")
     loader.resolve_aliases(implicit=True, external=False)
     door = package["api"]
@@ -61,7 +65,8 @@ def _object_lines(name: str, found: griffe.Object) -> Iterator[str]:
     if isinstance(found, griffe.Class):
         members = [member for member in found.members.values() if _is_described(member)]
         for member in members:
-            shown = _signature(member.name, member) if isinstance(member, griffe.Function) else member.name
+            is_call = isinstance(member, griffe.Function) and "property" not in member.labels
+            shown = _flat(_signature(member.name, member)) if is_call else member.name
             yield f"- `{shown}`: {_summary(member)}"
         if members:
             yield ""
@@ -78,6 +83,8 @@ def _signature(name: str, found: griffe.Class | griffe.Function) -> str:
     for parameter in found.parameters:
         if parameter.name in ("self", "cls"):
             continue
+        if parameter.kind is griffe.ParameterKind.keyword_only and "*" not in arguments:
+            arguments.append("*")
         stars = {griffe.ParameterKind.var_positional: "*", griffe.ParameterKind.var_keyword: "**"}
         text = stars.get(parameter.kind, "") + parameter.name if parameter.kind else parameter.name
         text += f": {parameter.annotation}" if parameter.annotation else ""
@@ -85,7 +92,7 @@ def _signature(name: str, found: griffe.Class | griffe.Function) -> str:
         arguments.append(text + (f" = {parameter.default}" if has_default else ""))
     returns = f" -> {found.returns}" if isinstance(found, griffe.Function) and found.returns else ""
     line = f"{name}({', '.join(arguments)}){returns}"
-    if len(line) <= 100:
+    if len(line) <= LONGEST:
         return line
     return "\n".join([f"{name}(", *(f"    {argument}," for argument in arguments), f"){returns}"])
 

@@ -38,11 +38,11 @@ def errors(
     )
     from lmms_eval_tasks.countervqa.prepare import SPLIT
 
-    asked = open_named_judge(AnswerAnalysis, judge)
     finished = read_run(run)
     if task not in finished.records or not task.startswith(CARD.name):
         raise InputError(f"Expected a task of {CARD.title} that the run holds, but got {task!r}.")
     rows = {row["item_id"]: row for row in load_table(CARD.name, SPLIT, require_clips=False)}
+    asked = open_named_judge(AnswerAnalysis, judge)
     with show_progress() as progress:
         items = analyse(finished, task, rows, asked, progress)
     failed = [f"{item.item_id} ({item.reason})" for item in items if item.kind is None]

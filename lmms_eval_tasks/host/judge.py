@@ -101,10 +101,20 @@ def open_judge(
 def open_named_judge(
     schema: type[R], name: str, option: str = "--judge", record: ReplyRecord | None = None
 ) -> Judge[R]:
-    """The judge that an option of a command names; arguments as for `read_settings` and `open_judge`.
+    """The judge that an option of a command names; nothing is sent to open it.
+
+    Accepted replies are kept in ``judge_cache`` in the data home, so that no case is paid for twice.
+
+    Args:
+        schema: The form of a reply, a pydantic model.
+        name: ``model=NAME,provider=openai,url=…,max_tokens=4096``, or a model's name alone. Providers are ``openai``,
+            ``azure``, ``local`` (a server without a key) and ``transformers`` (a model loaded in this process).
+        option: The option, for the message where it names no judge.
+        record: Where every reply is kept, in place of the cache; of a build whose steps follow from each other.
 
     Raises:
-        InputError: as both, or where it names none.
+        InputError: where it names no model, a setting is unknown or out of its range, or the server's address or key is
+            missing or cannot be used.
     """
     settings = read_settings(name)
     if settings is None:

@@ -120,8 +120,8 @@ def label(
     from lmms_eval_tasks.yocausal.table import SPLIT
 
     template, reply = labelling_prompt(prompt)
-    asked = open_named_judge(reply, judge)
     rows = [dict(row) for row in load_table("yocausal", SPLIT)][:limit]
+    asked = open_named_judge(reply, judge)
     with show_progress() as progress:
         labels = label_clips(rows, asked, template, frames, progress)
     unlabelled = [f"{label.id} ({label.reason})" for label in labels if label.vlm_causality is None]

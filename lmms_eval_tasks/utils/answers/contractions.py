@@ -18,7 +18,11 @@ _SPELLED_OUT: tuple[tuple[re.Pattern[str], str], ...] = (
 
 
 def spell_out(text: str) -> str:
-    """A text in lower case, with straight apostrophes, without contractions; time is linear in its length."""
+    """A text without contractions: "couldn't" becomes "could not". Time is linear in its length.
+
+    Args:
+        text: In lower case and with straight apostrophes; other contractions stay as they are.
+    """
     for pattern, replacement in _SPELLED_OUT:
         text = pattern.sub(replacement, text)
     return text

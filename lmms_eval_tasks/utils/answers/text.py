@@ -117,7 +117,12 @@ def _plain(char: str) -> str:
 
 
 def plain_text(text: str) -> str:
-    """Fold a text, remove Markdown, HTML and LaTeX, separate letters from labels, and label marked answers."""
+    """A text in plain letters, without markup, in which a reader can look for words.
+
+    Full-width, styled and circled letters become plain ones, quotes straight, and accents go. Markdown, HTML and LaTeX
+    are removed. An answer that these mark (``<answer>B</answer>``, ``\\boxed{B}``) stands after "final answer:", and a
+    letter apart from its label ("OptionB" is "Option B"). Capitals stay.
+    """
     text = fold(text)
     for pattern, replacement in _MARKUP:
         text = pattern.sub(replacement, text)
@@ -201,7 +206,19 @@ class OpenedResponse:
 
 
 def open_response(response: str, rewrite: Callable[[str], str] = str) -> OpenedResponse:
-    """Open a response, its text rewritten before JSON objects are looked for; time is linear in its length."""
+    """What of a response may hold its answer: marked reasoning is no answer, and JSON objects are told from prose.
+
+    Time is linear in the response's length; of a very long one both ends are read.
+
+    Args:
+        response: What the model returned.
+        rewrite: Applied to the text before JSON objects are looked for.
+
+    Returns:
+        An object with ``text`` (all but marked reasoning), ``values`` (the values of the last JSON object in it with a
+            key such as "answer"), ``rest`` (the text without such objects), ``prose`` (without any object) and
+            ``closing`` (the last line of reasoning that nothing follows; else empty).
+    """
     visible, closing = split_reasoning(response)
     text = rewrite(shorten(visible))
     return OpenedResponse(text, *json_answers(text), shorten(closing))

@@ -34,7 +34,12 @@ class Token(NamedTuple):
 
 
 def tokenize(text: str) -> list[Token]:
-    """Split a plain text into tokens; words like "3-D", "A-E", "I'd" and "e.g." stay whole."""
+    """Split a plain text into words, marks and line ends; "3-D", "A-E", "I'd" and "e.g." stay whole.
+
+    Returns:
+        Tokens, each with ``raw`` (as written), ``word`` (in lower case, for look-ups), ``start`` and ``end`` (its place
+            in the text, in characters).
+    """
     tokens = []
     for match in _TOKEN.finditer(text):
         raw = match.group()

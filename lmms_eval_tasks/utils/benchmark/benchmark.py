@@ -36,8 +36,10 @@ if TYPE_CHECKING:
     from lmms_eval_tasks.utils.submission.form import OfficialForm
 
 Row = Mapping[str, Any]
-"""A row of a prepared table. While a task runs it also has ``asked`` (False where the clip is missing and the model
-needs it), ``split`` and ``data_set`` (what the set is, as a `DataSet` in JSON)."""
+"""A row of a prepared table: ``item_id``, ``group_id``, ``question``, ``options``, ``answer`` (None where it is
+withheld), ``clip``, ``clip_present``, and the benchmark's own columns. While a task runs it also has ``asked`` (False
+where the clip is missing and the model needs it), ``split`` and ``data_set`` (what the set is, as a `DataSet` in
+JSON)."""
 
 
 class AnswerForm(str, Enum):
@@ -95,8 +97,8 @@ class Masking:
 
     Attributes:
         row: A row with what is asked of the masked clip, such as an option more.
-        boxes: What of a row's clip is black: from a second up to another, and a box as ``x1, y1, x2, y2`` in pixels of
-            the upright frame.
+        boxes: What of a row's clip is black: the second from which, the second up to which, not included, and a box as
+            ``x1, y1, x2, y2`` in pixels of the upright frame.
     """
 
     row: Callable[[Row], Row]
@@ -146,6 +148,10 @@ class TaskKind:
             By default all that need nothing but a clip, a question and options.
         frame: Which frame the view of a single frame shows: ``first``, ``centre`` or ``last``.
         masking: How its evidence is blacked out; the view of masked clips needs it.
+
+    Raises:
+        ValueError: where it lists something that is no view, a frame that is none, or the view of masked clips without
+            a masking.
     """
 
     metrics: tuple[Metric, ...]
@@ -207,7 +213,13 @@ class TaskKind:
 
 
 class RestoredContext(Protocol):
-    """The context of a finished run that is scored again, as `TaskKind.restore` may change it."""
+    """The context of a finished run that is scored again, as `TaskKind.restore` may change it.
+
+    Attributes:
+        settings: The task's settings, which grading asks for; of the type that `TaskKind.read_settings` returns.
+        verdicts: What gives a judge's verdicts again, by its method ``judge(case)``; None where nothing was judged.
+        kwargs: The task's ``lmms_eval_specific_kwargs`` of today.
+    """
 
     settings: Any
     verdicts: Any
@@ -238,6 +250,9 @@ class Benchmark:
             review them, without a word here; a mode ``answer`` of its own stands for all of that.
         human_study: What is made of people's answers, where more is than a baseline; None where it is not.
         sample: How its sample data is made; None where a module of `lmms_eval_tasks.sample.writers` does it.
+
+    Raises:
+        ValueError: where it has no kind, or not exactly one of a form of submission and a reason for having none.
     """
 
     card: Card

@@ -11,11 +11,11 @@ class PublishedStatistics:
     """What a paper says about the clips and questions of a split; None where it says nothing.
 
     Attributes:
-        mean_seconds: mean length of its clips.
-        longest_seconds: the longest clip's.
+        mean_seconds: mean length of its clips, in seconds.
+        longest_seconds: length of its longest clip, in seconds.
         option_words: mean number of words of an option.
         vocabulary: how many different words its questions and options have.
-        stratum_seconds: length of the clips of each stratum, keyed as `SplitFacts.strata`.
+        stratum_seconds: length of a clip of each stratum, in seconds, keyed as `SplitFacts.strata`.
     """
 
     mean_seconds: float | None = None
@@ -51,7 +51,15 @@ class SplitFacts:
 
 @dataclass(frozen=True)
 class Human:
-    """A published human score, in percent, with what has to be known before comparing with it."""
+    """A published human score, with what has to be known before comparing with it.
+
+    Attributes:
+        metric: name of the score that it is, as in `Card.chance`.
+        split: the split on which people were asked.
+        percent: the score in the metric's unit, percent or percentage points.
+        source: where it is printed ("paper, Table 4").
+        caveat: what keeps it from being compared just so, such as how people were asked.
+    """
 
     metric: str
     split: str
@@ -66,7 +74,11 @@ class Card:
 
     Attributes:
         name: folder name, also the name in the data home.
-        main_metric: the metric that the paper leads with.
+        title: its name for people.
+        paper: the paper's address; empty where there is none.
+        licence: of its data, as its authors name it.
+        homepage: its address; empty where there is none.
+        main_metric: name of the metric that the paper leads with.
         splits: split name to its facts.
         strata_columns: columns whose values together name a stratum.
         clip_columns: columns that name clips; an item can be asked where all of its clips are there.

@@ -15,10 +15,11 @@ class TimedDescription:
 
     Attributes:
         name: Who or what.
-        start: First second.
+        start: First second, in whole seconds from the clip's beginning.
         end: Last second, inclusive.
         text: What happens.
-        boxes: Second to where it is; empty where that is not known.
+        boxes: Second to where it is: left, top, right and bottom as shares of the frame's width and height, 0-1. Empty
+            where that is not known.
     """
 
     name: str

@@ -34,7 +34,13 @@ InquiryForm = Literal["choice", "ratings", "review", "descriptions", "revision"]
 
 
 class OfferedChoice(NamedTuple):
-    """Something that can be chosen: as it is written down, the letter to press (empty: its number), and in words."""
+    """Something that can be chosen.
+
+    Attributes:
+        value: As it is written down.
+        letter: The key to press; empty for its number among the choices.
+        text: In words, as people read it.
+    """
 
     value: str
     letter: str
@@ -48,7 +54,8 @@ class Scale:
     Attributes:
         name: Its column in the table of ratings.
         question: What is asked.
-        choices: What is written down to what it stands for; numbers are averaged, of others the first is counted.
+        choices: What is written down to what it stands for. Where all are whole numbers, ratings are averaged; else the
+            score is the percentage of the first choice.
     """
 
     name: str
@@ -119,10 +126,12 @@ class Inquiry:
     """One way of asking people about a benchmark.
 
     Attributes:
-        form: What they do.
+        form: What they do: ``choice`` makes one choice; ``ratings`` chooses on each of several scales; ``review`` makes
+            a choice, then sees the key and says what is wrong; ``descriptions`` puts timed descriptions right;
+            ``revision`` puts a question, its options and its evidence right, or discards it.
         items: What is shown, from rows of the prepared table; None shows every version of every question with its
             options, as a model is asked.
-        responses: To each item, unless others are asked for.
+        responses: How many people answer each item, unless another number is asked for.
         attention: Items of an annotator that check attention, unless others are asked for; choices alone can.
         last_frame: Whether the last frame is shown in place of the clip.
         scales: Of ratings.
@@ -130,8 +139,12 @@ class Inquiry:
         retimed: Whether a reviewer may give the clip another start and end.
         positive: The choice that holds what `AskedItem.key` claims to hold, such as that a link is there; with it
             precision, recall, F1 and accuracy of the keys are taken against people's choices.
-        of_answers: Whether it is about the answers of a run, which rows then have as `RESPONSE`.
+        of_answers: Whether it is about the answers of a run, which rows then have in their column ``response``.
         paper: Score to the paper's, as it is printed.
+
+    Raises:
+        ValueError: there is no such form, ratings have no scales or another form has some, or attention is checked
+            where nothing is chosen.
     """
 
     form: InquiryForm

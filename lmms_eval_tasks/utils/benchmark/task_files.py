@@ -52,9 +52,13 @@ def read_task_file(path: Path) -> dict[str, Any]:
 def read_closing(path: Path) -> str:
     """The instruction that a template's prompts end with: ``lmms_eval_specific_kwargs.default.post_prompt``.
 
+    Args:
+        path: A task's or template's YAML file, as lmms-eval reads it; no function that it names is imported.
+
     Raises:
         OSError: where the file, or one that it includes, cannot be read.
-        LookupError, TypeError: where it has no such setting.
+        LookupError: where it has no such setting.
+        TypeError: where there is something else in the setting's place.
         ValueError: where it is no YAML, or the setting is no text.
     """
     try:

@@ -19,14 +19,23 @@ WIDEST = 100
 
 
 def text_table(title: str | None, *columns: str, names: int = 1) -> FittingTable:
-    """An empty table whose first columns are names; without a title, the others are numbers."""
+    """An empty table; its ``add_row`` takes a text for each column, and a console prints it at any width.
+
+    Args:
+        title: What stands above it. Without one, the columns that are no names hold numbers, which stand to the right.
+        columns: Headings of the columns.
+        names: How many columns, the first ones, hold names; they are repeated where the others do not fit side by side.
+    """
     from lmms_eval_tasks.utils.core.tables import FittingTable
 
     return FittingTable(title, columns, names, numbers=title is None, padding=1)
 
 
 def make_console() -> Console:
-    """Standard output, at most 100 columns wide; no text of a release or of a model can give it orders."""
+    """Rich's console on standard output, at most 100 columns wide; into a file or a pipe it writes 100.
+
+    No text of a release or of a model can give the terminal orders, and brackets in it are no markup.
+    """
     from rich.console import Console
 
     class SafeConsole(Console):
@@ -41,7 +50,10 @@ def make_console() -> Console:
 
 @contextmanager
 def show_progress() -> Iterator[Progress]:
-    """A bar on stderr per kind of work."""
+    """A bar on stderr for each kind of work, in a `with` block; nothing is shown where stderr is no terminal.
+
+    It gives the function to call, as `Progress` says: what is being done, how many are done, and how many there are.
+    """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bars

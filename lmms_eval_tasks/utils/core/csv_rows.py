@@ -57,16 +57,18 @@ class CsvTable:
     It is read row by row, once: each row with the number of the line that it ends in; an empty line is a row without
     cells.
 
+    Args:
+        content: The file's bytes, UTF-8 with or without a byte order mark.
+
     Attributes:
         columns: The names, without the white space around them; none of an empty file.
+
+    Raises:
+        ValueError: with a sentence on why the content is no CSV in UTF-8; also while the rows are read.
     """
 
     def __init__(self, content: bytes) -> None:
-        """Read the first row.
-
-        Raises:
-            ValueError: with a sentence on why the content is no CSV in UTF-8; also while the rows are read.
-        """
+        """Read the first row."""
         self._rows = _read_cells(content)
         _, header = next(self._rows, (0, []))
         self.columns = [name.strip() for name in header]

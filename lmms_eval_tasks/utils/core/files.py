@@ -43,7 +43,11 @@ def read_blocks(path: Path) -> Iterator[bytes]:
 
 
 def write_file(path: Path, content: str | bytes) -> None:
-    """Write a file whole or not at all, text as UTF-8 with its line ends as they are; see `replacing`.
+    """Write a file whole or not at all, over one that is there; folders that are missing are made.
+
+    Args:
+        path: The file.
+        content: Its bytes, or a text, which is written as UTF-8 with its line ends as they are.
 
     Raises:
         OSError: it cannot be written; what was there is left as it was.

@@ -41,7 +41,10 @@ _BOUNDS = {
 
 
 class RowForm(BaseModel):
-    """Base of the forms of a file's rows: exactly its fields, no value changed into another type."""
+    """Base of the forms of a file's rows: a pydantic model with exactly its fields, no value changed into another type.
+
+    Rows are frozen. `read_rows` notes what a row has otherwise, in words for the user.
+    """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -59,9 +62,12 @@ RowType = TypeVar("RowType", bound=RowForm)
 
 
 def as_lines(rows: Iterable[Mapping[str, Any]]) -> str:
-    """Rows as JSON lines; the same rows give the same text.
+    """Rows as JSON lines, each with a line feed at its end; the same rows give the same text.
 
     A lone surrogate, which a response may hold and no UTF-8 file can, is written as its JSON escape.
+
+    Raises:
+        TypeError: a value is none that JSON has.
     """
     lines = (json.dumps(dict(row), ensure_ascii=False) + "\n" for row in rows)
     return escape_surrogates("".join(lines))
@@ -111,6 +117,11 @@ def read_rows(
 
 def read_object(path: Path, form: type[RowType], issues: GroupedIssues) -> RowType | None:
     """A file that is one JSON object of the form asked for; None, with every issue noted, where it is not.
+
+    Args:
+        path: The file, UTF-8.
+        form: What it must hold.
+        issues: Takes what is wrong; a byte order mark is noted, too, and the object read all the same.
 
     Raises:
         OSError: the file cannot be read.

@@ -17,7 +17,8 @@ class InputError(Exception):
 class Problems:
     """Collects what is wrong with an input in the order in which it is found, and what is merely unusual.
 
-    Of what is wrong it keeps as much as a message shows; its length is the number of that.
+    Its length is the number of problems. The first 20 are kept in full, as many as a message shows; warnings do not
+    count among them.
     """
 
     def __init__(self) -> None:

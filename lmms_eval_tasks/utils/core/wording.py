@@ -8,15 +8,20 @@ from difflib import get_close_matches
 
 
 def quote(value: object, longest: int = 60) -> str:
-    """A text in backquotes, without the white space around it, or any other value as JSON; cut after `longest`.
+    """A text in backquotes, without the white space around it, or any other value as JSON, in backquotes, too.
 
-    Characters that a terminal would not show, or would obey, are escaped.
+    Characters that a terminal would not show, or would obey, are escaped. What is longer than `longest` characters is
+    cut there.
     """
     return _in_backquotes(value.strip() if isinstance(value, str) else _as_json(value), longest)
 
 
 def describe(value: object, longest: int = 60) -> str:
-    """A value of a file that may hold anything, fit to be printed: texts quoted, with odd characters escaped."""
+    """A value of a file that may hold anything, fit to be printed.
+
+    A text is in backquotes with the white space around it, cut after `longest` characters, with odd characters escaped.
+    A list or an object is only called so. Any other value is as `quote` has it.
+    """
     if isinstance(value, str):
         return _in_backquotes(value, longest)
     if isinstance(value, list | dict):

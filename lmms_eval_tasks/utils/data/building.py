@@ -233,11 +233,16 @@ def write_table(table: pyarrow.Table, path: Path) -> None:
 def building(benchmark: str) -> Iterator[Build]:
     """Build a benchmark's folder; what was there is replaced only when the block ends without an error.
 
+    The block gets the build. Its ``add_split(split, rows, extra, clips, origin, progress)`` places a split's clips and
+    writes its table: ``extra`` has the benchmark's own columns and their types, and ``clips`` every clip that rows name
+    (``test/a.mp4``) and its file, which is linked; None, or a file that is not there, is a missing clip. Its ``splits``
+    holds the `SplitManifest` of each split that was added.
+
     Splits that the block does not add are kept. Clips of an interrupted build are kept for the next one. One build
     of a benchmark runs at a time; another waits for it.
 
     Raises:
-        InputError: nothing can be written to the data home.
+        InputError: nothing can be written to the data home, or a split cannot be added.
     """
     current = benchmark_dir(benchmark)
     folder = writable_home() / f".{benchmark}.building"

@@ -25,12 +25,14 @@ T = TypeVar("T")
 def videos_below(folder: Path) -> list[Path]:
     """The files in a folder, and in those in it, that are videos by their suffix; in the order of their paths.
 
+    A suffix is one of .avi, .m4v, .mkv, .mov, .mp4 and .webm, in capitals or not. No file is opened.
+
     Raises:
         InputError: there is none.
     """
     found = sorted(path for path in folder.rglob("*") if path.suffix.lower() in VIDEO_SUFFIXES and path.is_file())
     if not found:
-        raise InputError(f"Expected videos ({', '.join(sorted(VIDEO_SUFFIXES))}) in {folder}, but it holds none.")
+        raise InputError(f"{folder} holds no video ({', '.join(sorted(VIDEO_SUFFIXES))}).")
     return found
 
 

@@ -42,10 +42,13 @@ class FrameCoder:
 
     Args:
         path: The file to write.
-        source: The clip that the frames are of, or how long pictures are shown.
+        source: The clip that the frames are of, an open `FrameStream`; or, of pictures, an object with their ``rate``
+            in frames a second and the ``aspect`` of a pixel, width to height and 0 for unknown, both fractions, and
+            with ``durations()``: for how many ticks each is shown, and the seconds of a tick.
         every_key: Whether each frame can be shown without another one, so that any order will do; else only groups,
             which begin with a key frame, can be moved.
-        quality: See `QUALITY`.
+        quality: The rate factor of x264, from 0, which is without loss, to 51. With 18 a frame of a film has a mean
+            error of about 1 of 255.
         comment: A text that the file carries.
     """
 

@@ -28,11 +28,14 @@ class FrameStream:
         threads: How many decode, each a frame; 0 leaves it to the decoder, which parts a frame among them.
 
     Attributes:
-        fps: Average frame rate; 0 where the file states none.
+        fps: Average number of frames a second; 0 where the file states none.
         rate: The same as a fraction, or a guess, above 0.
         stated_frames: How many frames its header says there are; 0 where it does not say.
         size: Width and height in pixels, as stored; 0 where the file states none.
         aspect: Width of a pixel to its height; 0 where the file states none. Of upright frames once one was decoded.
+
+    Raises:
+        UnreadableClip: it is no video that can be opened; also while frames are decoded.
     """
 
     def __init__(self, path: Path, threads: int = 0) -> None:
@@ -104,7 +107,8 @@ class FrameStream:
 
         Args:
             frame: One of its frames.
-            layout: ``gray`` for (H, W), ``bgr24`` for (H, W, 3). Colours are taken for BT.601, whatever the clip says.
+            layout: ``gray`` for (H, W), ``rgb24`` or ``bgr24`` for (H, W, 3). Colours are taken for BT.601, whatever
+                the clip says.
             size: Width and height; the frame's own by default.
 
         Raises:

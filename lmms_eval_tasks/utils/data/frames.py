@@ -33,22 +33,21 @@ class PyavFrames:
     before it on, and decoding goes on from there for the next. What cannot be searched so is decoded from the first
     frame on.
 
+    Args:
+        path: The file.
+        threads: How many decode; 0 leaves it to the decoder.
+
     Attributes:
         count: How many frames it shows.
-        fps: Its average frame rate; 0 where it states none.
-        seconds: Its length.
+        fps: Average number of frames a second; 0 where it states none.
+        seconds: Its length in seconds.
+
+    Raises:
+        UnreadableClip: where it is no video that can be opened.
     """
 
     def __init__(self, path: Path, threads: int = 0) -> None:
-        """Open a clip.
-
-        Args:
-            path: The file.
-            threads: How many decode; 0 leaves it to the decoder.
-
-        Raises:
-            UnreadableClip: where it is no video that can be opened.
-        """
+        """Open a clip."""
         import av
 
         self._path, self._threads = path, threads

@@ -75,7 +75,15 @@ def table_path(benchmark: str, split: str) -> Path:
 
 
 def clip_path(benchmark: str, clip: str) -> Path:
-    """Where a table's `clip` lies; whether it is there is the row's `clip_present`."""
+    """Where a clip lies in the data home; whether it is there is the row's `clip_present`.
+
+    Args:
+        benchmark: Name of the benchmark.
+        clip: The clip as the prepared table names it, beginning with its split: ``test/a.mp4``.
+
+    Raises:
+        InputError: the data home has a path that is not UTF-8.
+    """
     return benchmark_dir(benchmark) / "videos" / clip
 
 
@@ -126,8 +134,13 @@ def prepare_remedy(benchmark: str) -> str:
 def load_table(benchmark: str, split: str, require_clips: bool = True) -> datasets.Dataset:
     """The prepared table of a split, rows in their released order, `clip_present` as it is now.
 
-    It has one row per item and the columns of the benchmark's `prepare`. Where clips are not required, because nobody
-    will look at one, none is looked for and `clip_present` is what it was when the table was prepared.
+    It has one row per item and the columns of the benchmark's `prepare`.
+
+    Args:
+        benchmark: Name of the benchmark.
+        split: Name of the split.
+        require_clips: Whether clips will be looked at. Where they will not, none is looked for, and `clip_present` is
+            what it was when the table was prepared.
 
     Raises:
         InputError: nothing is prepared; the table is not the one that was prepared; or clips are required, some are

@@ -9,10 +9,10 @@ QUALITY = 90
 
 
 def as_jpeg(picture: NDArray[np.uint8], longest_side: int) -> bytes:
-    """A picture as a JPEG file; the same bytes each time.
+    """A picture as the bytes of a JPEG file of quality 90; the same bytes each time.
 
     Args:
-        picture: (H, W, 3), RGB.
+        picture: (H, W, 3), RGB, from 0 to 255.
         longest_side: Pixels of its longer side; a larger picture is made smaller.
     """
     import cv2

@@ -34,7 +34,21 @@ class MissingClip(BaseModel):
 
 
 class SplitManifest(BaseModel):
-    """One prepared split."""
+    """One prepared split, as `manifest.json` in the data home has it.
+
+    Attributes:
+        source: Where it was read from, as the user gave it.
+        source_sha256: File of the source to its SHA-256 in hexadecimal.
+        revision: The source's revision on the hub; None where it comes from elsewhere.
+        data_set: What the set is: the official release, a part of it, a set of one's own, or sample data.
+        answers_withheld: Whether no row has an answer.
+        rows: Rows of the table.
+        groups: Groups of rows that count only together.
+        clips: Clips that rows name.
+        missing: Those that cannot be shown, and why.
+        warnings: What is unusual in it, a sentence each.
+        table_sha256: SHA-256 of the table's file in hexadecimal.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -52,11 +52,16 @@ class Clip(Protocol):
 
 
 class UnreadableClip(Exception):
-    """A clip that the release holds cannot be read from it."""
+    """A clip cannot be read: it is no video, or the release does not hold it whole.
+
+    Where a clip's ``make`` raises it, the clip counts as missing, and `prepare` goes on.
+    """
 
 
 class DamagedSource(Exception):
     """What a clip is to be made of is damaged, which the user should know and mend.
+
+    Where a clip's ``make`` raises it, the split is not prepared; an `InputError` lists all that is damaged.
 
     Attributes:
         where: The file, as the user knows it.
@@ -74,7 +79,11 @@ class UnreadableMember(Exception):
 
 
 def is_safe(name: str) -> bool:
-    """Whether a name taken from a release stays inside the folder that it is joined to, and can be a file's name."""
+    """Whether a name taken from a release stays inside the folder that it is joined to, and can be a file's name.
+
+    It does where it is a relative path with slashes, without ``..``, a backslash, a drive's letter, a line break or
+    another control character, of at most 240 bytes in each part and 1,000 bytes in all, as UTF-8.
+    """
     path = PurePosixPath(name)
     return (
         bool(path.parts)
@@ -93,7 +102,7 @@ def read_metadata(path: Path) -> bytes:
     """Content of a file of metadata.
 
     Raises:
-        InputError: it has more than `LARGEST_METADATA` bytes.
+        InputError: it has more than 16 MiB.
         OSError: it cannot be read.
     """
     with path.open("rb") as file:
@@ -196,7 +205,11 @@ class ZipRelease:
 def open_release(
     source: Path, title: str, markers: Iterable[str], roots: Iterable[str]
 ) -> Iterator[FolderRelease | ZipRelease]:
-    """Open a raw release given as a folder or as a zip archive.
+    """Open a raw release given as a folder or as a zip archive; used in a `with` block.
+
+    It gives an object with ``read(name)`` (the bytes of a small file, None where there is none), ``holds(folder)``
+    (whether there is anything in it) and ``clip(name)`` (what `building` takes for a clip). Names are paths below the
+    release's root, with slashes.
 
     Args:
         source: the folder or archive.
@@ -243,7 +256,7 @@ def download_dataset(
     Args:
         hub_id: Owner and name of the dataset.
         title: Name of the release, for messages.
-        patterns: Which files are wanted, as the hub's client takes them.
+        patterns: Which files are wanted, as the hub's client takes them: ``items.json``, ``clips/*.mp4``.
         instead: What a user without access to the hub can give as the source.
 
     Raises:

@@ -20,7 +20,7 @@ class FilteredRow(RowForm):
 
 
 def read_removed(path: Path) -> frozenset[str]:
-    """The groups that a filter removed, from the file that it wrote.
+    """The ids of the groups that a filter removed, from the file that ``lmms-eval-tasks filter`` wrote.
 
     Raises:
         InputError: a line has another form; all problems at once.

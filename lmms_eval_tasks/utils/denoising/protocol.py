@@ -224,7 +224,11 @@ def combine_losses(losses: Sequence[Sequence[float]], latents: Sequence[int], ru
         losses: ``losses[window][timestep]``, each a mean over what counts in that window.
         latents: Latent frames that count, per window.
         rule: ``latents``: every counted latent frame weighs the same. ``sum``: windows are added up, timesteps
-            averaged (the official base class). ``windows``: every window weighs the same (the Wan scripts).
+            averaged (the official base class). ``windows``: every window weighs the same (the Wan scripts). Any other
+            is taken for ``windows``.
+
+    Returns:
+        The loss, averaged over timesteps, in the unit of the model's own.
     """
     table = np.asarray(losses, dtype=np.float64)
     if rule == "sum":

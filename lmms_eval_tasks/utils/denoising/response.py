@@ -81,7 +81,27 @@ class FramesRecord(_Strict):
 
 
 class DenoisingResponse(_Strict):
-    """A model's answer about one pair; the module says what each field holds."""
+    """A model's answer about one pair: its losses, or an error in their place.
+
+    Attributes:
+        schema_version: 1.
+        item_id: The pair.
+        error: Why there are no losses, as ``kind`` and ``message``; None where there are. Kinds are ``no_clip``,
+            ``unreadable_clip``, ``unequal_clips``, ``short_clip``, ``no_caption``, ``out_of_memory`` and ``failed``.
+        loss: The loss of each direction, ``forward`` and ``backward``, combined over windows and timesteps by the
+            protocol's rule; None with an error.
+        losses: For each direction ``[window][timestep]``, averaged over noise draws; None with an error.
+        timesteps: On a scale of 0 (clean) to 1000 (noise).
+        windows: Of each window the positions of its first frame and after its last (``start``, ``stop``), how many
+            frames it borrows from earlier, and how many of its latent frames are skipped and count (``latents``).
+        seeds: ``[window][timestep][draw]``, the seeds of the noise that both directions saw.
+        frames: How the files' frames became the model's: numbers of frames, frames per second, height and width in
+            pixels.
+        settings: What fixes the numbers, such as checkpoint, protocol, prompt and precision, and the name of the
+            ``model``.
+        settings_digest: 16 hexadecimal digits of the SHA-256 of what fixes the numbers.
+        versions: Of the package, torch, diffusers and transformers.
+    """
 
     schema_version: Literal[1] = 1
     item_id: str
@@ -102,7 +122,7 @@ class DenoisingResponse(_Strict):
 
 
 def read_denoising(text: object) -> DenoisingResponse | None:
-    """Read an answer; None where it is not one.
+    """Read an answer, given as JSON text; None where it is not one. Nothing raises an error.
 
     An answer with neither losses nor an error is not one, nor is one whose losses are not a number for each of its
     windows and timesteps, from which `loss` could have come.

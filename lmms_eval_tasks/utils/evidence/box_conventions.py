@@ -145,10 +145,18 @@ def convention_warnings(
 ) -> list[str]:
     """The warning where boxes look as if they were written in another convention; empty where they do not.
 
+    They do where most of them leave their frames, or where another convention raises their mean IoU with true boxes of
+    the same second by half and by 0.1 at least. With fewer than 20 boxes nothing is suspected.
+
     Args:
         title: The benchmark's.
-        answers: The questions, each with its predicted instances, boxes as written.
+        answers: The questions, each with its predicted instances, boxes as written. A question has `truth`, its true
+            instances in pixels, and `frame` and `seen`, width and height in pixels of the clip and of the frame that
+            the model was shown, None where unknown.
         declared: The convention in which the run is scored.
+
+    Returns:
+        One message for the user, or none.
     """
     diagnosis = diagnose_convention(answers, declared)
     if not diagnosis.suspicious:

@@ -18,7 +18,12 @@ _HUGE = 1e150
 
 
 class BoxConvention(str, Enum):
-    """How a model writes a box: the order of its corners and the unit of its numbers."""
+    """How a model writes a box: the order of its corners and the unit of its numbers.
+
+    The values are ``xyxy_px`` and ``yxyx_px``, in pixels of the clip; ``xyxy_n1000`` and ``yxyx_n1000``, in thousandths
+    of the frame's width and height; and ``xyxy_resized``, in pixels of the resized frame that the model was shown
+    (Qwen2.5-VL). All but the first two need the size of the frame, the last also that of the frame as it was shown.
+    """
 
     XYXY_PX = "xyxy_px"
     YXYX_PX = "yxyx_px"

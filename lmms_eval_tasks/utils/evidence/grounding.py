@@ -22,9 +22,9 @@ class GroundingSettings:
     Defaults are those of the official runs (`evaluate.sh`); the official command line itself defaults to 1 / 0.5 / 0.3.
 
     Attributes:
-        eps_overlap: Seconds that two instances must share to be matched.
-        tau_t: tIoU from which a true instance is found in time.
-        tau_st: vIoU from which it is found in time and space, and an answer is supported.
+        eps_overlap: Whole seconds that two instances must share to be matched.
+        tau_t: tIoU from which a true instance is found in time, 0-1.
+        tau_st: vIoU from which it is found in time and space, and an answer is supported, 0-1.
         coverage_aware: Match by tIoU × mean sIoU in place of mean sIoU.
     """
 
@@ -111,9 +111,14 @@ def ground_evidence(
     instance.
 
     Args:
-        predicted: Predicted instances.
-        true: True instances.
+        predicted: Predicted instances over time, as `EvidenceInstance.timeline` gives them; boxes in pixels.
+        true: True instances, likewise.
         settings: Thresholds.
+
+    Returns:
+        The measures, in 0-1: among them `im_tiou` and `im_viou`, the sums of tIoU and vIoU over the number of true
+        instances; `temporal_recall` and `st_recall`, the shares of true instances that are found; `supported`, whether
+        one is found in time and space; counts of what was missed or matches nothing; and the matched pairs.
     """
     candidates: list[tuple[float, int, Pair]] = []
     for predicted_place, answered in enumerate(predicted):

@@ -46,7 +46,12 @@ class Timeline:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceInstance:
-    """A person or thing in a clip, with the evidence about it."""
+    """A person or thing in a clip, with the evidence about it.
+
+    Attributes:
+        name: What it is called; empty where an answer does not say.
+        evidences: Spans of whole seconds, both ends included, each with its boxes as they were written.
+    """
 
     name: str
     evidences: tuple[Evidence, ...]

@@ -84,11 +84,16 @@ class EvidenceAnswer:
 
 
 def read_evidence_answer(text: str) -> EvidenceAnswer:
-    """Read a response as the official evaluator does.
+    """Read a response as the official evaluator does; no text raises an error.
 
-    The first object with ``instances`` or ``answer_choice``; an answer of one letter A-Z after trimming, in either
-    case; times as in `timestamps.official_key`; boxes as in `boxes.official_box`; evidence without times spans 0-0.
-    Where that code stops with an exception (``"evidences": 5``, a time of 5,000 digits), the part counts as missing.
+    It takes the first object with ``instances`` or ``answer_choice``; an answer of one letter A-Z after trimming, in
+    either case; times as in `timestamps.official_key`; boxes as in `boxes.official_box`; evidence without times spans
+    0-0. Where that code stops with an exception (``"evidences": 5``, a time of 5,000 digits), the part counts as
+    missing.
+
+    Returns:
+        The letter as `answer` (None where none can be read) and the `instances`, boxes as they were written. Its method
+        `diagnose` gives the letter that a careful reader would take, and whether the form is as asked for.
 
     Source: CaST-Bench-Evaluation@a216491, `evaluate_benchmark.py`.
     """
@@ -99,7 +104,9 @@ def read_truth(evidence: str | Sequence[Mapping[str, Any]]) -> tuple[EvidenceIns
     """The true instances of one released question, grouped by instance id in order of first appearance.
 
     Args:
-        evidence: The row's ``evidence``: JSON inside a string, or the list itself.
+        evidence: The row's ``evidence``: JSON inside a string, or the list itself. An entry has
+            ``evidence_instance_id``, ``evidence_start_time`` and ``evidence_end_time`` (``mm:ss``), and
+            ``bboxes_in_range``, from a second to a box ``[x1, y1, x2, y2]`` in pixels.
 
     Raises:
         ValueError: where the official code stops at it or comes to no end, or a box is not finite.

@@ -25,7 +25,8 @@ class EvidenceSettings(TaskSettings):
     Attributes:
         prompt: How questions are asked.
         convention: How the model writes boxes.
-        limits: Size of the frames that the model was shown, where it was given; else the model is asked.
+        limits: Least and most pixels of the frames that the model was shown, where they were given; else they are the
+            model's own.
         hits: How evidence is matched, and what counts as a hit.
         logged_sizes: Of a finished run, a clip's width and height to those of its frames as they were shown.
         overridden: Whether the environment chose how boxes are read.
@@ -73,13 +74,16 @@ def evidence_settings_reader(
 
     The first has ``prompt``; ``boxes``, a `BoxConvention`, and for ``xyxy_resized`` perhaps ``min_pixels`` and
     ``max_pixels``; ``eps_overlap``, ``tau_t``, ``tau_st`` and ``coverage_aware`` as in `GroundingSettings`. What is
-    missing has its default; other keys are ignored. The environment has ``LMMS_EVAL_TASKS_BOXES`` as in `EXAMPLE`, and
-    what `choose_prompt` reads. Where a value cannot be used, InputError is raised, which lists all such.
+    missing has its default; other keys are ignored. The environment may have ``LMMS_EVAL_TASKS_BOXES``, such as
+    ``xyxy_resized,min_pixels=3136,max_pixels=602112``, and ``LMMS_EVAL_TASKS_PROMPT``, the id of a prompt.
 
     Args:
         title: The benchmark's, for messages.
         default: Id of the prompt where the configuration names none.
-        find: Finds the benchmark's own prompts, such as ``official``.
+        find: Finds the benchmark's own prompts, such as ``official``; raises InputError where there is none.
+
+    Returns:
+        A function for `TaskKind.read_settings`. It raises InputError, which lists every value that cannot be used.
     """
 
     def read_settings(kwargs: Mapping[str, Any], environment: Mapping[str, str]) -> EvidenceSettings:

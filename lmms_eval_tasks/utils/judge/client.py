@@ -89,8 +89,8 @@ class Case:
 
     Attributes:
         text: The prompt, its fields filled in.
-        prompt: The prompt that was filled in.
-        images: JPEG files to look at, in order.
+        prompt: The prompt that was filled in, which signs the verdict.
+        images: The bytes of JPEG files to look at, in order.
     """
 
     text: str
@@ -100,13 +100,13 @@ class Case:
 
 @dataclass(frozen=True)
 class Verdict(Generic[R]):
-    """What came of one case.
+    """What came of one case: a reply, or a reason why there is none.
 
     Attributes:
-        reply: The reply as it was asked for; None where the case is unscored.
-        reason: Why it is unscored; None where it is scored.
-        model: The model that replied, or that was asked.
-        prompt: Signature of the prompt.
+        reply: The reply in the form that was asked for; None where the case is unscored.
+        reason: Why it is unscored, in one line; None where it is scored.
+        model: The model that replied, as its server names it; where the case is unscored, the model that was asked.
+        prompt: Signature of the prompt: its id and the first eight digits of its SHA-256.
     """
 
     reply: R | None
@@ -143,13 +143,17 @@ def reply_key(sampling: Sampling, case: Case) -> str:
 class Judge(Generic[R]):
     """Asks a judge; threads may share it.
 
+    Replies are read strictly. An unreadable one and a failure that may pass are asked for again, as often as the limits
+    say; then the case is unscored, with the reason. An accepted reply is kept, and its case is not asked again.
+
     Args:
-        send: Sends one request, without trying again.
-        sampling: How the model is asked.
-        schema: What a reply must be: the form of a JSON object, or a function that reads a text and raises
+        send: Sends one request and returns its reply, a text and the model's name, without trying again.
+        sampling: How the model is asked; `sampling.model` is its name.
+        schema: What a reply must be: a pydantic model of a JSON object, or a function that reads a text and raises
             `UnreadableReply`.
-        cache: Where accepted replies are kept.
-        limits: How much is asked at once, and how often again.
+        cache: Where accepted replies are kept, by a digest of all that decides them.
+        limits: How much is asked at once, and how often again; by default 8 requests at once, and for a case 6 requests
+            and 3 unreadable replies.
     """
 
     def __init__(

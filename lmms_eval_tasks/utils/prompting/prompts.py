@@ -64,7 +64,7 @@ class Prompt:
 
 @cache
 def read_prompt(prompt_id: str) -> Prompt:
-    """One of the prompts of this installation.
+    """One of the prompts of this installation: `<id>.txt` in the folder ``prompts`` of this package or of a benchmark.
 
     Raises:
         InputError: where there is no prompt of that id; the message lists those there are.

@@ -29,7 +29,7 @@ def without_clip(text: str, asked: bool) -> str:
 
 
 def ask_choice(row: Mapping[str, Any], settings: TaskSettings) -> str:
-    """The prompt of a row with a question and options."""
+    """The prompt of a row with a question and options, these one per line and lettered: ``(A) …``."""
     assert settings.prompt is not None
     return settings.prompt.render(question=row["question"], options=list_options(row["options"]))
 
@@ -39,12 +39,17 @@ def prompt_reader(
     fields: frozenset[str] = QUESTION_AND_OPTIONS,
     default: str | None = None,
 ) -> Callable[[Mapping[str, Any], Mapping[str, str]], TaskSettings]:
-    """Reads the settings of a task of which only the prompt can be chosen.
+    """What reads the settings of a task of which only the prompt can be chosen, for `TaskKind.read_settings`.
 
     Args:
-        find: Finds the benchmark's own prompts, such as ``official``; None where it has none.
-        fields: What the task asks with.
-        default: Id of the prompt where the configuration names none.
+        find: Finds the benchmark's own prompts by name, such as ``official``; None where it has none.
+        fields: What the task asks with: the fields that a prompt's text has to have.
+        default: Id of the prompt where the configuration names none; without it ``mcq_letter``.
+
+    Returns:
+        A function of a task's ``lmms_eval_specific_kwargs`` and the environment variables, of which
+            LMMS_EVAL_TASKS_PROMPT wins. It raises InputError where no prompt of the name is to be had, or it has other
+            fields.
     """
 
     def read_settings(kwargs: Mapping[str, Any], environment: Mapping[str, str]) -> TaskSettings:

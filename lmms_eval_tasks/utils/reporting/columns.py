@@ -22,7 +22,11 @@ class Column:
             items there are.
         title: Its heading, where that is not the score's title.
         interval: Whether its 95% bootstrap interval over groups (10,000 draws, seed 0) stands beside it.
-        against: A figure; the column then says on which side of it the interval lies, and not the score.
+        against: A figure in the score's unit; the column then says on which side of it the interval lies, and not the
+            score.
+
+    Raises:
+        ValueError: where an interval is asked of a count, which has none.
     """
 
     metric: Metric | None = None

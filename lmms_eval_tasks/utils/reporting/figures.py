@@ -79,10 +79,19 @@ def heat_map(
     bounds: Bounds,
     run: RunRecords | None = None,
 ) -> Markup:
-    """A score by two strata; a cell shows how many groups it stands on, and one that has none is empty.
+    """A score by two strata, as a table whose cells are coloured by it.
 
-    `cells` holds the score of each row and column; `bounds` are the values of the faintest and the fullest colour. The
-    letter and name of the `run` that it is of stand above.
+    Args:
+        caption: What it shows, for those who do not see it.
+        rows: Names of the rows.
+        columns: Names of the columns.
+        cells: Row and column to the score there, as `RunRecords.estimate` gives it; a cell also shows how many groups
+            the score stands on. One that is missing or None is empty.
+        bounds: The values of the faintest and of the fullest colour, in the score's unit.
+        run: The run that it is of, whose letter and name stand above; None where it is of several.
+
+    Returns:
+        HTML, the body of a `Panel`.
     """
     return _draw("heat_map", caption, rows, columns, cells, bounds, run)
 
@@ -102,7 +111,16 @@ def share_plot(
 ) -> Markup:
     """Shares of a whole as stacked bars, one a run, with their counts, which stand in the order of the runs.
 
-    `parts` are the names of a bar's parts in their order, each also the part's class in the style sheet.
+    Args:
+        caption: What is shown, for those who do not see the figure.
+        runs: The runs, a bar each.
+        counts: Part to its count, for each run.
+        parts: Names of a bar's parts in their order, each also the part's class in the style sheet. Outcomes
+            (``correct``, ``wrong``, ``unparsed``, ``unscored``) and ``both right``, ``one right``, ``none right`` have
+            colours there; a part of another name may be grey.
+
+    Raises:
+        ValueError: where there are not as many counts as runs.
     """
     shown = [[(part, count) for part in parts if (count := of_run.get(part, 0))] for of_run in counts]
     return _draw("share_plot", caption, list(zip(runs, shown, strict=True)), parts)

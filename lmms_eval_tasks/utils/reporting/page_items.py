@@ -17,7 +17,7 @@ class InstanceTrack:
     Attributes:
         name: What it is called.
         spans: First and last second of each evidence, both included.
-        boxes: Second to box, in pixels of the clip.
+        boxes: Second to box, as ``x1, y1, x2, y2`` in pixels of the clip.
     """
 
     name: str
@@ -30,9 +30,9 @@ class ItemView:
     """What an item shows, whatever a run answered.
 
     Attributes:
-        clips: Its clips by what each is called, side by side; the only one needs no name.
-        unasked: Names of those that the model was not shown.
-        frame: Width and height of a clip in pixels, where boxes are drawn.
+        clips: What each clip is called to its name in the row, side by side; the only one may be called ``""``.
+        unasked: What those clips are called that the model was not shown.
+        frame: Width and height of a clip in pixels, where boxes are drawn; None where there are none.
         tracks: True evidence.
         text: What stands in place of question and options, where the model is asked something else.
     """
@@ -51,7 +51,7 @@ class AnswerView:
     Attributes:
         facts: Names and values, such as losses.
         tracks: Predicted evidence.
-        matches: Which predicted track was matched with which true one, by their places.
+        matches: Which predicted track was matched with which true one, by their places from 0 on.
     """
 
     facts: Mapping[str, str] = field(default_factory=dict)

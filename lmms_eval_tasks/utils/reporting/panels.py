@@ -59,7 +59,7 @@ class RunRecords:
 
 @dataclass(frozen=True)
 class Panel:
-    """A panel.
+    """A panel of a report page: a figure with its title.
 
     Attributes:
         title: What it shows.
@@ -87,7 +87,7 @@ def apart_note(runs: Sequence[RunRecords]) -> str:
 
 
 def outcome_panel(runs: Sequence[RunRecords]) -> Panel:
-    """What became of the items: right, wrong, unparsed and unscored ones, counted apart."""
+    """What became of the items of each run: how many are right, wrong, unparsed and unscored, as shares in a bar."""
     counts = [Counter(record.outcome.value for record in run.records) for run in runs]
     return Panel(
         "What became of the items",
@@ -97,7 +97,10 @@ def outcome_panel(runs: Sequence[RunRecords]) -> Panel:
 
 
 def usual_panels(runs: Sequence[RunRecords], members: str = "", answers: Sequence[str] = ()) -> list[Panel]:
-    """Consistency of pairs, outcomes, and for each run that has keys these against the answers.
+    """The panels that most benchmarks have: the outcomes of all runs, and for each run its answers against the keys.
+
+    Where items are pairs, how often one or both of a pair are right comes first. A run without keys has no panel of
+    its own.
 
     Args:
         runs: The runs.
@@ -119,6 +122,13 @@ def scatter_panel(
     """Two scores of the runs on two axes, with the published models and people that have both.
 
     Where runs are of the whole official release, they alone stand beside published scores, and the others are left out.
+
+    Args:
+        title: What the panel shows.
+        runs: The runs; one without either score has no point.
+        x: The score on the horizontal axis, with its chance and published scores.
+        y: The same for the vertical axis.
+        note: How to read it. What is left out, and why, is added.
     """
     whole = [run for run in runs if not (run.apart or run.view)]
     estimates = ((run, x.estimate(run.parts), y.estimate(run.parts)) for run in whole or runs)

@@ -72,10 +72,10 @@ class ReferencedMetric:
     """A score of a task, and the published figures that it can be compared with.
 
     Attributes:
-        metric: The score.
-        chance: What guessing scores; None where no source says.
-        people: Published scores of people that are the same score, each with its caveat.
-        published: Published models, on the same split and part.
+        metric: The score; no count.
+        chance: What guessing scores, in the metric's unit; None where no source says.
+        people: Published scores of people that are the same score, in percent, each with its caveat.
+        published: Published models on the same split and part, in the metric's unit.
         note: What has to be known about the figures, or why there are none.
     """
 
@@ -124,11 +124,18 @@ def published_models(
 ) -> tuple[Published, ...]:
     """Models from a benchmark's `published.json` that were shown the whole items: none of a view.
 
+    The file is an object whose ``records`` is a list of entries with ``model``, ``value`` and ``source``, and whatever
+    else tells them apart. It is read once in a process.
+
     Args:
         folder: Folder of the benchmark.
         source: How the entry's source begins, which keeps restatements and ablations out.
         without: Names that are no models (people, guessing).
         where: Fields that an entry must have, with their values; a tuple is any of its values.
+
+    Returns:
+        The models in the order of the file, each with its value as printed and its source; empty where nothing fits or
+        the folder has no such file.
     """
 
     def fits(entry: Mapping[str, Any]) -> bool:

@@ -24,14 +24,19 @@ ItemKey = tuple[str | None, str]
 
 @dataclass(frozen=True)
 class QuestionText:
-    """What a prompt asks: question and options, white space made single spaces, options without a text left out."""
+    """What a prompt asks, by which a line of a prediction file is joined with an item; `of` makes it.
+
+    Attributes:
+        question: The question; any white space is a single space.
+        options: The options' texts in their order, likewise; those without a text are left out.
+    """
 
     question: str
     options: tuple[str, ...]
 
     @classmethod
     def of(cls, question: str, options: Iterable[str]) -> QuestionText:
-        """Of a question and its options."""
+        """What is asked by a question and its options as they are written."""
         texts = (" ".join(option.split()) for option in options)
         return cls(" ".join(question.split()), tuple(text for text in texts if text))
 

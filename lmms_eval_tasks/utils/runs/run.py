@@ -36,7 +36,7 @@ NOT_SCORED = (
 
 @dataclass(frozen=True)
 class Run:
-    """One run.
+    """A finished run, as `read_run` gives it.
 
     Attributes:
         path: The results file.

@@ -56,8 +56,12 @@ def choice_grader(
 ) -> Callable[[Row, object, TaskContext], GradedItem]:
     """How a task grades multiple-choice items.
 
+    The answer is the option that a response names by its letter or text. An item is unscored where its clip is missing
+    or its key is withheld, and unparsed where nothing is read. A record's field ``prompt`` has the prompt's signature.
+
     Args:
-        read_official: The benchmark's own extractor, which then reads a response as well.
+        read_official: The benchmark's own extractor, which then reads a response as well: the record's fields
+            ``official_answered`` and ``official_correct``, for `OFFICIAL_ACCURACIES`.
         stratum: Columns of the prepared table by which scores are broken down, or names and values from a row.
         fields: Columns that a record repeats among its fields.
     """

@@ -89,7 +89,10 @@ class RunningTask(ABC):
 
 
 def hook(function: Function) -> Function:
-    """Mark a function as a hook; called without its first argument bound it raises `UnboundHook`."""
+    """Mark a function as a hook, whose first parameter is the `RunningTask`, or for an aggregation the `Metric`.
+
+    The package binds it when lmms-eval loads the task. Called without it, a hook raises `UnboundHook`, a RuntimeError.
+    """
 
     @functools.wraps(function)
     def call(owner: object = None, *arguments: Any, **named: Any) -> Any:
@@ -116,7 +119,7 @@ def unbound_message(function: Callable[..., Any]) -> str:
 
 @hook
 def process_docs(task: RunningTask, dataset: datasets.Dataset) -> datasets.Dataset:
-    """The prepared table, for the one-row pointer."""
+    """The prepared table, for the one-row pointer that lmms-eval has read."""
     return task.open_table()
 
 
@@ -134,11 +137,11 @@ def doc_to_target(task: RunningTask, doc: Row) -> str:
 
 @hook
 def aggregate(metric: Metric, items: Sequence[Item]) -> float | int | None:
-    """A score, of what the items contribute to it."""
+    """A score in the metric's unit, of what the items contribute to it; None where nothing enters it, 0 for counts."""
     return metric.score(items)
 
 
 @hook
 def write_submission(task: RunningTask, items: Sequence[Mapping[str, Any]], args: Any) -> int | None:
-    """Write the file for the leaderboard; its number of rows."""
+    """Write the file for the leaderboard, and return its number of rows; None where lmms-eval has no output path."""
     return task.finish(items, args)

@@ -16,7 +16,7 @@ from lmms_eval_tasks.utils.scoring.records import Outcome, UnscoredReason
 
 
 class LogForm(RowForm):
-    """Part of a line: at least its fields, each of its type; what else is there is not looked at."""
+    """Base of the forms of a line's parts: at least its fields, each of its type; what else is there is not read."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -64,6 +64,9 @@ def log_line(
         stratum: Names by which scores are broken down.
         answered: The type of what was answered.
         submission: The type of what the submission needs of the item beside the record.
+
+    Returns:
+        The form, a pydantic model, for `TaskKind.log_form`.
     """
     parts: dict[str, Any] = {"answered": (answered, ...), "fields": (fields, ...)}
     if names := dict.fromkeys(stratum, (str, ...)):
@@ -80,4 +83,8 @@ class ChoiceFields(LogForm):
 
 
 ChoiceLine = log_line(ChoiceFields)
-"""The line of such an item."""
+"""The line of a multiple-choice item that the official script reads too.
+
+Its record has the fields ``official_correct``, whether the script takes the answer for right (None where there is no
+key), and perhaps ``official_answered``, the option that the script reads.
+"""

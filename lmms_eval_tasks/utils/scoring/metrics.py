@@ -83,13 +83,19 @@ class Metric:
         stratum: Names a record's stratum, if the score is an unweighted mean over strata.
         contrast: Says on which side of a difference of two means a record is; the score is the mean where it is True
             less the mean where it is False.
-        kind: How values become a score.
+        kind: How values become a score: ``mean``, averaged over strata; ``groups``, how many groups count; ``total``,
+            the sum of the values.
         transform: Maps the mean to the score; a multiplication.
         value_bounds: Least and greatest value of a record; None where there is no limit.
         bounds: Least and greatest score.
         unit: Of the score; empty for counts.
         higher_is_better: None where neither is.
-        errors: Which standard errors lmms-eval prints beside the score.
+        errors: Which standard errors lmms-eval prints beside the score: ``none``, ``plain``, as if items were
+            independent, or ``clustered``, these and those by group.
+
+    Raises:
+        ValueError: for a kind or errors that there are not, and for plain errors of a score with groups, strata or a
+            contrast.
     """
 
     name: str

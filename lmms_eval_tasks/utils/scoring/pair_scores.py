@@ -26,7 +26,8 @@ OFFICIAL_ACCURACIES = (
     PAIR_ACCURACY_OFFICIAL,
     Metric("single_accuracy_official", "official, single", _right_officially),
 )
-"""The same as the benchmark's own script reads the responses."""
+"""Pair and single accuracy in percent as the benchmark's own script reads the responses: of records with the field
+``official_correct``, which `choice_grader` gives them with ``read_official``."""
 
 PAIRS_SCORED = Metric("pairs_scored", "pairs", _right, together=PAIR, kind="groups", unit="", higher_is_better=None)
-"""How many pairs `PAIR_ACCURACY` stands on."""
+"""How many pairs `PAIR_ACCURACY` stands on: those with two members, both scored."""

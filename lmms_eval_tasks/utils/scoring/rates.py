@@ -29,4 +29,5 @@ SAMPLE_DATA = Metric("sample_data", "sample data", lambda record: 100.0, higher_
 """100 where the data is simulated. Tasks on released data have no such score."""
 
 COMMON_METRICS = (UNPARSED_RATE, UNSCORED_RATE, SAMPLE_DATA)
-"""What every task prints."""
+"""What every task prints: percent of the items asked that are unparsed, percent of all items that are unscored, and 100
+as ``sample_data`` where the data is simulated."""

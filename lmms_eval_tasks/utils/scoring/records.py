@@ -8,7 +8,8 @@ from enum import Enum
 from typing import Any
 
 NOT_ASKED = "<not asked: the clip is missing>"
-"""The response of an item that was not asked, in saved runs that are scored again."""
+"""The response of an item that was not asked, in saved runs that are scored again; a grader takes its clip for missing.
+"""
 HOW_ASKED = ("prompt", "boxes", "judge", "settings_digest")
 """Fields of a record about how its item was asked and read."""
 
@@ -20,9 +21,11 @@ class Outcome(str, Enum):
     """What became of one item."""
 
     CORRECT = "correct"
+    """An answer was read, and it is right."""
     WRONG = "wrong"
+    """An answer was read, and it is not right."""
     UNPARSED = "unparsed"
-    """The model was asked, and nothing in its response can be read as an answer."""
+    """The model was asked, and nothing in its response can be read as an answer; it counts as wrong."""
     UNSCORED = "unscored"
     """The model could not be asked, or its answer could not be graded; `UnscoredReason` says why."""
 

@@ -136,6 +136,16 @@ def compare_records(first: Part, second: Part, metrics: Sequence[Metric]) -> Com
     interval of a difference is BCa's over groups, each drawn with both runs' results (a paired bootstrap), within each
     task and stratum.
 
+    Args:
+        first: The first run's records, by task. Tasks count equally.
+        second: The second run's, of the same tasks.
+        metrics: The scores, no counts.
+
+    Returns:
+        The comparison. Of each score it has both values, their difference (the second less the first) and its 95%
+        interval, in the score's unit; and for one of them an exact McNemar test of the groups that one run alone gets
+        wholly right. Items that one run lacks, or has with another key, are counted and left out.
+
     Raises:
         ValueError: where the tasks differ, or a score is a count.
     """

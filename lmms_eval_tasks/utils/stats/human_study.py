@@ -26,10 +26,11 @@ class HumanStudy:
     Attributes:
         versions: Each way in which an item is shown to the choice that is then right, upper-case.
         choices: What can be chosen beside *unknown*, upper-case.
-        metrics: The scores; what an item contributes to them is its credit, whatever their own value is.
+        metrics: The scores. What an item contributes to them is the mean credit of its responses (right 1, *unknown*
+            0.5, wrong 0), whatever a metric's own value is; its `transform` makes percent of that.
         stratum: Names and values by which a row's scores are broken down.
         columns: Columns of the table that the metrics need, as fields of the record.
-        label: What is true of an item where more than half of its responses are right.
+        label: Name of the label that is true of an item where more than half of its responses are right.
     """
 
     versions: Mapping[str, str]

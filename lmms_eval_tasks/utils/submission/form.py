@@ -22,7 +22,13 @@ FORM_ALONE = "the form alone: {what} is not prepared here, so ids and options we
 
 @dataclass(frozen=True)
 class Table:
-    """The prepared table of a split, rows in its order, and what its set is."""
+    """The prepared table of a split; as a text it says which, and what its set is where that is not the release.
+
+    Attributes:
+        split: Name of the split.
+        rows: Its rows, in the table's order.
+        data_set: What the set is, as in `SplitManifest`.
+    """
 
     split: str
     rows: Sequence[Row]
@@ -148,7 +154,13 @@ class Attendance:
     places: dict[Hashable, list[str]] = field(default_factory=dict)
 
     def add(self, key: Hashable, case: str, where: str) -> None:
-        """Take a row, and note it where its item has one already."""
+        """Take a row, and note it where its item has one already.
+
+        Args:
+            key: What identifies its item.
+            case: The item, as a message names it.
+            where: The row's place ("line 3").
+        """
         places = self.places.setdefault(key, [])
         if len(places) >= max(1, len(self.expected.get(key, ()))):
             case = f"{case} ({where}, first in {places[0]})"
@@ -156,7 +168,12 @@ class Attendance:
         places.append(where)
 
     def finish(self, whole: str, allow_incomplete: bool) -> list[str]:
-        """Note the items of something whole that have no row; how many these are, as a sentence."""
+        """Note the items of something whole that have no row; how many these are, as a sentence.
+
+        Args:
+            whole: What should be whole, as a message names it ("split test").
+            allow_incomplete: Whether items without a row are no issues.
+        """
         missing = [item for key, items in self.expected.items() for item in items[len(self.places.get(key, ())) :]]
         for item in () if allow_incomplete else missing:
             self.issues.add("rows", f"Expected one for every item of {whole}, but there is none for", describe(item))
