@@ -17,7 +17,13 @@ PAGE = ROOT / "docs" / "api.md"
 DOOR = "lmms_eval_tasks.api"
 LONGEST = 100
 """Characters of a signature on one line."""
-SECTIONS = {"attributes": "Fields", "parameters": "Arguments", "returns": "Returns", "raises": "Raises"}
+SECTIONS = {
+    "attributes": "Fields",
+    "parameters": "Arguments",
+    "returns": "Returns",
+    "yields": "Yields",
+    "raises": "Raises",
+}
 
 
 def load_door() -> griffe.Module:
@@ -79,7 +85,7 @@ def _is_described(member: griffe.Object | griffe.Alias) -> bool:
 
 def _signature(name: str, found: griffe.Class | griffe.Function) -> str:
     """A call of it with types and defaults; a long one has an argument a line."""
-    arguments = []
+    arguments: list[str] = []
     for parameter in found.parameters:
         if parameter.name in ("self", "cls"):
             continue
@@ -90,11 +96,23 @@ def _signature(name: str, found: griffe.Class | griffe.Function) -> str:
         text += f": {parameter.annotation}" if parameter.annotation else ""
         has_default = parameter.default is not None and parameter.kind not in stars
         arguments.append(text + (f" = {parameter.default}" if has_default else ""))
+    if isinstance(found, griffe.Class) and not arguments:
+        arguments = [_field(member) for member in found.members.values() if _is_field(member)]
     returns = f" -> {found.returns}" if isinstance(found, griffe.Function) and found.returns else ""
     line = f"{name}({', '.join(arguments)}){returns}"
     if len(line) <= LONGEST:
         return line
     return "\n".join([f"{name}(", *(f"    {argument}," for argument in arguments), f"){returns}"])
+
+
+def _is_field(member: griffe.Object | griffe.Alias) -> bool:
+    """Of an enumeration, a form of rows or a named tuple, which have no `__init__` of their own."""
+    return isinstance(member, griffe.Attribute) and not member.name.startswith("_") and member.name != "model_config"
+
+
+def _field(member: griffe.Object | griffe.Alias) -> str:
+    typed = f": {member.annotation}" if member.annotation else ""
+    return f"{member.name}{typed}" + (f" = {member.value}" if member.value is not None else "")
 
 
 def _docstring_lines(found: griffe.Object) -> Iterator[str]:
@@ -114,7 +132,7 @@ def _docstring_lines(found: griffe.Object) -> Iterator[str]:
 
 
 def _entry_name(kind: str, entry: griffe.DocstringElement) -> str:
-    if kind == "returns":
+    if kind in ("returns", "yields"):
         return ""
     named = entry.annotation if kind == "raises" else getattr(entry, "name", "")
     typed = f" (`{entry.annotation}`)" if kind == "attributes" and entry.annotation else ""

@@ -28,7 +28,8 @@ from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.wording import escape_surrogates, summarize_names
 from lmms_eval_tasks.utils.data.frames import PyavFrames
 from lmms_eval_tasks.utils.data.home import clip_path, read_manifest
-from lmms_eval_tasks.utils.data.release import UnreadableClip, link_or_copy
+from lmms_eval_tasks.utils.data.placing import link_or_copy
+from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.utils.reporting.figures import template_environment
 
 ASSETS = Path(__file__).parent / "assets"

@@ -23,7 +23,7 @@ from lmms_eval_tasks.cast_bench.roles_file import ROLES, QuestionRoles
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.json_rows import as_lines
 from lmms_eval_tasks.utils.data.identity import SAMPLE_MARK
-from lmms_eval_tasks.utils.data.release import link_or_copy
+from lmms_eval_tasks.utils.data.placing import link_or_copy
 from lmms_eval_tasks.utils.evidence.grounding import DEFAULTS
 
 VIDEOS = "videos"

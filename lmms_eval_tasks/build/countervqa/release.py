@@ -20,7 +20,7 @@ from lmms_eval_tasks.countervqa.released import CLIPS, GRAPHS, QUESTIONS
 from lmms_eval_tasks.utils.core.files import replacing, write_file
 from lmms_eval_tasks.utils.core.json_rows import as_lines
 from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.data.release import link
+from lmms_eval_tasks.utils.data.placing import link
 from lmms_eval_tasks.utils.data.set_folder import FAILED, refuse_smaller, replacing_set
 
 FACTS = "build.json"

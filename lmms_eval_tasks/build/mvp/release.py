@@ -12,7 +12,7 @@ from lmms_eval_tasks.mvp.card import CARD, SUBSETS
 from lmms_eval_tasks.mvp.prepare import VIDEOS
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.data.identity import SAMPLE_MARK
-from lmms_eval_tasks.utils.data.release import link
+from lmms_eval_tasks.utils.data.placing import link
 
 
 def write_release(pairs: Sequence[MinimalPair], folder: Path, config: MvpBuildConfig) -> Sequence[str]:

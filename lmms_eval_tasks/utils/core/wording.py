@@ -26,7 +26,7 @@ def describe(value: object, longest: int = 60) -> str:
         return _in_backquotes(value, longest)
     if isinstance(value, list | dict):
         return "a list" if isinstance(value, list) else "an object"
-    return quote(value)
+    return quote(value, longest)
 
 
 def printable(text: str) -> str:

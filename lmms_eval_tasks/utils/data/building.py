@@ -24,7 +24,8 @@ from lmms_eval_tasks.utils.data.counts import counts, groups_of
 from lmms_eval_tasks.utils.data.home import PLACEHOLDER, benchmark_dir, home, writable_home
 from lmms_eval_tasks.utils.data.identity import archive_warnings, find_marks, identify
 from lmms_eval_tasks.utils.data.manifest import Manifest, MissingClip, SplitManifest, file_sha256
-from lmms_eval_tasks.utils.data.release import Clip, DamagedSource, UnreadableClip, link_or_copy, place_clip
+from lmms_eval_tasks.utils.data.placing import link_or_copy, place_clip
+from lmms_eval_tasks.utils.data.release import Clip, DamagedSource, UnreadableClip
 from lmms_eval_tasks.utils.data.replacement import check_replacement, earlier_splits
 from lmms_eval_tasks.utils.data.swapping import locked, swap
 

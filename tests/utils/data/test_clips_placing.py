@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lmms_eval_tasks.utils.data.release import is_safe, link
+from lmms_eval_tasks.utils.data.placing import link
+from lmms_eval_tasks.utils.data.release import is_safe
 
 
 @pytest.fixture
