@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 
@@ -236,7 +237,7 @@ def test_prepare_mvp_lists_what_is_missing_per_source(tmp_path: Path) -> None:
 def test_sample_is_written_and_prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
-    def build(out: Path, seed: int, progress: object) -> Path:
+    def build(out: Path, seed: int, progress: object, benchmarks: Sequence[str]) -> Path:
         asked.append((out, seed))
         sample_release(out / "causalvqa")
         write_clip(out / "mvp" / "videos" / "pt" / f"{SUBSETS[0]}_x_1.mp4")

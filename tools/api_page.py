@@ -65,14 +65,13 @@ def _module_lines(module: griffe.Module) -> Iterator[str]:
 def _object_lines(name: str, found: griffe.Object) -> Iterator[str]:
     yield f"### `{name}`"
     yield ""
-    if isinstance(found, (griffe.Class, griffe.Function)):
-        yield from ("```python", _signature(name, found), "```", "")
+    if isinstance(found, (griffe.Class, griffe.Function)) and (shown := _signature(name, found)) != f"{name}()":
+        yield from ("```python", shown, "```", "")
     yield from _docstring_lines(found)
     if isinstance(found, griffe.Class):
         members = [member for member in found.members.values() if _is_described(member)]
         for member in members:
-            is_call = isinstance(member, griffe.Function) and "property" not in member.labels
-            shown = _flat(_signature(member.name, member)) if is_call else member.name
+            shown = _flat(_signature(member.name, member)) if isinstance(member, griffe.Function) else member.name
             yield f"- `{shown}`: {_summary(member)}"
         if members:
             yield ""
@@ -97,7 +96,7 @@ def _signature(name: str, found: griffe.Class | griffe.Function) -> str:
         has_default = parameter.default is not None and parameter.kind not in stars
         arguments.append(text + (f" = {parameter.default}" if has_default else ""))
     if isinstance(found, griffe.Class) and not arguments:
-        arguments = [_field(member) for member in found.members.values() if _is_field(member)]
+        arguments = [text for member in found.members.values() if (text := _field(member))]
     returns = f" -> {found.returns}" if isinstance(found, griffe.Function) and found.returns else ""
     line = f"{name}({', '.join(arguments)}){returns}"
     if len(line) <= LONGEST:
@@ -105,12 +104,10 @@ def _signature(name: str, found: griffe.Class | griffe.Function) -> str:
     return "\n".join([f"{name}(", *(f"    {argument}," for argument in arguments), f"){returns}"])
 
 
-def _is_field(member: griffe.Object | griffe.Alias) -> bool:
-    """Of an enumeration, a form of rows or a named tuple, which have no `__init__` of their own."""
-    return isinstance(member, griffe.Attribute) and not member.name.startswith("_") and member.name != "model_config"
-
-
 def _field(member: griffe.Object | griffe.Alias) -> str:
+    """A field of an enumeration, a form of rows or a named tuple, which have no `__init__` of their own; else empty."""
+    if not isinstance(member, griffe.Attribute) or member.name.startswith("_") or member.name == "model_config":
+        return ""
     typed = f": {member.annotation}" if member.annotation else ""
     return f"{member.name}{typed}" + (f" = {member.value}" if member.value is not None else "")
 
