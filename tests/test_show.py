@@ -35,7 +35,11 @@ pytestmark = pytest.mark.usefixtures("home")
 
 
 def write_run(
-    folder: Path, response: str, convention: BoxConvention = BoxConvention.XYXY_PX, task: str = "cast_bench"
+    folder: Path,
+    response: str,
+    convention: BoxConvention = BoxConvention.XYXY_PX,
+    task: str = "cast_bench",
+    sample: bool = False,
 ) -> Path:
     """The output folder of a run that answered every prepared question alike."""
     folder.mkdir()
@@ -43,7 +47,8 @@ def write_run(
     for doc in load_table("cast_bench", "test", require_clips=False):
         question = read_question({**doc, "asked": doc["clip_present"]}, read_settings({}, {}), None)
         record = score_question(question, response, convention=convention)
-        lines.append(json.dumps({"record": record.to_json(), "filtered_resps": [response], "sample_data": 100.0}))
+        line = {"record": record.to_json(), "filtered_resps": [response], **({"sample_data": 100.0} if sample else {})}
+        lines.append(json.dumps(line))
     (folder / f"20260101_samples_{task}.jsonl").write_text("\n".join(lines) + "\n")
     results: dict[str, Any] = {"configs": {task: {}}, "group_subtasks": {}, "config": {"model": "some_model"}}
     (folder / "20260101_results.json").write_text(json.dumps(results))
@@ -182,7 +187,7 @@ def test_the_item_of_a_sample_says_so(prepared: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("LMMS_EVAL_TASKS_HOME", str(prepared / "sample home"))
     (prepared / "release" / "SAMPLE.json").write_text("{}")
     prepare(str(prepared / "release"))
-    item: AnsweredItem = read_item(ITEM, write_run(prepared / "run", answer_with_truth(ROW)))
+    item: AnsweredItem = read_item(ITEM, write_run(prepared / "run", answer_with_truth(ROW), sample=True))
     assert item.sample is True
     with pytest.raises(InputError):
         draw_item(item, prepared / "picture")

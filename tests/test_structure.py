@@ -22,7 +22,7 @@ UTILS = (
     ("benchmark", "servers"),
     ("data",),
     ("prompting", "answers"),
-    ("evidence", "scoring", "denoising"),
+    ("evidence", "scoring", "denoising", "verdicts"),
     ("judge", "runs"),
     ("stats", "submission"),
     ("reporting",),

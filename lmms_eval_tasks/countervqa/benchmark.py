@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from lmms_eval_tasks.api import Benchmark, TaskKind
+from lmms_eval_tasks.api.answers import VERDICT_READER
 from lmms_eval_tasks.countervqa import hooks, probe, report
 from lmms_eval_tasks.countervqa.agreement import restore_agreement
 from lmms_eval_tasks.countervqa.card import CARD
@@ -11,13 +12,12 @@ from lmms_eval_tasks.countervqa.log_forms import ProbeLine, VerdictLine
 from lmms_eval_tasks.countervqa.metrics import METRICS
 from lmms_eval_tasks.countervqa.people import INQUIRIES
 from lmms_eval_tasks.countervqa.prepare import own_columns, prepare
-from lmms_eval_tasks.countervqa.verdicts import EXTRACTOR
 
 VIEWS = ("blind", "single_frame", "shuffled", "reversed", "socratic")
 
 VERDICT = TaskKind(
     metrics=METRICS,
-    extractor=EXTRACTOR,
+    extractor=VERDICT_READER,
     columns=report.COLUMNS,
     references=report.references,
     panels=report.panels,
@@ -34,7 +34,7 @@ ANNOTATED = replace(VERDICT, read_settings=hooks.read_annotated_settings)
 PROBE = TaskKind(
     metrics=probe.METRICS,
     guesses=probe.guesses,
-    extractor=EXTRACTOR,
+    extractor=VERDICT_READER,
     columns=report.PROBE_COLUMNS,
     references=report.probe_references,
     panels=report.probe_panels,

@@ -19,11 +19,11 @@ from lmms_eval_tasks.api import (
     hook,
     process_docs,
 )
+from lmms_eval_tasks.api.answers import NO, UNCLEAR, YES, read_verdict
 from lmms_eval_tasks.api.prompts import TaskSettings, prompt_reader
 from lmms_eval_tasks.countervqa.agreement import with_agreement
 from lmms_eval_tasks.countervqa.probe import ABSENT_LEVEL, split_response
 from lmms_eval_tasks.countervqa.released import ClipGraph
-from lmms_eval_tasks.countervqa.verdicts import NO, UNCLEAR, YES, read_verdict
 
 __all__ = [
     "aggregate",

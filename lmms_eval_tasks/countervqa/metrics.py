@@ -8,9 +8,9 @@ from __future__ import annotations
 from functools import partial
 
 from lmms_eval_tasks.api import COMMON_METRICS, PAIR_ACCURACY, PAIRS_SCORED, Metric, Record
+from lmms_eval_tasks.api.answers import NO, YES
 from lmms_eval_tasks.countervqa.card import INTERACTIONS, LEVELS
 from lmms_eval_tasks.countervqa.released import OWN_RULES
-from lmms_eval_tasks.countervqa.verdicts import NO, YES
 
 
 def percent(flag: bool | None) -> float | None:

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from itertools import combinations
 
 from lmms_eval_tasks.api import AskedItem, Inquiry, OfferedChoice, Row
+from lmms_eval_tasks.api.answers import NO, YES
 from lmms_eval_tasks.api.people import Scale
 from lmms_eval_tasks.countervqa.hooks import clock
 from lmms_eval_tasks.countervqa.released import ClipGraph
-from lmms_eval_tasks.countervqa.verdicts import NO, YES
 
 VALID, NOT_VALID = "VALID", "NOT_VALID"
 

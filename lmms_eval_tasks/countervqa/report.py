@@ -21,6 +21,7 @@ from lmms_eval_tasks.api import (
     RunRecords,
     share_plot,
 )
+from lmms_eval_tasks.api.answers import NO, YES
 from lmms_eval_tasks.api.page import (
     AnswerView,
     ReferencedMetric,
@@ -32,7 +33,6 @@ from lmms_eval_tasks.api.page import (
 from lmms_eval_tasks.countervqa import metrics, probe
 from lmms_eval_tasks.countervqa.card import CARD, INTERACTIONS, LEVELS
 from lmms_eval_tasks.countervqa.errors import KINDS, kind_counts, mean_readability, read_analysis
-from lmms_eval_tasks.countervqa.verdicts import NO, YES
 
 FOLDER = Path(__file__).parent
 OTHER_RULE = (

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lmms_eval_tasks.countervqa.verdicts import NO, UNCLEAR, YES, read_verdict
-from lmms_eval_tasks.countervqa.verdicts.sentences import split_sentences
+from lmms_eval_tasks.utils.verdicts import NO, UNCLEAR, YES, read_verdict
+from lmms_eval_tasks.utils.verdicts.sentences import split_sentences
 
 
 def read_set(name: str) -> list[dict[str, str]]:

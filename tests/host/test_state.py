@@ -19,6 +19,7 @@ from lmms_eval_tasks.host.ranks import RunStopped
 from lmms_eval_tasks.host.state import TaskState
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.prompting.questions import NO_CLIP
 
 SCRIPT = Path(__file__).parents[1] / "support" / "evaluate_in_turn.py"
 FIRST, SECOND = "as written", "otherwise"
@@ -78,6 +79,9 @@ def test_settings_are_not_known_before_an_item_was_asked(home: Path, tmp_path: P
     with pytest.raises(RuntimeError, match=expected):
         state.process_results(doc, ["B"])
     assert doc["question"] in state.doc_to_text(doc, {"prompt": "mcq_letter"})
+    # The host's cache knows a response by its prompt: one to the placeholder must not serve the clip.
+    asked, missing = (state.doc_to_text({**doc, "asked": flag}) for flag in (True, False))
+    assert missing == f"{NO_CLIP}\n{asked}"
     assert state.settings.prompt.prompt_id == "mcq_letter"
     assert state.process_results(doc, ["B"])["record"]["fields"]["prompt"] == state.settings.signature
 

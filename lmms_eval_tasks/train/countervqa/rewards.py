@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lmms_eval_tasks.countervqa.verdicts import UNCLEAR, read_verdict
 from lmms_eval_tasks.train.rewards.adapters.easyr1 import batch_scores
 from lmms_eval_tasks.train.rewards.adapters.scores import Scores
 from lmms_eval_tasks.train.rewards.adapters.verl import answer_score
@@ -17,6 +16,7 @@ from lmms_eval_tasks.train.rewards.correctness import correctness_reward
 from lmms_eval_tasks.train.rewards.functions import REWARDS as SHARED
 from lmms_eval_tasks.train.rewards.functions import RewardFunction
 from lmms_eval_tasks.train.rewards.sample import RewardSample
+from lmms_eval_tasks.utils.verdicts import UNCLEAR, read_verdict
 
 REWARD_NAME = "countervqa"
 """For EasyR1."""

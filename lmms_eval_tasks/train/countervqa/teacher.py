@@ -16,7 +16,6 @@ from pydantic import BaseModel, ConfigDict
 
 from lmms_eval_tasks.countervqa.hooks import clock, timed_actions
 from lmms_eval_tasks.countervqa.released import CounterfactualQuestion
-from lmms_eval_tasks.countervqa.verdicts import UNCLEAR, read_verdict
 from lmms_eval_tasks.train.countervqa.questions import QuestionSet, ReasoningRow, reasoned
 from lmms_eval_tasks.train.rewards.form import format_reward
 from lmms_eval_tasks.train.stages.rows import MEDIA_TAGS
@@ -27,6 +26,7 @@ from lmms_eval_tasks.utils.data.clip_frames import clip_frames
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.utils.judge.client import Case, Judge, Verdict
 from lmms_eval_tasks.utils.prompting.prompts import read_prompt
+from lmms_eval_tasks.utils.verdicts import UNCLEAR, read_verdict
 
 PROMPT = "countervqa_teacher"
 ROWS, FACTS, REPLIES = "cot.jsonl", "cot.json", "replies"

@@ -239,7 +239,7 @@ def test_the_masked_clip_is_black_where_subject_and_evidence_are_and_nowhere_els
         for second, picture in zip(one.seconds, one.pictures, strict=True):
             hidden = np.zeros((144, 192), dtype=bool)
             for box in boxes_at(second, boxes):
-                x1, y1, x2, y2 = map(int, box.box)
+                x1, y1, x2, y2 = map(int, box)
                 hidden[y1:y2, x1:x2] = True
             source = picture_at(built.world.folder / "clips" / row["video"], second)
             shown, whole = pixels_of(picture).astype(int), pixels_of(as_jpeg(source, 768)).astype(int)

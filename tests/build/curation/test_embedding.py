@@ -98,7 +98,7 @@ def test_the_commands_go_from_clips_to_pairs(vit: str, tmp_path: Path) -> None:
     assert np.array_equal(named, read_vectors(Path(vectors), None, [f"{place}.mp4" for place in range(4)]))
     (tmp_path / "none").mkdir()
     none = run(app, ["mine", "embed", str(tmp_path / "none"), "--model", vit, "--out", all_vectors])
-    assert none.exit_code == 1 and "Expected videos in" in none.output
+    assert none.exit_code == 1 and "holds no video" in none.output
     mined = run(app, ["mine", "pairs", source, "--embeddings", vectors, "--out", out])
     assert mined.exit_code == 0, mined.output
     pairs = [json.loads(line) for line in Path(out).read_text(encoding="utf-8").splitlines()]

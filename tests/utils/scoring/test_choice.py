@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from lmms_eval_tasks.utils.benchmark.benchmark import TaskSettings
 from lmms_eval_tasks.utils.prompting.prompts import read_prompt
-from lmms_eval_tasks.utils.prompting.questions import NO_CLIP, ask_choice, list_options
+from lmms_eval_tasks.utils.prompting.questions import list_options
 from lmms_eval_tasks.utils.scoring.choice import choice_grader, grade_choice, with_official_reading
 from lmms_eval_tasks.utils.scoring.pair_scores import SINGLE_ACCURACY
 from lmms_eval_tasks.utils.scoring.rates import UNPARSED_RATE, UNSCORED_RATE
@@ -74,14 +74,6 @@ def test_an_item_that_was_not_asked_has_no_answer(response: str, changes: dict[s
     record = grade(response, "B", **changes)
     assert (record.answered, record.fields["official_answered"]) == (None, None)
     assert (record.outcome, record.unscored_reason) == (Outcome.UNSCORED, UnscoredReason.NO_CLIP)
-
-
-def test_a_row_without_its_clip_asks_in_other_words() -> None:
-    # The host's cache knows a response by its prompt: one to the placeholder must not serve the clip.
-    row = {**ROW, "question": "What next?"}
-    settings = TaskSettings(read_prompt("mcq_letter"))
-    asked, missing = (ask_choice({**row, "asked": flag}, settings) for flag in (True, False))
-    assert missing == f"{NO_CLIP}\n{asked}"
 
 
 def test_official_reading_is_graded_beside_ours() -> None:

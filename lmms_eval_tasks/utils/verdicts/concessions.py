@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from lmms_eval_tasks.countervqa.verdicts import words
-from lmms_eval_tasks.countervqa.verdicts.sentences import Sentence
-from lmms_eval_tasks.countervqa.verdicts.statements import UNCLEAR, Assertion
+from lmms_eval_tasks.utils.verdicts import words
+from lmms_eval_tasks.utils.verdicts.sentences import Sentence
+from lmms_eval_tasks.utils.verdicts.statements import UNCLEAR, Assertion
 
 _REACH = 14
 _WEAK = frozenset({"might", "may"})

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from lmms_eval_tasks.countervqa.verdicts import words
-from lmms_eval_tasks.countervqa.verdicts.sentences import QUOTES, Sentence, is_mark
-from lmms_eval_tasks.countervqa.verdicts.statements import NO, OPPOSITE, YES, Assertion, Force
+from lmms_eval_tasks.utils.verdicts import words
+from lmms_eval_tasks.utils.verdicts.sentences import QUOTES, Sentence, is_mark
+from lmms_eval_tasks.utils.verdicts.statements import NO, OPPOSITE, YES, Assertion, Force
 
 _LABEL_REACH = 14
 _LEAD_REACH = 14

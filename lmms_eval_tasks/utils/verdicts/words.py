@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from lmms_eval_tasks.api.answers import load_words
+from lmms_eval_tasks.utils.answers.words import load_words
 
 _WORDS, PATTERNS = load_words(Path(__file__).with_name("words.json"))
 """`PATTERNS`: statements of other languages by what they mean; those of ``no_then`` count where none of the others is

@@ -6,12 +6,12 @@ import re
 from dataclasses import replace
 from itertools import count
 
-from lmms_eval_tasks.api.answers import open_response, plain_text
-from lmms_eval_tasks.countervqa.verdicts import words
-from lmms_eval_tasks.countervqa.verdicts.outcomes import read_outcomes
-from lmms_eval_tasks.countervqa.verdicts.poles import names_both, read_pole, without_choices
-from lmms_eval_tasks.countervqa.verdicts.sentences import Sentence, is_mark, outcome_words, split_sentences
-from lmms_eval_tasks.countervqa.verdicts.statements import NO, OPPOSITE, UNCLEAR, YES, Assertion, Force
+from lmms_eval_tasks.utils.answers.text import open_response, plain_text
+from lmms_eval_tasks.utils.verdicts import words
+from lmms_eval_tasks.utils.verdicts.outcomes import read_outcomes
+from lmms_eval_tasks.utils.verdicts.poles import names_both, read_pole, without_choices
+from lmms_eval_tasks.utils.verdicts.sentences import Sentence, is_mark, outcome_words, split_sentences
+from lmms_eval_tasks.utils.verdicts.statements import NO, OPPOSITE, UNCLEAR, YES, Assertion, Force
 
 _JSON_FLAG = re.compile(
     r"\"([^\"\n]{0,30}(?:answer|verdict|pred|happen|outcome|occur|would|still|result)[^\"\n]{0,20})\"\s{0,3}:\s{0,3}\"?"

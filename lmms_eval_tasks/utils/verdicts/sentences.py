@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
-from lmms_eval_tasks.api.answers import spell_out, tokenize
+from lmms_eval_tasks.utils.answers.contractions import spell_out
+from lmms_eval_tasks.utils.answers.tokens import tokenize
 
 # What is beyond doubt is not in doubt.
 _NO_DOUBT = re.compile(r"\b(?:there is |i have |have )?(?:no|little|without a|without any) (?:doubt|question)\b")

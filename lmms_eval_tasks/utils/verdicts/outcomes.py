@@ -7,12 +7,12 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import takewhile
 
-from lmms_eval_tasks.countervqa.verdicts import sentences, words
-from lmms_eval_tasks.countervqa.verdicts.concessions import gives_up, is_conceded, without_concession
-from lmms_eval_tasks.countervqa.verdicts.links import DENYING, in_any_case, read_links
-from lmms_eval_tasks.countervqa.verdicts.odds import read_odds
-from lmms_eval_tasks.countervqa.verdicts.sentences import QUOTES, Sentence, is_mark
-from lmms_eval_tasks.countervqa.verdicts.statements import NO, OPPOSITE, UNCLEAR, YES, Assertion, Force
+from lmms_eval_tasks.utils.verdicts import sentences, words
+from lmms_eval_tasks.utils.verdicts.concessions import gives_up, is_conceded, without_concession
+from lmms_eval_tasks.utils.verdicts.links import DENYING, in_any_case, read_links
+from lmms_eval_tasks.utils.verdicts.odds import read_odds
+from lmms_eval_tasks.utils.verdicts.sentences import QUOTES, Sentence, is_mark
+from lmms_eval_tasks.utils.verdicts.statements import NO, OPPOSITE, UNCLEAR, YES, Assertion, Force
 
 _BEHIND = 10
 _BEFORE = 12

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from lmms_eval_tasks.countervqa.verdicts.sentences import Sentence
-from lmms_eval_tasks.countervqa.verdicts.statements import NO, UNCLEAR, YES
+from lmms_eval_tasks.utils.verdicts.sentences import Sentence
+from lmms_eval_tasks.utils.verdicts.statements import NO, UNCLEAR, YES
 
 _EVEN = (0.4, 0.6)
 """Probabilities between these favour neither side."""

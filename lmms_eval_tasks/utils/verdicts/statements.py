@@ -5,7 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
-YES, NO, UNCLEAR = "yes", "no", "cannot tell"
+YES = "yes"
+"""The verdict of an answer that says yes."""
+NO = "no"
+"""The verdict of an answer that says no."""
+UNCLEAR = "cannot tell"
+"""The verdict of an answer that says neither, or both."""
 OPPOSITE = {YES: NO, NO: YES, UNCLEAR: UNCLEAR}
 
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from lmms_eval_tasks.countervqa.verdicts import words
-from lmms_eval_tasks.countervqa.verdicts.sentences import Sentence
-from lmms_eval_tasks.countervqa.verdicts.statements import NO, OPPOSITE, YES, Assertion, Force
+from lmms_eval_tasks.utils.verdicts import words
+from lmms_eval_tasks.utils.verdicts.sentences import Sentence
+from lmms_eval_tasks.utils.verdicts.statements import NO, OPPOSITE, YES, Assertion, Force
 
 _REACH = 4
 _BEFORE = 12
