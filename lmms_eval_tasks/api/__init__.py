@@ -123,16 +123,15 @@ Examples:
     >>> LEFT_RATE = Metric("left_rate", "says left", says_left, higher_is_better=None)
     >>> SCORES = (PAIR_ACCURACY, SINGLE_ACCURACY, *OFFICIAL_ACCURACIES, PAIRS_SCORED, LEFT_RATE)
 
-    The hooks say how an item is asked and graded; the task's YAML names them, with `aggregate` for each score. Here the
-    benchmark's own script reads only the first character of a response, so ``(B)`` is wrong in `OFFICIAL_ACCURACIES`.
+    The hooks say how an item is asked and graded; the task's YAML names them, with `aggregate` for each score.
+    `doc_to_text` asks a question with its options; another way to ask is a hook that gives `task.put` a function. Here
+    the benchmark's own script reads only the first character of a response, so ``(B)`` is wrong in
+    `OFFICIAL_ACCURACIES`.
 
     >>> from collections.abc import Mapping, Sequence
     >>> from typing import Any
-    >>> from lmms_eval_tasks.api import RunningTask, ask_choice, choice_grader, hook
+    >>> from lmms_eval_tasks.api import RunningTask, choice_grader, doc_to_text, hook
     >>> grade = choice_grader(read_official=lambda response: response[:1] or None, stratum=("room",))
-    >>> @hook
-    ... def doc_to_text(task: RunningTask, doc: Row, lmms_eval_specific_kwargs: Mapping[str, Any] | None = None) -> str:
-    ...     return task.put(doc, lmms_eval_specific_kwargs, ask_choice)
     >>> @hook
     ... def process_results(task: RunningTask, doc: Row, results: Sequence[Any]) -> dict[str, Any]:
     ...     return task.grade_first(doc, results, grade)
@@ -190,10 +189,10 @@ Examples:
     Without its task a hook says what is missing:
 
     >>> try:
-    ...     doc_to_text(docs[0])
+    ...     process_results(docs[0], ["A"])
     ... except RuntimeError as error:
     ...     print(error)
-    The hook lmms_eval_tasks.api.doc_to_text was called without its task. lmms-eval-tasks binds it when ...
+    The hook lmms_eval_tasks.api.process_results was called without its task. lmms-eval-tasks binds it when ...
 
     The leaderboard takes a line per item. A form says so once, for the writer and the check of the file.
 
@@ -448,7 +447,6 @@ from lmms_eval_tasks.utils.data.building import Origin, building
 from lmms_eval_tasks.utils.data.manifest import SplitManifest
 from lmms_eval_tasks.utils.data.removed import read_removed
 from lmms_eval_tasks.utils.prompting.prompts import read_prompt
-from lmms_eval_tasks.utils.prompting.questions import ask_choice
 from lmms_eval_tasks.utils.reporting.columns import Column
 from lmms_eval_tasks.utils.reporting.figures import share_plot
 from lmms_eval_tasks.utils.reporting.panels import Panel, RunRecords
@@ -457,6 +455,7 @@ from lmms_eval_tasks.utils.scoring.hooks import (
     RunningTask,
     aggregate,
     doc_to_target,
+    doc_to_text,
     doc_to_visual,
     hook,
     process_docs,
@@ -507,10 +506,10 @@ __all__ = [
     "TaskKind",
     "UnscoredReason",
     "aggregate",
-    "ask_choice",
     "building",
     "choice_grader",
     "doc_to_target",
+    "doc_to_text",
     "doc_to_visual",
     "hook",
     "no_progress",

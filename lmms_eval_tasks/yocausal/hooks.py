@@ -18,12 +18,12 @@ from lmms_eval_tasks.api import (
     TaskContext,
     UnscoredReason,
     aggregate,
-    ask_choice,
     doc_to_visual,
     hook,
     process_docs,
 )
 from lmms_eval_tasks.api import doc_to_target as vlm_doc_to_target
+from lmms_eval_tasks.api import doc_to_text as vlm_doc_to_text
 from lmms_eval_tasks.api.losses import read_denoising
 from lmms_eval_tasks.api.prompts import TaskSettings
 from lmms_eval_tasks.api.release import summarize_names
@@ -74,12 +74,6 @@ def process_results(task: RunningTask, doc: Row, results: Sequence[Any]) -> dict
 def write_submission(task: RunningTask, items: Sequence[Mapping[str, Any]], args: Any) -> int | None:
     """Write the file for the leaderboard, and name the pairs that are not in it; the number of rows."""
     return task.finish(items, args, warnings)
-
-
-@hook
-def vlm_doc_to_text(task: RunningTask, doc: Row, lmms_eval_specific_kwargs: Mapping[str, Any] | None = None) -> str:
-    """The prompt: the question of which way time runs, and its options."""
-    return task.put(doc, lmms_eval_specific_kwargs, ask_choice)
 
 
 @hook

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from lmms_eval_tasks.api import (
     Row,
     RunningTask,
     aggregate,
-    ask_choice,
     choice_grader,
     doc_to_target,
+    doc_to_text,
     doc_to_visual,
     hook,
     process_docs,
@@ -29,12 +29,6 @@ __all__ = [
 ]
 
 grade = choice_grader()
-
-
-@hook
-def doc_to_text(task: RunningTask, doc: Row, lmms_eval_specific_kwargs: Mapping[str, Any] | None = None) -> str:
-    """The prompt: the question and its options."""
-    return task.put(doc, lmms_eval_specific_kwargs, ask_choice)
 
 
 @hook

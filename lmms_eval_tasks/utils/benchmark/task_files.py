@@ -73,7 +73,13 @@ def read_closing(path: Path) -> str:
 
 
 @cache
+def installed_file(path: Path) -> Mapping[str, Any]:
+    """`read_task_file` of a file that stays as it is while the process runs, read once."""
+    return read_task_file(path)
+
+
+@cache
 def task_configs(folder: Path) -> Mapping[str, Mapping[str, Any]]:
     """Name to configuration of every task and group in a folder, in the files' alphabetical order."""
-    configs = [read_task_file(path) for path in sorted(folder.glob("*.yaml"))]
+    configs = [installed_file(path) for path in sorted(folder.glob("*.yaml"))]
     return {config.get("group") or config["task"]: config for config in configs}

@@ -13,7 +13,7 @@ from pydantic import ConfigDict, Field
 from yaml import YAMLError
 
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind
-from lmms_eval_tasks.utils.benchmark.task_files import HOOKS, read_task_file, task_configs
+from lmms_eval_tasks.utils.benchmark.task_files import HOOKS, installed_file, task_configs
 from lmms_eval_tasks.utils.benchmark.views import View, name_view
 from lmms_eval_tasks.utils.core.json_rows import RowForm, read_object, validate_value
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, Problems
@@ -158,9 +158,9 @@ def read_tasks(benchmark: Benchmark) -> tuple[dict[str, Task], Groups]:
     return tasks, groups
 
 
-def _read(path: Path, problems: Problems) -> dict[str, Any] | None:
+def _read(path: Path, problems: Problems) -> Mapping[str, Any] | None:
     try:
-        return read_task_file(path)
+        return installed_file(path)
     except (OSError, YAMLError, ValueError) as error:
         problems.add(path.name, f"Expected a task's configuration in YAML, but got this: {error}")
     except RecursionError:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, cast
 
 from lmms_eval_tasks.utils.benchmark.benchmark import Grader, Row, TaskContext
+from lmms_eval_tasks.utils.prompting.questions import ask_choice
 from lmms_eval_tasks.utils.scoring.metrics import Item, Metric
 from lmms_eval_tasks.utils.scoring.records import GradedItem
 
@@ -127,6 +128,12 @@ def process_docs(task: RunningTask, dataset: datasets.Dataset) -> datasets.Datas
 def doc_to_visual(task: RunningTask, doc: Row) -> list[Any]:
     """What is shown of the item's clips: paths of videos, or pictures."""
     return task.show(doc)
+
+
+@hook
+def doc_to_text(task: RunningTask, doc: Row, lmms_eval_specific_kwargs: Mapping[str, Any] | None = None) -> str:
+    """The prompt of a question with options."""
+    return task.put(doc, lmms_eval_specific_kwargs, ask_choice)
 
 
 @hook
