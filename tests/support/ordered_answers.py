@@ -46,6 +46,14 @@ def read_groups(name: str) -> Iterator[OrderedGroup]:
         )
 
 
+def read_samples(name: str) -> Iterator[RewardSample]:
+    """Every question of a file, also those without answers."""
+    samples = json.loads((FOLDER / name).read_text(encoding="utf-8"))["samples"]
+    for described in samples.values():
+        clip = samples[described["like"]] if "like" in described else described
+        yield read_sample(columns(clip, described["asked"]))
+
+
 def columns(clip: dict[str, Any], asked: list[Any]) -> dict[str, Any]:
     actions = [{"id": f"A{at:02}", "start": float(at), "text": text} for at, text in enumerate(clip["actions"])]
     links = [{"cause": f"A{cause - 1:02}", "effect": f"A{effect - 1:02}"} for cause, effect in clip["links"]]

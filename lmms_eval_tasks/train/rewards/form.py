@@ -1,18 +1,130 @@
-"""The reward of the form: reasoning first, then the answer."""
+"""The form of an answer that rewards read: claims in lines, each of which is one claim or a fault, then the answer.
+
+    <think>He takes the eggs out before he cracks them, and …
+    <claims>
+    happened: C cracks the eggs into a bowl
+    happened: C whisks the eggs with a fork
+    link: C cracks the eggs into a bowl -> C whisks the eggs with a fork
+    no link: C washes a plate in the sink -> C folds the omelette
+    conclusion: no
+    </claims></think>
+    <answer>No. Without cracked eggs there is nothing to whisk.</answer>
+
+What stands before the block is prose for the reader, and no reward reads it. The grammar is ours; the paper (arXiv
+2511.19923, section 3) gives none.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from dataclasses import dataclass
 
-_FORM = re.compile(r"\s*<think>(?P<thought>[^<]*(?:<(?!/?think>|/?answer>)[^<]*)*)</think>\s*"
-                   r"<answer>(?P<answer>[^<]*(?:<(?!/?think>|/?answer>)[^<]*)*)</answer>\s*")  # fmt: skip
-_WORD = re.compile(r"\w")
+HAPPENED, LINK, NO_LINK, CONCLUSION = "happened", "link", "no link", "conclusion"
+ARROW = "->"
+_TAG = "/?(?:think|claims|answer)>"
+_TEXT = rf"[^<]*(?:<(?!{_TAG})[^<]*)*"
+_FORM = re.compile(
+    rf"\s*<think>(?P<prose>{_TEXT})<claims>(?P<block>{_TEXT})</claims>\s*</think>\s*<answer>(?P<answer>{_TEXT})</answer>\s*"
+)
+_LINE = re.compile(rf"({HAPPENED}|{NO_LINK}|{LINK}|{CONCLUSION})\s*:(.*)", re.IGNORECASE)
+_OPENING = re.compile(r"[\s*_]*(yes|no)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Link:
+    """A claim about two actions, each in words: that the one is a cause of the other, or that it is not."""
+
+    cause: str
+    effect: str
+    holds: bool = True
+
+
+@dataclass(frozen=True)
+class FormedAnswer:
+    """An answer in the form.
+
+    Attributes:
+        happened: Actions that are said to take place, in the order of their lines; each once.
+        links: Links that are stated or denied; each once.
+        conclusions: Texts of the lines that conclude, of which there should be one; each once.
+        answer: What `<answer>` holds.
+        prose: What stands before the block.
+        faults: Number of different lines that are no claim.
+    """
+
+    happened: tuple[str, ...] = ()
+    links: tuple[Link, ...] = ()
+    conclusions: tuple[str, ...] = ()
+    answer: str = ""
+    prose: str = ""
+    faults: int = 0
+
+
+def read_answer(response: object) -> FormedAnswer | None:
+    """An answer that has the form as a whole; raises nothing, and takes time that is linear in its length.
+
+    Returns:
+        The answer; None where a part is missing, there twice or in another place, or anything stands after the answer.
+    """
+    form = _FORM.fullmatch(response) if isinstance(response, str) else None
+    if form is None:
+        return None
+    happened: list[str] = []
+    links: list[Link] = []
+    conclusions: list[str] = []
+    faults = 0
+    for line in dict.fromkeys(" ".join(line.split()) for line in form["block"].splitlines()):
+        parts = _LINE.fullmatch(line)
+        kind, text = (parts[1].lower(), parts[2].strip()) if parts else ("", "")
+        ends = [end.strip() for end in text.split(ARROW)]
+        if kind in (LINK, NO_LINK) and len(ends) == 2 and all(ends):
+            links.append(Link(ends[0], ends[1], kind == LINK))
+        elif kind == HAPPENED and text and len(ends) == 1:
+            happened.append(text)
+        elif kind == CONCLUSION and text:
+            conclusions.append(text)
+        else:
+            faults += bool(line)
+    return FormedAnswer(
+        _each_once(happened), _each_once(links), _each_once(conclusions), form["answer"].strip(), form["prose"].strip(),
+        faults,
+    )  # fmt: skip
+
+
+def _each_once(claims: Iterable) -> tuple:
+    return tuple(dict.fromkeys(claims))
+
+
+def write_answer(answer: FormedAnswer) -> str:
+    """An answer in the form, of which `read_answer` makes an equal one; without its faults.
+
+    Raises:
+        ValueError: a text cannot be written so that it is read as it is.
+    """
+    lines = [f"{HAPPENED}: {text}" for text in answer.happened]
+    lines += [f"{LINK if link.holds else NO_LINK}: {link.cause} {ARROW} {link.effect}" for link in answer.links]
+    lines += [f"{CONCLUSION}: {text}" for text in answer.conclusions]
+    block = "".join(f"{line}\n" for line in lines)
+    prose = f"{answer.prose}\n" if answer.prose else ""
+    written = f"<think>{prose}<claims>\n{block}</claims></think>\n<answer>{answer.answer}</answer>"
+    if answer.faults or read_answer(written) != answer:
+        raise ValueError(f"Expected claims of one line each, without tags or {ARROW} in them, but got {answer!r}.")
+    return written
+
+
+def opening_verdict(text: str) -> str | None:
+    """The yes or no that a text begins with, in lower case; None where it begins otherwise."""
+    opening = _OPENING.match(text)
+    return opening[1].lower() if opening else None
 
 
 def format_reward(response: object) -> float:
-    """1 where a response is `<think>…</think><answer>…</answer>`, each once and neither empty, else 0.
+    """1 where a response has the form with at least one claim, one conclusion and no fault, else 0.
 
-    Anything but text earns 0. The time taken is linear in the length of the response.
+    The conclusion and the answer each begin with yes or no, whichever it is. Anything but text earns 0.
     """
-    form = _FORM.fullmatch(response) if isinstance(response, str) else None
-    return float(form is not None and all(_WORD.search(form[part]) for part in ("thought", "answer")))
+    answer = read_answer(response)
+    if answer is None or answer.faults or len(answer.conclusions) != 1 or not (answer.happened or answer.links):
+        return 0.0
+    return float(None not in map(opening_verdict, (answer.conclusions[0], answer.answer)))

@@ -1,36 +1,51 @@
-"""A judge for the visual reward: a language model behind a server that speaks OpenAI's protocol."""
+"""Judged rewards: a language model behind a server of OpenAI's protocol grades reasoning in free text.
+
+The exact rewards read claims in a form; these are for answers without it, and are only as good as their judge. What a
+judge is given is in `judge_causal.txt` and `judge_visual.txt`.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import logging
 import os
 import re
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import count
 from pathlib import Path
 
+from lmms_eval_tasks.train.rewards.conclusion import WRONG_END, expected_verdict
 from lmms_eval_tasks.train.rewards.sample import RewardSample
-from lmms_eval_tasks.train.rewards.visual import visual_reward
 from lmms_eval_tasks.utils.answers.text import shorten
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.redaction import hide_secrets
-from lmms_eval_tasks.utils.core.variables import REWARD_JUDGE_MODEL, REWARD_JUDGE_URL
+from lmms_eval_tasks.utils.core.variables import (
+    REWARD_JUDGE_FRAMES,
+    REWARD_JUDGE_MODEL,
+    REWARD_JUDGE_REPLIES,
+    REWARD_JUDGE_URL,
+)
+from lmms_eval_tasks.utils.judge.cache import Reply, ReplyCache
 from lmms_eval_tasks.utils.servers.address import ServerAddress, header_value, parse_address
-from lmms_eval_tasks.utils.servers.chat import OPENAI_KEY, PATH, chat_request, read_chat
+from lmms_eval_tasks.utils.servers.chat import OPENAI_KEY, PATH, chat_content, chat_request, read_chat
 from lmms_eval_tasks.utils.servers.client import ServerClient
 from lmms_eval_tasks.utils.servers.errors import ServerError
+from lmms_eval_tasks.utils.verdicts import read_verdict
 
-Ask = Callable[[str], Awaitable[str]]
-"""From a prompt to the judge's reply; raises what it wants where there is none."""
-PROMPT = Path(__file__).with_name("judge_prompt.txt").read_text(encoding="utf-8")
-URL, MODEL = REWARD_JUDGE_URL, REWARD_JUDGE_MODEL
-UNSUPPORTED = 0.5
-"""The most that a judge can give beyond half of what the rules give: one that is talked into a ten gives no more."""
+Images = tuple[bytes, ...]
+"""JPEG files."""
+Ask = Callable[[str, Images], Awaitable[str]]
+"""From a prompt and pictures to the judge's reply; raises what it wants where there is none."""
+CAUSAL, VISUAL = "judged_causal", "judged_visual"
+PROMPTS: Mapping[str, str] = {
+    name: Path(__file__).with_name(f"{name.replace('judged', 'judge')}.txt").read_text(encoding="utf-8")
+    for name in (CAUSAL, VISUAL)
+}
 FIRST_WAIT = 1.0
 """Seconds before a failed request is tried again; twice as many each further time."""
 _REPLY = re.compile(r"\s*(?:```(?:json)?\s*)?(\{[^{}]*\})\s*(?:```)?\s*")
@@ -39,32 +54,44 @@ _TEN = 10.0
 logger = logging.getLogger(__name__)
 
 
-async def judged_visual_reward(response: object, sample: RewardSample, ask: Ask) -> float | None:
-    """The visual reward of an answer by a judge, in [0, 1]; raises nothing.
+async def judged_reward(name: str, response: object, sample: RewardSample, ask: Ask, frames: int = 0) -> float | None:
+    """A judge's grade of an answer in free text over ten, in [0, 1]; raises nothing.
 
-    The lesser of the judge's number over ten and 0.5 + half of `visual_reward`. Where the judge gives no number, it is
-    `visual_reward`.
+    Args:
+        name: `CAUSAL`, where an answer whose verdict is not the key earns at most `WRONG_END`, or `VISUAL`.
+        response: What the model said; anything but text earns 0.
+        sample: The question.
+        ask: Asks the judge.
+        frames: How many frames of the clip the judge is shown.
 
     Returns:
-        The reward; None where the actions of the clip are not known.
+        The reward; None where it does not apply, or the judge gives no grade: nothing is made up in its place.
     """
-    by_rules = visual_reward(response, sample)
-    if by_rules is None or not isinstance(response, str) or not response.strip():
-        return by_rules
+    expected = expected_verdict(sample)
+    if not sample.actions or (name == CAUSAL and expected is None):
+        return None
+    if not isinstance(response, str) or not response.strip():
+        return 0.0
     try:
-        grounded = read_grade(await ask(judge_prompt(response, sample)))
-        problem = "" if grounded is not None else "its reply has no number"
-    except Exception as error:  # whatever a server, a network or an event loop raises
-        grounded, problem = None, hide_secrets(f"{type(error).__name__}: {error}", os.environ)
-    if problem:
-        logger.warning("The judge gave no grade, and the rules alone count for this answer (%s).", problem)
-    return by_rules if grounded is None else min(grounded, UNSUPPORTED + (1 - UNSUPPORTED) * by_rules)
+        grade = read_grade(await ask(judge_prompt(name, response, sample), _frames(sample.clip, frames)))
+        problem = "" if grade is not None else "its reply has no grade"
+    except Exception as error:  # whatever a server, a network, a decoder or an event loop raises
+        grade, problem = None, hide_secrets(f"{type(error).__name__}: {error}", os.environ)
+    if grade is None:
+        logger.warning("The judge gave no grade, and %s does not count for this answer (%s).", name, problem)
+        return None
+    ends_wrongly = name == CAUSAL and read_verdict(response, sample.question) != expected
+    return min(grade, WRONG_END) if ends_wrongly else grade
 
 
-def judge_prompt(response: str, sample: RewardSample) -> str:
+def judge_prompt(name: str, response: str, sample: RewardSample) -> str:
     """What a judge is asked about an answer, whose text is one JSON string in it."""
-    case = {"actions": list(sample.actions), "question": sample.question, "text": shorten(response)}
-    return PROMPT.format(case=json.dumps(case, ensure_ascii=True))
+    case: dict[str, object] = {"actions": list(sample.actions), "question": sample.question}
+    if name == CAUSAL:
+        case["links"] = [[sample.actions[end] for end in link] for link in sorted(sample.links)]
+        case["right answer"] = expected_verdict(sample)
+    case["text"] = shorten(response)
+    return PROMPTS[name].format(case=json.dumps(case, ensure_ascii=True))
 
 
 def read_grade(reply: object) -> float | None:
@@ -74,10 +101,20 @@ def read_grade(reply: object) -> float | None:
         content = json.loads(whole[1]) if whole else None
     except ValueError:
         return None
-    grade = content.get("grounded") if isinstance(content, dict) and len(content) == 1 else None
+    grade = content.get("grade") if isinstance(content, dict) and len(content) == 1 else None
     if isinstance(grade, bool) or not isinstance(grade, (int, float)):
         return None
     return grade / _TEN if 0 <= grade <= _TEN else None
+
+
+@lru_cache(maxsize=8)
+def _frames(clip: str, number: int) -> Images:
+    if not clip or not number:
+        return ()
+    # Only here: it needs what decodes clips.
+    from lmms_eval_tasks.utils.data.clip_frames import clip_frames
+
+    return clip_frames(Path(clip), number)[0]
 
 
 @dataclass(frozen=True)
@@ -91,6 +128,8 @@ class JudgeServer:
         timeout: Seconds that one request may take.
         attempts: How often a case is asked before it is given up.
         together: Requests under way at a time.
+        frames: How many frames of a clip it is shown.
+        replies: Keeps its replies, so that no case is paid for twice; None for none.
     """
 
     url: str = field(repr=False)
@@ -99,21 +138,33 @@ class JudgeServer:
     timeout: float = 60.0
     attempts: int = 3
     together: int = 16
+    frames: int = 0
+    replies: ReplyCache | None = None
 
     @classmethod
     def from_environment(cls) -> JudgeServer:
-        """The server that the variables `URL` and `MODEL` name.
+        """The server that the environment's variables name.
 
         Raises:
-            RuntimeError: one of them is not set.
+            RuntimeError: its address or model is not set, or the number of frames is none.
         """
-        if missing := [name for name in (URL, MODEL) if not os.environ.get(name)]:
+        needed = REWARD_JUDGE_URL, REWARD_JUDGE_MODEL
+        if missing := [name for name in needed if not os.environ.get(name)]:
             raise RuntimeError(f"Expected {' and '.join(missing)} to name a judge, but got nothing.")
-        return cls(os.environ[URL], os.environ[MODEL], os.environ.get(OPENAI_KEY, ""))
+        frames = os.environ.get(REWARD_JUDGE_FRAMES) or "0"
+        if not frames.isdecimal():
+            raise RuntimeError(f"Expected {REWARD_JUDGE_FRAMES} to be a number of frames, but got {frames!r}.")
+        folder = os.environ.get(REWARD_JUDGE_REPLIES)
+        return cls(
+            *(os.environ[name] for name in needed),
+            key=os.environ.get(OPENAI_KEY, ""),
+            frames=int(frames),
+            replies=ReplyCache(Path(folder)) if folder else None,
+        )
 
     @cached_property
     def _address(self) -> ServerAddress:
-        return parse_address(self.url, URL)
+        return parse_address(self.url, REWARD_JUDGE_URL)
 
     @cached_property
     def _client(self) -> ServerClient:
@@ -133,35 +184,48 @@ class JudgeServer:
             raise RuntimeError(f"The judge {self.model} cannot be asked: {error}") from None
         for attempt in range(self.attempts):
             try:
-                self._post(judge_prompt("Nothing happens.", RewardSample()))
+                self._post(judge_prompt(VISUAL, "Nothing happens.", RewardSample()), ())
                 return
             except ServerError as error:
                 if not self._is_tried_again(attempt, error):
                     raise RuntimeError(
                         f"Expected the judge {self.model} at {self._address.shown} to reply, but got: {error.reason}.\n"
-                        f"Remedy: set {URL} (up to /v1), {MODEL} and, where it wants one, {OPENAI_KEY}."
+                        f"Remedy: set {REWARD_JUDGE_URL} (up to /v1), {REWARD_JUDGE_MODEL} and, where it wants one, "
+                        f"{OPENAI_KEY}."
                     ) from None
                 time.sleep(self._wait(attempt, error))
 
     def asking(self) -> Ask:
         """What asks it, for one batch; a failed request is tried again, waiting longer each time.
 
-        One that the server refuses for good, such as for a wrong key, is not.
+        One that the server refuses for good, such as for a wrong key, is not. Replies with a grade are kept.
         """
         free = asyncio.Semaphore(self.together)
 
-        async def ask(prompt: str) -> str:
+        async def ask(prompt: str, images: Images) -> str:
+            key = self._key(prompt, images)
+            kept = self.replies.find(key) if self.replies else None
+            if kept is not None:
+                return kept.text
             async with free:
                 for attempt in count():
                     try:
-                        return await asyncio.to_thread(self._post, prompt)
+                        reply = await asyncio.to_thread(self._post, prompt, images)
                     except ServerError as error:
                         if not self._is_tried_again(attempt, error):
                             raise
                         await asyncio.sleep(self._wait(attempt, error))
+                    else:
+                        if self.replies and read_grade(reply) is not None:
+                            self.replies.store(key, Reply(reply, self.model))
+                        return reply
             raise AssertionError
 
         return ask
+
+    def _key(self, prompt: str, images: Images) -> str:
+        parts = (self._address.shown, self.model, prompt, *(hashlib.sha256(image).hexdigest() for image in images))
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
     def _is_tried_again(self, attempt: int, error: ServerError) -> bool:
         """Whether a request that failed so is sent again: not for the last time, nor where it would fail again."""
@@ -171,5 +235,5 @@ class JudgeServer:
         """Seconds until then."""
         return max(FIRST_WAIT * 2.0**attempt, error.wait or 0.0)
 
-    def _post(self, prompt: str) -> str:
-        return read_chat(self._client.post(chat_request(self.model, prompt))).text
+    def _post(self, prompt: str, images: Images) -> str:
+        return read_chat(self._client.post(chat_request(self.model, chat_content(prompt, images)))).text

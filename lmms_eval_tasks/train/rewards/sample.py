@@ -26,6 +26,7 @@ class RewardSample:
         key: The right answer.
         options: The options of a multiple-choice question.
         question: What was asked.
+        clip: The clip's file, for a judge that sees it; empty where it is not known.
     """
 
     actions: tuple[str, ...] = ()
@@ -37,6 +38,7 @@ class RewardSample:
     key: str | None = None
     options: tuple[str, ...] = ()
     question: str = ""
+    clip: str = ""
 
     @cached_property
     def graph(self) -> nx.DiGraph:
@@ -79,7 +81,7 @@ def read_sample(columns: Mapping[str, Any]) -> RewardSample:
         columns: `graph`, an object with `actions` (`id`, `text`, `start` …) and `links` (`cause`, `effect`) or its JSON
             text; `action` and `outcome`, the id or text of the action that is left out and of the one that is asked
             about, or the place where actions have no ids; `absent_action`; `answer` (or `verdict`, `solution`);
-            `options`, a list or its JSON text; `question`. All may be missing.
+            `options`, a list or its JSON text; `question`; `clip`, a file. All may be missing.
     """
     graph = _object(columns.get("graph"))
     actions = [action for action in _list(graph.get("actions")) if isinstance(action, Mapping)]
@@ -120,6 +122,7 @@ def read_sample(columns: Mapping[str, Any]) -> RewardSample:
         key=_text(key).strip() or None,
         options=tuple(_text(option) for option in _list(options)),
         question=_text(columns.get("question")),
+        clip=_text(columns.get("clip")),
     )
 
 

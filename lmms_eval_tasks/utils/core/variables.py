@@ -24,7 +24,12 @@ VIEW_BYTES = f"{PREFIX}VIEW_BYTES"
 """How many bytes the frames and clips that views make may take."""
 REWARD_JUDGE_URL, REWARD_JUDGE_MODEL = f"{PREFIX}REWARD_JUDGE_URL", f"{PREFIX}REWARD_JUDGE_MODEL"
 """The judge of rewards in a training: its server, up to ``/v1``, and its model."""
-KNOWN = (HOME, MISSING, PROMPT, JUDGE, ANSWERS, CAPTIONS, VIEW_BYTES, REWARD_JUDGE_URL, REWARD_JUDGE_MODEL)
+REWARD_JUDGE_FRAMES, REWARD_JUDGE_REPLIES = f"{PREFIX}REWARD_JUDGE_FRAMES", f"{PREFIX}REWARD_JUDGE_REPLIES"
+"""How many frames of a clip it is shown, and the folder in which its replies are kept."""
+KNOWN = (
+    HOME, MISSING, PROMPT, JUDGE, ANSWERS, CAPTIONS, VIEW_BYTES,
+    REWARD_JUDGE_URL, REWARD_JUDGE_MODEL, REWARD_JUDGE_FRAMES, REWARD_JUDGE_REPLIES,
+)  # fmt: skip
 """Those of all benchmarks; a benchmark names its own."""
 
 _SIMILAR = PREFIX[: len("LMMS_EVAL_TASK")]

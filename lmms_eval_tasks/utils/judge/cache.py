@@ -13,7 +13,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from lmms_eval_tasks.utils.core.files import write_file
-from lmms_eval_tasks.utils.data.home import home
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +38,12 @@ class ReplyCache:
     """
 
     def __init__(self, folder: Path | None = None) -> None:
-        self.folder = folder or home() / "judge_cache"
+        if folder is None:
+            # Only here, so that an environment which trains can keep replies in a folder of its own.
+            from lmms_eval_tasks.utils.data.home import home
+
+            folder = home() / "judge_cache"
+        self.folder = folder
 
     def find(self, key: str) -> Reply | None:
         """The reply kept under a key; None where there is none that can be read."""

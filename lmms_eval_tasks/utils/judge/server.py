@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import base64
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 from urllib.parse import quote
 
 from lmms_eval_tasks.utils.core.problems import InputError
@@ -14,7 +12,7 @@ from lmms_eval_tasks.utils.judge.cache import Reply
 from lmms_eval_tasks.utils.judge.client import Case, Send
 from lmms_eval_tasks.utils.judge.settings import ADDRESSES, LOCAL_MODEL, JudgeSettings
 from lmms_eval_tasks.utils.servers.address import header_value, parse_address
-from lmms_eval_tasks.utils.servers.chat import OPENAI_KEY, PATH, ChatReply, chat_request, read_chat
+from lmms_eval_tasks.utils.servers.chat import OPENAI_KEY, PATH, ChatReply, chat_content, chat_request, read_chat
 from lmms_eval_tasks.utils.servers.client import ServerClient
 
 AZURE_KEY = "AZURE_API_KEY"
@@ -66,18 +64,9 @@ def open_sender(settings: JudgeSettings, note: Callable[[ChatReply], None] | Non
     options = settings.model_dump(include={"model", "temperature", "max_tokens", "top_p", "json_mode"})
 
     def send(case: Case) -> Reply:
-        reply = read_chat(client.post(chat_request(content=_content(case), **options)))
+        reply = read_chat(client.post(chat_request(content=chat_content(case.text, case.images), **options)))
         if note is not None:
             note(reply)
         return Reply(client.hide(reply.text), client.hide(reply.model or settings.model))
 
     return send
-
-
-def _content(case: Case) -> str | list[Mapping[str, Any]]:
-    """A case as a message of OpenAI's protocol."""
-    text = case.text.encode("utf-8", "replace").decode("utf-8")
-    if not case.images:
-        return text
-    urls = [f"data:image/jpeg;base64,{base64.b64encode(image).decode('ascii')}" for image in case.images]
-    return [{"type": "text", "text": text}, *({"type": "image_url", "image_url": {"url": url}} for url in urls)]

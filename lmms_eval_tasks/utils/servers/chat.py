@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +29,20 @@ class ChatReply:
     usage: dict[str, Any]
 
 
+def chat_content(text: str, images: Sequence[bytes] = ()) -> str | list[Mapping[str, Any]]:
+    """A message: a text, with pictures behind it.
+
+    Args:
+        text: The text; what UTF-8 cannot hold becomes a question mark.
+        images: JPEG files.
+    """
+    text = text.encode("utf-8", "replace").decode("utf-8")
+    if not images:
+        return text
+    urls = [f"data:image/jpeg;base64,{base64.b64encode(image).decode('ascii')}" for image in images]
+    return [{"type": "text", "text": text}, *({"type": "image_url", "image_url": {"url": url}} for url in urls)]
+
+
 def chat_request(
     model: str,
     content: Any,
@@ -40,7 +56,7 @@ def chat_request(
 
     Args:
         model: Name of the model.
-        content: The message: a text, or a list of parts.
+        content: The message, of `chat_content`.
         temperature: Sampling temperature.
         max_tokens: Longest reply; None leaves it to the server.
         top_p: Nucleus sampling; None leaves it to the server.

@@ -9,7 +9,7 @@ from lmms_eval_tasks.train.rewards.functions import RewardFunction
 from lmms_eval_tasks.train.rewards.sample import RewardSample, read_sample
 
 COLUMNS = (
-    "graph", "action", "absent_action", "outcome", "answer", "verdict", "solution", "options", "question",
+    "graph", "action", "absent_action", "outcome", "answer", "verdict", "solution", "options", "question", "clip",
 )  # fmt: skip
 """The columns that a sample is read from; others are left alone."""
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from lmms_eval_tasks.train.rewards.adapters.batches import batch_rewards, batch_samples
 from lmms_eval_tasks.train.rewards.functions import RewardFunction
-from lmms_eval_tasks.train.rewards.judge import JudgeServer, judged_visual_reward
+from lmms_eval_tasks.train.rewards.judge import JudgeServer, judged_reward
 
 
 def orm_class(base: type, name: str, reward: RewardFunction) -> type:
@@ -35,14 +35,14 @@ def orm_class(base: type, name: str, reward: RewardFunction) -> type:
 
 
 def judged_orm_class(base: type, name: str, judge: Callable[[], JudgeServer]) -> type:
-    """A class of ms-swift's for the visual reward with a judge, which is asked about all completions at once.
+    """A class of ms-swift's for a judged reward, whose judge is asked about all completions at once.
 
     Its objects, which ms-swift makes before the first step and only of rewards that it uses, ask the judge one thing
     and raise where it does not reply.
 
     Args:
         base: `swift.rewards.AsyncORM`.
-        name: Name of the reward.
+        name: Name of the reward, `CAUSAL` or `VISUAL`.
         judge: Gives the judge.
     """
 
@@ -52,12 +52,12 @@ def judged_orm_class(base: type, name: str, judge: Callable[[], JudgeServer]) ->
         self.judge.check()
 
     async def call(self: Any, completions: Sequence[object], **columns: Any) -> list[float | None]:
-        ask = self.judge.asking()
+        ask, frames = self.judge.asking(), self.judge.frames
         samples = batch_samples(len(completions), columns)
         pairs = zip(completions, samples, strict=True)
-        return await asyncio.gather(*(judged_visual_reward(completion, sample, ask) for completion, sample in pairs))
+        return await asyncio.gather(*(judged_reward(name, response, sample, ask, frames) for response, sample in pairs))
 
-    members = {"__init__": begin, "__call__": call, "__doc__": judged_visual_reward.__doc__}
+    members = {"__init__": begin, "__call__": call, "__doc__": judged_reward.__doc__}
     return type(_class_name(name), (base,), members)
 
 

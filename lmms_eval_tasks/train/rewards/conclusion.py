@@ -1,0 +1,40 @@
+"""Whether an answer ends rightly: its conclusion and its answer say the same, and it is the key."""
+
+from __future__ import annotations
+
+from lmms_eval_tasks.train.rewards.form import FormedAnswer, opening_verdict
+from lmms_eval_tasks.train.rewards.sample import RewardSample
+from lmms_eval_tasks.utils.verdicts import NO, UNCLEAR, YES, read_verdict
+
+WRONG_END = 0.1
+"""The most that an answer earns which does not end rightly."""
+
+
+def ends_rightly(answer: FormedAnswer, sample: RewardSample) -> bool:
+    """Whether the conclusion and the answer are the key; false where one is missing or says anything else as well."""
+    said = {stated_verdict(text, sample.question) for text in (*answer.conclusions, answer.answer)}
+    expected = expected_verdict(sample)
+    return bool(answer.conclusions) and len(said) == 1 and None not in said and said <= {expected or said.pop()}
+
+
+def expected_verdict(sample: RewardSample) -> str | None:
+    """The key where it is yes or no, else what follows from the graph; None where neither is known."""
+    key = (sample.key or "").strip().casefold()
+    if key in (YES, NO):
+        return key
+    if sample.queried is None:
+        return None
+    return NO if sample.asks_for_a_chain else YES
+
+
+def stated_verdict(text: str, question: str = "") -> str | None:
+    """The verdict with which a text opens; None where it has none, or goes on to say another.
+
+    Both the whole text and what follows its first word are read by the reader that grades answers: "No. It would still
+    have happened" is neither.
+    """
+    opening = opening_verdict(text)
+    if opening is None or read_verdict(text, question) != opening:
+        return None
+    rest = text.lower().partition(opening)[2]
+    return opening if read_verdict(rest, question) in (opening, UNCLEAR) else None
