@@ -16,11 +16,16 @@ from lmms_eval_tasks.countervqa.released import (
     CounterfactualQuestion,
     read_release,
 )
+from lmms_eval_tasks.train.rewards.causal import has_more_to_say
+from lmms_eval_tasks.train.rewards.sample import read_sample
 from lmms_eval_tasks.train.stages.rows import TrainingItem
 from lmms_eval_tasks.utils.core.json_rows import RowForm, WholeText, read_rows
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
 from lmms_eval_tasks.utils.core.wording import describe
 from lmms_eval_tasks.utils.prompting.prompts import read_prompt
+
+
+CLAIMS_PROMPT = "countervqa_claims"
 
 
 class ReasoningRow(RowForm):
@@ -98,16 +103,20 @@ def read_reasoning(path: Path, questions: QuestionSet) -> dict[str, ReasoningRow
     return rows
 
 
-def ask(question: CounterfactualQuestion) -> str:
-    """What the model is asked: as in the evaluation."""
-    return read_prompt(PROMPT).render(question=question.question)
+def ask(question: CounterfactualQuestion, prompt: str = CLAIMS_PROMPT) -> str:
+    """What the model is asked: for reasoning in the form that the rewards read, or as in the evaluation."""
+    return read_prompt(prompt).render(question=question.question)
 
 
 def answer_items(questions: QuestionSet) -> list[TrainingItem]:
     """Every question with its verdict and the reference's explanation, and no reasoning before it."""
     return [
         TrainingItem(
-            question.id, questions.clip(question), ask(question), reference(question), question=question.question
+            question.id,
+            questions.clip(question),
+            ask(question, PROMPT),
+            reference(question),
+            question=question.question,
         )
         for question in questions.questions
     ]
@@ -129,24 +138,26 @@ def reasoning_items(questions: QuestionSet, rows: Mapping[str, ReasoningRow]) ->
 
 
 def reward_items(questions: QuestionSet) -> list[TrainingItem]:
-    """Every question without an answer, with the columns that the rewards read."""
-    return [
-        TrainingItem(
-            question.id,
-            questions.clip(question),
-            ask(question),
-            columns={
-                "graph": questions.graphs[question.clip].model_dump_json(),
-                "action": question.action,
-                "absent_action": question.absent_action,
-                "outcome": question.outcome,
-                "answer": question.verdict,
-                "question": question.question,
-            },
-            question=question.question,
-        )
-        for question in questions.questions
-    ]
+    """The questions without answers, with the columns that the rewards read.
+
+    Those to which the causal reward does not apply, as their graph says nothing beyond the two actions that they name,
+    are left out.
+    """
+    items = []
+    for question in questions.questions:
+        columns = {
+            "graph": questions.graphs[question.clip].model_dump_json(),
+            "action": question.action,
+            "absent_action": question.absent_action,
+            "outcome": question.outcome,
+            "answer": question.verdict,
+            "question": question.question,
+            "clip": str(questions.clip(question).absolute()),
+        }
+        if has_more_to_say(read_sample(columns)):
+            clip, asked = questions.clip(question), question.question
+            items.append(TrainingItem(question.id, clip, ask(question), columns=columns, question=asked))
+    return items
 
 
 def reasoned(row: ReasoningRow) -> str:

@@ -58,7 +58,7 @@ def write_grpo(
 
     Raises:
         InputError: there is no such row, it has no reward for a weight that is given, no reward has a weight, the model
-            was not trained as the row says, or as for `write_sft`.
+            was not trained as the row says, no question has more to say, or as for `write_sft`.
     """
     if ablation not in ABLATIONS:
         raise InputError(f"Expected --ablation to be one of {', '.join(ABLATIONS)}, but got {ablation!r}.")
@@ -70,6 +70,11 @@ def write_grpo(
     _check_model(inputs.model, ablation, chosen)
     questions = read_set(inputs.source, inputs.videos)
     items = reward_items(questions)
+    if not items:
+        raise InputError(
+            f"Expected {inputs.source} to have questions whose graphs lead over several links, or whose outcomes have "
+            "other causes, but it has none: there is nothing that the causal reward could ask for."
+        )
     return write_stage(inputs, items, len(questions.questions), method, questions.files, tested_clips, progress)
 
 

@@ -3,12 +3,34 @@
 Here `format` is ours: ms-swift's own asks for no block of claims.
 """
 
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING
+
 from swift.rewards import ORM, AsyncORM, orms
 
 from lmms_eval_tasks.train.countervqa.rewards import REWARDS
-from lmms_eval_tasks.train.rewards.adapters.swift import judged_orm_class, register
-from lmms_eval_tasks.train.rewards.judge import CAUSAL, VISUAL, JudgeServer
+from lmms_eval_tasks.train.rewards.adapters.swift import judged_orm_class, orm_class, register
+from lmms_eval_tasks.train.rewards.functions import JUDGED_CAUSAL, JUDGED_VISUAL
 
-orms.pop("format", None)
+if TYPE_CHECKING:
+    from lmms_eval_tasks.train.rewards.judge import RewardJudge
+
+
+def _judge() -> RewardJudge:
+    # Only where a judged reward is used: a judge needs what the other rewards do not.
+    from lmms_eval_tasks.train.rewards.judge import RewardJudge
+
+    return RewardJudge.from_environment()
+
+
+def _judge_of_the_former_name() -> RewardJudge:
+    warnings.warn("The reward visual_judged is called judged_visual; its former name goes.", FutureWarning, stacklevel=2)
+    return _judge()
+
+
 register(orms, ORM, REWARDS)
-orms.update({name: judged_orm_class(AsyncORM, name, JudgeServer.from_environment) for name in (CAUSAL, VISUAL)})
+orms["format"] = orm_class(ORM, "format", REWARDS["format"])
+orms.update({name: judged_orm_class(AsyncORM, name, _judge) for name in (JUDGED_CAUSAL, JUDGED_VISUAL)})
+orms["visual_judged"] = judged_orm_class(AsyncORM, JUDGED_VISUAL, _judge_of_the_former_name)

@@ -31,7 +31,7 @@ from lmms_eval_tasks.utils.verdicts import UNCLEAR, read_verdict
 PROMPT = "countervqa_teacher"
 ROWS, FACTS, REPLIES = "cot.jsonl", "cot.json", "replies"
 KEPT, WRONG, NO_VERDICT, NO_REASONING = "kept", "wrong verdict", "no verdict", "no reasoning"
-TAGGED = "tags of the training's form in it"
+NOT_IN_THE_FORM, TAGGED = "not in the form of the rewards", "tags of ms-swift in it"
 
 
 class TaughtReply(BaseModel):
@@ -104,10 +104,11 @@ def _outcome(question: CounterfactualQuestion, verdict: Verdict[TaughtReply]) ->
     read = read_verdict(reply.answer, question.question)
     if read != question.verdict:
         return NO_VERDICT if read == UNCLEAR else WRONG
-    # A row has each tag of the form once, and ms-swift takes a media tag for a clip.
     response = reasoned(_row(question, reply))
-    is_tagged = not format_reward(response) or any(tag in response for tag in MEDIA_TAGS)
-    return TAGGED if is_tagged else KEPT
+    if not format_reward(response):
+        return NOT_IN_THE_FORM
+    # ms-swift takes a media tag for a clip.
+    return TAGGED if any(tag in response for tag in MEDIA_TAGS) else KEPT
 
 
 def _asking(

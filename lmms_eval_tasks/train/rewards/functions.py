@@ -14,6 +14,9 @@ from lmms_eval_tasks.train.rewards.visual import visual_reward
 RewardFunction = Callable[[object, RewardSample], float | None]
 """From what a model said and the question to a reward in [0, 1], or None where it does not apply."""
 
+JUDGED_CAUSAL, JUDGED_VISUAL = "judged_causal", "judged_visual"
+"""The rewards that a judge gives, by `RewardJudge`."""
+
 
 def _form(response: object, sample: RewardSample) -> float | None:
     return format_reward(response)

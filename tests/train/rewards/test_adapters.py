@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from judge_server import JudgeServer, Say
 
 import lmms_eval_tasks
 from lmms_eval_tasks.train import rewards as shared_rewards
@@ -34,8 +35,17 @@ GRAPH = json.dumps(
     }
 )
 QUESTION = "If C had not opened the tap, would C still have drunk the water?"
-RIGHT = "No. Opening the tap lets C fill the cup, and filling the cup lets C drink the water."
-PART = "No. Opening the tap lets C fill the cup."
+CLAIMS = """<think><claims>
+happened: C opens the tap
+happened: C fills the cup
+happened: C drinks the water
+link: opening the tap -> filling the cup
+link: filling the cup -> drinking the water
+conclusion: no
+</claims></think>
+<answer>No.</answer>"""
+RIGHT = CLAIMS
+PART = CLAIMS.replace("link: filling the cup -> drinking the water\n", "")
 NOTHING = "Yes."
 ANSWERS = [RIGHT, PART, NOTHING]
 ROW = {"graph": GRAPH, "action": "A00", "outcome": "A02", "answer": "no", "question": QUESTION}
@@ -86,14 +96,14 @@ def as_swift_calls(reward: Any, completions: list[str], columns: dict[str, Any])
 
 
 def test_swift_gets_one_number_a_completion(orms: dict[str, Any]) -> None:
-    assert {"causal", "visual", "graph", "choice", "verdict", "visual_judged"} < set(orms)
+    assert {"causal", "visual", "graph", "choice", "verdict", "judged_causal", "judged_visual"} < set(orms)
     causal = orms["causal"](args=None)
     assert isinstance(causal, ORM) and type(causal).__name__ == "CausalReward"
     others = {"trainer_state": object(), "messages": [[]] * 3, "videos": [["a.mp4"]] * 3, "answer": None}
     values = as_swift_calls(causal, ANSWERS, {**COLUMNS, **others})
     assert values[0] == pytest.approx(1.0) and values == sorted(values, reverse=True) and len(set(values)) == 3
     assert as_swift_calls(orms["verdict"](args=None), ANSWERS, COLUMNS) == [1.0, 1.0, 0.0]
-    assert orms["format"] == "its own"
+    assert as_swift_calls(orms["format"](args=None), ANSWERS, COLUMNS) == [1.0, 1.0, 0.0]
 
 
 def test_swift_gets_none_where_a_reward_does_not_apply(orms: dict[str, Any]) -> None:
@@ -108,29 +118,27 @@ def test_swift_rewards_option_letters(orms: dict[str, Any]) -> None:
     assert as_swift_calls(orms["choice"](args=None), said, columns) == [1.0, 0.0, 0.0]
 
 
-def test_swift_awaits_the_judge(orms: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LMMS_EVAL_TASKS_REWARD_JUDGE_URL", "http://127.0.0.1:9/v1")
+@pytest.mark.parametrize("name", ["judged_causal", "judged_visual"])
+def test_swift_awaits_the_judge(orms: dict[str, Any], monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv("LMMS_EVAL_TASKS_REWARD_JUDGE_MODEL", "judge")
-    server = "lmms_eval_tasks.train.rewards.judge.JudgeServer"
-    monkeypatch.setattr(f"{server}.attempts", 1)
-    with pytest.raises(RuntimeError, match=r"Expected the judge judge at http://127\.0\.0\.1:9/v1 to reply"):
-        orms["visual_judged"](args=None)
-    # A server that has gone since: the rules alone are left, and nothing is raised.
-    monkeypatch.setattr(f"{server}.check", lambda self: None)
-    monkeypatch.setattr(
-        f"{server}.from_environment", classmethod(lambda cls: cls("http://127.0.0.1:9/v1", "judge", attempts=1))
-    )
-    load(FOLDER / "swift_plugin.py")
-    judged = orms["visual_judged"](args=None)
-    assert isinstance(judged, AsyncORM) and judged.args is None
-    by_rules = [REWARDS["visual"](answer, _sample()) for answer in ANSWERS]
-    assert as_swift_calls(judged, ANSWERS, COLUMNS) == by_rules
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    with JudgeServer(lambda prompt, before: Say('{"grade": 6}')) as server:
+        monkeypatch.setenv("LMMS_EVAL_TASKS_REWARD_JUDGE_URL", server.url)
+        judged = orms[name](args=None)
+        assert isinstance(judged, AsyncORM) and judged.args is None
+        assert type(judged).__name__ == "".join(part.capitalize() for part in name.split("_")) + "Reward"
+        last = 0.1 if name == "judged_causal" else 0.6
+        assert as_swift_calls(judged, ANSWERS, COLUMNS) == [0.6, 0.6, last]
+        assert len(server.bodies) == 1 + len(ANSWERS)
+        with pytest.warns(FutureWarning, match="visual_judged is called judged_visual"):
+            orms["visual_judged"](args=None)
 
 
 def test_a_set_of_choices_has_a_plugin_without_any_benchmark(orms: dict[str, Any]) -> None:
     orms.clear()
+    orms["format"] = "its own"
     load(Path(shared_rewards.__file__).with_name("swift_plugin.py"))
-    assert set(orms) == set(REWARDS)
+    assert set(orms) == set(REWARDS) and orms["format"] == "its own"
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import importlib.abc, sys
 class Only(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
         top = name.partition(".")[0]
-        known = ("lmms_eval_tasks", "networkx", "urllib3", "certifi", "_rewards_of_a_file")
+        known = ("lmms_eval_tasks", "networkx", "lemminflect", "numpy", "_rewards_of_a_file")
         if top not in sys.stdlib_module_names and top not in known:
             raise ModuleNotFoundError(f"blocked: {name}", name=name)
 sys.meta_path.insert(0, Only())
@@ -23,20 +23,24 @@ sys.meta_path.insert(0, Only())
 MODULES = (
     "lmms_eval_tasks",
     "lmms_eval_tasks.train.rewards.functions",
-    "lmms_eval_tasks.train.rewards.judge",
     "lmms_eval_tasks.train.rewards.adapters.swift",
     "lmms_eval_tasks.train.rewards.adapters.easyr1",
     "lmms_eval_tasks.train.rewards.adapters.verl",
     "lmms_eval_tasks.train.countervqa.rewards",
 )
-SCORES = """
+SCORES = '''
 from lmms_eval_tasks.train.countervqa.rewards import REWARDS
 from lmms_eval_tasks.train.rewards.sample import read_sample
 graph = {"actions": [{"id": "a", "text": "C opens the tap"}, {"id": "b", "text": "C fills the cup"}],
          "links": [{"cause": "a", "effect": "b"}]}
 sample = read_sample({"graph": graph, "action": "a", "outcome": "b", "answer": "no"})
-print({name: reward("No. Opening the tap lets C fill the cup.", sample) for name, reward in REWARDS.items()})
-"""
+answer = """<think><claims>
+happened: C opens the tap
+happened: C fills the cup
+conclusion: no
+</claims></think><answer>No.</answer>"""
+print({name: reward(answer, sample) for name, reward in REWARDS.items()})
+'''
 
 
 def run(code: str) -> str:
@@ -47,13 +51,13 @@ def run(code: str) -> str:
 
 def test_the_rewards_import_nothing_but_what_a_training_has() -> None:
     listed = (ROOT / "requirements-training.txt").read_text(encoding="utf-8")
-    assert {f"\n{name}==" in listed for name in ("networkx", "urllib3", "certifi")} == {True}
+    assert {f"\n{name}==" in listed for name in ("networkx", "lemminflect")} == {True}
     run("".join(f"import {name}\n" for name in MODULES))
 
 
 def test_they_work_without_anything_else() -> None:
     assert run(SCORES).strip() == str(
-        {"causal": 1.0, "visual": 1.0, "graph": 1.0, "choice": None, "format": 0.0, "verdict": 1.0}
+        {"causal": None, "visual": 1.0, "graph": 1.0, "choice": None, "format": 1.0, "verdict": 1.0}
     )
 
 

@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lmms_eval_tasks.train.rewards.adapters.batches import batch_rewards, batch_samples
 from lmms_eval_tasks.train.rewards.functions import RewardFunction
-from lmms_eval_tasks.train.rewards.judge import JudgeServer, judged_reward
+
+if TYPE_CHECKING:
+    from lmms_eval_tasks.train.rewards.judge import RewardJudge
 
 
 def orm_class(base: type, name: str, reward: RewardFunction) -> type:
@@ -34,30 +36,25 @@ def orm_class(base: type, name: str, reward: RewardFunction) -> type:
     return type(_class_name(name), (base,), {"__call__": call, "__doc__": reward.__doc__})
 
 
-def judged_orm_class(base: type, name: str, judge: Callable[[], JudgeServer]) -> type:
+def judged_orm_class(base: type, name: str, judge: Callable[[], RewardJudge]) -> type:
     """A class of ms-swift's for a judged reward, whose judge is asked about all completions at once.
-
-    Its objects, which ms-swift makes before the first step and only of rewards that it uses, ask the judge one thing
-    and raise where it does not reply.
 
     Args:
         base: `swift.rewards.AsyncORM`.
-        name: Name of the reward, `CAUSAL` or `VISUAL`.
-        judge: Gives the judge.
+        name: Name of the reward, `JUDGED_CAUSAL` or `JUDGED_VISUAL`.
+        judge: Gives the judge, or raises where it does not reply. It is called when ms-swift makes the object, which is
+            before the first step, and only of rewards that it uses.
     """
 
     def begin(self: Any, *arguments: Any, **named: Any) -> None:
         base.__init__(self, *arguments, **named)  # type: ignore[misc]
         self.judge = judge()
-        self.judge.check()
 
     async def call(self: Any, completions: Sequence[object], **columns: Any) -> list[float | None]:
-        ask, frames = self.judge.asking(), self.judge.frames
-        samples = batch_samples(len(completions), columns)
-        pairs = zip(completions, samples, strict=True)
-        return await asyncio.gather(*(judged_reward(name, response, sample, ask, frames) for response, sample in pairs))
+        pairs = zip(completions, batch_samples(len(completions), columns), strict=True)
+        return await asyncio.gather(*(asyncio.to_thread(self.judge.reward, name, *pair) for pair in pairs))
 
-    members = {"__init__": begin, "__call__": call, "__doc__": judged_reward.__doc__}
+    members = {"__init__": begin, "__call__": call, "__doc__": "A judge's grade of each answer."}
     return type(_class_name(name), (base,), members)
 
 

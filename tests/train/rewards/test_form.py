@@ -1,0 +1,115 @@
+"""The form: what is written is read, what is not in it is a fault or no answer, and nothing is raised."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lmms_eval_tasks.train.rewards.form import FormedAnswer, Link, format_reward, read_answer, write_answer
+
+RIGHT = """<think>He opens it first.
+<claims>
+happened: C opens the tap
+happened: C fills the cup
+link: C opens the tap -> C fills the cup
+no link: C hums a song -> C fills the cup
+conclusion: no
+</claims></think>
+<answer>No. The cup would have stayed empty.</answer>"""
+PHRASES = st.text(st.characters(exclude_categories=("Cs", "Cc", "Zl", "Zp"), exclude_characters="<>"), min_size=1).map(
+    lambda text: " ".join(text.split())
+).filter(bool)  # fmt: skip
+TEXTS = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="<>")).map(str.strip)
+ANSWERS = st.builds(
+    FormedAnswer,
+    happened=st.lists(PHRASES, unique=True, max_size=6).map(tuple),
+    links=st.lists(st.builds(Link, PHRASES, PHRASES, st.booleans()), unique=True, max_size=6).map(tuple),
+    conclusions=st.lists(PHRASES, unique=True, max_size=2).map(tuple),
+    answer=TEXTS,
+    prose=TEXTS,
+)
+SECONDS = 2.0
+"""For 200,000 characters; a reader whose time grows with their square takes minutes."""
+
+
+@given(ANSWERS)
+@settings(max_examples=500, deadline=None)
+def test_what_is_written_is_read(answer: FormedAnswer) -> None:
+    assert read_answer(write_answer(answer)) == answer
+
+
+def test_the_parts_of_an_answer() -> None:
+    assert read_answer(RIGHT) == FormedAnswer(
+        happened=("C opens the tap", "C fills the cup"),
+        links=(Link("C opens the tap", "C fills the cup"), Link("C hums a song", "C fills the cup", holds=False)),
+        conclusions=("no",),
+        answer="No. The cup would have stayed empty.",
+        prose="He opens it first.",
+    )
+    assert format_reward(RIGHT) == 1.0
+
+
+@pytest.mark.parametrize("line", [
+    "He opens the tap.", "- link: a -> b", "link: a", "link: a -> b -> c", "link: -> b", "link: a ->", "happened:",
+    "happened: a -> b", "conclusion:", "links: a -> b", "link: a → b", "->", "because: a -> b",
+])  # fmt: skip
+def test_a_line_is_a_claim_or_a_fault(line: str) -> None:
+    answer = read_answer(RIGHT.replace("conclusion:", f"{line}\nconclusion:"))
+    assert answer is not None and answer.faults == 1 and len(answer.links) == 2
+    assert format_reward(RIGHT.replace("conclusion:", f"{line}\nconclusion:")) == 0.0
+
+
+@pytest.mark.parametrize(("old", "new"), [
+    ("happened: C opens", "  HAPPENED :  C   opens"), ("link: C opens", "Link:C opens"), ("conclusion: no\n", "conclusion: no\n\n\n"),
+    ("conclusion: no\n", "conclusion: no\nconclusion:  no\nhappened: C opens the tap\n"),
+])  # fmt: skip
+def test_spaces_cases_and_repetitions_change_nothing(old: str, new: str) -> None:
+    assert old in RIGHT and read_answer(RIGHT.replace(old, new)) == read_answer(RIGHT)
+
+
+@pytest.mark.parametrize("response", [
+    RIGHT + " And so it is.", "So: " + RIGHT, RIGHT + RIGHT, RIGHT.replace("<think>", ""), RIGHT.replace("</think>", ""),
+    RIGHT.replace("<claims>", ""), RIGHT.replace("</claims>", ""), RIGHT.replace("</answer>", ""),
+    RIGHT.replace("</claims></think>", "</think></claims>"), RIGHT.replace("happened: C opens", "<claims>\nhappened: C opens"),
+    RIGHT.replace("</claims></think>", "</claims> So no.</think>"), RIGHT.replace("No. The", "No. <answer>The"),
+    "<think>x</think><answer>No</answer>", "", " ", None, 3, b"No", [RIGHT],
+])  # fmt: skip
+def test_another_form_is_no_answer(response: object) -> None:
+    assert read_answer(response) is None and format_reward(response) == 0.0
+
+
+@pytest.mark.parametrize(("old", "new"), [
+    ("conclusion: no\n", ""), ("conclusion: no\n", "conclusion: no\nconclusion: yes\n"), ("conclusion: no", "conclusion: perhaps"),
+    ("<answer>No.", "<answer>"), ("<answer>No.", "<answer>Nobody."),
+])  # fmt: skip
+def test_the_format_wants_one_conclusion_and_an_answer_that_begins_with_yes_or_no(old: str, new: str) -> None:
+    assert format_reward(RIGHT.replace(old, new)) == 0.0
+
+
+def test_the_format_wants_a_claim() -> None:
+    assert format_reward("<think><claims>\nconclusion: no\n</claims></think><answer>No.</answer>") == 0.0
+
+
+@pytest.mark.parametrize("answer", [
+    FormedAnswer(happened=("a\nb",)), FormedAnswer(happened=("a -> b",)), FormedAnswer(links=(Link("a", ""),)),
+    FormedAnswer(answer="</answer>"), FormedAnswer(prose="<claims>"), FormedAnswer(happened=("a", "a")), FormedAnswer(faults=1),
+])  # fmt: skip
+def test_what_could_not_be_read_again_is_not_written(answer: FormedAnswer) -> None:
+    with pytest.raises(ValueError, match="Expected claims of one line each"):
+        write_answer(answer)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("piece", [
+    "<think>", "<claims>\n", "</claims>", "</think><answer>", "happened: a\n", "link: a -> b\n", "no link: ", "->", "\n",
+    " ", ":", "<", "happened:" + " " * 9,
+])  # fmt: skip
+def test_time_is_linear(piece: str) -> None:
+    many = piece * (200_000 // len(piece))
+    started = time.process_time()
+    for text in (many, f"<think><claims>{many}</claims></think><answer>No</answer>", f"<think>{many}<claims>"):
+        read_answer(text)
+    assert time.process_time() - started < SECONDS

@@ -1,0 +1,162 @@
+"""What answers in the form earn: by the graph, by their end, and by what they invent."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from lmms_eval_tasks.train.rewards.causal import causal_reward, has_more_to_say, needed_links
+from lmms_eval_tasks.train.rewards.combine import graph_reward, weighted_mean
+from lmms_eval_tasks.train.rewards.conclusion import expected_verdict, stated_verdict
+from lmms_eval_tasks.train.rewards.sample import RewardSample
+from lmms_eval_tasks.train.rewards.visual import visual_reward
+
+TAP, CUP, TEA, SONG, SIP = "C opens the tap", "C fills the cup", "C brews the tea", "C hums a song", "C sips the tea"
+CHAIN = RewardSample(
+    actions=(TAP, CUP, TEA, SONG, SIP),
+    ids=("a", "b", "c", "d", "e"),
+    links=frozenset({(0, 1), (1, 2), (2, 4)}),
+    intervened=0,
+    queried=2,
+    key="no",
+    question="Had C not opened the tap, would C still have brewed the tea?",
+)
+ASIDE = replace(CHAIN, intervened=3, queried=4, key="yes", question="Had C not hummed, would C still have sipped the tea?")
+NEVER = replace(ASIDE, intervened=None, absent="C sneezes", question="Had C not sneezed, would C have sipped the tea?")
+
+
+def answer(*claims: str, end: str = "conclusion: no", says: str = "No.") -> str:
+    return "<think>\n<claims>\n{}\n</claims></think><answer>{}</answer>".format("\n".join((*claims, end)), says)
+
+
+def yes(*claims: str) -> str:
+    return answer(*claims, end="conclusion: yes", says="Yes.")
+
+
+FIRST, SECOND = f"link: {TAP} -> {CUP}", f"link: {CUP} -> {TEA}"
+
+
+@pytest.mark.parametrize(("claims", "reward"), [
+    ((FIRST, SECOND), 1.0),
+    ((FIRST, SECOND, f"link: {TEA} -> {SIP}", f"link: {TAP} -> {SIP}", f"no link: {SONG} -> {TEA}"), 1.0),
+    ((FIRST, SECOND, FIRST.upper()), 1.0),
+    ((FIRST,), 2 / 3),
+    ((f"link: {TAP} -> {TEA}",), 0.3),
+    ((f"link: {TAP} -> {TEA}", FIRST), 2 / 3),
+    ((f"link: {TEA} -> {SIP}",), 0.0),
+    ((), 0.0),
+    ((FIRST, SECOND, f"link: {SONG} -> {TEA}"), 0.5),
+    ((FIRST, SECOND, f"link: {SONG} -> {TEA}", f"link: {TEA} -> {CUP}"), 0.2),
+    ((FIRST, SECOND, "link: C opens the door -> C fills the cup"), 0.5),
+    ((FIRST, SECOND, "happened: C opens the door"), 0.5),
+    ((FIRST, SECOND, "and so on"), 0.5),
+    ((FIRST, SECOND, f"link: {CUP} -> {CUP}"), 0.5),
+    ((FIRST, SECOND, f"no link: {CUP} -> {TEA}"), 0.5),
+    ((FIRST, SECOND, f"no link: {TAP} -> {SIP}"), 0.5),
+])  # fmt: skip
+def test_links_of_a_path(claims: tuple[str, ...], reward: float) -> None:
+    assert causal_reward(answer(*claims), CHAIN) == pytest.approx(reward)
+
+
+@pytest.mark.parametrize(("claims", "reward"), [
+    ((f"no link: {SONG} -> {SIP}", f"link: {TEA} -> {SIP}"), 1.0),
+    ((f"no link: {SONG} -> {SIP}",), 0.3),
+    ((f"link: {TEA} -> {SIP}",), 2 * 0.7 / 1.7),
+    ((f"link: {CUP} -> {SIP}",), 0.0),
+    ((f"link: {SONG} -> {SIP}", f"link: {TEA} -> {SIP}"), 0.5),
+])  # fmt: skip
+def test_links_of_what_the_outcome_depends_on(claims: tuple[str, ...], reward: float) -> None:
+    assert causal_reward(yes(*claims), ASIDE) == pytest.approx(reward)
+
+
+def test_an_action_that_never_happened() -> None:
+    cause = f"link: {TEA} -> {SIP}"
+    assert causal_reward(yes(cause), NEVER) == 1.0
+    assert causal_reward(yes(cause, f"no link: C sneezes -> {SIP}"), NEVER) == 1.0
+    named = answer(cause, end="conclusion: yes, C never sneezes", says="Yes. C never sneezes.")
+    assert causal_reward(named, NEVER) == 1.0
+    assert causal_reward(yes(cause, f"link: C sneezes -> {SIP}"), NEVER) == 0.5
+    assert causal_reward(yes(cause, "happened: C sneezes"), NEVER) == 0.5
+    assert causal_reward(yes(f"no link: C sneezes -> {SIP}"), NEVER) == 0.0
+
+
+@pytest.mark.parametrize(("end", "says"), [
+    ("conclusion: yes", "Yes."), ("conclusion: no", "Yes."), ("conclusion: yes", "No."), ("", "No."), ("conclusion: no", ""),
+    ("conclusion: no\nconclusion: yes", "No."), ("conclusion: no", "No. C would still have brewed the tea."),
+    ("conclusion: no", "No. Wait, actually yes."), ("conclusion: no", "It would not have happened."),
+    ("conclusion: maybe", "No."), ("conclusion: no", "No and yes."), ("conclusion: no", "Not no."),
+])  # fmt: skip
+def test_a_wrong_end_earns_a_tenth_at_most(end: str, says: str) -> None:
+    text = answer(f"happened: {TAP}", f"happened: {CUP}", f"happened: {TEA}", FIRST, SECOND, end=end, says=says)
+    assert causal_reward(text, CHAIN) == graph_reward(text, CHAIN) == 0.1
+    assert visual_reward(text, CHAIN) == 1.0
+
+
+def test_without_the_form_nothing_is_earned() -> None:
+    for text in ("No. Opening the tap lets C fill the cup.", f"{TAP} -> {CUP} -> {TEA}", "", None, 3):
+        assert (causal_reward(text, CHAIN), visual_reward(text, CHAIN), graph_reward(text, CHAIN)) == (0.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("sample", [
+    RewardSample(),
+    replace(CHAIN, queried=None),
+    replace(CHAIN, intervened=0, queried=1),
+    replace(CHAIN, intervened=3, queried=0, key="yes"),
+])  # fmt: skip
+def test_where_the_graph_has_no_more_to_say_there_is_no_causal_reward(sample: RewardSample) -> None:
+    assert not has_more_to_say(sample) and causal_reward(answer(FIRST), sample) is None and needed_links(sample) == []
+
+
+def test_a_path_beside_a_direct_link_is_more_to_say() -> None:
+    sample = replace(CHAIN, links=CHAIN.links | {(0, 2)})
+    assert needed_links(sample) == [(0, 1), (1, 2)]
+    assert causal_reward(answer(FIRST, SECOND), sample) == 1.0
+    assert causal_reward(answer(f"link: {TAP} -> {TEA}"), sample) == pytest.approx(0.3)
+
+
+def test_the_path_of_which_most_is_said_counts() -> None:
+    sample = replace(CHAIN, links=frozenset({(0, 1), (1, 2), (2, 4), (0, 3), (3, 4)}), queried=4)
+    short, long = f"link: {TAP} -> {SONG}\nlink: {SONG} -> {SIP}", f"{FIRST}\n{SECOND}\nlink: {TEA} -> {SIP}"
+    assert causal_reward(answer(short), sample) == causal_reward(answer(long), sample) == 1.0
+    assert causal_reward(answer(FIRST, SECOND), sample) == pytest.approx(0.8)
+
+
+def test_a_graph_with_a_circle_is_read_in_order_of_time() -> None:
+    sample = replace(CHAIN, links=CHAIN.links | {(2, 1)})
+    assert causal_reward(answer(FIRST, SECOND), sample) == 1.0
+
+
+@pytest.mark.parametrize(("happened", "reward"), [
+    ((TAP, CUP, TEA), 1.0), ((TAP, CUP, SONG, TEA), 3 / 4), ((TAP, CUP, TEA, SONG), 1.0), ((TAP, TEA), 2 / 3),
+    ((TEA, CUP, TAP), 1 / 3), ((SONG,), 0.0), ((TAP, CUP, TEA, "C opens the door"), 3 / 4), ((TAP, CUP, TEA, TAP.upper()), 1.0),
+    ((TAP, "C opens the door", "C fills the glass"), 0.0), ((), 0.0),
+])  # fmt: skip
+def test_what_happened(happened: tuple[str, ...], reward: float) -> None:
+    text = answer(*(f"happened: {text}" for text in happened))
+    assert visual_reward(text, CHAIN) == pytest.approx(reward)
+
+
+def test_claims_of_the_same_words_are_of_any_of_their_actions() -> None:
+    sample = replace(CHAIN, actions=(TAP, CUP, TEA, TAP, SIP), intervened=1, queried=4)
+    text = answer(f"happened: {CUP}", f"happened: {TEA}", f"happened: {TAP}", f"happened: {SIP}")
+    assert visual_reward(text, sample) == 1.0
+
+
+def test_the_expected_verdict_is_the_key_or_follows_from_the_graph() -> None:
+    assert [expected_verdict(replace(CHAIN, key=key)) for key in ("No", " yes", "B", None)] == ["no", "yes", "no", "no"]
+    assert expected_verdict(replace(ASIDE, key=None)) == "yes" and expected_verdict(RewardSample()) is None
+
+
+@pytest.mark.parametrize(("text", "verdict"), [
+    ("No.", "no"), ("**Yes**, he would have.", "yes"), ("yes", "yes"), ("No. Without the tap there is no water.", "no"),
+    ("No. It would still have happened.", None), ("Yes and no.", None), ("Nobody did.", None), ("", None), ("I think no.", None),
+])  # fmt: skip
+def test_stated_verdicts(text: str, verdict: str | None) -> None:
+    assert stated_verdict(text) == verdict
+
+
+def test_a_mean_needs_a_weight_for_each_reward() -> None:
+    assert weighted_mean((None, 0.5), (0.5, 0.5)) == 0.5 and weighted_mean((None,), (1.0,)) is None
+    with pytest.raises(ValueError, match="Expected 2 weights"):
+        weighted_mean((0.5, 0.5), (1.0,))
