@@ -1,13 +1,13 @@
-"""Do the rewards over a causal graph pay only for what is true? Answers that know nothing, or end wrongly, against them.
+"""Do the rewards over a causal graph pay only for what is true? They are attacked with answers that are not.
 
-    python benchmarks/reward_attacks.py [--samples 268] [--seed 1]
+    python benchmarks/reward_attacks.py [--samples 261] [--seed 1]
 
-Each policy answers every question of tests/train/rewards/ordered_answers*.json. Policies that know nothing have the
-question and the clip's actions in order of time, but not its links; those that end wrongly know all and conclude
-otherwise; those that invent know all and speak of things that are not in the clip. Beside them stand an honest policy,
-which says what the question needs, and the same with noise: each claim is exchanged with a wrong one by chance. Printed
-are the mean and maximum of each reward over the questions to which it applies, and the share above 0.5 and 0.9. Ends
-with exit code 1 where a bound of `broken_bounds` is broken.
+Each policy answers every question of tests/train/rewards/ordered_answers*.json to which the causal reward applies.
+Policies that know nothing have the question and the clip's actions in order of time, but not its links; those that end
+wrongly know all and conclude otherwise; those that invent know all and speak of things that are not in the clip. Beside
+them stand an honest policy, which says what the question needs, and the same with noise: each claim is exchanged with a
+wrong one by chance. Printed are the mean and maximum of each reward, and the share above 0.5 and 0.9. Ends with exit
+code 1 where a bound of `broken_bounds` is broken.
 """
 
 from __future__ import annotations
@@ -21,10 +21,12 @@ from itertools import pairwise, permutations
 from pathlib import Path
 from statistics import fmean
 
-from lmms_eval_tasks.train.rewards.causal import causal_reward, has_more_to_say, needed_links
+import networkx as nx
+
+from lmms_eval_tasks.train.rewards.causal import causal_reward, claimed_links, has_more_to_say
 from lmms_eval_tasks.train.rewards.combine import graph_reward
 from lmms_eval_tasks.train.rewards.conclusion import expected_verdict
-from lmms_eval_tasks.train.rewards.form import FormedAnswer, Link, write_answer
+from lmms_eval_tasks.train.rewards.form import FormedAnswer, Link, read_answer, write_answer
 from lmms_eval_tasks.train.rewards.sample import RewardSample
 from lmms_eval_tasks.train.rewards.visual import visual_reward
 
@@ -41,18 +43,34 @@ Policy = Callable[[RewardSample, random.Random], str]
 
 @dataclass(frozen=True)
 class Earnings:
-    """What a policy earns by one reward, over the questions to which this applies."""
+    """What a policy earns by one reward; the last over the answers with a wrong claim."""
 
     mean: float
     highest: float
     above_half: float
     above_nine_tenths: float
+    highest_with_a_wrong_claim: float
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> Earnings:
+    def of(cls, values: Sequence[tuple[float, bool]]) -> Earnings:
+        """Of rewards, each with whether its answer has a wrong claim."""
+        earned = [value for value, _ in values]
         return cls(
-            fmean(values), max(values), fmean(value > 0.5 for value in values), fmean(value > 0.9 for value in values)
+            fmean(earned),
+            max(earned),
+            fmean(value > 0.5 for value in earned),
+            fmean(value > 0.9 for value in earned),
+            max((value for value, is_wrong in values if is_wrong), default=0.0),
         )
+
+
+def needed_links(sample: RewardSample) -> list[tuple[int, int]]:
+    """Links that cover what a question needs: those of a shortest path of several, or all that lead to the outcome."""
+    if not sample.asks_for_a_chain:
+        return sorted(link for link in sample.links if link[1] == sample.queried)
+    graph = sample.graph.copy()
+    graph.remove_edges_from([(sample.intervened, sample.queried)])
+    return list(pairwise(nx.shortest_path(graph, sample.intervened, sample.queried)))
 
 
 def honest_answer(sample: RewardSample) -> FormedAnswer:
@@ -215,7 +233,9 @@ def _by_words(actions: Sequence[str], start: str, end: str) -> list[Link]:
 
 def echo(sample: RewardSample, chance: random.Random) -> str:
     start, end = pair_of(sample)
-    return formed(sample, happened=(start, end), links=(Link(start, end),), verdict=guess(chance), prose=sample.question)
+    return formed(
+        sample, happened=(start, end), links=(Link(start, end),), verdict=guess(chance), prose=sample.question
+    )
 
 
 def verdict_alone(sample: RewardSample, chance: random.Random) -> str:
@@ -262,6 +282,18 @@ def injection(text: str) -> Policy:
     return answer
 
 
+def by_time(sample: RewardSample, chance: random.Random) -> str:
+    """What comes after an action depends on it, through all between; what comes before depends on the one before."""
+    start, end = pair_of(sample)
+    is_before = sample.intervened is not None and sample.actions.index(start) < sample.actions.index(end)
+    links = (
+        _between(sample.actions, start, end)
+        if is_before
+        else [*_no_pair((), start, end), *_before(sample.actions, start, end)]
+    )
+    return formed(sample, happened=sample.actions, links=links, verdict="no" if is_before else "yes")
+
+
 def padded(sample: RewardSample, chance: random.Random) -> str:
     """The same claims over and over, in other words and cases."""
     chain = _chain(sample.actions, *pair_of(sample))
@@ -293,6 +325,7 @@ KNOWING_NOTHING: Mapping[str, Policy] = {
     "not linked, the action before": listing(
         lambda actions, start, end: [*_no_pair(actions, start, end), *_before(actions, start, end)], verdict="yes"
     ),
+    "links and verdict by time": by_time,
     "linked through a shared word": listing(_by_words),
     "hedged links": listing(_hedged),
     "two links by chance": random_links(2),
@@ -436,23 +469,35 @@ def earnings(policy: Policy, samples: Sequence[RewardSample], seed: int) -> dict
     """What a policy earns by each reward; the chance it has is the same for the same seed."""
     chance = random.Random(seed)
     answers = [policy(sample, chance) for sample in samples]
-    values = {
-        name: [reward(answer, sample) for answer, sample in zip(answers, samples, strict=True)]
+    asked = [(answer, sample, has_wrong_claim(answer, sample)) for answer, sample in zip(answers, samples, strict=True)]
+    return {
+        name: Earnings.of(
+            [(value, wrong) for text, sample, wrong in asked if (value := reward(text, sample)) is not None]
+        )
         for name, reward in REWARDS.items()
     }
-    return {name: Earnings.of([one for one in some if one is not None]) for name, some in values.items()}
+
+
+def has_wrong_claim(answer: str, sample: RewardSample) -> bool:
+    """Whether an answer claims anything false or invented, or has a line that is no claim."""
+    read = read_answer(answer)
+    return read is not None and claimed_links(read, sample).wrong > 0
 
 
 def broken_bounds(kind: str, name: str, earned: Mapping[str, Earnings]) -> list[str]:
     """What of the bounds on a policy is broken: as text, each with the number."""
     bounds: list[tuple[str, float, float]] = []
     if kind == KNOWS_NOTHING:
-        bounds = [(reward, earned[reward].mean, 0.35) for reward in ("causal", "graph")]
-        bounds.append(("causal, highest", earned["causal"].highest, 0.9))
+        # Most of these name all actions, which is right, and for what happened half of graph is paid.
+        bounds = [("causal", earned["causal"].mean, 0.35), ("graph", earned["graph"].mean, 0.45)]
+        bounds += [
+            (f"{name} in spite of a wrong claim", earned[name].highest_with_a_wrong_claim, 0.9)
+            for name in ("causal", "graph")
+        ]
     elif kind == ENDS_WRONGLY:
         bounds = [(f"{reward}, highest", earned[reward].highest, 0.1) for reward in ("causal", "graph")]
     elif kind == INVENTS:
-        bounds = [("causal, highest", earned["causal"].highest, 0.5)]
+        bounds = [(f"{reward}, highest", earned[reward].highest, 0.5) for reward in ("causal", "graph")]
         if name == "objects exchanged":
             bounds.append(("visual, highest", earned["visual"].highest, 0.2))
     elif kind == HONEST:
@@ -461,11 +506,11 @@ def broken_bounds(kind: str, name: str, earned: Mapping[str, Earnings]) -> list[
 
 
 def samples_of_tests() -> list[RewardSample]:
-    """The questions that the hand-ordered answers are about."""
+    """The questions of the tests to which the causal reward applies; others are left out of a training."""
     sys.path.insert(0, str(ROOT / "tests" / "support"))
     from ordered_answers import HELD_OUT, ORDERED, read_samples
 
-    return [*read_samples(ORDERED), *read_samples(HELD_OUT)]
+    return [sample for sample in (*read_samples(ORDERED), *read_samples(HELD_OUT)) if has_more_to_say(sample)]
 
 
 def main() -> None:
@@ -474,8 +519,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     samples = samples_of_tests()[: options.samples]
-    applies = sum(has_more_to_say(sample) for sample in samples)
-    print(f"{len(samples)} questions, to {applies} of which the causal reward applies")
+    print(f"{len(samples)} questions")
     print(f"{'':34}{'':8} mean   max  >0.5  >0.9")
     broken = []
     for kind, policies in POLICIES.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from lmms_eval_tasks.train.rewards.sample import RewardSample, read_sample
 FOLDER = Path(__file__).parents[1] / "train" / "rewards"
 ORDERED = "ordered_answers.json"
 HELD_OUT = "ordered_answers_held_out.json"
+FORMED = "formed_answers.json"
 KEY = ("answer", "options", "question")
 """What a sample has for the rewards that need no graph."""
 
@@ -46,12 +48,38 @@ def read_groups(name: str) -> Iterator[OrderedGroup]:
         )
 
 
-def read_samples(name: str) -> Iterator[RewardSample]:
-    """Every question of a file, also those without answers."""
+def read_formed() -> Iterator[OrderedGroup]:
+    """Groups whose answers are in the form that the rewards read."""
+    for group in json.loads((FOLDER / FORMED).read_text(encoding="utf-8"))["groups"]:
+        levels = [level if isinstance(level, list) else [level] for level in group["answers"]]
+        yield OrderedGroup(
+            f"{group['sample']}: {group['about']}",
+            group["reward"],
+            _questions(group["file"])[group["sample"]],
+            tuple(tuple(map(_formed, level)) for level in levels),
+        )
+
+
+def _formed(answer: dict[str, Any]) -> str:
+    block = "".join(f"{line}\n" for line in answer["claims"])
+    return f"<think>\n<claims>\n{block}</claims></think>\n<answer>{answer['answer']}</answer>"
+
+
+def read_columns(name: str) -> list[dict[str, Any]]:
+    """The columns of every question of a file, also of those without answers."""
+    return list(_questions(name).values())
+
+
+def read_samples(name: str) -> list[RewardSample]:
+    """Every question of a file."""
+    return [read_sample(row) for row in read_columns(name)]
+
+
+@cache
+def _questions(name: str) -> dict[str, dict[str, Any]]:
     samples = json.loads((FOLDER / name).read_text(encoding="utf-8"))["samples"]
-    for described in samples.values():
-        clip = samples[described["like"]] if "like" in described else described
-        yield read_sample(columns(clip, described["asked"]))
+    clips = {key: samples[one["like"]] if "like" in one else one for key, one in samples.items()}
+    return {key: columns(clips[key], described["asked"]) for key, described in samples.items()}
 
 
 def columns(clip: dict[str, Any], asked: list[Any]) -> dict[str, Any]:

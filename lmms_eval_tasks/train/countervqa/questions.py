@@ -24,7 +24,6 @@ from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
 from lmms_eval_tasks.utils.core.wording import describe
 from lmms_eval_tasks.utils.prompting.prompts import read_prompt
 
-
 CLAIMS_PROMPT = "countervqa_claims"
 
 

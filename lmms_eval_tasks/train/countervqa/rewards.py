@@ -1,6 +1,6 @@
 """Rewards of CounterVQA for trainers, with what loads a file by its path: EasyR1 and verl take functions from this one.
 
-It imports nothing beyond the standard library and networkx.
+It imports nothing beyond the standard library, networkx and lemminflect.
 """
 
 from __future__ import annotations
@@ -8,9 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lmms_eval_tasks.train.rewards.adapters.easyr1 import batch_scores
-from lmms_eval_tasks.train.rewards.adapters.scores import Scores
-from lmms_eval_tasks.train.rewards.adapters.verl import answer_score
+from lmms_eval_tasks.train.rewards.adapters.one_number import Scores, answer_score, batch_scores
 from lmms_eval_tasks.train.rewards.combine import ALPHA, BETA
 from lmms_eval_tasks.train.rewards.correctness import correctness_reward
 from lmms_eval_tasks.train.rewards.functions import REWARDS as SHARED

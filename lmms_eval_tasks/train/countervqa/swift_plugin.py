@@ -26,7 +26,9 @@ def _judge() -> RewardJudge:
 
 
 def _judge_of_the_former_name() -> RewardJudge:
-    warnings.warn("The reward visual_judged is called judged_visual; its former name goes.", FutureWarning, stacklevel=2)
+    warnings.warn(
+        "The reward visual_judged is called judged_visual; its former name goes.", FutureWarning, stacklevel=2
+    )
     return _judge()
 
 

@@ -19,16 +19,16 @@ ABSENT = -1
 """The place of the action that never happened."""
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 _WEARER = re.compile(r"\b(?:the )?camera[ -]wearer\b", re.IGNORECASE)
-_EMPTY = frozenset(
-    "a an the this that these those he she it they him her them his its their himself herself itself themselves "
-    "am is are was were be been being has have had having do does did".split()
-)
+_EMPTY = frozenset(re.findall(r"\w+", """
+    a an the this that these those he she it they him her them his its their himself herself itself themselves
+    am is are was were be been being has have had having do does did
+"""))  # fmt: skip
 """Articles, pronouns and auxiliaries: they tell no action from another."""
-_PREPOSITIONS = frozenset(
-    "about above across after against along around at away back before behind below beneath beside between beyond by "
-    "down for from in inside near next of off on onto out outside over past through to together toward towards under up "
-    "upon using with within without".split()
-)
+_PREPOSITIONS = frozenset(re.findall(r"\w+", """
+    about above across after against along around at away back before behind below beneath beside between beyond by down
+    for from in inside near next of off on onto out outside over past through to together toward towards under up upon
+    using with within without
+"""))  # fmt: skip
 _LIKE = {"into": "in", "onto": "on", "towards": "toward", "upon": "on"}
 _LONGEST_WORD = 40
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
 
 import networkx as nx
 
@@ -21,8 +20,8 @@ Pair = tuple[int, int]
 
 OWN_PAIR = 0.3
 """What it covers to say only whether the question's own two actions are linked, and the most that this earns."""
-CAPS = (1.0, 0.5, 0.2)
-"""The most that an answer earns with no wrong claim, with one, and with two or more."""
+LEFT = (1.0, 0.5, 0.2)
+"""The share that is left of an answer's reward with no wrong claim, with one, and with two or more."""
 
 
 @dataclass(frozen=True)
@@ -57,13 +56,15 @@ class Agreement:
     wrong: int
 
     @property
-    def reward(self) -> float:
-        """The F-score of precision and coverage under the caps of wrong claims and of the question's own pair."""
-        if not self.needed:
-            return 0.0
-        precision = self.needed / (self.needed + self.wrong)
-        f_score = 2 * precision * self.covered / (precision + self.covered)
-        return min(f_score, CAPS[min(self.wrong, len(CAPS) - 1)], 1.0 if self.beyond_its_pair else OWN_PAIR)
+    def f_score(self) -> float:
+        """Harmonic mean of coverage and of the share of needed claims among these and the wrong ones."""
+        precision = self.needed / (self.needed + self.wrong) if self.needed else 0.0
+        return 2 * precision * self.covered / (precision + self.covered) if self.needed else 0.0
+
+    @property
+    def share_left(self) -> float:
+        """What wrong claims leave of a reward."""
+        return LEFT[min(self.wrong, len(LEFT) - 1)]
 
 
 def causal_reward(response: object, sample: RewardSample) -> float | None:
@@ -74,16 +75,25 @@ def causal_reward(response: object, sample: RewardSample) -> float | None:
         sample: The question, with its graph.
 
     Returns:
-        The reward, at most `WRONG_END` where the answer does not end with the key; None where `has_more_to_say` is
-        false.
+        The F-score of its claims times the share that wrong ones leave, at most its `ceiling`; None where
+        `has_more_to_say` is false.
     """
     if not has_more_to_say(sample):
         return None
     answer = read_answer(response)
     if answer is None:
         return 0.0
-    reward = agreement(claimed_links(answer, sample), sample).reward
-    return reward if ends_rightly(answer, sample) else min(reward, WRONG_END)
+    agreed = agreement(claimed_links(answer, sample), sample)
+    return min(agreed.f_score * agreed.share_left, ceiling(answer, sample))
+
+
+def ceiling(answer: FormedAnswer, sample: RewardSample) -> float:
+    """The most that an answer earns: with a wrong end, with wrong claims, or with no link but that of its own pair."""
+    if not ends_rightly(answer, sample):
+        return WRONG_END
+    agreed = agreement(claimed_links(answer, sample), sample)
+    is_own_pair_alone = has_more_to_say(sample) and not agreed.beyond_its_pair
+    return min(agreed.share_left, OWN_PAIR if is_own_pair_alone else 1.0)
 
 
 @lru_cache(maxsize=1024)
@@ -144,19 +154,6 @@ def agreement(claims: ClaimedLinks, sample: RewardSample) -> Agreement:
     return Agreement(covered, beyond + own, beyond > 0, claims.wrong)
 
 
-def needed_links(sample: RewardSample) -> list[Pair]:
-    """The links that an answer has to state to cover what a question needs: a shortest path's, or all of the outcome's.
-
-    They are in order of time; none where `has_more_to_say` is false.
-    """
-    if not has_more_to_say(sample):
-        return []
-    if not sample.asks_for_a_chain:
-        return sorted(_causes(sample))
-    graph = nx.DiGraph(sorted(_links_between(sample)))
-    return list(pairwise(nx.shortest_path(graph, sample.intervened, sample.queried)))
-
-
 def _causes(sample: RewardSample) -> frozenset[Pair]:
     """The links that lead to the outcome."""
     return frozenset(link for link in sample.links if link[1] == sample.queried)
@@ -166,6 +163,8 @@ def _causes(sample: RewardSample) -> frozenset[Pair]:
 def _links_between(sample: RewardSample) -> frozenset[Pair]:
     """The links on the ways from the action that is left out to the outcome, but not one between the two themselves."""
     start, end = sample.intervened, sample.queried
+    if start is None or end is None:
+        return frozenset()
     between = ({start} | sample.reachable[start]) & ({end} | nx.ancestors(sample.graph, end))
     return frozenset(link for link in sample.links if set(link) <= between and link != (start, end))
 
@@ -175,7 +174,7 @@ def _path_lengths(right: frozenset[Pair], sample: RewardSample) -> dict[int, int
     graph = nx.DiGraph(sorted(_links_between(sample)))
     acyclic = nx.is_directed_acyclic_graph(graph)
     order = list(nx.lexicographical_topological_sort(graph)) if acyclic else sorted(graph)
-    said: dict[int, dict[int, int]] = {place: {} for place in order}
+    said: dict[int | None, dict[int, int]] = {place: {} for place in order}
     if sample.intervened in said:
         said[sample.intervened][0] = 0
     for at, cause in enumerate(order):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from lmms_eval_tasks.train.rewards.causal import causal_reward
-from lmms_eval_tasks.train.rewards.conclusion import WRONG_END, ends_rightly
+from lmms_eval_tasks.train.rewards.causal import causal_reward, ceiling
 from lmms_eval_tasks.train.rewards.form import read_answer
 from lmms_eval_tasks.train.rewards.sample import RewardSample
 from lmms_eval_tasks.train.rewards.visual import visual_reward
@@ -27,10 +26,9 @@ def weighted_mean(rewards: tuple[float | None, ...], weights: tuple[float, ...])
 def graph_reward(response: object, sample: RewardSample, alpha: float = ALPHA, beta: float = BETA) -> float | None:
     """R = alpha * causal + beta * visual over alpha + beta: with the paper's 0.5 and 0.5 its formula as it stands.
 
-    Where only one of the two applies it counts alone; None where neither does. An answer that does not end with the key
-    earns at most `WRONG_END`.
+    Where only one of the two applies it counts alone; None where neither does. The `ceiling` of the causal reward is
+    that of the sum as well.
     """
     reward = weighted_mean((causal_reward(response, sample), visual_reward(response, sample)), (alpha, beta))
     answer = read_answer(response)
-    is_wrong = reward is not None and not (answer and ends_rightly(answer, sample))
-    return min(reward, WRONG_END) if reward is not None and is_wrong else reward
+    return reward if reward is None or answer is None else min(reward, ceiling(answer, sample))

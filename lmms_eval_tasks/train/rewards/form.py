@@ -19,6 +19,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TypeVar
+
+C = TypeVar("C")
 
 HAPPENED, LINK, NO_LINK, CONCLUSION = "happened", "link", "no link", "conclusion"
 ARROW = "->"
@@ -92,7 +95,7 @@ def read_answer(response: object) -> FormedAnswer | None:
     )  # fmt: skip
 
 
-def _each_once(claims: Iterable) -> tuple:
+def _each_once(claims: Iterable[C]) -> tuple[C, ...]:
     return tuple(dict.fromkeys(claims))
 
 
@@ -119,10 +122,10 @@ def opening_verdict(text: str) -> str | None:
     return opening[1].lower() if opening else None
 
 
-def format_reward(response: object) -> float:
+def format_reward(response: object, sample: object = None) -> float:
     """1 where a response has the form with at least one claim, one conclusion and no fault, else 0.
 
-    The conclusion and the answer each begin with yes or no, whichever it is. Anything but text earns 0.
+    The conclusion and the answer each begin with yes or no, whichever it is; the question is not looked at.
     """
     answer = read_answer(response)
     if answer is None or answer.faults or len(answer.conclusions) != 1 or not (answer.happened or answer.links):

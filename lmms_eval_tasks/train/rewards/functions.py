@@ -18,14 +18,10 @@ JUDGED_CAUSAL, JUDGED_VISUAL = "judged_causal", "judged_visual"
 """The rewards that a judge gives, by `RewardJudge`."""
 
 
-def _form(response: object, sample: RewardSample) -> float | None:
-    return format_reward(response)
-
-
 REWARDS: Mapping[str, RewardFunction] = {
     "causal": causal_reward,
     "visual": visual_reward,
     "graph": graph_reward,
     "choice": choice_reward,
-    "format": _form,
+    "format": format_reward,
 }

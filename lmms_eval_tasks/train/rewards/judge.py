@@ -95,7 +95,8 @@ class RewardJudge:
         """The judge's grade of an answer over ten, in [0, 1]; raises nothing.
 
         Args:
-            name: `JUDGED_CAUSAL`, where an answer whose verdict is not the key earns at most `WRONG_END`, or `JUDGED_VISUAL`.
+            name: `JUDGED_CAUSAL`, where an answer whose verdict is not the key earns at most `WRONG_END`, or
+                `JUDGED_VISUAL`.
             response: What the model said; anything but text earns 0.
             sample: The question.
 

@@ -1,8 +1,7 @@
 """The visual reward: how well the actions that an answer says took place agree with those of the clip.
 
-Source: CounterVQA (arXiv 2511.19923), section 3.2, rewards that reasoning names what is seen, so that it does not invent
-what is not present in the video, and does not say how it is measured. This measure is ours; docs/training.md says what
-it does and why.
+Source: CounterVQA (arXiv 2511.19923), section 3.2, rewards that reasoning names what is seen and invents nothing, and
+does not say how it is measured. This measure is ours; docs/training.md says what it does and why.
 """
 
 from __future__ import annotations

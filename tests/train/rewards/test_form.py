@@ -52,39 +52,81 @@ def test_the_parts_of_an_answer() -> None:
     assert format_reward(RIGHT) == 1.0
 
 
-@pytest.mark.parametrize("line", [
-    "He opens the tap.", "- link: a -> b", "link: a", "link: a -> b -> c", "link: -> b", "link: a ->", "happened:",
-    "happened: a -> b", "conclusion:", "links: a -> b", "link: a → b", "->", "because: a -> b",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "line",
+    [
+        "He opens the tap.",
+        "- link: a -> b",
+        "link: a",
+        "link: a -> b -> c",
+        "link: -> b",
+        "link: a ->",
+        "happened:",
+        "happened: a -> b",
+        "conclusion:",
+        "links: a -> b",
+        "link: a → b",
+        "->",
+        "because: a -> b",
+    ],
+)
 def test_a_line_is_a_claim_or_a_fault(line: str) -> None:
     answer = read_answer(RIGHT.replace("conclusion:", f"{line}\nconclusion:"))
     assert answer is not None and answer.faults == 1 and len(answer.links) == 2
     assert format_reward(RIGHT.replace("conclusion:", f"{line}\nconclusion:")) == 0.0
 
 
-@pytest.mark.parametrize(("old", "new"), [
-    ("happened: C opens", "  HAPPENED :  C   opens"), ("link: C opens", "Link:C opens"), ("conclusion: no\n", "conclusion: no\n\n\n"),
-    ("conclusion: no\n", "conclusion: no\nconclusion:  no\nhappened: C opens the tap\n"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("happened: C opens", "  HAPPENED :  C   opens"),
+        ("link: C opens", "Link:C opens"),
+        ("conclusion: no\n", "conclusion: no\n\n\n"),
+        ("conclusion: no\n", "conclusion: no\nconclusion:  no\nhappened: C opens the tap\n"),
+    ],
+)
 def test_spaces_cases_and_repetitions_change_nothing(old: str, new: str) -> None:
     assert old in RIGHT and read_answer(RIGHT.replace(old, new)) == read_answer(RIGHT)
 
 
-@pytest.mark.parametrize("response", [
-    RIGHT + " And so it is.", "So: " + RIGHT, RIGHT + RIGHT, RIGHT.replace("<think>", ""), RIGHT.replace("</think>", ""),
-    RIGHT.replace("<claims>", ""), RIGHT.replace("</claims>", ""), RIGHT.replace("</answer>", ""),
-    RIGHT.replace("</claims></think>", "</think></claims>"), RIGHT.replace("happened: C opens", "<claims>\nhappened: C opens"),
-    RIGHT.replace("</claims></think>", "</claims> So no.</think>"), RIGHT.replace("No. The", "No. <answer>The"),
-    "<think>x</think><answer>No</answer>", "", " ", None, 3, b"No", [RIGHT],
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "response",
+    [
+        RIGHT + " And so it is.",
+        "So: " + RIGHT,
+        RIGHT + RIGHT,
+        RIGHT.replace("<think>", ""),
+        RIGHT.replace("</think>", ""),
+        RIGHT.replace("<claims>", ""),
+        RIGHT.replace("</claims>", ""),
+        RIGHT.replace("</answer>", ""),
+        RIGHT.replace("</claims></think>", "</think></claims>"),
+        RIGHT.replace("happened: C opens", "<claims>\nhappened: C opens"),
+        RIGHT.replace("</claims></think>", "</claims> So no.</think>"),
+        RIGHT.replace("No. The", "No. <answer>The"),
+        "<think>x</think><answer>No</answer>",
+        "",
+        " ",
+        None,
+        3,
+        b"No",
+        [RIGHT],
+    ],
+)
 def test_another_form_is_no_answer(response: object) -> None:
     assert read_answer(response) is None and format_reward(response) == 0.0
 
 
-@pytest.mark.parametrize(("old", "new"), [
-    ("conclusion: no\n", ""), ("conclusion: no\n", "conclusion: no\nconclusion: yes\n"), ("conclusion: no", "conclusion: perhaps"),
-    ("<answer>No.", "<answer>"), ("<answer>No.", "<answer>Nobody."),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("conclusion: no\n", ""),
+        ("conclusion: no\n", "conclusion: no\nconclusion: yes\n"),
+        ("conclusion: no", "conclusion: perhaps"),
+        ("<answer>No.", "<answer>"),
+        ("<answer>No.", "<answer>Nobody."),
+    ],
+)
 def test_the_format_wants_one_conclusion_and_an_answer_that_begins_with_yes_or_no(old: str, new: str) -> None:
     assert format_reward(RIGHT.replace(old, new)) == 0.0
 
@@ -93,20 +135,42 @@ def test_the_format_wants_a_claim() -> None:
     assert format_reward("<think><claims>\nconclusion: no\n</claims></think><answer>No.</answer>") == 0.0
 
 
-@pytest.mark.parametrize("answer", [
-    FormedAnswer(happened=("a\nb",)), FormedAnswer(happened=("a -> b",)), FormedAnswer(links=(Link("a", ""),)),
-    FormedAnswer(answer="</answer>"), FormedAnswer(prose="<claims>"), FormedAnswer(happened=("a", "a")), FormedAnswer(faults=1),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "answer",
+    [
+        FormedAnswer(happened=("a\nb",)),
+        FormedAnswer(happened=("a -> b",)),
+        FormedAnswer(links=(Link("a", ""),)),
+        FormedAnswer(answer="</answer>"),
+        FormedAnswer(prose="<claims>"),
+        FormedAnswer(happened=("a", "a")),
+        FormedAnswer(faults=1),
+    ],
+)
 def test_what_could_not_be_read_again_is_not_written(answer: FormedAnswer) -> None:
     with pytest.raises(ValueError, match="Expected claims of one line each"):
         write_answer(answer)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("piece", [
-    "<think>", "<claims>\n", "</claims>", "</think><answer>", "happened: a\n", "link: a -> b\n", "no link: ", "->", "\n",
-    " ", ":", "<", "happened:" + " " * 9,
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "<think>",
+        "<claims>\n",
+        "</claims>",
+        "</think><answer>",
+        "happened: a\n",
+        "link: a -> b\n",
+        "no link: ",
+        "->",
+        "\n",
+        " ",
+        ":",
+        "<",
+        "happened:" + " " * 9,
+    ],
+)
 def test_time_is_linear(piece: str) -> None:
     many = piece * (200_000 // len(piece))
     started = time.process_time()

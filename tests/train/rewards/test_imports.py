@@ -24,8 +24,7 @@ MODULES = (
     "lmms_eval_tasks",
     "lmms_eval_tasks.train.rewards.functions",
     "lmms_eval_tasks.train.rewards.adapters.swift",
-    "lmms_eval_tasks.train.rewards.adapters.easyr1",
-    "lmms_eval_tasks.train.rewards.adapters.verl",
+    "lmms_eval_tasks.train.rewards.adapters.one_number",
     "lmms_eval_tasks.train.countervqa.rewards",
 )
 SCORES = '''

@@ -61,7 +61,11 @@ def test_the_grade_over_ten_is_the_reward(monkeypatch: pytest.MonkeyPatch, name:
 def test_a_wrong_verdict_earns_a_tenth_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
     with JudgeServer(lambda prompt, before: Say('{"grade": 10}')) as server:
         judge = open_judge(monkeypatch, server.url)
-        for wrong in ("Yes. Opening the tap lets C fill the cup.", "Opening the tap lets C fill the cup.", f"{GOOD} So yes."):
+        for wrong in (
+            "Yes. Opening the tap lets C fill the cup.",
+            "Opening the tap lets C fill the cup.",
+            f"{GOOD} So yes.",
+        ):
             assert judge.reward("judged_causal", wrong, SAMPLE) == 0.1
             assert judge.reward("judged_visual", wrong, SAMPLE) == 1.0
 
@@ -80,10 +84,23 @@ def test_without_a_grade_there_is_no_reward(
     assert "a case is unscored" in caplog.text
 
 
-@pytest.mark.parametrize("text", [
-    "10", '{"grade": 11}', '{"grade": -1}', '{"grade": "10"}', '{"grade": 1, "x": 2}', '{"grade": NaN}', '{"grade": true}',
-    "", "[]", 'Sure! {"grade": 10}', '{"grade": 1' + "0" * 400 + "}", '{"grade": Infinity}',
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "10",
+        '{"grade": 11}',
+        '{"grade": -1}',
+        '{"grade": "10"}',
+        '{"grade": 1, "x": 2}',
+        '{"grade": NaN}',
+        '{"grade": true}',
+        "",
+        "[]",
+        'Sure! {"grade": 10}',
+        '{"grade": 1' + "0" * 400 + "}",
+        '{"grade": Infinity}',
+    ],
+)
 def test_what_is_no_grade(text: str) -> None:
     with pytest.raises(UnreadableReply, match="a number from 0 to 10"):
         read_grade(text)
@@ -120,7 +137,9 @@ def test_a_judge_that_is_not_named_is_asked_for(monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(RuntimeError, match="Expected LMMS_EVAL_TASKS_REWARD_JUDGE_URL to name a judge"):
         RewardJudge.from_environment()
     monkeypatch.setenv("LMMS_EVAL_TASKS_REWARD_JUDGE_FRAMES", "many")
-    with pytest.raises(RuntimeError, match="LMMS_EVAL_TASKS_REWARD_JUDGE_FRAMES to be a number of frames, but got 'many'"):
+    with pytest.raises(
+        RuntimeError, match="LMMS_EVAL_TASKS_REWARD_JUDGE_FRAMES to be a number of frames, but got 'many'"
+    ):
         open_judge(monkeypatch, "http://127.0.0.1:9/v1")
 
 
@@ -139,9 +158,10 @@ def test_a_judge_that_does_not_reply_ends_a_training_at_its_start(
 def test_a_key_does_not_follow_a_redirect(monkeypatch: pytest.MonkeyPatch, status: int) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with JudgeServer(in_turn([Say('{"grade": 1}')])) as other:
-        with JudgeServer(in_turn([Fail(status, {"Location": other.url})])) as first:
-            with pytest.raises(RuntimeError, match=f"sent elsewhere \\({status}\\)"):
-                open_judge(monkeypatch, first.url)
+        moved = Fail(status, {"Location": other.url})
+        message = f"sent elsewhere \\({status}\\)"
+        with JudgeServer(in_turn([moved])) as first, pytest.raises(RuntimeError, match=message):
+            open_judge(monkeypatch, first.url)
         assert not other.heads and first.heads[0][1]["Authorization"] == f"Bearer {KEY}"
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from lmms_eval_tasks.train.rewards.causal import causal_reward, has_more_to_say, needed_links
+from lmms_eval_tasks.train.rewards.causal import causal_reward, has_more_to_say
 from lmms_eval_tasks.train.rewards.combine import graph_reward, weighted_mean
 from lmms_eval_tasks.train.rewards.conclusion import expected_verdict, stated_verdict
 from lmms_eval_tasks.train.rewards.sample import RewardSample
@@ -22,7 +22,9 @@ CHAIN = RewardSample(
     key="no",
     question="Had C not opened the tap, would C still have brewed the tea?",
 )
-ASIDE = replace(CHAIN, intervened=3, queried=4, key="yes", question="Had C not hummed, would C still have sipped the tea?")
+ASIDE = replace(
+    CHAIN, intervened=3, queried=4, key="yes", question="Had C not hummed, would C still have sipped the tea?"
+)
 NEVER = replace(ASIDE, intervened=None, absent="C sneezes", question="Had C not sneezed, would C have sipped the tea?")
 
 
@@ -37,35 +39,41 @@ def yes(*claims: str) -> str:
 FIRST, SECOND = f"link: {TAP} -> {CUP}", f"link: {CUP} -> {TEA}"
 
 
-@pytest.mark.parametrize(("claims", "reward"), [
-    ((FIRST, SECOND), 1.0),
-    ((FIRST, SECOND, f"link: {TEA} -> {SIP}", f"link: {TAP} -> {SIP}", f"no link: {SONG} -> {TEA}"), 1.0),
-    ((FIRST, SECOND, FIRST.upper()), 1.0),
-    ((FIRST,), 2 / 3),
-    ((f"link: {TAP} -> {TEA}",), 0.3),
-    ((f"link: {TAP} -> {TEA}", FIRST), 2 / 3),
-    ((f"link: {TEA} -> {SIP}",), 0.0),
-    ((), 0.0),
-    ((FIRST, SECOND, f"link: {SONG} -> {TEA}"), 0.5),
-    ((FIRST, SECOND, f"link: {SONG} -> {TEA}", f"link: {TEA} -> {CUP}"), 0.2),
-    ((FIRST, SECOND, "link: C opens the door -> C fills the cup"), 0.5),
-    ((FIRST, SECOND, "happened: C opens the door"), 0.5),
-    ((FIRST, SECOND, "and so on"), 0.5),
-    ((FIRST, SECOND, f"link: {CUP} -> {CUP}"), 0.5),
-    ((FIRST, SECOND, f"no link: {CUP} -> {TEA}"), 0.5),
-    ((FIRST, SECOND, f"no link: {TAP} -> {SIP}"), 0.5),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("claims", "reward"),
+    [
+        ((FIRST, SECOND), 1.0),
+        ((FIRST, SECOND, f"link: {TEA} -> {SIP}", f"link: {TAP} -> {SIP}", f"no link: {SONG} -> {TEA}"), 1.0),
+        ((FIRST, SECOND, FIRST.upper()), 1.0),
+        ((FIRST,), 2 / 3),
+        ((f"link: {TAP} -> {TEA}",), 0.3),
+        ((f"link: {TAP} -> {TEA}", FIRST), 2 / 3),
+        ((f"link: {TEA} -> {SIP}",), 0.0),
+        ((), 0.0),
+        ((FIRST, SECOND, f"link: {SONG} -> {TEA}"), 0.5 * 0.8),
+        ((FIRST, SECOND, f"link: {SONG} -> {TEA}", f"link: {TEA} -> {CUP}"), 0.2 * 2 / 3),
+        ((FIRST, SECOND, "link: C opens the door -> C fills the cup"), 0.5 * 0.8),
+        ((FIRST, SECOND, "happened: C opens the door"), 0.5 * 0.8),
+        ((FIRST, SECOND, "and so on"), 0.5 * 0.8),
+        ((FIRST, SECOND, f"link: {CUP} -> {CUP}"), 0.5 * 0.8),
+        ((FIRST, SECOND, f"no link: {CUP} -> {TEA}"), 0.5 * 0.5),
+        ((FIRST, SECOND, f"no link: {TAP} -> {SIP}"), 0.5 * 0.8),
+    ],
+)
 def test_links_of_a_path(claims: tuple[str, ...], reward: float) -> None:
     assert causal_reward(answer(*claims), CHAIN) == pytest.approx(reward)
 
 
-@pytest.mark.parametrize(("claims", "reward"), [
-    ((f"no link: {SONG} -> {SIP}", f"link: {TEA} -> {SIP}"), 1.0),
-    ((f"no link: {SONG} -> {SIP}",), 0.3),
-    ((f"link: {TEA} -> {SIP}",), 2 * 0.7 / 1.7),
-    ((f"link: {CUP} -> {SIP}",), 0.0),
-    ((f"link: {SONG} -> {SIP}", f"link: {TEA} -> {SIP}"), 0.5),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("claims", "reward"),
+    [
+        ((f"no link: {SONG} -> {SIP}", f"link: {TEA} -> {SIP}"), 1.0),
+        ((f"no link: {SONG} -> {SIP}",), 0.3),
+        ((f"link: {TEA} -> {SIP}",), 2 * 0.7 / 1.7),
+        ((f"link: {CUP} -> {SIP}",), 0.0),
+        ((f"link: {SONG} -> {SIP}", f"link: {TEA} -> {SIP}"), 0.5 * 2 * 0.5 * 0.7 / 1.2),
+    ],
+)
 def test_links_of_what_the_outcome_depends_on(claims: tuple[str, ...], reward: float) -> None:
     assert causal_reward(yes(*claims), ASIDE) == pytest.approx(reward)
 
@@ -76,21 +84,39 @@ def test_an_action_that_never_happened() -> None:
     assert causal_reward(yes(cause, f"no link: C sneezes -> {SIP}"), NEVER) == 1.0
     named = answer(cause, end="conclusion: yes, C never sneezes", says="Yes. C never sneezes.")
     assert causal_reward(named, NEVER) == 1.0
-    assert causal_reward(yes(cause, f"link: C sneezes -> {SIP}"), NEVER) == 0.5
-    assert causal_reward(yes(cause, "happened: C sneezes"), NEVER) == 0.5
+    for wrong in (f"link: C sneezes -> {SIP}", "happened: C sneezes"):
+        assert causal_reward(yes(cause, wrong), NEVER) == pytest.approx(0.5 * 2 / 3)
     assert causal_reward(yes(f"no link: C sneezes -> {SIP}"), NEVER) == 0.0
 
 
-@pytest.mark.parametrize(("end", "says"), [
-    ("conclusion: yes", "Yes."), ("conclusion: no", "Yes."), ("conclusion: yes", "No."), ("", "No."), ("conclusion: no", ""),
-    ("conclusion: no\nconclusion: yes", "No."), ("conclusion: no", "No. C would still have brewed the tea."),
-    ("conclusion: no", "No. Wait, actually yes."), ("conclusion: no", "It would not have happened."),
-    ("conclusion: maybe", "No."), ("conclusion: no", "No and yes."), ("conclusion: no", "Not no."),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("end", "says"),
+    [
+        ("conclusion: yes", "Yes."),
+        ("conclusion: no", "Yes."),
+        ("conclusion: yes", "No."),
+        ("", "No."),
+        ("conclusion: no", ""),
+        ("conclusion: no\nconclusion: yes", "No."),
+        ("conclusion: no", "No. C would still have brewed the tea."),
+        ("conclusion: no", "No. Wait, actually yes."),
+        ("conclusion: no", "It would not have happened."),
+        ("conclusion: maybe", "No."),
+        ("conclusion: no", "No and yes."),
+        ("conclusion: no", "Not no."),
+    ],
+)
 def test_a_wrong_end_earns_a_tenth_at_most(end: str, says: str) -> None:
     text = answer(f"happened: {TAP}", f"happened: {CUP}", f"happened: {TEA}", FIRST, SECOND, end=end, says=says)
     assert causal_reward(text, CHAIN) == graph_reward(text, CHAIN) == 0.1
     assert visual_reward(text, CHAIN) == 1.0
+
+
+@pytest.mark.parametrize(("wrong", "most"), [((), 1.0), ((f"link: {SONG} -> {TEA}",), 0.5), (("a", "b"), 0.2)])
+def test_the_sum_of_both_has_the_same_ceiling(wrong: tuple[str, ...], most: float) -> None:
+    happened = [f"happened: {text}" for text in (TAP, CUP, TEA)]
+    assert graph_reward(answer(*happened, FIRST, SECOND, *wrong), CHAIN) == most
+    assert graph_reward(answer(*happened), CHAIN) == 0.3
 
 
 def test_without_the_form_nothing_is_earned() -> None:
@@ -98,19 +124,21 @@ def test_without_the_form_nothing_is_earned() -> None:
         assert (causal_reward(text, CHAIN), visual_reward(text, CHAIN), graph_reward(text, CHAIN)) == (0.0, 0.0, 0.0)
 
 
-@pytest.mark.parametrize("sample", [
-    RewardSample(),
-    replace(CHAIN, queried=None),
-    replace(CHAIN, intervened=0, queried=1),
-    replace(CHAIN, intervened=3, queried=0, key="yes"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "sample",
+    [
+        RewardSample(),
+        replace(CHAIN, queried=None),
+        replace(CHAIN, intervened=0, queried=1),
+        replace(CHAIN, intervened=3, queried=0, key="yes"),
+    ],
+)
 def test_where_the_graph_has_no_more_to_say_there_is_no_causal_reward(sample: RewardSample) -> None:
-    assert not has_more_to_say(sample) and causal_reward(answer(FIRST), sample) is None and needed_links(sample) == []
+    assert not has_more_to_say(sample) and causal_reward(answer(FIRST), sample) is None
 
 
 def test_a_path_beside_a_direct_link_is_more_to_say() -> None:
     sample = replace(CHAIN, links=CHAIN.links | {(0, 2)})
-    assert needed_links(sample) == [(0, 1), (1, 2)]
     assert causal_reward(answer(FIRST, SECOND), sample) == 1.0
     assert causal_reward(answer(f"link: {TAP} -> {TEA}"), sample) == pytest.approx(0.3)
 
@@ -127,11 +155,21 @@ def test_a_graph_with_a_circle_is_read_in_order_of_time() -> None:
     assert causal_reward(answer(FIRST, SECOND), sample) == 1.0
 
 
-@pytest.mark.parametrize(("happened", "reward"), [
-    ((TAP, CUP, TEA), 1.0), ((TAP, CUP, SONG, TEA), 3 / 4), ((TAP, CUP, TEA, SONG), 1.0), ((TAP, TEA), 2 / 3),
-    ((TEA, CUP, TAP), 1 / 3), ((SONG,), 0.0), ((TAP, CUP, TEA, "C opens the door"), 3 / 4), ((TAP, CUP, TEA, TAP.upper()), 1.0),
-    ((TAP, "C opens the door", "C fills the glass"), 0.0), ((), 0.0),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("happened", "reward"),
+    [
+        ((TAP, CUP, TEA), 1.0),
+        ((TAP, CUP, SONG, TEA), 3 / 4),
+        ((TAP, CUP, TEA, SONG), 1.0),
+        ((TAP, TEA), 2 / 3),
+        ((TEA, CUP, TAP), 1 / 3),
+        ((SONG,), 0.0),
+        ((TAP, CUP, TEA, "C opens the door"), 3 / 4),
+        ((TAP, CUP, TEA, TAP.upper()), 1.0),
+        ((TAP, "C opens the door", "C fills the glass"), 0.0),
+        ((), 0.0),
+    ],
+)
 def test_what_happened(happened: tuple[str, ...], reward: float) -> None:
     text = answer(*(f"happened: {text}" for text in happened))
     assert visual_reward(text, CHAIN) == pytest.approx(reward)
@@ -148,10 +186,20 @@ def test_the_expected_verdict_is_the_key_or_follows_from_the_graph() -> None:
     assert expected_verdict(replace(ASIDE, key=None)) == "yes" and expected_verdict(RewardSample()) is None
 
 
-@pytest.mark.parametrize(("text", "verdict"), [
-    ("No.", "no"), ("**Yes**, he would have.", "yes"), ("yes", "yes"), ("No. Without the tap there is no water.", "no"),
-    ("No. It would still have happened.", None), ("Yes and no.", None), ("Nobody did.", None), ("", None), ("I think no.", None),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ("No.", "no"),
+        ("**Yes**, he would have.", "yes"),
+        ("yes", "yes"),
+        ("No. Without the tap there is no water.", "no"),
+        ("No. It would still have happened.", None),
+        ("Yes and no.", None),
+        ("Nobody did.", None),
+        ("", None),
+        ("I think no.", None),
+    ],
+)
 def test_stated_verdicts(text: str, verdict: str | None) -> None:
     assert stated_verdict(text) == verdict
 

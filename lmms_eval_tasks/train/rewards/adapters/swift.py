@@ -52,7 +52,8 @@ def judged_orm_class(base: type, name: str, judge: Callable[[], RewardJudge]) ->
 
     async def call(self: Any, completions: Sequence[object], **columns: Any) -> list[float | None]:
         pairs = zip(completions, batch_samples(len(completions), columns), strict=True)
-        return await asyncio.gather(*(asyncio.to_thread(self.judge.reward, name, *pair) for pair in pairs))
+        rewards = (asyncio.to_thread(self.judge.reward, name, *pair) for pair in pairs)
+        return list(await asyncio.gather(*rewards))
 
     members = {"__init__": begin, "__call__": call, "__doc__": "A judge's grade of each answer."}
     return type(_class_name(name), (base,), members)
