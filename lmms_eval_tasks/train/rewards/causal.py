@@ -109,8 +109,7 @@ def has_more_to_say(sample: RewardSample) -> bool:
 def claimed_links(answer: FormedAnswer, sample: RewardSample) -> ClaimedLinks:
     """The claims of an answer, compared with the graph; what is both stated and denied is wrong once."""
     find = action_finder(sample).find
-    wrong = answer.faults + max(0, len(answer.conclusions) - 1)
-    wrong += sum(find(phrase) in (frozenset(), {ABSENT}) for phrase in answer.happened)
+    wrong = answer.faults + sum(find(phrase) in (frozenset(), {ABSENT}) for phrase in answer.happened)
     claims: dict[tuple[frozenset[int], frozenset[int]], set[bool]] = {}
     for link in answer.links:
         cause, effect = find(link.cause), find(link.effect)
@@ -141,7 +140,7 @@ def agreement(claims: ClaimedLinks, sample: RewardSample) -> Agreement:
     right = claims.stated & sample.links
     if sample.asks_for_a_chain:
         lengths = _path_lengths(right, sample)
-        covered = max(said / length for length, said in lengths.items())
+        covered = max((said / length for length, said in lengths.items()), default=0.0)
         beyond = len(right & _links_between(sample))
         own = pair in claims.stated
         covered = max(covered, OWN_PAIR * own)
@@ -150,7 +149,7 @@ def agreement(claims: ClaimedLinks, sample: RewardSample) -> Agreement:
         beyond = len(right & causes)
         own = pair in claims.denied
         share = 1.0 if sample.intervened is None else 1.0 - OWN_PAIR
-        covered = share * beyond / len(causes) + OWN_PAIR * own
+        covered = share * beyond / max(1, len(causes)) + OWN_PAIR * own
     return Agreement(covered, beyond + own, beyond > 0, claims.wrong)
 
 

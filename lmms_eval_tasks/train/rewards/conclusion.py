@@ -11,10 +11,11 @@ WRONG_END = 0.1
 
 
 def ends_rightly(answer: FormedAnswer, sample: RewardSample) -> bool:
-    """Whether the conclusion and the answer are the key; false where one is missing or says anything else as well."""
+    """Whether the one conclusion and the answer are the key; false where either says anything else as well."""
+    if len(answer.conclusions) != 1:
+        return False
     said = {stated_verdict(text, sample.question) for text in (*answer.conclusions, answer.answer)}
-    expected = expected_verdict(sample)
-    return bool(answer.conclusions) and len(said) == 1 and None not in said and said <= {expected or said.pop()}
+    return said == {expected_verdict(sample) or min(said, key=str)} and None not in said
 
 
 def expected_verdict(sample: RewardSample) -> str | None:

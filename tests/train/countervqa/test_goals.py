@@ -13,8 +13,6 @@ from lmms_eval_tasks.build.countervqa.phrasing import Phrasing
 from lmms_eval_tasks.countervqa import hooks
 from lmms_eval_tasks.countervqa.prepare import prepare
 from lmms_eval_tasks.train.countervqa.questions import answer_items, read_set, reward_items
-from lmms_eval_tasks.train.countervqa.rewards import REWARDS
-from lmms_eval_tasks.train.rewards.sample import read_sample
 from lmms_eval_tasks.utils.core.json_rows import as_lines
 from lmms_eval_tasks.utils.data.home import load_table
 
@@ -67,12 +65,5 @@ def test_its_verdict_is_read(source: Path, response: str, expected: str) -> None
 def test_it_can_be_trained_on(source: Path) -> None:
     questions = read_set(source)
     assert answer_items(questions)[0].response == QUESTION["explanation"]
-    (item,) = reward_items(questions)
-    sample = read_sample(item.columns)
-    assert (sample.queried, sample.absent, sample.key) == (None, NEVER, "yes")
-    seen = "The camera wearer boils the water, pours the tea and adds the milk. The water is never salted. Yes."
-    made_up = "The camera wearer salts the water, and so the tea could be made. No."
-    for name in ("causal", "visual", "verdict"):
-        good, bad = (REWARDS[name](answer, sample) for answer in (seen, made_up))
-        assert good is not None and bad is not None and 0 <= bad <= good <= 1
-    assert (REWARDS["verdict"](seen, sample), REWARDS["verdict"](made_up, sample)) == (1.0, 0.0)
+    # Nothing of the graph leads to a goal, so that there is nothing that the causal reward could ask for.
+    assert reward_items(questions) == []

@@ -17,10 +17,10 @@ from lmms_eval_tasks.train.countervqa.questions import read_reasoning, read_set
 from lmms_eval_tasks.utils.judge.cache import Reply
 from lmms_eval_tasks.utils.judge.client import Case
 
-RIGHT = json.dumps(
-    {"reasoning": "The milk comes out of the open fridge.", "answer": "No. It would have stayed inside."}
-)
-WRONG = json.dumps({"reasoning": "Nobody sneezes here, so it matters.", "answer": "No, without it nothing happens."})
+CLAIMS = "<claims>\nlink: opens the fridge -> takes out the milk\nconclusion: no\n</claims>"
+REASONING = f"The milk comes out of the open fridge.\n{CLAIMS}"
+RIGHT = json.dumps({"reasoning": REASONING, "answer": "No. It would have stayed inside."})
+WRONG = json.dumps({"reasoning": f"Nobody sneezes here, so it matters. {CLAIMS}", "answer": "No, nothing happens."})
 
 
 def reply(prompt: str, before: int) -> Say | Fail:
@@ -44,7 +44,7 @@ def test_reasoning_is_kept_where_the_verdict_is_right(source: Path) -> None:
     assert ended.exit_code == 0, ended.output
     assert "kept: 1 of 2 questions (50.0%)" in ended.output and "wrong verdict" in ended.output
     rows = read_reasoning(source.parent / "cot" / "cot.jsonl", read_set(source))
-    assert set(rows) == {QUESTION["id"]} and rows["q1"].reasoning == "The milk comes out of the open fridge."
+    assert set(rows) == {QUESTION["id"]} and rows["q1"].reasoning == REASONING
     facts = json.loads((source.parent / "cot" / "cot.json").read_text(encoding="utf-8"))
     assert (facts["share_kept"], facts["annotations"], facts["frames"]) == (0.5, True, 4)
 
@@ -66,12 +66,24 @@ def test_a_teacher_may_be_loaded_here(source: Path, monkeypatch: pytest.MonkeyPa
     assert facts["teacher"]["server"] == "transformers"
 
 
-@pytest.mark.parametrize("tag", ["</think>", "<answer>", "<video>"])
-def test_reasoning_with_a_tag_of_the_training_is_not_kept(source: Path, tag: str) -> None:
-    tagged = json.dumps({"reasoning": f"It is in {tag} the fridge.", "answer": "No. It would have stayed inside."})
-    with JudgeServer(lambda prompt, before: Say(tagged)) as server:
+@pytest.mark.parametrize(
+    ("reasoning", "outcome"),
+    [
+        ("It is in the fridge.", "not in the form"),
+        (f"It is in </think> the fridge. {CLAIMS}", "not in the form"),
+        (f"It is in <answer> the fridge. {CLAIMS}", "not in the form"),
+        (CLAIMS.replace("link:", "because:"), "not in the form"),
+        (CLAIMS.replace("conclusion: no\n", ""), "not in the form"),
+        (f"It is in <video> the fridge. {CLAIMS}", "tags of ms-swift in it"),
+    ],
+)
+def test_reasoning_that_could_not_be_rewarded_or_trained_on_is_not_kept(
+    source: Path, reasoning: str, outcome: str
+) -> None:
+    said = json.dumps({"reasoning": reasoning, "answer": "No. It would have stayed inside."})
+    with JudgeServer(lambda prompt, before: Say(said)) as server:
         ended = cot(server, source, "--frames", "1")
-    assert ended.exit_code == 1 and "tags of the training's form in it" in ended.output
+    assert ended.exit_code == 1 and outcome in ended.output
     assert not (source.parent / "cot" / "cot.jsonl").exists()
 
 

@@ -396,16 +396,20 @@ def test_rewards_that_cannot_be_used_are_refused(
 
 def test_the_rewards_read_the_rows_of_grpo(swift: FakeSwift, source: Path) -> None:
     assert grpo(swift, source, "--ablation", "grpo-only", "--dry-run").exit_code == 0
-    first, second = rows(source, "grpo")
-    assert [message["role"] for message in first["messages"]] == ["user"]
-    good = "<think>Opening the fridge lets C take out the milk.</think> No."
-    bad = "<think>Taking out the milk makes C open the fridge.</think> Yes."
-    sample = read_sample(first)
-    for name in ("causal", "verdict"):
-        better, worse = REWARDS[name](good, sample), REWARDS[name](bad, sample)
-        assert better is not None and worse is not None and better > worse, name
-    assert REWARDS["visual"](good, sample) is not None
-    assert read_sample(second).absent == "sneezes" and REWARDS["verdict"]("Yes.", read_sample(second)) == 1
+    # The other question is of the only two actions that its graph has a link between.
+    (row,) = rows(source, "grpo")
+    assert [message["role"] for message in row["messages"]] == ["user"]
+    assert "<claims>" in row["messages"][0]["content"] and Path(row["clip"]).name == "one.mp4"
+    sample = read_sample(row)
+    claims = (
+        "<claims>\nhappened: opens the fridge\nhappened: takes out the milk\n"
+        "link: opens the fridge -> takes out the milk\nconclusion: yes\n</claims>"
+    )
+    good = f"<think>{claims}</think><answer>Yes.</answer>"
+    bad = good.replace("happened: opens the fridge", "happened: sneezes")
+    for name in ("causal", "visual", "graph"):
+        assert REWARDS[name](good, sample) == 1.0 and (REWARDS[name](bad, sample) or 0.0) < 0.5, name
+    assert sample.absent == "sneezes" and REWARDS["verdict"]("Yes.", sample) == 1
 
 
 def test_a_clip_that_is_tested_on_is_refused_for_grpo_too(swift: FakeSwift, source: Path) -> None:
