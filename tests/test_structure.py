@@ -12,7 +12,7 @@ import grimp
 import pytest
 
 import lmms_eval_tasks
-from lmms_eval_tasks.utils.benchmark.registry import registry
+from lmms_eval_tasks.installed.registry import registry
 
 PACKAGE = Path(lmms_eval_tasks.__file__).parent
 OWN = [name for name, benchmark in registry().benchmarks.items() if PACKAGE in benchmark.folder.parents]
@@ -30,6 +30,7 @@ UTILS = (
 """Packages of utils, from the ground up; those of one line know nothing of each other."""
 ABOVE = (
     ("utils",),
+    ("installed",),
     ("host", "sample"),
     ("api",),
     (*OWN, "models", "report"),

@@ -16,11 +16,11 @@ from lmms_eval_tasks.countervqa.released import (
     CounterfactualQuestion,
     read_release,
 )
+from lmms_eval_tasks.installed.prompts import read_prompt
 from lmms_eval_tasks.train.stages.rows import TrainingItem
 from lmms_eval_tasks.utils.core.json_rows import RowForm, WholeText, read_rows
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
 from lmms_eval_tasks.utils.core.wording import describe
-from lmms_eval_tasks.utils.prompting.prompts import read_prompt
 
 
 class ReasoningRow(RowForm):
