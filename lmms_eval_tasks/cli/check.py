@@ -51,11 +51,12 @@ def check(
         read_card(name)
     prepared = [name for name in registry().benchmarks if benchmark_dir(name).is_dir()]
     for name in named or prepared or registry().benchmarks:
-        print_card(console, read_card(name))
+        house = find_benchmark(name)
+        print_card(console, house.card)
         try:
-            check_functions(find_benchmark(name)).raise_if_any(f"The tasks of {name} cannot be used")
+            check_functions(house).raise_if_any(f"The tasks of {name} cannot be used")
             printed: set[str] = set()
-            for split in read_manifest(read_card(name)).splits:
+            for split in read_manifest(house.card).splits:
                 stops += _check_split(console, name, split, decode, printed)
                 if stats:
                     print_statistics(console, name, split)
