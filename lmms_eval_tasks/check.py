@@ -7,7 +7,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lmms_eval_tasks.utils.benchmark.registry import read_card
+from lmms_eval_tasks.installed.registry import read_card
+from lmms_eval_tasks.utils.benchmark.card import Card
 from lmms_eval_tasks.utils.core.progress import Progress
 from lmms_eval_tasks.utils.data.clips import unreadable
 from lmms_eval_tasks.utils.data.counts import Count, counts
@@ -53,17 +54,18 @@ def check_split(benchmark: str, split: str, decode: bool, progress: Progress) ->
     Raises:
         InputError: the split is not prepared or its table is not the one that was prepared.
     """
-    table, facts = read_table(benchmark, split)
-    missing = absent_clips(benchmark, split, table)
-    clips = (clip for clips in clips_of_rows(benchmark, table) for clip in clips)
+    card = read_card(benchmark)
+    table, facts = read_table(card, split)
+    missing = absent_clips(card, split, table)
+    clips = (clip for clips in clips_of_rows(card, table) for clip in clips)
     paths = {clip_path(benchmark, clip): clip for clip in clips if clip not in missing}
     what = f"{benchmark}, {split}: {'decoding' if decode else 'opening'} clips"
     broken = [paths[path] for path in unreadable(paths, decode, progress, what)]
     known = {entry.clip for entry in facts.missing if entry.reason == "unreadable"}
     return SplitCheck(
         facts,
-        counts(read_card(benchmark), split, table),
-        count_clips(benchmark, split, table, missing.keys() - known, {*known, *broken}),
+        counts(card, split, table),
+        count_clips(card, split, table, missing.keys() - known, {*known, *broken}),
         list(missing),
         broken,
     )
@@ -75,17 +77,18 @@ def prepared_clips(benchmark: str, split: str) -> list[ClipCount]:
     Raises:
         InputError: the split is not prepared or its table is not the one that was prepared.
     """
-    table, facts = read_table(benchmark, split)
+    card = read_card(benchmark)
+    table, facts = read_table(card, split)
     reasons = {entry.clip: entry.reason for entry in facts.missing}
     absent = {clip for clip, reason in reasons.items() if reason == "absent"}
-    return count_clips(benchmark, split, table, absent, reasons.keys() - absent)
+    return count_clips(card, split, table, absent, reasons.keys() - absent)
 
 
 def count_clips(
-    benchmark: str, split: str, table: pyarrow.Table, absent: Collection[str], unreadable: Collection[str]
+    card: Card, split: str, table: pyarrow.Table, absent: Collection[str], unreadable: Collection[str]
 ) -> list[ClipCount]:
     """Distinct clips, absent ones and unreadable ones per part of the release, in alphabetical order."""
-    rows = zip(clips_of_rows(benchmark, table), clip_sources(split, table), strict=True)
+    rows = zip(clips_of_rows(card, table), clip_sources(split, table), strict=True)
     source_of = {clip: source for clips, source in rows for clip in clips}
     total = Counter(source_of.values())
     lost = Counter(source for clip, source in source_of.items() if clip in absent)

@@ -20,7 +20,7 @@ def register() -> list[ModelManifest]:
     from lmms_eval_tasks.host.models import CHAT_MODELS, MODELS
     from lmms_eval_tasks.host.ranks import leave_process_group
     from lmms_eval_tasks.host.replacements import replace_all
-    from lmms_eval_tasks.utils.benchmark.registry import registry
+    from lmms_eval_tasks.installed.registry import registry
     from lmms_eval_tasks.utils.core.variables import KNOWN, describe_unknown_variables
 
     replace_all()

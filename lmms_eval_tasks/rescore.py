@@ -18,12 +18,14 @@ from typing import Any
 from lmms_eval_tasks.host.environment import package_version
 from lmms_eval_tasks.host.loading import aggregate
 from lmms_eval_tasks.host.regrading import FILTER, regrade
-from lmms_eval_tasks.utils.benchmark.registry import registry
+from lmms_eval_tasks.installed.registry import registry
+from lmms_eval_tasks.installed.runs import read_run
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.json_rows import as_lines
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.core.wording import escape_surrogates
 from lmms_eval_tasks.utils.data.manifest import file_sha256
+from lmms_eval_tasks.utils.runs.extractors import extractor_of
 from lmms_eval_tasks.utils.runs.results_file import (
     RESULTS,
     SUBMISSIONS,
@@ -31,8 +33,8 @@ from lmms_eval_tasks.utils.runs.results_file import (
     read_results_with_all,
     sample_log,
 )
-from lmms_eval_tasks.utils.runs.run import Run, read_run
-from lmms_eval_tasks.utils.runs.run_card import TASK, Value, extractor_of
+from lmms_eval_tasks.utils.runs.run import Run
+from lmms_eval_tasks.utils.runs.run_card import TASK, Value
 from lmms_eval_tasks.utils.runs.sample_log import LoggedItem
 from lmms_eval_tasks.utils.scoring.records import Record
 

@@ -7,16 +7,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from lmms_eval_tasks.installed.registry import find_benchmark, read_card, registry
+from lmms_eval_tasks.installed.runs import read_run
 from lmms_eval_tasks.utils.benchmark.card import Card
 from lmms_eval_tasks.utils.benchmark.data_set import SetKind
-from lmms_eval_tasks.utils.benchmark.registry import read_card, registry
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
 from lmms_eval_tasks.utils.core.wording import describe
 from lmms_eval_tasks.utils.data.home import benchmark_dir, read_manifest
-from lmms_eval_tasks.utils.runs.run import Run, read_run
+from lmms_eval_tasks.utils.runs.run import Run
 from lmms_eval_tasks.utils.scoring.records import GradedItem, Record
-from lmms_eval_tasks.utils.submission.form import INCOMPLETE, Built, Checked, find_form, read_prepared, tasks_of_part
+from lmms_eval_tasks.utils.submission.form import INCOMPLETE, Built, Checked, OfficialForm
+from lmms_eval_tasks.utils.submission.parts import read_prepared, tasks_of_part
 
 UNOFFICIAL = "--allow-unofficial writes the file nevertheless; no leaderboard should be sent it."
 UNKNOWN = "Prepare the release again and score the run again (`rescore`), so that both say which set they are of."
@@ -73,8 +75,8 @@ def submit(
     # What a run that was cut short lacks is noted with all else that is wrong.
     run = read_run(source, allow_incomplete=True, allow_predictions=True)
     split = _choose_split(card, run, part, split)
-    tasks = tasks_of_part(benchmark, split, part)
-    table = read_prepared(benchmark, split).rows_of(tasks.values())
+    tasks = tasks_of_part(registry().tasks_of(card.name), split, part)
+    table = read_prepared(card, split).rows_of(tasks.values())
     issues = GroupedIssues()
     gaps = GroupedIssues() if allow_incomplete else issues
     held = [run.set_of(task) for task in tasks if task in run.records]
@@ -102,6 +104,21 @@ def submit(
     return Submitted(built, split, part, len(rows), ", ".join(dict.fromkeys(others.values())), run)
 
 
+def find_form(name: str) -> OfficialForm:
+    """The official form of a benchmark.
+
+    Raises:
+        InputError: no benchmark has that name, or it has no form; the message says why.
+    """
+    task = registry().find_task(name)
+    if task and name not in registry().benchmarks and (reason := task.no_submission):
+        raise InputError(f"{name} has no official submission: {reason}")
+    benchmark = find_benchmark(name)
+    if benchmark.submission is None:
+        raise InputError(f"{name} has no official submission: {benchmark.no_submission}")
+    return benchmark.submission
+
+
 def validate(benchmark: str, path: Path, allow_incomplete: bool = False) -> Checked:
     """Validate a submission file against the official form and the prepared split.
 
@@ -116,7 +133,7 @@ def validate(benchmark: str, path: Path, allow_incomplete: bool = False) -> Chec
     issues = GroupedIssues()
     prepared = {}
     if (benchmark_dir(benchmark) / "manifest.json").is_file():
-        prepared = {split: read_prepared(benchmark, split) for split in read_manifest(benchmark).splits}
+        prepared = {split: read_prepared(card, split) for split in read_manifest(card).splits}
     checked = form.check(path, prepared, allow_incomplete, issues)
     issues.raise_if_any(f"{path} is no valid submission to {card.title}", f"rows read: {checked.rows:,}")
     return checked
@@ -136,7 +153,8 @@ def _read_entries(run: Run, tasks: Sequence[str]) -> list[GradedItem]:
 def _choose_split(card: Card, run: Run, part: str, split: str) -> str:
     if split and split not in card.splits:
         raise InputError(f"Expected --split to be one of {', '.join(card.splits)}, but got {split!r}.")
-    tasks = {name: tasks_of_part(card.name, name, part) for name in card.splits}
+    own = registry().tasks_of(card.name)
+    tasks = {name: tasks_of_part(own, name, part) for name in card.splits}
     present = [name for name in card.splits if tasks[name].keys() & run.records.keys()]
     if split in present:
         return split

@@ -15,7 +15,7 @@ import pytest
 from api_page import PAGE, load_door, modules_of, public_names, write_page
 from docs import ROOT
 
-from lmms_eval_tasks.utils.benchmark.registry import registry
+from lmms_eval_tasks.installed.registry import registry
 
 DOOR = "lmms_eval_tasks.api"
 TOP, ALL = 50, 130

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from lmms_eval_tasks.causalvqa.prepare import prepare as prepare_causalvqa
 from lmms_eval_tasks.cli.app import app
+from lmms_eval_tasks.installed.registry import read_card, registry
 from lmms_eval_tasks.mvp.card import SUBSETS
 from lmms_eval_tasks.utils.stats.choice_sets import read_choice_sets
 
@@ -121,7 +122,7 @@ def test_tasks_with_items_of_their_own_are_read_as_they_ask() -> None:
         "clip_backward": "test/b.mp4",
     }  # fmt: skip
     add_texts("yocausal", "test", [row])
-    (found,) = read_choice_sets("yocausal", "test")
+    (found,) = read_choice_sets(read_card("yocausal"), registry().tasks_of("yocausal").values(), "test")
     assert found.tasks == ("yocausal_vlm",) and found.together == 2 and not found.from_keys
     assert [(item.key, item.options, item.stratum) for item in found.items] == [
         (key, ("forward", "in reverse"), ("animal",)) for key in (0, 1)
@@ -133,7 +134,7 @@ def test_the_same_group_id_in_two_subsets_names_two_groups() -> None:
     options = ["it falls", "it stays"]
     rows = [question(number, "AB"[number % 2], 0, options=options, subset=SUBSETS[number // 2]) for number in range(4)]
     add_texts("mvp", "mini", rows)
-    (found,) = read_choice_sets("mvp", "mini")
+    (found,) = read_choice_sets(read_card("mvp"), registry().tasks_of("mvp").values(), "mini")
     assert len({item.group for item in found.items}) == 2
 
 

@@ -21,7 +21,7 @@ from lmms_eval_tasks.host.models import CHAT_MODELS, MODELS
 from lmms_eval_tasks.host.replacements import EVALUATE, replace
 from lmms_eval_tasks.host.view_entries import VIEW
 from lmms_eval_tasks.host.weights import Weights
-from lmms_eval_tasks.utils.benchmark.registry import registry
+from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.utils.benchmark.task_files import task_configs
 from lmms_eval_tasks.utils.benchmark.views import CAPTIONS
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import graphlib
 import importlib.machinery
+import importlib.util
 import re
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import grimp
 import pytest
 
 import lmms_eval_tasks
-from lmms_eval_tasks.utils.benchmark.registry import registry
+from lmms_eval_tasks.installed.registry import registry
 
 PACKAGE = Path(lmms_eval_tasks.__file__).parent
 OWN = [name for name, benchmark in registry().benchmarks.items() if PACKAGE in benchmark.folder.parents]
@@ -30,6 +31,7 @@ UTILS = (
 """Packages of utils, from the ground up; those of one line know nothing of each other."""
 ABOVE = (
     ("utils",),
+    ("installed",),
     ("host", "sample"),
     ("api",),
     (*OWN, "models", "report"),
@@ -75,15 +77,96 @@ def former_places(graph: grimp.ImportGraph) -> set[str]:
     return set(graph.find_modules_that_directly_import("lmms_eval_tasks.utils.core.former"))
 
 
+def module_name(path: Path) -> str:
+    return ".".join(("lmms_eval_tasks", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
+
+
+KNOWN = {module_name(path) for path in MODULES}
+OF_UTILS = {path: module_name(path) for path in MODULES if path.is_relative_to(PACKAGE / "utils")}
+REGISTRY = "lmms_eval_tasks.installed.registry"
+
+
+def named_modules(code: str, package: str) -> set[str]:
+    """The modules of ours that a module's code names: in imports at its top, in functions and for types alone, in texts
+    such as that of an import by name, and as attributes. `package` is what relative names begin from."""
+    names = []
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
+            names += [f"{base}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            names.append(node.value.replace(":", "."))
+        elif isinstance(node, ast.Attribute):
+            names.append(ast.unparse(node))
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+            text = node.args[0] if node.args else None
+            if isinstance(text, ast.Constant) and str(text.value).startswith("."):
+                names.append(importlib.util.resolve_name(text.value, package))
+    return {found for name in names if (found := known_part(name)) != "lmms_eval_tasks"} - {""}
+
+
+def known_part(name: str) -> str:
+    """The module of ours that a dotted name begins with; empty where there is none."""
+    while name and name not in KNOWN:
+        name = name.rpartition(".")[0]
+    return name
+
+
+@pytest.fixture(scope="module")
+def named_in_utils(graph: grimp.ImportGraph) -> dict[str, set[str]]:
+    """Each module of utils to those that it names; without former places, which lead elsewhere."""
+    return {
+        module: named_modules(path.read_text("utf-8"), module if path.stem == "__init__" else module.rpartition(".")[0])
+        for path, module in OF_UTILS.items()
+        if module not in former_places(graph)
+    }
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from lmms_eval_tasks.installed.registry import registry",
+        "from lmms_eval_tasks.installed import registry",
+        "import lmms_eval_tasks.installed.registry as known",
+        "from ...installed.registry import find_benchmark",
+        "def find():\n    from lmms_eval_tasks.installed.registry import registry",
+        "if TYPE_CHECKING:\n    from lmms_eval_tasks.installed.registry import Registry",
+        "importlib.import_module('lmms_eval_tasks.installed.registry')",
+        "import_module('...installed.registry', __package__)",
+        "NAME = 'lmms_eval_tasks.installed.registry:registry'\npkgutil.resolve_name(NAME)",
+        "import lmms_eval_tasks\nlmms_eval_tasks.installed.registry.registry()",
+    ],
+)
+def test_every_sort_of_import_is_seen(code: str) -> None:
+    assert REGISTRY in named_modules(code, "lmms_eval_tasks.utils.data")
+
+
+def test_utils_are_handed_benchmarks_and_look_none_up(named_in_utils: dict[str, set[str]]) -> None:
+    """They name no module above them: neither the registry nor what asks it."""
+    assert REGISTRY in KNOWN and len(named_in_utils) > 50
+    wrong = [
+        f"{module} names {name}, which is above utils"
+        for module, names in sorted(named_in_utils.items())
+        for name in sorted(names)
+        if not f"{name}.".startswith("lmms_eval_tasks.utils.")
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_utils_have_no_cycles(named_in_utils: dict[str, set[str]]) -> None:
+    """Not through imports in functions, for types alone or by name either."""
+    graphlib.TopologicalSorter({module: names - {module} for module, names in named_in_utils.items()}).prepare()
+
+
 def test_utils_import_one_way(graph: grimp.ImportGraph) -> None:
     wrong = []
     for module, imported in imports(graph):
         one, other = module.split(".")[1:], imported.split(".")[1:]
-        if one[0] != "utils":
+        if (one[0], other[0]) != ("utils", "utils"):
             continue
-        if other[0] != "utils":
-            wrong.append(f"{module} imports {imported}, which is above utils")
-        elif len(one) > 1 and len(other) > 1 and one[1] != other[1] and level(one[1], UTILS) <= level(other[1], UTILS):
+        if len(one) > 1 and len(other) > 1 and one[1] != other[1] and level(one[1], UTILS) <= level(other[1], UTILS):
             wrong.append(f"{module} imports {imported}")
     assert not wrong, "\n".join(wrong)
 

@@ -20,7 +20,7 @@ from version_examples import read_examples, read_file
 from version_gate import DIGESTS, PARTS, Entries, find_changes, major, measure_all, read_kept, renew
 
 import lmms_eval_tasks
-from lmms_eval_tasks.utils.benchmark.registry import registry
+from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.utils.core.problems import InputError
 
 pytestmark = pytest.mark.slow  # every task is graded first

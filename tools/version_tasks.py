@@ -20,7 +20,7 @@ from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.hooks import bind_hooks
 from lmms_eval_tasks.host.judge import read_settings
 from lmms_eval_tasks.host.state import TaskState
-from lmms_eval_tasks.utils.benchmark.registry import find_benchmark, registry
+from lmms_eval_tasks.installed.registry import find_benchmark, registry
 from lmms_eval_tasks.utils.benchmark.task_files import task_configs
 from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS
 from lmms_eval_tasks.utils.data.building import make_table

@@ -437,19 +437,22 @@ Examples:
 
 from __future__ import annotations
 
-from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, Row, TaskContext, TaskKind
+from lmms_eval_tasks.installed.prompts import read_prompt
+from lmms_eval_tasks.installed.sets import building
+from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskContext, TaskKind
 from lmms_eval_tasks.utils.benchmark.card import Card, Human, SplitFacts
 from lmms_eval_tasks.utils.benchmark.inquiries import AskedItem, Inquiry, OfferedChoice
+from lmms_eval_tasks.utils.benchmark.rows import Row
 from lmms_eval_tasks.utils.core.json_rows import RowForm, read_rows
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
-from lmms_eval_tasks.utils.data.building import Origin, building
+from lmms_eval_tasks.utils.data.building import Origin
 from lmms_eval_tasks.utils.data.manifest import SplitManifest
 from lmms_eval_tasks.utils.data.removed import read_removed
-from lmms_eval_tasks.utils.prompting.prompts import read_prompt
 from lmms_eval_tasks.utils.reporting.columns import Column
 from lmms_eval_tasks.utils.reporting.figures import share_plot
-from lmms_eval_tasks.utils.reporting.panels import Panel, RunRecords
+from lmms_eval_tasks.utils.reporting.panels import Panel
+from lmms_eval_tasks.utils.reporting.run_records import RunRecords
 from lmms_eval_tasks.utils.scoring.choice import choice_grader
 from lmms_eval_tasks.utils.scoring.hooks import (
     RunningTask,

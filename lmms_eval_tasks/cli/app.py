@@ -22,7 +22,7 @@ from lmms_eval_tasks.cli.rescore import rescore
 from lmms_eval_tasks.cli.submit import submit, validate
 from lmms_eval_tasks.cli.tiny_vlm import tiny_vlm
 from lmms_eval_tasks.cli.views import views
-from lmms_eval_tasks.utils.benchmark.registry import registry
+from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.utils.core.announced import load_announced
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.variables import KNOWN, describe_unknown_variables

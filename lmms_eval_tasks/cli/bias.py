@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lmms_eval_tasks.utils.benchmark.registry import find_benchmark
+from lmms_eval_tasks.installed.registry import read_card, registry
 from lmms_eval_tasks.utils.core.console import make_console, show_progress, text_table
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.data.home import read_manifest
@@ -47,9 +47,10 @@ def bias(
     ] = "",
 ) -> None:
     """Show what the prepared questions give away without a clip: places, lengths, frequent answers, likely options."""
-    card, manifest = find_benchmark(benchmark).card, read_manifest(benchmark)
+    card, own = read_card(benchmark), registry().tasks_of(benchmark).values()
+    manifest = read_manifest(card)
     splits = [split] if split else list(manifest.splits)
-    sets = {name: read_choice_sets(benchmark, name) for name in splits}
+    sets = {name: read_choice_sets(card, own, name) for name in splits}
     if not any(sets.values()):
         raise InputError(
             f"{card.title} has no questions that are answered by choosing among options, so there is nothing that a "

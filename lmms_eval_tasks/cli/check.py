@@ -11,7 +11,7 @@ import typer
 from lmms_eval_tasks.check import check_split
 from lmms_eval_tasks.cli.cards import print_hazard
 from lmms_eval_tasks.cli.prepared import counts_table, print_card, print_split, print_statistics, print_warnings
-from lmms_eval_tasks.utils.benchmark.registry import find_benchmark, read_card, registry
+from lmms_eval_tasks.installed.registry import find_benchmark, read_card, registry
 from lmms_eval_tasks.utils.benchmark.tasks import check_functions
 from lmms_eval_tasks.utils.core.console import make_console, show_progress, text_table
 from lmms_eval_tasks.utils.core.problems import InputError
@@ -51,11 +51,12 @@ def check(
         read_card(name)
     prepared = [name for name in registry().benchmarks if benchmark_dir(name).is_dir()]
     for name in named or prepared or registry().benchmarks:
-        print_card(console, read_card(name))
+        house = find_benchmark(name)
+        print_card(console, house.card)
         try:
-            check_functions(find_benchmark(name)).raise_if_any(f"The tasks of {name} cannot be used")
+            check_functions(house).raise_if_any(f"The tasks of {name} cannot be used")
             printed: set[str] = set()
-            for split in read_manifest(name).splits:
+            for split in read_manifest(house.card).splits:
                 stops += _check_split(console, name, split, decode, printed)
                 if stats:
                     print_statistics(console, name, split)

@@ -13,8 +13,8 @@ import typer
 
 from lmms_eval_tasks.cli.options import prepared_benchmark, table_file
 from lmms_eval_tasks.cli.people import print_mode
+from lmms_eval_tasks.installed.registry import read_card, registry
 from lmms_eval_tasks.utils.benchmark.inquiries import ANSWER, LAST_FRAME
-from lmms_eval_tasks.utils.benchmark.registry import read_card, registry
 from lmms_eval_tasks.utils.core.console import make_console, text_table
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.json_rows import as_lines
@@ -143,7 +143,7 @@ def _study_of(items: str) -> tuple[HumanStudy | None, list[dict[str, Any]]]:
     benchmark = registry().benchmarks.get(name)
     if benchmark is None or benchmark.human_study is None:
         return None, []
-    table, _ = read_table(name, items.partition(":")[2])
+    table, _ = read_table(benchmark.card, items.partition(":")[2])
     return benchmark.human_study, table.to_pylist()
 
 
@@ -153,7 +153,7 @@ def _asked(items: str) -> dict[Key, AskedQuestion]:
     benchmark = registry().benchmarks.get(name or "")
     if benchmark is None or ANSWER not in benchmark.inquiries:
         return read_items(table_file(items))
-    table, _ = read_table(benchmark.name, items.partition(":")[2])
+    table, _ = read_table(benchmark.card, items.partition(":")[2])
     return keyed_questions(benchmark.inquiries[ANSWER], table.to_pylist(), benchmark.card.strata_columns)
 
 
@@ -162,8 +162,9 @@ def _print_study(
 ) -> None:
     """Show the scores of a benchmark's own study of people; of the official release beside the paper's."""
     name, _, split = items.partition(":")
-    is_official = read_manifest(name).splits[split].data_set.is_official
-    published = {human.metric: f"{human.percent:.2f}" for human in read_card(name).human if is_official}
+    card = read_card(name)
+    is_official = read_manifest(card).splits[split].data_set.is_official
+    published = {human.metric: f"{human.percent:.2f}" for human in card.human if is_official}
     table = text_table(None, "people", "items", "score", "95% interval", *(["paper"] if published else []))
     for score in score_study(study, rows, answers):
         value, metric = score.estimate, score.metric

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmms_eval_tasks.cli.options import prepared_benchmark
+from lmms_eval_tasks.installed.registry import find_benchmark
 from lmms_eval_tasks.utils.benchmark.inquiries import Inquiry
-from lmms_eval_tasks.utils.benchmark.registry import find_benchmark
 from lmms_eval_tasks.utils.core.console import make_console, text_table
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.wording import summarize_names
@@ -41,7 +41,7 @@ def print_mode(responses: Path, items: str, mode: str, by: Sequence[str]) -> Non
         raise InputError(f"Expected --items BENCHMARK:SPLIT with --mode, but got {items or 'none'}.")
     house = find_benchmark(name)
     inquiry = house.inquiry(mode)
-    rows: Rows = read_table(name, items.partition(":")[2])[0].to_pylist()
+    rows: Rows = read_table(house.card, items.partition(":")[2])[0].to_pylist()
     if unknown := [column for column in by if column not in rows[0]]:
         raise InputError(f"Expected columns of {items}, but it lacks {', '.join(unknown)}.")
     if inquiry.form == "ratings":

@@ -10,8 +10,8 @@ import typer
 
 from lmms_eval_tasks.cli.options import command_of
 from lmms_eval_tasks.cli.prepared import print_prepared
+from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
-from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.console import show_progress
 from lmms_eval_tasks.utils.data.replacement import replacement
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lmms_eval_tasks.check import ClipCount, prepared_clips
+from lmms_eval_tasks.installed.registry import read_card
 from lmms_eval_tasks.utils.benchmark.card import Card, SplitFacts
 from lmms_eval_tasks.utils.benchmark.data_set import DataSet
-from lmms_eval_tasks.utils.benchmark.registry import read_card
 from lmms_eval_tasks.utils.core.console import make_console, show_progress, text_table
 from lmms_eval_tasks.utils.core.variables import MISSING
 from lmms_eval_tasks.utils.core.wording import summarize_names
@@ -95,17 +95,17 @@ def _describe(data_set: DataSet) -> str:
 
 def missing_table(benchmark: str, split: str, facts: SplitManifest) -> FittingTable:
     """Clips that were missing when a split was prepared, by source: how many, their files, and where to get them."""
-    origins = read_card(benchmark).clip_sources
+    card = read_card(benchmark)
     table = text_table("Clips that are missing", "source", "clips", "files", "from")
-    table_rows, _ = read_table(benchmark, split)
-    rows = zip(clips_of_rows(benchmark, table_rows), clip_sources(split, table_rows), strict=True)
+    table_rows, _ = read_table(card, split)
+    rows = zip(clips_of_rows(card, table_rows), clip_sources(split, table_rows), strict=True)
     source_of = {clip: source for clips, source in rows for clip in clips}
     by_source: dict[str, list[MissingClip]] = defaultdict(list)
     for entry in facts.missing:
         by_source[source_of[entry.clip]].append(entry)
     for source, entries in sorted(by_source.items()):
         files = dict.fromkeys(entry.file or entry.clip.removeprefix(f"{split}/") for entry in entries)
-        table.add_row(source, f"{len(entries):,}", summarize_names(files, 2), origins.get(source, ""))
+        table.add_row(source, f"{len(entries):,}", summarize_names(files, 2), card.clip_sources.get(source, ""))
     return table
 
 
@@ -127,10 +127,11 @@ def counts_table(counts: Sequence[Count]) -> FittingTable:
 
 def print_statistics(console: Console, benchmark: str, split: str) -> None:
     """Show how long the clips of each stratum are and how its questions are worded, beside what the paper says."""
-    facts = read_card(benchmark).splits.get(split, SplitFacts())
+    card = read_card(benchmark)
+    facts = card.splits.get(split, SplitFacts())
     published = facts.statistics
     with show_progress() as progress:
-        strata = split_statistics(benchmark, split, progress)
+        strata = split_statistics(card, split, progress)
     by_stratum = bool(published.stratum_seconds)
     lengths = ["mean s", *(["paper"] if by_stratum else []), "longest s"]
     words = ["words", "option words", "vocabulary"]

@@ -10,12 +10,12 @@ import typer
 
 from lmms_eval_tasks.cli.cards import print_cards, print_differences
 from lmms_eval_tasks.cli.runs import ALLOW_INCOMPLETE, open_runs
+from lmms_eval_tasks.installed.runs import NOT_SCORED
 from lmms_eval_tasks.report.clips import Clips
 from lmms_eval_tasks.report.runs import columns_of
 from lmms_eval_tasks.utils.core.console import make_console
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.reporting.columns import other_units
-from lmms_eval_tasks.utils.runs.run import NOT_SCORED
 
 
 class Pairing(str, Enum):

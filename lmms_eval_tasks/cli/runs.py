@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lmms_eval_tasks.utils.runs.run import Run, read_run
+from lmms_eval_tasks.installed.runs import read_run
+from lmms_eval_tasks.utils.runs.run import Run
 
 if TYPE_CHECKING:
     from rich.console import Console

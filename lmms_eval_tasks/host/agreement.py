@@ -39,7 +39,7 @@ def rank_facts(states: Sequence[TaskState]) -> dict[str, str]:
 
 
 def _task_facts(state: TaskState) -> dict[str, str]:
-    split = read_manifest(state.benchmark.name).splits[state.pointer["split"]]
+    split = read_manifest(state.benchmark.card).splits[state.pointer["split"]]
     table = state.evaluation.open_split(state.pointer)
     absent = [item for item, asked in zip(table["item_id"], table["asked"], strict=True) if not asked]
     facts = {

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from lmms_eval_tasks.installed.runs import read_run
 from lmms_eval_tasks.utils.benchmark.views import CAPTIONS as FIRST_PASS
 from lmms_eval_tasks.utils.core.json_rows import RowForm, WholeText, read_rows
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError, Problems
 from lmms_eval_tasks.utils.core.variables import CAPTIONS
 from lmms_eval_tasks.utils.core.wording import describe
-from lmms_eval_tasks.utils.runs.run import read_run
 
 CLIP = "clip"
 """The field of a record that has the name of the clip that a model described."""

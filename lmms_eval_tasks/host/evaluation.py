@@ -17,13 +17,13 @@ from lmms_eval_tasks.host.judge import check_judge, open_judge, read_settings
 from lmms_eval_tasks.host.submissions import Finished
 from lmms_eval_tasks.host.view_media import read_limit
 from lmms_eval_tasks.host.weights import Weights
+from lmms_eval_tasks.installed.official_prompts import check_choice
+from lmms_eval_tasks.installed.registry import find_benchmark, read_card
 from lmms_eval_tasks.utils.benchmark.benchmark import Grader
-from lmms_eval_tasks.utils.benchmark.registry import find_benchmark
 from lmms_eval_tasks.utils.benchmark.views import View, find_view
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.variables import VIEW_BYTES
 from lmms_eval_tasks.utils.data.home import load_table, read_manifest
-from lmms_eval_tasks.utils.prompting.official_prompts import check_choice
 from lmms_eval_tasks.utils.runs.results_file import DATA_SET
 from lmms_eval_tasks.utils.scoring.records import UnscoredReason
 
@@ -92,9 +92,10 @@ class Evaluation:
         """
         benchmark, split = pointer["benchmark"], pointer["split"]
         check_choice(benchmark)
+        card = read_card(benchmark)
         clips_needed = self.clips_needed and view_of(pointer).needs_clip
         if (key := (benchmark, split, clips_needed)) not in self._tables:
-            self._tables[key] = load_table(benchmark, split, require_clips=clips_needed)
+            self._tables[key] = load_table(card, split, require_clips=clips_needed)
         table = self._tables[key]
         if subset := pointer.get("subset"):
             table = table.select([row for row, value in enumerate(table["subset"]) if value == subset])
@@ -104,7 +105,7 @@ class Evaluation:
                     "Name the tasks of the others one by one."
                 )
         asked = [present or not clips_needed for present in table["clip_present"]]
-        data_set = read_manifest(benchmark).splits[split].data_set.model_dump_json()
+        data_set = read_manifest(card).splits[split].data_set.model_dump_json()
         every = len(asked)
         for name, column in {"split": [split] * every, DATA_SET: [data_set] * every, "asked": asked}.items():
             table = table.add_column(name, column)

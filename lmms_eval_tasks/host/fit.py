@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from lmms_eval_tasks.host.models import MODELS
+from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
-from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.benchmark.tasks import Task
 
 FORMS = "answer_forms"

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from lmms_eval_tasks.host.foreign_view_hooks import KEY, find_offered
-from lmms_eval_tasks.utils.benchmark.registry import registry
+from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.utils.benchmark.views import name_view
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.problems import InputError, Problems

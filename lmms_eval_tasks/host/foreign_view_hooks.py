@@ -12,9 +12,9 @@ from lmms_eval_tasks.host.captions import CAPTIONED, read_captions
 from lmms_eval_tasks.host.hidden_questions import check_hidden, hide_question
 from lmms_eval_tasks.host.ranks import RunStopped
 from lmms_eval_tasks.host.view_media import see
+from lmms_eval_tasks.installed.prompts import read_prompt
 from lmms_eval_tasks.utils.benchmark.views import VIEWS, View, find_view
 from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.prompting.prompts import read_prompt
 
 KEY = "lmms_eval_tasks_view"
 """The entry of a configuration's metadata that names a view."""

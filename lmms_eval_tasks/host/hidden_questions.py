@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lmms_eval_tasks.host.ranks import RunStopped
-from lmms_eval_tasks.utils.prompting.prompts import read_prompt
+from lmms_eval_tasks.installed.prompts import read_prompt
 
 QUESTION = "question"
 """The column of a task's rows that is left out."""

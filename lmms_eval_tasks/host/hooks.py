@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from lmms_eval_tasks.host.state import TaskState
-from lmms_eval_tasks.utils.benchmark.registry import registry
+from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.utils.benchmark.task_files import HOOKS, task_configs
 from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS
 from lmms_eval_tasks.utils.core.problems import InputError

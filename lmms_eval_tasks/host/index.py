@@ -37,8 +37,8 @@ from lmms_eval_tasks.host.state import TaskState, find_metrics
 from lmms_eval_tasks.host.throughput import measure_throughput
 from lmms_eval_tasks.host.view_entries import VIEW, add_views, listed_views, view_config
 from lmms_eval_tasks.host.weights import read_weights
+from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
-from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.benchmark.task_files import HOOKS
 from lmms_eval_tasks.utils.benchmark.tasks import read_pointer
 from lmms_eval_tasks.utils.core.problems import InputError

@@ -12,7 +12,7 @@ from loguru import logger
 from lmms_eval_tasks.host.index import evaluation_of, find_pointers
 from lmms_eval_tasks.host.replacements import INDEX, replace
 from lmms_eval_tasks.host.view_entries import add_views
-from lmms_eval_tasks.utils.benchmark.registry import registry
+from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.utils.core.problems import InputError
 
 

@@ -11,6 +11,7 @@ from time import perf_counter
 from lmms_eval_tasks.host.clip_readers import find_reader
 from lmms_eval_tasks.host.models import CLIPLESS
 from lmms_eval_tasks.host.run_card import FRAMES as NAMES
+from lmms_eval_tasks.installed.registry import read_card
 from lmms_eval_tasks.utils.core.arguments import parse_arguments
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.wording import first_line, suggest
@@ -97,17 +98,14 @@ def check_reader(model: str, arguments: str, benchmarks: Iterable[str]) -> Reade
 
 def _first_clip(benchmarks: Iterable[str]) -> Path | None:
     """The first clip of what is prepared that is there; None where none is."""
-    for benchmark in benchmarks:
+    for card in map(read_card, benchmarks):
         try:
-            splits = read_manifest(benchmark).splits
-            tables = [read_table(benchmark, split)[0] for split in splits]
+            splits = read_manifest(card).splits
+            tables = [read_table(card, split)[0] for split in splits]
         except InputError:  # said where the benchmark is checked
             continue
         paths = (
-            clip_path(benchmark, clip)
-            for table in tables
-            for clips in clips_of_rows(benchmark, table)
-            for clip in clips
+            clip_path(card.name, clip) for table in tables for clips in clips_of_rows(card, table) for clip in clips
         )
         if path := next((path for path in paths if path.is_file()), None):
             return path

@@ -12,8 +12,8 @@ from typing import Any
 from lmms_eval_tasks.host.hooks import state_of
 from lmms_eval_tasks.host.loading import load_tasks, task_outputs
 from lmms_eval_tasks.host.task_view import UNANSWERED, is_unanswered
+from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.utils.benchmark.data_set import DataSet
-from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS
 from lmms_eval_tasks.utils.core.problems import Problems
 from lmms_eval_tasks.utils.core.variables import HOME
@@ -116,7 +116,7 @@ def _find_docs(
         known = registry().find_task(task)
         assert known is not None, f"{task} was loaded, and is of no benchmark"
         digest = run.card.get(f"{TASK}{task}", {}).get("data sha256")
-        now = read_manifest(known.benchmark.name).splits[known.split].table_sha256
+        now = read_manifest(known.benchmark.card).splits[known.split].table_sha256
         if digest and digest != now:
             notes.append(f"{task}: the data prepared here is not the run's ({str(digest)[:8]}, here {now[:8]})")
     problems.raise_if_any(f"{run.path} cannot be scored again")

@@ -25,7 +25,7 @@ from lmms_eval_tasks.host.judge import read_settings
 from lmms_eval_tasks.host.qwen_reader import CHOICE
 from lmms_eval_tasks.host.state import TaskState
 from lmms_eval_tasks.host.weights import get_nested_attr, weights_identity
-from lmms_eval_tasks.utils.benchmark.registry import registry
+from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.utils.core.arguments import parse_arguments
 from lmms_eval_tasks.utils.core.redaction import hide_secrets
 from lmms_eval_tasks.utils.core.variables import JUDGE, MISSING, PREFIX, PROMPT
@@ -33,7 +33,8 @@ from lmms_eval_tasks.utils.data.home import read_manifest
 from lmms_eval_tasks.utils.evidence.shown_frames import qwen_limits
 from lmms_eval_tasks.utils.judge.client import Sampling
 from lmms_eval_tasks.utils.prompting.prompts import OFFICIAL, Prompt
-from lmms_eval_tasks.utils.runs.run_card import HAZARDS, NOT_KNOWN, TASK, Value, extractor_of
+from lmms_eval_tasks.utils.runs.extractors import extractor_of
+from lmms_eval_tasks.utils.runs.run_card import HAZARDS, NOT_KNOWN, TASK, Value
 from lmms_eval_tasks.utils.runs.trained_on import TRAINED_ON, read_trained_on
 
 FRAMES: Mapping[str, tuple[str, ...]] = {
@@ -166,11 +167,11 @@ def _fields(source: Source) -> Iterator[Field]:
 
 
 def _task_fields(results: Mapping[str, Any], state: TaskState) -> Iterator[Field]:
-    task, benchmark, split = state.name, state.benchmark.name, state.pointer["split"]
+    task, card, split = state.name, state.benchmark.card, state.pointer["split"]
     section, config = f"{TASK}{task}", results["configs"][task]
 
     def prepared() -> Any:
-        return read_manifest(benchmark).splits[split]
+        return read_manifest(card).splits[split]
 
     def prompt() -> Prompt:
         chosen: Prompt | None = state.settings.prompt
@@ -178,13 +179,13 @@ def _task_fields(results: Mapping[str, Any], state: TaskState) -> Iterator[Field
 
     fields: dict[str, Find] = {
         "version": lambda: results["versions"][task],
-        "benchmark": lambda: f"{benchmark}, split {split}",
+        "benchmark": lambda: f"{card.name}, split {split}",
         "data": lambda: prepared().data_set.text,
         "data source": lambda: prepared().source,
         "data revision": lambda: prepared().revision or "not from the hub",
         "data sha256": lambda: prepared().table_sha256,
         "release sha256": lambda: dict(prepared().source_sha256),
-        "prepared by": lambda: f"lmms-eval-tasks {read_manifest(benchmark).tool_version}",
+        "prepared by": lambda: f"lmms-eval-tasks {read_manifest(card).tool_version}",
         "missing clips": lambda: len(prepared().missing),
         "items": lambda: results["n-samples"][task]["effective"],
     }

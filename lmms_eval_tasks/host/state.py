@@ -17,12 +17,13 @@ from lmms_eval_tasks.host.evaluation import Evaluation, Pointer, view_of
 from lmms_eval_tasks.host.ranks import RunStopped
 from lmms_eval_tasks.host.submissions import write_submissions
 from lmms_eval_tasks.host.task_view import UNANSWERED, TaskView
-from lmms_eval_tasks.utils.benchmark.benchmark import Grader, Row, TaskKind, TaskSettings
+from lmms_eval_tasks.installed.registry import find_benchmark
+from lmms_eval_tasks.installed.settings import read_task_settings
+from lmms_eval_tasks.utils.benchmark.benchmark import Grader, TaskKind, TaskSettings
 from lmms_eval_tasks.utils.benchmark.data_set import DataSet
-from lmms_eval_tasks.utils.benchmark.registry import find_benchmark
+from lmms_eval_tasks.utils.benchmark.rows import Row
 from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS
 from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.prompting.questions import read_task_settings
 from lmms_eval_tasks.utils.runs.results_file import DATA_SET
 from lmms_eval_tasks.utils.scoring.hooks import Ask, Grade, RunningTask, Warn
 from lmms_eval_tasks.utils.scoring.metrics import Metric
@@ -189,4 +190,4 @@ class TaskState(RunningTask):
         output_path = getattr(args, "output_path", None)
         if not output_path or not self.submits:
             return None
-        return write_submissions(self.pointer, self.evaluation.finished, Path(output_path))
+        return write_submissions(self.benchmark, self.pointer, self.evaluation.finished, Path(output_path))

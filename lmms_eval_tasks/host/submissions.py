@@ -9,16 +9,21 @@ from typing import Any
 
 from loguru import logger
 
+from lmms_eval_tasks.installed.registry import registry
+from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.wording import first_line
 from lmms_eval_tasks.utils.scoring.records import GradedItem
-from lmms_eval_tasks.utils.submission.form import Built, find_form, read_prepared, tasks_of_part
+from lmms_eval_tasks.utils.submission.form import Built
+from lmms_eval_tasks.utils.submission.parts import read_prepared, tasks_of_part
 
 Finished = dict[frozenset[tuple[str, Any]], Sequence[GradedItem]]
 """What a task's pointer names, to the task's graded items."""
 
 
-def write_submissions(pointer: Mapping[str, Any], finished: Finished, output_path: Path) -> int | None:
+def write_submissions(
+    benchmark: Benchmark, pointer: Mapping[str, Any], finished: Finished, output_path: Path
+) -> int | None:
     """Write every file of a benchmark's form that a task completes.
 
     A file of several tasks is written once all of them have finished in this evaluation, and only if none lacks an
@@ -26,6 +31,7 @@ def write_submissions(pointer: Mapping[str, Any], finished: Finished, output_pat
     run keeps all else.
 
     Args:
+        benchmark: The benchmark.
         pointer: That of the task which has just finished.
         finished: The items of all tasks that have finished, this one among them.
         output_path: The run's output path.
@@ -33,16 +39,17 @@ def write_submissions(pointer: Mapping[str, Any], finished: Finished, output_pat
     Returns:
         Rows of the task's own file; None where it has none.
     """
-    benchmark, split = pointer["benchmark"], pointer["split"]
-    form, written = find_form(benchmark), None
+    split, form, written = pointer["split"], benchmark.submission, None
+    assert form is not None, f"{benchmark.name} has no form of submission"
+    own = registry().tasks_of(benchmark.name)
     for part in form.parts:
-        tasks = tasks_of_part(benchmark, split, part).values()
+        tasks = tasks_of_part(own, split, part).values()
         keys = [frozenset(task.pointer.items()) for task in tasks]
         if frozenset(pointer.items()) not in keys or not finished.keys() >= set(keys):
             continue
         path = output_path / form.path(split, part)
         try:
-            table = read_prepared(benchmark, split).rows_of(tasks)
+            table = read_prepared(benchmark.card, split).rows_of(tasks)
             built = form.build([item for key in keys for item in finished[key]], table, part)
             if built is None or (len(tasks) > 1 and built.rows < len(table.rows)):
                 continue
@@ -55,7 +62,7 @@ def write_submissions(pointer: Mapping[str, Any], finished: Finished, output_pat
                 path,
                 type(error).__name__,
                 first_line(error),
-                benchmark,
+                benchmark.name,
                 output_path,
             )
             continue

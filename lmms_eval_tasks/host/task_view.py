@@ -11,12 +11,13 @@ from lmms_eval_tasks.host.captions import CAPTIONED, CLIP, DESCRIBE, NO_CAPTION,
 from lmms_eval_tasks.host.deal_plan import Encode
 from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.view_media import make, open_store, see
-from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, Row, TaskSettings
+from lmms_eval_tasks.installed.prompts import read_prompt
+from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskSettings
+from lmms_eval_tasks.utils.benchmark.rows import Row
 from lmms_eval_tasks.utils.benchmark.views import Shown, View
 from lmms_eval_tasks.utils.data.home import clip_path, media_path, placeholder_path
 from lmms_eval_tasks.utils.data.masked_clips import mask_boxes
 from lmms_eval_tasks.utils.data.release import UnreadableClip
-from lmms_eval_tasks.utils.prompting.prompts import read_prompt
 from lmms_eval_tasks.utils.prompting.questions import OPTIONS_PROMPT, without_clip
 from lmms_eval_tasks.utils.scoring.records import FRAME, GradedItem, Outcome, Record, UnscoredReason
 

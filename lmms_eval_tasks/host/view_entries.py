@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from lmms_eval_tasks.utils.benchmark.registry import registry
+from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.utils.benchmark.views import CAPTIONS, SOCRATIC, name_view
 
 VIEW = "view"

@@ -19,7 +19,8 @@ from tqdm import tqdm
 from lmms_eval_tasks.host.hooks import state_of
 from lmms_eval_tasks.host.models import model_name
 from lmms_eval_tasks.host.ranks import stop_if_any
-from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm, Row, guess_option
+from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm, guess_option
+from lmms_eval_tasks.utils.benchmark.rows import Row
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.core.wording import quote, suggest
 

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.report.clips import ClipShelf
-from lmms_eval_tasks.utils.benchmark.benchmark import Row
 from lmms_eval_tasks.utils.benchmark.data_set import DataSet
-from lmms_eval_tasks.utils.benchmark.registry import registry
+from lmms_eval_tasks.utils.benchmark.rows import Row
 from lmms_eval_tasks.utils.benchmark.tasks import Task
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.wording import escape_surrogates, summarize_names
@@ -165,7 +165,7 @@ def _open_rows(name: str, data_set: DataSet) -> TaskRows:
         return TaskRows(None, {}, "No prepared data belongs to this task: what is shown comes from the sample log.")
     missing = "Questions and clips are not at hand"
     try:
-        table, manifest = read_table(task.benchmark.name, task.split)
+        table, manifest = read_table(task.benchmark.card, task.split)
     except InputError as error:
         return TaskRows(task, {}, f"{missing}, what is shown comes from the sample log. {error}")
     if not data_set.may_share(manifest.data_set):

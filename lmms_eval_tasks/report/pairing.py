@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.report.runs import entries_of
-from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.tables import FittingTable
 from lmms_eval_tasks.utils.reporting.references import published_controls
@@ -50,7 +50,7 @@ def pairing_tables(runs: Sequence[Run], only: str = "", seed: int = 0) -> list[F
         # What papers print is of the whole items.
         is_view = any(record.view for record in run.records[tasks[0]][:1])
         known = None if is_view or apart else registry().find_task(name)
-        published = published_controls(known.benchmark, name) if known else ()
+        published = published_controls(known.benchmark.folder, name) if known else ()
         notes += [f"published: {one.value:.1f}, {one.what}; {one.source}" for one in published]
         table.caption = "\n".join(notes)
         tables.append(table)

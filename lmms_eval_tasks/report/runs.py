@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from lmms_eval_tasks.utils.benchmark.registry import registry
+from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.utils.benchmark.views import MASKED
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.reporting.columns import Column, usual_columns
@@ -44,10 +44,12 @@ def references_of(name: str, task: str, items: int) -> tuple[ReferencedMetric, .
     if known is None:
         return tuple(map(ReferencedMetric, PAIR_METRICS[:2]))
     parent, kind = registry().find_parent(name), known.kind
-    references = kind.references(parent, items) if kind.references else usual_references(known.benchmark, kind, parent)
+    card, folder = known.benchmark.card, known.benchmark.folder
+    own = kind.references
+    references = own(parent, items) if own else usual_references(card, folder, kind.metrics, parent)
     if not known.view:
         return references
-    published = [one for one in published_of_view(known.benchmark.name, parent, known.view) if not one.people]
+    published = [one for one in published_of_view(folder, parent, known.view) if not one.people]
     seen = []
     for one in references:
         models = tuple(model for model in published if model.score == one.metric.name)

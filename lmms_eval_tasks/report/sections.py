@@ -11,14 +11,15 @@ from typing import Any
 
 from markupsafe import Markup
 
+from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.report.runs import columns_of, references_of
 from lmms_eval_tasks.utils.benchmark.card import Card
-from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.wording import summarize_names
 from lmms_eval_tasks.utils.reporting.columns import other_units
 from lmms_eval_tasks.utils.reporting.figures import Dot, dot_plot, fit_axis, heat_map
-from lmms_eval_tasks.utils.reporting.panels import Panel, RunRecords, apart_note, usual_panels
+from lmms_eval_tasks.utils.reporting.panels import Panel, apart_note, usual_panels
 from lmms_eval_tasks.utils.reporting.references import ReferencedMetric, reference_notes
+from lmms_eval_tasks.utils.reporting.run_records import RunRecords
 from lmms_eval_tasks.utils.runs.run import Run
 from lmms_eval_tasks.utils.scoring.pair_scores import PAIR_ACCURACY
 from lmms_eval_tasks.utils.scoring.records import HOW_ASKED, Record

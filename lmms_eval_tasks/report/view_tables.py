@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.report.runs import comparable_parts, groups_of, references_of
-from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.tables import FittingTable
 from lmms_eval_tasks.utils.reporting.references import published_of_view
 from lmms_eval_tasks.utils.runs.run import Run
@@ -63,7 +63,7 @@ def _apart(parent: str, view: str, run: Run, whole: Run) -> str:
 def _add_published(table: FittingTable, parent: str, view: str) -> Iterator[str]:
     """Add a row for each published score of a view of a task or group; where they come from, and what to know."""
     task = registry().find_task(parent)
-    for entry in published_of_view(task.benchmark.name, parent, view) if task else ():
+    for entry in published_of_view(task.benchmark.folder, parent, view) if task else ():
         assert task is not None
         title = task.kind.metric(entry.score).title
         table.add_row("", f"{entry.model} (published)", title, "", f"{entry.value:.1f}", "", "")

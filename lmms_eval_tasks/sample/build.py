@@ -8,8 +8,8 @@ from importlib import import_module
 from pathlib import Path
 
 import lmms_eval_tasks
+from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.sample import writers
-from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.benchmark.sample_writer import SampleWriter
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress

@@ -9,9 +9,9 @@ from __future__ import annotations
 import typer
 
 from lmms_eval_tasks.cli.options import print_warnings
+from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.train.stages.choice_commands import choice_app
 from lmms_eval_tasks.train.stages.released_choices import ChoiceSets
-from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.announced import load_announced
 
 train_app = typer.Typer(

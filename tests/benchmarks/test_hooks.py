@@ -16,7 +16,7 @@ from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.hooks import bind_hooks, state_of
 from lmms_eval_tasks.host.index import bind_config
 from lmms_eval_tasks.host.ranks import RunStopped
-from lmms_eval_tasks.utils.benchmark.registry import registry
+from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.utils.benchmark.task_files import HOOKS, task_configs
 from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS
 from lmms_eval_tasks.utils.core.problems import InputError

@@ -21,17 +21,18 @@ from graded_records import records_of
 from task_states import aggregations, task_state
 
 from lmms_eval_tasks.host.state import find_metrics
+from lmms_eval_tasks.installed.registry import registry
+from lmms_eval_tasks.installed.runs import read_run
 from lmms_eval_tasks.report.clips import ClipShelf
 from lmms_eval_tasks.report.items import task_block
 from lmms_eval_tasks.report.runs import columns_of, comparable_parts, references_of
 from lmms_eval_tasks.report.sections import build_section
 from lmms_eval_tasks.report.tables import score_tables, stratum_tables
-from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.benchmark.task_files import task_configs
 from lmms_eval_tasks.utils.benchmark.views import name_view
 from lmms_eval_tasks.utils.reporting.columns import Column
 from lmms_eval_tasks.utils.reporting.panels import OUTCOMES, Panel
-from lmms_eval_tasks.utils.runs.run import Run, read_run
+from lmms_eval_tasks.utils.runs.run import Run
 from lmms_eval_tasks.utils.scoring.metrics import Metric, aggregate_tasks
 from lmms_eval_tasks.utils.scoring.records import Record
 from lmms_eval_tasks.utils.stats import estimates

@@ -12,7 +12,7 @@ from task_states import task_state
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli.app import app
-from lmms_eval_tasks.utils.benchmark.registry import registry
+from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.utils.benchmark.task_files import task_configs
 from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS, Task
 

@@ -19,8 +19,8 @@ from lmms_eval_tasks.cast_bench.metrics import OPEN_METRICS
 from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS
 from lmms_eval_tasks.cast_bench.prepare import prepare
 from lmms_eval_tasks.host.evaluation import Evaluation
+from lmms_eval_tasks.installed.prompts import read_prompt
 from lmms_eval_tasks.utils.judge.client import Case, Verdict
-from lmms_eval_tasks.utils.prompting.prompts import read_prompt
 from lmms_eval_tasks.utils.scoring.records import NOT_ASKED
 
 TASK = "cast_bench_open"

@@ -21,8 +21,10 @@ from lmms_eval_tasks.cast_bench.hooks import read_question
 from lmms_eval_tasks.cast_bench.prepare import prepare
 from lmms_eval_tasks.cast_bench.prompt import read_settings
 from lmms_eval_tasks.cast_bench.released import read_items
+from lmms_eval_tasks.installed.registry import read_card
+from lmms_eval_tasks.installed.sets import load_table
 from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.data.home import clip_path, load_table, read_manifest
+from lmms_eval_tasks.utils.data.home import clip_path, read_manifest
 
 pytestmark = pytest.mark.usefixtures("home")
 refusal = partial(refused, lambda source: prepare(str(source)))
@@ -186,7 +188,7 @@ def test_the_hub_is_asked_for_questions_and_for_clips_that_nobody_gave(
     monkeypatch.setattr("huggingface_hub.snapshot_download", download)
     prepare()
     assert load_table("cast_bench", "test")["clip_present"] == [True]
-    assert read_manifest("cast_bench").splits["test"].revision == revision
+    assert read_manifest(read_card("cast_bench")).splits["test"].revision == revision
     prepare("someone/CaST-Bench", tmp_path / "hub" / revision / "clips")
     assert asked == [("wovenbytoyota-vai/CaST-Bench", True), ("someone/CaST-Bench", False)]
 
@@ -298,7 +300,7 @@ def test_each_oddity_names_its_lines(tmp_path: Path) -> None:
         "Evidence with boxes that are not four numbers, left out as in the official code: 1 (line 3 evidence 1).",
         "Questions without evidence, whose right answers can only be spurious: 1 (line 4).",
     ]
-    assert read_manifest("cast_bench").splits["test"].warnings == prepared.warnings
+    assert read_manifest(read_card("cast_bench")).splits["test"].warnings == prepared.warnings
 
 
 anything = st.recursive(

@@ -10,8 +10,10 @@ from raw_releases import QUESTION, WITHHELD, contents, write_metadata, zip_folde
 from refusals import refused
 
 from lmms_eval_tasks.causalvqa.prepare import prepare
+from lmms_eval_tasks.installed.registry import read_card
+from lmms_eval_tasks.installed.sets import load_table
 from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.data.home import benchmark_dir, clip_path, load_table, media_path, read_manifest
+from lmms_eval_tasks.utils.data.home import benchmark_dir, clip_path, media_path, read_manifest
 
 pytestmark = pytest.mark.usefixtures("home")
 refusal = partial(refused, prepare)
@@ -72,7 +74,7 @@ def test_equal_options_are_a_warning_that_the_manifest_keeps(tmp_path: Path) -> 
         "q2 in choices1, q3 in choices1, q4 in choices1, … and 2 more)."
     )
     assert prepare(tmp_path)["debug"].warnings[0] == warning
-    assert read_manifest("causalvqa").splits["debug"].warnings[0] == warning
+    assert read_manifest(read_card("causalvqa")).splits["debug"].warnings[0] == warning
     assert load_table("causalvqa", "debug")["options"][0] == ["a", "b", "b"]
 
 
@@ -211,11 +213,11 @@ def test_a_failed_prepare_leaves_what_was_there(tmp_path: Path, home: Path) -> N
 
 def test_a_split_that_is_not_in_the_source_survives(tmp_path: Path) -> None:
     prepare(zip_folder(write_metadata(tmp_path / "one", "debug", [QUESTION]), tmp_path / "CausalVQA.zip"))
-    before = read_manifest("causalvqa").splits["debug"]
+    before = read_manifest(read_card("causalvqa")).splits["debug"]
     shutil.rmtree(tmp_path / "one")
     (tmp_path / "CausalVQA.zip").unlink()
     prepare(write_metadata(tmp_path / "two", "test", [WITHHELD]))
-    assert read_manifest("causalvqa").splits["debug"] == before
+    assert read_manifest(read_card("causalvqa")).splits["debug"] == before
     assert load_table("causalvqa", "debug")["clip_present"] == [True, True]
     assert load_table("causalvqa", "test")["clip_present"] == [True, True]
 
@@ -227,7 +229,7 @@ def test_a_build_killed_between_its_two_renames_is_undone(tmp_path: Path, home: 
     benchmark_dir("causalvqa").rename(home / ".causalvqa.old")
     shutil.rmtree(source / "test")
     prepare(source)
-    assert sorted(read_manifest("causalvqa").splits) == ["debug", "test"]
+    assert sorted(read_manifest(read_card("causalvqa")).splits) == ["debug", "test"]
 
 
 def test_two_prepares_at_once_give_a_whole_home(tmp_path: Path) -> None:

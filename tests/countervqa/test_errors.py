@@ -16,9 +16,9 @@ from typer.testing import CliRunner
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.countervqa import report
 from lmms_eval_tasks.countervqa.errors import KINDS, analysis_path, published_shares, read_analysis
+from lmms_eval_tasks.installed.runs import read_run
 from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.reporting.panels import RunRecords
-from lmms_eval_tasks.utils.runs.run import read_run
+from lmms_eval_tasks.utils.reporting.run_records import RunRecords
 
 ANSWERS = ("No, it needs it.", "Yes.", "I cannot tell.", "Yes, as he sneezes.")
 KIND_OF = dict(zip(ANSWERS, ("other", "direct_inference", "cannot_infer", "non_existent_action"), strict=True))

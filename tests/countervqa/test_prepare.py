@@ -11,8 +11,10 @@ from releases import write_clip
 
 from lmms_eval_tasks.countervqa.hooks import timed_actions
 from lmms_eval_tasks.countervqa.prepare import prepare
+from lmms_eval_tasks.installed.registry import read_card
+from lmms_eval_tasks.installed.sets import load_table
 from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.data.home import load_table, read_manifest
+from lmms_eval_tasks.utils.data.home import read_manifest
 
 GRAPH: dict[str, Any] = {
     "clip": "kitchen/one.mp4",
@@ -112,11 +114,11 @@ def test_faults_of_goals_and_of_pairs_without_a_link(home: Path, tmp_path: Path)
 def test_clips_may_lie_elsewhere_or_be_missing(home: Path, tmp_path: Path) -> None:
     folder = write_set(tmp_path / "set", [ABSENT], [GRAPH], clip=False)
     prepare(folder)
-    (missing,) = read_manifest("countervqa").splits["test"].missing
+    (missing,) = read_manifest(read_card("countervqa")).splits["test"].missing
     assert (missing.clip, missing.reason) == ("test/kitchen/one.mp4", "absent")
     write_clip(tmp_path / "elsewhere" / GRAPH["clip"])
     prepare(folder, tmp_path / "elsewhere")
-    assert read_manifest("countervqa").splits["test"].missing == ()
+    assert read_manifest(read_card("countervqa")).splits["test"].missing == ()
 
 
 def faults(tmp_path: Path, questions: list[Any], graphs: list[Any]) -> list[str]:

@@ -10,7 +10,7 @@ from task_states import task_state
 
 from lmms_eval_tasks.countervqa import hooks, report
 from lmms_eval_tasks.countervqa.probe import METRICS, split_response
-from lmms_eval_tasks.utils.reporting.panels import RunRecords
+from lmms_eval_tasks.utils.reporting.run_records import RunRecords
 from lmms_eval_tasks.utils.scoring.records import Record
 
 TASK = "countervqa_probe"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from host_run import HostRun, SampleWorld, run_host
 
-from lmms_eval_tasks.utils.prompting.prompts import prompt_ids
+from lmms_eval_tasks.installed.prompts import prompt_ids
 
 pytestmark = pytest.mark.host
 

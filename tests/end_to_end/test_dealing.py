@@ -12,8 +12,8 @@ import pytest
 from host_run import HostRun, SampleWorld, kill_host, run_host, start_host
 from qwen_on_cpu_ranks import ranks_asked
 
+from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
-from lmms_eval_tasks.utils.benchmark.registry import registry
 
 pytestmark = pytest.mark.host
 

@@ -15,15 +15,15 @@ from host_run import HostRun, SampleWorld, environment, run_host
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli.app import app
+from lmms_eval_tasks.installed.registry import read_card, registry
+from lmms_eval_tasks.installed.runs import read_run
 from lmms_eval_tasks.report.runs import comparable_parts
 from lmms_eval_tasks.rescore import rescore
 from lmms_eval_tasks.submit import submit
-from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.data.home import home, read_table
 from lmms_eval_tasks.utils.denoising.response import DenoisingResponse, Directed, ItemError, WindowRecord
 from lmms_eval_tasks.utils.runs.responses import read_responses
-from lmms_eval_tasks.utils.runs.run import read_run
 from lmms_eval_tasks.utils.runs.run_card import CARD
 from lmms_eval_tasks.utils.scoring.choice import grade_choice
 from lmms_eval_tasks.utils.scoring.records import Record
@@ -162,7 +162,7 @@ def test_scoring_twice_gives_the_same_bytes(floor: HostRun, tmp_path: Path) -> N
 
 
 def test_losses_and_refusals_of_a_diffusion_model(sample_world: SampleWorld, tmp_path: Path) -> None:
-    table, _ = read_table("yocausal", "test")
+    table, _ = read_table(read_card("yocausal"), "test")
     lines = []
     for index, item_id in enumerate(table.column("item_id").to_pylist()):
         loss = Directed(forward=0.1 * (index % 7), backward=0.3)
@@ -193,7 +193,7 @@ def test_what_was_not_asked_stays_unscored(sample_world: SampleWorld, tmp_path: 
     poor = tmp_path / "poor"
     shutil.copytree(sample_world.home, poor, symlinks=True)
     for benchmark, split, row in (("causalvqa", "debug", 0), ("mvp", "mini", 2), ("cast_bench", "test", 1)):
-        table, _ = read_table(benchmark, split)
+        table, _ = read_table(read_card(benchmark), split)
         (poor / benchmark / "videos" / table.column("clip")[row].as_py()).unlink()
     run = run_host(
         "--model", "sample_solver", "--tasks", "causalvqa_debug_paired,mvp_mini,cast_bench", "--limit", "6",

@@ -12,8 +12,8 @@ from host_run import HostRun, SampleWorld, run_host
 from packaging.version import Version
 
 from lmms_eval_tasks.host.weights import weights_identity
+from lmms_eval_tasks.installed.runs import read_run
 from lmms_eval_tasks.sample.tiny_vlm import write_tiny_vlm
-from lmms_eval_tasks.utils.runs.run import read_run
 from lmms_eval_tasks.utils.runs.run_card import NOT_KNOWN, Sections, differences
 
 pytestmark = pytest.mark.host

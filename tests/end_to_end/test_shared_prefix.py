@@ -15,7 +15,7 @@ import pytest
 from host_run import HostRun, SampleWorld, kill_host, own_command, run_host, start_host
 from tiny_vlms import write_tiny_family
 
-from lmms_eval_tasks.utils.runs.run import read_run
+from lmms_eval_tasks.installed.runs import read_run
 
 pytestmark = pytest.mark.host
 

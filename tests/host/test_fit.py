@@ -14,8 +14,8 @@ from lmms_eval_tasks.host import ranks
 from lmms_eval_tasks.host.fit import answer_forms, describe_misfit
 from lmms_eval_tasks.host.models import CHAT_MODELS, MODELS, model_name
 from lmms_eval_tasks.host.ranks import RunStopped, ordinary_errors, stop_if_any
+from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
-from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.problems import InputError
 
 WORDS, LOSSES = frozenset({AnswerForm.WORDS}), frozenset({AnswerForm.LOSSES})

@@ -14,9 +14,9 @@ from PIL.Image import Image
 from lmms_eval_tasks.host.foreign_view_files import WrittenViews, write_views
 from lmms_eval_tasks.host.foreign_view_hooks import KEY, bind_view
 from lmms_eval_tasks.host.ranks import RunStopped
+from lmms_eval_tasks.installed.prompts import read_prompt
 from lmms_eval_tasks.utils.benchmark.views import BLIND
 from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.prompting.prompts import read_prompt
 
 
 @pytest.fixture

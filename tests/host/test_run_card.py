@@ -18,11 +18,12 @@ from lmms_eval_tasks.host.run_card import FRAMES, gather
 from lmms_eval_tasks.host.saving import write_card
 from lmms_eval_tasks.host.state import TaskState
 from lmms_eval_tasks.host.weights import Weights, read_weights, weights_identity
+from lmms_eval_tasks.installed.prompts import read_prompt
+from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.utils.benchmark.benchmark import TaskSettings
 from lmms_eval_tasks.utils.benchmark.data_set import DataSet, SetKind
-from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.data.manifest import Manifest, SplitManifest
-from lmms_eval_tasks.utils.prompting.prompts import OFFICIAL, Prompt, read_prompt
+from lmms_eval_tasks.utils.prompting.prompts import OFFICIAL, Prompt
 from lmms_eval_tasks.utils.runs.run_card import NOT_KNOWN, read_run_card
 from lmms_eval_tasks.utils.runs.trained_on import Stage, TrainedOn
 

@@ -17,7 +17,7 @@ from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.index import bind_config
 from lmms_eval_tasks.host.ranks import RunStopped
 from lmms_eval_tasks.host.state import TaskState
-from lmms_eval_tasks.utils.benchmark.registry import registry
+from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.prompting.questions import NO_CLIP
 

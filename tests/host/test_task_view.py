@@ -16,14 +16,14 @@ from lmms_eval_tasks.host import captions
 from lmms_eval_tasks.host.deal_plan import Encode
 from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.state import TaskState
-from lmms_eval_tasks.utils.benchmark.registry import registry
+from lmms_eval_tasks.installed.prompts import read_prompt
+from lmms_eval_tasks.installed.registry import registry
+from lmms_eval_tasks.submit import find_form
 from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.data.frames import PyavFrames
 from lmms_eval_tasks.utils.data.home import home as data_home
 from lmms_eval_tasks.utils.data.home import media_path
-from lmms_eval_tasks.utils.prompting.prompts import read_prompt
-from lmms_eval_tasks.utils.submission.form import find_form
 
 TASK = "causalvqa_debug_paired"
 

@@ -21,11 +21,11 @@ from submission_world import prepare_world
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli.app import app
+from lmms_eval_tasks.installed.registry import registry
+from lmms_eval_tasks.installed.runs import read_run
 from lmms_eval_tasks.rescore import rescore
-from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.runs.responses import read_responses
-from lmms_eval_tasks.utils.runs.run import read_run
 from lmms_eval_tasks.utils.stats import estimates
 
 pytestmark = pytest.mark.slow

@@ -14,9 +14,9 @@ from task_states import BoundState, docs_of, task_state
 from version_examples import read_examples
 
 from lmms_eval_tasks.host.ranks import RunStopped
+from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.models.base import RequestModel
 from lmms_eval_tasks.models.floors import ConstantAnswer, RandomAnswer
-from lmms_eval_tasks.utils.benchmark.registry import registry
 
 TASKS = [name for name, task in registry().tasks.items() if not task.kind.takes_losses]
 ITEMS = 4

@@ -8,10 +8,12 @@ from hypothesis import strategies as st
 from raw_releases import contents, mvp_pair, write_snapshot
 from releases import write_clip
 
+from lmms_eval_tasks.installed.registry import read_card
+from lmms_eval_tasks.installed.sets import load_table
 from lmms_eval_tasks.mvp.card import CARD, SUBSETS
 from lmms_eval_tasks.mvp.prepare import prepare, read_candidates, read_items
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
-from lmms_eval_tasks.utils.data.home import clip_path, load_table, read_manifest
+from lmms_eval_tasks.utils.data.home import clip_path, read_manifest
 
 HOI = SUBSETS[0]
 
@@ -141,7 +143,7 @@ def test_what_is_odd_is_a_warning_that_the_manifest_keeps(tmp_path: Path, videos
         *mvp_pair("from", source=" "),
     ]
     prepare(videos, str(write_snapshot(tmp_path, "mini", {HOI: rows})))
-    assert read_manifest("mvp").splits["mini"].warnings[:3] == (
+    assert read_manifest(read_card("mvp")).splits["mini"].warnings[:3] == (
         f"{HOI}/mini: rows without a source, which are counted under unknown: 1 (from_2).",
         f"{HOI}/mini: pairs with two questions: 2 (asked, case).",
         f"{HOI}/mini: pairs whose videos have different candidates: 1 (other).",
@@ -214,7 +216,7 @@ def test_sample_data_is_marked(tmp_path: Path, videos: Path) -> None:
     snapshot = write_snapshot(tmp_path, "mini", {})
     (snapshot / "SAMPLE.json").write_text('{"sample": true}')
     prepare(videos, str(snapshot))
-    facts = read_manifest("mvp").splits["mini"]
+    facts = read_manifest(read_card("mvp")).splits["mini"]
     assert facts.data_set.is_sample and facts.warnings == ()
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from sample_runs import TASKS, at, prepared_sample, sometimes, write_sample_run
 
+from lmms_eval_tasks.installed.runs import read_run
 from lmms_eval_tasks.report.page import write_page
-from lmms_eval_tasks.utils.runs.run import read_run
 
 
 @pytest.fixture(scope="session")

@@ -18,6 +18,8 @@ from typer.testing import CliRunner
 
 from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS
 from lmms_eval_tasks.cli.app import app
+from lmms_eval_tasks.installed.prompts import read_prompt
+from lmms_eval_tasks.installed.runs import read_run
 from lmms_eval_tasks.report import clips as page_clips
 from lmms_eval_tasks.report.clips import Clips
 from lmms_eval_tasks.report.items import LONGEST_RESPONSE, as_json
@@ -26,10 +28,8 @@ from lmms_eval_tasks.report.sections import tag_of
 from lmms_eval_tasks.utils.benchmark.data_set import DataSet, SetKind
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.denoising.response import DenoisingResponse, Directed, WindowRecord
-from lmms_eval_tasks.utils.prompting.prompts import read_prompt
 from lmms_eval_tasks.utils.reporting.panels import OUTCOMES
 from lmms_eval_tasks.utils.runs.hazards import APPLIES, DOES_NOT_APPLY, describe
-from lmms_eval_tasks.utils.runs.run import read_run
 from lmms_eval_tasks.utils.runs.run_card import HAZARDS
 from lmms_eval_tasks.utils.scoring.records import NOT_ASKED
 

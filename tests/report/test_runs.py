@@ -12,12 +12,13 @@ from typer.testing import CliRunner
 
 from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS
 from lmms_eval_tasks.cli.app import app
+from lmms_eval_tasks.installed.registry import find_benchmark, registry
+from lmms_eval_tasks.installed.runs import read_run
 from lmms_eval_tasks.report.runs import comparable_parts, groups_of, references_of
 from lmms_eval_tasks.report.sections import build_section
-from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.benchmark.views import MASKED, name_view
 from lmms_eval_tasks.utils.reporting.references import published_of_view
-from lmms_eval_tasks.utils.runs.run import Run, read_run
+from lmms_eval_tasks.utils.runs.run import Run
 from lmms_eval_tasks.utils.scoring.records import Outcome, Record
 
 FORM = {"json_valid": True, "schema_valid": True, "recoverable": True, "answered": "A"}
@@ -82,7 +83,7 @@ def test_a_view_stands_beside_nothing_of_the_whole_items(name: str, view: str) -
     assert [one.metric for one in seen] == [one.metric for one in whole]
     task = registry().find_task(name)
     assert task is not None
-    of_view = published_of_view(task.benchmark.name, name, view)
+    of_view = published_of_view(task.benchmark.folder, name, view)
     for one, other in zip(seen, whole, strict=True):
         assert one.people == ()
         assert set(one.published) <= {model for model in of_view if not model.people}
@@ -101,7 +102,7 @@ def test_the_figures_that_are_printed_of_a_view_are_of_that_view(tmp_path: Path)
     shown = report(whole)
     assert f"{people[0].percent:.1f}" in shown and best.model.split()[0] in shown
     told = report(blind).partition("beside references")[2].partition("Scores in percent")[0]
-    published = {model.model for model in published_of_view("mvp", task, "blind")}
+    published = {model.model for model in published_of_view(find_benchmark("mvp").folder, task, "blind")}
     assert "chance" in told and published
     assert best.model not in published and best.model not in " ".join(told.split())
     assert "above" in told or "below" in told or "open" in told

@@ -10,13 +10,14 @@ from rich.console import Console
 
 from lmms_eval_tasks.cast_bench.grading import Question, score_question
 from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS
+from lmms_eval_tasks.installed.runs import read_run
 from lmms_eval_tasks.mvp.card import SUBSETS
 from lmms_eval_tasks.report.runs import columns_of
 from lmms_eval_tasks.report.tables import apart_warnings, reference_tables, score_tables, stratum_tables
 from lmms_eval_tasks.utils.benchmark.data_set import DataSet, SetKind
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.evidence.reader import read_truth
-from lmms_eval_tasks.utils.runs.run import Run, read_run
+from lmms_eval_tasks.utils.runs.run import Run
 from lmms_eval_tasks.utils.scoring.records import Outcome, Record
 
 

@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 from logged_runs import write_run
 
+from lmms_eval_tasks.installed.registry import find_benchmark, registry
+from lmms_eval_tasks.installed.runs import read_run
 from lmms_eval_tasks.report.runs import references_of
 from lmms_eval_tasks.report.view_tables import view_tables
-from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.tables import FittingTable
 from lmms_eval_tasks.utils.reporting.references import published_of_view
-from lmms_eval_tasks.utils.runs.run import Run, read_run
+from lmms_eval_tasks.utils.runs.run import Run
 from lmms_eval_tasks.utils.stats.comparison import compare_records
 
 TASK = "mvp_mini_temporal_reasoning"
@@ -49,7 +50,7 @@ def test_what_is_left_stands_beside_the_whole_with_the_interval_of_the_paired_di
 
 def test_published_scores_of_the_view_stand_below(runs: tuple[Run, Run]) -> None:
     (table,) = view_tables(runs)
-    published = published_of_view("mvp", TASK, "blind")
+    published = published_of_view(find_benchmark("mvp").folder, TASK, "blind")
     assert published and [row[1] for row in cells(table)[2:]] == [f"{one.model} (published)" for one in published]
     assert "published, blind: MVP paper Table 4" in str(table.caption)
 
@@ -67,7 +68,7 @@ def test_every_published_score_of_a_view_is_one_of_its_task() -> None:
         for name in (*registry().tasks, *registry().groups)
         if (task := registry().find_task(name))
         for view in (*task.kind.views, "single_frame_last", "single_frame_centre")
-        for entry in published_of_view(task.benchmark.name, name, view)
+        for entry in published_of_view(task.benchmark.folder, name, view)
     ]
     assert len(scores) > 50
     assert all(kind.metric(score).name == score for kind, score in scores)

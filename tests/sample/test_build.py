@@ -13,12 +13,12 @@ import datasets
 import pytest
 
 import lmms_eval_tasks
+from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.sample import build, writers
 from lmms_eval_tasks.sample.build import build_sample, prepare_commands, sample_writers
 from lmms_eval_tasks.sample.scenes.table_questions import TABLE_QUESTIONS
 from lmms_eval_tasks.sample.world.vision import decode
 from lmms_eval_tasks.sample.writers.mvp import FAMILIES
-from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.benchmark.sample_writer import SampleWriter
 from lmms_eval_tasks.utils.core.problems import InputError
 

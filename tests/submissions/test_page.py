@@ -11,7 +11,7 @@ from hook_runs import FILES
 from typer.testing import CliRunner
 
 from lmms_eval_tasks.cli.app import app
-from lmms_eval_tasks.utils.benchmark.registry import registry
+from lmms_eval_tasks.installed.registry import registry
 
 
 def test_its_commands_run_from_top_to_bottom(

@@ -12,8 +12,8 @@ from task_states import task_state
 from version_examples import read_examples
 
 from lmms_eval_tasks.host.evaluation import Evaluation
+from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.utils.benchmark.card import Card
-from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.judge.client import Case, Verdict
 from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, Record
 

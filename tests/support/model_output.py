@@ -23,7 +23,7 @@ from version_examples import as_asked, read_file
 from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS, AgreementScores, ConsistencyScore
 from lmms_eval_tasks.cast_bench.predictions import read_asked
 from lmms_eval_tasks.host.evaluation import Evaluation
-from lmms_eval_tasks.utils.benchmark.registry import registry
+from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.utils.core.redaction import secret_forms
 from lmms_eval_tasks.utils.judge.client import Case, Verdict
 from lmms_eval_tasks.utils.judge.reading import UnreadableReply, read_reply

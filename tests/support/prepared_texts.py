@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from lmms_eval_tasks.installed.registry import find_benchmark
+from lmms_eval_tasks.installed.sets import building
 from lmms_eval_tasks.mvp import prepare as mvp
 from lmms_eval_tasks.sample.writers.mvp import FAMILIES, draw_subset
-from lmms_eval_tasks.utils.benchmark.registry import find_benchmark
 from lmms_eval_tasks.utils.core.problems import Problems
 from lmms_eval_tasks.utils.core.progress import no_progress
-from lmms_eval_tasks.utils.data.building import Origin, building
+from lmms_eval_tasks.utils.data.building import Origin
 from lmms_eval_tasks.utils.data.home import home
 from lmms_eval_tasks.utils.data.identity import SAMPLE_MARK
 

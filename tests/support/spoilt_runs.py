@@ -15,7 +15,7 @@ from task_states import task_state
 from version_examples import read_examples
 
 from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS
-from lmms_eval_tasks.utils.benchmark.registry import registry
+from lmms_eval_tasks.installed.registry import registry
 
 ANSWERS: dict[str, Answer] = {
     **{task: answer for task, answer in EVERY.items() if not task.startswith("mvp_")},

@@ -8,9 +8,9 @@ from typing import Any
 from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.hooks import bind_hooks
 from lmms_eval_tasks.host.state import TaskState
-from lmms_eval_tasks.utils.benchmark.registry import registry
+from lmms_eval_tasks.installed.registry import registry
+from lmms_eval_tasks.installed.settings import read_task_settings
 from lmms_eval_tasks.utils.benchmark.task_files import HOOKS, task_configs
-from lmms_eval_tasks.utils.prompting.questions import read_task_settings
 
 
 class BoundState(TaskState):

@@ -17,9 +17,9 @@ from typer.testing import CliRunner
 from yocausal_world import write_release
 
 from lmms_eval_tasks.cli.app import app
+from lmms_eval_tasks.installed.sets import load_table
 from lmms_eval_tasks.sample.world.video import write_clip
 from lmms_eval_tasks.utils.data.frame_stream import FrameStream
-from lmms_eval_tasks.utils.data.home import load_table
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.yocausal.labelling import cohens_d, count_frames, f1_score, kendall_tau, read_frames
 from lmms_eval_tasks.yocausal.prepare import prepare

@@ -19,6 +19,7 @@ from lmms_eval_tasks.build.annotate.descriptions import shown_descriptions
 from lmms_eval_tasks.build.annotate.forms import plan_digest
 from lmms_eval_tasks.build.annotate.plan import Plan, PlannedItem
 from lmms_eval_tasks.build.annotate.questions import asked_items
+from lmms_eval_tasks.installed.registry import read_card
 from lmms_eval_tasks.report.clips import EMBEDDED_AT_MOST, Clips
 from lmms_eval_tasks.report.items import as_json
 from lmms_eval_tasks.report.page import ASSETS as REPORT_ASSETS
@@ -89,7 +90,7 @@ def write_pages(
         raise InputError(f"Expected annotators of the plan, {summarize_names(own)}, but got {', '.join(unknown)}.")
     inquiry, items = asked_items(benchmark, split, plan.mode, run, task)
     _check_plan(plan, inquiry, items)
-    sample = read_manifest(benchmark).splits[split].data_set.is_sample
+    sample = read_manifest(read_card(benchmark)).splits[split].data_set.is_sample
     written = []
     for annotator in only or own:
         path = folder / f"{annotator}.html"

@@ -8,15 +8,15 @@ from string import ascii_uppercase
 from typing import Any
 
 from lmms_eval_tasks.build.annotate.plan import PlannedQuestion
+from lmms_eval_tasks.installed.registry import find_benchmark, read_card, registry
+from lmms_eval_tasks.installed.runs import read_run
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
 from lmms_eval_tasks.utils.benchmark.inquiries import RESPONSE, AskedItem, Inquiry, OfferedChoice
-from lmms_eval_tasks.utils.benchmark.registry import find_benchmark, registry
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 from lmms_eval_tasks.utils.core.wording import summarize_names
 from lmms_eval_tasks.utils.data.clips import clip_lengths
 from lmms_eval_tasks.utils.data.home import clip_path, load_table, read_manifest
-from lmms_eval_tasks.utils.runs.run import read_run
 from lmms_eval_tasks.utils.scoring.records import Outcome
 
 Row = Mapping[str, Any]
@@ -30,7 +30,7 @@ def only_split(benchmark: str, chosen: str) -> str:
     Raises:
         InputError: nothing is prepared, there is no such split, or several are prepared and none was chosen.
     """
-    splits = list(read_manifest(benchmark).splits)
+    splits = list(read_manifest(read_card(benchmark)).splits)
     if chosen in splits or (not chosen and len(splits) == 1):
         return chosen or splits[0]
     raise InputError(f"Expected --split, one of {', '.join(splits)}, but got {chosen or 'none'}.")
@@ -42,7 +42,7 @@ def rows_to_ask(benchmark: str, split: str) -> list[dict[str, Any]]:
     Raises:
         InputError: nothing is prepared, or clips are missing.
     """
-    return [row for row in load_table(benchmark, split).to_list() if row["clip_present"]]
+    return [row for row in load_table(read_card(benchmark), split).to_list() if row["clip_present"]]
 
 
 def _options(house: Benchmark, rows: Sequence[Row]) -> list[AskedItem]:

@@ -30,9 +30,9 @@ from lmms_eval_tasks.build.annotate.plan import (
 from lmms_eval_tasks.build.annotate.questions import asked_items, only_split, planned_questions
 from lmms_eval_tasks.build.annotate.review import COLUMNS as REVIEW_COLUMNS
 from lmms_eval_tasks.build.annotate.review import collect_reviews, decide_items
+from lmms_eval_tasks.installed.registry import find_benchmark
 from lmms_eval_tasks.report.clips import Clips
 from lmms_eval_tasks.utils.benchmark.inquiries import ANSWER, LAST_FRAME
-from lmms_eval_tasks.utils.benchmark.registry import find_benchmark
 from lmms_eval_tasks.utils.benchmark.reviews import Decision
 from lmms_eval_tasks.utils.core.console import make_console, show_progress, text_table
 from lmms_eval_tasks.utils.core.files import write_file

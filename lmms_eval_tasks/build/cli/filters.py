@@ -20,7 +20,7 @@ from lmms_eval_tasks.build.curation.shortcuts import (
     view_records,
 )
 from lmms_eval_tasks.cli.runs import ALLOW_INCOMPLETE, open_runs
-from lmms_eval_tasks.utils.benchmark.registry import registry
+from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.utils.benchmark.views import BLIND, SINGLE_FRAME
 from lmms_eval_tasks.utils.core.console import make_console, text_table
 from lmms_eval_tasks.utils.core.files import write_file
@@ -128,7 +128,7 @@ def _print_published(
     find = registry().find_task
     for task in () if _apart(runs) else dict.fromkeys(group.task for group in groups):
         known = find(task)
-        for published in published_controls(known.benchmark, task) if known else ():
+        for published in published_controls(known.benchmark.folder, task) if known else ():
             if published.control in controls:
                 console.print(f"published, {task}: {published.value:.1f}, {published.what}; {published.source}")
 

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict
 
 from lmms_eval_tasks.countervqa.hooks import clock, timed_actions
 from lmms_eval_tasks.countervqa.released import CounterfactualQuestion
+from lmms_eval_tasks.installed.prompts import read_prompt
 from lmms_eval_tasks.train.countervqa.questions import QuestionSet, ReasoningRow, reasoned
 from lmms_eval_tasks.train.rewards.form import format_reward
 from lmms_eval_tasks.train.stages.rows import MEDIA_TAGS
@@ -25,7 +26,6 @@ from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 from lmms_eval_tasks.utils.data.clip_frames import clip_frames
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.utils.judge.client import Case, Judge, Verdict
-from lmms_eval_tasks.utils.prompting.prompts import read_prompt
 from lmms_eval_tasks.utils.verdicts import UNCLEAR, read_verdict
 
 PROMPT = "countervqa_teacher"

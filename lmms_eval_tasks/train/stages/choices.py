@@ -12,13 +12,13 @@ from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.host.hooks import bind_hooks
 from lmms_eval_tasks.host.ranks import RunStopped
 from lmms_eval_tasks.host.state import TaskState
+from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.train import rewards
 from lmms_eval_tasks.train.stages.leaks import TestedClip
 from lmms_eval_tasks.train.stages.released_choices import ChoiceSets, ReleasedChoices
 from lmms_eval_tasks.train.stages.rows import TrainingItem
 from lmms_eval_tasks.train.stages.staging import SFT, Inputs, Method, Written, grpo_method, sft_method, write_stage
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
-from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.benchmark.task_files import task_configs
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress

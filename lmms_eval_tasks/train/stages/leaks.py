@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath, PurePosixPath
 
-from lmms_eval_tasks.utils.benchmark.registry import registry
+from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
 from lmms_eval_tasks.utils.core.wording import summarize_names
@@ -69,10 +69,11 @@ def prepared_clips() -> list[TestedClip]:
     for name, benchmark in registry().benchmarks.items():
         if not (benchmark_dir(name) / "manifest.json").is_file():
             continue
-        for split in read_manifest(name).splits:
-            table = read_table(name, split)[0]
+        for split in read_manifest(benchmark.card).splits:
+            table = read_table(benchmark.card, split)[0]
             questions: dict[str, set[str]] = defaultdict(set)
-            for clips, question in zip(clips_of_rows(name, table), table.column("question").to_pylist(), strict=True):
+            shown = clips_of_rows(benchmark.card, table)
+            for clips, question in zip(shown, table.column("question").to_pylist(), strict=True):
                 for clip in clips:
                     questions[clip].add(question or "")
             tested += [

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from lmms_eval_tasks.utils.benchmark.card import Card
 from lmms_eval_tasks.utils.benchmark.inquiries import Inquiry, with_usual
+from lmms_eval_tasks.utils.benchmark.rows import Row
 from lmms_eval_tasks.utils.benchmark.sample_writer import SampleWriter
 from lmms_eval_tasks.utils.benchmark.views import MASKED, POSITIONS, VIEWS, View
 from lmms_eval_tasks.utils.core.problems import InputError
@@ -22,24 +23,18 @@ if TYPE_CHECKING:
 
     from lmms_eval_tasks.utils.data.masked_clips import TimedBox
     from lmms_eval_tasks.utils.judge.client import Case, Verdict
-    from lmms_eval_tasks.utils.prompting.official_prompts import OfficialPrompt
-    from lmms_eval_tasks.utils.prompting.prompts import Prompt
+    from lmms_eval_tasks.utils.prompting.prompts import Prompt, PromptSource
     from lmms_eval_tasks.utils.reporting.columns import Column
     from lmms_eval_tasks.utils.reporting.page_items import AnswerView, ItemView
-    from lmms_eval_tasks.utils.reporting.panels import Panel, RunRecords
+    from lmms_eval_tasks.utils.reporting.panels import Panel
     from lmms_eval_tasks.utils.reporting.references import ReferencedMetric
+    from lmms_eval_tasks.utils.reporting.run_records import RunRecords
     from lmms_eval_tasks.utils.runs.responses import PredictionLines
     from lmms_eval_tasks.utils.scoring.log_forms import LogLine
     from lmms_eval_tasks.utils.scoring.metrics import Metric
     from lmms_eval_tasks.utils.scoring.records import Record
     from lmms_eval_tasks.utils.stats.human_study import HumanStudy
     from lmms_eval_tasks.utils.submission.form import OfficialForm
-
-Row = Mapping[str, Any]
-"""A row of a prepared table: ``item_id``, ``group_id``, ``question``, ``options``, ``answer`` (None where it is
-withheld), ``clip``, ``clip_present``, and the benchmark's own columns. While a task runs it also has ``asked`` (False
-where the clip is missing and the model needs it), ``split`` and ``data_set`` (what the set is, as a `DataSet` in
-JSON)."""
 
 
 class AnswerForm(str, Enum):
@@ -262,7 +257,7 @@ class Benchmark:
     schema: Callable[[], Mapping[str, Any]] = dict
     submission: OfficialForm | None = None
     no_submission: str = ""
-    official_prompt: OfficialPrompt | None = None
+    official_prompt: PromptSource | None = None
     find_prompt: Callable[[str], Prompt] | None = None
     predictions: PredictionLines | None = None
     replaces: frozenset[str] = field(default_factory=frozenset)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import lmms_eval_tasks
 from lmms_eval_tasks.utils.benchmark.card import Card
-from lmms_eval_tasks.utils.benchmark.registry import read_card
 from lmms_eval_tasks.utils.core.files import replacing, write_file
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.core.progress import Progress
@@ -56,7 +55,7 @@ class Origin:
 class Build:
     """One build of a benchmark's folder; made by `building`."""
 
-    benchmark: str
+    card: Card
     folder: Path
     current: Path
     splits: dict[str, SplitManifest] = field(default_factory=dict)
@@ -99,7 +98,7 @@ class Build:
         """
         import pyarrow as pa
 
-        card = read_card(self.benchmark)
+        card = self.card
         if strays := [name for name in clips if not name.startswith(f"{split}/")]:
             raise ValueError(f"Expected clips named {split}/…, but got {strays[0]}.")
         if videos is not None:
@@ -109,7 +108,7 @@ class Build:
         table = make_table([{**row, "clip_present": True} for row in rows], extra)
         marks = find_marks(origin.source, (clip for clip in clips.values() if isinstance(clip, Path)))
         data_set = identify(card, split, table, origin.source, digests, marks, origin.own)
-        check_replacement(self.benchmark, split, table, data_set, origin.source)
+        check_replacement(card, split, table, data_set, origin.source)
         missing = self._place(split, clips, progress, whole, decoded)
         missing = tuple(entry.model_copy(update={"file": (files or {}).get(entry.clip)}) for entry in missing)
         absent = {entry.clip for entry in missing}
@@ -153,12 +152,12 @@ class Build:
         free = shutil.disk_usage(self.folder).free
         if needed > free:
             raise InputError(
-                f"{read_card(self.benchmark).title}, split {split}, cannot be prepared: its clips need "
+                f"{self.card.title}, split {split}, cannot be prepared: its clips need "
                 f"{count_bytes(needed)}, but {home()} has {count_bytes(free)} free. What was prepared before is "
                 f"untouched.\nRemedy: free disk space or point {HOME} elsewhere."
             )
         reasons: dict[str, MissingClip] = {}
-        damages, splits = Problems(), read_card(self.benchmark).splits
+        damages, splits = Problems(), self.card.splits
 
         def place(name: str) -> UnreadableClip | DamagedSource | None:
             (videos / name).parent.mkdir(parents=True, exist_ok=True)
@@ -176,7 +175,7 @@ class Build:
             elif error is not None:
                 reasons[name] = MissingClip(clip=name, reason="unreadable")
         damages.raise_if_any(
-            f"{read_card(self.benchmark).title}, split {split}, cannot be prepared",
+            f"{self.card.title}, split {split}, cannot be prepared",
             "what was prepared before is untouched, and clips that are finished are kept for the next time",
         )
         placed = [videos / name for name in present if name not in reasons and name not in decoded]
@@ -231,31 +230,23 @@ def write_table(table: pyarrow.Table, path: Path) -> None:
 
 
 @contextmanager
-def building(benchmark: str) -> Iterator[Build]:
-    """Build a benchmark's folder; what was there is replaced only when the block ends without an error.
-
-    The block gets the build. Its ``add_split(split, rows, extra, clips, origin, progress)`` places a split's clips and
-    writes its table: ``extra`` has the benchmark's own columns and their types, and ``clips`` every clip that rows name
-    (``test/a.mp4``) and its file, which is linked; None, or a file that is not there, is a missing clip. Its ``splits``
-    holds the `SplitManifest` of each split that was added.
-
-    Splits that the block does not add are kept. Clips of an interrupted build are kept for the next one. One build
-    of a benchmark runs at a time; another waits for it.
+def building(card: Card) -> Iterator[Build]:
+    """Build a benchmark's folder, as `installed.sets.building` explains.
 
     Raises:
         InputError: nothing can be written to the data home, or a split cannot be added.
     """
-    current = benchmark_dir(benchmark)
-    folder = writable_home() / f".{benchmark}.building"
+    current = benchmark_dir(card.name)
+    folder = writable_home() / f".{card.name}.building"
     with locked(current):
         folder.mkdir(exist_ok=True)
-        build = Build(benchmark, folder, current)
+        build = Build(card, folder, current)
         yield build
         _keep_other_splits(build)
         write_placeholder(folder / PLACEHOLDER)
         manifest = Manifest(
             tool_version=lmms_eval_tasks.__version__,
-            benchmark=benchmark,
+            benchmark=card.name,
             splits=dict(sorted(build.splits.items())),
         )
         write_file(folder / "manifest.json", manifest.model_dump_json(indent=1) + "\n")
@@ -264,7 +255,7 @@ def building(benchmark: str) -> Iterator[Build]:
 
 
 def _keep_other_splits(build: Build) -> None:
-    for split, facts in earlier_splits(build.benchmark).items():
+    for split, facts in earlier_splits(build.card).items():
         if split in build.splits or not (build.current / f"{split}.parquet").is_file():
             continue
         build.splits[split] = facts

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from lmms_eval_tasks.utils.benchmark.registry import read_card
+from lmms_eval_tasks.utils.benchmark.card import Card
 from lmms_eval_tasks.utils.core.parquet import read_parquet
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.variables import HOME, MISSING
@@ -100,19 +100,18 @@ def placeholder_path(benchmark: str) -> Path:
     return benchmark_dir(benchmark) / PLACEHOLDER
 
 
-def read_manifest(benchmark: str) -> Manifest:
+def read_manifest(card: Card) -> Manifest:
     """The manifest of a prepared benchmark.
 
     Raises:
         InputError: nothing is prepared, or the manifest was not written by this version's format.
     """
-    return read_steadily(benchmark_dir(benchmark), lambda: _read_manifest(benchmark))
+    return read_steadily(benchmark_dir(card.name), lambda: _read_manifest(card))
 
 
-def _read_manifest(benchmark: str) -> Manifest:
-    card = read_card(benchmark)
-    path = benchmark_dir(benchmark) / "manifest.json"
-    remedy = prepare_remedy(benchmark)
+def _read_manifest(card: Card) -> Manifest:
+    path = benchmark_dir(card.name) / "manifest.json"
+    remedy = prepare_remedy(card)
     if not path.is_file():
         raise InputError(f"{card.title} is not prepared: there is no {path}.\n{remedy}")
     try:
@@ -123,68 +122,56 @@ def _read_manifest(benchmark: str) -> Manifest:
         ) from error
 
 
-def prepare_remedy(benchmark: str) -> str:
+def prepare_remedy(card: Card) -> str:
     """What to run when a benchmark is not prepared: with the real release, and with sample data."""
-    return (
-        f"Run:  {read_card(benchmark).prepare_command}\n"
-        "To try without the data:  lmms-eval-tasks sample --out sample --prepare"
-    )
+    return f"Run:  {card.prepare_command}\nTo try without the data:  lmms-eval-tasks sample --out sample --prepare"
 
 
-def load_table(benchmark: str, split: str, require_clips: bool = True) -> datasets.Dataset:
-    """The prepared table of a split, rows in their released order, `clip_present` as it is now.
-
-    It has one row per item and the columns of the benchmark's `prepare`.
-
-    Args:
-        benchmark: Name of the benchmark.
-        split: Name of the split.
-        require_clips: Whether clips will be looked at. Where they will not, none is looked for, and `clip_present` is
-            what it was when the table was prepared.
+def load_table(card: Card, split: str, require_clips: bool = True) -> datasets.Dataset:
+    """The prepared table of a split, as `installed.sets.load_table` explains.
 
     Raises:
-        InputError: nothing is prepared; the table is not the one that was prepared; or clips are required, some are
-            missing, and $LMMS_EVAL_TASKS_MISSING is not `skip`; or that variable holds anything else.
+        InputError: the table or its clips cannot be used, or $LMMS_EVAL_TASKS_MISSING holds anything but `skip`.
     """
     skip = skip_missing()
-    return read_steadily(benchmark_dir(benchmark), lambda: _load_table(benchmark, split, require_clips, skip))
+    return read_steadily(benchmark_dir(card.name), lambda: _load_table(card, split, require_clips, skip))
 
 
-def _load_table(benchmark: str, split: str, require_clips: bool, skip: bool) -> datasets.Dataset:
+def _load_table(card: Card, split: str, require_clips: bool, skip: bool) -> datasets.Dataset:
     import datasets
     import pyarrow as pa
 
-    table, facts = read_table(benchmark, split)
-    absent = absent_clips(benchmark, split, table) if require_clips else {}
+    table, facts = read_table(card, split)
+    absent = absent_clips(card, split, table) if require_clips else {}
     if not absent:
         return datasets.Dataset(table, fingerprint=facts.table_sha256[:16])
-    report = missing_report(benchmark, split, facts, absent)
+    report = missing_report(card, split, facts, absent)
     if not skip:
         raise InputError(report)
     logger.warning(report.splitlines()[0])
-    present = pa.array([absent.keys().isdisjoint(clips) for clips in clips_of_rows(benchmark, table)])
+    present = pa.array([absent.keys().isdisjoint(clips) for clips in clips_of_rows(card, table)])
     at = table.schema.get_field_index("clip_present")
     return datasets.Dataset(table.set_column(at, table.schema.field(at), present))
 
 
-def read_table(benchmark: str, split: str) -> tuple[pyarrow.Table, SplitManifest]:
+def read_table(card: Card, split: str) -> tuple[pyarrow.Table, SplitManifest]:
     """The prepared table of a split as it was written, and its manifest.
 
     Raises:
         InputError: the split is not prepared, or the table is not the one that was prepared.
     """
-    return read_steadily(benchmark_dir(benchmark), lambda: _read_table(benchmark, split))
+    return read_steadily(benchmark_dir(card.name), lambda: _read_table(card, split))
 
 
-def _read_table(benchmark: str, split: str) -> tuple[pyarrow.Table, SplitManifest]:
-    title, remedy = read_card(benchmark).title, prepare_remedy(benchmark)
-    manifest = read_manifest(benchmark)
+def _read_table(card: Card, split: str) -> tuple[pyarrow.Table, SplitManifest]:
+    title, remedy = card.title, prepare_remedy(card)
+    manifest = read_manifest(card)
     if split not in manifest.splits:
         raise InputError(
-            f"{title}, split {split}, is not prepared: {benchmark_dir(benchmark)} holds "
+            f"{title}, split {split}, is not prepared: {benchmark_dir(card.name)} holds "
             f"{', '.join(manifest.splits)}.\n{remedy}"
         )
-    path, facts = table_path(benchmark, split), manifest.splits[split]
+    path, facts = table_path(card.name, split), manifest.splits[split]
     if not path.is_file() or file_sha256(path) != facts.table_sha256:
         raise InputError(f"{title}, split {split}, cannot be used: {path} is not the prepared table.\n{remedy}")
     return read_parquet(path), facts
@@ -209,35 +196,34 @@ def clip_sources(split: str, table: pyarrow.Table) -> list[str]:
     return [split] * table.num_rows
 
 
-def absent_clips(benchmark: str, split: str, table: pyarrow.Table) -> dict[str, str]:
+def absent_clips(card: Card, split: str, table: pyarrow.Table) -> dict[str, str]:
     """Clips that cannot be shown now: those that were missing when prepared, and those that have gone since.
 
     Returns:
         Clip to the part of the release that it belongs to (its `source`, else the split), in the table's order.
     """
-    return read_steadily(benchmark_dir(benchmark), lambda: _absent_clips(benchmark, split, table))
+    return read_steadily(benchmark_dir(card.name), lambda: _absent_clips(card, split, table))
 
 
-def _absent_clips(benchmark: str, split: str, table: pyarrow.Table) -> dict[str, str]:
-    missing = {entry.clip for entry in read_manifest(benchmark).splits[split].missing}
+def _absent_clips(card: Card, split: str, table: pyarrow.Table) -> dict[str, str]:
+    missing = {entry.clip for entry in read_manifest(card).splits[split].missing}
     absent: dict[str, str] = {}
     seen: set[str] = set()
-    for clips, source in zip(clips_of_rows(benchmark, table), clip_sources(split, table), strict=True):
+    for clips, source in zip(clips_of_rows(card, table), clip_sources(split, table), strict=True):
         for clip in clips:
-            if clip not in seen and (clip in missing or not clip_path(benchmark, clip).is_file()):
+            if clip not in seen and (clip in missing or not clip_path(card.name, clip).is_file()):
                 absent[clip] = source
             seen.add(clip)
     return absent
 
 
-def clips_of_rows(benchmark: str, table: pyarrow.Table) -> list[tuple[str, ...]]:
+def clips_of_rows(card: Card, table: pyarrow.Table) -> list[tuple[str, ...]]:
     """For each row, the clips that it names, in the order of the card's clip columns."""
-    return list(zip(*(table.column(name).to_pylist() for name in read_card(benchmark).clip_columns), strict=True))
+    return list(zip(*(table.column(name).to_pylist() for name in card.clip_columns), strict=True))
 
 
-def missing_report(benchmark: str, split: str, facts: SplitManifest, absent: Mapping[str, str]) -> str:
+def missing_report(card: Card, split: str, facts: SplitManifest, absent: Mapping[str, str]) -> str:
     """The message about missing clips: how many of how many, per source, the first names, and both remedies."""
-    card = read_card(benchmark)
     sources = ", ".join(f"{source} {count}" for source, count in sorted(Counter(absent.values()).items()))
     return (
         f"{card.title}, split {split}: {len(absent)} of {facts.clips} clips are missing ({sources}).\n"

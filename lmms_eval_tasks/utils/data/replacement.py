@@ -9,8 +9,8 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lmms_eval_tasks.utils.benchmark.card import Card
 from lmms_eval_tasks.utils.benchmark.data_set import DataSet
-from lmms_eval_tasks.utils.benchmark.registry import read_card
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.variables import HOME
 from lmms_eval_tasks.utils.core.wording import summarize_names
@@ -36,14 +36,14 @@ def replacement(allowed: bool) -> Iterator[None]:
         _ALLOWED.reset(token)
 
 
-def check_replacement(benchmark: str, split: str, table: pyarrow.Table, data_set: DataSet, source: str) -> None:
+def check_replacement(card: Card, split: str, table: pyarrow.Table, data_set: DataSet, source: str) -> None:
     """Refuse a split that would take the place of another set; say so where it may.
 
     A set is another one where an item that is prepared is not in it as it is, or where it is not the official release
     and what is prepared is. Sample data gives way to anything, and takes the place of nothing but sample data.
 
     Args:
-        benchmark: The benchmark.
+        card: The benchmark's.
         split: The split that is to be prepared.
         table: Its table.
         data_set: What it is.
@@ -52,8 +52,8 @@ def check_replacement(benchmark: str, split: str, table: pyarrow.Table, data_set
     Raises:
         InputError: sample data would replace real data, or a set another one without leave.
     """
-    title, folder = read_card(benchmark).title, benchmark_dir(benchmark)
-    earlier = earlier_splits(benchmark)
+    title, folder = card.title, benchmark_dir(card.name)
+    earlier = earlier_splits(card)
     real = [name for name, facts in earlier.items() if not facts.data_set.is_sample]
     if data_set.is_sample and real:
         raise InputError(
@@ -67,7 +67,7 @@ def check_replacement(benchmark: str, split: str, table: pyarrow.Table, data_set
     if held.is_sample:
         logger.warning("%s, split %s: %s from %s replaces the sample data", title, split, data_set.text, source)
         return
-    lost, number = _lost_items(benchmark, split, table, _same_place(source, earlier[split].source))
+    lost, number = _lost_items(card, split, table, _same_place(source, earlier[split].source))
     if not lost and (data_set.is_official or not held.is_official):
         return
     what = f"{held.text} from {earlier[split].source}"
@@ -86,10 +86,10 @@ def check_replacement(benchmark: str, split: str, table: pyarrow.Table, data_set
     )
 
 
-def earlier_splits(benchmark: str) -> Mapping[str, SplitManifest]:
+def earlier_splits(card: Card) -> Mapping[str, SplitManifest]:
     """Splits prepared before; none where there is no manifest that this version can read."""
     try:
-        return read_manifest(benchmark).splits
+        return read_manifest(card).splits
     except InputError:
         return {}
 
@@ -98,17 +98,17 @@ def _same_place(one: str, other: str) -> bool:
     return Path(one).expanduser().absolute() == Path(other).expanduser().absolute()
 
 
-def _lost_items(benchmark: str, split: str, table: pyarrow.Table, same_place: bool) -> tuple[list[str], int]:
+def _lost_items(card: Card, split: str, table: pyarrow.Table, same_place: bool) -> tuple[list[str], int]:
     """The prepared items that a new table lacks or asks otherwise, and how many are prepared.
 
     A question from the same place as before may show another clip: there, clips were cut anew or mended. Nothing is
     lost where the prepared table is damaged, which preparing again is to mend.
     """
     try:
-        held, _ = read_table(benchmark, split)
+        held, _ = read_table(card, split)
     except InputError:
         return [], 0
-    clips = () if same_place else read_card(benchmark).clip_columns
+    clips = () if same_place else card.clip_columns
     columns = ["item_id", "group_id", "question", "options", "answer", *clips]
     new = {row["item_id"]: row for row in table.select(columns).to_pylist()}
     old: list[dict[str, Any]] = held.select(columns).to_pylist()

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from lmms_eval_tasks.utils.benchmark.registry import read_card
+from lmms_eval_tasks.utils.benchmark.card import Card
 from lmms_eval_tasks.utils.core.progress import Progress
 from lmms_eval_tasks.utils.data.clips import clip_lengths
 from lmms_eval_tasks.utils.data.home import clip_path, clips_of_rows, read_table
@@ -42,7 +42,7 @@ class StratumStatistics:
     vocabulary: int
 
 
-def split_statistics(benchmark: str, split: str, progress: Progress) -> list[StratumStatistics]:
+def split_statistics(card: Card, split: str, progress: Progress) -> list[StratumStatistics]:
     """The statistics of each stratum in alphabetical order, and of all items last.
 
     A clip's length is what its header says. Each clip counts once in a stratum, however many items ask about it.
@@ -50,14 +50,14 @@ def split_statistics(benchmark: str, split: str, progress: Progress) -> list[Str
     Raises:
         InputError: the split is not prepared or its table is not the one that was prepared.
     """
-    table, _ = read_table(benchmark, split)
-    clips = clips_of_rows(benchmark, table)
-    paths = {clip: clip_path(benchmark, clip) for of_row in clips for clip in of_row}
-    lengths = clip_lengths(paths.values(), progress, f"{benchmark}, {split}: reading the length of clips")
+    table, _ = read_table(card, split)
+    clips = clips_of_rows(card, table)
+    paths = {clip: clip_path(card.name, clip) for of_row in clips for clip in of_row}
+    lengths = clip_lengths(paths.values(), progress, f"{card.name}, {split}: reading the length of clips")
     seconds = {clip: lengths[path] for clip, path in paths.items()}
     questions = [_words(text) for text in table.column("question").to_pylist()]
     options = [[_words(text) for text in texts or ()] for texts in table.column("options").to_pylist()]
-    columns = [table.column(name).to_pylist() for name in read_card(benchmark).strata_columns]
+    columns = [table.column(name).to_pylist() for name in card.strata_columns]
     rows: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
     for row, values in enumerate(zip(*columns, strict=True) if columns else ()):
         rows[tuple(map(str, values))].append(row)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from lmms_eval_tasks.utils.benchmark.benchmark import TaskSettings
-from lmms_eval_tasks.utils.core.problems import InputError, Problems
+from lmms_eval_tasks.utils.core.problems import Problems
 from lmms_eval_tasks.utils.core.variables import BOXES
 from lmms_eval_tasks.utils.evidence.boxes import BoxConvention, FrameSize
 from lmms_eval_tasks.utils.evidence.grounding import DEFAULTS, GroundingSettings
 from lmms_eval_tasks.utils.evidence.shown_frames import PixelLimits, qwen_limits, shown_frame
-from lmms_eval_tasks.utils.prompting.prompts import Prompt, choose_prompt, read_prompt
+from lmms_eval_tasks.utils.prompting.prompts import Prompt
 
 KWARGS = "lmms_eval_specific_kwargs"
 EXAMPLE = f"{BOXES}=xyxy_resized,min_pixels=3136,max_pixels=602112"
@@ -67,41 +67,23 @@ class EvidenceSettings(TaskSettings):
         return replace(self, convention=BoxConvention(conventions.pop()), logged_sizes=sizes)
 
 
-def evidence_settings_reader(
-    title: str, default: str, find: Callable[[str], Prompt]
-) -> Callable[[Mapping[str, Any], Mapping[str, str]], EvidenceSettings]:
-    """Reads a task's ``lmms_eval_specific_kwargs``, and what the environment overrides of it for one run.
-
-    The first has ``prompt``; ``boxes``, a `BoxConvention`, and for ``xyxy_resized`` perhaps ``min_pixels`` and
-    ``max_pixels``; ``eps_overlap``, ``tau_t``, ``tau_st`` and ``coverage_aware`` as in `GroundingSettings`. What is
-    missing has its default; other keys are ignored. The environment may have ``LMMS_EVAL_TASKS_BOXES``, such as
-    ``xyxy_resized,min_pixels=3136,max_pixels=602112``, and ``LMMS_EVAL_TASKS_PROMPT``, the id of a prompt.
+def read_evidence_settings(
+    kwargs: Mapping[str, Any], environment: Mapping[str, str], prompt: Prompt, problems: Problems
+) -> EvidenceSettings:
+    """The settings of a task that asks with a prompt, with the default in place of each value that cannot be used.
 
     Args:
-        title: The benchmark's, for messages.
-        default: Id of the prompt where the configuration names none.
-        find: Finds the benchmark's own prompts, such as ``official``; raises InputError where there is none.
-
-    Returns:
-        A function for `TaskKind.read_settings`. It raises InputError, which lists every value that cannot be used.
+        kwargs: The task's ``lmms_eval_specific_kwargs``.
+        environment: Environment variables, of which LMMS_EVAL_TASKS_BOXES wins.
+        prompt: How questions are asked.
+        problems: Takes every value that cannot be used.
     """
-
-    def read_settings(kwargs: Mapping[str, Any], environment: Mapping[str, str]) -> EvidenceSettings:
-        problems = Problems()
-        overridden = environment.get(BOXES)
-        boxes, where = (_read_variable(overridden, problems), BOXES) if overridden else (kwargs, KWARGS)
-        convention = _read_convention(boxes.get("boxes", BoxConvention.XYXY_PX.value), where, problems)
-        limits = _read_limits(boxes, where, problems)
-        hits = _read_hits(kwargs, problems)
-        try:
-            prompt = choose_prompt({"prompt": default, **kwargs}, find, environment=environment)
-        except InputError as error:
-            problems.add("prompt", str(error))
-            prompt = read_prompt(default)
-        problems.raise_if_any(f"{title} cannot be run as configured")
-        return EvidenceSettings(prompt, convention, limits, hits, overridden=bool(overridden))
-
-    return read_settings
+    overridden = environment.get(BOXES)
+    boxes, where = (_read_variable(overridden, problems), BOXES) if overridden else (kwargs, KWARGS)
+    convention = _read_convention(boxes.get("boxes", BoxConvention.XYXY_PX.value), where, problems)
+    limits = _read_limits(boxes, where, problems)
+    hits = _read_hits(kwargs, problems)
+    return EvidenceSettings(prompt, convention, limits, hits, overridden=bool(overridden))
 
 
 def _read_variable(text: str, problems: Problems) -> dict[str, Any]:

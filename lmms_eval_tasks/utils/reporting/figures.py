@@ -21,7 +21,7 @@ from lmms_eval_tasks.utils.stats.estimates import Estimate
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-    from lmms_eval_tasks.utils.reporting.panels import RunRecords
+    from lmms_eval_tasks.utils.reporting.run_records import RunRecords
 
 Bounds = tuple[float, float]
 

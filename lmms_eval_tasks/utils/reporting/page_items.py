@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lmms_eval_tasks.utils.benchmark.benchmark import Row
+from lmms_eval_tasks.utils.benchmark.rows import Row
 from lmms_eval_tasks.utils.evidence.boxes import Box
 from lmms_eval_tasks.utils.scoring.records import Record
 

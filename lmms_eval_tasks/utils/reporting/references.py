@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind
-from lmms_eval_tasks.utils.benchmark.card import Human
-from lmms_eval_tasks.utils.benchmark.registry import find_benchmark, registry
+from lmms_eval_tasks.utils.benchmark.card import Card, Human
 from lmms_eval_tasks.utils.scoring.metrics import Metric
 from lmms_eval_tasks.utils.stats.estimates import Estimate, Records, estimate, refuse_counts
 
@@ -151,36 +149,28 @@ def published_models(
     )
 
 
-def published_of_view(benchmark: str, task: str, view: str) -> tuple[PublishedView, ...]:
+def published_of_view(folder: Path, task: str, view: str) -> tuple[PublishedView, ...]:
     """What is published of a view of a task or group: the entries of `published.json` that name both, in percent.
 
     Args:
-        benchmark: The benchmark in whose folder they are looked for; of all where it is empty, as for tasks that are
-            not ours and that a benchmark's paper has scores of all the same.
+        folder: Folder of the benchmark; its paper may have scores of tasks that are not ours, too.
         task: The task or group, with or without its view's ending.
         view: Name of the view; a single frame's may end in its position. Without one, scores of the whole items, where
             entries name the task.
-
-    Raises:
-        InputError: no benchmark has that name.
     """
     name = task.removesuffix(f"_{view}") if view else task
-    benchmarks = [find_benchmark(benchmark)] if benchmark else registry().benchmarks.values()
-    return tuple(published for one in benchmarks for published in _of_view(one, name, view))
-
-
-def _of_view(benchmark: Benchmark, task: str, view: str) -> Iterator[PublishedView]:
-    """What a benchmark's paper has of a view of a task or group, which is named without its view."""
-    for entry in _entries(benchmark.folder):
-        if entry.get("task") == task and "score" in entry and _is_of_view(entry, view):
-            yield PublishedView(
-                model=str(entry["model"]),
-                value=float(entry["value"]) * (100.0 if entry["unit"] == "fraction" else 1.0),
-                source=str(entry["source"]),
-                score=str(entry["score"]),
-                people=bool(entry.get("people")),
-                note=str(entry.get("note", "")),
-            )
+    return tuple(
+        PublishedView(
+            model=str(entry["model"]),
+            value=float(entry["value"]) * (100.0 if entry["unit"] == "fraction" else 1.0),
+            source=str(entry["source"]),
+            score=str(entry["score"]),
+            people=bool(entry.get("people")),
+            note=str(entry.get("note", "")),
+        )
+        for entry in _entries(folder)
+        if entry.get("task") == name and "score" in entry and _is_of_view(entry, view)
+    )
 
 
 def _is_of_view(entry: Mapping[str, Any], view: str) -> bool:
@@ -196,7 +186,7 @@ def _entries(folder: Path) -> tuple[Mapping[str, Any], ...]:
     return tuple(json.loads(file.read_text(encoding="utf-8"))["records"]) if file.is_file() else ()
 
 
-def published_controls(benchmark: Benchmark, task: str) -> tuple[PublishedControl, ...]:
+def published_controls(folder: Path, task: str) -> tuple[PublishedControl, ...]:
     """What a benchmark's paper prints of controls on the data of a task or group: the entries of `published.json` that
     have a ``control``, and name the task where they have a ``task``."""
     found = [
@@ -206,23 +196,22 @@ def published_controls(benchmark: Benchmark, task: str) -> tuple[PublishedContro
             float(entry["value"]),
             str(entry["source"]),
         )
-        for entry in _entries(benchmark.folder)
+        for entry in _entries(folder)
         if "control" in entry and entry.get("task", task) == task
     ]
     return tuple(sorted(found, key=lambda one: list(Control).index(one.control)))
 
 
-def usual_references(benchmark: Benchmark, kind: TaskKind, task: str) -> tuple[ReferencedMetric, ...]:
-    """The scores of a task or group of a kind that names none, the paper's main one first.
+def usual_references(card: Card, folder: Path, metrics: Sequence[Metric], task: str) -> tuple[ReferencedMetric, ...]:
+    """The scores of a task or group, among metrics, where its kind names none; the paper's main one first.
 
     They are those that the card knows the chance of or what people score, beside the models of `published.json` whose
     entries name the task and the score; without any of them the first mean.
     """
-    card = benchmark.card
-    people = {metric.name: tuple(one for one in card.human if one.metric == metric.name) for metric in kind.metrics}
-    means = [metric for metric in kind.metrics if metric.kind == "mean"]
+    people = {metric.name: tuple(one for one in card.human if one.metric == metric.name) for metric in metrics}
+    means = [metric for metric in metrics if metric.kind == "mean"]
     known = [one for one in means if one.name in card.chance or people[one.name] or one.name == card.main_metric]
-    models = [one for one in _of_view(benchmark, task, "") if not one.people]
+    models = [one for one in published_of_view(folder, task, "") if not one.people]
     return tuple(
         ReferencedMetric(
             metric,

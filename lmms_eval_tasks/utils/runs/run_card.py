@@ -11,11 +11,8 @@ from typing import Any
 
 from pydantic import StrictFloat, StrictInt, StrictStr, TypeAdapter, ValidationError
 
-from lmms_eval_tasks.utils.answers import EXTRACTOR
-from lmms_eval_tasks.utils.benchmark.benchmark import TaskKind
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.variables import ANSWERS, HOME
-from lmms_eval_tasks.utils.denoising.response import DENOISING_READER
 from lmms_eval_tasks.utils.runs.hazards import APPLIES
 
 CARD = "_run_card.json"
@@ -104,11 +101,6 @@ class CardDifference:
             f"{_shorten(text)} ({'run' if len(numbers) == 1 else 'runs'} {', '.join(numbers)})"
             for text, numbers in runs.items()
         )
-
-
-def extractor_of(kind: TaskKind) -> str:
-    """Name and version of what reads the answers to a kind of task."""
-    return kind.extractor or (DENOISING_READER if kind.takes_losses else EXTRACTOR)
 
 
 def read_run_card(path: Path) -> Sections:

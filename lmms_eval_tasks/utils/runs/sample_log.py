@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from lmms_eval_tasks.utils.benchmark.data_set import UNKNOWN_SET, DataSet, SetKind
-from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.core.json_rows import validate_value
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, Problems
 from lmms_eval_tasks.utils.core.strict_json import read_written_json
@@ -79,7 +78,7 @@ class SampleLog:
     torn: bool = False
 
 
-def read_sample_log(path: Path, task: str, problems: Problems, is_ours: bool = True) -> SampleLog | None:
+def read_sample_log(path: Path, form: type[LogLine], problems: Problems, is_ours: bool = True) -> SampleLog | None:
     """Read a task's sample log; None where no line has a record of ours and none has to have one.
 
     Only a line feed ends a line: a model's text may hold the other characters that Python takes for the end of one. A
@@ -87,7 +86,7 @@ def read_sample_log(path: Path, task: str, problems: Problems, is_ours: bool = T
 
     Args:
         path: The log.
-        task: The task; of one that a benchmark has, lines are checked by its own form.
+        form: That of its lines, but for those of answers that were only kept, which have the form of every task's.
         problems: Takes what is wrong, by kind: a line that is not one of a task of ours, an item that is there twice.
         is_ours: Whether the task is known to be one of ours; a log of somebody else's has no records.
     """
@@ -109,18 +108,16 @@ def read_sample_log(path: Path, task: str, problems: Problems, is_ours: bool = T
                 what = "bytes that are not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
                 issues.add("lines", _EXPECTED, f"{what} ({where})")
             continue
-        if (record := _read_record(value, task, where, issues)) is not None:
+        if (record := _read_record(value, form, where, issues)) is not None:
             items.append(LoggedItem(f"{path.name}, {where}", record, value))
     _note_doubled(items, issues)
     problems.extend(issues.as_problems(f"{path.name}, ", MAKE_AGAIN))
     return SampleLog(tuple(items), torn)
 
 
-def _read_record(value: Any, task: str, where: str, issues: GroupedIssues) -> Record | None:
-    known = registry().find_task(task)
+def _read_record(value: Any, form: type[LogLine], where: str, issues: GroupedIssues) -> Record | None:
     only_predicted = isinstance(value, dict) and BYPASS in value
-    form = LogLine if known is None or known.kind.log_form is None or only_predicted else known.kind.log_form
-    if validate_value(value, form, issues, where) is None:
+    if validate_value(value, LogLine if only_predicted else form, issues, where) is None:
         return None
     try:
         return Record.from_json(value["record"])

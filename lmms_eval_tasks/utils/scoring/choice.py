@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from lmms_eval_tasks.utils.answers import read_choice
-from lmms_eval_tasks.utils.benchmark.benchmark import Row, TaskContext
+from lmms_eval_tasks.utils.benchmark.benchmark import TaskContext
+from lmms_eval_tasks.utils.benchmark.rows import Row
 from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, GradedItem, Record
 
 

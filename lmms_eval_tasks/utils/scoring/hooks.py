@@ -12,7 +12,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, cast
 
-from lmms_eval_tasks.utils.benchmark.benchmark import Grader, Row, TaskContext
+from lmms_eval_tasks.utils.benchmark.benchmark import Grader, TaskContext
+from lmms_eval_tasks.utils.benchmark.rows import Row
 from lmms_eval_tasks.utils.prompting.questions import ask_choice
 from lmms_eval_tasks.utils.scoring.metrics import Item, Metric
 from lmms_eval_tasks.utils.scoring.records import GradedItem

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from string import ascii_uppercase
 from typing import Any
 
 from lmms_eval_tasks.utils.benchmark.benchmark import TaskKind
-from lmms_eval_tasks.utils.benchmark.registry import find_benchmark, registry
+from lmms_eval_tasks.utils.benchmark.card import Card
 from lmms_eval_tasks.utils.benchmark.tasks import Task
 from lmms_eval_tasks.utils.data.home import load_table
 from lmms_eval_tasks.utils.stats.shortcuts import ChoiceItem
@@ -37,24 +37,29 @@ class ChoiceSet:
     from_keys: bool
 
 
-def read_choice_sets(benchmark: str, split: str) -> list[ChoiceSet]:
+def read_choice_sets(card: Card, tasks: Iterable[Task], split: str) -> list[ChoiceSet]:
     """The sets of questions of a prepared split; none where nothing of it is answered by choosing.
 
     Tasks that have the same items are one set. No clip is looked for.
 
+    Args:
+        card: The benchmark's.
+        tasks: All tasks of the benchmark.
+        split: The split.
+
     Raises:
         InputError: the split is not prepared.
     """
-    tasks: dict[Any, list[Task]] = {}
-    for task in registry().tasks_of(benchmark).values():
+    by_items: dict[Any, list[Task]] = {}
+    for task in tasks:
         if task.split == split and not task.kind.takes_losses:
-            tasks.setdefault(task.kind.rows, []).append(task)
-    table = load_table(benchmark, split, require_clips=False)
+            by_items.setdefault(task.kind.rows, []).append(task)
+    table = load_table(card, split, require_clips=False)
     sets = []
-    for change, sharing in tasks.items():
+    for change, sharing in by_items.items():
         with _without_bars():
             rows = list(change(table) if change else table)
-        items, from_keys = _read_items(rows, find_benchmark(benchmark).card.strata_columns)
+        items, from_keys = _read_items(rows, card.strata_columns)
         if items:
             together = _together([task.kind for task in sharing])
             names = tuple(task.name for task in sharing)

@@ -9,8 +9,8 @@ from pathlib import Path
 from string import ascii_uppercase
 from typing import Any
 
-from lmms_eval_tasks.utils.benchmark.benchmark import Row
 from lmms_eval_tasks.utils.benchmark.card import Card
+from lmms_eval_tasks.utils.benchmark.rows import Row
 from lmms_eval_tasks.utils.core.json_rows import RowForm, as_lines, read_rows
 from lmms_eval_tasks.utils.core.problems import GroupedIssues
 from lmms_eval_tasks.utils.core.wording import describe

@@ -7,17 +7,22 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from lmms_eval_tasks.utils.benchmark.benchmark import Row
 from lmms_eval_tasks.utils.benchmark.data_set import DataSet
-from lmms_eval_tasks.utils.benchmark.registry import find_benchmark, registry
-from lmms_eval_tasks.utils.benchmark.tasks import Task
-from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
+from lmms_eval_tasks.utils.benchmark.rows import Row
+from lmms_eval_tasks.utils.core.problems import GroupedIssues
 from lmms_eval_tasks.utils.core.wording import describe
-from lmms_eval_tasks.utils.data.home import read_table
 from lmms_eval_tasks.utils.scoring.records import GradedItem
 
 INCOMPLETE = "--allow-incomplete writes the file nevertheless."
 FORM_ALONE = "the form alone: {what} is not prepared here, so ids and options were not looked at"
+
+
+class Pointing(Protocol):
+    """What says which of a benchmark's items it asks, as a `Task` does."""
+
+    @property
+    def pointer(self) -> Mapping[str, Any]:
+        """That, as a task's pointer does."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +43,7 @@ class Table:
         apart = self.data_set.apart
         return f"the prepared split {self.split}{f' ({apart})' if apart else ''}"
 
-    def rows_of(self, tasks: Iterable[Task]) -> Table:
+    def rows_of(self, tasks: Iterable[Pointing]) -> Table:
         """The table of the rows that some of the split's tasks ask."""
         subsets = {task.pointer.get("subset") for task in tasks}
         return self if None in subsets else replace(self, rows=[row for row in self.rows if row["subset"] in subsets])
@@ -179,42 +184,3 @@ class Attendance:
             self.issues.add("rows", f"Expected one for every item of {whole}, but there is none for", describe(item))
         total = sum(map(len, self.expected.values()))
         return [f"Incomplete: {len(missing):,} of {total:,} items have no row."] if missing else []
-
-
-def find_form(name: str) -> OfficialForm:
-    """The official form of a benchmark.
-
-    Raises:
-        InputError: no benchmark has that name, or it has no form; the message says why.
-    """
-    task = registry().find_task(name)
-    if task and name not in registry().benchmarks and (reason := task.no_submission):
-        raise InputError(f"{name} has no official submission: {reason}")
-    benchmark = find_benchmark(name)
-    if benchmark.submission is None:
-        raise InputError(f"{name} has no official submission: {benchmark.no_submission}")
-    return benchmark.submission
-
-
-def tasks_of_part(benchmark: str, split: str, part: str) -> dict[str, Task]:
-    """The tasks, by name, whose items make a part of a benchmark's submission."""
-    tasks = {
-        name: task
-        for name, task in registry().tasks_of(benchmark).items()
-        if task.split == split and not task.no_submission
-    }
-
-    def of_subset(subset: str | None) -> dict[str, Task]:
-        return {name: task for name, task in tasks.items() if task.pointer.get("subset") == subset}
-
-    return of_subset(part) or of_subset(None) or tasks
-
-
-def read_prepared(benchmark: str, split: str) -> Table:
-    """The prepared table of a split.
-
-    Raises:
-        InputError: where it is not prepared.
-    """
-    arrow, manifest = read_table(benchmark, split)
-    return Table(split, arrow.to_pylist(), manifest.data_set)

@@ -21,6 +21,7 @@ from lmms_eval_tasks.build.annotate.plan import (
     read_plan,
 )
 from lmms_eval_tasks.cli.app import app
+from lmms_eval_tasks.installed.registry import read_card
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.data.home import read_manifest
 
@@ -148,7 +149,7 @@ def test_a_prepared_benchmark_is_planned(tmp_path: Path, benchmark: str, split: 
     arguments = ["plan", benchmark, "--split", split, "--out", str(path), "--responses", "3"]
     result = CliRunner().invoke(app, ["annotate", *arguments])
     assert result.exit_code == 0, result.output
-    plan, rows = read_plan(path), read_manifest(benchmark).splits[split].rows
+    plan, rows = read_plan(path), read_manifest(read_card(benchmark)).splits[split].rows
     assert len({row.item_id for row in plan.rows}) == rows
     assert len(plan.by_annotator) == annotators
     assert all(row.milliseconds > 0 for row in plan.rows if not row.attention)

@@ -28,10 +28,10 @@ from lmms_eval_tasks.build.mvp.questions import objection_to
 from lmms_eval_tasks.build.mvp.release import write_release
 from lmms_eval_tasks.build.mvp.rows import AskedClip, ContrastedClip, MinimalPair, PairedClip
 from lmms_eval_tasks.host.evaluation import Evaluation
+from lmms_eval_tasks.installed.prompts import read_prompt
 from lmms_eval_tasks.mvp.prepare import prepare
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.judge.reading import UnreadableReply
-from lmms_eval_tasks.utils.prompting.prompts import read_prompt
 
 LINE = {"id": "1", "clip": "a.mp4", "source": "pt", "category": "temporal_reasoning", "label": "It falls"}
 

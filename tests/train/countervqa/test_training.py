@@ -16,9 +16,9 @@ from typer.testing import CliRunner, Result
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.countervqa.hooks import PROMPT
 from lmms_eval_tasks.countervqa.prepare import prepare
+from lmms_eval_tasks.installed.prompts import read_prompt
 from lmms_eval_tasks.train.countervqa.rewards import REWARDS
 from lmms_eval_tasks.train.rewards.sample import read_sample
-from lmms_eval_tasks.utils.prompting.prompts import read_prompt
 from lmms_eval_tasks.utils.runs.trained_on import read_trained_on
 from lmms_eval_tasks.utils.verdicts import read_verdict
 

@@ -16,6 +16,7 @@ from typer.testing import CliRunner, Result
 
 from lmms_eval_tasks.causalvqa.prepare import prepare as prepare_causalvqa
 from lmms_eval_tasks.cli.app import app
+from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.mvp.prepare import prepare as prepare_mvp
 from lmms_eval_tasks.train.cli import TRAINERS
 from lmms_eval_tasks.train.rewards.functions import REWARDS
@@ -23,7 +24,6 @@ from lmms_eval_tasks.train.rewards.sample import read_sample
 from lmms_eval_tasks.train.stages import choices
 from lmms_eval_tasks.train.stages.released_choices import ChoiceSets
 from lmms_eval_tasks.utils.answers import read_choice
-from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.data.counts import Count
 from lmms_eval_tasks.utils.runs.trained_on import read_trained_on
 

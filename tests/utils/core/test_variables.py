@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import lmms_eval_tasks
-from lmms_eval_tasks.utils.benchmark.registry import registry
+from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.utils.core.variables import KNOWN, describe_unknown_variables
 
 EVERY = {*KNOWN, *registry().variables}

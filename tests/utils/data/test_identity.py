@@ -14,11 +14,12 @@ from unittest.mock import patch
 
 import pytest
 
+from lmms_eval_tasks.installed.registry import find_benchmark, read_card
+from lmms_eval_tasks.installed.sets import building
 from lmms_eval_tasks.utils.benchmark.card import SplitFacts
 from lmms_eval_tasks.utils.benchmark.data_set import DataSet, SetKind
-from lmms_eval_tasks.utils.benchmark.registry import find_benchmark
 from lmms_eval_tasks.utils.core.progress import no_progress
-from lmms_eval_tasks.utils.data.building import Origin, building
+from lmms_eval_tasks.utils.data.building import Origin
 from lmms_eval_tasks.utils.data.home import benchmark_dir, read_manifest
 from lmms_eval_tasks.utils.data.identity import BUILT_MARK, SAMPLE_MARK, find_marks, mark_as_built
 from lmms_eval_tasks.utils.data.replacement import replacement
@@ -57,7 +58,7 @@ def prepared(source: Path | str, levels: tuple[str, ...] = LEVELS, clip: Path | 
     schema = find_benchmark("causalvqa").schema()
     with replacement(allowed=True), building("causalvqa") as build:
         build.add_split("test", rows, schema, clips, Origin(str(source), **origin), no_progress)
-    return read_manifest("causalvqa").splits["test"].data_set
+    return read_manifest(read_card("causalvqa")).splits["test"].data_set
 
 
 def zipped(path: Path, *names: str) -> Path:
@@ -93,13 +94,13 @@ def test_an_archive_is_official_by_its_digest_alone(tmp_path: Path) -> None:
     digest = sha256(source.read_bytes()).hexdigest()
     with card_of(WHOLE):
         assert prepared(source, files={"any.zip": source}).kind is SetKind.OWN
-        (warning,) = read_manifest("causalvqa").splits["test"].warnings
+        (warning,) = read_manifest(read_card("causalvqa")).splits["test"].warnings
         assert warning == (
             f"any.zip is not the published archive: Expected SHA-256 {published['CausalVQA.zip']}, but got {digest}."
         )
         with patch.dict(published, {"CausalVQA.zip": digest}):
             assert prepared(source, files={"any.zip": source}).kind is SetKind.OFFICIAL
-            assert read_manifest("causalvqa").splits["test"].warnings == ()
+            assert read_manifest(read_card("causalvqa")).splits["test"].warnings == ()
 
 
 def test_a_part_that_the_authors_released_is_known_by_its_digest(tmp_path: Path) -> None:
@@ -160,4 +161,4 @@ def test_a_manifest_of_an_earlier_version_says_only_what_it_knew(tmp_path: Path)
         facts = {name: value for name, value in manifest["splits"]["test"].items() if name != "data_set"}
         earlier = {**manifest, "splits": {"test": {**facts, "sample": is_sample}}}
         path.write_text(json.dumps(earlier))
-        assert read_manifest("causalvqa").splits["test"].data_set == DataSet(kind=kind, items=4)
+        assert read_manifest(read_card("causalvqa")).splits["test"].data_set == DataSet(kind=kind, items=4)

@@ -9,6 +9,7 @@ import pytest
 from raw_releases import QUESTION, write_metadata
 
 from lmms_eval_tasks.causalvqa.prepare import prepare
+from lmms_eval_tasks.installed.registry import read_card
 from lmms_eval_tasks.utils.benchmark.data_set import SetKind
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.data.home import benchmark_dir, read_manifest
@@ -34,7 +35,7 @@ def release(folder: Path, *questions: Question, split: str = "debug", sample: bo
 
 
 def held() -> tuple[int, SetKind]:
-    facts = read_manifest("causalvqa").splits["debug"]
+    facts = read_manifest(read_card("causalvqa")).splits["debug"]
     return facts.rows, facts.data_set.kind
 
 
@@ -47,14 +48,14 @@ def test_another_set_is_refused_with_the_reason(tmp_path: Path, other: Question)
     assert f"{benchmark_dir('causalvqa')} holds another set, a part of the official release, 2 of 200 items" in told
     assert "2 of its 2 items are not in the new set as they are" in told
     assert "LMMS_EVAL_TASKS_HOME" in told and "--replace" in told
-    assert read_manifest("causalvqa").splits["debug"].source.endswith("one/CausalVQA")
+    assert read_manifest(read_card("causalvqa")).splits["debug"].source.endswith("one/CausalVQA")
 
 
 def test_another_set_is_taken_where_that_is_allowed_and_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     prepare(release(tmp_path / "one", QUESTION))
     with caplog.at_level(logging.WARNING), replacement(allowed=True):
         prepare(release(tmp_path / "two", OTHER))
-    assert read_manifest("causalvqa").splits["debug"].source.endswith("two/CausalVQA")
+    assert read_manifest(read_card("causalvqa")).splits["debug"].source.endswith("two/CausalVQA")
     assert "replaces a part of the official release, 2 of 200 items from" in caplog.text
     with pytest.raises(InputError):
         prepare(release(tmp_path / "three", QUESTION))
@@ -69,7 +70,7 @@ def test_the_same_set_and_more_of_it_replace_nothing(tmp_path: Path, caplog: pyt
     assert not prepare(source)["debug"].missing
     prepare(release(tmp_path / "more", QUESTION, OTHER))
     prepare(release(tmp_path / "test", {**QUESTION, "correct1": "", "correct2": ""}, split="test"))
-    assert set(read_manifest("causalvqa").splits) == {"debug", "test"} and held()[0] == 4
+    assert set(read_manifest(read_card("causalvqa")).splits) == {"debug", "test"} and held()[0] == 4
     assert caplog.text == ""
 
 
@@ -107,4 +108,4 @@ def test_a_damaged_table_is_mended_by_any_set(tmp_path: Path) -> None:
     prepare(release(tmp_path / "one", QUESTION))
     (benchmark_dir("causalvqa") / "debug.parquet").write_bytes(b"PAR1")
     prepare(release(tmp_path / "two", OTHER))
-    assert read_manifest("causalvqa").splits["debug"].source.endswith("two/CausalVQA")
+    assert read_manifest(read_card("causalvqa")).splits["debug"].source.endswith("two/CausalVQA")

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from lmms_eval_tasks.causalvqa.prepare import prepare
 from lmms_eval_tasks.cli.app import app
+from lmms_eval_tasks.installed.registry import read_card
 from lmms_eval_tasks.mvp.card import SUBSETS
 from lmms_eval_tasks.mvp.prepare import prepare as prepare_mvp
 from lmms_eval_tasks.utils.core.progress import no_progress
@@ -43,7 +44,7 @@ def test_the_length_of_a_clip(tmp_path: Path) -> None:
 
 def test_each_stratum_and_all(tmp_path: Path) -> None:
     prepare(write_release(tmp_path))
-    descriptive, planning, every = split_statistics("causalvqa", "debug", no_progress)
+    descriptive, planning, every = split_statistics(read_card("causalvqa"), "debug", no_progress)
     # Eight words, "what" three times among them; the options have seven others, two each.
     assert descriptive == StratumStatistics(("descriptive", "easy"), 2, 1, 0, 1.0, 1.0, 8.0, 2.0, 13)
     assert planning == StratumStatistics(("planning", "easy"), 8, 2, 1, 1.5, 2.0, (3 * 3 + 2) / 4, 2.0, 11)

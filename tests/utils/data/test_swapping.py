@@ -15,10 +15,12 @@ import pytest
 from raw_releases import QUESTION, write_metadata
 
 from lmms_eval_tasks.causalvqa.prepare import prepare
+from lmms_eval_tasks.installed.registry import read_card
+from lmms_eval_tasks.installed.sets import load_table
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.data import home as home_module
 from lmms_eval_tasks.utils.data import swapping
-from lmms_eval_tasks.utils.data.home import benchmark_dir, load_table, read_manifest
+from lmms_eval_tasks.utils.data.home import benchmark_dir, read_manifest
 from lmms_eval_tasks.utils.data.replacement import replacement
 from lmms_eval_tasks.utils.data.swapping import locked, read_steadily, swap
 
@@ -62,7 +64,7 @@ def test_a_reader_waits_for_a_swap_that_is_under_way(
     with held_by_another_process(home / ".causalvqa.lock"):
         current.rename(old)
         monkeypatch.setattr(swapping.time, "sleep", pause)
-        assert list(read_manifest("causalvqa").splits) == ["debug"]
+        assert list(read_manifest(read_card("causalvqa")).splits) == ["debug"]
     assert len(pauses) == 3
 
 
@@ -75,7 +77,7 @@ def test_where_nothing_can_be_written_a_half_done_swap_is_no_data(
     prepared(tmp_path, QUESTION).rename(home / ".causalvqa.old")
     monkeypatch.setattr(swapping, "_recover", refused)
     with pytest.raises(InputError, match="CausalVQA is not prepared"):
-        read_manifest("causalvqa")
+        read_manifest(read_card("causalvqa"))
 
 
 def test_a_table_that_is_replaced_while_it_is_read_is_read_again(

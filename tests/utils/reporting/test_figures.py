@@ -18,7 +18,7 @@ from lmms_eval_tasks.utils.reporting.figures import (
     scatter_plot,
     share_plot,
 )
-from lmms_eval_tasks.utils.reporting.panels import RunRecords
+from lmms_eval_tasks.utils.reporting.run_records import RunRecords
 from lmms_eval_tasks.utils.stats.estimates import Estimate
 
 NASTY = "<script>alert(1)</script>\"'&"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from lmms_eval_tasks.utils.reporting.panels import Panel, RunRecords, outcome_panel, usual_panels
+from lmms_eval_tasks.utils.reporting.panels import Panel, outcome_panel, usual_panels
+from lmms_eval_tasks.utils.reporting.run_records import RunRecords
 from lmms_eval_tasks.utils.scoring.records import Outcome, Record
 
 C, W, P, S = Outcome.CORRECT, Outcome.WRONG, Outcome.UNPARSED, Outcome.UNSCORED

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from lmms_eval_tasks.installed.registry import find_benchmark
+from lmms_eval_tasks.installed.settings import read_task_settings
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind, TaskSettings
 from lmms_eval_tasks.utils.benchmark.card import Card, Human, SplitFacts
-from lmms_eval_tasks.utils.benchmark.registry import find_benchmark
 from lmms_eval_tasks.utils.prompting.prompts import DEFAULT, OFFICIAL
-from lmms_eval_tasks.utils.prompting.questions import read_task_settings
 from lmms_eval_tasks.utils.reporting.columns import usual_columns
 from lmms_eval_tasks.utils.reporting.page_items import usual_answer_view, usual_item_view
 from lmms_eval_tasks.utils.reporting.references import published_controls, usual_references
@@ -64,7 +64,7 @@ def benchmark(folder: Path, metrics: tuple[Metric, ...] = METRICS, **facts: Any)
 def test_scores_that_the_card_knows_stand_beside_what_it_knows(tmp_path: Path) -> None:
     (tmp_path / "published.json").write_text(json.dumps({"records": ENTRIES}), encoding="utf-8")
     own = benchmark(tmp_path, human=(PEOPLE,))
-    pair, single = usual_references(own, own.kinds["pairs"], "own")
+    pair, single = usual_references(own.card, own.folder, own.kinds["pairs"].metrics, "own")
     assert (pair.metric, pair.chance, pair.people) == (pair_scores.PAIR_ACCURACY, 25.0, ())
     assert [(model.model, model.value, model.source) for model in pair.published] == [("m", 40.0, "Table 1")]
     assert (single.metric, single.chance, single.people, single.published) == (
@@ -77,7 +77,7 @@ def test_without_chance_and_people_the_main_score_leads_or_the_first_mean(
     tmp_path: Path, main: str, leading: Metric
 ) -> None:
     own = benchmark(tmp_path, main_metric=main, chance={})
-    (found,) = usual_references(own, own.kinds["pairs"], "own")
+    (found,) = usual_references(own.card, own.folder, own.kinds["pairs"].metrics, "own")
     assert found.metric == leading and not found.has_references
 
 
@@ -92,9 +92,9 @@ def test_columns_are_of_all_scores_that_are_no_breakdown() -> None:
 def test_controls_are_of_the_task_that_they_name_or_of_all(tmp_path: Path) -> None:
     (tmp_path / "published.json").write_text(json.dumps({"records": ENTRIES}), encoding="utf-8")
     own = benchmark(tmp_path)
-    found = [(one.control.value, one.what, one.value) for one in published_controls(own, "own")]
+    found = [(one.control.value, one.what, one.value) for one in published_controls(own.folder, "own")]
     assert found == [("random pairs", "accuracy (first)", 50.0), ("blind filter", "removed", 39.0)]
-    assert [one.value for one in published_controls(own, "else")] == [39.0]
+    assert [one.value for one in published_controls(own.folder, "else")] == [39.0]
 
 
 def test_an_item_shows_its_clips_and_an_answer_what_the_official_script_reads() -> None:

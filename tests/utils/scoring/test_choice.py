@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lmms_eval_tasks.installed.prompts import read_prompt
 from lmms_eval_tasks.utils.benchmark.benchmark import TaskSettings
-from lmms_eval_tasks.utils.prompting.prompts import read_prompt
 from lmms_eval_tasks.utils.prompting.questions import list_options
 from lmms_eval_tasks.utils.scoring.choice import choice_grader, grade_choice, with_official_reading
 from lmms_eval_tasks.utils.scoring.pair_scores import SINGLE_ACCURACY

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lmms_eval_tasks.utils.runs.run import read_run
+from lmms_eval_tasks.installed.runs import read_run
 from lmms_eval_tasks.utils.scoring.records import GradedItem, Outcome, Record
 
 RECORD = Record("1_0", "1", {}, "A", "A", Outcome.CORRECT)

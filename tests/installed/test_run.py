@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from logged_runs import TASK, weak, write_run
 
+from lmms_eval_tasks.installed.runs import read_run
 from lmms_eval_tasks.utils.core.problems import InputError
-from lmms_eval_tasks.utils.runs.run import read_run
 from lmms_eval_tasks.utils.runs.sample_log import MAKE_AGAIN
 
 CARD = {"run": {"limit": "none", "offset": 0}}

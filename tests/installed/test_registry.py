@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from lmms_eval_tasks.installed.registry import build_registry, registry
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
-from lmms_eval_tasks.utils.benchmark.registry import build_registry, registry
 from lmms_eval_tasks.utils.benchmark.task_files import HOOKS
 
 OWN = list(registry().benchmarks.values())

@@ -14,13 +14,14 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from lmms_eval_tasks.utils.benchmark.registry import find_benchmark, read_card
+from lmms_eval_tasks.installed.prompts import prompt_ids
+from lmms_eval_tasks.installed.registry import find_benchmark, read_card
 from lmms_eval_tasks.utils.benchmark.task_files import LARGEST_CONFIG
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.core.variables import PROMPT
 from lmms_eval_tasks.utils.data.home import home
-from lmms_eval_tasks.utils.prompting.prompts import OFFICIAL, Prompt, prompt_ids
+from lmms_eval_tasks.utils.prompting.prompts import OFFICIAL, Prompt
 
 
 def read_whole(path: Path) -> str:

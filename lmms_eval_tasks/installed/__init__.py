@@ -1,0 +1,1 @@
+"""What this installation has, found by name: benchmarks, their prompts and prepared sets, and runs of them."""

@@ -1,0 +1,12 @@
+"""What a row of a prepared table is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+Row = Mapping[str, Any]
+"""A row of a prepared table: ``item_id``, ``group_id``, ``question``, ``options``, ``answer`` (None where it is
+withheld), ``clip``, ``clip_present``, and the benchmark's own columns. While a task runs it also has ``asked`` (False
+where the clip is missing and the model needs it), ``split`` and ``data_set`` (what the set is, as a `DataSet` in
+JSON)."""
