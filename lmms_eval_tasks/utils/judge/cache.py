@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from lmms_eval_tasks.utils.core.files import write_file
+from lmms_eval_tasks.utils.data.home import home
 
 logger = logging.getLogger(__name__)
 
@@ -38,12 +39,7 @@ class ReplyCache:
     """
 
     def __init__(self, folder: Path | None = None) -> None:
-        if folder is None:
-            # Only here, so that an environment which trains can keep replies in a folder of its own.
-            from lmms_eval_tasks.utils.data.home import home
-
-            folder = home() / "judge_cache"
-        self.folder = folder
+        self.folder = folder or home() / "judge_cache"
 
     def find(self, key: str) -> Reply | None:
         """The reply kept under a key; None where there is none that can be read."""
