@@ -18,14 +18,16 @@ from lmms_eval_tasks.train.rewards.sample import RewardSample
 ABSENT = -1
 """The place of the action that never happened."""
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
-_WEARER = re.compile(r"\b(?:the )?camera[ -]wearer\b", re.IGNORECASE)
+_CAMERA_WEARER = re.compile(r"\b(?:the )?camera[ -]wearer\b", re.IGNORECASE)
+_WEARER = frozenset({"c"})
+"""The camera wearer, as Ego4D's narrations say it."""
 _EMPTY = frozenset(re.findall(r"\w+", """
     a an the this that these those he she it they him her them his its their himself herself itself themselves
     am is are was were be been being has have had having do does did
 """))  # fmt: skip
 """Articles, pronouns and auxiliaries: they tell no action from another."""
 _PREPOSITIONS = frozenset(re.findall(r"\w+", """
-    about above across after against along around at away back before behind below beneath beside between beyond by down
+    about above across after against along around at away before behind below beneath beside between beyond by down
     for from in inside near next of off on onto out outside over past through to together toward towards under up upon
     using with within without
 """))  # fmt: skip
@@ -34,6 +36,8 @@ _LONGEST_WORD = 40
 
 Word = frozenset[str]
 """A word as its lemmas: those that it has as a verb, as a noun …"""
+Needed = tuple[frozenset[int], frozenset[int]]
+"""Places of words that all have to be there, and of those of which one has to be, where there are any."""
 
 
 class ActionFinder:
@@ -77,7 +81,7 @@ def action_finder(sample: RewardSample) -> ActionFinder:
 def _words(text: str, longest: int | None = None) -> tuple[Word, ...]:
     """The words of a text that tell actions apart; none where there are more than the longest action has."""
     words: list[Word] = []
-    for match in _WORD.finditer(_WEARER.sub("C", text)):
+    for match in _WORD.finditer(_CAMERA_WEARER.sub("C", text)):
         word = match[0].casefold().replace("’", "'").removesuffix("'s")
         if word in _EMPTY:
             continue
@@ -94,8 +98,8 @@ def _lemmas(word: str) -> Word:
     return frozenset({word}.union(*getAllLemmas(word).values()))
 
 
-def _names(words: Sequence[Word], action: Sequence[Word], needed: frozenset[int]) -> bool:
-    """Whether the words stand in the action in their order, the needed ones among them."""
+def _names(words: Sequence[Word], action: Sequence[Word], needed: Needed) -> bool:
+    """Whether the words stand in the action in their order, with what is needed among them."""
     place, met = 0, set()
     for word in words:
         while place < len(action) and not word & action[place]:
@@ -104,24 +108,24 @@ def _names(words: Sequence[Word], action: Sequence[Word], needed: frozenset[int]
             return False
         met.add(place)
         place += 1
-    return needed <= met
+    return needed[0] <= met and (not needed[1] or not needed[1].isdisjoint(met))
 
 
-def _needed(action: Sequence[Word]) -> frozenset[int]:
-    """Places of the verb, and of the head of its object: the last word before the first preposition behind it.
+def _needed(action: Sequence[Word]) -> Needed:
+    """The places of an action's verb and object, and others of which one has to be there.
 
-    Without an object it is the head of what the first preposition leads to. Where no word has the form of a verb in the
-    third person, all words before the first preposition are needed.
+    The object is the last word before the first preposition behind the verb. An action without one needs another word
+    beside its verb, of who does it or with what, but not the camera wearer alone.
+    Where no word has the form of a verb in the third person, all words before the first preposition are needed.
     """
     verb = next((at for at, word in enumerate(action) if _is_third_person(word)), None)
     if verb is None:
-        return frozenset(_phrase(action, 0))
-    place = verb + 1
-    while place < len(action):
-        if phrase := [at for at in _phrase(action, place) if not _is_adverb(action[at])]:
-            return frozenset({verb, phrase[-1]})
-        place = max([place, *_phrase(action, place)]) + 1
-    return frozenset({verb})
+        return frozenset(_phrase(action, 0)), frozenset()
+    objects = [at for at in _phrase(action, verb + 1) if not _is_adverb(action[at])]
+    if objects:
+        return frozenset({verb, objects[-1]}), frozenset()
+    others = (at for at, word in enumerate(action) if at != verb and word.isdisjoint(_PREPOSITIONS | _WEARER))
+    return frozenset({verb}), frozenset(others)
 
 
 def _phrase(action: Sequence[Word], start: int) -> range:

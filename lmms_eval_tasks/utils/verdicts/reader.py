@@ -70,6 +70,17 @@ def read_verdict(response: object, question: str = "") -> str:
     return labelled[0].pole if len(sentences) == len(labelled) == 1 and _is_last_word(sentences[0]) else UNCLEAR
 
 
+def stated_verdicts(text: str, question: str = "") -> set[str]:
+    """The verdicts that a text states, by a yes or no or of the outcome itself; links between actions are no verdict.
+
+    Args:
+        text: The text.
+        question: The question, as for `read_verdict`.
+    """
+    statements = read_statements(split_sentences(plain_text(text), outcome_words(question)))
+    return {one.pole for one in statements if one.force >= Force.STATED}
+
+
 def _with_answers(text: str) -> str:
     """A text whose objects have their flags as answers."""
     numbers = count()

@@ -19,6 +19,8 @@ ACTIONS = (
     "The man feels the felt hat",
     "C looks at the phone on the table",
     "The boxes fall over",
+    "The front wheel lifts off the ground",
+    "A box drops onto the road",
     "C cuts the onion",
     "C cuts the onion",
 )
@@ -49,6 +51,9 @@ FIND = ActionFinder(RewardSample(actions=ACTIONS, absent="C salts the eggs")).fi
         ("the man feels the hat", 8),
         ("looks at the phone", 9),
         ("the boxes fell", 10),
+        ("the front wheel lifts", 11),
+        ("lifting off the ground", 11),
+        ("a box drops", 12),
         ("C salted the eggs", ABSENT),
     ],
 )
@@ -74,6 +79,8 @@ def test_the_action_that_is_named(phrase: str, place: int) -> None:
         "folds",
         "C folds",
         "the omelette",
+        "C looks",
+        "lifts",
         "the boxes",
         "eggs",
         "C",
@@ -97,7 +104,7 @@ def test_what_names_no_action(phrase: str) -> None:
 
 
 def test_actions_with_the_same_words_are_all_meant() -> None:
-    assert FIND("cutting the onion") == {11, 12}
+    assert FIND("cutting the onion") == {13, 14}
 
 
 def test_a_phrase_for_several_actions_names_none_but_the_one_it_is_word_for_word() -> None:
