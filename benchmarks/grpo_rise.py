@@ -1,89 +1,176 @@
-"""Does GRPO by our command and the real ms-swift raise the reward that it is given? On a CPU, with a tiny video model.
+"""Does GRPO by the causal reward raise it, and the verdict with it? On a CPU, with a tiny video model and ms-swift.
 
-    OMP_NUM_THREADS=2 python benchmarks/grpo_rise.py --env .train-venv [--steps 40] [--seeds 0,1,2] [--keep DIR]
+    OMP_NUM_THREADS=2 python benchmarks/grpo_rise.py --env .train-venv [--steps 60] [--seeds 0,1,2] [--keep DIR]
 
-The model answers with random words of its tokenizer, most of which are numbered, and one reward that it can reach is
-the share of even digits in an answer. It is trained from three seeds, of its weights and of the sampling. Beside each
-stands the same training with another reward, of which nothing can be learnt, and with even digits only logged: what
-rises there rises by chance. The rise is the mean reward of the last ten steps over that of the first ten, with a 95%
-interval by Welch's t over steps. The first ten steps learn as well, so that the rise is rather too small.
+A random model is taught the form of claims by SFT, on answers to four questions of CounterVQA's sample: as often right
+as with the true links and a wrong end, with half of the links, and with a false link. It then answers in one of these
+ways, and GRPO by our command is to make it answer rightly: the true links with a wrong end, by which the reward was
+once gamed, must not become more frequent. The rise is the mean of the last ten steps over that of the first ten, with a
+95% interval by Welch's t over steps; the first ten steps learn as well, so that it is rather too small. The same
+command with the folder of --keep goes on there.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import shutil
 import statistics
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import permutations
 from pathlib import Path
+from typing import Any
 
+from reward_attacks import OTHER, honest_answer
 from scipy import stats
 from swift_trainings import SHOWN, run, tiny_model, write_set
 
+from lmms_eval_tasks.countervqa.released import CounterfactualQuestion
+from lmms_eval_tasks.train.countervqa.questions import read_set, reward_items
+from lmms_eval_tasks.train.countervqa.rewards import REWARDS
+from lmms_eval_tasks.train.rewards.form import FormedAnswer, Link, write_answer
+from lmms_eval_tasks.train.rewards.sample import RewardSample, read_sample
 from lmms_eval_tasks.train.stages.curves import read_curves, spark_line
 from lmms_eval_tasks.train.stages.stage import log_path
+from lmms_eval_tasks.utils.core.json_rows import as_lines
 
-PLUGIN = Path(__file__).with_name("even_digits.py")
-CURVE = "reward: evendigits"
 WINDOW = 10
-OPTIONS = (
-    "--ablation", "grpo-only", "--causal-weight", "0", "--visual-weight", "0", "--plugin", str(PLUGIN),
-    "--num_generations", "8", "--per_device_train_batch_size", "8", "--max_completion_length", "16",
-    "--learning_rate", "3e-3", "--lr_scheduler_type", "constant", "--beta", "0", "--modules_to_save", "lm_head",
-    "--save_strategy", "no",
+QUESTIONS = 4
+CURVES = {"causal reward": "reward: causal", "verdict": "reward: verdict"}
+SFT = (
+    "--tuner_type", "full", "--freeze_vit", "false", "--learning_rate", "1e-2", "--lr_scheduler_type", "cosine",
+    "--warmup_ratio", "0.05", "--weight_decay", "0", "--adam_beta2", "0.99", "--per_device_train_batch_size", "16",
+    "--gradient_accumulation_steps", "1", "--save_only_model", "true",
 )  # fmt: skip
-"""A rate for random weights, and no KL term, which would hold them where they are."""
-REWARDS = {"even digits": ("even_digits=1",), "checksum": ("checksum=1", "even_digits=0")}
+GRPO = (
+    "--causal-weight", "1", "--visual-weight", "0", "--tuner_type", "full", "--learning_rate", "3e-4",
+    "--lr_scheduler_type", "constant", "--beta", "0", "--num_generations", "8", "--per_device_train_batch_size", "16",
+    "--max_completion_length", "320", "--temperature", "1.0", "--save_strategy", "no",
+)  # fmt: skip
+"""A rate for weights that were random before; no KL term, which would hold them where they are."""
+
+
+def ways(sample: RewardSample) -> list[FormedAnswer]:
+    """Four ways to answer: rightly, with a wrong end, with half of the links, and with a false link among the right."""
+    right = replace(honest_answer(sample), happened=(), prose="")
+    right = replace(right, answer=f"{right.conclusions[0].capitalize()}.")
+    wrong = OTHER[right.conclusions[0]]
+    false = next(
+        Link(sample.actions[one], sample.actions[other])
+        for one, other in permutations(range(len(sample.actions)), 2)
+        if other not in sample.reachable[one]
+    )
+    return [
+        right,
+        replace(right, conclusions=(wrong,), answer=f"{wrong.capitalize()}."),
+        replace(right, links=right.links[:1]),
+        replace(right, links=(*right.links[:1], false)),
+    ]
+
+
+def write_taught(source: Path, folder: Path) -> tuple[Path, Path]:
+    """Four of the questions as a set to reward, and each four times, once for each way to answer, as one to be taught.
+
+    Returns:
+        The folders; the second has `cot.jsonl` beside its questions.
+    """
+    questions = read_set(source)
+    asked = {question.id: question for question in questions.questions}
+    items = sorted(reward_items(questions), key=lambda item: item.columns["answer"])
+    chosen = [*items[: QUESTIONS // 2], *items[-QUESTIONS // 2 :]]
+    taught, rows = [], []
+    for item in chosen:
+        for number, answer in enumerate(ways(read_sample(item.columns))):
+            one = _row(asked[item.item_id]) | {"id": f"{item.item_id}-{number}"}
+            response = write_answer(answer)
+            reasoning = response.removeprefix("<think>").partition("</think>")[0]
+            taught.append(one)
+            rows.append(
+                {key: one[key] for key in ("id", "clip", "question")}
+                | {"reasoning": reasoning, "answer": answer.answer}
+            )
+    rewarded = [_row(asked[item.item_id]) for item in chosen]
+    for name, some in (("rewarded", rewarded), ("taught", taught)):
+        shutil.copytree(source, folder / name)
+        (folder / name / "questions.jsonl").write_text(as_lines(some), encoding="utf-8")
+    (folder / "taught" / "cot.jsonl").write_text(as_lines(rows), encoding="utf-8")
+    return folder / "rewarded", folder / "taught"
+
+
+def _row(question: CounterfactualQuestion) -> dict[str, Any]:
+    """The question without its partner, which may be left out."""
+    return question.model_dump(mode="json") | {"partner": None}
 
 
 def rise(values: Sequence[float]) -> tuple[float, float, float, float]:
     """Means of the first and of the last steps, their difference, and half of its 95% interval by Welch's t."""
     first, last = values[:WINDOW], values[-WINDOW:]
     parts = [statistics.variance(some) / len(some) for some in (first, last)]
-    freedom = sum(parts) ** 2 / sum(part**2 / (WINDOW - 1) for part in parts)
+    spread = sum(part**2 / (WINDOW - 1) for part in parts)
+    freedom = sum(parts) ** 2 / spread if spread else 1.0
     half = float(stats.t.ppf(0.975, freedom)) * sum(parts) ** 0.5
     before, after = statistics.fmean(first), statistics.fmean(last)
     return before, after, after - before, half
 
 
+def answered(out: Path) -> list[list[str]]:
+    """What the model answered at each step, as ms-swift logs it."""
+    (log,) = out.rglob("completions.jsonl")
+    return [json.loads(line)["completion"] for line in log.read_text(encoding="utf-8").splitlines()]
+
+
+def gamed(answers: Sequence[str]) -> float:
+    """The share of answers with the form and a verdict, which is not both times the same or not the key."""
+    return statistics.fmean(
+        "link:" in answer and REWARDS["format"](answer, RewardSample()) == 1.0 for answer in answers
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--env", type=Path, required=True)
-    parser.add_argument("--steps", type=int, default=40)
+    parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument("--taught", type=int, default=300, help="Steps of SFT.")
     parser.add_argument("--seeds", default="0,1,2")
     parser.add_argument("--keep", type=Path)
     options = parser.parse_args()
     folder = options.keep or Path(tempfile.mkdtemp(prefix="grpo_rise"))
-    source = write_set(folder / "set", clips=4)
-    print(
-        f"{'trained on':12} seed  first {WINDOW}  last {WINDOW}  rise, 95% interval        even digits by step",
-        flush=True,
-    )
-    risen: dict[str, int] = dict.fromkeys(REWARDS, 0)
-    seeds = [int(seed) for seed in options.seeds.split(",")]
-    for name, rewards in REWARDS.items():
-        for seed in seeds:
-            started = time.monotonic()
-            model = tiny_model(folder / f"model_{seed}", seed)
-            out = folder / f"{name.replace(' ', '_')}_{seed}"
-            words = [word for reward in rewards for word in ("--reward", reward)]
-            run(
-                out.with_suffix(".log"), folder / "home", "train", "countervqa", "grpo", "--source", source,
-                "--out", out, "--env", options.env, "--model", model, *SHOWN, *OPTIONS, *words,
-                "--max_steps", str(options.steps), "--seed", str(seed),
-            )  # fmt: skip
-            values = list(read_curves(log_path(out))[CURVE].values())
+    home, sft, weights = folder / "home", folder / "sft", folder / "weights"
+    if not (folder / "taught").exists():
+        write_taught(write_set(folder / "set", clips=4), folder)
+        tiny_model(folder / "model", 0)
+    started = time.monotonic()
+    common = "--env", options.env, *SHOWN
+    run(
+        folder / "sft.log", home, "train", "countervqa", "sft", "--source", folder / "taught", "--reasoning",
+        folder / "taught" / "cot.jsonl", "--out", sft, "--model", folder / "model", *common, *SFT,
+        "--max_steps", str(options.taught), "--save_steps", str(options.taught),
+    )  # fmt: skip
+    if not weights.exists():
+        run(folder / "sft.log", home, "train", "countervqa", "export", sft, "--out", weights, "--env", options.env)
+    loss = list(read_curves(log_path(sft))["loss"].values())
+    print(f"taught the form: loss {loss[0]:.2f} to {loss[-1]:.3f} ({time.monotonic() - started:.0f} s)", flush=True)
+    print(f"{'':14} seed  first {WINDOW}  last {WINDOW}  rise, 95% interval        by step", flush=True)
+    for seed in map(int, options.seeds.split(",")):
+        started = time.monotonic()
+        out = folder / f"grpo_{seed}"
+        run(
+            out.with_suffix(".log"), home, "train", "countervqa", "grpo", "--source", folder / "rewarded",
+            "--out", out, "--model", weights, *common, *GRPO, "--max_steps", str(options.steps), "--seed", str(seed),
+        )  # fmt: skip
+        curves = read_curves(log_path(out))
+        for title, name in CURVES.items():
+            values = list(curves[name].values())
             before, after, difference, half = rise(values)
-            risen[name] += difference - half > 0
             print(
-                f"{name:12} {seed:4}  {before:8.3f}  {after:7.3f}  {difference:+.3f} ({difference - half:+.3f} to "
-                f"{difference + half:+.3f})  {spark_line(values)}  {time.monotonic() - started:.0f} s",
+                f"{title:14} {seed:4}  {before:8.3f}  {after:7.3f}  {difference:+.3f} ({difference - half:+.3f} to "
+                f"{difference + half:+.3f})  {spark_line(values)}",
                 flush=True,
             )
-    for name, number in risen.items():
-        print(f"trained on {name}: the share of even digits rose in {number} of {len(seeds)} seeds")
+        print(f"{'':14} {time.monotonic() - started:.0f} s", flush=True)
     if not options.keep:
         shutil.rmtree(folder)
 

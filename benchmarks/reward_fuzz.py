@@ -2,7 +2,8 @@
 
     python benchmarks/reward_fuzz.py [--answers 100000] [--seed 1] [--size 1000000]
 
-Answers are of tests/support/model_output.py, or ordered answers of tests/train/rewards that are cut, doubled and mixed.
+Answers are of tests/support/model_output.py, or answers of tests/train/rewards, in the form of claims and in free text,
+that are cut, doubled and mixed.
 Ends with an exception where a reward raises or leaves [0, 1].
 """
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import math
 import random
+import re
 import sys
 import time
 from pathlib import Path
@@ -31,14 +33,16 @@ def main() -> None:
     options = parser.parse_args()
     sys.path[:0] = [str(ROOT / "tests" / "support"), str(ROOT / "tools")]
     from model_output import outputs, pieces
-    from ordered_answers import HELD_OUT, ORDERED, read_groups
+    from ordered_answers import HELD_OUT, ORDERED, read_formed, read_groups
 
     from lmms_eval_tasks.train.countervqa.rewards import REWARDS
+    from lmms_eval_tasks.train.rewards.form import read_answer
     from lmms_eval_tasks.train.rewards.sample import read_sample
 
-    groups = [*read_groups(ORDERED), *read_groups(HELD_OUT)]
+    groups = [*read_formed(), *read_groups(ORDERED), *read_groups(HELD_OUT)]
     samples = [read_sample({**group.columns, "answer": "no", "options": ["yes", "no"]}) for group in groups]
     answers = [answer for group in groups for level in group.levels for answer in level]
+    formed = [answer for answer in answers if read_answer(answer) is not None]
     count = 0
 
     def check(text: str, number: int) -> None:
@@ -46,7 +50,7 @@ def main() -> None:
         sample = samples[number % len(samples)]
         for name, reward in REWARDS.items():
             value = reward(text, sample)
-            assert value is not None and 0.0 <= value <= 1.0, (name, text, value)
+            assert 0.0 <= value <= 1.0 if value is not None else name == "causal", (name, text, value)
         count += 1
 
     @seed(options.seed)
@@ -60,7 +64,9 @@ def main() -> None:
     chance = random.Random(options.seed)
     known = pieces()
     for number in range(options.answers - count):
-        parts = [part for one in chance.sample(answers, 3) for part in one.split(" ")]
+        # Half of them are in the form as a whole, with lines and words where they should not be.
+        texts = [chance.choice(formed)] if number % 2 else chance.sample(answers, 3)
+        parts = [part for one in texts for part in re.split(r"(?<=\n)| ", one)]
         for _ in range(chance.randint(0, 6)):
             at, other = chance.randrange(len(parts)), chance.randrange(len(parts))
             parts[at:at] = chance.choice((parts[other : other + 9], [chance.choice(known)]))
@@ -73,12 +79,19 @@ def main() -> None:
     )
 
     slowest: list[tuple[float, float, str, str]] = []
-    own = ("because ", "he cracks the eggs -> ", "if he had not cracked the eggs ", "<think>")
+    own = (
+        "happened: C cracks the eggs\n",
+        "link: C cracks the eggs -> C whisks the eggs\n",
+        "-> ",
+        "<think>",
+        "<claims>",
+    )
     for piece in (*known, *answers[:40], *own):
         for name, reward in REWARDS.items():
             times = []
             for size in (options.size // 4, options.size):
-                text = piece * (size // len(piece))
+                many = piece * (size // len(piece))
+                text = f"<think><claims>\n{many}\n</claims></think><answer>No.</answer>" if piece in own else many
                 begun = time.process_time()
                 reward(text, samples[0])
                 times.append(time.process_time() - begun)

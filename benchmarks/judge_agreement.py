@@ -1,0 +1,121 @@
+"""How well does a judge of rewards agree with the exact rewards, on the same answers?
+
+    LMMS_EVAL_TASKS_REWARD_JUDGE_URL=http://localhost:8000/v1 LMMS_EVAL_TASKS_REWARD_JUDGE_MODEL=NAME \
+        python benchmarks/judge_agreement.py [--answers 240] [--seed 1]
+
+The answers are in the form of claims, about the questions of tests/train/rewards: honest ones, three noise levels of
+them, and policies that know nothing, end wrongly or invent, in turn. Printed are, for the causal and the visual reward,
+how many the judge graded, Spearman's correlation of its grades with the exact rewards, with a 95% interval by the
+bootstrap over answers, and the mean of their differences; then how many of the hand-ordered groups in free text it puts
+into their order, of which the exact rewards read nothing. With `--stub` a server here that grades by chance stands in
+for a judge, to show that the script runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import sys
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import cycle, islice, pairwise
+from pathlib import Path
+
+import numpy as np
+from reward_attacks import ENDING_WRONGLY, INVENTING, KNOWING_NOTHING, NOISES, honest, samples_of_tests
+from scipy import stats
+
+from lmms_eval_tasks.train.rewards.causal import causal_reward
+from lmms_eval_tasks.train.rewards.functions import JUDGED_CAUSAL, JUDGED_VISUAL
+from lmms_eval_tasks.train.rewards.judge import RewardJudge
+from lmms_eval_tasks.train.rewards.visual import visual_reward
+from lmms_eval_tasks.utils.core.variables import REWARD_JUDGE_MODEL, REWARD_JUDGE_REPLIES, REWARD_JUDGE_URL
+
+SUPPORT = Path(__file__).parents[1] / "tests" / "support"
+EXACT = {JUDGED_CAUSAL: causal_reward, JUDGED_VISUAL: visual_reward}
+DRAWS = 2_000
+AT_ONCE = 16
+
+
+def correlation(grades: Sequence[float], exact: Sequence[float], seed: int) -> tuple[float, float, float]:
+    """Spearman's correlation and its 95% interval by the bootstrap over answers."""
+    chance = np.random.default_rng(seed)
+    pairs = np.column_stack([grades, exact])
+    drawn = [stats.spearmanr(*pairs[chance.integers(len(pairs), size=len(pairs))].T)[0] for _ in range(DRAWS)]
+    low, high = np.nanquantile(drawn, [0.025, 0.975])
+    return float(stats.spearmanr(*pairs.T)[0]), float(low), float(high)
+
+
+def compare(judge: RewardJudge, answers: int, seed: int) -> None:
+    """Ask the judge about formed answers, and print how its grades agree with the exact rewards."""
+    chance = random.Random(seed)
+    others = [*KNOWING_NOTHING.values(), *ENDING_WRONGLY.values(), *INVENTING.values()]
+    policies = [honest, *NOISES.values(), *chance.sample(others, 4)]
+    samples = [chance.choice(samples_of_tests()) for _ in range(answers)]
+    asked = [(policy(one, chance), one) for policy, one in zip(islice(cycle(policies), answers), samples, strict=True)]
+    for name, reward in EXACT.items():
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            grades = list(pool.map(lambda case, name=name: judge.reward(name, *case), asked))
+        both = [
+            (grade, exact)
+            for grade, case in zip(grades, asked, strict=True)
+            if grade is not None and (exact := reward(*case)) is not None
+        ]
+        given, exact = zip(*both, strict=True)
+        middle, low, high = correlation(given, exact, seed)
+        print(
+            f"{name}: {len(both)} of {answers} graded, Spearman {middle:+.2f} ({low:+.2f} to {high:+.2f}), mean "
+            f"difference {np.mean(np.abs(np.subtract(given, exact))):.2f}",
+            flush=True,
+        )
+
+
+def order(judge: RewardJudge, groups: int | None) -> None:
+    """Ask the judge about the hand-ordered groups in free text, and print how many it puts into their order."""
+    from ordered_answers import HELD_OUT, read_groups
+
+    for name, about in ((JUDGED_CAUSAL, "causal"), (JUDGED_VISUAL, "visual")):
+        chosen = [group for group in read_groups(HELD_OUT) if group.reward == about][:groups]
+        right = 0
+        for group in chosen:
+            levels = [[judge.reward(name, answer, group.sample) for answer in level] for level in group.levels]
+            graded = all(grade is not None for level in levels for grade in level)
+            right += graded and all(min(better) > max(worse) for better, worse in pairwise(levels))  # type: ignore[type-var]
+        print(f"{name}: {right} of {len(chosen)} groups in free text in their order", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--answers", type=int, default=240)
+    parser.add_argument("--groups", type=int, help="Groups in free text of each kind; all by default.")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--stub", action="store_true", help="Ask a server here that grades by chance.")
+    options = parser.parse_args()
+    sys.path.insert(0, str(SUPPORT))
+    if not options.stub:
+        judge = RewardJudge.from_environment()
+        compare(judge, options.answers, options.seed)
+        order(judge, options.groups)
+        return
+    from judge_server import JudgeServer, Say
+
+    chance = random.Random(options.seed)
+    grades_by_chance = JudgeServer(lambda prompt, before: Say(f'{{"grade": {chance.randint(0, 10)}}}'))
+    with grades_by_chance as server, tempfile.TemporaryDirectory() as replies:
+        os.environ.update(
+            {
+                REWARD_JUDGE_URL: server.url,
+                REWARD_JUDGE_MODEL: "stub",
+                REWARD_JUDGE_REPLIES: replies,
+                "no_proxy": "127.0.0.1",
+            }
+        )
+        judge = RewardJudge.from_environment()
+        compare(judge, options.answers, options.seed)
+        order(judge, options.groups)
+
+
+if __name__ == "__main__":
+    main()
