@@ -200,10 +200,8 @@ class SharedVLLM(host.VLLM):  # type: ignore[misc]
         if videos:
             prompt["multi_modal_data"]["video"] = [(video.frames, video.metadata) for video in videos]
             prompt["multi_modal_uuids"]["video"] = [video.media_id for video in videos]
-            rates = {video.rate for video in videos}
-            # The processor takes one rate for all videos of a prompt.
-            rate = {"fps": rates.pop()} if len(rates) == 1 else {}
-            prompt["mm_processor_kwargs"] = {"do_sample_frames": False, **rate}
+            # They are part of the name by which a clip is cached, so they may not depend on what is shown beside it.
+            prompt["mm_processor_kwargs"] = {"do_sample_frames": False}
         return prompt
 
 
