@@ -1,4 +1,4 @@
-"""What `shared_vllm` sends to vLLM, on an interface that refuses what vLLM does not take. vLLM itself is not run."""
+"""What `shared_vllm` sends to vLLM, on an interface that refuses what vLLM does not take, without vLLM itself."""
 
 from __future__ import annotations
 
