@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,7 @@ def vllm(monkeypatch: pytest.MonkeyPatch) -> Any:
     for module in (chat, simple):
         monkeypatch.setattr(module, "LLM", fake_vllm.LLM)
         monkeypatch.setattr(module, "SamplingParams", fake_vllm.SamplingParams)
+    monkeypatch.setitem(sys.modules, "vllm", fake_vllm)
     return fake_vllm
 
 
@@ -251,6 +253,13 @@ def test_without_vllm_it_is_listed_and_says_what_is_missing(checkpoint: Path) ->
     if shared_vllm.host.LLM is None:
         with pytest.raises(InputError, match=r"^shared_vllm answers by vLLM, which is not installed\."):
             kind.create_from_arg_string(f"model={checkpoint}")
+
+
+def test_an_old_vllm_is_refused(build: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fake_vllm, "__version__", "0.24.0")
+    monkeypatch.setattr(fake_vllm, "__version_tuple__", (0, 24, 0))
+    with pytest.raises(InputError, match=r"^Expected vLLM 0\.32 or later for shared_vllm, but got 0\.24\.0"):
+        build()
 
 
 def test_its_run_card_says_how_clips_were_sampled(build: Callable[..., Any], checkpoint: Path) -> None:

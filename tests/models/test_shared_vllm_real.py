@@ -14,14 +14,16 @@ from typing import Any
 import fake_vllm
 import pytest
 import real_vllm
-from host_run import environment
+from host_run import HostRun, environment, own_command
 from numbered_clips import write_numbered
 from PIL.Image import new
 from tiny_vlms import write_tiny_family
 
 import lmms_eval_tasks
+from lmms_eval_tasks.utils.runs.run import read_run
 
 pytestmark = [
+    pytest.mark.host,
     pytest.mark.model,
     pytest.mark.skipif(
         not os.environ.get("VLLM_ENV"),
@@ -38,7 +40,7 @@ ON_CPU = {
 SETTINGS = "nframes=8,max_new_tokens=4,max_model_len=4096,enforce_eager=True,dtype=float32,block_size=32"
 HIDDEN = 128
 """vLLM's attention on a CPU takes heads of 32 and more."""
-FAMILIES = ("qwen2_vl", "qwen2_5_vl", "qwen3_vl", "internvl")
+FAMILIES = ("qwen2_vl", "qwen2_5_vl", "qwen3_vl")
 A, B, A_AGAIN, PART, BOTH, NOTHING, SHORT, PICTURE, BROKEN = range(9)
 
 
@@ -148,3 +150,18 @@ def test_the_fake_takes_nothing_that_vllm_does_not(run: Any) -> None:
     assert real["generate"] == list(inspect.signature(fake_vllm.LLM.generate).parameters)
     taken = asdict(fake_vllm.SamplingParams())
     assert {name: real["sampling"][name] for name in taken} == taken
+
+
+def test_a_run_of_lmms_eval(folder: Path) -> None:
+    ended = own_command(folder / "home", "sample", "causalvqa", "--out", folder / "sample", "--prepare")
+    assert ended.returncode == 0, ended.stderr
+    checkpoint = write_tiny_family("qwen2_5_vl", folder / "whole_run", hidden=HIDDEN)
+    out = folder / "out"
+    printed = python(
+        folder, "-m", "lmms_eval", "--model", "shared_vllm", "--model_args", f"model={checkpoint},{SETTINGS}",
+        "--batch_size", "4", "--tasks", "causalvqa_paired", "--limit", "8", "--output_path", out, "--log_samples",
+    )  # fmt: skip
+    finished = HostRun(0, printed, out)
+    samples = finished.samples("causalvqa_paired")
+    assert len(samples) == 8 and all(sample["filtered_resps"] != [""] for sample in samples)
+    assert read_run(out).card["frames"]["frames"] == 8

@@ -16,6 +16,8 @@ import numpy as np
 from PIL.Image import Image
 from transformers.video_utils import VideoMetadata
 
+__version__ = "0.32.0"
+__version_tuple__ = (0, 32, 0)
 LLM_ARGUMENTS = frozenset({
     "tokenizer", "tokenizer_mode", "skip_tokenizer_init", "trust_remote_code", "allowed_local_media_path",
     "tensor_parallel_size", "dtype", "quantization", "revision", "tokenizer_revision", "seed",
