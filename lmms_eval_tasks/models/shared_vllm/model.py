@@ -70,7 +70,7 @@ class SharedVLLM(host.VLLM):  # type: ignore[misc]
     ) -> None:
         from transformers import AutoProcessor
 
-        stop_if_any(_missing())
+        stop_if_any(_problem_of_vllm())
         super().__init__(model, trust_remote_code=trust_remote_code, **arguments)
         revision = arguments.get("revision")
         self.processor = AutoProcessor.from_pretrained(
@@ -209,7 +209,7 @@ class SharedVLLM(host.VLLM):  # type: ignore[misc]
         return prompt
 
 
-def _missing() -> str | None:
+def _problem_of_vllm() -> str | None:
     if host.LLM is None:
         return NO_VLLM
     import vllm
