@@ -14,37 +14,33 @@ UNCLEAR = "cannot tell"
 OPPOSITE = {YES: NO, NO: YES, UNCLEAR: UNCLEAR}
 
 
-class Force(IntEnum):
+class Weight(IntEnum):
     """How much a statement weighs."""
 
     HINT = 1
     """The outcome in plain words: "the ball would have rolled"."""
-    LEANING = 2
+    LINK = 2
     """A link between the actions: "B requires A"."""
     STATED = 3
     """The outcome, affirmed or denied: "it would still happen"."""
-    LEAD = 4
+    WORD = 4
     """A yes or no that opens a sentence or ends its conclusion."""
     LABEL = 5
-    """A yes or no behind a label, or alone in its line."""
+    """A yes or no behind a label."""
 
 
 @dataclass(frozen=True)
-class Assertion:
+class Statement:
     """One thing that a sentence says.
 
     Attributes:
-        pole: "yes", "no" or "cannot tell".
-        force: How much it weighs.
+        verdict: "yes", "no" or "cannot tell".
+        weight: How much it weighs.
         place: Number of its sentence.
-        revises: Whether it takes back what came before.
-        concludes: Whether it is a conclusion.
-        opens: Whether it is a yes or no at the beginning of its sentence.
+        final: Whether it is a conclusion or takes back what came before.
     """
 
-    pole: str
-    force: Force
+    verdict: str
+    weight: Weight
     place: int = 0
-    revises: bool = False
-    concludes: bool = False
-    opens: bool = False
+    final: bool = False
