@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from lmms_eval_tasks.utils.verdicts import vocabulary
 from lmms_eval_tasks.utils.verdicts.sentences import Sentence
-from lmms_eval_tasks.utils.verdicts.statements import NO, OPPOSITE, YES, Statement, Weight
+from lmms_eval_tasks.utils.verdicts.statements import NO, OPPOSITE, YES, Assertion, Force
 
 _REACH = 4
 _DENYING = frozenset({"not", "no", "never", "nor", "neither", "nothing", "none", "without", "hardly"})
@@ -18,13 +18,13 @@ def in_any_case(sentence: Sentence) -> bool:
     return vocabulary.PHRASES["anyway"].search(sentence.plain) is not None
 
 
-def read_links(sentence: Sentence) -> Iterator[Statement]:
+def read_links(sentence: Sentence) -> Iterator[Assertion]:
     """What the sentence says of the link between the actions."""
     if not vocabulary.MODAL & sentence.known and in_any_case(sentence):
-        yield Statement(YES, Weight.LINK)
+        yield Assertion(YES, Force.LINK)
     for role, verdict in (("independent", YES), ("dependent", NO)):
         for phrase in vocabulary.PHRASES[role].finditer(sentence.text):
             # A phrase with a negation of its own is not turned round by another: "not doing it changes nothing".
             before = re.split(r" [^\w\s]+ ", sentence.text[: phrase.start()])[-1].split()[-_REACH:]
             denied = _DENYING & {*before} and not _DENYING & {*phrase.group().split()}
-            yield Statement(OPPOSITE[verdict] if denied else verdict, Weight.LINK)
+            yield Assertion(OPPOSITE[verdict] if denied else verdict, Force.LINK)

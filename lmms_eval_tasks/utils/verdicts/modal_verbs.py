@@ -9,7 +9,7 @@ from itertools import takewhile
 from lmms_eval_tasks.utils.verdicts import vocabulary
 from lmms_eval_tasks.utils.verdicts.links import in_any_case
 from lmms_eval_tasks.utils.verdicts.sentences import Sentence, is_mark, stem
-from lmms_eval_tasks.utils.verdicts.statements import NO, OPPOSITE, UNCLEAR, YES, Statement, Weight
+from lmms_eval_tasks.utils.verdicts.statements import NO, OPPOSITE, UNCLEAR, YES, Assertion, Force
 
 _REACH = 12
 _NEAR = 4
@@ -18,12 +18,8 @@ _WHOLE = frozenset({"outcome", "outcomes", "result", "results", "everything", "e
 """Subjects that stand for all that happens: where they stay the same, so does what is asked about."""
 
 
-def read_modal_verbs(sentence: Sentence) -> list[Statement]:
+def read_modal_verbs(sentence: Sentence) -> Iterator[Assertion]:
     """What each modal verb of a sentence says."""
-    return [*_statements(sentence)]
-
-
-def _statements(sentence: Sentence) -> Iterator[Statement]:
     words = sentence.words
     for at, word in enumerate(words):
         before = " ".join(words[max(0, at - _REACH) : at]).rpartition(": ")[2].split()
@@ -37,7 +33,7 @@ def _statements(sentence: Sentence) -> Iterator[Statement]:
         end = words[start + len(behind) : start + len(behind) + 2]
         statement = _read(_subject(before), before, behind, sentence, end)
         if statement and turned:
-            yield replace(statement, verdict=OPPOSITE[statement.verdict], weight=Weight.STATED)
+            yield replace(statement, verdict=OPPOSITE[statement.verdict], force=Force.STATED)
         elif statement:
             yield statement
 
@@ -65,7 +61,7 @@ def _subject(before: list[str]) -> list[str]:
 
 def _read(
     subject: list[str], before: list[str], behind: list[str], sentence: Sentence, end: tuple[str, ...]
-) -> Statement | None:
+) -> Assertion | None:
     """What one modal verb says, by its subject and the words behind it; the rules are tried in order."""
     verbs = [word for word in behind if word not in vocabulary.VERB_FILLER]
     verb = verbs[0] if verbs else ""
@@ -76,46 +72,46 @@ def _read(
     if subject[-1:] in (["i"], ["we"]) and verb in vocabulary.SAY:
         return None
     if negated and vocabulary.TELLING & {*verbs[:2]}:
-        return Statement(UNCLEAR, Weight.STATED)
+        return Assertion(UNCLEAR, Force.STATED)
     noun = vocabulary.EFFECT_NOUN & {*known, *subject[1:3]}
     if noun and (denied or "no" in known):
-        return Statement(YES, Weight.STATED)
+        return Assertion(YES, Force.STATED)
     if "difference" in noun:
-        return Statement(NO, Weight.LINK)
+        return Assertion(NO, Force.LINK)
     if verb in vocabulary.EFFECT or (verb in ("keep", "kept") and "from" in known):
-        return Statement(YES if denied else NO, Weight.STATED)
+        return Assertion(YES if denied else NO, Force.STATED)
     if stem(verb) in sentence.asked and not {"no", "nothing", *vocabulary.KEEPING} & {verb, *behind[:5]}:
-        return Statement(NO if denied else YES, Weight.STATED)
+        return Assertion(NO if denied else YES, Force.STATED)
     if vocabulary.FAILING & {*verbs} or (
         verb in vocabulary.ENDING and "up" not in known and not negated and not in_any_case(sentence)
     ):
-        return Statement(YES if denied else NO, Weight.STATED)
+        return Assertion(YES if denied else NO, Force.STATED)
     if {"no", "nothing", "nobody", "none"} & {*behind[:5]}:
-        return Statement(NO, Weight.STATED)
+        return Assertion(NO, Force.STATED)
     if denied:
-        return Statement(YES if vocabulary.CHANGED & known else NO, Weight.STATED)
+        return Assertion(YES if vocabulary.CHANGED & known else NO, Force.STATED)
     return _affirmed(subject, behind, verbs, sentence, end)
 
 
 def _affirmed(
     subject: list[str], behind: list[str], verbs: list[str], sentence: Sentence, end: tuple[str, ...]
-) -> Statement | None:
+) -> Assertion | None:
     """What a modal verb says that nothing negates."""
     verb = verbs[0] if verbs else ""
     known = {*behind}
     if in_any_case(sentence):
-        return Statement(YES, Weight.STATED)
+        return Assertion(YES, Force.STATED)
     keeps = verb in vocabulary.KEEPING
     if vocabulary.UNCHANGED & {*verbs[keeps : keeps + 1]} or (keeps and _WHOLE & {*subject[-1:]}):
-        return Statement(YES, Weight.STATED)
+        return Assertion(YES, Force.STATED)
     if keeps or ({"be", "been"} & known and verb in vocabulary.STATE):
-        return Statement(NO, Weight.LINK)
+        return Assertion(NO, Force.LINK)
     cut_short = not verbs and is_mark(sentence.words[-1])
     if vocabulary.STILL & {*behind[:3]} or verb in vocabulary.OCCURRING or cut_short:
-        return Statement(YES, Weight.STATED)
+        return Assertion(YES, Force.STATED)
     if {"different", "differently", "differ"} & known:
-        return Statement(NO, Weight.LINK)
+        return Assertion(NO, Force.LINK)
     without = end[:1] == ("without",) and end[-1].endswith("ing")
     if not verbs or verb in vocabulary.ASIDE or vocabulary.CHANGED & known or without:
         return None
-    return Statement(YES, Weight.HINT)
+    return Assertion(YES, Force.HINT)

@@ -12,7 +12,7 @@ from lmms_eval_tasks.utils.verdicts.links import read_links
 from lmms_eval_tasks.utils.verdicts.modal_verbs import read_modal_verbs
 from lmms_eval_tasks.utils.verdicts.other_languages import read_other_language
 from lmms_eval_tasks.utils.verdicts.sentences import CHOICE, Sentence, asked_words, split_sentences
-from lmms_eval_tasks.utils.verdicts.statements import NO, OPPOSITE, UNCLEAR, YES, Statement, Weight
+from lmms_eval_tasks.utils.verdicts.statements import NO, OPPOSITE, UNCLEAR, YES, Assertion, Force
 from lmms_eval_tasks.utils.verdicts.yes_no import read_yes_no
 
 _JSON_FLAG = re.compile(
@@ -83,26 +83,26 @@ def _flag(flag: re.Match[str], number: int) -> str:
 
 
 def _read(text: str, asked: frozenset[str]) -> str:
-    statements: list[Statement] = []
+    statements: list[Assertion] = []
     revises = replies = False
     for place, sentence in enumerate(split_sentences(plain_text(text), asked)):
         revises = revises or bool(vocabulary.PHRASES["revise"].search(sentence.plain))
         final = revises or bool(vocabulary.PHRASES["conclude"].match(sentence.plain.removeprefix("and ")))
         said = [replace(one, place=place, final=final) for one in _statements(sentence)]
-        statements += [one for one in said if not (replies and one.weight >= Weight.WORD)]
+        statements += [one for one in said if not (replies and one.force >= Force.WORD)]
         # A yes or no to a question of the answer's own is no verdict: "Was he in position? Yes."
         replies = sentence.asks and "still" not in sentence.known
     return _decide(statements)
 
 
-def _statements(sentence: Sentence) -> list[Statement]:
+def _statements(sentence: Sentence) -> list[Assertion]:
     """All that a sentence says; what is only asked or considered is left out."""
     if vocabulary.PHRASES["tempting"].search(sentence.plain):
         contrasts = [at for at, word in enumerate(sentence.words) if word in ("but", "however", "yet")]
         sentence = replace(sentence, words=sentence.words[contrasts[0] + 1 :] if contrasts else ())
     verdict = read_yes_no(sentence)
     if not verdict and CHOICE in sentence.known and not sentence.asks:
-        return [Statement(UNCLEAR, Weight.STATED)]
+        return [Assertion(UNCLEAR, Force.STATED)]
     said = [verdict] if verdict else []
     if sentence.asks:
         return said
@@ -112,44 +112,44 @@ def _statements(sentence: Sentence) -> list[Statement]:
     elif not gives_up:
         said += read_other_language(sentence)
     if _OFFERING & sentence.known and {YES, NO} <= sentence.known | {one.verdict for one in said}:
-        return [Statement(UNCLEAR, Weight.STATED)]
+        return [Assertion(UNCLEAR, Force.STATED)]
     said += read_links(sentence)
     # "We cannot know what he would have done": a doubt counts last, unless a contrast leaves it behind.
     doubts = [one for one in said if one.verdict == UNCLEAR and not _CONTRAST.search(sentence.plain)]
-    return [*said, *doubts, *[Statement(UNCLEAR, Weight.STATED)] * bool(gives_up)]
+    return [*said, *doubts, *[Assertion(UNCLEAR, Force.STATED)] * bool(gives_up)]
 
 
-def _decide(statements: list[Statement]) -> str:
+def _decide(statements: list[Assertion]) -> str:
     known = [one for one in statements if one.verdict != UNCLEAR]
-    labels = [one for one in known if one.weight is Weight.LABEL]
+    labels = [one for one in known if one.force is Force.LABEL]
     if labels:
         last = labels[-1]
-        behind = {one.verdict for one in known if one.place > last.place and one.weight is Weight.STATED}
+        behind = {one.verdict for one in known if one.place > last.place and one.force is Force.STATED}
         return UNCLEAR if OPPOSITE[last.verdict] in behind and labels[0].verdict != last.verdict else last.verdict
-    if word := next((one for one in known if one.weight is Weight.WORD), None):
+    if word := next((one for one in known if one.force is Force.WORD), None):
         return _unless_contradicted(word, statements)
-    for weight in (Weight.STATED, Weight.LINK, Weight.HINT):
-        verdicts = [one.verdict for one in statements if one.weight is weight]
+    for force in (Force.STATED, Force.LINK, Force.HINT):
+        verdicts = [one.verdict for one in statements if one.force is force]
         if verdicts:
-            return verdicts[-1] if weight is Weight.STATED or len({*verdicts}) == 1 else UNCLEAR
+            return verdicts[-1] if force is Force.STATED or len({*verdicts}) == 1 else UNCLEAR
     return UNCLEAR
 
 
-def _unless_contradicted(word: Statement, statements: list[Statement]) -> str:
+def _unless_contradicted(word: Assertion, statements: list[Assertion]) -> str:
     """The verdict of a leading yes or no, unless what follows takes it back or contradicts it."""
     behind = [one for one in statements if one.place >= word.place and one is not word]
-    stated = [one for one in behind if one.weight >= Weight.STATED and one.verdict != UNCLEAR]
+    stated = [one for one in behind if one.force >= Force.STATED and one.verdict != UNCLEAR]
     later = [one for one in stated if one.place > word.place]
     if final := [one for one in later if one.final]:
         return final[-1].verdict
-    if any(one.weight is Weight.WORD and one.verdict != word.verdict for one in later):
+    if any(one.force is Force.WORD and one.verdict != word.verdict for one in later):
         return UNCLEAR
     if any(one.verdict == word.verdict for one in stated):
         return word.verdict
     near = [one for one in behind if one.place <= word.place + 1]
     if not stated and word.verdict == NO and any(one.verdict == UNCLEAR for one in near):
         return UNCLEAR
-    links = [one for one in near if one.weight is Weight.LINK]
+    links = [one for one in near if one.force is Force.LINK]
     if any(one.verdict == word.verdict for one in links):
         links = []
     if links or stated[: len(stated) - len(later)]:

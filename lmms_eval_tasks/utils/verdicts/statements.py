@@ -14,7 +14,7 @@ UNCLEAR = "cannot tell"
 OPPOSITE = {YES: NO, NO: YES, UNCLEAR: UNCLEAR}
 
 
-class Weight(IntEnum):
+class Force(IntEnum):
     """How much a statement weighs."""
 
     HINT = 1
@@ -30,17 +30,17 @@ class Weight(IntEnum):
 
 
 @dataclass(frozen=True)
-class Statement:
+class Assertion:
     """One thing that a sentence says.
 
     Attributes:
         verdict: "yes", "no" or "cannot tell".
-        weight: How much it weighs.
+        force: How much it weighs.
         place: Number of its sentence.
         final: Whether it is a conclusion or takes back what came before.
     """
 
     verdict: str
-    weight: Weight
+    force: Force
     place: int = 0
     final: bool = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from lmms_eval_tasks.utils.verdicts.sentences import CHOICE, Sentence
-from lmms_eval_tasks.utils.verdicts.statements import NO, OPPOSITE, YES, Statement, Weight
+from lmms_eval_tasks.utils.verdicts.statements import NO, OPPOSITE, YES, Assertion, Force
 from lmms_eval_tasks.utils.verdicts.vocabulary import PHRASES, any_of
 
 _MARK = r"(?<![^ ])[^\w\s]{1,2}(?![^ ])"
@@ -26,17 +26,17 @@ _SAID = re.compile(
 )
 
 
-def read_yes_no(sentence: Sentence) -> Statement | None:
+def read_yes_no(sentence: Sentence) -> Assertion | None:
     """The yes or no of a sentence by its words alone; None where it has none."""
     if labelled := _LABELLED.search(sentence.text):
-        return Statement(_verdict(labelled), Weight.LABEL)
+        return Assertion(_verdict(labelled), Force.LABEL)
     if opening := _OPENING.match(sentence.text):
-        return Statement(_verdict(opening), Weight.WORD)
+        return Assertion(_verdict(opening), Force.WORD)
     for verdict, role in ((YES, "yes_phrase"), (NO, "no_phrase")):
         if PHRASES[role].fullmatch(sentence.plain):
-            return Statement(verdict, Weight.WORD)
+            return Assertion(verdict, Force.WORD)
     if not sentence.asks and (said := _SAID.search(sentence.text)):
-        return Statement(_verdict(said), Weight.WORD)
+        return Assertion(_verdict(said), Force.WORD)
     return None
 
 
