@@ -39,15 +39,9 @@ def read_modal_verbs(sentence: Sentence) -> Iterator[Assertion]:
 
 
 def _is_beside_the_point(before: list[str]) -> bool:
-    """Whether a verb stands in a condition, in a question that is only repeated, or in a concession."""
-    for step, word in enumerate(reversed(before)):
-        if is_mark(word):
-            return False
-        if word in ("whether", "before", "until", "once") or word in vocabulary.CONCESSION:
-            return True
-        if word == "if":
-            return step <= _NEAR
-    return False
+    """Whether a verb stands in a question that is only repeated, in a clause of time or in a concession."""
+    clause = takewhile(lambda word: not is_mark(word), reversed(before))
+    return any(word in ("whether", "before", "until", "once") or word in vocabulary.CONCESSION for word in clause)
 
 
 def _subject(before: list[str]) -> list[str]:
@@ -69,7 +63,7 @@ def _read(
     negated = bool(vocabulary.NEGATION & {*behind[:_NEAR]}) or "never" in known
     by_subject = bool(vocabulary.NEGATIVE_SUBJECT & {*subject[:1], *before[-2:-1]})
     denied = negated != by_subject
-    if subject[-1:] in (["i"], ["we"]) and verb in vocabulary.SAY:
+    if verb in vocabulary.SAY:
         return None
     if negated and vocabulary.TELLING & {*verbs[:2]}:
         return Assertion(UNCLEAR, Force.STATED)

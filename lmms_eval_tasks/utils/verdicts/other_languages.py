@@ -17,7 +17,7 @@ def read_other_language(sentence: Sentence) -> list[Assertion]:
     if english > 1 and english * _ENGLISH_EACH >= len(sentence.words):
         return []
     # Scripts without spaces between words are looked through without those between tokens.
-    joined = "".join(f" {word} " if word.isascii() else word for word in sentence.words).replace("  ", " ")
+    joined = "".join(sentence.words)
     for meaning, verdict in _MEANINGS.items():
         if any(one.search(text) for one in vocabulary.PATTERNS[meaning] for text in (sentence.text, joined)):
             return [Assertion(verdict, Force.STATED)]

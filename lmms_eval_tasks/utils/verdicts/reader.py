@@ -124,8 +124,8 @@ def _decide(statements: list[Assertion]) -> str:
     labels = [one for one in known if one.force is Force.LABEL]
     if labels:
         last = labels[-1]
-        behind = {one.verdict for one in known if one.place > last.place and one.force is Force.STATED}
-        return UNCLEAR if OPPOSITE[last.verdict] in behind and labels[0].verdict != last.verdict else last.verdict
+        stated = {one.verdict for one in known if one.force is Force.STATED}
+        return UNCLEAR if OPPOSITE[last.verdict] in stated and labels[0].verdict != last.verdict else last.verdict
     if word := next((one for one in known if one.force is Force.WORD), None):
         return _unless_contradicted(word, statements)
     for force in (Force.STATED, Force.LINK, Force.HINT):
