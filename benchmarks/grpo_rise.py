@@ -2,7 +2,7 @@
 
     OMP_NUM_THREADS=2 python benchmarks/grpo_rise.py --env .train-venv [--steps 60] [--seeds 0,1,2] [--keep DIR]
 
-A random model is taught the form of claims by SFT, on answers to four questions of CounterVQA's sample: as often right
+A random model is taught the form of claims by SFT, on answers to two questions of CounterVQA's sample: as often right
 as with the true links and a wrong end, with half of the links, and with a false link. It then answers in one of these
 ways, and GRPO by our command is to make it answer rightly: the true links with a wrong end, by which the reward was
 once gamed, must not become more frequent. The rise is the mean of the last ten steps over that of the first ten, with a
@@ -38,16 +38,16 @@ from lmms_eval_tasks.train.stages.stage import log_path
 from lmms_eval_tasks.utils.core.json_rows import as_lines
 
 WINDOW = 10
-QUESTIONS = 4
+QUESTIONS = 2
 CURVES = {"causal reward": "reward: causal", "verdict": "reward: verdict"}
 SFT = (
     "--tuner_type", "full", "--freeze_vit", "false", "--learning_rate", "1e-2", "--lr_scheduler_type", "cosine",
-    "--warmup_ratio", "0.05", "--weight_decay", "0", "--adam_beta2", "0.99", "--per_device_train_batch_size", "16",
+    "--warmup_ratio", "0.05", "--weight_decay", "0", "--adam_beta2", "0.99", "--per_device_train_batch_size", "8",
     "--gradient_accumulation_steps", "1", "--save_only_model", "true",
 )  # fmt: skip
 GRPO = (
     "--causal-weight", "1", "--visual-weight", "0", "--tuner_type", "full", "--learning_rate", "3e-4",
-    "--lr_scheduler_type", "constant", "--beta", "0", "--num_generations", "8", "--per_device_train_batch_size", "16",
+    "--lr_scheduler_type", "constant", "--beta", "0", "--num_generations", "8", "--per_device_train_batch_size", "8",
     "--max_completion_length", "320", "--temperature", "1.0", "--save_strategy", "no",
 )  # fmt: skip
 """A rate for weights that were random before; no KL term, which would hold them where they are."""
@@ -72,7 +72,7 @@ def ways(sample: RewardSample) -> list[FormedAnswer]:
 
 
 def write_taught(source: Path, folder: Path) -> tuple[Path, Path]:
-    """Four of the questions as a set to reward, and each four times, once for each way to answer, as one to be taught.
+    """Two of the questions as a set to reward, and each four times, once for each way to answer, as one to be taught.
 
     Returns:
         The folders; the second has `cot.jsonl` beside its questions.
@@ -133,7 +133,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--env", type=Path, required=True)
     parser.add_argument("--steps", type=int, default=60)
-    parser.add_argument("--taught", type=int, default=300, help="Steps of SFT.")
+    parser.add_argument("--taught", type=int, default=200, help="Steps of SFT.")
     parser.add_argument("--seeds", default="0,1,2")
     parser.add_argument("--keep", type=Path)
     options = parser.parse_args()

@@ -1,8 +1,9 @@
-"""What `shared_vllm` sends to vLLM, on an interface that refuses what vLLM does not take. vLLM itself is not run."""
+"""What `shared_vllm` sends to vLLM, on an interface that refuses what vLLM does not take, without vLLM itself."""
 
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,7 @@ def vllm(monkeypatch: pytest.MonkeyPatch) -> Any:
     for module in (chat, simple):
         monkeypatch.setattr(module, "LLM", fake_vllm.LLM)
         monkeypatch.setattr(module, "SamplingParams", fake_vllm.SamplingParams)
+    monkeypatch.setitem(sys.modules, "vllm", fake_vllm)
     return fake_vllm
 
 
@@ -115,7 +117,7 @@ def test_a_clip_is_sent_as_a_video_with_its_times_and_its_id(build: Callable[...
     ((frames, metadata),) = prompt["multi_modal_data"]["video"]
     assert [number_of(frame) for frame in frames] == metadata["frames_indices"] == [0, 6, 11, 17, 22, 28, 33, 39]
     assert (metadata["fps"], metadata["duration"], metadata["total_num_frames"]) == (12.5, 3.2, 40)
-    assert prompt["mm_processor_kwargs"] == {"do_sample_frames": False, "fps": 2.5}
+    assert prompt["mm_processor_kwargs"] == {"do_sample_frames": False}
     (media_id,) = prompt["multi_modal_uuids"]["video"]
     assert answer == f"q0 {media_id[:8]}"
     assert prompt["prompt"] == (
@@ -186,10 +188,9 @@ def test_several_clips_of_one_question(build: Callable[..., Any], clips: dict[st
     ask(model, ("t", [clips["a"], clips["b"]]), ("t", [clips["a"], clips["a"]]))
     two, same = model.client.prompts
     assert len(set(two["multi_modal_uuids"]["video"])) == 2
-    # One rate cannot be that of both.
-    assert two["mm_processor_kwargs"] == {"do_sample_frames": False}
     assert len(set(same["multi_modal_uuids"]["video"])) == 1
-    assert same["mm_processor_kwargs"]["fps"] == pytest.approx(4 / 40 * 12.5)
+    # What vLLM names a clip by is the same beside any other.
+    assert two["mm_processor_kwargs"] == same["mm_processor_kwargs"]
 
 
 def test_a_placeholder_clip_is_one_clip_for_all_its_items(build: Callable[..., Any], tmp_path: Path) -> None:
@@ -254,6 +255,13 @@ def test_without_vllm_it_is_listed_and_says_what_is_missing(checkpoint: Path) ->
             kind.create_from_arg_string(f"model={checkpoint}")
 
 
+def test_an_old_vllm_is_refused(build: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fake_vllm, "__version__", "0.24.0")
+    monkeypatch.setattr(fake_vllm, "__version_tuple__", (0, 24, 0))
+    with pytest.raises(InputError, match=r"^Expected vLLM 0\.32 or later for shared_vllm, but got 0\.24\.0"):
+        build()
+
+
 def test_its_run_card_says_how_clips_were_sampled(build: Callable[..., Any], checkpoint: Path) -> None:
     model = build("nframes=8,max_pixels=1000")
     run = Evaluation(model=model, weights=read_weights(model))
@@ -302,6 +310,14 @@ def test_an_id_says_what_was_seen(clips: dict[str, Path], tmp_path: Path) -> Non
     assert len({first.media_id, *(other.media_id for other in others)}) == 7
     # Settings that give the same frames are the same.
     assert read_video(clips["a"], VideoSampling(nframes=5)).media_id == first.media_id
+
+
+def test_the_rate_of_a_part_of_a_clip_is_that_of_the_part(clips: dict[str, Path]) -> None:
+    part = read_video(clips["a"], VideoSampling(nframes=4), start=1.0, end=2.0)
+    assert part.metadata["frames_indices"] == [12, 16, 21, 25]
+    known = VideoMetadata(**{name: value for name, value in part.metadata.items() if name != "do_sample_frames"})
+    assert known.sampled_fps == pytest.approx(4 / 14 * 12.5)
+    assert known.duration == pytest.approx(14 / 12.5)
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,14 @@
 """vLLM's offline interface without vLLM: it takes what the real one takes, refuses all else, and notes what came.
 
-Signatures and forms are those of vLLM 0.11 and later: ``LLM`` of vllm/entrypoints/llm.py, ``TextPrompt`` of
-vllm/inputs/data.py, ``SamplingParams``, and the parser of videos in vllm/multimodal/parse.py.
+Signatures and forms are those of vLLM 0.32: ``LLM`` of vllm/entrypoints/llm.py, ``TextPrompt`` of vllm/inputs/llm.py,
+``SamplingParams``, and the parser of videos in vllm/multimodal/parse.py. tests/models/test_shared_vllm_real.py compares
+them with the real ones.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,6 +16,8 @@ import numpy as np
 from PIL.Image import Image
 from transformers.video_utils import VideoMetadata
 
+__version__ = "0.32.0"
+__version_tuple__ = (0, 32, 0)
 LLM_ARGUMENTS = frozenset({
     "tokenizer", "tokenizer_mode", "skip_tokenizer_init", "trust_remote_code", "allowed_local_media_path",
     "tensor_parallel_size", "dtype", "quantization", "revision", "tokenizer_revision", "seed",
@@ -22,8 +25,10 @@ LLM_ARGUMENTS = frozenset({
     "distributed_executor_backend", "disable_log_stats", "max_model_len", "limit_mm_per_prompt",
     "enable_prefix_caching", "mm_processor_cache_gb", "max_num_seqs", "max_num_batched_tokens",
 })  # fmt: skip
-PROMPT = frozenset({"prompt", "multi_modal_data", "mm_processor_kwargs", "multi_modal_uuids", "cache_salt"})
-METADATA = frozenset(field.name for field in fields(VideoMetadata)) | {"do_sample_frames"}
+PROMPT = frozenset(
+    {"prompt", "multi_modal_data", "media_io_kwargs", "mm_processor_kwargs", "multi_modal_uuids", "cache_salt"}
+)
+METADATA = frozenset(one.name for one in fields(VideoMetadata)) | {"do_sample_frames"}
 PLACEHOLDERS = {"video": "<|video_pad|>", "image": "<|image_pad|>"}
 
 
@@ -40,7 +45,7 @@ class SamplingParams:
     top_k: int = 0
     min_p: float = 0.0
     seed: int | None = None
-    stop: str | list[str] | None = None
+    stop: str | list[str] | None = field(default_factory=list)
     max_tokens: int | None = 16
     min_tokens: int = 0
 
@@ -70,6 +75,7 @@ class LLM:
         lora_request: Any = None,
         priority: list[int] | None = None,
         tokenization_kwargs: dict[str, Any] | None = None,
+        mm_processor_kwargs: dict[str, Any] | None = None,
     ) -> list[Any]:
         """Answers in the order of the prompts."""
         assert isinstance(sampling_params, list) and len(sampling_params) == len(prompts)

@@ -42,12 +42,12 @@ def _ids(tokenizer: Any, **names: str) -> dict[str, int]:
     return {name: tokenizer.convert_tokens_to_ids(token) for name, token in names.items()}
 
 
-def _text(tokenizer: Any, **more: Any) -> dict[str, Any]:
+def _text(tokenizer: Any, hidden: int, **more: Any) -> dict[str, Any]:
     ends = _ids(tokenizer, bos_token_id="<|endoftext|>", eos_token_id="<|im_end|>", pad_token_id="<|endoftext|>")
     return {
         "vocab_size": len(tokenizer),
-        "hidden_size": HIDDEN,
-        "intermediate_size": 2 * HIDDEN,
+        "hidden_size": hidden,
+        "intermediate_size": 2 * hidden,
         "max_position_embeddings": 8192,
         **HEADS,
         **ends,
@@ -63,16 +63,22 @@ _QWEN_IDS = {
     "vision_end_token_id": "<|vision_end|>",
 }
 _VISION = {"depth": 2, "hidden_size": HIDDEN, "intermediate_size": 2 * HIDDEN, "num_heads": 4}
-_ROPE = {"rope_type": "default", "mrope_section": [1, 1, 2], "rope_theta": 10000.0}
 
 
-def _qwen2_vl() -> tuple[Any, Any]:
+def _rope(hidden: int) -> dict[str, Any]:
+    pairs = hidden // 8
+    time = pairs // 4
+    height = (pairs - time) // 2
+    return {"rope_type": "default", "mrope_section": [time, height, pairs - time - height], "rope_theta": 10000.0}
+
+
+def _qwen2_vl(hidden: int = HIDDEN) -> tuple[Any, Any]:
     import transformers as hf
 
     tokenizer = _tokenizer(**_QWEN_NAMES)
     config = hf.Qwen2VLConfig(
-        text_config=_text(tokenizer, rope_parameters=_ROPE),
-        vision_config={"depth": 2, "embed_dim": HIDDEN, "hidden_size": HIDDEN, "num_heads": 4, "mlp_ratio": 2},
+        text_config=_text(tokenizer, hidden, rope_parameters=_rope(hidden)),
+        vision_config={"depth": 2, "embed_dim": HIDDEN, "hidden_size": hidden, "num_heads": 4, "mlp_ratio": 2},
         **_ids(tokenizer, **_QWEN_IDS),
     )
     processor = hf.Qwen2VLProcessor(
@@ -84,13 +90,13 @@ def _qwen2_vl() -> tuple[Any, Any]:
     return hf.Qwen2VLForConditionalGeneration(config), processor
 
 
-def _qwen2_5_vl() -> tuple[Any, Any]:
+def _qwen2_5_vl(hidden: int = HIDDEN) -> tuple[Any, Any]:
     import transformers as hf
 
     tokenizer = _tokenizer(**_QWEN_NAMES)
     config = hf.Qwen2_5_VLConfig(
-        text_config=_text(tokenizer, rope_parameters=_ROPE),
-        vision_config={**_VISION, "out_hidden_size": HIDDEN, "fullatt_block_indexes": [1]},
+        text_config=_text(tokenizer, hidden, rope_parameters=_rope(hidden)),
+        vision_config={**_VISION, "out_hidden_size": hidden, "fullatt_block_indexes": [1]},
         **_ids(tokenizer, **_QWEN_IDS),
     )
     processor = hf.Qwen2_5_VLProcessor(
@@ -102,13 +108,15 @@ def _qwen2_5_vl() -> tuple[Any, Any]:
     return hf.Qwen2_5_VLForConditionalGeneration(config), processor
 
 
-def _qwen3_vl() -> tuple[Any, Any]:
+def _qwen3_vl(hidden: int = HIDDEN) -> tuple[Any, Any]:
     import transformers as hf
 
     tokenizer = _tokenizer(**_QWEN_NAMES)
-    vision = {**_VISION, "out_hidden_size": HIDDEN, "deepstack_visual_indexes": [0, 1], "num_position_embeddings": 64}
+    vision = {**_VISION, "out_hidden_size": hidden, "deepstack_visual_indexes": [0, 1], "num_position_embeddings": 64}
     config = hf.Qwen3VLConfig(
-        text_config=_text(tokenizer, head_dim=8, rope_parameters={**_ROPE, "mrope_interleaved": True}),
+        text_config=_text(
+            tokenizer, hidden, head_dim=hidden // 4, rope_parameters={**_rope(hidden), "mrope_interleaved": True}
+        ),
         vision_config={**vision, "patch_size": 16},
         **_ids(tokenizer, **_QWEN_IDS),
     )
@@ -121,13 +129,13 @@ def _qwen3_vl() -> tuple[Any, Any]:
     return hf.Qwen3VLForConditionalGeneration(config), processor
 
 
-def _llava_onevision() -> tuple[Any, Any]:
+def _llava_onevision(hidden: int = HIDDEN) -> tuple[Any, Any]:
     import transformers as hf
 
     tokenizer = _tokenizer(image_token="<image>", video_token="<video>")
     side = 28
     config = hf.LlavaOnevisionConfig(
-        text_config=hf.Qwen2Config(**_text(tokenizer)),
+        text_config=hf.Qwen2Config(**_text(tokenizer, hidden)),
         vision_config=hf.SiglipVisionConfig(
             hidden_size=HIDDEN, intermediate_size=2 * HIDDEN, num_hidden_layers=2, num_attention_heads=4,
             image_size=side, patch_size=14, vision_use_head=False,
@@ -148,7 +156,7 @@ def _llava_onevision() -> tuple[Any, Any]:
     return hf.LlavaOnevisionForConditionalGeneration(config), processor
 
 
-def _internvl() -> tuple[Any, Any]:
+def _internvl(hidden: int = HIDDEN) -> tuple[Any, Any]:
     import transformers as hf
 
     tokenizer = _tokenizer(
@@ -159,7 +167,7 @@ def _internvl() -> tuple[Any, Any]:
     )
     side = 28
     config = hf.InternVLConfig(
-        text_config=hf.Qwen2Config(**_text(tokenizer)),
+        text_config=hf.Qwen2Config(**_text(tokenizer, hidden)),
         vision_config=hf.InternVLVisionConfig(
             hidden_size=HIDDEN, intermediate_size=2 * HIDDEN, num_hidden_layers=2, num_attention_heads=4,
             image_size=[side, side], patch_size=[14, 14],
@@ -179,7 +187,7 @@ def _internvl() -> tuple[Any, Any]:
     return hf.InternVLForConditionalGeneration(config), processor
 
 
-FAMILIES: dict[str, Callable[[], tuple[Any, Any]]] = {
+FAMILIES: dict[str, Callable[..., tuple[Any, Any]]] = {
     "qwen2_vl": _qwen2_vl,
     "qwen2_5_vl": _qwen2_5_vl,
     "qwen3_vl": _qwen3_vl,
@@ -189,10 +197,13 @@ FAMILIES: dict[str, Callable[[], tuple[Any, Any]]] = {
 """Model type to what builds a model and its processor."""
 
 
-def write_tiny_family(family: str, out: Path, seed: int = 0) -> Path:
-    """Write a family's tiny checkpoint to a folder; its weights are large enough for answers to differ."""
+def write_tiny_family(family: str, out: Path, seed: int = 0, hidden: int = HIDDEN) -> Path:
+    """Write a family's tiny checkpoint to a folder; its weights are large enough for answers to differ.
+
+    `hidden` is the width of the language model, whose heads have a quarter of it.
+    """
     torch.manual_seed(seed)
-    model, processor = FAMILIES[family]()
+    model, processor = FAMILIES[family](hidden)
     for parameter in model.parameters():
         if parameter.ndim > 1:
             torch.nn.init.normal_(parameter, std=0.4)

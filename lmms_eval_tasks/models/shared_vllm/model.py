@@ -23,7 +23,11 @@ from lmms_eval_tasks.utils.data.frame_cache import FrameCache
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.utils.scoring.records import UnscoredReason
 
-NO_VLLM = "shared_vllm answers by vLLM, which is not installed. Remedy: pip install vllm"
+LEAST = (0, 32)
+"""The version with which it was run. vLLM 0.24 does not yet hand the times of a video to Qwen2.5-VL's processor."""
+REMEDY = "Remedy: pip install 'vllm>=0.32'"
+NO_VLLM = f"shared_vllm answers by vLLM, which is not installed. {REMEDY}"
+OLD_VLLM = f"Expected vLLM 0.32 or later for shared_vllm, but got {{}}, in which it was not run. {REMEDY}"
 KEPT_BYTES = 2_000_000_000
 """Of decoded frames, beside those of the batch that is being answered."""
 DECODERS = 4
@@ -55,7 +59,7 @@ class SharedVLLM(host.VLLM):  # type: ignore[misc]
     only where `trust_remote_code` is true, which is not the default here.
 
     Raises:
-        SystemExit, InputError: as `stop_if_any`, where vLLM is not installed.
+        SystemExit, InputError: as `stop_if_any`, where vLLM is not installed, or too old.
     """
 
     is_simple = False
@@ -66,7 +70,7 @@ class SharedVLLM(host.VLLM):  # type: ignore[misc]
     ) -> None:
         from transformers import AutoProcessor
 
-        stop_if_any(NO_VLLM if host.LLM is None else None)
+        stop_if_any(_problem_of_vllm())
         super().__init__(model, trust_remote_code=trust_remote_code, **arguments)
         revision = arguments.get("revision")
         self.processor = AutoProcessor.from_pretrained(
@@ -180,7 +184,7 @@ class SharedVLLM(host.VLLM):  # type: ignore[misc]
     def _prompt(self, request: _Request, videos: Sequence[SampledVideo]) -> dict[str, Any]:
         """One prompt as `LLM.generate` takes it.
 
-        Source: ``TextPrompt`` of vLLM 0.11 (vllm/inputs/data.py). ``multi_modal_uuids`` has a name for every item of
+        Source: ``TextPrompt`` of vLLM 0.32 (vllm/inputs/llm.py). ``multi_modal_uuids`` has a name for every item of
         every kind; where it is None, vLLM finds one.
         """
         messages = request.question.read()
@@ -200,11 +204,17 @@ class SharedVLLM(host.VLLM):  # type: ignore[misc]
         if videos:
             prompt["multi_modal_data"]["video"] = [(video.frames, video.metadata) for video in videos]
             prompt["multi_modal_uuids"]["video"] = [video.media_id for video in videos]
-            rates = {video.rate for video in videos}
-            # The processor takes one rate for all videos of a prompt.
-            rate = {"fps": rates.pop()} if len(rates) == 1 else {}
-            prompt["mm_processor_kwargs"] = {"do_sample_frames": False, **rate}
+            # They are part of the name by which a clip is cached, so they may not depend on what is shown beside it.
+            prompt["mm_processor_kwargs"] = {"do_sample_frames": False}
         return prompt
+
+
+def _problem_of_vllm() -> str | None:
+    if host.LLM is None:
+        return NO_VLLM
+    import vllm
+
+    return OLD_VLLM.format(vllm.__version__) if vllm.__version_tuple__[:2] < LEAST else None
 
 
 def _open_picture(picture: Any) -> Image.Image:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-FORMAT = 1
+FORMAT = 2
 """Moves when the same settings give other frames."""
 FACTOR = 2
 """Frames are taken in multiples of this: the families that vLLM runs natively merge neighbouring frames in pairs."""
@@ -68,14 +68,13 @@ class SampledVideo:
 
     Attributes:
         frames: (T, H, W, 3) RGB.
-        metadata: What vLLM's processors ask of a video that was sampled before it came to them.
-        rate: Frames per second after sampling.
+        metadata: What vLLM's processors ask of a video that was sampled before it came to them: frames are counted in
+            the whole clip, and how many and how long they are, in what is shown of it, as qwen-vl-utils has it.
         media_id: Equal for the same bytes in the same sampling, and for nothing else.
     """
 
     frames: NDArray[np.uint8]
     metadata: dict[str, Any]
-    rate: float
     media_id: str
 
     @property
@@ -106,16 +105,15 @@ def read_video(
     count = last - first + 1
     positions = sampling.positions(first, count, reader.fps)
     frames = _shrink(reader.read(positions), sampling.max_pixels)
-    rate = len(positions) / count * reader.fps
     metadata = {
         "fps": reader.fps,
-        "duration": reader.count / reader.fps,
-        "total_num_frames": reader.count,
+        "duration": count / reader.fps,
+        "total_num_frames": count,
         "frames_indices": positions,
         "do_sample_frames": False,
     }
-    named = [FORMAT, content_digest(path), positions, list(frames.shape), rate]
-    return SampledVideo(frames, metadata, rate, hashlib.sha256(json.dumps(named).encode()).hexdigest())
+    named = [FORMAT, content_digest(path), metadata, list(frames.shape)]
+    return SampledVideo(frames, metadata, hashlib.sha256(json.dumps(named).encode()).hexdigest())
 
 
 def _shrink(frames: NDArray[np.uint8], most: int) -> NDArray[np.uint8]:

@@ -11,20 +11,23 @@ from typing import TypeVar
 from lmms_eval_tasks.utils.answers.contractions import spell_out
 from lmms_eval_tasks.utils.answers.tokens import tokenize
 
-# What is beyond doubt is not in doubt.
-_NO_DOUBT = re.compile(r"\b(?:there is |i have |have )?(?:no|little|without a|without any) (?:doubt|question)\b")
-# A full stop ends a sentence before white space or the end, so that "2.5" and "e.g." do not; marks of other scripts
-# always do.
-_END = re.compile(r"\n+|(?<=[.!?;…])[\"')\]]{0,3}(?:\s+|\Z)|(?<=[。！？；।۔])")
-_ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|vs|mr|mrs|dr)|^\W{0,3}\d{1,2})\.$")
-_NUMBER = re.compile(r"\bno\.$")
-"""Short for "number" where a digit follows, else an answer."""
-_SHORT_WORD = 3
+CHOICE = "yesorno"
+"""Stands in a sentence for "yes or no", which names both and chooses none."""
+_OR = r"\W{0,3}(?:or|and|nor|vs\.?|[/|])(?: a)?\W{0,3}\b"
+_REPLACED = (
+    # What is beyond doubt is not in doubt.
+    (re.compile(r"\b(?:there is |i have |have )?(?:no|little|without a|without any) (?:doubt|question)\b"), " "),
+    (re.compile(r"\bno longer\b"), "not"),
+    (re.compile(rf"\b(?:yes\b{_OR}no|no\b{_OR}yes)\b|(?<=options: )yes, no\b|(?<=answers: )yes, no\b"), CHOICE),
+)
+# A full stop ends a sentence before white space or the end, so that "2.5" and "e.g." do not, and not in "No. 2"; marks
+# of other scripts always do.
+_END = re.compile(r"\n+|(?<=[.!?;…])[\"')\]]{0,3}(?:\s+(?!\d)|\Z)|(?<=[。！？；।۔])")
 _HEAD, _TAIL = 300, 900
 """The most sentences of a text and words of a sentence that are read, of the beginning and of the end: more of them in
 an answer of bounded length are a loop."""
-Part = TypeVar("Part")
-QUOTES = frozenset("\"'“”‘’«»")
+_SHORT_WORD = 3
+_Part = TypeVar("_Part")
 
 
 def is_mark(word: str) -> bool:
@@ -34,21 +37,24 @@ def is_mark(word: str) -> bool:
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence: its words and marks in lower case with contractions spelled out, and its place.
+    """A sentence: its words and marks in lower case with contractions spelled out.
 
     Attributes:
         words: Words and marks in order.
-        alone: Whether it is all of its line.
         asked: Stems of the words of the outcome that is asked about (`stem`); empty where the question is not known.
     """
 
     words: tuple[str, ...]
-    alone: bool
     asked: frozenset[str] = frozenset()
 
     @cached_property
     def text(self) -> str:
-        """Its words without marks, single spaces between them."""
+        """Its words and marks with single spaces between them."""
+        return " ".join(self.words)
+
+    @cached_property
+    def plain(self) -> str:
+        """Its words without marks, with single spaces between them."""
         return " ".join(word for word in self.words if not is_mark(word))
 
     @cached_property
@@ -59,11 +65,7 @@ class Sentence:
     @property
     def asks(self) -> bool:
         """Whether it is a question."""
-        return bool({"?", "؟"} & set(self.words[-2:]))
-
-    def word(self, at: int) -> str:
-        """The word at a place; empty beyond either end."""
-        return self.words[at] if 0 <= at < len(self.words) else ""
+        return bool({"?", "؟"} & {*self.words[-2:]})
 
 
 def stem(word: str) -> str:
@@ -71,13 +73,10 @@ def stem(word: str) -> str:
     return word[:4]
 
 
-def outcome_words(question: str) -> frozenset[str]:
+def asked_words(question: str) -> frozenset[str]:
     """Stems of the words with which a question "had A not happened, would B still have?" asks about B."""
-    asked = next((one for one in reversed(split_sentences(question)) if "would" in one.words), None)
-    if asked is None:
-        return frozenset()
-    behind = asked.words[asked.words.index("would") + 1 :]
-    return frozenset(stem(word) for word in behind if word.isalpha() and len(word) > _SHORT_WORD)
+    asked = re.split(r"\bwould\b", question.casefold())[-1]
+    return frozenset(stem(word) for word in asked.split() if word.isalpha() and len(word) > _SHORT_WORD)
 
 
 def split_sentences(plain: str, asked: frozenset[str] = frozenset()) -> list[Sentence]:
@@ -86,28 +85,12 @@ def split_sentences(plain: str, asked: frozenset[str] = frozenset()) -> list[Sen
     Of a text of more sentences than anybody answers with, these are the first and the last ones; so are the words of a
     sentence.
     """
-    text = _NO_DOUBT.sub(" ", spell_out(plain.casefold()))
-    sentences: list[tuple[tuple[str, ...], bool]] = []
-    for line in text.split("\n"):
-        parts = _parts(line)
-        sentences += [(words, len(parts) == 1) for words in parts]
-    return [Sentence(*one, asked) for one in _both_ends(sentences)]
+    text = spell_out(plain.casefold())
+    for pattern, replacement in _REPLACED:
+        text = pattern.sub(replacement, text)
+    parts = (tuple(_both_ends([token.word for token in tokenize(part)])) for part in _END.split(text))
+    return [Sentence(words, asked) for words in _both_ends([one for one in parts if not all(map(is_mark, one))])]
 
 
-def _both_ends(parts: list[Part]) -> list[Part]:
+def _both_ends(parts: list[_Part]) -> list[_Part]:
     return parts if len(parts) <= _HEAD + _TAIL else parts[:_HEAD] + parts[-_TAIL:]
-
-
-def _parts(line: str) -> list[tuple[str, ...]]:
-    parts: list[tuple[str, ...]] = []
-    start = 0
-    for end in (*(match.end() for match in _END.finditer(line)), len(line)):
-        piece = line[start:end].strip()
-        short = _NUMBER if line[end : end + 1].isdigit() else None
-        if end < len(line) and (_ABBREVIATION.search(piece[-8:]) or (short and short.search(piece[-8:]))):
-            continue
-        start = end
-        words = tuple(_both_ends([token.word for token in tokenize(piece)]))
-        if any(not is_mark(word) for word in words):
-            parts.append(words)
-    return parts

@@ -19,14 +19,14 @@ class Force(IntEnum):
 
     HINT = 1
     """The outcome in plain words: "the ball would have rolled"."""
-    LEANING = 2
+    LINK = 2
     """A link between the actions: "B requires A"."""
     STATED = 3
     """The outcome, affirmed or denied: "it would still happen"."""
-    LEAD = 4
+    WORD = 4
     """A yes or no that opens a sentence or ends its conclusion."""
     LABEL = 5
-    """A yes or no behind a label, or alone in its line."""
+    """A yes or no behind a label."""
 
 
 @dataclass(frozen=True)
@@ -34,17 +34,13 @@ class Assertion:
     """One thing that a sentence says.
 
     Attributes:
-        pole: "yes", "no" or "cannot tell".
+        verdict: "yes", "no" or "cannot tell".
         force: How much it weighs.
         place: Number of its sentence.
-        revises: Whether it takes back what came before.
-        concludes: Whether it is a conclusion.
-        opens: Whether it is a yes or no at the beginning of its sentence.
+        final: Whether it is a conclusion or takes back what came before.
     """
 
-    pole: str
+    verdict: str
     force: Force
     place: int = 0
-    revises: bool = False
-    concludes: bool = False
-    opens: bool = False
+    final: bool = False
