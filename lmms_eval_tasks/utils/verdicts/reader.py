@@ -74,8 +74,7 @@ def stated_verdicts(text: str, question: str = "") -> set[str]:
         text: The text.
         question: The question, as for `read_verdict`.
     """
-    statements = read_statements(split_sentences(plain_text(text), outcome_words(question)))
-    return {one.verdict for one in statements if one.force >= Force.STATED}
+    return {one.verdict for one in _read_statements(text, asked_words(question)) if one.force >= Force.STATED}
 
 
 def _with_answers(text: str) -> str:
@@ -94,6 +93,11 @@ def _flag(flag: re.Match[str], number: int) -> str:
 
 
 def _read(text: str, asked: frozenset[str]) -> str:
+    return _decide(_read_statements(text, asked))
+
+
+def _read_statements(text: str, asked: frozenset[str]) -> list[Assertion]:
+    """All that a text says, in its order."""
     statements: list[Assertion] = []
     revises = replies = False
     for place, sentence in enumerate(split_sentences(plain_text(text), asked)):
@@ -103,7 +107,7 @@ def _read(text: str, asked: frozenset[str]) -> str:
         statements += [one for one in said if not (replies and one.force >= Force.WORD)]
         # A yes or no to a question of the answer's own is no verdict: "Was he in position? Yes."
         replies = sentence.asks and "still" not in sentence.known
-    return _decide(statements)
+    return statements
 
 
 def _statements(sentence: Sentence) -> list[Assertion]:
