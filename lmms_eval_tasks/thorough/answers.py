@@ -66,13 +66,16 @@ def grade_kind(
     return graded or ()
 
 
-def check_submission(benchmark: Benchmark, rows: Sequence[Row], examples: Sequence[Example]) -> Problems:
+def check_submission(
+    benchmark: Benchmark, rows: Sequence[Row], examples: Sequence[Example], notes: list[str]
+) -> Problems:
     """What of the benchmark's submission form fails on its own files, or is refused in them by its own check.
 
     Args:
         benchmark: The benchmark.
         rows: Example rows.
         examples: Responses to rows, the first of which is a run over all of them.
+        notes: Takes why a file is not made, where the form refuses these answers.
     """
     problems = Problems()
     form = benchmark.submission
@@ -82,7 +85,7 @@ def check_submission(benchmark: Benchmark, rows: Sequence[Row], examples: Sequen
             where = f"submission, {part} of {split}"
 
             def write(split: str = split, part: str = part, tasks: Mapping[str, Task] = tasks) -> GroupedIssues:
-                return _submit(benchmark, split, part, tasks, rows, examples[0].items)
+                return _submit(benchmark, split, part, tasks, rows, examples[0].items, notes)
 
             issues = attempt(problems, where, "a file of a run's answers", benchmark.folder, write) if tasks else None
             if issues is not None:
@@ -97,6 +100,7 @@ def _submit(
     tasks: Mapping[str, Task],
     rows: Sequence[Row],
     items: Sequence[tuple[Row, Any]],
+    notes: list[str],
 ) -> GroupedIssues:
     """The issues that a form's check notes in the file that it has built itself.
 
@@ -107,8 +111,15 @@ def _submit(
     assert form is not None
     table = Table(split, [{**row, "split": split} for row in rows], DataSet(kind=SetKind.OFFICIAL))
     table = table.rows_of(tasks.values())
+    if not table.rows:
+        return issues
     entries = [entry for name in tasks for entry in _grade_items(benchmark, name, items)]
-    form.examine(entries, {row["item_id"]: row for row in table.rows}, True, issues)
+    refused = GroupedIssues()
+    form.examine(entries, {row["item_id"]: row for row in table.rows}, True, refused)
+    if refused:
+        reasons = "; ".join(refused.as_problems().first)
+        notes.append(f"submission, {part} of {split}: the example answers make no file ({reasons})")
+        return issues
     built = form.build(entries, table, part)
     if built is None:
         return issues

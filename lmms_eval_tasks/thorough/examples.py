@@ -26,27 +26,41 @@ def read_file(path: Path) -> dict[str, Any]:
 
     Raises:
         OSError: where there is none.
-        InputError: where it has no rows and responses.
+        InputError: where it is no JSON.
     """
     try:
         content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        return {"runs": [], "reply": {}, "row changes": {}, "shared": {}, "cases": [], **content}
-    except (ValueError, TypeError) as error:
+        return content
+    except ValueError as error:
         raise InputError(f"{path} cannot be read as examples ({type(error).__name__}: {error}).") from error
 
 
 def read_examples(path: Path) -> tuple[dict[str, Row], list[Example]]:
-    """The example rows of a benchmark's file by key, and its examples.
-
-    Each of ``runs`` goes once around the rows: in the k-th run the n-th row gets the (k + n)-th response. Each of
-    ``cases`` is a run over one row. Under ``shared`` the benchmark names files beside it, of cases and recorded answers
-    that others use too, and which row changes of them suit it.
+    """The examples of a benchmark's file, as `make_examples` makes them.
 
     Raises:
         OSError: where there is no such file.
         InputError: where one cannot be read.
     """
-    content = read_file(path)
+    return make_examples(read_file(path), path.parent)
+
+
+def make_examples(content: Mapping[str, Any], folder: Path) -> tuple[dict[str, Row], list[Example]]:
+    """The example rows of a benchmark by key, and its examples.
+
+    Each of ``runs`` goes once around the rows: in the k-th run the n-th row gets the (k + n)-th response. Each of
+    ``cases`` is a run over one row. Under ``shared`` the benchmark names files beside it, of cases and recorded answers
+    that others use too, and which row changes of them suit it.
+
+    Args:
+        content: Of a benchmark's file.
+        folder: Where the files are that it shares.
+
+    Raises:
+        OSError: where one of these is missing.
+        InputError: where one cannot be read.
+    """
+    content = {"reply": {}, "row changes": {}, "shared": {}, "cases": [], **content}
     rows, runs, reply = content["rows"], content["runs"], content["reply"]
     examples = []
     for turn in range(len(runs)):
@@ -54,7 +68,7 @@ def read_examples(path: Path) -> tuple[dict[str, Row], list[Example]]:
         examples.append(_make_example(f"run {turn}", items, reply))
     sources = [(content, content["row changes"])]
     for name, suitable in content["shared"].items():
-        shared = read_file(path.with_name(f"{name}.json"))
+        shared = read_file(folder / f"{name}.json")
         sources.append((shared, {change: shared["row changes"][change] for change in suitable}))
     for source, changes in sources:
         for case in source["cases"]:

@@ -48,7 +48,6 @@ def check_scores(metrics: Sequence[Metric], records: Sequence[Record], folder: P
 
 def _value_fault(metric: Metric, records: Sequence[Record], folder: Path) -> str:
     """What is wrong with a score's values one by one."""
-    known = 0
     for record in records:
         try:
             if not metric.applies(record):
@@ -62,13 +61,17 @@ def _value_fault(metric: Metric, records: Sequence[Record], folder: Path) -> str
             return f"Expected a number or None of a record, which has {offered}, but got this: {blame(error, folder)}"
         if value is None:
             continue
-        known += 1
         if not isinstance(value, Real):
             return f"Expected a number or None of a record, but got {describe(value)}."
         low, high = metric.value_bounds or (float("-inf"), float("inf"))
         if not low <= value <= high:
             return f"Expected values from {low:g} to {high:g}, its value_bounds, but got {value:g}."
-    return "" if known else "Expected examples of which one has a value in it, but none has."
+    return ""
+
+
+def unreached(metrics: Sequence[Metric], records: Sequence[Record]) -> list[str]:
+    """The scores in which no record has a value, so that nothing is known of them."""
+    return [metric.name for metric in metrics if not any(True for _ in _known(metric, records))]
 
 
 def _law_fault(metric: Metric, records: Sequence[Record]) -> str:

@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 from graded_records import records_of
 
-from lmms_eval_tasks.thorough.scores import check_scores
+from lmms_eval_tasks.thorough.scores import check_scores, unreached
 from lmms_eval_tasks.utils.benchmark.registry import registry
 from lmms_eval_tasks.utils.stats import estimates
 
@@ -30,4 +30,5 @@ def test_scores_keep_the_laws_and_the_examples_reach_every_one(benchmark: str, k
     records, found = records_of(benchmark, kind), registry().benchmarks[benchmark]
     values = {found.kinds[kind].metrics[0].value(record) for record in records}
     assert None in values and len(values) > 2
+    assert unreached(found.kinds[kind].metrics, records) == []
     check_scores(found.kinds[kind].metrics, records, found.folder).raise_if_any(f"Scores of {benchmark}, {kind}")
