@@ -7,7 +7,6 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from math import isclose
-from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +51,7 @@ def _value_fault(metric: Metric, records: Sequence[Record], folder: Path) -> str
         try:
             if not metric.applies(record):
                 continue
-            value = metric.value(record)
+            value: Any = metric.value(record)
             json.dumps(metric.item(record))
         except Exception as error:  # whatever a benchmark's own functions raise
             offered = ", ".join(["expected", "answered", "outcome", *record.fields]) + (
@@ -61,7 +60,7 @@ def _value_fault(metric: Metric, records: Sequence[Record], folder: Path) -> str
             return f"Expected a number or None of a record, which has {offered}, but got this: {blame(error, folder)}"
         if value is None:
             continue
-        if not isinstance(value, Real):
+        if not isinstance(value, (int, float)):
             return f"Expected a number or None of a record, but got {describe(value)}."
         low, high = metric.value_bounds or (float("-inf"), float("inf"))
         if not low <= value <= high:
@@ -160,7 +159,8 @@ def _interval(metric: Metric, records: Sequence[Record], rng: random.Random) -> 
         return ""
     found, score = estimate(metric, [records]), metric.score_records(records)
     if found is None or score is None:
-        return "" if found is score else f"Expected an interval where there is a score, {score}, but got {found}."
+        alike = found is None and score is None
+        return "" if alike else f"Expected an interval where there is a score, {score}, but got {found}."
     if found.value != score or not found.low - NEAR <= score <= found.high + NEAR:
         return f"Expected an interval that holds the score {score:g}, but got {found.low:g} to {found.high:g}."
     if not 0 < found.groups <= len(records):
