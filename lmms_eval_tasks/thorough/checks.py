@@ -96,7 +96,8 @@ def draw_examples(benchmark: Benchmark) -> dict[str, Any]:
     try:
         splits = list(read_manifest(benchmark.name).splits)
     except InputError as error:
-        raise InputError(f"Expected examples, but there is no {benchmark.folder / EXAMPLES}, and {error}") from None
+        missing = f"there is no {benchmark.folder / EXAMPLES}, and no prepared split to draw them of"
+        raise InputError(f"Expected examples to check {benchmark.name} on, but {missing}.") from error
     rows: list[dict[str, Any]] = []
     for split in splits:
         seen: Counter[tuple[Any, ...]] = Counter()

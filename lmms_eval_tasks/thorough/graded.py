@@ -60,7 +60,7 @@ def grade_examples(
     asked = [item for example in examples for item in example.items]
     records = []
     for number in (0.0, 10.0, 7.0, None) if found.judge else (None,):
-        with run_task(configuration, SteadyEvaluation(number)) as state:
+        with run_task(configuration, SteadyEvaluation(number), scored=False) as state:
             bound = bind_hooks(configuration, state)
             bound["doc_to_text"](asked[0][0], settings)
             for row, response in (*asked, *((row, NOT_ASKED) for row in rows.values())):

@@ -160,7 +160,10 @@ class RecordedEvaluation(Evaluation):
 
 @contextmanager
 def run_task(
-    configuration: Configuration, evaluation: Evaluation, environment: Mapping[str, str] | None = None
+    configuration: Configuration,
+    evaluation: Evaluation,
+    environment: Mapping[str, str] | None = None,
+    scored: bool = True,
 ) -> Iterator[TaskState]:
     """A task's state by itself, with this environment and no other choices of the user.
 
@@ -168,6 +171,7 @@ def run_task(
         configuration: Of the task.
         evaluation: What it belongs to.
         environment: Choices of the run.
+        scored: Whether its items contribute to scores; without it they are only graded.
     """
     task = registry().tasks[configuration["task"]]
     logger.disable("lmms_eval_tasks")
@@ -177,7 +181,7 @@ def run_task(
             for name in RUN_CHOICES:
                 os.environ.pop(name, None)
             os.environ.update(environment or {})
-            yield TaskState(task.name, task.pointer, task.metrics, evaluation)
+            yield TaskState(task.name, task.pointer, task.metrics if scored else (), evaluation)
     finally:
         logging.disable(logging.NOTSET)
         logger.enable("lmms_eval_tasks")

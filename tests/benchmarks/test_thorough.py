@@ -28,7 +28,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 @pytest.mark.parametrize("name", BENCHMARKS)
 def test_nothing_is_wrong_with_a_benchmark(name: str) -> None:
     if not benchmark_dir(name).is_dir():
-        with pytest.raises(InputError, match="is not prepared"):
+        with pytest.raises(InputError, match="no prepared split to draw them of"):
             check_thoroughly(BENCHMARKS[name])
         return
     checked = check_thoroughly(BENCHMARKS[name])
