@@ -43,7 +43,7 @@ def first(metric: Metric) -> FirstItem:
             replace(ACCURACY, value=lambda record: 101.0),
             "Expected values from 0 to 100, its value_bounds, but got 101.",
         ),
-        (replace(ACCURACY, bounds=(0.0, 50.0)), "Expected a score from 0 to 50, its bounds, but got 100."),
+        (replace(ACCURACY, bounds=(0.0, 50.0)), "Expected a score from 0 to 50, its bounds, but got "),
         (replace(ACCURACY, bounds=(0.0, 200.0)), "Expected 200 where all values are 100, but got 100.0."),
         (first(ACCURACY), "Expected the order of items not to matter, but got "),
         (
