@@ -34,7 +34,7 @@ class GivenAnswer(RowForm):
         place: Of the item in the plan.
         seconds: For which it was in sight until then.
         plays: How often its clips were played.
-        choice: The answer, a text where nothing is offered; in a review the reviewer's own, from before the key was shown.
+        choice: The answer, a text where nothing is offered; in a review the reviewer's own, before the key was shown.
         ratings: Scale to what was chosen on it.
         flags: Of a review; none where nothing is wrong.
         kind: Of a review: the type that the question is of.
