@@ -134,6 +134,10 @@ SPOILT = {
         swap(BENCHMARK, 'answer: Literal["A", "B", ""]', 'answer: Literal["left", "right", ""]'),
         ["submission, answers of test, answer: Expected 'left', 'right' or '', but got `A`"],
     ),
+    "guesses that cannot be read": (
+        swap(BENCHMARK, 'members="clips",', 'members="clips",\n            guesses=lambda row: ("2.5",),'),
+        ["kinds, pairs, guesses: Expected answers that can be read, but got `2.5`. Remedy: name some in its form."],
+    ),
     "an unknown view": (
         swap(BENCHMARK, '"single_frame", "shuffled"', '"singleframe", "shuffled"'),
         ["lamp_side/benchmark.py, line ", "Expected views, any of blind, ", ", but got singleframe."],

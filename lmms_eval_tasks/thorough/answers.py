@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from lmms_eval_tasks.host.hooks import bind_hooks
-from lmms_eval_tasks.thorough.graded import SteadyEvaluation, grade_examples
+from lmms_eval_tasks.thorough.graded import SteadyEvaluation, grade_examples, grade_items
 from lmms_eval_tasks.thorough.runs import (
     Example,
     Row,
@@ -24,7 +24,8 @@ from lmms_eval_tasks.utils.benchmark.task_files import file_of
 from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS, Task
 from lmms_eval_tasks.utils.core.blame import blame
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, Problems
-from lmms_eval_tasks.utils.scoring.records import GradedItem, Record
+from lmms_eval_tasks.utils.core.wording import describe
+from lmms_eval_tasks.utils.scoring.records import GradedItem, Outcome, Record
 from lmms_eval_tasks.utils.submission.form import Built, Table, tasks_of_part
 
 Result = TypeVar("Result")
@@ -64,6 +65,27 @@ def grade_kind(
         lambda: grade_examples(benchmark, kind, rows, examples),
     )  # fmt: skip
     return graded or ()
+
+
+def check_guesses(benchmark: Benchmark, kind: str, rows: Sequence[Row]) -> Problems:
+    """Guesses at example rows in which no answer is read. Of a judged kind, and of losses, there is nothing to read."""
+    problems = Problems()
+    found = benchmark.kinds[kind]
+    if found.judge or found.takes_losses:
+        return problems
+    where = f"kinds, {kind}, guesses"
+
+    def read() -> list[str]:
+        asked = [(row, guess) for row in rows for guess in found.guesses(row)]
+        records = grade_items(benchmark, kind, asked)
+        pairs = zip(asked, records, strict=True)
+        return [guess for (_, guess), record in pairs if record.outcome is Outcome.UNPARSED]
+
+    if unread := attempt(problems, where, "answers of somebody who saw nothing", benchmark.folder, read):
+        problems.add(
+            where, f"Expected answers that can be read, but got {describe(unread[0])}.", "name some in its form."
+        )
+    return problems
 
 
 def check_submission(

@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from lmms_eval_tasks.thorough.answers import attempt, check_prompts, check_submission, grade_kind
+from lmms_eval_tasks.thorough.answers import attempt, check_guesses, check_prompts, check_submission, grade_kind
 from lmms_eval_tasks.thorough.declared import check_declared
 from lmms_eval_tasks.thorough.digests import compare_kept, measure, read_kept, renew
 from lmms_eval_tasks.thorough.examples import make_examples, read_file
@@ -65,6 +65,7 @@ def check_thoroughly(benchmark: Benchmark, keep: bool = False) -> Checked:
     notes = [f"{benchmark.name}: {len(rows):,} example rows, {len(examples):,} examples, {path}"]
     for kind, found in benchmark.kinds.items() if not problems else ():
         if records := grade_kind(benchmark, kind, rows, examples, problems):
+            problems.extend(check_guesses(benchmark, kind, list(rows.values())))
             faults = check_scores(found.metrics, records, benchmark.folder)
             problems.extend(faults)
             if not faults and (names := unreached(found.metrics, records)):

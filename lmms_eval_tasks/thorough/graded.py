@@ -54,18 +54,32 @@ def grade_examples(
         examples: Responses to rows.
     """
     found = benchmark.kinds[kind]
+    asked = [item for example in examples for item in example.items]
+    asked += [(row, NOT_ASKED) for row in rows.values()]
+    numbers = (0.0, 10.0, 7.0, None) if found.judge else (None,)
+    records = [record for number in numbers for record in grade_items(benchmark, kind, asked, number)]
+    return (*records, *_in_all_strata(benchmark.card, records))
+
+
+def grade_items(
+    benchmark: Benchmark, kind: str, items: Sequence[tuple[Row, Any]], number: float | None = None
+) -> list[Record]:
+    """The records of responses to rows, as the first task of a kind grades them.
+
+    Args:
+        benchmark: The benchmark.
+        kind: Name of the kind.
+        items: Rows with the response to each.
+        number: What a judge gives every answer; None for no judge.
+    """
+    found = benchmark.kinds[kind]
     task = next(task for task in registry().tasks_of(benchmark.name).values() if task.kind is found)
     configuration = find_configurations(benchmark.name)[task.name]
     settings = (configuration.get("lmms_eval_specific_kwargs") or {}).get("default")
-    asked = [item for example in examples for item in example.items]
-    records = []
-    for number in (0.0, 10.0, 7.0, None) if found.judge else (None,):
-        with run_task(configuration, SteadyEvaluation(number), scored=False) as state:
-            bound = bind_hooks(configuration, state)
-            bound["doc_to_text"](asked[0][0], settings)
-            for row, response in (*asked, *((row, NOT_ASKED) for row in rows.values())):
-                records.append(Record.from_json(bound["process_results"](row, [response])["record"]))
-    return (*records, *_in_all_strata(benchmark.card, records))
+    with run_task(configuration, SteadyEvaluation(number), scored=False) as state:
+        bound = bind_hooks(configuration, state)
+        bound["doc_to_text"](items[0][0], settings)
+        return [Record.from_json(bound["process_results"](row, [response])["record"]) for row, response in items]
 
 
 def _in_all_strata(card: Card, records: Sequence[Record]) -> Iterator[Record]:
