@@ -65,6 +65,12 @@ def ask_by_itself(package: Path) -> None:
     edit(package / HOOKS, "grade = choice_grader()\n", f"grade = choice_grader()\n\n\n{own}")
 
 
+def aggregate_by_itself(package: Path) -> None:
+    own = "@hook\ndef aggregate(metric: Any, items: Sequence[Any]) -> Any:\n    return metric.score(items[:5])\n"
+    edit(package / HOOKS, "    aggregate,\n    choice", "    choice")
+    edit(package / HOOKS, "grade = choice_grader()\n", f"grade = choice_grader()\n\n\n{own}")
+
+
 SPOILT = {
     "an unknown score": (
         swap(YAML, "metric: left_rate", "metric: left_share"),
@@ -137,6 +143,10 @@ SPOILT = {
     "guesses that cannot be read": (
         swap(BENCHMARK, 'members="clips",', 'members="clips",\n            guesses=lambda row: ("2.5",),'),
         ["kinds, pairs, guesses: Expected answers that can be read, but got `2.5`. Remedy: name some in its form."],
+    ),
+    "an aggregation of its own": (
+        aggregate_by_itself,
+        ["numbers of lamp_side: Expected one everywhere, but got this: Expected (", "in report, but got ("],
     ),
     "an unknown view": (
         swap(BENCHMARK, '"single_frame", "shuffled"', '"singleframe", "shuffled"'),

@@ -7,20 +7,30 @@ stand for. docs/versions.md says what is in them.
 from __future__ import annotations
 
 import json
+import os
+import tempfile
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from lmms_eval_tasks.thorough.answers import attempt, check_guesses, check_prompts, check_submission, grade_kind
 from lmms_eval_tasks.thorough.declared import check_declared
 from lmms_eval_tasks.thorough.digests import compare_kept, measure, read_kept, renew
 from lmms_eval_tasks.thorough.examples import make_examples, read_file
+from lmms_eval_tasks.thorough.finished import every_name, finish
+from lmms_eval_tasks.thorough.numbers import CHECKS
 from lmms_eval_tasks.thorough.scores import check_scores, unreached
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
+from lmms_eval_tasks.utils.benchmark.views import name_view
 from lmms_eval_tasks.utils.core.files import write_file
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
+from lmms_eval_tasks.utils.core.variables import HOME
 from lmms_eval_tasks.utils.core.wording import summarize_names
 from lmms_eval_tasks.utils.data.home import read_manifest, read_table
+from lmms_eval_tasks.utils.scoring.records import Record
 
 EXAMPLES, DIGESTS = "version_examples.json", "version_digests.json"
 GROUPS = 2
@@ -63,15 +73,18 @@ def check_thoroughly(benchmark: Benchmark, keep: bool = False) -> Checked:
     rows, examples = made
     problems.extend(check_prompts(benchmark, rows))
     notes = [f"{benchmark.name}: {len(rows):,} example rows, {len(examples):,} examples, {path}"]
+    records = {}
     for kind, found in benchmark.kinds.items() if not problems else ():
-        if records := grade_kind(benchmark, kind, rows, examples, problems):
+        if graded := grade_kind(benchmark, kind, rows, examples, problems):
+            records[kind] = graded
             problems.extend(check_guesses(benchmark, kind, list(rows.values())))
-            faults = check_scores(found.metrics, records, benchmark.folder)
+            faults = check_scores(found.metrics, graded, benchmark.folder)
             problems.extend(faults)
-            if not faults and (names := unreached(found.metrics, records)):
+            if not faults and (names := unreached(found.metrics, graded)):
                 notes.append(f"{kind}: no example gives these scores a value: {summarize_names(names)}")
     if not problems:
         problems.extend(check_submission(benchmark, list(rows.values()), examples, notes))
+        problems.extend(check_numbers(benchmark, records))
     if problems:
         return Checked(problems, tuple(notes))
     digests, labels = benchmark.folder / DIGESTS, {example.key: example.label for example in examples}
@@ -86,6 +99,26 @@ def check_thoroughly(benchmark: Benchmark, keep: bool = False) -> Checked:
     else:
         notes.append(f"What its versions stand for is not kept: there is no {digests}.\nRun:  {command}")
     return Checked(problems, tuple(notes))
+
+
+def check_numbers(benchmark: Benchmark, records: Mapping[str, Sequence[Record]]) -> Problems:
+    """The tasks, groups and views of which lmms-eval, tables, page and comparison print different numbers.
+
+    Args:
+        benchmark: The benchmark.
+        records: Kind to records that runs are drawn from.
+    """
+    problems = Problems()
+    with tempfile.TemporaryDirectory() as root, patch.dict(os.environ, {HOME: root}):
+        for number, (name, view) in enumerate(every_name(benchmark.name)):
+
+            def compare(name: str = name, view: str = view, folder: Path = Path(root, f"run{number}")) -> None:
+                finished = finish(folder, name, view, records)
+                for check in CHECKS:
+                    check(finished)
+
+            attempt(problems, f"numbers of {name_view(name, view)}", "one everywhere", benchmark.folder, compare)
+    return problems
 
 
 def draw_examples(benchmark: Benchmark) -> dict[str, Any]:
