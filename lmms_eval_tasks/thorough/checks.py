@@ -38,7 +38,7 @@ GROUPS = 2
 
 
 @dataclass(frozen=True)
-class Checked:
+class Findings:
     """What was found.
 
     Attributes:
@@ -50,7 +50,7 @@ class Checked:
     notes: tuple[str, ...] = ()
 
 
-def check_thoroughly(benchmark: Benchmark, keep: bool = False) -> Checked:
+def check_thoroughly(benchmark: Benchmark, keep: bool = False) -> Findings:
     """Check what a benchmark declares, asks, grades, scores and submits, and that no version stands for two things.
 
     Args:
@@ -64,12 +64,12 @@ def check_thoroughly(benchmark: Benchmark, keep: bool = False) -> Checked:
     """
     problems = check_declared(benchmark)
     if problems:
-        return Checked(problems)
+        return Findings(problems)
     path, command = benchmark.folder / EXAMPLES, f"lmms-eval-tasks check {benchmark.name} --thorough --keep"
     content = read_file(path) if path.is_file() else draw_examples(benchmark)
     made = attempt(problems, EXAMPLES, "examples", benchmark.folder, lambda: make_examples(content, benchmark.folder))
     if made is None:
-        return Checked(problems)
+        return Findings(problems)
     rows, examples = made
     problems.extend(check_prompts(benchmark, rows))
     notes = [f"{benchmark.name}: {len(rows):,} example rows, {len(examples):,} examples, {path}"]
@@ -86,7 +86,7 @@ def check_thoroughly(benchmark: Benchmark, keep: bool = False) -> Checked:
         problems.extend(check_submission(benchmark, list(rows.values()), examples, notes))
         problems.extend(check_numbers(benchmark, records))
     if problems:
-        return Checked(problems, tuple(notes))
+        return Findings(problems, tuple(notes))
     digests, labels = benchmark.folder / DIGESTS, {example.key: example.label for example in examples}
     now = measure(benchmark.name, rows, examples)
     if keep:
@@ -98,7 +98,7 @@ def check_thoroughly(benchmark: Benchmark, keep: bool = False) -> Checked:
         problems.extend(compare_kept(now, read_kept(digests, command), labels, command))
     else:
         notes.append(f"What its versions stand for is not kept: there is no {digests}.\nRun:  {command}")
-    return Checked(problems, tuple(notes))
+    return Findings(problems, tuple(notes))
 
 
 def check_numbers(benchmark: Benchmark, records: Mapping[str, Sequence[Record]]) -> Problems:
