@@ -35,6 +35,7 @@ ABOVE = (
     ("host", "sample"),
     ("api",),
     (*OWN, "models", "report"),
+    ("thorough",),
     ("check", "submit", "rescore"),
     ("cli",),
     ("build", "train"),

@@ -10,22 +10,27 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import add_examples
 import pytest
 import version_gate
-from version_examples import read_examples, read_file
-from version_gate import DIGESTS, PARTS, Entries, find_changes, major, measure_all, read_kept, renew
+from version_gate import COMMAND, DIGESTS, EXAMPLES, measure_all
 
 import lmms_eval_tasks
 from lmms_eval_tasks.installed.registry import registry
+from lmms_eval_tasks.thorough import digests
+from lmms_eval_tasks.thorough.digests import PARTS, Entries, find_changes, major
+from lmms_eval_tasks.thorough.examples import read_examples, read_file
 from lmms_eval_tasks.utils.core.problems import InputError
 
 pytestmark = pytest.mark.slow  # every task is graded first
 
 TESTS = Path(__file__).parent
+renew = partial(digests.renew, command=COMMAND)
+read_kept = partial(digests.read_kept, command=COMMAND)
 TASK_PARTS = {"version", "prompts", "generation", "schema", "scores"}
 
 
@@ -67,22 +72,30 @@ def test_every_version_has_its_line_on_the_benchmarks_page() -> None:
 
 def test_every_recorded_response_is_an_example() -> None:
     answers = json.loads(add_examples.RECORDED.read_text(encoding="utf-8"))
-    assert add_examples.add_answers(read_file("answers"), answers) == 0, "run `make version-examples versions`"
+    assert add_examples.add_answers(read_file(EXAMPLES / "answers.json"), answers) == 0, (
+        "run `make version-examples versions`"
+    )
     evidence = json.loads((TESTS / "utils" / "evidence" / "cases" / "diagnosis.json").read_text(encoding="utf-8"))
-    examples = [case["response"] for case in read_file("cast_bench")["cases"]]
+    examples = [case["response"] for case in read_file(EXAMPLES / "cast_bench.json")["cases"]]
     assert [case["name"] for case in evidence["cases"] if case["text"] not in examples] == []
 
 
 def test_every_response_of_a_file_is_scored() -> None:
     """The row changes that benchmarks choose of a shared file are all of them, so that no response is left out."""
     chosen = {
-        change for benchmark in registry().benchmarks for change in read_file(benchmark)["shared"].get("answers", ())
+        change
+        for benchmark in registry().benchmarks
+        for change in read_file(EXAMPLES / f"{benchmark}.json")["shared"].get("answers", ())
     }
-    assert chosen == set(read_file("answers")["row changes"])
+    assert chosen == set(read_file(EXAMPLES / "answers.json")["row changes"])
 
 
 def test_recorded_answers_are_right_or_state_no_letter(now: Entries, labels: dict[str, str]) -> None:
-    batches = {f"{name}, {change}" for name, _, letters in read_file("answers")["answers"] for change in letters}
+    batches = {
+        f"{name}, {change}"
+        for name, _, letters in read_file(EXAMPLES / "answers.json")["answers"]
+        for change in letters
+    }
     for key, scores in now["causalvqa_paired"]["scores"].items():
         if labels[key] in batches:
             assert scores["single_accuracy"] + scores["unparsed_rate"] == pytest.approx(100), labels[key]
@@ -90,7 +103,7 @@ def test_recorded_answers_are_right_or_state_no_letter(now: Entries, labels: dic
 
 def test_examples_differ_and_tell_every_score_apart(now: Entries) -> None:
     for benchmark in registry().benchmarks:
-        keys = [example.key for example in read_examples(benchmark)[1]]
+        keys = [example.key for example in read_examples(EXAMPLES / f"{benchmark}.json")[1]]
         assert len(keys) == len(set(keys)), benchmark
     for name, entry in now.items():
         for score in {score for scores in entry.get("scores", {}).values() for score in scores}:
@@ -193,7 +206,7 @@ def test_a_wrong_version_is_refused(
 def test_digests_with_a_merge_conflict_say_what_to_do(tmp_path: Path) -> None:
     path = tmp_path / "version_digests.json"
     path.write_text("<<<<<<< HEAD\n{}\n", encoding="utf-8")
-    with pytest.raises(InputError, match=r"git checkout BRANCH -- tests/version_digests\.json"):
+    with pytest.raises(InputError, match=r"git checkout BRANCH -- \S*version_digests\.json"):
         read_kept(path)
 
 

@@ -9,7 +9,9 @@ import json
 import sys
 from typing import Any
 
-from version_examples import EXAMPLES, read_file
+from version_gate import EXAMPLES
+
+from lmms_eval_tasks.thorough.examples import read_file
 
 RECORDED = EXAMPLES.parent / "utils" / "answers" / "cases.json"
 NAME = "answers"
@@ -46,7 +48,7 @@ def write_lines(value: Any, depth: int = 2, indent: str = "") -> str:
 
 def main() -> None:
     """Add what is missing to the file, and say how much."""
-    content = read_file(NAME)
+    content = read_file(EXAMPLES / f"{NAME}.json")
     number = add_answers(content, json.loads(RECORDED.read_text(encoding="utf-8")))
     (EXAMPLES / f"{NAME}.json").write_text(f"{write_lines(content)}\n", encoding="utf-8")
     sys.stdout.write(f"{NAME}: {number} recorded answers added to the examples\n")

@@ -1,213 +1,34 @@
-"""What a task's scores depend on, as digests beside its version N-X, and whether they have changed.
+"""Keep digests of what the versions of this package's tasks stand for.
 
-`make versions` runs it to write the digests that are kept; docs/versions.md says when.
+`make versions` runs it; docs/versions.md says when.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-import version_tasks
-from version_examples import EXAMPLES, make_key, read_examples
-
-from lmms_eval_tasks.utils.core.problems import InputError, Problems
+from lmms_eval_tasks.installed.registry import registry
+from lmms_eval_tasks.thorough.digests import Entries, measure, renew
+from lmms_eval_tasks.thorough.examples import read_examples
+from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.wording import summarize_names
 
-DIGESTS = EXAMPLES.parent / "version_digests.json"
-PARTS = {
-    "prompts": "rendered prompts",
-    "generation": "generation settings",
-    "schema": "data schema",
-    "scores": "scores of examples",
-    "means": "how the scores of its tasks are combined",
-}
-"""What is kept of a task or, under ``means``, of a group, to its name in messages."""
-VERSION = re.compile(r"([1-9]\d*)-[A-Z]")
-REMEDY = (
-    "raise N of `metadata: version` in the YAML of these tasks and of their groups, and run `make versions`. Where no "
-    "number should change, undo what changed it."
-)
-
-Entries = dict[str, dict[str, Any]]
-"""Name of a task or group to its version and its `PARTS`. A part is a digest, or name to digest."""
+TESTS = Path(__file__).resolve().parents[1] / "tests"
+EXAMPLES, DIGESTS = TESTS / "version_examples", TESTS / "version_digests.json"
+COMMAND = "make versions"
 
 
 def measure_all() -> tuple[Entries, dict[str, str]]:
     """Entries of every benchmark of the package that is imported, and example keys to what messages call them."""
     entries: Entries = {}
     labels: dict[str, str] = {}
-    for benchmark in version_tasks.find_configurations():
-        rows, examples = read_examples(benchmark)
+    for benchmark in registry().benchmarks:
+        rows, examples = read_examples(EXAMPLES / f"{benchmark}.json")
         entries |= measure(benchmark, rows, examples)
         labels |= {example.key: example.label for example in examples}
     return dict(sorted(entries.items())), labels
-
-
-def measure(
-    benchmark: str, rows: Mapping[str, version_tasks.Row], examples: Sequence[version_tasks.Example]
-) -> Entries:
-    """Entries of a benchmark's tasks and groups. Their ``scores`` are not digests but values, for `freeze`."""
-    entries: Entries = {}
-    results: dict[str, dict[str, tuple[dict[str, float | None], list[str]]]] = {}
-    schema = make_key(version_tasks.table_schema(benchmark))
-    for name, configuration in version_tasks.find_configurations()[benchmark].items():
-        entries[name] = {"version": version_tasks.version_of(configuration)}
-        if members := version_tasks.group_members(configuration):
-            means = version_tasks.group_means(configuration)
-            entries[name]["tasks"] = members
-            entries[name]["means"] = {score: make_key([mean, members]) for score, mean in means.items()}
-            continue
-        scoring = make_key(version_tasks.scoring_of(configuration))
-        if scoring not in results:
-            results[scoring] = {each.key: version_tasks.score_example(configuration, each) for each in examples}
-        prompts: dict[str, Any] = {key: version_tasks.render_prompts(configuration, row) for key, row in rows.items()}
-        prompts |= {key: judged for key, (_, judged) in results[scoring].items() if judged}
-        entries[name] |= {
-            "prompts": {key: make_key(texts) for key, texts in prompts.items()},
-            "generation": make_key(version_tasks.generation_settings(configuration)),
-            "schema": schema,
-            "scores": {key: scores for key, (scores, _) in results[scoring].items()},
-        }
-    return entries
-
-
-def freeze(entry: Mapping[str, Any], names: Iterable[str] | None = None) -> dict[str, Any]:
-    """An entry as it is kept: under ``scores`` a digest for each example, and under ``names`` of which scores.
-
-    Args:
-        entry: As `measure_all` gives it.
-        names: The scores that the digests are made of; all by default.
-    """
-    if "scores" not in entry:
-        return dict(entry)
-    values = entry["scores"]
-    chosen = sorted({name for scores in values.values() for name in scores} if names is None else names)
-    digests = {key: make_key([scores.get(name, "gone") for name in chosen]) for key, scores in values.items()}
-    return {**entry, "scores": digests, "names": chosen}
-
-
-def read_kept(path: Path) -> Entries:
-    """The kept entries; none where there is no file.
-
-    Raises:
-        InputError: where it cannot be read, as after a merge with conflicts.
-    """
-    if not path.is_file():
-        return {}
-    try:
-        kept = json.loads(path.read_text(encoding="utf-8"))
-        scores = kept["scores"]
-        return {
-            name: {**entry, "scores": scores[entry["scores"]]} if "scores" in entry else entry
-            for name, entry in kept["tasks"].items()
-        }
-    except (ValueError, KeyError, TypeError) as error:
-        raise InputError(
-            f"{path} cannot be read as kept digests ({type(error).__name__}: {error}).\n"
-            f"Remedy: take that of the branch merged into, `git checkout BRANCH -- tests/{path.name}`, and run "
-            "`make versions` again."
-        ) from error
-
-
-def write_kept(path: Path, entries: Entries) -> None:
-    """Write frozen entries; digests of scores that several tasks share are written once."""
-    shared = {make_key(entry["scores"]): entry["scores"] for entry in entries.values() if "scores" in entry}
-    tasks = {
-        name: {**entry, "scores": make_key(entry["scores"])} if "scores" in entry else entry
-        for name, entry in entries.items()
-    }
-    text = json.dumps({"tasks": tasks, "scores": shared}, indent=1, ensure_ascii=False)
-    path.write_text(f"{text}\n", encoding="utf-8")
-
-
-def major(version: str) -> int:
-    """N of a version N-X.
-
-    Raises:
-        ValueError: where it has another form.
-    """
-    match = VERSION.fullmatch(version)
-    if match is None:
-        raise ValueError(f"Expected a version N-X, such as 2-A, but got {version!r}.")
-    return int(match[1])
-
-
-def find_problems(now: Entries, kept: Entries) -> Problems:
-    """Versions of another form, with a lower N than before, or of a group with another version than its tasks."""
-    problems = Problems()
-    for name, entry in now.items():
-        version, before = entry["version"], kept.get(name, entry)["version"]
-        try:
-            if major(version) < major(before):
-                problems.add(name, f"Expected N not to be lowered, but got {version} after {before}.")
-        except ValueError as error:
-            problems.add(name, str(error))
-        of_tasks = sorted({now[member]["version"] for member in entry.get("tasks", ())})
-        if of_tasks not in ([], [version]):
-            problems.add(name, f"Expected the version of its tasks, {', '.join(of_tasks)}, but got {version}.")
-    return problems
-
-
-def find_changes(now: Entries, kept: Entries) -> dict[str, dict[str, list[str]]]:
-    """Task or group to each of its parts that changed while N stayed, and to what changed in it.
-
-    What is new in a part, such as one more example or one more score, changes nothing that was kept.
-    """
-    changes: dict[str, dict[str, list[str]]] = {}
-    for name, entry in now.items():
-        before = kept.get(name)
-        if before is None or entry["version"].split("-")[0] != before["version"].split("-")[0]:
-            continue
-        comparable = freeze(entry, before.get("names", ()))
-        parts = {part: _differences(comparable.get(part), before[part]) for part in PARTS if part in before}
-        if changed := {part: names for part, names in parts.items() if names}:
-            changes[name] = changed
-    return changes
-
-
-def _differences(now: Any, before: Any) -> list[str]:
-    if isinstance(now, dict) and isinstance(before, dict):
-        return [key for key, digest in before.items() if now.get(key) != digest]
-    return [] if now == before else [""]
-
-
-def _refuse_changes(now: Entries, kept: Entries, labels: Mapping[str, str]) -> None:
-    problems = find_problems(now, kept)
-    alike: dict[str, list[str]] = {}
-    for name, parts in find_changes(now, kept).items():
-        described = ", ".join(_describe(part, keys, labels) for part, keys in parts.items())
-        alike.setdefault(f"Expected N to be raised, because these changed: {described}.", []).append(name)
-    for number, (described, names) in enumerate(alike.items(), 1):
-        problems.add(summarize_names(names), described, REMEDY if number == len(alike) else "")
-    problems.raise_if_any("Versions of tasks do not match what was kept", "nothing was written")
-
-
-def _describe(part: str, keys: list[str], labels: Mapping[str, str]) -> str:
-    names = summarize_names(labels.get(key, key) for key in keys) if part == "scores" else ""
-    return f"{PARTS[part]} ({names})" if names else PARTS[part]
-
-
-def renew(path: Path, now: Entries, labels: Mapping[str, str]) -> list[str]:
-    """Write the digests of what was measured.
-
-    Returns:
-        Names of the tasks and groups whose entries are new or others than before.
-
-    Raises:
-        InputError: where a part changed and N did not, or a version is wrong, with every task, what changed of it and
-            what to do; the file stays as it is.
-    """
-    kept = read_kept(path)
-    _refuse_changes(now, kept, labels)
-    frozen = {name: freeze(entry) for name, entry in now.items()}
-    write_kept(path, frozen)
-    return [name for name, entry in frozen.items() if entry != kept.get(name)]
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -216,7 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--digests", type=Path, default=DIGESTS, help="the file that keeps them")
     path = parser.parse_args(arguments).digests
     try:
-        names = renew(path, *measure_all())
+        names = renew(path, *measure_all(), COMMAND)
     except InputError as error:
         sys.stderr.write(f"{error}\n")
         return 1

@@ -12,7 +12,8 @@ from lmms_eval_tasks.check import check_split
 from lmms_eval_tasks.cli.cards import print_hazard
 from lmms_eval_tasks.cli.prepared import counts_table, print_card, print_split, print_statistics, print_warnings
 from lmms_eval_tasks.installed.registry import find_benchmark, read_card, registry
-from lmms_eval_tasks.utils.benchmark.tasks import check_functions
+from lmms_eval_tasks.thorough.declared import check_runnable
+from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
 from lmms_eval_tasks.utils.core.console import make_console, show_progress, text_table
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.core.variables import MISSING
@@ -40,8 +41,20 @@ def check(
     model_args: Annotated[
         str, typer.Option("--model_args", help="The model's arguments, as for a run.", show_default=False)
     ] = "",
+    thorough: Annotated[
+        bool,
+        typer.Option(
+            "--thorough",
+            help="Also check prompts, grading, scores, submission and versions on examples, for who makes a benchmark.",
+        ),
+    ] = False,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Keep what the versions stand for beside the YAML; with --thorough.")
+    ] = False,
 ) -> None:
     """Show what is prepared and installed; exit with status 1 if something would stop a run."""
+    if keep and not (thorough and benchmark):
+        raise InputError("Expected --keep with --thorough and the names of benchmarks, but got it without them.")
     skip_missing()
     console = make_console()
     console.print(f"Data home: {home()}", soft_wrap=True)
@@ -54,7 +67,10 @@ def check(
         house = find_benchmark(name)
         print_card(console, house.card)
         try:
-            check_functions(house).raise_if_any(f"The tasks of {name} cannot be used")
+            if thorough:
+                stops += _check_thoroughly(console, house, keep)
+            else:
+                check_runnable(house).raise_if_any(f"The tasks of {name} cannot be used")
             printed: set[str] = set()
             for split in read_manifest(house.card).splits:
                 stops += _check_split(console, name, split, decode, printed)
@@ -70,6 +86,22 @@ def check(
     if stops:
         raise typer.Exit(1)
     console.print("Nothing here would stop a run.")
+
+
+def _check_thoroughly(console: Console, benchmark: Benchmark, keep: bool) -> list[str]:
+    """Print what was checked of a benchmark's own work, and return what is wrong with it."""
+    from lmms_eval_tasks.host.loading import quiet_host
+    from lmms_eval_tasks.thorough.checks import check_thoroughly
+
+    try:
+        with quiet_host():
+            checked = check_thoroughly(benchmark, keep)
+        checked.problems.raise_if_any(f"{benchmark.name} is not as it should be")
+    except InputError as error:
+        return [str(error)]
+    for note in checked.notes:
+        console.print(note, soft_wrap=True)
+    return []
 
 
 def _check_split(console: Console, benchmark: str, split: str, decode: bool, printed: set[str]) -> list[str]:

@@ -152,7 +152,7 @@ def _asked(items: str) -> dict[Key, AskedQuestion]:
     name = prepared_benchmark(items)
     benchmark = registry().benchmarks.get(name or "")
     if benchmark is None or ANSWER not in benchmark.inquiries:
-        return read_items(table_file(items))
+        return read_items(table_file(items), benchmark.card.clip_columns if benchmark else ())
     table, _ = read_table(benchmark.card, items.partition(":")[2])
     return keyed_questions(benchmark.inquiries[ANSWER], table.to_pylist(), benchmark.card.strata_columns)
 

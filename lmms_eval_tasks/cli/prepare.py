@@ -12,7 +12,9 @@ from lmms_eval_tasks.cli.options import command_of
 from lmms_eval_tasks.cli.prepared import print_prepared
 from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
+from lmms_eval_tasks.utils.core.blame import blame
 from lmms_eval_tasks.utils.core.console import show_progress
+from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.data.replacement import replacement
 
 REPLACE = Annotated[bool, typer.Option("--replace", help="Also in the place of another set that is prepared.")]
@@ -25,7 +27,13 @@ def prepare_command(benchmark: Benchmark) -> Callable[..., None]:
 
     def run(replace: bool, **options: Any) -> None:
         with show_progress() as progress, replacement(allowed=replace):
-            splits = benchmark.prepare(**options, progress=progress)
+            try:
+                splits = benchmark.prepare(**options, progress=progress)
+            except (InputError, OSError, typer.Exit, typer.BadParameter):
+                raise
+            except Exception as error:  # whatever somebody else's benchmark raises
+                why = blame(error, benchmark.folder)
+                raise InputError(f"{benchmark.card.title} cannot be prepared, for its prepare fails: {why}") from error
         print_prepared(benchmark.name, splits)
 
     return command_of(benchmark.prepare, run, {"replace": REPLACE})

@@ -18,7 +18,7 @@ from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
 from lmms_eval_tasks.utils.benchmark.card import Card
 from lmms_eval_tasks.utils.benchmark.tasks import Groups, Task, read_tasks
 from lmms_eval_tasks.utils.benchmark.views import split_name
-from lmms_eval_tasks.utils.core.announced import announced, describe_fault
+from lmms_eval_tasks.utils.core.announced import announced, begin_fault, describe_fault
 from lmms_eval_tasks.utils.core.problems import InputError
 
 GROUP = "lmms_eval_tasks.benchmarks"
@@ -134,8 +134,9 @@ def find_benchmark(name: str) -> Benchmark:
     """
     known = registry().benchmarks
     if name not in known:
+        own = [fault for fault in registry().faults if fault.startswith(f"{begin_fault('benchmark', name)} ")]
         lines = [f"Expected a benchmark, one of {', '.join(known)}, but got {name!r}.", *registry().faults]
-        raise InputError("\n".join(lines))
+        raise InputError("\n".join(own or lines))
     return known[name]
 
 

@@ -47,17 +47,6 @@ def owners(state: BoundState) -> Iterator[tuple[str, Any]]:
         yield SUBMISSION_ROWS, state
 
 
-@pytest.mark.parametrize("name", TASKS)
-def test_a_yaml_names_its_hooks_from_the_module_beside_it(name: str) -> None:
-    folder = TASKS[name].benchmark.folder
-    for what, function in named(name).items():
-        module, _, attribute = function.rpartition(".")
-        assert module.endswith(f"{folder.name}.hooks"), f"{name}, {what}: {function!r}"
-        assert importlib.import_module(module).__file__ == str(folder / "hooks.py")
-        assert inspect.isfunction(resolve(function)), f"{name}, {what}: {function!r}"
-        assert attribute in importlib.import_module(module).__all__
-
-
 @pytest.mark.parametrize("name", [*TASKS, *VIEWS])
 def test_what_a_yaml_names_is_bound_to_its_task_by_position(name: str) -> None:
     state = new_state(name)

@@ -154,6 +154,6 @@ def test_the_page_on_a_benchmark_of_ones_own_runs_from_top_to_bottom(installed: 
 def test_a_broken_benchmark_is_named_and_the_others_work(installed: Installed) -> None:
     printed = installed.run("lmms-eval-tasks", "prepare", "lamp_side", "--source", "release")
     assert (
-        "The benchmark broken of the package broken-benchmark cannot be used (ImportError: it needs a package that is "
-        "not there). The others work."
+        "The benchmark broken of the package broken-benchmark cannot be used (broken_benchmark/__init__.py, line 1: "
+        "ImportError: it needs a package that is not there). The others work."
     ) in " ".join(printed.split())

@@ -11,12 +11,13 @@ import pytest
 from model_output import JudgedEvaluation
 from submission_world import prepare_world
 from task_states import BoundState, docs_of, task_state
-from version_examples import read_examples
+from version_gate import EXAMPLES
 
 from lmms_eval_tasks.host.ranks import RunStopped
 from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.models.base import RequestModel
 from lmms_eval_tasks.models.floors import ConstantAnswer, RandomAnswer
+from lmms_eval_tasks.thorough.examples import read_examples
 
 TASKS = [name for name, task in registry().tasks.items() if not task.kind.takes_losses]
 ITEMS = 4
@@ -37,7 +38,7 @@ def docs(state: BoundState) -> list[dict[str, Any]]:
     try:
         return docs_of(state)
     except RunStopped:
-        return [dict(row) for row in read_examples(state.benchmark.name)[0].values()]
+        return [dict(row) for row in read_examples(EXAMPLES / f"{state.benchmark.name}.json")[0].values()]
 
 
 def answers(model: RequestModel, state: BoundState, rows: list[dict[str, Any]]) -> list[str]:

@@ -18,12 +18,13 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 from pydantic import BaseModel
 from task_states import new_state
-from version_examples import as_asked, read_file
+from version_gate import EXAMPLES
 
 from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS, AgreementScores, ConsistencyScore
 from lmms_eval_tasks.cast_bench.predictions import read_asked
 from lmms_eval_tasks.host.evaluation import Evaluation
 from lmms_eval_tasks.installed.registry import registry
+from lmms_eval_tasks.thorough.examples import as_asked, read_file
 from lmms_eval_tasks.utils.core.redaction import secret_forms
 from lmms_eval_tasks.utils.judge.client import Case, Verdict
 from lmms_eval_tasks.utils.judge.reading import UnreadableReply, read_reply
@@ -102,7 +103,7 @@ def readers() -> dict[str, Reader]:
 
 def _task_reader(name: str) -> Reader:
     task = registry().tasks[name]
-    examples = read_file(task.benchmark.name)
+    examples = read_file(EXAMPLES / f"{task.benchmark.name}.json")
     state = new_state(name, JudgedEvaluation(examples["reply"]))
     row = as_asked({**examples["rows"][0], "asked": True})
     state.doc_to_text(row)
@@ -156,7 +157,7 @@ def recorded() -> list[str]:
     texts = [case["text"] for case in (*answers, *evidence)]
     for name in {task.benchmark.name for task in registry().tasks.values()}:
         if (TESTS / "version_examples" / f"{name}.json").is_file():
-            content = read_file(name)
+            content = read_file(EXAMPLES / f"{name}.json")
             texts += [text for text in (*content["runs"], *content["reply"].values()) if isinstance(text, str)]
     return list(dict.fromkeys(texts))
 

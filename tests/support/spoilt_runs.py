@@ -12,10 +12,11 @@ from hook_runs import Answer, write_hook_run, write_results
 from model_output import JudgedEvaluation
 from submission_world import EVERY, choose
 from task_states import task_state
-from version_examples import read_examples
+from version_gate import EXAMPLES as FILES
 
 from lmms_eval_tasks.cast_bench.open_ended import DIMENSIONS
 from lmms_eval_tasks.installed.registry import registry
+from lmms_eval_tasks.thorough.examples import read_examples
 
 ANSWERS: dict[str, Answer] = {
     **{task: answer for task, answer in EVERY.items() if not task.startswith("mvp_")},
@@ -60,7 +61,8 @@ TASKS = (*ANSWERS, *tasks_of_other_forms())
 
 def write_example_run(out: Path, task: str) -> None:
     """A run of a task over recorded examples of its benchmark, those first to which a judge replies."""
-    examples = sorted(read_examples(log_form(task)[0])[1], key=lambda example: not example.reply)[:EXAMPLES]
+    _, known = read_examples(FILES / f"{log_form(task)[0]}.json")
+    examples = sorted(known, key=lambda example: not example.reply)[:EXAMPLES]
     logged: dict[str, Any] = {}
     for example in examples:
         state = task_state(task, JudgedEvaluation(example.reply))

@@ -34,7 +34,7 @@ class GivenAnswer(RowForm):
         place: Of the item in the plan.
         seconds: For which it was in sight until then.
         plays: How often its clips were played.
-        choice: The answer; in a review the reviewer's own, made before the key was shown.
+        choice: The answer, a text where nothing is offered; in a review the reviewer's own, before the key was shown.
         ratings: Scale to what was chosen on it.
         flags: Of a review; none where nothing is wrong.
         kind: Of a review: the type that the question is of.
@@ -127,8 +127,8 @@ def answer_faults(given: GivenAnswer, row: PlannedItem, inquiry: Inquiry) -> Ite
     if missing := sorted(needed - given.given):
         yield f"Expected {', '.join(missing)} in the mode {row.mode}, but got none."
         return
-    choices = row.choices.split(SEPARATOR)
-    if given.choice is not None and given.choice not in choices:
+    choices = row.choices.split(SEPARATOR) if row.choices else []
+    if choices and given.choice is not None and given.choice not in choices:
         yield f"Expected a choice out of {', '.join(choices)}, but got {quote(given.choice)}."
     if given.options is not None and len(given.options) != len(choices):
         yield f"Expected {len(choices)} options, but got {len(given.options)}."

@@ -143,7 +143,7 @@ def shown_item(
     shown |= {"question": item.question, "replays": item.replays, "before": item.before, "text": item.text}
     clips = item.ways[planned.version]
     if inquiry.last_frame:
-        return {**shown, "clips": [], "picture": _last_frame(clip_path(benchmark, clips[0]))}
+        return {**shown, "clips": [], "pictures": [_last_frame(clip_path(benchmark, clip)) for clip in clips]}
     if inquiry.form in KEYED:
         shown |= {"key": item.key, "kind": item.kind}
     if inquiry.form in DESCRIBED:

@@ -37,7 +37,7 @@ class PlannedQuestion:
         version: Which version; empty where it has one.
         item_id: Its row of the prepared table.
         milliseconds: Length of the clips that are shown of it.
-        choices: What can be chosen.
+        choices: What can be chosen; nothing where the answer is written.
         ways: Names of the ways in which it is shown, which then stand for the version; empty where there is one way.
         asked: Changes with anything that is asked.
         stratum: What a sample has in equal shares.
@@ -67,7 +67,7 @@ class PlannedItem:
         version: As `humans` knows it.
         item_id: What is shown; where attention is checked, the one whose choices are.
         milliseconds: Length of its clips.
-        choices: What can be chosen, parted by ``|``.
+        choices: What can be chosen, parted by ``|``; empty where the answer is written.
         asked: Changes with anything that is asked.
         attention: The choice that has to be made where it checks attention; else empty.
     """
@@ -143,7 +143,8 @@ def make_plan(
         questions: Every version of every question.
         annotators: How many there are.
         responses: To each version; to each question where versions are only ways to show it.
-        attention: Items that check attention, for each annotator who has any question.
+        attention: Items that check attention, for each annotator who has any question; they name a choice to be made,
+            so that a question which offers none makes no such item.
         seed: Of all that is drawn.
         mode: What is asked.
 
@@ -174,7 +175,8 @@ def make_plan(
             )
 
         shown = [planned(one, one.item, way, one.milliseconds) for one, way in own]
-        for question, _ in draws.sample(own, min(attention, len(own))):
+        offering = [slot for slot in own if slot[0].choices]
+        for question, _ in draws.sample(offering, min(attention, len(offering))):
             check = replace(planned(question, "", "", 0), attention=draws.choice(question.choices))
             shown.insert(draws.randint(1, len(shown)), check)
         rows += [replace(row, place=place) for place, row in enumerate(shown, start=1)]

@@ -46,10 +46,9 @@ def rows_to_ask(benchmark: str, split: str) -> list[dict[str, Any]]:
 
 
 def _options(house: Benchmark, rows: Sequence[Row]) -> list[AskedItem]:
-    """Every version of every question as a model is asked it, with its options."""
-    if not all(row["options"] for row in rows):
-        raise InputError(f"{house.card.title} cannot be asked of people in this mode: Expected options in every row.")
+    """Every version of every question as a model is asked it: with its options, or to be answered in writing."""
     columns = next(iter(house.kinds.values())).visuals
+    labels = tuple(f"Clip {number}" for number in range(1, len(columns) + 1)) if len(columns) > 1 else ()
     return [
         AskedItem(
             item=item,
@@ -58,9 +57,10 @@ def _options(house: Benchmark, rows: Sequence[Row]) -> list[AskedItem]:
             ways={version: tuple(row[column] for column in columns)},
             choices=tuple(
                 OfferedChoice(letter, letter, text)
-                for letter, text in zip(ascii_uppercase, row["options"], strict=False)
+                for letter, text in zip(ascii_uppercase, row.get("options") or (), strict=False)
             ),
             key=row["answer"] or "",
+            labels=labels,
             kind=row.get(TYPE) or "",
         )
         for (item, version), row in zip(AskedItem.keys(rows), rows, strict=True)

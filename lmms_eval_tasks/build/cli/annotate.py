@@ -94,6 +94,8 @@ def plan(
         raise InputError(f"Expected --attention 0 in the mode {mode}, in which nothing is chosen alone.")
     with show_progress() as progress:
         questions = planned_questions(benchmark, inquiry, items, progress)
+    if attention and not any(question.choices for question in questions):
+        raise InputError(f"Expected --attention 0 of {benchmark}, whose items offer nothing to choose.")
     if sample is not None:
         questions = draw_sample(questions, sample, seed)
     each = responses or inquiry.responses

@@ -77,7 +77,7 @@ class AskedItem:
         item_id: Names it, once among the items of an inquiry.
         question: What is asked.
         ways: Version to the clips that are shown, in their order; of several ways each annotator sees one.
-        choices: What can be chosen.
+        choices: What can be chosen; nothing where the answer is written.
         key: The choice that is held to be right; empty where that is not known or there is none.
         labels: What each clip is called; empty where one is shown.
         replays: How often the clips may be played again, one after the other; None plays them freely.

@@ -78,6 +78,19 @@ def installed_file(path: Path) -> Mapping[str, Any]:
     return read_task_file(path)
 
 
+def file_of(folder: Path, name: str) -> str:
+    """The name of the file in a folder that configures a task or group.
+
+    Raises:
+        KeyError: where there is none.
+    """
+    for path in sorted(folder.glob("*.yaml")):
+        config = installed_file(path)
+        if name == (config.get("group") or config["task"]):
+            return path.name
+    raise KeyError(name)
+
+
 @cache
 def task_configs(folder: Path) -> Mapping[str, Mapping[str, Any]]:
     """Name to configuration of every task and group in a folder, in the files' alphabetical order."""

@@ -13,8 +13,9 @@ from pydantic import ConfigDict, Field
 from yaml import YAMLError
 
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind
-from lmms_eval_tasks.utils.benchmark.task_files import HOOKS, installed_file, task_configs
+from lmms_eval_tasks.utils.benchmark.task_files import HOOKS, file_of, installed_file, task_configs
 from lmms_eval_tasks.utils.benchmark.views import View, name_view
+from lmms_eval_tasks.utils.core.blame import blame
 from lmms_eval_tasks.utils.core.json_rows import RowForm, read_object, validate_value
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, Problems
 from lmms_eval_tasks.utils.core.wording import describe
@@ -198,7 +199,12 @@ def _check_pointer(benchmark: Benchmark, file: str, named: str, problems: Proble
     try:
         found = read_object(benchmark.folder / named, _Pointer, issues)
     except OSError as error:
-        problems.add(f"{file}, data_files", f"Expected a pointer file, but {named} cannot be read: {error.strerror}.")
+        there = sorted(
+            path.relative_to(benchmark.folder).as_posix() for path in benchmark.folder.glob("pointers/*.json")
+        )
+        offered = f" Files there: {', '.join(there)}." if there else ""
+        what = f"Expected a pointer file, but {named} cannot be read: {error.strerror}.{offered}"
+        problems.add(f"{file}, data_files", what)
         return None
     before = len(problems)
     problems.extend(issues.as_problems(f"{named}, "))
@@ -232,17 +238,29 @@ def check_functions(benchmark: Benchmark) -> Problems:
     """A problem for each function that a task of a valid folder names and that cannot be loaded."""
     problems = Problems()
     for name, config in task_configs(benchmark.folder).items():
-        named = {hook: config[hook] for hook in HOOKS if hook in config}
-        named |= {f"aggregation of {entry['metric']}": entry["aggregation"] for entry in config.get("metric_list", ())}
-        for what, function in named.items():
+        file = file_of(benchmark.folder, name)
+        for what, function in named_functions(config).items():
             try:
                 found = locate(function)
             except ErrorDuringImport as error:
-                problems.add(f"{name}, {what}", f"Expected a function, but importing {function} fails: {error.value}.")
+                why = blame(error.value, benchmark.folder) if isinstance(error.value, BaseException) else error.value
+                problems.add(f"{file}, {what}", f"Expected a function, but importing {function} fails: {why}.")
             else:
                 if not callable(found):
-                    problems.add(f"{name}, {what}", f"Expected a function, but there is no {function}.")
+                    module = locate(function.rpartition(".")[0])
+                    offered = ", ".join(getattr(module, "__all__", ())) or "none"
+                    problems.add(
+                        f"{file}, {what}",
+                        f"Expected a function of {function.rpartition('.')[0]}, any of {offered}, but got {function}.",
+                    )
     return problems
+
+
+def named_functions(config: Mapping[str, Any]) -> dict[str, str]:
+    """What names a function in a task's configuration, a hook or a score's aggregation, to its dotted name."""
+    named = {hook: config[hook] for hook in HOOKS if hook in config}
+    scores = config.get("metric_list", ())
+    return named | {f"aggregation of {entry['metric']}": entry["aggregation"] for entry in scores}
 
 
 def read_pointer(folder: Path, config: Mapping[str, Any]) -> dict[str, Any] | None:

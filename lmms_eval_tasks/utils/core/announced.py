@@ -7,8 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, NamedTuple
 
+from lmms_eval_tasks.utils.core.blame import blame
 from lmms_eval_tasks.utils.core.problems import InputError
 
 OURS = "lmms-eval-tasks"
@@ -56,11 +59,25 @@ def load_entries(entries: Iterable[EntryPoint], what: str) -> Announced:
 
 
 def describe_fault(what: str, entry: EntryPoint, error: Exception) -> str:
-    """Why what a package announces cannot be used: in the words of an `InputError`, or by the error's type."""
-    unusable = f"The {what} {entry.name} of the package {_package(entry)} cannot be used"
+    """Why what a package announces cannot be used: in the words of an `InputError`, or by file, line and error."""
+    unusable = f"{begin_fault(what, entry.name)} {_package(entry)} cannot be used"
     if isinstance(error, InputError):
         return f"{unusable}. The others work. {error}"
-    return f"{unusable} ({type(error).__name__}: {error}). The others work."
+    return f"{unusable} ({blame(error, _folder(entry))}). The others work."
+
+
+def begin_fault(what: str, name: str) -> str:
+    """How the fault of what is announced by a name begins."""
+    return f"The {what} {name} of the package"
+
+
+def _folder(entry: EntryPoint) -> Path | None:
+    """Where the code that an entry point names is; None where it is not found."""
+    try:
+        spec = find_spec(entry.value.partition(":")[0].partition(".")[0])
+    except (ImportError, ValueError):
+        return None
+    return Path(spec.origin).parent if spec and spec.origin else None
 
 
 def _package(entry: EntryPoint) -> str:

@@ -29,6 +29,11 @@ class Problems:
     def __len__(self) -> int:
         return self._count
 
+    @property
+    def first(self) -> tuple[str, ...]:
+        """Those that a message shows."""
+        return tuple(self._first)
+
     def add(self, where: str, what: str, remedy: str = "") -> None:
         """Add one problem.
 

@@ -61,7 +61,7 @@ def escape_surrogates(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def first_line(error: Exception) -> str:
+def first_line(error: BaseException) -> str:
     """The first line of an error's text, its type where it has none."""
     return (str(error).strip() or type(error).__name__).splitlines()[0]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from string import ascii_uppercase
@@ -34,12 +34,14 @@ class AskedQuestion:
     Attributes:
         answer: The key, upper-case; None where it is withheld.
         choices: What can be chosen, upper-case, such as letters; empty where that is not known.
+        written: Whether nothing is offered, and the answer is a number or a text.
         strata: The question's columns, such as type and difficulty.
     """
 
     answer: str | None
     choices: Sequence[str] = ()
     strata: Mapping[str, str] = field(default_factory=dict)
+    written: bool = False
 
 
 @dataclass(frozen=True)
@@ -53,12 +55,13 @@ class Response:
     credit: float
 
 
-def read_items(source: Path) -> dict[Key, AskedQuestion]:
+def read_items(source: Path, clips: Collection[str] = ()) -> dict[Key, AskedQuestion]:
     """The items that annotators were asked.
 
     Args:
         source: A prepared table (.parquet), or CSV with the columns ``item``, ``version``, ``answer`` and any others,
             which are strata.
+        clips: Columns that name clips, which are no strata.
 
     Raises:
         InputError: where the file cannot be read, lacks a column, or lists an item twice.
@@ -74,11 +77,12 @@ def read_items(source: Path) -> dict[Key, AskedQuestion]:
         if key in asked:
             problems.add(where, f"Expected an item once, but {_name(key)} is there twice.")
             continue
-        strata = {name: str(value) for name, value in row.items() if name not in NOT_STRATA}
+        strata = {name: str(value) for name, value in row.items() if name not in (*NOT_STRATA, *clips)}
         if strata_of.setdefault(item, strata) != strata:
             problems.add(where, f"Expected one stratum for both versions of {item}, but they differ.")
-        letters = ascii_uppercase[: len(row["options"])] if "options" in row else ""
-        asked[key] = AskedQuestion(str(row["answer"]).strip().upper() if row["answer"] else None, letters, strata)
+        letters = ascii_uppercase[: len(row["options"])] if OPTIONS in row else ""
+        answer = str(row["answer"]).strip().upper() if row["answer"] else None
+        asked[key] = AskedQuestion(answer, letters, strata, written=OPTIONS in row and not letters)
     problems.raise_if_any(f"{source.name} cannot be used")
     return asked
 
@@ -87,6 +91,9 @@ def read_human_responses(
     source: Path, asked: Mapping[Key, AskedQuestion] | None = None, others_too: bool = False
 ) -> list[Response]:
     """Read raw annotator responses and give each its credit: 1 if right, 0 if wrong, 0.5 for *unknown*.
+
+    A written answer is right where it is the key but for case, spaces and how a number is put; ``correct`` wins over
+    that.
 
     Args:
         source: CSV, one row per response, with the columns ``item``, ``version``, ``annotator``, ``choice`` and, where
@@ -110,6 +117,8 @@ def read_human_responses(
             problems.add(where, f"Expected a value for {', '.join(empty)}, but got none.")
             continue
         choice = choice.upper()
+        if choice != UNKNOWN and asked is not None and (item, version) in asked and asked[item, version].written:
+            choice = as_written(choice)
         before = first_seen.setdefault((item, annotator), (version, where))
         if before[1] != where:
             again = "a second response" if before[0] == version else f"version {version} after version {before[0]}"
@@ -142,6 +151,11 @@ def _credit(
     if choice == UNKNOWN:
         return UNKNOWN_CREDIT
     answer, choices = question.answer, question.choices
+    if question.written:
+        if answer is None and not marked:
+            problems.add(where, f"Expected correct, for the answer to {_name(key)} is not known, but got none.")
+            return None
+        return float(marked == "1" if marked or answer is None else choice == as_written(answer))
     if choices and choice not in tuple(choices):
         problems.add(where, f"Expected a choice out of {', '.join(choices)} or unknown, but got {quote(choice)}.")
     elif answer is None and not marked:
@@ -151,6 +165,15 @@ def _credit(
     else:
         return float(marked == "1" if answer is None else choice == answer)
     return None
+
+
+def as_written(answer: str) -> str:
+    """A written answer without what does not tell two apart: case, spaces, and how a number is put."""
+    text = " ".join(answer.upper().split())
+    try:
+        return repr(float(text))
+    except ValueError:
+        return text
 
 
 def _name(key: Key) -> str:
@@ -204,7 +227,10 @@ def keyed_questions(
     by_id = {row["item_id"]: {name: str(row[name]) for name in strata} for row in rows}
     return {
         (item.item, way): AskedQuestion(
-            item.key or None, [choice.value for choice in item.choices], by_id.get(item.item_id, {})
+            item.key or None,
+            [choice.value for choice in item.choices],
+            by_id.get(item.item_id, {}),
+            written=not item.choices,
         )
         for item in inquiry.items(rows)
         for way in item.ways

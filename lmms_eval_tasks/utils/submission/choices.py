@@ -12,7 +12,7 @@ from typing import Any
 from lmms_eval_tasks.utils.benchmark.card import Card
 from lmms_eval_tasks.utils.benchmark.rows import Row
 from lmms_eval_tasks.utils.core.json_rows import RowForm, as_lines, read_rows
-from lmms_eval_tasks.utils.core.problems import GroupedIssues
+from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
 from lmms_eval_tasks.utils.core.wording import describe
 from lmms_eval_tasks.utils.scoring.records import GradedItem
 from lmms_eval_tasks.utils.submission.form import FORM_ALONE, Attendance, Built, Checked, Table
@@ -70,7 +70,11 @@ class ChoiceForm:
                 issues.add("answers", "Expected options of their items, but got", case)
 
     def build(self, entries: Sequence[GradedItem], table: Table, part: str) -> Built:
-        """The file of a run, in the table's order; an item without an entry has no line."""
+        """The file of a run, in the table's order; an item without an entry has no line.
+
+        Raises:
+            InputError: where `values` gives other fields than a line has.
+        """
         letters = {entry.record.item_id: entry.record.answered for entry in entries}
         lines = []
         for row in table.rows:
@@ -78,6 +82,9 @@ class ChoiceForm:
                 letter = letters[row["item_id"]]
                 answer = (self.answers(row) or ())[ascii_uppercase.index(letter)] if letter else ""
                 values = {**self.values(row, table.split), self.answer_field: answer}
+                if values.keys() != self.row_type.model_fields.keys():
+                    wanted, got = ", ".join(self.row_type.model_fields), ", ".join(values)
+                    raise InputError(f"Expected the fields {wanted} of {self.row_type.__name__}, but got {got}.")
                 lines.append({name: values[name] for name in self.row_type.model_fields})
         return Built(as_lines(lines), len(lines), sum(not line[self.answer_field] for line in lines))
 

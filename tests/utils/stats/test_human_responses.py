@@ -124,3 +124,29 @@ def test_members_of_a_group_without_versions_are_versions(tmp_path: Path) -> Non
     rows = [{"item_id": name, "group_id": name[:2], "answer": "A"} for name in ("g1_1", "g1_2", "g2")]
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "pairs.parquet")
     assert set(read_items(tmp_path / "pairs.parquet")) == {("g1", "g1_1"), ("g1", "g1_2"), ("g2", "")}
+
+
+def test_a_written_answer_is_compared_as_a_number_or_a_text(tmp_path: Path) -> None:
+    asked = {
+        ("n", ""): AskedQuestion("2.50", written=True),
+        ("t", ""): AskedQuestion("A RED  LAMP", written=True),
+        ("w", ""): AskedQuestion(None, written=True),
+    }
+    rows = ["n,,p1,2.5,", "n,,p2,2.6,", "n,,p3,two and a half,1", "t,,p1,a red lamp,", "t,,p2,lamp,", "w,,p1,3,1"]
+    found = read_human_responses(write(tmp_path, *rows), asked)
+    assert [one.credit for one in found] == [1.0, 0.0, 1.0, 1.0, 0.0, 1.0]
+    assert [one.choice for one in found] == ["2.5", "2.6", "TWO AND A HALF", "A RED LAMP", "LAMP", "3.0"]
+    with pytest.raises(InputError, match="Expected correct, for the answer to w is not known, but got none"):
+        read_human_responses(write(tmp_path, "w,,p1,3,"), asked)
+
+
+def test_items_of_a_table_without_options_are_written_and_their_clips_are_no_strata(tmp_path: Path) -> None:
+    clips = {"clip": ["a", "b"], "clip_2": ["c", "d"]}
+    groups = {"item_id": ["1", "2"], "group_id": ["g", "g"], "question": ["?", "?"], "answer": ["3", "4"]}
+    options = pa.array([[], []], pa.list_(pa.string()))
+    pq.write_table(pa.table({**groups, "options": options, **clips}), tmp_path / "items.parquet")
+    asked = read_items(tmp_path / "items.parquet", ("clip", "clip_2"))
+    assert asked == {
+        ("g", "1"): AskedQuestion("3", "", {}, written=True),
+        ("g", "2"): AskedQuestion("4", "", {}, written=True),
+    }

@@ -22,7 +22,7 @@ function show(at) {
   state.at = Math.min(Math.max(0, at), about.items.length - 1);
   const item = about.items[state.at];
   shownAt = performance.now();
-  document.querySelector(".item").classList.toggle("alone", item.clips.length === 0 && !item.picture);
+  document.querySelector(".item").classList.toggle("alone", item.clips.length === 0 && !item.pictures);
   showClips(item, area);
   asked = FORMS[about.form](item, form);
   const keys = [...asked.keys, ...(FORMS[about.form] === showEntries ? [] : [["Enter", "next"]]), ["Shift+Enter", "back"], ["Space", "play"]];

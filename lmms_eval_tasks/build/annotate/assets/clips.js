@@ -35,10 +35,13 @@ function makeVideo([name, label], place) {
 
 /** The clips of an item. Where they may be played a number of times, one after the other and nothing else; else freely. */
 function showClips(item, area) {
-  if (item.picture) {
-    const picture = make("img");
-    Object.assign(picture, { src: item.picture, alt: "The last frame of the clip" });
-    area.replaceChildren(make("figure", "clip", picture, make("figcaption", "", "The last frame of the clip")));
+  if (item.pictures) {
+    area.replaceChildren(...item.pictures.map((src, place) => {
+      const what = `The last frame of ${item.pictures.length > 1 ? `clip ${place + 1}` : "the clip"}`;
+      const picture = make("img");
+      Object.assign(picture, { src, alt: what });
+      return make("figure", "clip", picture, make("figcaption", "", what));
+    }));
     return;
   }
   const shown = item.clips.map((clip) => makeVideo(clip, item.place));

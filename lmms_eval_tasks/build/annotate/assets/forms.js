@@ -22,8 +22,23 @@ function answer(item, values) {
   showProgress();
 }
 
-/** The fields of an item's choices. */
+/** The field of an answer that is written; Enter goes on from it. */
+function makeWritten(chosen, choose) {
+  const input = make("input", "written");
+  Object.assign(input, { type: "text", value: chosen || "", autocomplete: "off" });
+  input.setAttribute("aria-label", "Your answer");
+  input.addEventListener("input", () => choose(input.value.trim()));
+  input.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.ctrlKey) return;
+    event.preventDefault();
+    (document.getElementById("reveal") || next).click();
+  });
+  return input;
+}
+
+/** The fields of an item's choices, or the one that the answer is written in. */
 function makeChoices(item, chosen, choose) {
+  if (item.choices.length === 0) return [makeWritten(chosen, choose)];
   return item.choices.map(([choice, letter, text], place) => {
     const input = make("input");
     Object.assign(input, { type: "radio", name: "choice", value: choice, checked: choice === chosen });
@@ -34,17 +49,23 @@ function makeChoices(item, chosen, choose) {
   });
 }
 
-const keysOf = (item) => item.choices.map(([, letter], place) => letter || String(place + 1));
+/** The keys that choose, as they are shown; none where the answer is written. */
+function keysOf(item) {
+  const keys = item.choices.map(([, letter], place) => letter || String(place + 1));
+  return keys.length ? [[`${keys[0]}–${keys.at(-1)}`, "choose"]] : [];
+}
 
 /** One of several choices. */
 function showChoices(item, form) {
-  const fields = makeChoices(item, state.answers[item.place]?.choice, (choice) => answer(item, { choice }));
+  const fields = makeChoices(item, state.answers[item.place]?.choice, (choice) => {
+    if (choice) answer(item, { choice });
+    else unanswer(item);
+  });
   const fieldset = make("fieldset", "", make("legend", "", item.question), ...fields);
   form.replaceChildren(fieldset);
   // Nobody can tell which of several clips it is before having seen them.
   fieldset.disabled = item.replays !== null && !isSeen(item);
-  const keys = keysOf(item);
-  return { keys: [[`${keys[0]}–${keys.at(-1)}`, "choose"]], press: (key) => pressChoice(item, form, key) };
+  return { keys: keysOf(item), press: (key) => pressChoice(item, form, key) };
 }
 
 function pressChoice(item, form, key) {

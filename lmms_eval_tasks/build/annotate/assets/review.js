@@ -10,7 +10,7 @@ function showReview(item, form) {
   Object.assign(reveal, { type: "button", id: "reveal", disabled: !draft.choice });
   const fields = makeChoices(item, draft.choice, (choice) => {
     draft.choice = choice;
-    reveal.disabled = false;
+    reveal.disabled = !choice;
     keep();
   });
   reveal.addEventListener("click", () => {
@@ -19,13 +19,12 @@ function showReview(item, form) {
     form.focus({ preventScroll: true });
   });
   form.replaceChildren(make("fieldset", "", make("legend", "", item.question), ...fields), reveal);
-  const keys = keysOf(item);
   const press = (key) => {
     if (key !== "Enter") return pressChoice(item, form, key);
     if (!reveal.disabled) reveal.click();
     return true;
   };
-  return { keys: [[`${keys[0]}–${keys.at(-1)}`, "choose"]], press };
+  return { keys: keysOf(item), press };
 }
 
 /** What is wrong with a question, whose key is in sight. */
@@ -36,6 +35,9 @@ function showFindings(item, form, draft) {
     if (choice === draft.choice) option.append(make("em", "", " your choice"));
     return option;
   });
+  if (item.choices.length === 0) {
+    options.push(make("li", "key", item.key, make("b", "", " the key")), make("li", "", draft.choice, make("em", "", " your answer")));
+  }
   const note = item.key ? null : make("p", "muted", "The key is withheld.");
   const fault = make("p", "fault", "");
   fault.setAttribute("role", "status");

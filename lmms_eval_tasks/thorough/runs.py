@@ -1,4 +1,4 @@
-"""How the version gate finds tasks and runs them: the only module of the gate that knows the package's hooks.
+"""How tasks are run over examples, without lmms-eval and without a model.
 
 A *configuration* is a task's or group's YAML with its templates merged in. An `Example` is scored as a run of its own.
 """
@@ -58,9 +58,9 @@ class Example:
     environment: Mapping[str, str]
 
 
-def find_configurations() -> dict[str, Mapping[str, Configuration]]:
-    """Benchmark to the configurations of its tasks and groups by name."""
-    return {name: task_configs(benchmark.folder) for name, benchmark in registry().benchmarks.items()}
+def find_configurations(benchmark: str) -> Mapping[str, Configuration]:
+    """The configurations of a benchmark's tasks and groups by name."""
+    return task_configs(find_benchmark(benchmark).folder)
 
 
 def group_members(configuration: Configuration) -> list[str] | None:
@@ -103,7 +103,7 @@ def render_prompts(configuration: Configuration, row: Row) -> dict[str, str]:
     """What a task asks about a row, for every model that has settings of its own."""
     texts = {}
     for model, settings in (configuration.get("lmms_eval_specific_kwargs") or {"default": {}}).items():
-        with _run(configuration, {}, {}) as (state, _):
+        with run_task(configuration, RecordedEvaluation({})) as state:
             texts[model] = bind_hooks(configuration, state)["doc_to_text"](row, settings)
     return texts
 
@@ -111,7 +111,8 @@ def render_prompts(configuration: Configuration, row: Row) -> dict[str, str]:
 def score_example(configuration: Configuration, example: Example) -> tuple[dict[str, float | None], list[str]]:
     """Every score of a run over an example, to nine digits, None without items; and what its judge was asked."""
     settings = (configuration.get("lmms_eval_specific_kwargs") or {}).get("default")
-    with _run(configuration, example.environment, example.reply) as (state, judged):
+    evaluation = RecordedEvaluation(example.reply)
+    with run_task(configuration, evaluation, example.environment) as state:
         bound = bind_hooks(configuration, state)
         for row, _ in example.items:
             bound["doc_to_text"](row, settings)
@@ -122,7 +123,7 @@ def score_example(configuration: Configuration, example: Example) -> tuple[dict[
                 values = [item[name] for item in graded if name in item]
                 score = aggregate(values) if values else None
                 scores[name] = None if score is None else round(float(score), 9)
-    return scores, judged
+    return scores, evaluation.asked
 
 
 def _type_name(kind: pa.DataType) -> str:
@@ -138,7 +139,7 @@ class _NoCache(ReplyCache):
         """Keep nothing."""
 
 
-class _RecordedJudge(Evaluation):
+class RecordedEvaluation(Evaluation):
     """An evaluation whose judge gives the same reply to each prompt and keeps what it was asked."""
 
     def __init__(self, reply: Mapping[str, str]) -> None:
@@ -158,20 +159,29 @@ class _RecordedJudge(Evaluation):
 
 
 @contextmanager
-def _run(
-    configuration: Configuration, environment: Mapping[str, str], reply: Mapping[str, str]
-) -> Iterator[tuple[TaskState, list[str]]]:
-    """A task's state by itself, with this environment and no other choices, and what a judge is asked in it."""
+def run_task(
+    configuration: Configuration,
+    evaluation: Evaluation,
+    environment: Mapping[str, str] | None = None,
+    scored: bool = True,
+) -> Iterator[TaskState]:
+    """A task's state by itself, with this environment and no other choices of the user.
+
+    Args:
+        configuration: Of the task.
+        evaluation: What it belongs to.
+        environment: Choices of the run.
+        scored: Whether its items contribute to scores; without it they are only graded.
+    """
     task = registry().tasks[configuration["task"]]
-    evaluation = _RecordedJudge(reply)
     logger.disable("lmms_eval_tasks")
     logging.disable(logging.WARNING)
     try:
         with patch.dict(os.environ):
             for name in RUN_CHOICES:
                 os.environ.pop(name, None)
-            os.environ.update(environment)
-            yield TaskState(task.name, task.pointer, task.metrics, evaluation), evaluation.asked
+            os.environ.update(environment or {})
+            yield TaskState(task.name, task.pointer, task.metrics if scored else (), evaluation)
     finally:
         logging.disable(logging.NOTSET)
         logger.enable("lmms_eval_tasks")

@@ -9,12 +9,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from version_tasks import Example, Row
-
+from lmms_eval_tasks.thorough.runs import Example, Row
 from lmms_eval_tasks.utils.benchmark.data_set import DataSet, SetKind
+from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.runs.results_file import DATA_SET
 
-EXAMPLES = Path(__file__).resolve().parents[1] / "tests" / "version_examples"
 ITEM = "ITEM"
 """Stands in a response for the id of the item that it is about."""
 NO_LETTER = "-"
@@ -22,27 +21,46 @@ NO_LETTER = "-"
 LABEL = 40
 
 
-def read_file(name: str) -> dict[str, Any]:
-    """The file of a benchmark's examples, or of examples that several benchmarks share.
+def read_file(path: Path) -> dict[str, Any]:
+    """The content of a file of a benchmark's examples, or of examples that several benchmarks share.
 
     Raises:
         OSError: where there is none.
+        InputError: where it is no JSON.
     """
-    content: dict[str, Any] = json.loads((EXAMPLES / f"{name}.json").read_text(encoding="utf-8"))
-    return content
+    try:
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return content
+    except ValueError as error:
+        raise InputError(f"{path} cannot be read as examples ({type(error).__name__}: {error}).") from error
 
 
-def read_examples(benchmark: str) -> tuple[dict[str, Row], list[Example]]:
-    """A benchmark's example rows by key, and its examples.
-
-    Each of ``runs`` goes once around the rows: in the k-th run the n-th row gets the (k + n)-th response. Each of
-    ``cases`` is a run over one row. Under ``shared`` the benchmark names files of cases and recorded answers that
-    others use too, and which row changes of them suit it.
+def read_examples(path: Path) -> tuple[dict[str, Row], list[Example]]:
+    """The examples of a benchmark's file, as `make_examples` makes them.
 
     Raises:
-        OSError: where the benchmark has no file.
+        OSError: where there is no such file.
+        InputError: where one cannot be read.
     """
-    content = read_file(benchmark)
+    return make_examples(read_file(path), path.parent)
+
+
+def make_examples(content: Mapping[str, Any], folder: Path) -> tuple[dict[str, Row], list[Example]]:
+    """The example rows of a benchmark by key, and its examples.
+
+    Each of ``runs`` goes once around the rows: in the k-th run the n-th row gets the (k + n)-th response. Each of
+    ``cases`` is a run over one row. Under ``shared`` the benchmark names files beside it, of cases and recorded answers
+    that others use too, and which row changes of them suit it.
+
+    Args:
+        content: Of a benchmark's file.
+        folder: Where the files are that it shares.
+
+    Raises:
+        OSError: where one of these is missing.
+        InputError: where one cannot be read.
+    """
+    content = {"reply": {}, "row changes": {}, "shared": {}, "cases": [], **content}
     rows, runs, reply = content["rows"], content["runs"], content["reply"]
     examples = []
     for turn in range(len(runs)):
@@ -50,7 +68,7 @@ def read_examples(benchmark: str) -> tuple[dict[str, Row], list[Example]]:
         examples.append(_make_example(f"run {turn}", items, reply))
     sources = [(content, content["row changes"])]
     for name, suitable in content["shared"].items():
-        shared = read_file(name)
+        shared = read_file(folder / f"{name}.json")
         sources.append((shared, {change: shared["row changes"][change] for change in suitable}))
     for source, changes in sources:
         for case in source["cases"]:

@@ -1,0 +1,204 @@
+"""A score is one number: its value, its interval's n and its items are the same wherever they are printed.
+
+What lmms-eval prints is computed by the functions that a task's YAML names, and by `rescore` with the same ones.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from math import isclose
+from typing import Any
+
+from lmms_eval_tasks.report.clips import ClipShelf
+from lmms_eval_tasks.report.items import task_block
+from lmms_eval_tasks.report.runs import columns_of, references_of
+from lmms_eval_tasks.report.sections import build_section
+from lmms_eval_tasks.report.tables import score_tables, stratum_tables
+from lmms_eval_tasks.thorough.finished import Finished, Parts, Score
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.reporting.columns import Column
+from lmms_eval_tasks.utils.reporting.panels import OUTCOMES, Panel
+from lmms_eval_tasks.utils.scoring.metrics import Metric
+from lmms_eval_tasks.utils.scoring.records import Record
+from lmms_eval_tasks.utils.stats.comparison import compare_records
+from lmms_eval_tasks.utils.stats.estimates import estimate
+
+CELL = re.compile(r'<th scope="row">(.*?)</th>.*?(?:<b>(.*?)</b> <small>\[(.*?)\]</small>|<b class="none">)')
+COLOURED = re.compile(r'<td style="[^>]*>(.*?)<small>(.*?)</small></td>')
+
+
+def check_values(finished: Finished) -> None:
+    """That report and compare have each score of a run as lmms-eval has it, on as many groups and items.
+
+    Raises:
+        InputError: they have not.
+    """
+    for name, score in finished.host[finished.name].items():
+        if finished.metrics[name].kind == "mean":
+            _check_score(finished.metrics[name], finished.parts, score)
+
+
+def check_parts(finished: Finished) -> None:
+    """That scores of a part, such as pair_accuracy_easy, are those of its records, which `--by` shows.
+
+    Raises:
+        InputError: they are not.
+    """
+    metrics, host = finished.metrics, finished.host[finished.name]
+    for column, value in _strata_of(finished):
+        parts = _within(finished, column, value)
+        for name in metrics:
+            own = metrics.get(f"{name}_{value}")
+            if own is None or own.kind != "mean" or own.name not in host:
+                continue
+            if all([record for record in finished.parts[task] if own.applies(record)] == parts[task] for task in parts):
+                _check_score(metrics[name], parts, host[own.name])
+
+
+def check_tables(finished: Finished) -> None:
+    """That tables and the page print what lmms-eval has.
+
+    Raises:
+        InputError: they do not.
+    """
+    run, metrics, host = finished.run, finished.metrics, finished.host[finished.name]
+    columns = columns_of(finished.name)
+    (table,) = score_tables([run], finished.name)
+    ((_, *cells),) = table._rows
+    own = [column.metric for column in columns if column.metric and column.metric.name in metrics]
+    _expect(bool(own), True, "a column with a score of its kind")
+    shown = _strip_intervals(columns, cells)
+    for metric in own:
+        _expect(metric, metrics[metric.name], f"the column {metric.name}")
+        _expect(shown[metric.name], _printed(host.get(metric.name), metric), f"{metric.name} in the table")
+    section = build_section(finished.name, [(0, run, list(finished.parts))])
+    row = tuple(cell.replace("\n", " ") for cell in cells)
+    _expect([scores[2] for scores in section.scores], [row], "scores of the page")
+    for part in finished.parts:
+        block = task_block(part, [(0, run)], ClipShelf())
+        logged = {record.item_id: OUTCOMES.index(record.outcome.value) for record in run.records[part]}
+        _expect({item.item_id: item.answers[0].outcome for item in block["items"]}, logged, "outcomes of the page")
+
+
+def check_strata(finished: Finished) -> None:
+    """That tables and the page by stratum print what compare says of a stratum.
+
+    Raises:
+        InputError: they do not.
+    """
+    panels = stratum_panels(finished)
+    found: Counter[tuple[str, str]] = Counter()
+    for column, value in _strata_of(finished):
+        parts = _within(finished, column, value)
+        if panels:
+            compared = compare_records(parts, parts, [_leading(finished)]).differences
+            if column in panels:
+                shown = [f"{one.first:.1f}" for one in compared] or [""]
+                _expect(_dots(panels[column])[value.replace("_", " ")], shown[0], f"{column} {value} of the page")
+            if f"{column} and run" in panels:
+                found.update((f"{one.first:.1f}", f"{one.groups:,}") for one in compared)
+        if len(finished.parts) == 1:
+            (table,) = stratum_tables(finished.run, [column], finished.name)
+            rows = {row[0]: row[1:] for row in table._rows}
+            cells = _strip_intervals(columns_of(finished.name), rows[value.replace("_", " ")])
+            for name, metric in finished.metrics.items():
+                if name in cells and metric.kind == "mean":
+                    score = next((one.first for one in compare_records(parts, parts, [metric]).differences), None)
+                    _expect(cells[name], _printed(score, metric), f"{name} of {column} {value} in the table")
+    for at, panel in panels.items():
+        if at.endswith(" and run"):
+            _expect(Counter(map(tuple, COLOURED.findall(str(panel.body)))), found, f"{at} of the page")
+
+
+def stratum_panels(finished: Finished) -> dict[str, Panel]:
+    """The page's panels of the leading score by stratum, by what they are by; none without such a score."""
+    leading = _leading(finished)
+    if leading is None:
+        return {}
+    section = build_section(finished.name, [(0, finished.run, list(finished.parts))])
+    title = f"{leading.title[0].upper()}{leading.title[1:]} by "
+    return {panel.title.removeprefix(title): panel for panel in section.panels if panel.title.startswith(title)}
+
+
+CHECKS: Sequence[Callable[[Finished], None]] = (check_values, check_parts, check_tables, check_strata)
+
+
+def _leading(finished: Finished) -> Any:
+    items = sum(map(len, finished.parts.values()))
+    references = references_of(finished.name, next(iter(finished.parts)), items)
+    return references[0].metric if references else None
+
+
+def _expect(found: object, expected: object, what: str) -> None:
+    if found != expected:
+        raise InputError(f"Expected {expected} as {what}, but got {found}.")
+
+
+def _check_score(metric: Metric, parts: Parts, expected: Score) -> None:
+    found = estimate(metric, list(parts.values()))
+    # The second run's items stand in another order.
+    compared = compare_records(parts, {task: list(reversed(records)) for task, records in parts.items()}, [metric])
+    if expected is None:
+        _expect((found, compared.without), (None, (metric,)), f"{metric.name} without a value")
+        return
+    groups, items = _count_behind(metric, parts)
+    got = (found.value, found.groups) if found else None
+    _expect(got, (expected, groups), f"{metric.name} and its groups in report")
+    (difference,) = compared.differences
+    got_compared = (difference.first, difference.groups, difference.items)
+    _expect(got_compared, (expected, groups, items), f"{metric.name}, its groups and items in compare")
+    same = isclose(difference.second, expected, rel_tol=1e-9, abs_tol=1e-9)
+    _expect(same, True, f"{metric.name} of the same items in another order being the same")
+    _expect((not compared.left_out, compared.items), (True, sum(map(len, parts.values()))), "items compared")
+
+
+def _count_behind(metric: Metric, parts: Parts) -> tuple[int, int]:
+    """How many groups and items a score stands on, counted by the definition of what counts together."""
+    groups, items = set(), set()
+    for task, records in parts.items():
+        places: dict[Any, list[Record]] = {}
+        for record in records:
+            if metric.applies(record):
+                stratum = metric.stratum(record) if metric.stratum else ""
+                side = metric.contrast(record) if metric.contrast else True
+                unit = record.group_id if metric.together else record.item_id
+                places.setdefault((side, stratum, unit), []).append(record)
+        for members in places.values():
+            scored = all(metric.value(record) is not None for record in members)
+            if scored and len(members) == (metric.together or 1):
+                groups.add((task, members[0].group_id))
+                items |= {(task, record.item_id) for record in members}
+    return len(groups), len(items)
+
+
+def _printed(score: Score, metric: Metric) -> str:
+    return "N/A" if score is None else f"{score:.1f}" if metric.kind == "mean" else f"{score:,}"
+
+
+def _strip_intervals(columns: Sequence[Column], cells: Sequence[str]) -> dict[str, str]:
+    """The scores that stand in a table's row, by the names of the metrics."""
+    return {
+        column.metric.name: cell.split()[0]
+        for column, cell in zip(columns, cells, strict=True)
+        if column.metric is not None and column.against is None
+    }
+
+
+def _within(finished: Finished, column: str, value: str) -> dict[str, list[Record]]:
+    return {
+        task: [record for record in records if record.stratum[column] == value]
+        for task, records in finished.parts.items()
+    }
+
+
+def _strata_of(finished: Finished) -> Iterator[tuple[str, str]]:
+    records = [record for part in finished.parts.values() for record in part]
+    for column in records[0].stratum:
+        yield from ((column, value) for value in sorted({record.stratum[column] for record in records}))
+
+
+def _dots(panel: Panel) -> dict[str, str]:
+    """Label to score of the lines of a plot."""
+    return {re.sub("<span.*?</span> ", "", label): value for label, value, _ in CELL.findall(str(panel.body))}
