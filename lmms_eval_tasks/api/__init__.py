@@ -440,6 +440,7 @@ from __future__ import annotations
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, Row, TaskContext, TaskKind
 from lmms_eval_tasks.utils.benchmark.card import Card, Human, SplitFacts
 from lmms_eval_tasks.utils.benchmark.inquiries import AskedItem, Inquiry, OfferedChoice
+from lmms_eval_tasks.utils.benchmark.sample_writer import SampleWriter
 from lmms_eval_tasks.utils.core.json_rows import RowForm, read_rows
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
@@ -498,6 +499,7 @@ __all__ = [
     "RowForm",
     "RunRecords",
     "RunningTask",
+    "SampleWriter",
     "SplitFacts",
     "SplitManifest",
     "SubmissionForm",

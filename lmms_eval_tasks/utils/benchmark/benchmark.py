@@ -129,7 +129,8 @@ class TaskKind:
         answer_view: What a page shows of an answer, from its record, row and response; by default what the official
             script reads, where there is one.
         read_settings: From the task's ``lmms_eval_specific_kwargs`` and the environment; raises InputError. By default
-            the prompt is chosen, of a task that is answered in words.
+            the prompt is chosen, of a task that is answered in words: the one that the task's YAML names, or another
+            with the same fields.
         visuals: Columns that name the clips that are shown.
         guesses: Responses of somebody who saw nothing, one for each answer to a row, as its prompt asks for them: what
             `random_answer` chooses from, and `constant_answer` the first of.

@@ -7,7 +7,8 @@ from string import ascii_uppercase
 from typing import Any
 
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind, TaskSettings
-from lmms_eval_tasks.utils.prompting.prompts import QUESTION_AND_OPTIONS, Prompt, choose_prompt
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.prompting.prompts import QUESTION_AND_OPTIONS, Prompt, choose_prompt, prompt_ids, read_prompt
 
 OPTIONS_PROMPT = "mcq_options"
 """The prompt that asks with lettered options and without the question."""
@@ -29,8 +30,17 @@ def without_clip(text: str, asked: bool) -> str:
 
 
 def ask_choice(row: Mapping[str, Any], settings: TaskSettings) -> str:
-    """The prompt of a row with a question and options, these one per line and lettered: ``(A) …``."""
+    """The prompt of a row with its question, and where the prompt lists options, these one per line: ``(A) …``.
+
+    Raises:
+        InputError: where the prompt lists options, and the row has none.
+    """
     assert settings.prompt is not None
+    if "options" in settings.prompt.fields and not row["options"]:
+        raise InputError(
+            f"Expected item {row['item_id']} to have options, which the prompt {settings.prompt.prompt_id} lists, but "
+            "it has none.\nRemedy: name another prompt in the task's YAML, under lmms_eval_specific_kwargs, default."
+        )
     return settings.prompt.render(question=row["question"], options=list_options(row["options"]))
 
 
@@ -63,7 +73,8 @@ def read_task_settings(
     benchmark: Benchmark, kind: TaskKind, kwargs: Mapping[str, Any], environment: Mapping[str, str]
 ) -> TaskSettings:
     """The settings of a benchmark's tasks of a kind, as the kind reads them. Of one that does not say how, only the
-    prompt can be chosen, and nothing where it is not answered in words.
+    prompt can be chosen, with the fields of the one that the task's YAML names, and nothing where it is not answered in
+    words.
 
     Raises:
         InputError: where they cannot be used.
@@ -73,4 +84,6 @@ def read_task_settings(
     if kind.takes_losses:
         return TaskSettings()
     asks_judges = benchmark.official_prompt is not None and not benchmark.official_prompt.for_items
-    return prompt_reader(None if asks_judges else benchmark.find_prompt)(kwargs, environment)
+    named = kwargs.get("prompt")
+    fields = read_prompt(named).fields if named in prompt_ids() else QUESTION_AND_OPTIONS
+    return prompt_reader(None if asks_judges else benchmark.find_prompt, fields)(kwargs, environment)

@@ -98,10 +98,12 @@ class Record:
         *,
         asked: bool,
         fields: Mapping[str, Any],
+        right: bool | None = None,
     ) -> Record:
-        """The record of an answer that is right where it is the key; attributes as of a record.
+        """The record of an answer; attributes as of a record.
 
-        It is unscored where the model was not asked or the key is withheld, and unparsed where nothing was read.
+        It is unscored where the model was not asked or the key is withheld, and unparsed where nothing was read. Else it
+        is right where `right` says so; without that where it is the key.
         """
         reason = UnscoredReason.NO_CLIP if not asked else None if expected else UnscoredReason.NO_KEY
         if reason:
@@ -109,7 +111,8 @@ class Record:
         elif answered is None:
             outcome = Outcome.UNPARSED
         else:
-            outcome = Outcome.CORRECT if answered == expected else Outcome.WRONG
+            is_right = answered == expected if right is None else right
+            outcome = Outcome.CORRECT if is_right else Outcome.WRONG
         return cls(item_id, group_id, stratum, expected, answered, outcome, reason, fields=fields)
 
     @property
