@@ -19,8 +19,7 @@ grade_choice = api.choice_grader()
 
 def grade_seconds(row: api.Row, response: object, context: api.TaskContext) -> api.GradedItem:
     """Grade the last number of whatever a model gave; raises nothing."""
-    asked = row["asked"] and response != api.NOT_ASKED
-    numbers = re.findall(r"\d{1,4}(?:\.\d{1,4})?", response) if asked and isinstance(response, str) else []
+    numbers = re.findall(r"\d{1,4}(?:\.\d{1,4})?", response) if row["asked"] and isinstance(response, str) else []
     off = abs(float(numbers[-1]) - float(row["answer"])) if numbers and row["answer"] else None
     record = api.Record.graded(
         row["item_id"],
@@ -28,7 +27,7 @@ def grade_seconds(row: api.Row, response: object, context: api.TaskContext) -> a
         {},
         row["answer"],
         numbers[-1] if numbers else None,
-        asked=asked,
+        asked=row["asked"],
         right=off is not None and off <= TOLERANCE,
         fields={"off": off, "prompt": context.settings.signature},
     )

@@ -46,8 +46,8 @@ _BOUNDS = {
 class RowForm(BaseModel):
     """Base of the forms of a file's rows: a pydantic model with exactly its fields, no value changed into another type.
 
-    Rows are frozen. `read_rows` notes what a row has otherwise, in words for the user. A JSON list is a `list[…]`, never
-    a tuple; `pydantic.Field(min_length=3, max_length=3)` says how long it is.
+    Rows are frozen. `read_rows` notes what a row has otherwise, in words for the user. A JSON list is a `list[…]`,
+    never a tuple; `pydantic.Field(min_length=3, max_length=3)` says how long it is.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)

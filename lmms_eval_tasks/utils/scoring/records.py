@@ -8,8 +8,7 @@ from enum import Enum
 from typing import Any
 
 NOT_ASKED = "<not asked: the clip is missing>"
-"""The response of an item that was not asked, in saved runs that are scored again; a grader takes its clip for missing.
-"""
+"""The response of an item that was not asked, in saved runs that are scored again; no grader sees it."""
 HOW_ASKED = ("prompt", "boxes", "judge", "settings_digest")
 """Fields of a record about how its item was asked and read."""
 
@@ -102,8 +101,8 @@ class Record:
     ) -> Record:
         """The record of an answer; attributes as of a record.
 
-        It is unscored where the model was not asked or the key is withheld, and unparsed where nothing was read. Else it
-        is right where `right` says so; without that where it is the key.
+        It is unscored where the model was not asked or the key is withheld, and unparsed where nothing was read. Else
+        it is right where `right` says so; without that where it is the key.
         """
         reason = UnscoredReason.NO_CLIP if not asked else None if expected else UnscoredReason.NO_KEY
         if reason:
