@@ -75,6 +75,24 @@ def test_an_item_that_was_not_asked_has_no_answer() -> None:
     assert (record.outcome, record.unscored_reason) == (Outcome.UNSCORED, UnscoredReason.NO_CLIP)
 
 
+@pytest.mark.parametrize(
+    ("answered", "right", "changes", "outcome"),
+    [
+        ("2.1", True, {}, Outcome.CORRECT),
+        ("2.0", False, {}, Outcome.WRONG),
+        ("2.0", None, {}, Outcome.CORRECT),
+        (None, False, {}, Outcome.UNPARSED),
+        ("2.1", True, {"expected": None}, Outcome.UNSCORED),
+        ("2.1", True, {"asked": False}, Outcome.UNSCORED),
+    ],
+)
+def test_a_grader_may_say_what_is_right(
+    answered: str | None, right: bool | None, changes: dict[str, Any], outcome: Outcome
+) -> None:
+    given: dict[str, Any] = {"expected": "2.0", "asked": True, "fields": {}, **changes}
+    assert Record.graded("q", "q", {}, answered=answered, right=right, **given).outcome is outcome
+
+
 def test_official_reading_is_graded_beside_ours() -> None:
     record = grade("The answer is B, not A.", "A")
     assert record.outcome is Outcome.CORRECT
