@@ -252,28 +252,23 @@ Examples:
     'sample data']
 
     A second benchmark asks after how many seconds the lamp goes on, and takes a free answer. Half a second off is
-    still right, so its grading makes the record itself. It raises nothing, whatever the response is, and says why an
-    item has no score.
+    still right, so its grading says what is right. It raises nothing, whatever the response is. The record has no
+    score, and says why, where the clip is missing or the key is withheld.
 
     >>> import re
-    >>> from lmms_eval_tasks.api import NOT_ASKED, Outcome, TaskContext, UnscoredReason
+    >>> from lmms_eval_tasks.api import TaskContext, UnscoredReason
     >>> def grade_time(row: Row, response: object, context: TaskContext) -> GradedItem:
-    ...     asked = row["asked"] and response != NOT_ASKED
-    ...     found = re.search("[0-9]{1,4}([.][0-9]{1,3})?", response) if asked and isinstance(response, str) else None
+    ...     said = response if row["asked"] and isinstance(response, str) else ""
+    ...     found = re.search("[0-9]{1,4}([.][0-9]{1,3})?", said)
     ...     late = round(float(found[0]) - float(row["answer"]), 3) if found and row["answer"] else None
-    ...     outcome, reason = Outcome.UNPARSED, None
-    ...     if not asked or not row["answer"]:
-    ...         outcome, reason = Outcome.UNSCORED, UnscoredReason.NO_KEY if asked else UnscoredReason.NO_CLIP
-    ...     elif late is not None:
-    ...         outcome = Outcome.CORRECT if abs(late) <= 0.5 else Outcome.WRONG
-    ...     record = Record(
+    ...     record = Record.graded(
     ...         item_id=row["item_id"],
     ...         group_id=row["group_id"],
     ...         stratum={"room": row["room"]},
     ...         expected=row["answer"],
     ...         answered=found[0] if found else None,
-    ...         outcome=outcome,
-    ...         unscored_reason=reason,
+    ...         asked=row["asked"],
+    ...         right=late is not None and abs(late) <= 0.5,
     ...         fields={"late": late, "prompt": context.settings.signature},
     ...     )
     ...     return GradedItem(record, {"seconds": float(found[0]) if found else None})
@@ -281,7 +276,8 @@ Examples:
     ...     {**row, "question": "After how many seconds is the lamp on?", "options": [], "answer": str(number + 1.5)}
     ...     for number, row in enumerate(docs)
     ... ]
-    >>> said = ["After 1.8 seconds.", "At once.", "About 5 s", NOT_ASKED]
+    >>> timed[3]["asked"] = False
+    >>> said = ["After 1.8 seconds.", "At once.", "About 5 s", ""]
     >>> graded = [grade_time(row, response, task) for row, response in zip(timed, said)]
     >>> for one in graded:
     ...     print(one.record.expected, one.record.answered, one.record.outcome.value, one.record.why)
@@ -289,6 +285,8 @@ Examples:
     2.5 None unparsed
     3.5 5 wrong
     4.5 None unscored no clip
+    >>> graded[3].record.unscored_reason is UnscoredReason.NO_CLIP
+    True
 
     Its score is in seconds, 60 at most. A column of the report shows a score, and with `interval` its 95% bootstrap
     interval; a count has none.
@@ -317,7 +315,7 @@ Examples:
     A panel of the report page is made of the runs' records. Outcomes have colours of their own there.
 
     >>> from collections import Counter
-    >>> from lmms_eval_tasks.api import Panel, RunRecords, share_plot
+    >>> from lmms_eval_tasks.api import Outcome, Panel, RunRecords, share_plot
     >>> def panels(task: str, runs: Sequence[RunRecords]) -> list[Panel]:
     ...     in_hall = ([one for one in run.records if one.stratum["room"] == "hall"] for run in runs)
     ...     counts = [Counter(record.outcome.value for record in records) for records in in_hall]
@@ -397,16 +395,20 @@ Examples:
     >>> TIMES.check(Path("lamp_time.json"), {"test": table}, True, GroupedIssues()).checked
     'the form, and every item against the prepared split test'
 
-    Its prompt is `prompts/lamp_time.txt` in its folder, and its `prepare` goes as the first one does.
+    Its prompt is `prompts/lamp_time.txt` in its folder, which its YAML names and which asks without options. Its
+    `prepare` goes as the first one does. What writes a small release, always the same for a seed, becomes
+    `lmms-eval-tasks sample lamp_time`.
 
     >>> from dataclasses import replace
-    >>> from lmms_eval_tasks.api.prompts import prompt_reader
+    >>> from lmms_eval_tasks.api import SampleWriter
+    >>> def write_release(folder: Path, seed: int, sizes: Mapping[str, int], progress: Progress) -> None:
+    ...     lines = [{"pair": f"p{seed}_{number}", "left": "a.mp4"} for number in range(sizes["pairs"])]
+    ...     _ = (folder / "pairs.jsonl").write_text(as_lines(lines))
     >>> TIMED = TaskKind(
     ...     metrics=(SINGLE_ACCURACY, SECONDS_OFF, *COMMON_METRICS),
     ...     extractor="first number 1",
     ...     columns=columns,
     ...     panels=panels,
-    ...     read_settings=prompt_reader(fields=frozenset({"question"}), default="lamp_time"),
     ...     guesses=lambda row: ("2.5",),
     ... )
     >>> def prepare_times(source: Path, progress: Progress = no_progress) -> dict[str, SplitManifest]:
@@ -428,11 +430,16 @@ Examples:
     ...     schema=lambda: {"room": "string"},
     ...     submission=TIMES,
     ...     inquiries={"answer": INQUIRY},
+    ...     sample=SampleWriter("pairs of clips", {"pairs": 2}, write_release),
     ... )
     >>> LAMP_TIME.kind_of({"kind": "timed"}).metric("seconds_off").unit
     's'
     >>> LAMP_TIME.inquiry("answer").responses
     5
+    >>> LAMP_TIME.sample.write(Path("raw"), 7, LAMP_TIME.sample.sizes, no_progress)
+    >>> print(Path("raw/pairs.jsonl").read_text(), end="")
+    {"pair": "p7_0", "left": "a.mp4"}
+    {"pair": "p7_1", "left": "a.mp4"}
 """
 
 from __future__ import annotations
@@ -443,6 +450,7 @@ from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskContext, Ta
 from lmms_eval_tasks.utils.benchmark.card import Card, Human, SplitFacts
 from lmms_eval_tasks.utils.benchmark.inquiries import AskedItem, Inquiry, OfferedChoice
 from lmms_eval_tasks.utils.benchmark.rows import Row
+from lmms_eval_tasks.utils.benchmark.sample_writer import SampleWriter
 from lmms_eval_tasks.utils.core.json_rows import RowForm, read_rows
 from lmms_eval_tasks.utils.core.problems import GroupedIssues, InputError
 from lmms_eval_tasks.utils.core.progress import Progress, no_progress
@@ -467,13 +475,12 @@ from lmms_eval_tasks.utils.scoring.hooks import (
 from lmms_eval_tasks.utils.scoring.metrics import Metric
 from lmms_eval_tasks.utils.scoring.pair_scores import OFFICIAL_ACCURACIES, PAIR_ACCURACY, PAIRS_SCORED, SINGLE_ACCURACY
 from lmms_eval_tasks.utils.scoring.rates import COMMON_METRICS
-from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, GradedItem, Outcome, Record, UnscoredReason
+from lmms_eval_tasks.utils.scoring.records import GradedItem, Outcome, Record, UnscoredReason
 from lmms_eval_tasks.utils.submission.choices import ChoiceForm
 from lmms_eval_tasks.utils.submission.form import Built, Checked, SubmissionForm, Table
 
 __all__ = [
     "COMMON_METRICS",
-    "NOT_ASKED",
     "OFFICIAL_ACCURACIES",
     "PAIRS_SCORED",
     "PAIR_ACCURACY",
@@ -501,6 +508,7 @@ __all__ = [
     "RowForm",
     "RunRecords",
     "RunningTask",
+    "SampleWriter",
     "SplitFacts",
     "SplitManifest",
     "SubmissionForm",

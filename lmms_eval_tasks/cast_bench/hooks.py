@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import PurePosixPath
 from string import ascii_uppercase
 from typing import Any
 
 from lmms_eval_tasks.api import (
-    NOT_ASKED,
     GradedItem,
     Outcome,
     Record,
@@ -99,8 +98,7 @@ def guesses(row: Row) -> list[str]:
 def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
     """Grade the answer and its evidence."""
     settings: EvidenceSettings = context.settings
-    asked = row["asked"] and response != NOT_ASKED
-    question = replace(read_question(row, settings, context.model), asked=asked)
+    question = read_question(row, settings, context.model)
     record = score_question(question, response, settings.hits, settings.convention)
     record = record.with_fields(prompt=settings.signature, **_chosen_kind(row, record), **added_option(row))
     submission = {
@@ -108,7 +106,7 @@ def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
         "item_id": record.item_id,
         "prompt": render_prompt(row, settings),
         "predict": response if isinstance(response, str) else "",
-        "asked": asked,
+        "asked": question.asked,
         "settings": asdict(settings.hits),
     }
     return GradedItem(record, submission)

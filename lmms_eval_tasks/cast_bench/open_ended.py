@@ -16,7 +16,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from lmms_eval_tasks.api import NOT_ASKED, GradedItem, Outcome, Record, Row, TaskContext, UnscoredReason, read_prompt
+from lmms_eval_tasks.api import GradedItem, Outcome, Record, Row, TaskContext, UnscoredReason, read_prompt
 from lmms_eval_tasks.api.evidence import read_truth
 from lmms_eval_tasks.api.judge import Case
 from lmms_eval_tasks.api.prompts import TaskSettings, prompt_reader
@@ -82,7 +82,7 @@ def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
     both prompts, None where no judge was asked) and ``prompt``. A response without text is *unparsed*, gets 0 in every
     dimension and is not sent to the judge.
     """
-    asked = row["asked"] and response != NOT_ASKED
+    asked = row["asked"]
     # A lone surrogate, which no file and no request can hold, becomes a question mark.
     text = response.encode("utf-8", "replace").decode("utf-8").strip() if asked and isinstance(response, str) else ""
     judges = [context.judge(schema) for schema in (AgreementScores, ConsistencyScore)]

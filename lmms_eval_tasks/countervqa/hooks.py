@@ -7,7 +7,6 @@ from functools import lru_cache
 from typing import Any
 
 from lmms_eval_tasks.api import (
-    NOT_ASKED,
     GradedItem,
     Record,
     Row,
@@ -124,15 +123,14 @@ def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
     The record's strata are level, interaction and rule; its fields are ``paired`` (whether a partner has the opposite
     verdict) and ``prompt``.
     """
-    asked = row["asked"] and response != NOT_ASKED
-    verdict = read_verdict(response, row["question"]) if asked else UNCLEAR
+    verdict = read_verdict(response, row["question"]) if row["asked"] else UNCLEAR
     record = Record.graded(
         row["item_id"],
         row["group_id"],
         {"interaction": row["interaction"], "level": row["level"], "rule": row["rule"] or "none"},
         row["answer"],
         None if verdict == UNCLEAR else verdict,
-        asked=asked,
+        asked=row["asked"],
         fields={"paired": row["paired"], "prompt": context.settings.signature},
     )
     return GradedItem(record)

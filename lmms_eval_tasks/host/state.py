@@ -140,17 +140,17 @@ class TaskState(RunningTask):
         """The item's prompt. lmms-eval asks for one when it builds the task: then the settings are read.
 
         Raises:
-            RunStopped: where the settings cannot be used.
+            RunStopped: where the settings cannot be used, or the item cannot be asked with them.
         """
-        if self._settings is None:
-            self.kwargs = kwargs or {}
-            try:
+        try:
+            if self._settings is None:
+                self.kwargs = kwargs or {}
                 settings = read_task_settings(self.benchmark, self.kind, self.kwargs, os.environ)
-            except InputError as error:
-                raise RunStopped(str(error)) from None
-            self._settings = self.shown.adjust_settings(settings)
-        settings = self._settings
-        return self.shown.put(doc, lambda: ask(doc, settings))
+                self._settings = self.shown.adjust_settings(settings)
+            settings = self._settings
+            return self.shown.put(doc, lambda: ask(doc, settings))
+        except InputError as error:
+            raise RunStopped(str(error)) from None
 
     def grade_first(self, doc: Row, results: Sequence[Any], grade: Grade) -> dict[str, Any]:
         """What the first response brings: the item's record, and what that contributes to each score."""

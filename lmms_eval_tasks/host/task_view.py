@@ -19,7 +19,7 @@ from lmms_eval_tasks.utils.data.home import clip_path, media_path, placeholder_p
 from lmms_eval_tasks.utils.data.masked_clips import mask_boxes
 from lmms_eval_tasks.utils.data.release import UnreadableClip
 from lmms_eval_tasks.utils.prompting.questions import OPTIONS_PROMPT, without_clip
-from lmms_eval_tasks.utils.scoring.records import FRAME, GradedItem, Outcome, Record, UnscoredReason
+from lmms_eval_tasks.utils.scoring.records import FRAME, NOT_ASKED, GradedItem, Outcome, Record, UnscoredReason
 
 if TYPE_CHECKING:
     import datasets
@@ -147,7 +147,7 @@ class TaskView:
         frame, reason = None, row.get(UNANSWERED)
         if self._view.name and reason is None and self._evaluation.clips_needed and row["asked"]:
             frame, reason = self._look_back(row)
-        graded = grade({**row, "asked": False}, "") if reason else grade(row, response)
+        graded = grade({**row, "asked": False}, "") if reason or response == NOT_ASKED else grade(row, response)
         record = replace(graded.record, view=self._view.name)
         if reason:
             record = replace(record, unscored_reason=UnscoredReason(reason[0]), detail=reason[1])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from lmms_eval_tasks.installed.prompts import choose_prompt, read_prompt
+from lmms_eval_tasks.installed.prompts import choose_prompt, prompt_ids, read_prompt
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind, TaskSettings
 from lmms_eval_tasks.utils.core.problems import InputError, Problems
 from lmms_eval_tasks.utils.evidence.settings import EvidenceSettings, read_evidence_settings
@@ -75,7 +75,8 @@ def read_task_settings(
     benchmark: Benchmark, kind: TaskKind, kwargs: Mapping[str, Any], environment: Mapping[str, str]
 ) -> TaskSettings:
     """The settings of a benchmark's tasks of a kind, as the kind reads them. Of one that does not say how, only the
-    prompt can be chosen, and nothing where it is not answered in words.
+    prompt can be chosen, with the fields of the one that the task's YAML names, and nothing where it is not answered in
+    words.
 
     Raises:
         InputError: where they cannot be used.
@@ -85,4 +86,6 @@ def read_task_settings(
     if kind.takes_losses:
         return TaskSettings()
     asks_judges = benchmark.official_prompt is not None and not benchmark.official_prompt.for_items
-    return prompt_reader(None if asks_judges else benchmark.find_prompt)(kwargs, environment)
+    named = kwargs.get("prompt")
+    fields = read_prompt(named).fields if named in prompt_ids() else QUESTION_AND_OPTIONS
+    return prompt_reader(None if asks_judges else benchmark.find_prompt, fields)(kwargs, environment)

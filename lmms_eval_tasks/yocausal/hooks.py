@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lmms_eval_tasks.api import (
-    NOT_ASKED,
     GradedItem,
     Outcome,
     Record,
@@ -91,7 +90,7 @@ def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
     """Grade one pair; without losses it is unparsed or unscored, and its record says why."""
     answer = read_denoising(response)
     winner, outcome, reason, detail = None, Outcome.UNSCORED, None, ""
-    if not row["asked"] or response == NOT_ASKED:
+    if not row["asked"]:
         reason = UnscoredReason.NO_CLIP
     elif answer is None:
         outcome, detail = Outcome.UNPARSED, NO_LOSSES

@@ -1,10 +1,12 @@
-"""Somebody else's benchmark is the equal of ours: the example, installed beside the built wheel in an environment of
+"""Somebody else's benchmark is the equal of ours: the examples, installed beside the built wheel in an environment of
 its own, through every command."""
 
 from __future__ import annotations
 
+import csv
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -19,12 +21,13 @@ from host_run import environment
 
 pytestmark = pytest.mark.host
 
+EXAMPLES = ("benchmark_plugin", "pendulum_plugin")
 OURS = ("lmms_eval_tasks", "setup.cfg", "pyproject.toml", "README.md", "LICENSE")
 
 
 @dataclass(frozen=True)
 class Installed:
-    """An environment that has our wheel, the example, and a benchmark that cannot be imported."""
+    """An environment that has our wheel, both examples, and a benchmark that cannot be imported."""
 
     root: Path
     python: Path
@@ -45,7 +48,8 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     for name in OURS:
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
         copy(ROOT / name, root / "ours" / name)
-    shutil.copytree(ROOT / "examples" / "benchmark_plugin", root / "example")
+    for name in EXAMPLES:
+        shutil.copytree(ROOT / "examples" / name, root / name)
     broken = root / "broken" / "broken_benchmark"
     broken.mkdir(parents=True)
     (broken / "__init__.py").write_text("raise ImportError('it needs a package that is not there')\n")
@@ -67,7 +71,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     for command in (
         [*wheel, "--wheel-dir", str(root / "wheels"), str(root / "ours")],
         [*pip, *alone, "--find-links", str(root / "wheels"), "lmms-eval-tasks"],
-        [*pip, *alone, str(root / "example"), str(root / "broken")],
+        [*pip, *alone, *(str(root / name) for name in EXAMPLES), str(root / "broken")],
     ):
         finished = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PIP_NO_INPUT": "1"})
         assert finished.returncode == 0, finished.stderr
@@ -136,7 +140,7 @@ def test_the_page_on_a_benchmark_of_ones_own_runs_from_top_to_bottom(installed: 
     env = environment(tmp_path / "home") | {"COLUMNS": "100"}
     env["PATH"] = f"{installed.python.parent}:{env['PATH']}"
     runnable = [block for block in blocks(ROOT / "docs" / "own_benchmark.md") if block.example]
-    assert len(runnable) == 6
+    assert len(runnable) == 7
     finished = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", "".join(block.text for block in runnable)],
         cwd=tmp_path, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
@@ -149,6 +153,122 @@ def test_the_page_on_a_benchmark_of_ones_own_runs_from_top_to_bottom(installed: 
     assert json.loads(path.read_text("utf-8"))["results"]["lamp_side"]["pairs_scored,none"] == 6 - removed
     assert (tmp_path / "frames.jsonl").is_file() and (tmp_path / "report.html").is_file()
     assert "lamp_side: what is left in its views" in finished.stdout
+
+
+@dataclass(frozen=True)
+class Lived:
+    """The example whose items have three clips and whose answers are numbers, after runs of two models."""
+
+    installed: Installed
+
+    def run(self, *words: str, status: int = 0) -> str:
+        """What one of our commands prints, of a data home that has this example alone."""
+        return self.installed.run("lmms-eval-tasks", *words, status=status, home="pendulum home")
+
+    def scores(self, model: str) -> dict[str, dict[str, float]]:
+        """Task to its scores."""
+        (path,) = (self.installed.root / "swings" / model).glob("*_results.json")
+        results = json.loads(path.read_text("utf-8"))["results"]
+        return {
+            task: {name.removesuffix(",none"): score for name, score in scores.items()}
+            for task, scores in results.items()
+        }
+
+
+@pytest.fixture(scope="module")
+def lived(installed: Installed) -> Lived:
+    found = Lived(installed)
+    found.run("sample", "pendulums", "--out", "sample", "--prepare")
+    for model, tasks in (
+        ("pendulum_solver", "pendulums_slowest,pendulums_period,pendulums_period_shuffled"),
+        ("random_answer", "pendulums_slowest,pendulums_period"),
+    ):
+        installed.run(
+            "lmms-eval", "--model", model, "--tasks", tasks, "--output_path", f"swings/{model}", "--log_samples",
+            home="pendulum home",
+        )  # fmt: skip
+    return found
+
+
+def test_the_second_example_is_short_and_imports_one_module() -> None:
+    modules = sorted((ROOT / "examples" / "pendulum_plugin" / "pendulums").glob("*.py"))
+    lines = [line for path in modules for line in path.read_text(encoding="utf-8").splitlines() if line]
+    assert len(lines) < 250
+    imports = {line for line in lines if re.match("(from|import) lmms_eval_tasks", line)}
+    assert {line.split(" import ")[0] for line in imports} == {"from lmms_eval_tasks", "from lmms_eval_tasks.api"}
+    assert {line for line in imports if line.startswith("from lmms_eval_tasks import")} == {
+        "from lmms_eval_tasks import api"
+    }
+
+
+def test_its_solver_is_right_on_all_and_no_longer_where_frames_are_shuffled(lived: Lived) -> None:
+    scores = lived.scores("pendulum_solver")
+    assert scores["pendulums_slowest"]["single_accuracy"] == 100
+    period = scores["pendulums_period"]
+    assert (period["close_enough"], period["submission_rows"], period["unparsed_rate"]) == (100, 6, 0)
+    assert period["seconds_off"] < 0.05
+    assert scores["pendulums_period_shuffled"]["close_enough"] < 50
+    guessed = lived.scores("random_answer")["pendulums_period"]
+    assert guessed["unparsed_rate"] == 0 and guessed["seconds_off"] > period["seconds_off"]
+
+
+def test_every_command_takes_three_clips_and_numbers(lived: Lived) -> None:
+    assert "Nothing here would stop a run." in lived.run("check", "pendulums", "--stats", "--decode")
+    assert "6 items of 3 options in 6 groups" in lived.run("bias", "pendulums")
+    runs = ("swings/pendulum_solver", "swings/random_answer")
+    report = lived.run("report", *runs, "--html", "swings.html")
+    assert "pendulums_period: what is left in its views" in report and "seconds off: in s" in report
+    page = (lived.installed.root / "swings.html").read_text("utf-8")
+    assert all(f'"{column}"' in page for column in ("clip", "clip_2", "clip_3"))
+    assert "runs 1 and 2 share 6 items in 6 groups" in lived.run("compare", *runs, "--task", "pendulums_period")
+    assert "scores equal" in lived.run("rescore", runs[0])
+
+
+def test_its_own_form_is_written_and_checked(lived: Lived) -> None:
+    submit = ("submit", "pendulums", "swings/pendulum_solver", "--out", "seconds.json")
+    refused = lived.run(*submit, status=1)
+    assert "1 problem" in refused and "Expected the official release, but got sample data" in refused
+    assert "6 of 6 items, 0 without an answer" in lived.run(*submit, "--allow-unofficial")
+    file = lived.installed.root / "seconds.json"
+    written = lived.installed.root / "swings" / "pendulum_solver" / "submissions" / "pendulums.json"
+    assert file.read_bytes() == written.read_bytes()
+    assert "Pendulums, split test: 6 rows" in lived.run("validate", "pendulums", "seconds.json")
+    file.write_text(file.read_text("utf-8").replace("t1_period", "t9_period"), encoding="utf-8")
+    wrong = lived.run("validate", "pendulums", "seconds.json", status=1)
+    assert "seconds: Expected items of split test, but got t9_period." in wrong
+    assert "seconds: Expected a number for every item, but there is none for t1_period." in wrong
+
+
+def test_people_see_three_clips_and_their_answers_are_scored(lived: Lived) -> None:
+    root = lived.installed.root
+    lived.run("annotate", "plan", "pendulums", "--split", "test", "--responses", "2", "--out", "plan.csv")
+    lived.run("annotate", "page", "plan.csv", "--out", "pages")
+    lines = (root / "sample" / "pendulums" / "trios.jsonl").read_text("utf-8").splitlines()
+    periods = {trio["trio"]: trio["periods"] for trio in map(json.loads, lines)}
+    key = {f"{trio}_slowest": "ABC"[three.index(max(three))] for trio, three in periods.items()}
+    with (root / "plan.csv").open(encoding="utf-8", newline="") as file:
+        plan = {(row["annotator"], int(row["place"])): row["item_id"] for row in csv.DictReader(file)}
+    (root / "answers").mkdir()
+    for page in sorted((root / "pages").glob("*.html")):
+        (about,) = re.findall(r'id="about">(.*?)</script>', page.read_text("utf-8"))
+        shown = json.loads(about)
+        assert all([name for _, name in item["clips"]] == ["First", "Second", "Third"] for item in shown["items"])
+        # The first annotator is right on all, the other always says A.
+        given = [
+            {
+                "place": item["place"],
+                "seconds": 20,
+                "plays": 3,
+                "choice": key[plan[page.stem, item["place"]]] if page.stem == "a001" else "A",
+            }
+            for item in shown["items"]
+        ]
+        answers = {name: shown[name] for name in ("plan", "annotator", "mode")} | {"answers": given}
+        (root / "answers" / f"{page.stem}.json").write_text(json.dumps(answers), encoding="utf-8")
+    lived.run("annotate", "collect", "plan.csv", "answers", "--out", "people.csv")
+    credit = [1.0 if letter == "A" else 0.5 for letter in key.values()]
+    printed = lived.run("humans", "people.csv", "--items", "pendulums:test")
+    assert 0.5 < sum(credit) / 6 < 1 and f"{100 * sum(credit) / 6:.2f}" in printed
 
 
 def test_a_broken_benchmark_is_named_and_the_others_work(installed: Installed) -> None:

@@ -20,6 +20,7 @@ from lmms_eval_tasks.host.state import TaskState
 from lmms_eval_tasks.installed.registry import registry
 from lmms_eval_tasks.utils.core.problems import InputError
 from lmms_eval_tasks.utils.prompting.questions import NO_CLIP
+from lmms_eval_tasks.utils.scoring.records import NOT_ASKED
 
 SCRIPT = Path(__file__).parents[1] / "support" / "evaluate_in_turn.py"
 FIRST, SECOND = "as written", "otherwise"
@@ -84,6 +85,25 @@ def test_settings_are_not_known_before_an_item_was_asked(home: Path, tmp_path: P
     assert missing == f"{NO_CLIP}\n{asked}"
     assert state.settings.prompt.prompt_id == "mcq_letter"
     assert state.process_results(doc, ["B"])["record"]["fields"]["prompt"] == state.settings.signature
+
+
+@pytest.mark.slow
+def test_an_item_without_options_is_not_asked_to_choose(home: Path, tmp_path: Path) -> None:
+    prepare_world(tmp_path / "releases")
+    state = new_state("causalvqa_debug_paired")
+    (doc, *_) = docs_of(state)
+    with pytest.raises(
+        RunStopped, match=f"Expected item {doc['item_id']} to have options, which the prompt mcq_letter"
+    ):
+        state.doc_to_text({**doc, "options": []}, {"prompt": "mcq_letter"})
+
+
+@pytest.mark.slow
+def test_no_answer_is_read_in_the_response_of_an_item_that_was_not_asked(home: Path, tmp_path: Path) -> None:
+    prepare_world(tmp_path / "releases")
+    state = task_state("causalvqa_debug_paired")
+    record = state.process_results(docs_of(state)[0], [NOT_ASKED])["record"]
+    assert (record["outcome"], record["unscored_reason"], record["answered"]) == ("unscored", "no clip", None)
 
 
 @pytest.mark.slow

@@ -124,13 +124,15 @@ class TaskKind:
         answer_view: What a page shows of an answer, from its record, row and response; by default what the official
             script reads, where there is one.
         read_settings: From the task's ``lmms_eval_specific_kwargs`` and the environment; raises InputError. By default
-            the prompt is chosen, of a task that is answered in words.
+            the prompt is chosen, of a task that is answered in words: the one that the task's YAML names, or another
+            with the same fields.
         visuals: Columns that name the clips that are shown.
         guesses: Responses of somebody who saw nothing, one for each answer to a row, as its prompt asks for them: what
             `random_answer` chooses from, and `constant_answer` the first of.
         takes_losses: Whether it takes denoising losses for an answer, and no words; a model that gives other answers
             than a task takes is refused before it is loaded.
-        rows: Changes the prepared table into the task's items; None where they are the same.
+        rows: Changes the prepared table into the task's items; None where they are the same. To ask only some rows, a
+            pointer's ``subset`` is enough.
         row_id: The prepared row that an item was made from.
         judge: Whether a judge grades answers: ``required``, or ``optional`` where it has scores without one, so that a
             run which chooses none asks none.
@@ -227,7 +229,9 @@ class Benchmark:
 
     Attributes:
         card: Its facts; ``card.name`` is its name.
-        folder: Where its YAML files are: tasks, groups and pointers.
+        folder: Where its YAML files are, of tasks and groups, and their pointers: the JSON object that a task's
+            `data_files` name. It has ``benchmark`` and ``split``; with ``subset`` the task asks only the rows that have
+            it in their column ``subset``, and ``kind`` says how it works.
         kinds: Kind to how its tasks work. A task's pointer names one; without it the first.
         prepare: Turns a raw release into prepared tables. A function whose parameters are typer options, and
             ``progress``; it returns what was prepared by split.

@@ -13,9 +13,6 @@ from lmms_eval_tasks.utils.core.progress import Progress
 class SampleWriter:
     """How one benchmark's sample data is made and prepared.
 
-    A benchmark of this package declares it as `WRITER` in the module of `sample.writers` that has the benchmark's name,
-    another package's benchmark in `Benchmark.sample`.
-
     Attributes:
         contents: what the benchmark's folder of the sample holds, in a few words for the sample's README.
         sizes: how much to draw by default, by names of the writer's own.

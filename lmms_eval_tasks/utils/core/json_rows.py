@@ -30,11 +30,14 @@ _KINDS = {
     "dict_type": "an object",
     "model_type": "an object",
     "list_type": "a list",
+    "tuple_type": "a list, which the form has to take as list[…], not as a tuple",
     "id_type": "a whole number or a text",
 }
 _BOUNDS = {
     "greater_than_equal": "at least {ge:g}",
     "less_than_equal": "at most {le:g}",
+    "too_short": "at least {min_length} entries",
+    "too_long": "at most {max_length} entries",
     "literal_error": "{expected}",
     "enum": "{expected}",
 }
@@ -43,7 +46,8 @@ _BOUNDS = {
 class RowForm(BaseModel):
     """Base of the forms of a file's rows: a pydantic model with exactly its fields, no value changed into another type.
 
-    Rows are frozen. `read_rows` notes what a row has otherwise, in words for the user.
+    Rows are frozen. `read_rows` notes what a row has otherwise, in words for the user. A JSON list is a `list[…]`,
+    never a tuple; `pydantic.Field(min_length=3, max_length=3)` says how long it is.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)

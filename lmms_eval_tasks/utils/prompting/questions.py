@@ -7,6 +7,7 @@ from string import ascii_uppercase
 from typing import Any
 
 from lmms_eval_tasks.utils.benchmark.benchmark import TaskSettings
+from lmms_eval_tasks.utils.core.problems import InputError
 
 OPTIONS_PROMPT = "mcq_options"
 """The prompt that asks with lettered options and without the question."""
@@ -28,6 +29,15 @@ def without_clip(text: str, asked: bool) -> str:
 
 
 def ask_choice(row: Mapping[str, Any], settings: TaskSettings) -> str:
-    """The prompt of a row with a question and options, these one per line and lettered: ``(A) …``."""
+    """The prompt of a row with its question, and where the prompt lists options, these one per line: ``(A) …``.
+
+    Raises:
+        InputError: where the prompt lists options, and the row has none.
+    """
     assert settings.prompt is not None
+    if "options" in settings.prompt.fields and not row["options"]:
+        raise InputError(
+            f"Expected item {row['item_id']} to have options, which the prompt {settings.prompt.prompt_id} lists, but "
+            "it has none.\nRemedy: name another prompt in the task's YAML, under lmms_eval_specific_kwargs, default."
+        )
     return settings.prompt.render(question=row["question"], options=list_options(row["options"]))

@@ -8,7 +8,7 @@ from typing import Any
 from lmms_eval_tasks.utils.answers import read_choice
 from lmms_eval_tasks.utils.benchmark.benchmark import TaskContext
 from lmms_eval_tasks.utils.benchmark.rows import Row
-from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, GradedItem, Record
+from lmms_eval_tasks.utils.scoring.records import GradedItem, Record
 
 
 def grade_choice(
@@ -22,20 +22,18 @@ def grade_choice(
 
     Args:
         row: Row of a prepared table, with ``asked`` (False where the clip is missing, so nothing was shown).
-        response: What the model returned; anything but text counts as unparsed. `NOT_ASKED` is what a saved run holds
-            of an item that it could not ask.
+        response: What the model returned; anything but text counts as unparsed.
         stratum: Values by which scores are broken down.
         fields: Benchmark fields of the record.
     """
-    asked = row["asked"] and response != NOT_ASKED
-    answered = read_choice(response, row["options"]) if asked and isinstance(response, str) else None
+    answered = read_choice(response, row["options"]) if row["asked"] and isinstance(response, str) else None
     return Record.graded(
         row["item_id"],
         row["group_id"],
         dict(stratum),
         row["answer"],
         answered,
-        asked=asked,
+        asked=row["asked"],
         fields=dict(fields or {}),
     )
 

@@ -133,7 +133,7 @@ def doc_to_visual(task: RunningTask, doc: Row) -> list[Any]:
 
 @hook
 def doc_to_text(task: RunningTask, doc: Row, lmms_eval_specific_kwargs: Mapping[str, Any] | None = None) -> str:
-    """The prompt of a question with options."""
+    """The prompt of a question, with its options where the prompt lists them."""
     return task.put(doc, lmms_eval_specific_kwargs, ask_choice)
 
 

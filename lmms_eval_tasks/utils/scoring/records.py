@@ -8,8 +8,7 @@ from enum import Enum
 from typing import Any
 
 NOT_ASKED = "<not asked: the clip is missing>"
-"""The response of an item that was not asked, in saved runs that are scored again; a grader takes its clip for missing.
-"""
+"""The response of an item that was not asked, in saved runs that are scored again; no grader sees it."""
 HOW_ASKED = ("prompt", "boxes", "judge", "settings_digest")
 """Fields of a record about how its item was asked and read."""
 
@@ -98,10 +97,12 @@ class Record:
         *,
         asked: bool,
         fields: Mapping[str, Any],
+        right: bool | None = None,
     ) -> Record:
-        """The record of an answer that is right where it is the key; attributes as of a record.
+        """The record of an answer; attributes as of a record.
 
-        It is unscored where the model was not asked or the key is withheld, and unparsed where nothing was read.
+        It is unscored where the model was not asked or the key is withheld, and unparsed where nothing was read. Else
+        it is right where `right` says so; without that where it is the key.
         """
         reason = UnscoredReason.NO_CLIP if not asked else None if expected else UnscoredReason.NO_KEY
         if reason:
@@ -109,7 +110,8 @@ class Record:
         elif answered is None:
             outcome = Outcome.UNPARSED
         else:
-            outcome = Outcome.CORRECT if answered == expected else Outcome.WRONG
+            is_right = answered == expected if right is None else right
+            outcome = Outcome.CORRECT if is_right else Outcome.WRONG
         return cls(item_id, group_id, stratum, expected, answered, outcome, reason, fields=fields)
 
     @property

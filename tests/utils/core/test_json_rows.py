@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from pydantic import Field
 
 from lmms_eval_tasks.utils.core import json_rows
 from lmms_eval_tasks.utils.core.json_rows import RowForm, read_object, read_rows
@@ -27,6 +28,26 @@ def test_rows_with_their_places(tmp_path: Path) -> None:
     rows = [(where, row.name) for where, row in read_rows(tmp_path / "f", Named, issues)]
     assert rows == [("line 1", "a"), ("line 3", "\u2028"), ("line 4", "b")]
     assert told(issues) == ["name: Expected a text, but got `1` (line 2)."]
+
+
+def test_how_long_a_list_is_and_that_it_is_no_tuple(tmp_path: Path) -> None:
+    class Trio(RowForm):
+        clips: list[str] = Field(min_length=3, max_length=3)
+
+    class Pair(RowForm):
+        clips: tuple[str, str]
+
+    (tmp_path / "f").write_text('{"clips": ["a", "b"]}\n{"clips": ["a", "b", "c", "d"]}\n', encoding="utf-8")
+    issues = GroupedIssues()
+    assert list(read_rows(tmp_path / "f", Trio, issues)) == []
+    assert told(issues) == [
+        "clips: Expected at least 3 entries, but got a list (line 1).",
+        "clips: Expected at most 3 entries, but got a list (line 2).",
+    ]
+    issues = GroupedIssues()
+    assert list(read_rows(tmp_path / "f", Pair, issues)) == []
+    wanted = "a list, which the form has to take as list[…], not as a tuple"
+    assert told(issues) == [f"clips: Expected {wanted}, but got a list (line 1), a list (line 2)."]
 
 
 def test_a_line_without_an_end_is_not_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

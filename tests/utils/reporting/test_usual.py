@@ -12,6 +12,8 @@ from lmms_eval_tasks.installed.registry import find_benchmark
 from lmms_eval_tasks.installed.settings import read_task_settings
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark, TaskKind, TaskSettings
 from lmms_eval_tasks.utils.benchmark.card import Card, Human, SplitFacts
+from lmms_eval_tasks.utils.core.problems import InputError
+from lmms_eval_tasks.utils.core.variables import PROMPT
 from lmms_eval_tasks.utils.prompting.prompts import DEFAULT, OFFICIAL
 from lmms_eval_tasks.utils.reporting.columns import usual_columns
 from lmms_eval_tasks.utils.reporting.page_items import usual_answer_view, usual_item_view
@@ -111,6 +113,11 @@ def test_the_prompt_can_be_chosen_of_what_is_answered_in_words(tmp_path: Path) -
     own = benchmark(tmp_path)
     read = read_task_settings(own, own.kinds["pairs"], {}, {})
     assert read.prompt is not None and read.prompt.prompt_id == DEFAULT
+    # What the YAML names says which fields there are, and the environment has to keep to them.
+    alone = read_task_settings(own, own.kinds["pairs"], {"prompt": "countervqa"}, {})
+    assert alone.prompt is not None and alone.prompt.fields == {"question"}
+    with pytest.raises(InputError, match=r"Expected a prompt with question, .* 'mcq_letter', which has question and"):
+        read_task_settings(own, own.kinds["pairs"], {"prompt": "countervqa"}, {PROMPT: "mcq_letter"})
     losses = TaskKind(METRICS, takes_losses=True, views=())
     assert read_task_settings(own, losses, {"prompt": OFFICIAL}, {}) == TaskSettings()
     kept = TaskKind(METRICS, read_settings=lambda kwargs, environment: TaskSettings())

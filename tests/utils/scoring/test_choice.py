@@ -11,7 +11,7 @@ from lmms_eval_tasks.utils.prompting.questions import list_options
 from lmms_eval_tasks.utils.scoring.choice import choice_grader, grade_choice, with_official_reading
 from lmms_eval_tasks.utils.scoring.pair_scores import SINGLE_ACCURACY
 from lmms_eval_tasks.utils.scoring.rates import UNPARSED_RATE, UNSCORED_RATE
-from lmms_eval_tasks.utils.scoring.records import NOT_ASKED, Outcome, Record, UnscoredReason
+from lmms_eval_tasks.utils.scoring.records import Outcome, Record, UnscoredReason
 
 ROW: dict[str, Any] = {
     "item_id": "q1_0",
@@ -69,11 +69,28 @@ def test_what_could_not_be_graded_is_unscored_and_says_why(changes: dict[str, An
     assert record.fields["official_correct"] is None
 
 
-@pytest.mark.parametrize(("response", "changes"), [("B", {"asked": False}), (NOT_ASKED, {})])
-def test_an_item_that_was_not_asked_has_no_answer(response: str, changes: dict[str, Any]) -> None:
-    record = grade(response, "B", **changes)
+def test_an_item_that_was_not_asked_has_no_answer() -> None:
+    record = grade("B", "B", asked=False)
     assert (record.answered, record.fields["official_answered"]) == (None, None)
     assert (record.outcome, record.unscored_reason) == (Outcome.UNSCORED, UnscoredReason.NO_CLIP)
+
+
+@pytest.mark.parametrize(
+    ("answered", "right", "changes", "outcome"),
+    [
+        ("2.1", True, {}, Outcome.CORRECT),
+        ("2.0", False, {}, Outcome.WRONG),
+        ("2.0", None, {}, Outcome.CORRECT),
+        (None, False, {}, Outcome.UNPARSED),
+        ("2.1", True, {"expected": None}, Outcome.UNSCORED),
+        ("2.1", True, {"asked": False}, Outcome.UNSCORED),
+    ],
+)
+def test_a_grader_may_say_what_is_right(
+    answered: str | None, right: bool | None, changes: dict[str, Any], outcome: Outcome
+) -> None:
+    given: dict[str, Any] = {"expected": "2.0", "asked": True, "fields": {}, **changes}
+    assert Record.graded("q", "q", {}, answered=answered, right=right, **given).outcome is outcome
 
 
 def test_official_reading_is_graded_beside_ours() -> None:

@@ -1,0 +1,40 @@
+"""The hooks that the YAML names: how an item is asked and graded."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from lmms_eval_tasks import api
+from lmms_eval_tasks.api import aggregate, doc_to_target, doc_to_text, doc_to_visual, process_docs, write_submission
+
+__all__ = ["aggregate", "doc_to_target", "doc_to_text", "doc_to_visual", "process_docs", "write_submission"]
+
+TOLERANCE = 0.15
+"""How many seconds off is still right."""
+
+grade_choice = api.choice_grader()
+
+
+def grade_seconds(row: api.Row, response: object, context: api.TaskContext) -> api.GradedItem:
+    """Grade the last number of whatever a model gave; raises nothing."""
+    numbers = re.findall(r"\d{1,4}(?:\.\d{1,4})?", response) if row["asked"] and isinstance(response, str) else []
+    off = abs(float(numbers[-1]) - float(row["answer"])) if numbers and row["answer"] else None
+    record = api.Record.graded(
+        row["item_id"],
+        row["group_id"],
+        {},
+        row["answer"],
+        numbers[-1] if numbers else None,
+        asked=row["asked"],
+        right=off is not None and off <= TOLERANCE,
+        fields={"off": off, "prompt": context.settings.signature},
+    )
+    return api.GradedItem(record)
+
+
+@api.hook
+def process_results(task: api.RunningTask, doc: api.Row, results: Sequence[Any]) -> dict[str, Any]:
+    """The record of a letter or a number, and what it contributes to each score."""
+    return task.grade_first(doc, results, grade_choice if doc["options"] else grade_seconds)
