@@ -54,7 +54,12 @@ def main() -> None:
         count += 1
 
     @seed(options.seed)
-    @settings(max_examples=max(1, options.answers // 50), deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @settings(
+        max_examples=max(1, options.answers // 50),
+        deadline=None,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
     @given(outputs(), st.integers(0, 2**16))
     def reward_outputs(text: str, number: int) -> None:
         check(text, number)

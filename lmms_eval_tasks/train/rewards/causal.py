@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import product
 
 import networkx as nx
 
@@ -110,18 +111,16 @@ def claimed_links(answer: FormedAnswer, sample: RewardSample) -> ClaimedLinks:
     """The claims of an answer, compared with the graph; what is both stated and denied is wrong once."""
     find = action_finder(sample).find
     wrong = answer.faults + sum(find(phrase) in (frozenset(), {ABSENT}) for phrase in answer.happened)
-    claims: dict[tuple[frozenset[int], frozenset[int]], set[bool]] = {}
+    claims: dict[frozenset[Pair], set[bool]] = {}
     for link in answer.links:
-        cause, effect = find(link.cause), find(link.effect)
-        pairs = {(one, other) for one in cause for other in effect if one != other}
-        if pairs:
-            claims.setdefault((cause, effect), set()).add(link.holds)
+        ends = product(find(link.cause), find(link.effect))
+        if pairs := frozenset((cause, effect) for cause, effect in ends if cause != effect):
+            claims.setdefault(pairs, set()).add(link.holds)
         else:
             wrong += 1
     stated: set[Pair] = set()
     denied: set[Pair] = set()
-    for (cause, effect), says in claims.items():
-        pairs = {(one, other) for one in cause for other in effect if one != other}
+    for pairs, says in claims.items():
         leading = {(one, other) for one, other in pairs if one != ABSENT and other in sample.reachable[one]}
         true = leading if says == {True} else pairs - leading if says == {False} else set()
         wrong += not true

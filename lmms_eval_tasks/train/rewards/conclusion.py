@@ -15,7 +15,8 @@ def ends_rightly(answer: FormedAnswer, sample: RewardSample) -> bool:
     if len(answer.conclusions) != 1:
         return False
     said = {stated_verdict(text, sample.question) for text in (*answer.conclusions, answer.answer)}
-    return said == {expected_verdict(sample) or min(said, key=str)} and None not in said
+    expected = expected_verdict(sample)
+    return said == {expected} if expected else said in ({YES}, {NO})
 
 
 def expected_verdict(sample: RewardSample) -> str | None:

@@ -17,11 +17,7 @@ What stands before the block is prose for the reader, and no reward reads it. Th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TypeVar
-
-C = TypeVar("C")
 
 HAPPENED, LINK, NO_LINK, CONCLUSION = "happened", "link", "no link", "conclusion"
 ARROW = "->"
@@ -73,30 +69,25 @@ def read_answer(response: object) -> FormedAnswer | None:
     form = _FORM.fullmatch(response) if isinstance(response, str) else None
     if form is None:
         return None
-    happened: list[str] = []
-    links: list[Link] = []
-    conclusions: list[str] = []
-    faults = 0
-    for line in dict.fromkeys(" ".join(line.split()) for line in form["block"].splitlines()):
+    # Keys of mappings, as what is said twice counts once.
+    happened: dict[str, None] = {}
+    links: dict[Link, None] = {}
+    conclusions: dict[str, None] = {}
+    faults = set()
+    for line in map(" ".join, map(str.split, form["block"].splitlines())):
         parts = _LINE.fullmatch(line)
         kind, text = (parts[1].lower(), parts[2].strip()) if parts else ("", "")
         ends = [end.strip() for end in text.split(ARROW)]
         if kind in (LINK, NO_LINK) and len(ends) == 2 and all(ends):
-            links.append(Link(ends[0], ends[1], kind == LINK))
+            links[Link(ends[0], ends[1], kind == LINK)] = None
         elif kind == HAPPENED and text and len(ends) == 1:
-            happened.append(text)
+            happened[text] = None
         elif kind == CONCLUSION and text:
-            conclusions.append(text)
-        else:
-            faults += bool(line)
-    return FormedAnswer(
-        _each_once(happened), _each_once(links), _each_once(conclusions), form["answer"].strip(), form["prose"].strip(),
-        faults,
-    )  # fmt: skip
-
-
-def _each_once(claims: Iterable[C]) -> tuple[C, ...]:
-    return tuple(dict.fromkeys(claims))
+            conclusions[text] = None
+        elif line:
+            faults.add(line)
+    prose, answer = form["prose"].strip(), form["answer"].strip()
+    return FormedAnswer(tuple(happened), tuple(links), tuple(conclusions), answer, prose, len(faults))
 
 
 def write_answer(answer: FormedAnswer) -> str:
