@@ -31,7 +31,7 @@ from swift_trainings import SHOWN, run, tiny_model, write_set
 from lmms_eval_tasks.countervqa.released import CounterfactualQuestion
 from lmms_eval_tasks.train.countervqa.questions import read_set, reward_items
 from lmms_eval_tasks.train.countervqa.rewards import REWARDS
-from lmms_eval_tasks.train.rewards.form import FormedAnswer, Link, write_answer
+from lmms_eval_tasks.train.rewards.form import FormedAnswer, LinkClaim, write_answer
 from lmms_eval_tasks.train.rewards.sample import RewardSample, read_sample
 from lmms_eval_tasks.train.stages.curves import read_curves, spark_line
 from lmms_eval_tasks.train.stages.stage import log_path
@@ -59,7 +59,7 @@ def ways(sample: RewardSample) -> list[FormedAnswer]:
     right = replace(right, answer=f"{right.conclusions[0].capitalize()}.")
     wrong = OTHER[right.conclusions[0]]
     false = next(
-        Link(sample.actions[one], sample.actions[other])
+        LinkClaim(sample.actions[one], sample.actions[other])
         for one, other in permutations(range(len(sample.actions)), 2)
         if other not in sample.reachable[one]
     )

@@ -26,7 +26,7 @@ import networkx as nx
 from lmms_eval_tasks.train.rewards.causal import causal_reward, claimed_links, has_more_to_say
 from lmms_eval_tasks.train.rewards.combine import graph_reward
 from lmms_eval_tasks.train.rewards.conclusion import expected_verdict
-from lmms_eval_tasks.train.rewards.form import FormedAnswer, Link, read_answer, write_answer
+from lmms_eval_tasks.train.rewards.form import FormedAnswer, LinkClaim, read_answer, write_answer
 from lmms_eval_tasks.train.rewards.sample import RewardSample
 from lmms_eval_tasks.train.rewards.visual import visual_reward
 
@@ -75,11 +75,11 @@ def needed_links(sample: RewardSample) -> list[tuple[int, int]]:
 
 def honest_answer(sample: RewardSample) -> FormedAnswer:
     """What the question needs, in the words of the actions, with the key as its end."""
-    links = [Link(sample.actions[cause], sample.actions[effect]) for cause, effect in needed_links(sample)]
+    links = [LinkClaim(sample.actions[cause], sample.actions[effect]) for cause, effect in needed_links(sample)]
     places = {place for link in needed_links(sample) for place in link} | sample.relevant
     verdict = expected_verdict(sample) or "yes"
     if not sample.asks_for_a_chain and sample.intervened is not None and sample.queried is not None:
-        links.append(Link(sample.actions[sample.intervened], sample.actions[sample.queried], holds=False))
+        links.append(LinkClaim(sample.actions[sample.intervened], sample.actions[sample.queried], holds=False))
     reasons = {"no": "Without it, the outcome could not have come about.", "yes": "The outcome does not depend on it."}
     return FormedAnswer(
         happened=tuple(dict.fromkeys(sample.actions[place] for place in sorted(places))),
@@ -104,7 +104,7 @@ def noisy(level: float) -> Policy:
             return chance.choice(sample.actions)
 
         happened = (foreign(text, chance) if chance.random() < level else text for text in base.happened)
-        links = (Link(action(), action(), link.holds) if chance.random() < level else link for link in base.links)
+        links = (LinkClaim(action(), action(), link.holds) if chance.random() < level else link for link in base.links)
         verdict = base.conclusions[0]
         if chance.random() < level / 3:
             verdict = OTHER[verdict]
@@ -119,7 +119,7 @@ def formed(
     sample: RewardSample,
     *,
     happened: Sequence[str] = (),
-    links: Sequence[Link] = (),
+    links: Sequence[LinkClaim] = (),
     verdict: str = "no",
     conclusion: str | None = None,
     answer: str | None = None,
@@ -150,7 +150,7 @@ def pair_of(sample: RewardSample) -> tuple[str, str]:
 
 
 def listing(
-    link: Callable[[Sequence[str], str, str], Sequence[Link]], *, happened: bool = True, verdict: str | None = None
+    link: Callable[[Sequence[str], str, str], Sequence[LinkClaim]], *, happened: bool = True, verdict: str | None = None
 ) -> Policy:
     """A policy that knows nothing: the actions, links by a rule, and a verdict that is guessed or always the same."""
 
@@ -165,66 +165,66 @@ def listing(
     return answer
 
 
-def _chain(actions: Sequence[str], start: str, end: str) -> list[Link]:
-    return [Link(one, other) for one, other in pairwise(actions)]
+def _chain(actions: Sequence[str], start: str, end: str) -> list[LinkClaim]:
+    return [LinkClaim(one, other) for one, other in pairwise(actions)]
 
 
-def _between(actions: Sequence[str], start: str, end: str) -> list[Link]:
+def _between(actions: Sequence[str], start: str, end: str) -> list[LinkClaim]:
     places = sorted(actions.index(one) for one in (start, end) if one in actions)
-    return [Link(one, other) for one, other in pairwise(actions[places[0] : places[-1] + 1])]
+    return [LinkClaim(one, other) for one, other in pairwise(actions[places[0] : places[-1] + 1])]
 
 
-def _forward(actions: Sequence[str], start: str, end: str) -> list[Link]:
-    return [Link(one, other) for at, one in enumerate(actions) for other in actions[at + 1 :]]
+def _forward(actions: Sequence[str], start: str, end: str) -> list[LinkClaim]:
+    return [LinkClaim(one, other) for at, one in enumerate(actions) for other in actions[at + 1 :]]
 
 
-def _all(actions: Sequence[str], start: str, end: str) -> list[Link]:
-    return [Link(one, other) for one, other in permutations(actions, 2)]
+def _all(actions: Sequence[str], start: str, end: str) -> list[LinkClaim]:
+    return [LinkClaim(one, other) for one, other in permutations(actions, 2)]
 
 
-def _none(actions: Sequence[str], start: str, end: str) -> list[Link]:
-    return [Link(one, other, holds=False) for one, other in permutations(actions, 2)]
+def _none(actions: Sequence[str], start: str, end: str) -> list[LinkClaim]:
+    return [LinkClaim(one, other, holds=False) for one, other in permutations(actions, 2)]
 
 
-def _both(actions: Sequence[str], start: str, end: str) -> list[Link]:
+def _both(actions: Sequence[str], start: str, end: str) -> list[LinkClaim]:
     return [*_chain(actions, start, end), *(replace(link, holds=False) for link in _chain(actions, start, end))]
 
 
-def _pair(actions: Sequence[str], start: str, end: str) -> list[Link]:
-    return [Link(start, end)]
+def _pair(actions: Sequence[str], start: str, end: str) -> list[LinkClaim]:
+    return [LinkClaim(start, end)]
 
 
-def _no_pair(actions: Sequence[str], start: str, end: str) -> list[Link]:
-    return [Link(start, end, holds=False)]
+def _no_pair(actions: Sequence[str], start: str, end: str) -> list[LinkClaim]:
+    return [LinkClaim(start, end, holds=False)]
 
 
-def _before(actions: Sequence[str], start: str, end: str) -> list[Link]:
+def _before(actions: Sequence[str], start: str, end: str) -> list[LinkClaim]:
     place = actions.index(end)
-    return [Link(actions[place - 1], end)] if place else []
+    return [LinkClaim(actions[place - 1], end)] if place else []
 
 
-def _two_before(actions: Sequence[str], start: str, end: str) -> list[Link]:
+def _two_before(actions: Sequence[str], start: str, end: str) -> list[LinkClaim]:
     place = actions.index(end)
-    return [Link(one, end) for one in actions[max(0, place - 2) : place]]
+    return [LinkClaim(one, end) for one in actions[max(0, place - 2) : place]]
 
 
-def _all_before(actions: Sequence[str], start: str, end: str) -> list[Link]:
-    return [Link(one, end) for one in actions[: actions.index(end)]]
+def _all_before(actions: Sequence[str], start: str, end: str) -> list[LinkClaim]:
+    return [LinkClaim(one, end) for one in actions[: actions.index(end)]]
 
 
-def _hedged(actions: Sequence[str], start: str, end: str) -> list[Link]:
-    return [Link(one, f"perhaps {other}") for one, other in _cut(_chain(actions, start, end))]
+def _hedged(actions: Sequence[str], start: str, end: str) -> list[LinkClaim]:
+    return [LinkClaim(one, f"perhaps {other}") for one, other in _cut(_chain(actions, start, end))]
 
 
-def _cut(links: Sequence[Link]) -> list[tuple[str, str]]:
+def _cut(links: Sequence[LinkClaim]) -> list[tuple[str, str]]:
     return [(link.cause, link.effect) for link in links]
 
 
-def _by_words(actions: Sequence[str], start: str, end: str) -> list[Link]:
+def _by_words(actions: Sequence[str], start: str, end: str) -> list[LinkClaim]:
     """Links between actions that share a word of five letters or more."""
     words = [{word for word in action.lower().split() if len(word) > 4} for action in actions]
     return [
-        Link(actions[one], actions[other])
+        LinkClaim(actions[one], actions[other])
         for one in range(len(actions))
         for other in range(one + 1, len(actions))
         if words[one] & words[other]
@@ -234,7 +234,7 @@ def _by_words(actions: Sequence[str], start: str, end: str) -> list[Link]:
 def echo(sample: RewardSample, chance: random.Random) -> str:
     start, end = pair_of(sample)
     return formed(
-        sample, happened=(start, end), links=(Link(start, end),), verdict=guess(chance), prose=sample.question
+        sample, happened=(start, end), links=(LinkClaim(start, end),), verdict=guess(chance), prose=sample.question
     )
 
 
@@ -263,7 +263,7 @@ def hedged_verdict(sample: RewardSample, chance: random.Random) -> str:
 def random_links(number: int) -> Policy:
     def answer(sample: RewardSample, chance: random.Random) -> str:
         pairs = list(permutations(sample.actions, 2))
-        links = [Link(*pair) for pair in chance.sample(pairs, min(number, len(pairs)))]
+        links = [LinkClaim(*pair) for pair in chance.sample(pairs, min(number, len(pairs)))]
         return formed(sample, happened=sample.actions, links=links, verdict=guess(chance))
 
     return answer
@@ -297,7 +297,7 @@ def by_time(sample: RewardSample, chance: random.Random) -> str:
 def padded(sample: RewardSample, chance: random.Random) -> str:
     """The same claims over and over, in other words and cases."""
     chain = _chain(sample.actions, *pair_of(sample))
-    links = [Link(link.cause + end, link.effect + end) for end in ("", ".", "!", " ") for link in chain]
+    links = [LinkClaim(link.cause + end, link.effect + end) for end in ("", ".", "!", " ") for link in chain]
     return formed(sample, happened=[*sample.actions, *map(str.upper, sample.actions)], links=links * 5, verdict="no")
 
 
@@ -397,7 +397,7 @@ def each_phrase(change: Callable[[str, RewardSample, random.Random], str]) -> Po
 
     def all_phrases(base: FormedAnswer, sample: RewardSample, chance: random.Random) -> FormedAnswer:
         other = {text: change(text, sample, chance) for text in sample.actions}
-        links = tuple(Link(other[link.cause], other[link.effect], link.holds) for link in base.links)
+        links = tuple(LinkClaim(other[link.cause], other[link.effect], link.holds) for link in base.links)
         return replace(base, happened=tuple(other[text] for text in base.happened), links=links)
 
     return changed(all_phrases)
@@ -417,7 +417,7 @@ def exchange_ends(text: str, sample: RewardSample, chance: random.Random) -> str
 
 
 def _reversed_links(base: FormedAnswer, sample: RewardSample, chance: random.Random) -> FormedAnswer:
-    return replace(base, links=tuple(Link(link.effect, link.cause, link.holds) for link in base.links))
+    return replace(base, links=tuple(LinkClaim(link.effect, link.cause, link.holds) for link in base.links))
 
 
 def _denied_links(base: FormedAnswer, sample: RewardSample, chance: random.Random) -> FormedAnswer:
@@ -430,7 +430,7 @@ def _one_foreign(base: FormedAnswer, sample: RewardSample, chance: random.Random
 
 def _one_false(base: FormedAnswer, sample: RewardSample, chance: random.Random) -> FormedAnswer:
     false = [
-        Link(sample.actions[one], sample.actions[other])
+        LinkClaim(sample.actions[one], sample.actions[other])
         for one, other in permutations(range(len(sample.actions)), 2)
         if other not in sample.reachable[one]
     ]

@@ -41,7 +41,7 @@ class ClaimedLinks:
 
 
 @dataclass(frozen=True)
-class Agreement:
+class GraphAgreement:
     """How claims agree with what a question needs.
 
     Attributes:
@@ -128,7 +128,7 @@ def claimed_links(answer: FormedAnswer, sample: RewardSample) -> ClaimedLinks:
     return ClaimedLinks(frozenset(stated), frozenset(denied), wrong)
 
 
-def agreement(claims: ClaimedLinks, sample: RewardSample) -> Agreement:
+def agreement(claims: ClaimedLinks, sample: RewardSample) -> GraphAgreement:
     """What the claims say of what a question needs; other true claims earn and cost nothing.
 
     Where the graph leads from the action that is left out to the outcome, the question needs the links of a path
@@ -149,7 +149,7 @@ def agreement(claims: ClaimedLinks, sample: RewardSample) -> Agreement:
         own = pair in claims.denied
         share = 1.0 if sample.intervened is None else 1.0 - OWN_PAIR
         covered = share * beyond / max(1, len(causes)) + OWN_PAIR * own
-    return Agreement(covered, beyond + own, beyond > 0, claims.wrong)
+    return GraphAgreement(covered, beyond + own, beyond > 0, claims.wrong)
 
 
 def _causes(sample: RewardSample) -> frozenset[Pair]:

@@ -31,7 +31,7 @@ _OPENING = re.compile(r"[\s*_]*(yes|no)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
-class Link:
+class LinkClaim:
     """A claim about two actions, each in words: that the one is a cause of the other, or that it is not."""
 
     cause: str
@@ -53,7 +53,7 @@ class FormedAnswer:
     """
 
     happened: tuple[str, ...] = ()
-    links: tuple[Link, ...] = ()
+    links: tuple[LinkClaim, ...] = ()
     conclusions: tuple[str, ...] = ()
     answer: str = ""
     prose: str = ""
@@ -71,7 +71,7 @@ def read_answer(response: object) -> FormedAnswer | None:
         return None
     # Keys of mappings, as what is said twice counts once.
     happened: dict[str, None] = {}
-    links: dict[Link, None] = {}
+    links: dict[LinkClaim, None] = {}
     conclusions: dict[str, None] = {}
     faults = set()
     for line in map(" ".join, map(str.split, form["block"].splitlines())):
@@ -79,7 +79,7 @@ def read_answer(response: object) -> FormedAnswer | None:
         kind, text = (parts[1].lower(), parts[2].strip()) if parts else ("", "")
         ends = [end.strip() for end in text.split(ARROW)]
         if kind in (LINK, NO_LINK) and len(ends) == 2 and all(ends):
-            links[Link(ends[0], ends[1], kind == LINK)] = None
+            links[LinkClaim(ends[0], ends[1], kind == LINK)] = None
         elif kind == HAPPENED and text and len(ends) == 1:
             happened[text] = None
         elif kind == CONCLUSION and text:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lmms_eval_tasks.train.rewards.form import FormedAnswer, Link, format_reward, read_answer, write_answer
+from lmms_eval_tasks.train.rewards.form import FormedAnswer, LinkClaim, format_reward, read_answer, write_answer
 
 RIGHT = """<think>He opens it first.
 <claims>
@@ -26,7 +26,7 @@ TEXTS = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="<>
 ANSWERS = st.builds(
     FormedAnswer,
     happened=st.lists(PHRASES, unique=True, max_size=6).map(tuple),
-    links=st.lists(st.builds(Link, PHRASES, PHRASES, st.booleans()), unique=True, max_size=6).map(tuple),
+    links=st.lists(st.builds(LinkClaim, PHRASES, PHRASES, st.booleans()), unique=True, max_size=6).map(tuple),
     conclusions=st.lists(PHRASES, unique=True, max_size=2).map(tuple),
     answer=TEXTS,
     prose=TEXTS,
@@ -44,7 +44,10 @@ def test_what_is_written_is_read(answer: FormedAnswer) -> None:
 def test_the_parts_of_an_answer() -> None:
     assert read_answer(RIGHT) == FormedAnswer(
         happened=("C opens the tap", "C fills the cup"),
-        links=(Link("C opens the tap", "C fills the cup"), Link("C hums a song", "C fills the cup", holds=False)),
+        links=(
+            LinkClaim("C opens the tap", "C fills the cup"),
+            LinkClaim("C hums a song", "C fills the cup", holds=False),
+        ),
         conclusions=("no",),
         answer="No. The cup would have stayed empty.",
         prose="He opens it first.",
@@ -140,7 +143,7 @@ def test_the_format_wants_a_claim() -> None:
     [
         FormedAnswer(happened=("a\nb",)),
         FormedAnswer(happened=("a -> b",)),
-        FormedAnswer(links=(Link("a", ""),)),
+        FormedAnswer(links=(LinkClaim("a", ""),)),
         FormedAnswer(answer="</answer>"),
         FormedAnswer(prose="<claims>"),
         FormedAnswer(happened=("a", "a")),

@@ -16,7 +16,7 @@ from ordered_answers import HELD_OUT, ORDERED, read_columns, read_formed
 
 from lmms_eval_tasks.train.countervqa.rewards import REWARDS
 from lmms_eval_tasks.train.rewards.causal import causal_reward
-from lmms_eval_tasks.train.rewards.form import FormedAnswer, Link, read_answer, write_answer
+from lmms_eval_tasks.train.rewards.form import FormedAnswer, LinkClaim, read_answer, write_answer
 from lmms_eval_tasks.train.rewards.sample import read_sample
 
 GROUPS = list(read_formed())
@@ -60,7 +60,7 @@ def test_a_further_right_link_never_lowers_the_reward(columns: dict[str, Any], s
     said = [link for link in chance.sample(wrong, chance.randint(0, 2)) if link not in sample.links]
     last = 0.0
     for number in range(len(links) + 1):
-        claims = tuple(Link(sample.actions[one], sample.actions[other]) for one, other in (*said, *links[:number]))
+        claims = tuple(LinkClaim(sample.actions[one], sample.actions[other]) for one, other in (*said, *links[:number]))
         answer = FormedAnswer(links=claims, conclusions=("no",), answer="No.")
         reward = causal_reward(write_answer(answer), sample)
         if reward is None:
