@@ -46,7 +46,7 @@ SFT = (
     "--gradient_accumulation_steps", "1", "--save_only_model", "true",
 )  # fmt: skip
 GRPO = (
-    "--causal-weight", "1", "--visual-weight", "0", "--tuner_type", "full", "--learning_rate", "3e-4",
+    "--causal-weight", "1", "--visual-weight", "0", "--tuner_type", "full", "--learning_rate", "1e-3",
     "--lr_scheduler_type", "constant", "--beta", "0", "--num_generations", "8", "--per_device_train_batch_size", "8",
     "--max_completion_length", "320", "--temperature", "1.0", "--save_strategy", "no",
 )  # fmt: skip

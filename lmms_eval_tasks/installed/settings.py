@@ -75,8 +75,8 @@ def read_task_settings(
     benchmark: Benchmark, kind: TaskKind, kwargs: Mapping[str, Any], environment: Mapping[str, str]
 ) -> TaskSettings:
     """The settings of a benchmark's tasks of a kind, as the kind reads them. Of one that does not say how, only the
-    prompt can be chosen, with a question, options or both as the one has that the task's YAML names, and nothing where it
-    is not answered in words.
+    prompt can be chosen, with the question, options or both that the one has which the task's YAML names, and nothing
+    where it is not answered in words.
 
     Raises:
         InputError: where they cannot be used.
@@ -87,6 +87,6 @@ def read_task_settings(
         return TaskSettings()
     asks_judges = benchmark.official_prompt is not None and not benchmark.official_prompt.for_items
     named = kwargs.get("prompt")
-    asked = read_prompt(named).fields & QUESTION_AND_OPTIONS if named in prompt_ids() else frozenset()
+    fields = read_prompt(named).fields if named in prompt_ids() else QUESTION_AND_OPTIONS
     find = None if asks_judges else benchmark.find_prompt
-    return prompt_reader(find, asked or QUESTION_AND_OPTIONS)(kwargs, environment)
+    return prompt_reader(find, fields if fields < QUESTION_AND_OPTIONS else QUESTION_AND_OPTIONS)(kwargs, environment)
