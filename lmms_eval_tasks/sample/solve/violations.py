@@ -50,7 +50,7 @@ def _broken(seen: Observation, track: Track) -> bool:
 def _in_the_open(seen: Observation, track: Track, x: NDArray[np.float64], boards: Sequence[tuple[int, int]]) -> Mask:
     """Where an object at these places is seen whole: inside the picture and beside all boards."""
     reach, width = track.size + _RIM, seen.structures.shape[1]
-    inside = (x > reach) & (x < width - reach)
+    inside: Mask = (x > reach) & (x < width - reach)
     for left, right in boards:
         inside &= (x + reach < left) | (x - reach > right)
     return inside

@@ -44,7 +44,8 @@ def draw_scene(seed: int, split: str, number: int, difficulty: str) -> tuple[lis
     condition = tuple(FAMILIES)[(number - 1) % len(FAMILIES)]
     bystanders = tuple(DIFFICULTIES).index(difficulty)
     films = FAMILIES[condition](random.Random(f"{seed}/intphys2/{split}/{number}"), bystanders).film()
-    rows, frames = [], {}
+    rows: list[Row] = []
+    frames: dict[str, Film] = {}
     for coding in codings(split):
         for kind, film in films.items():
             name = hashlib.sha256(f"{seed}/{split}/{number}/{kind}/{coding}".encode()).hexdigest()
