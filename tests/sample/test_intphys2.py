@@ -20,6 +20,7 @@ from lmms_eval_tasks.utils.data.clips import write_placeholder
 
 QUESTION = "Is what this video shows physically possible?"
 SEEDS = range(6)
+SAID = {name: "Yes." if name.endswith("_Possible") else "No." for name in CLIPS}
 
 Rows = list[dict[str, str]]
 
@@ -68,7 +69,7 @@ def test_frames_alone_tell_what_is_possible(condition: str) -> None:
     for seed in range(4):
         films = FAMILIES[condition](random.Random(f"told {seed}"), seed % 3).film()
         said = {name: solve_frames(QUESTION, (), film, FPS) for name, film in films.items()}
-        assert said == {name: name[2:] for name in CLIPS}, seed
+        assert said == SAID, seed
 
 
 @pytest.mark.slow
@@ -76,7 +77,7 @@ def test_frames_alone_tell_what_is_possible(condition: str) -> None:
 def test_the_solver_is_right_on_all(sample: Path, split: str) -> None:
     rows = read_split(sample, split)
     assert rows and {row["filename"]: solve(QUESTION, (), clip(sample, split, row)) for row in rows} == {
-        row["filename"]: row["type"][2:] for row in rows
+        row["filename"]: SAID[row["type"]] for row in rows
     }
 
 

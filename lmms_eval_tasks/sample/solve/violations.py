@@ -12,7 +12,7 @@ from lmms_eval_tasks.sample.world.physics import FPS
 from lmms_eval_tasks.sample.world.scene import require
 from lmms_eval_tasks.sample.world.vision import Mask, Observation, Track
 
-POSSIBLE, IMPOSSIBLE = "Possible", "Impossible"
+POSSIBLE, IMPOSSIBLE = "Yes.", "No."
 _FEWEST = 3
 _OFF = 3.0
 _RIM = 2.0
