@@ -19,7 +19,7 @@ from lmms_eval_tasks.sample.writers.intphys2 import COLUMNS, DIFFICULTIES, RELEA
 from lmms_eval_tasks.utils.data.clips import write_placeholder
 
 QUESTION = "Is what this video shows physically possible?"
-SEEDS = range(6)
+SEEDS = range(3)
 SAID = {name: "Yes." if name.endswith("_Possible") else "No." for name in CLIPS}
 
 Rows = list[dict[str, str]]

@@ -70,7 +70,7 @@ def write(folder: Path, seed: int, sizes: Mapping[str, int], progress: Progress)
         place.mkdir()
         for number in range(1, scenes + 1):
             # Held-out scenes are like the hard ones of Main. A condition is not always as hard.
-            level = 2 if split == "HeldOut" else (number + number // len(FAMILIES)) % len(DIFFICULTIES)
+            level = 2 if split == "HeldOut" else (number + (number - 1) // len(FAMILIES)) % len(DIFFICULTIES)
             drawn, films = draw_scene(seed, split, number, tuple(DIFFICULTIES)[level])
             rows += drawn
             for position, (name, film) in enumerate(films.items()):
