@@ -24,8 +24,8 @@ _LABEL = re.compile(
     r"|possible|plausibility|is_possible|response|score)\b(?: is| would be| should be)?\s*(?:[:=]|\bis\b|→|->)\s*"
 )
 _LEAD = re.compile(
-    r"^(?:(?:so|thus|therefore|hence|well|sure|overall|finally|in short|in conclusion|i(?: would|'d)? (?:say|think|choose"
-    r"|believe|answer))\b[\s,:]*)*"
+    r"^(?:(?:so|thus|therefore|hence|well|sure|overall|finally|in short|in conclusion"
+    r"|i(?: would|'d)? (?:say|think|choose|believe|answer))\b[\s,:]*)*"
 )
 _BARE = {
     **dict.fromkeys(
@@ -65,17 +65,20 @@ _DOUBTS = re.compile(
     r"|both possible and impossible|not enough)\b"
 )
 _OPEN = re.compile(
-    r"\bwhether\b|\b(?:possible|plausible|yes|1|real\w*|true) ?(?:or|/|and|,) ?(?:not|impossible|implausible|no|0|unreal\w*"
-    r"|false)\b|\b(?:impossible|implausible|no|0|false) ?(?:or|/|and|,) ?(?:possible|plausible|yes|1|true)\b"
+    r"\bwhether\b|\b(?:possible|plausible|yes|1|real\w*|true) ?(?:or|/|and|,) ?(?:not|impossible|implausible|no|0"
+    r"|unreal\w*|false)\b|\b(?:impossible|implausible|no|0|false) ?(?:or|/|and|,) ?(?:possible|plausible|yes|1|true)\b"
     r"|\bif (?:the video|it|this|the behaviou?r|something|anything|everything|i|the events?) (?:is|was|were|had|are)\b"
     r"|\bi (?:need|have) to\b|\blet(?:'s| us| me)\b|\bto (?:decide|determine|judge|answer|assess)\b"
 )
 _NO_CLAIM = re.compile(
     r"\b(?:as|if|where|when|whenever|best|every|any|all|other|the only|one|another) possible\b"
-    r"|\bpossible (?:that|explanations?|reasons?|causes?|answers?|ways?|outcomes?|reading|exceptions?|to see|to follow)\b"
+    r"|\bpossible (?:that|explanations?|reasons?|causes?|answers?|ways?|outcomes?|reading|to see|to follow)\b"
     r"|\bphysical(?:ly)? plausibility\b"
 )
-_LAWS = r"(?:[\w'-]+ ){0,4}?(?:physics|physical|laws?|gravity|solidity|permanence|continuity|nature|reality|inertia|momentum)"
+_LAWS = (
+    r"(?:[\w'-]+ ){0,4}?(?:physics|physical|laws?|gravity|solidity|permanence|continuity|nature|reality|inertia"
+    r"|momentum)"
+)
 _BAD = (
     r"\b(?:impossible|implausible|infeasible|unphysical|non-physical|nonphysical|unrealistic|unnatural|impossibilit\w+"
     r"|implausibilit\w+|inconsistent with|incompatible with|contrary to|at odds with|counter to"

@@ -1,6 +1,6 @@
 """Reading the metadata of a split of IntPhys 2 into items.
 
-Source: what the columns hold, and which scenes are easy or have a moving camera, is in facebookresearch/IntPhys2@faf78cd,
+Source: which scenes are easy and which have a moving camera is in facebookresearch/IntPhys2@faf78cd,
 ComputeScoreIntPhys2.ipynb.
 """
 
@@ -24,7 +24,7 @@ NAMES = ("name", "filename", "file_name")
 NEEDED = ("SceneIndex", "type", "condition")
 TOLD = ("env", "game_name", "Camera", "Difficulty")
 """Columns without which a clip counts in fewer breakdowns."""
-CODINGS = {"debug": (1, 3), "main": (1,)}
+CODINGS = {"debug": {1: "once", 3: "three times"}, "main": {1: "once"}}
 """How often a split may hold each clip of a scene."""
 
 _LEVELS = {
@@ -84,13 +84,13 @@ def read_items(split: str, file: str, content: bytes, problems: Problems) -> lis
             if item[column] == UNKNOWN:
                 problems.warn(f"{file}: clips whose {column} is not told", item["item_id"])
         scenes.setdefault(item["group_id"], {}).setdefault(cells["type"], []).append(item)
-    items = []
+    items: list[Row] = []
     for scene, kinds in scenes.items():
         counts = {kind: len(kinds.get(kind, ())) for kind in KINDS}
         if len(set(counts.values())) > 1 or counts[KINDS[0]] not in CODINGS[split]:
             found = ", ".join(f"{kind} {count}" for kind, count in counts.items())
-            often = " or ".join(str(count) for count in CODINGS[split])
-            problems.add(f"{file}, {scene}", f"Expected each of its four clips {often} times, but got {found}.")
+            often = " or ".join(CODINGS[split].values())
+            problems.add(f"{file}, {scene}", f"Expected each of its four clips {often}, but got {found}.")
             continue
         for coding in range(counts[KINDS[0]]):
             items += [{**kinds[kind][coding], "coding": str(coding + 1)} for kind in KINDS]

@@ -89,6 +89,7 @@ METRICS = (
     # Standard errors are printed of the whole alone.
     *_broken_down(replace(SINGLE_ACCURACY, errors="none")),
     *_broken_down(PAIRS),
+    *_broken_down(OFFICIAL_SINGLE),
     replace(PAIRS_SCORED, stratum=_pair),
     *COMMON_METRICS,
 )

@@ -1,7 +1,7 @@
 """IntPhys 2's submission file: a line for each held-out clip.
 
-Source: README of facebookresearch/IntPhys2, and its issue 6: ``model_answer`` is 1 for possible and 0 for impossible, and
-the order does not matter. What the leaderboard does with a line without an answer is not known.
+Source: README of facebookresearch/IntPhys2, and its issue 6: ``model_answer`` is 1 for possible and 0 for impossible,
+and the order does not matter. What the leaderboard does with a line without an answer is not known.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
+
+from pydantic import Field
 
 from lmms_eval_tasks.api import (
     Built,
@@ -36,7 +38,7 @@ class SubmittedClip(RowForm):
     data_name: Literal["intphys2"]
     task: Literal["HeldOut"]
     row_id: str
-    model_answer: Literal[0, 1] | None
+    model_answer: int | None = Field(ge=0, le=1)
 
 
 def examine(

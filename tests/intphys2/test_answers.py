@@ -1,4 +1,4 @@
-"""Answers in the manner of models, labelled by hand: what a careful reader and what the official notebook make of them."""
+"""Answers in the manner of models, labelled by hand: how a careful reader and the official notebook read them."""
 
 from __future__ import annotations
 
