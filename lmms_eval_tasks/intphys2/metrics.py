@@ -81,8 +81,9 @@ def _broken_down(metric: Metric) -> list[Metric]:
 
 METRICS = (
     SINGLE_ACCURACY,
-    PAIRS,
+    # Before the pairs: what `compare` tests is of whole groups.
     SCENES,
+    PAIRS,
     OFFICIAL_SINGLE,
     replace(OFFICIAL_PAIRS, stratum=_pair),
     SAYS_POSSIBLE,

@@ -30,8 +30,8 @@ CONDITIONS = (
 )  # fmt: skip
 ODDITIES = (
     "Yes", "No", "yes", "no", "YES", "NO", "1", "0", "10", "0.5", "", "I do not know, yes", "I cannot say",
-    "Now it falls", "It is not possible.", "No, nothing is impossible here.", "Possible", "Impossible", "yes and no", "Unknown", "Hmm",
-    "<think>no</think>Yes", "Answer: 0", "eyes", "The answer is 1.",
+    "Now it falls", "It is not possible.", "No, nothing is impossible here.", "Possible", "Impossible", "yes and no",
+    "Unknown", "Hmm", "<think>no</think>Yes", "Answer: 0", "eyes", "The answer is 1.",
 )  # fmt: skip
 # The parts of the notebook, spelt as its lists are.
 PARTS: Mapping[str, tuple[str, tuple[str, ...]]] = {
@@ -40,15 +40,28 @@ PARTS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "hard": ("env", ("PLVDaylight_0", "Egypt_0", "RuralAustralia03_0", "ParkingGarage_0", "None")),
     "fixed": (
         "game_name",
-        tuple(
-            "FixedMarryPoppins FixedJumpSolidity RotatingCup HotAirBallon SphereFallingDown SolidityFallingFlat".split()
+        (
+            "FixedMarryPoppins",
+            "FixedJumpSolidity",
+            "RotatingCup",
+            "HotAirBallon",
+            "SphereFallingDown",
+            "SolidityFallingFlat",
         ),
     ),
     "moving": (
         "game_name",
-        tuple(
-            "SphereFallingDownSoldity BoxSoldity Scaffoling CameraSolidity JumpSolidity Box MovingAroundOccluder "
-            "JailStone PrisonCell Restaurant".split()
+        (
+            "SphereFallingDownSoldity",
+            "BoxSoldity",
+            "Scaffoling",
+            "CameraSolidity",
+            "JumpSolidity",
+            "Box",
+            "MovingAroundOccluder",
+            "JailStone",
+            "PrisonCell",
+            "Restaurant",
         ),
     ),
     "permanence": ("condition", ("permanence",)),
