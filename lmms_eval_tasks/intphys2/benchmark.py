@@ -1,14 +1,15 @@
 """IntPhys 2: is what a clip shows physically possible?"""
 
 from dataclasses import replace
-from pathlib import Path
 
 from lmms_eval_tasks.api import Benchmark, TaskKind
 from lmms_eval_tasks.api.runs import LogForm, log_line
+from lmms_eval_tasks.intphys2 import report
 from lmms_eval_tasks.intphys2.answers import READER
 from lmms_eval_tasks.intphys2.card import CARD
 from lmms_eval_tasks.intphys2.metrics import DEBUG_METRICS, HELD_OUT_METRICS, METRICS
 from lmms_eval_tasks.intphys2.prepare import own_columns, prepare
+from lmms_eval_tasks.intphys2.prompt import OFFICIAL_PROMPTS, read_settings
 from lmms_eval_tasks.intphys2.submission import FORM
 
 
@@ -24,6 +25,8 @@ class ClipFields(LogForm):
 MAIN = TaskKind(
     metrics=METRICS,
     extractor=READER,
+    references=report.references,
+    read_settings=read_settings,
     guesses=lambda row: ("Yes", "No"),
     log_form=log_line(ClipFields, CARD.strata_columns),
     views=("blind", "single_frame", "shuffled", "reversed", "socratic"),
@@ -32,7 +35,7 @@ MAIN = TaskKind(
 
 BENCHMARK = Benchmark(
     card=CARD,
-    folder=Path(__file__).parent,
+    folder=report.FOLDER,
     kinds={
         "main": MAIN,
         "debug": replace(MAIN, metrics=DEBUG_METRICS),
@@ -41,6 +44,7 @@ BENCHMARK = Benchmark(
     prepare=prepare,
     schema=own_columns,
     submission=FORM,
+    official_prompt=OFFICIAL_PROMPTS,
     clip_names_are_ids=True,
     # lmms-eval's own takes "No, this is not physically possible" for possible.
     replaces=frozenset({"intphys2_debug"}),

@@ -22,6 +22,7 @@ from lmms_eval_tasks.api import (
 from lmms_eval_tasks.intphys2.answers import read_plausibility
 from lmms_eval_tasks.intphys2.card import CARD
 from lmms_eval_tasks.intphys2.official import official_answer
+from lmms_eval_tasks.intphys2.prompt import asks_for_digit
 
 __all__ = [
     "aggregate",
@@ -32,9 +33,6 @@ __all__ = [
     "process_results",
     "write_submission",
 ]
-
-BY_DIGIT = "_digit"
-"""How the id of a prompt ends that asks for 1 or 0."""
 
 
 @hook
@@ -53,7 +51,7 @@ def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
     answered = read_plausibility(response) if row["asked"] else None
     official = None
     if row["asked"] and isinstance(response, str):
-        official = official_answer(response, digits=prompt is not None and prompt.prompt_id.endswith(BY_DIGIT))
+        official = official_answer(response, digits=prompt is not None and asks_for_digit(prompt))
     record = Record.graded(
         row["item_id"],
         row["group_id"],

@@ -18,6 +18,7 @@ from lmms_eval_tasks.intphys2.answers import read_plausibility
 from lmms_eval_tasks.intphys2.benchmark import BENCHMARK
 from lmms_eval_tasks.intphys2.hooks import grade
 from lmms_eval_tasks.intphys2.metadata import CAMERA_OF, DIFFICULTY_OF, heldout_items, read_items
+from lmms_eval_tasks.intphys2.report import references
 from lmms_eval_tasks.intphys2.submission import FORM
 from lmms_eval_tasks.utils.benchmark.data_set import DataSet
 from lmms_eval_tasks.utils.core.problems import Problems
@@ -112,10 +113,10 @@ def rows(metadata: list[dict[str, str]]) -> list[Any]:
 
 
 def context(prompt: str) -> Any:
-    return SimpleNamespace(settings=SimpleNamespace(prompt=Prompt(prompt, "{question}"), signature=prompt))
+    return SimpleNamespace(settings=SimpleNamespace(prompt=Prompt("a prompt", prompt), signature=prompt))
 
 
-def grade_all(rows: list[Any], answers: Mapping[str, str], prompt: str = "intphys2") -> list[Record]:
+def grade_all(rows: list[Any], answers: Mapping[str, str], prompt: str = "{question}") -> list[Record]:
     """Graded, a clip without an answer being missing."""
     return [
         grade({**row, "asked": row["item_id"] in answers}, answers.get(row["item_id"]), context(prompt)).record
@@ -134,7 +135,7 @@ def answers(metadata: list[dict[str, str]]) -> dict[str, str]:
     return {name: text for name, text in given if draw.random() > 0.05}
 
 
-@pytest.mark.parametrize(("prompt", "by_digit"), [("intphys2", False), ("official_digit", True)])
+@pytest.mark.parametrize(("prompt", "by_digit"), [("{question} Yes or No?", False), ("Say (1) or 0.", True)])
 def test_official_scores_are_those_of_the_notebook(
     metadata: list[dict[str, str]], rows: list[Any], answers: dict[str, str], prompt: str, by_digit: bool
 ) -> None:
@@ -205,6 +206,20 @@ def test_agreement_over_three_codings() -> None:
     assert score(records, "scene_accuracy", "debug") == 0
 
 
+def test_published_scores_stand_beside_held_out_clips_alone() -> None:
+    (heldout,) = references("intphys2_heldout", 344)
+    assert [(one.model, one.value) for one in heldout.published][:2] == [
+        ("Cosmos-Reason2-8B", 58.14),
+        ("V-JEPA 2", 56.4),
+    ]
+    assert len(heldout.published) == 5 and heldout.human[0].percent == 92.44
+    for task in ("intphys2_main", "intphys2_debug"):
+        assert [(one.metric.name, one.chance) for one in references(task, 9)] == [
+            ("single_accuracy", 50.0), ("scene_accuracy", 6.25), ("pair_accuracy", 25.0)
+        ]  # fmt: skip
+        assert not any(one.published or one.human for one in references(task, 9))
+
+
 @pytest.fixture
 def table() -> Table:
     return Table("heldout", heldout_items(["a" * 64, "b" * 64, "c" * 64]), DataSet(kind="official", items=3, of=3))
@@ -212,7 +227,7 @@ def table() -> Table:
 
 def test_the_file_of_a_run(table: Table) -> None:
     said = dict(zip(("a" * 64, "b" * 64, "c" * 64), ("Yes.", "Not possible.", "Hmm"), strict=True))
-    entries = [grade({**row, "asked": True}, said[row["item_id"]], context("intphys2")) for row in table.rows]
+    entries = [grade({**row, "asked": True}, said[row["item_id"]], context("{question}")) for row in table.rows]
     assert {entry.record.outcome.value for entry in entries} == {"unscored"}
     built = FORM.build(entries, table, "answers")
     assert built is not None and (built.rows, built.empty) == (3, 1)
