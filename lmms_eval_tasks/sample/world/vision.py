@@ -28,12 +28,16 @@ _FARTHEST = 34.0
 
 @dataclass(frozen=True)
 class Track:
-    """One object through T frames: its size, and its centres (T, 2) in px, NaN where it is not seen."""
+    """One object through T frames: its size, and its centres (T, 2) in px, NaN where it is not seen.
+
+    `shape` is what it looks like most of the time; `square` (T,) is true in the frames in which it looks like a block.
+    """
 
     colour: str
     shape: Shape
     size: float
     centres: NDArray[np.float64]
+    square: Mask
 
     @property
     def name(self) -> str:
@@ -85,7 +89,7 @@ def observe(frames: NDArray[np.uint8], fps: float) -> Observation:
     structures = tones.mean(axis=0) > 0.6
     arms = ndimage.binary_opening(tones & ~structures, np.ones((1, 3, 3)))
     tracks: dict[str, Track] = {}
-    hue = 360 * rgb_to_hsv(frames[colourful] / 255)[:, 0]
+    hue = 360 * rgb_to_hsv(frames[colourful] / 255)[:, 0] if colourful.any() else np.empty(0)
     places = np.flatnonzero(colourful)
     for colour, centre in HUES.items():
         mask = np.zeros_like(colourful)
@@ -155,11 +159,11 @@ def _tracks(colour: str, masks: Mask) -> list[Track]:
 
 
 def _as_track(colour: str, line: Mapping[int, _Blob], frames: int) -> Track:
-    centres = np.full((frames, 2), np.nan)
+    centres, squares = np.full((frames, 2), np.nan), np.zeros(frames, dtype=bool)
     for frame, blob in line.items():
-        centres[frame] = blob.centre
+        centres[frame], squares[frame] = blob.centre, blob.squareness > _SQUARE
     square = float(np.median([blob.squareness for blob in line.values()])) > _SQUARE
     area = float(np.median([blob.area for blob in line.values()]))
     # Clips keep colour at half resolution, which paints a rim around every object.
     size = (math.sqrt(area) / 2 if square else math.sqrt(area / math.pi)) - _RIM
-    return Track(colour, "block" if square else "ball", size, centres)
+    return Track(colour, "block" if square else "ball", size, centres, squares)

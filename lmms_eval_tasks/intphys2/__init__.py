@@ -1,0 +1,1 @@
+"""IntPhys 2: clips of simulated scenes, each possible or impossible."""

@@ -1,0 +1,51 @@
+"""IntPhys 2: is what a clip shows physically possible?"""
+
+from dataclasses import replace
+
+from lmms_eval_tasks.api import Benchmark, TaskKind
+from lmms_eval_tasks.api.runs import LogForm, log_line
+from lmms_eval_tasks.intphys2 import report
+from lmms_eval_tasks.intphys2.answers import READER
+from lmms_eval_tasks.intphys2.card import CARD
+from lmms_eval_tasks.intphys2.metrics import DEBUG_METRICS, HELD_OUT_METRICS, METRICS
+from lmms_eval_tasks.intphys2.prepare import own_columns, prepare
+from lmms_eval_tasks.intphys2.prompt import OFFICIAL_PROMPTS, read_settings
+from lmms_eval_tasks.intphys2.submission import FORM
+
+
+class ClipFields(LogForm):
+    """What the scores need of a record beside the usual."""
+
+    pair: str
+    coding: str
+    official_correct: bool | None
+    official_answered: str | None
+
+
+MAIN = TaskKind(
+    metrics=METRICS,
+    extractor=READER,
+    references=report.references,
+    read_settings=read_settings,
+    guesses=lambda row: ("Yes", "No"),
+    log_form=log_line(ClipFields, CARD.strata_columns),
+    views=("blind", "single_frame", "shuffled", "reversed", "socratic"),
+    no_submission="the leaderboard takes the held-out clips alone.",
+)
+
+BENCHMARK = Benchmark(
+    card=CARD,
+    folder=report.FOLDER,
+    kinds={
+        "main": MAIN,
+        "debug": replace(MAIN, metrics=DEBUG_METRICS),
+        "heldout": replace(MAIN, metrics=HELD_OUT_METRICS, no_submission=""),
+    },
+    prepare=prepare,
+    schema=own_columns,
+    submission=FORM,
+    official_prompt=OFFICIAL_PROMPTS,
+    clip_names_are_ids=True,
+    # lmms-eval's own takes "No, this is not physically possible" for possible.
+    replaces=frozenset({"intphys2_debug"}),
+)

@@ -1,0 +1,70 @@
+"""The hooks of IntPhys 2's tasks: how a clip is asked about and the answer graded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from lmms_eval_tasks.api import (
+    GradedItem,
+    Record,
+    Row,
+    RunningTask,
+    TaskContext,
+    aggregate,
+    doc_to_target,
+    doc_to_text,
+    doc_to_visual,
+    hook,
+    process_docs,
+    write_submission,
+)
+from lmms_eval_tasks.intphys2.answers import read_plausibility
+from lmms_eval_tasks.intphys2.card import CARD
+from lmms_eval_tasks.intphys2.official import official_answer
+from lmms_eval_tasks.intphys2.prompt import asks_for_digit
+
+__all__ = [
+    "aggregate",
+    "doc_to_target",
+    "doc_to_text",
+    "doc_to_visual",
+    "process_docs",
+    "process_results",
+    "write_submission",
+]
+
+
+@hook
+def process_results(task: RunningTask, doc: Row, results: Sequence[Any]) -> dict[str, Any]:
+    """The record of an answer, and what it contributes to each score."""
+    return task.grade_first(doc, results, grade)
+
+
+def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
+    """Grade a response; raises nothing.
+
+    The record's fields are the clip's ``pair`` and ``coding``, what the official notebook reads, and whether that is
+    right: wrong, too, where the clip is missing, as it counts every row of its metadata.
+    """
+    prompt = context.settings.prompt
+    answered = read_plausibility(response) if row["asked"] else None
+    official = None
+    if row["asked"] and isinstance(response, str):
+        official = official_answer(response, digits=prompt is not None and asks_for_digit(prompt))
+    record = Record.graded(
+        row["item_id"],
+        row["group_id"],
+        {name: row[name] for name in CARD.strata_columns},
+        row["answer"],
+        answered,
+        asked=row["asked"],
+        fields={
+            "pair": row["pair"],
+            "coding": row["coding"],
+            "official_answered": official,
+            "official_correct": None if row["answer"] is None else official == row["answer"],
+            "prompt": context.settings.signature,
+        },
+    )
+    return GradedItem(record)

@@ -1,0 +1,118 @@
+"""IntPhys 2's official prompts, from a checkout of the official repository.
+
+Source: facebookresearch/IntPhys2@faf78cd, IntPhys2_transformers.py. We have no digest of its texts, so an imported one
+has a name of its own and is never called official.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from lmms_eval_tasks.api.prompts import OfficialPrompt, Prompt, TaskSettings, prompt_reader
+
+PROMPT = "intphys2"
+"""Id of our own prompt."""
+IMPORTED = "intphys2-other-"
+"""How the ids of imported prompts begin."""
+COUNT = 3
+SHORTEST = 80
+"""Characters; other texts of the script are short."""
+
+_OURS = prompt_reader(fields=frozenset({"question"}), default=PROMPT)
+
+
+def read_text(path: Path, number: int) -> str:
+    """One of the prompts in the script, which is read and never executed, in their order there.
+
+    They are its only long texts that speak of something plausible or possible and are no comment of a function.
+
+    Raises:
+        OSError, ValueError: where the script cannot be read, or has more such texts or fewer.
+    """
+    try:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+    except SyntaxError as error:
+        raise ValueError(f"it is no Python: {error}") from error
+    comments = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    texts = [
+        (node.lineno, node.col_offset, node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and id(node) not in comments
+        and len(node.value) >= SHORTEST
+        and any(word in node.value.lower() for word in ("plausib", "possib"))
+    ]
+    if len(texts) != COUNT:
+        raise ValueError(f"expected {COUNT} long texts on what is plausible, but got {len(texts)}")
+    return sorted(texts)[number][2]
+
+
+def _template(text: str) -> str:
+    return Prompt.literal(text.strip())
+
+
+class UnknownPrompt(OfficialPrompt):
+    """An official prompt whose digest is in no card."""
+
+    @property
+    def published(self) -> str:
+        """No text's."""
+        return "(not known to us)"
+
+
+@dataclass(frozen=True)
+class ThreePrompts:
+    """The three prompts of one script."""
+
+    parts: tuple[OfficialPrompt, ...]
+    file: str = "IntPhys2_transformers.py"
+    replaces: str = PROMPT
+    for_items: bool = True
+
+    def find(self, name: str) -> Prompt:
+        """An imported prompt by its name; raises InputError."""
+        return self.parts[0].find(name)
+
+    def import_from(self, checkout: Path, accept_other: bool = False) -> Prompt:
+        """Take all three from a checkout of the official repository; gives the first; raises InputError."""
+        first, *_ = [part.import_from(checkout, accept_other) for part in self.parts]
+        return first
+
+
+OFFICIAL_PROMPTS = ThreePrompts(
+    tuple(
+        UnknownPrompt(
+            benchmark="intphys2",
+            part=f"prompt {number}",
+            file="IntPhys2_transformers.py",
+            template=_template,
+            replaces=PROMPT,
+            read=partial(read_text, number=number),
+        )
+        for number in range(COUNT)
+    )
+)
+_THEIRS = prompt_reader(OFFICIAL_PROMPTS.find, fields=frozenset())
+
+
+def read_settings(kwargs: Mapping[str, Any], environment: Mapping[str, str]) -> TaskSettings:
+    """The settings of a task: its prompt, ours with the question or an imported one, which is asked as it stands.
+
+    Raises:
+        InputError: where there is no such prompt, or it has other fields.
+    """
+    chosen = environment.get("LMMS_EVAL_TASKS_PROMPT") or str(kwargs.get("prompt", PROMPT))
+    theirs = chosen == "official" or chosen.startswith(IMPORTED)
+    return (_THEIRS if theirs else _OURS)(kwargs, environment)
+
+
+def asks_for_digit(prompt: Prompt) -> bool:
+    """Whether a prompt names 1 and 0 as answers, as the second official one does."""
+    words = {word.strip(".,:;'\"()`*") for word in prompt.text.split()}
+    return {"0", "1"} <= words

@@ -1,0 +1,38 @@
+"""Answers in the manner of models, labelled by hand: how a careful reader and the official notebook read them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lmms_eval_tasks.intphys2.answers import read_plausibility
+from lmms_eval_tasks.intphys2.metadata import IMPOSSIBLE, POSSIBLE
+from lmms_eval_tasks.intphys2.official import official_answer
+
+LINES = [json.loads(line) for line in (Path(__file__).parent / "answers.jsonl").read_text().splitlines()]
+READ = {"possible": POSSIBLE, "impossible": IMPOSSIBLE, None: None}
+OFFICIAL = {1: POSSIBLE, 0: IMPOSSIBLE, None: None}
+
+
+def test_there_are_answers_to_each_prompt() -> None:
+    assert len(LINES) >= 200 and {line["prompt"] for line in LINES} == {"ours", 0, 1, 2}
+    assert len({(line["prompt"], line["text"]) for line in LINES}) == len(LINES)
+
+
+@pytest.mark.parametrize("line", LINES, ids=lambda line: f"{line['prompt']}: {line['text'][:50]}")
+def test_an_answer_is_read_as_labelled(line: dict[str, str]) -> None:
+    assert read_plausibility(line["text"]) == READ[line["read"]]
+
+
+@pytest.mark.parametrize("line", LINES, ids=lambda line: f"{line['prompt']}: {line['text'][:50]}")
+def test_the_official_rule_is_kept_to_the_letter(line: dict[str, str]) -> None:
+    assert official_answer(line["text"], digits=line["prompt"] == 1) == OFFICIAL[line["official"]]
+
+
+@given(st.one_of(st.text(), st.none(), st.integers(), st.lists(st.text())))
+def test_whatever_a_model_returns_raises_nothing(response: object) -> None:
+    assert read_plausibility(response) in (POSSIBLE, IMPOSSIBLE, None)

@@ -1,0 +1,62 @@
+"""Prompts imported from a checkout whose script holds texts of our own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lmms_eval_tasks.api import InputError
+from lmms_eval_tasks.installed.official_prompts import imported, sha256
+from lmms_eval_tasks.intphys2.prompt import OFFICIAL_PROMPTS, asks_for_digit, read_settings
+
+TEXTS = (
+    "Watch this and think freely about whether what you see is plausible {here}. Then finish with the word Yes or No.",
+    "Watch this and say whether what you see is plausible, and write nothing at all but the number 1 or 0.",
+    "Watch this and say whether what you see is plausible, and write nothing at all but the word yes or no.",
+)
+SCRIPT = '''"""A script{comment} that is long and says that things are possible, yet this is no prompt."""
+PROMPTS = [{first!r}, {second!r}, {third!r}]
+SHORT = "plausible"
+'''
+
+pytestmark = pytest.mark.usefixtures("home")
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    script = SCRIPT.format(comment="", first=TEXTS[0], second=TEXTS[1], third=TEXTS[2])
+    (tmp_path / "IntPhys2_transformers.py").write_text(script, encoding="utf-8")
+    return tmp_path
+
+
+def test_three_prompts_have_names_of_their_own(checkout: Path) -> None:
+    OFFICIAL_PROMPTS.import_from(checkout, accept_other=True)
+    names = [f"intphys2-other-{sha256(text)[:8]}" for text in TEXTS]
+    assert sorted(names) == list(imported("intphys2"))
+    for name, text in zip(names, TEXTS, strict=True):
+        settings = read_settings({"prompt": "intphys2"}, {"LMMS_EVAL_TASKS_PROMPT": name})
+        assert settings.prompt is not None
+        assert settings.prompt.prompt_id == name and settings.prompt.render(question="What?") == text
+        assert asks_for_digit(settings.prompt) == ("1 or 0" in text)
+
+
+def test_a_text_without_a_digest_is_taken_only_when_asked(checkout: Path) -> None:
+    with pytest.raises(InputError, match="--accept-other"):
+        OFFICIAL_PROMPTS.import_from(checkout)
+    assert not imported("intphys2")
+    with pytest.raises(InputError, match="prompts import intphys2"):
+        read_settings({}, {"LMMS_EVAL_TASKS_PROMPT": "official"})
+
+
+@pytest.mark.parametrize("script", ["x = (", "PROMPT = 'possible'\n", ""])
+def test_a_script_with_other_texts_is_refused(script: str, checkout: Path) -> None:
+    (checkout / "IntPhys2_transformers.py").write_text(script, encoding="utf-8")
+    with pytest.raises(InputError, match="Expected the official prompt 0, but found none"):
+        OFFICIAL_PROMPTS.import_from(checkout, accept_other=True)
+
+
+def test_ours_is_the_default_and_asks_the_question() -> None:
+    prompt = read_settings({}, {}).prompt
+    assert prompt is not None and prompt.prompt_id == "intphys2" and not asks_for_digit(prompt)
+    assert prompt.fields == {"question"}

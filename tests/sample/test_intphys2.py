@@ -1,0 +1,125 @@
+"""Scenes of four clips: what is impossible in them shows in no frame, and not in the first second."""
+
+from __future__ import annotations
+
+import csv
+import random
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lmms_eval_tasks.sample.scenes.violations import CLIPS, FAMILIES
+from lmms_eval_tasks.sample.solve.solver import CANNOT_TELL, solve, solve_frames
+from lmms_eval_tasks.sample.world.physics import FPS
+from lmms_eval_tasks.sample.world.render import render
+from lmms_eval_tasks.sample.world.vision import decode
+from lmms_eval_tasks.sample.writers.intphys2 import COLUMNS, DIFFICULTIES, RELEASE, TRUTH
+from lmms_eval_tasks.utils.data.clips import write_placeholder
+
+QUESTION = "Is what this video shows physically possible?"
+SEEDS = range(3)
+SAID = {name: "Yes." if name.endswith("_Possible") else "No." for name in CLIPS}
+
+Rows = list[dict[str, str]]
+
+
+def read_split(sample: Path, split: str) -> Rows:
+    folder = sample / "intphys2"
+    path = folder / TRUTH if split == "HeldOut" else folder / RELEASE / split / "metadata.csv"
+    with path.open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def clip(sample: Path, split: str, row: dict[str, str]) -> Path:
+    return sample / "intphys2" / RELEASE / split / f"{row['filename']}.mp4"
+
+
+@pytest.mark.parametrize("condition", FAMILIES)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_is_impossible_shows_in_no_frame_and_at_neither_end(condition: str, seed: int) -> None:
+    violation = FAMILIES[condition](random.Random(seed), seed % 3)
+    films = violation.film()
+    assert tuple(films) == CLIPS
+    possible = {frame.tobytes() for name in ("1_Possible", "2_Possible") for frame in films[name]}
+    for number, other in (("1", "2"), ("2", "1")):
+        true, false = films[f"{number}_Possible"], films[f"{number}_Impossible"]
+        assert true.shape == false.shape and not np.array_equal(true, false)
+        assert {frame.tobytes() for frame in false} <= possible
+        assert np.array_equal(true[:FPS], false[:FPS])
+        ends = [film[-FPS:] for film in (true, films[f"{other}_Possible"])]
+        assert np.array_equal(false[-FPS:], ends[len(violation.moments) % 2])
+
+
+@pytest.mark.parametrize("condition", FAMILIES)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_clip_is_joined_where_nothing_tells_the_scenes_apart(condition: str, seed: int) -> None:
+    violation = FAMILIES[condition](random.Random(seed), seed % 3)
+    one, other = (render(scene)[0] for scene in violation.scenes)
+    for moment in violation.moments:
+        cut = round(moment * FPS)
+        assert np.array_equal(one[cut - 1 : cut + 1], other[cut - 1 : cut + 1])
+        # Between a cut and the next, or the end, they differ.
+        assert not np.array_equal(one[cut:], other[cut:])
+
+
+@pytest.mark.parametrize("condition", FAMILIES)
+def test_frames_alone_tell_what_is_possible(condition: str) -> None:
+    for seed in range(4):
+        films = FAMILIES[condition](random.Random(f"told {seed}"), seed % 3).film()
+        said = {name: solve_frames(QUESTION, (), film, FPS) for name, film in films.items()}
+        assert said == SAID, seed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("split", ["Debug", "Main", "HeldOut"])
+def test_the_solver_is_right_on_all(sample: Path, split: str) -> None:
+    rows = read_split(sample, split)
+    assert rows and {row["filename"]: solve(QUESTION, (), clip(sample, split, row)) for row in rows} == {
+        row["filename"]: SAID[row["type"]] for row in rows
+    }
+
+
+@pytest.mark.slow
+def test_neither_a_still_frame_nor_the_first_second_is_enough(sample: Path) -> None:
+    """A frame is no answer at all; the first seconds of a pair are the same, and so is what is said of them."""
+    rows = {(row["SceneIndex"], row["type"]): row for row in read_split(sample, "Main")}
+    for (scene, kind), row in rows.items():
+        frames, fps = decode(clip(sample, "Main", row))
+        assert all(solve_frames(QUESTION, (), frames[[k]], 1.0) == CANNOT_TELL for k in (0, len(frames) // 2, -1))
+        assert solve_frames(QUESTION, (), frames[:FPS], fps) == CANNOT_TELL
+        if kind.endswith("_Possible"):
+            other, _ = decode(clip(sample, "Main", rows[scene, kind.replace("_Possible", "_Impossible")]))
+            assert np.abs(frames[:FPS].astype(int) - other[:FPS]).mean() < 0.5
+
+
+@pytest.mark.slow
+def test_metadata(sample: Path) -> None:
+    for split, scenes, codings in (("Debug", 2, 3), ("Main", 6, 1), ("HeldOut", 2, 1)):
+        rows = read_split(sample, split)
+        assert tuple(rows[0]) == COLUMNS
+        counts = Counter((row["SceneIndex"], row["type"]) for row in rows)
+        assert counts == {(str(scene), kind): codings for scene in range(1, scenes + 1) for kind in CLIPS}
+        assert all(len({row["condition"] for row in rows if row["SceneIndex"] == scene}) == 1 for scene, _ in counts)
+        clips = {path.stem for path in (sample / "intphys2" / RELEASE / split).glob("*.mp4")}
+        assert clips == {row["filename"] for row in rows} and len(clips) == len(rows)
+        assert all(len(name) == 64 and not set(name) - set("0123456789abcdef") for name in clips)
+    main = read_split(sample, "Main")
+    assert {row["condition"] for row in main} == set(FAMILIES)
+    assert {row["Difficulty"] for row in main} == set(DIFFICULTIES)
+    assert not list((sample / "intphys2" / RELEASE / "HeldOut").glob("*.csv"))
+
+
+@pytest.mark.slow
+def test_the_codings_of_a_clip_of_debug_differ(sample: Path) -> None:
+    codings: dict[tuple[str, str], list[int]] = {}
+    for row in read_split(sample, "Debug"):
+        size = clip(sample, "Debug", row).stat().st_size
+        codings.setdefault((row["SceneIndex"], row["type"]), []).append(size)
+    assert all(sizes == sorted(sizes, reverse=True) and len(set(sizes)) == 3 for sizes in codings.values())
+
+
+def test_a_clip_without_a_floor_is_not_judged(tmp_path: Path) -> None:
+    write_placeholder(tmp_path / "black.mp4")
+    assert solve(QUESTION, (), tmp_path / "black.mp4") == CANNOT_TELL
