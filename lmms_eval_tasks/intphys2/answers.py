@@ -21,11 +21,12 @@ _SENTENCE = re.compile(r"(?:[^.!?;\n。]|[.](?=[0-9]))+[.!?;。]?")
 _CONTRAST = re.compile(r",?\s*\b(?:but|however|yet|although|though)\b,?\s*")
 _LABEL = re.compile(
     r"^.{0,60}?\b(?:answer|verdict|conclusion|judge?ment|prediction|output|result|label|classification|plausible"
-    r"|possible|plausibility|is_possible|response|score)\b(?: is| would be| should be)?\s*(?:[:=]|\bis\b|→|->)\s*"
+    r"|possible|plausibility|is_possible|response|score)\b"
+    r"(?:[^:=\n]{0,12}[:=]|\s*\b(?:is|would be|should be)\b:?|\s*(?:→|->))\s*"
 )
 _LEAD = re.compile(
-    r"^(?:(?:so|thus|therefore|hence|well|sure|overall|finally|in short|in conclusion"
-    r"|i(?: would|'d)? (?:say|think|choose|believe|answer))\b[\s,:]*)*"
+    r"^(?:(?:so|thus|therefore|hence|well|sure|overall|finally|in short|in conclusion|probably|likely|most likely"
+    r"|definitely|certainly|i(?: would|'d)? (?:say|think|choose|believe|answer|go with)|my answer is)\b[\s,:]*)*"
 )
 _BARE = {
     **dict.fromkeys(
@@ -36,6 +37,7 @@ _BARE = {
         (
             "no",
             "nope",
+            "not",
             "absolutely not",
             "definitely not",
             "certainly not",
@@ -50,8 +52,10 @@ _BARE = {
     ),
 }
 _WORD = re.compile(
-    r"^(yes|yep|yeah|no|nope|[01](?=\s*[,:–—-]))\b(?!\s+(?:doubt|matter|longer))[\s,:—–-]*(.*)$", re.DOTALL
+    r"^(yes|yep|yeah|no|nope|[01](?=\s*(?:[,:–—-]|because\b|since\b)))\b(?!\s+(?:doubt|matter|longer))[\s,:—–-]*(.*)$",
+    re.DOTALL,
 )
+_LAST = re.compile(r",|\b(?:so|hence|therefore|thus)\b")
 _CONCLUDES = re.compile(
     r"\b(?:so|thus|therefore|hence|overall|in conclusion|to conclude|in summary|in short|finally|ultimately|actually"
     r"|wait|correction|as a result|consequently|all in all|on balance|final|i conclude)\b"
@@ -100,6 +104,8 @@ _NOT = re.compile(
     r"|less than|barely|in no way)\b"
 )
 _STOPS = re.compile(r",|:|\b(?:and|because|since|as|so|while|where|with)\b")
+_NO_OBJECT = re.compile(r"\s*(?:no|none|nothing)\b")
+_EXCEPT = re.compile(r"\b(?:except|apart from|aside from|other than)\b")
 _KEEPS = re.compile(
     r"\b(?:not|no|nothing|never|isn't|doesn't) (?:only|just|merely)\b|\b(?:no|without) (?:doubt|question)\b"
 )
@@ -165,10 +171,16 @@ def _read(sentence: str) -> _Statement | None:
         core = _LEAD.sub("", rest).strip(" .,:'-")
         if core in _BARE:
             return _Statement(_BARE[core], bare=True, concludes=True)
+    *_, last = _CONTRAST.split(plain)
+    if _DOUBTS.search(plain) and not _DOUBTS.search(last):
+        # "It is hard to say, but my answer is no."
+        return _read(last)
     if _DOUBTS.search(plain):
         return _Statement(None, bare=False, concludes=True)
     if _OPEN.search(plain):
         return None
+    if (end := _LAST.split(plain)[-1].strip()) in _BARE:
+        return _Statement(_BARE[end], bare=False, concludes=True)
     concludes = _CONCLUDES.search(plain) is not None
     word = _WORD.match(_LEAD.sub("", labelled))
     stated = _stated(word[2] if word else plain)
@@ -195,4 +207,8 @@ def _turned(clause: str, claim: re.Match[str]) -> str:
     letter = IMPOSSIBLE if claim["bad"] else POSSIBLE
     before = _KEEPS.sub(" ", clause[: claim.start()])[-80:]
     near = _STOPS.split(before)[-1]
-    return _OTHER[letter] if len(_NOT.findall(near)) % 2 else letter
+    after = clause[claim.end() :]
+    if _EXCEPT.search(after):
+        return IMPOSSIBLE
+    turns = len(_NOT.findall(near)) + bool(claim["bad"] and (_NO_OBJECT.match(after) or " no " in claim[0]))
+    return _OTHER[letter] if turns % 2 else letter

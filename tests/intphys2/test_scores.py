@@ -212,12 +212,12 @@ def test_published_scores_stand_beside_held_out_clips_alone() -> None:
         ("Cosmos-Reason2-8B", 58.14),
         ("V-JEPA 2", 56.4),
     ]
-    assert len(heldout.published) == 5 and heldout.human[0].percent == 92.44
+    assert len(heldout.published) == 5 and heldout.people[0].percent == 92.44
     for task in ("intphys2_main", "intphys2_debug"):
         assert [(one.metric.name, one.chance) for one in references(task, 9)] == [
             ("single_accuracy", 50.0), ("scene_accuracy", 6.25), ("pair_accuracy", 25.0)
         ]  # fmt: skip
-        assert not any(one.published or one.human for one in references(task, 9))
+        assert not any(one.published or one.people for one in references(task, 9))
 
 
 @pytest.fixture
