@@ -104,7 +104,7 @@ def readers() -> dict[str, Reader]:
 def _task_reader(name: str) -> Reader:
     task = registry().tasks[name]
     examples = read_file(EXAMPLES / f"{task.benchmark.name}.json")
-    state = new_state(name, JudgedEvaluation(examples["reply"]))
+    state = new_state(name, JudgedEvaluation(examples.get("reply", {})))
     row = as_asked({**examples["rows"][0], "asked": True})
     state.doc_to_text(row)
 
@@ -158,7 +158,7 @@ def recorded() -> list[str]:
     for name in {task.benchmark.name for task in registry().tasks.values()}:
         if (TESTS / "version_examples" / f"{name}.json").is_file():
             content = read_file(EXAMPLES / f"{name}.json")
-            texts += [text for text in (*content["runs"], *content["reply"].values()) if isinstance(text, str)]
+            texts += [text for text in (*content["runs"], *content.get("reply", {}).values()) if isinstance(text, str)]
     return list(dict.fromkeys(texts))
 
 
