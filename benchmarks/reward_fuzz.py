@@ -1,6 +1,6 @@
 """Rewards of many answers that nobody would give, and how their time grows with the length of an answer.
 
-    python benchmarks/reward_fuzz.py [--answers 100000] [--seed 1] [--size 1000000]
+    python benchmarks/reward_fuzz.py [--answers 100000] [--formed 1000000] [--seed 1] [--size 1000000]
 
 Answers are of tests/support/model_output.py, or answers of tests/train/rewards, in the form of claims and in free text,
 that are cut, doubled and mixed.
@@ -15,19 +15,32 @@ import random
 import re
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
 ROOT = Path(__file__).parents[1]
+MARKS = ("<claims>", "</think>", "<answer>", "->", "link:", "no link: ", "happened:", "\n", "\ud800", "\x00", "é")
 TELLING = 0.02
 """Seconds below which a time is mostly noise, and no exponent is taken from it."""
+
+
+def spoil(answer: str, others: Sequence[str], chance: random.Random) -> str:
+    """An answer with up to four of its words exchanged for those of others, or for marks of the form."""
+    words = re.split(r"(?<=\n)| ", answer)
+    for _ in range(chance.randint(0, 4)):
+        at = chance.randrange(len(words) + 1)
+        other = chance.choice(MARKS) if chance.random() < 0.5 else chance.choice(chance.choice(others).split(" "))
+        words[at : at + chance.randint(0, 2)] = [other]
+    return " ".join(words)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--answers", type=int, default=100_000)
+    parser.add_argument("--formed", type=int, default=1_000_000, help="Answers in the form, which are only read.")
     parser.add_argument("--seed", type=int, default=time.time_ns() % 2**32)
     parser.add_argument("--size", type=int, default=1_000_000)
     options = parser.parse_args()
@@ -79,6 +92,13 @@ def main() -> None:
             parts = parts or [""]
         check(" ".join(parts), number)
     took = time.monotonic() - started
+    begun = time.monotonic()
+    read = sum(read_answer(spoil(chance.choice(formed), formed, chance)) is not None for _ in range(options.formed))
+    print(
+        f"{options.formed:,} spoilt answers in the form, of which {read:,} still have it, 0 exceptions, "
+        f"{time.monotonic() - begun:.0f} s",
+        flush=True,
+    )
     print(
         f"seed {options.seed}: {count:,} answers, {len(REWARDS)} rewards each, 0 exceptions, {took:.0f} s", flush=True
     )
