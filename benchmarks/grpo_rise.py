@@ -4,16 +4,14 @@
 
 A random model is taught the form of claims by SFT, on answers to two questions of CounterVQA's sample: as often right
 as with the true links and a wrong end, with half of the links, and with a false link. It then answers in one of these
-ways, and GRPO by our command is to make it answer rightly: the true links with a wrong end, by which the reward was
-once gamed, must not become more frequent. The rise is the mean of the last ten steps over that of the first ten, with a
-95% interval by Welch's t over steps; the first ten steps learn as well, so that it is rather too small. The same
-command with the folder of --keep goes on there.
+ways, and GRPO by our command is to make it answer rightly. The rise is the mean of the last ten steps over that of the
+first ten, with a 95% interval by Welch's t over steps; the first ten steps learn as well, so that it is rather too
+small. The same command with the folder of --keep goes on there.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 import statistics
 import tempfile
@@ -30,7 +28,6 @@ from swift_trainings import SHOWN, run, tiny_model, write_set
 
 from lmms_eval_tasks.countervqa.released import CounterfactualQuestion
 from lmms_eval_tasks.train.countervqa.questions import read_set, reward_items
-from lmms_eval_tasks.train.countervqa.rewards import REWARDS
 from lmms_eval_tasks.train.rewards.form import FormedAnswer, LinkClaim, write_answer
 from lmms_eval_tasks.train.rewards.sample import RewardSample, read_sample
 from lmms_eval_tasks.train.stages.curves import read_curves, spark_line
@@ -114,19 +111,6 @@ def rise(values: Sequence[float]) -> tuple[float, float, float, float]:
     half = float(stats.t.ppf(0.975, freedom)) * sum(parts) ** 0.5
     before, after = statistics.fmean(first), statistics.fmean(last)
     return before, after, after - before, half
-
-
-def answered(out: Path) -> list[list[str]]:
-    """What the model answered at each step, as ms-swift logs it."""
-    (log,) = out.rglob("completions.jsonl")
-    return [json.loads(line)["completion"] for line in log.read_text(encoding="utf-8").splitlines()]
-
-
-def gamed(answers: Sequence[str]) -> float:
-    """The share of answers with the form and a verdict, which is not both times the same or not the key."""
-    return statistics.fmean(
-        "link:" in answer and REWARDS["format"](answer, RewardSample()) == 1.0 for answer in answers
-    )
 
 
 def main() -> None:

@@ -84,7 +84,7 @@ def causal_reward(response: object, sample: RewardSample) -> float | None:
     answer = read_answer(response)
     if answer is None:
         return 0.0
-    agreed = agreement(claimed_links(answer, sample), sample)
+    agreed = agreement(answer, sample)
     return min(agreed.f_score * agreed.share_left, ceiling(answer, sample))
 
 
@@ -92,9 +92,8 @@ def ceiling(answer: FormedAnswer, sample: RewardSample) -> float:
     """The most that an answer earns: with a wrong end, with wrong claims, or with no link but that of its own pair."""
     if not ends_rightly(answer, sample):
         return WRONG_END
-    agreed = agreement(claimed_links(answer, sample), sample)
-    is_own_pair_alone = has_more_to_say(sample) and not agreed.beyond_its_pair
-    return min(agreed.share_left, OWN_PAIR if is_own_pair_alone else 1.0)
+    agreed = agreement(answer, sample)
+    return min(agreed.share_left, OWN_PAIR if has_more_to_say(sample) and not agreed.beyond_its_pair else 1.0)
 
 
 @lru_cache(maxsize=1024)
@@ -128,13 +127,15 @@ def claimed_links(answer: FormedAnswer, sample: RewardSample) -> ClaimedLinks:
     return ClaimedLinks(frozenset(stated), frozenset(denied), wrong)
 
 
-def agreement(claims: ClaimedLinks, sample: RewardSample) -> GraphAgreement:
-    """What the claims say of what a question needs; other true claims earn and cost nothing.
+@lru_cache(maxsize=32)
+def agreement(answer: FormedAnswer, sample: RewardSample) -> GraphAgreement:
+    """What an answer claims of what a question needs; other true claims earn and cost nothing.
 
     Where the graph leads from the action that is left out to the outcome, the question needs the links of a path
     between them, of several links and the one of which most is said. Where it does not, it needs that the two are not
     linked, if both took place, and every link that leads to the outcome.
     """
+    claims = claimed_links(answer, sample)
     pair = sample.intervened, sample.queried
     right = claims.stated & sample.links
     if sample.asks_for_a_chain:

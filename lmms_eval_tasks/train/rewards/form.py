@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 HAPPENED, LINK, NO_LINK, CONCLUSION = "happened", "link", "no link", "conclusion"
 ARROW = "->"
@@ -66,7 +67,12 @@ def read_answer(response: object) -> FormedAnswer | None:
     Returns:
         The answer; None where a part is missing, there twice or in another place, or anything stands after the answer.
     """
-    form = _FORM.fullmatch(response) if isinstance(response, str) else None
+    return _read(response) if isinstance(response, str) else None
+
+
+@lru_cache(maxsize=32)
+def _read(response: str) -> FormedAnswer | None:
+    form = _FORM.fullmatch(response)
     if form is None:
         return None
     # Keys of mappings, as what is said twice counts once.
