@@ -84,11 +84,16 @@ FIELDS: Mapping[InquiryForm, tuple[frozenset[str], frozenset[str]]] = {
 
 
 class AnswerFile(RowForm):
-    """The file that a page saves: of which plan, who answered, what was asked, and the answers so far."""
+    """The file that a page saves: of which plan, who answered, what was asked, and the answers so far.
+
+    Attributes:
+        consent: Digest of the consent text that the annotator agreed to; empty where none was asked for.
+    """
 
     plan: str
     annotator: WholeText
     mode: WholeText
+    consent: str = ""
     answers: list[GivenAnswer]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from lmms_eval_tasks.build.annotate.descriptions import shown_descriptions
 from lmms_eval_tasks.build.annotate.forms import plan_digest
 from lmms_eval_tasks.build.annotate.plan import Plan, PlannedItem
 from lmms_eval_tasks.build.annotate.questions import asked_items
+from lmms_eval_tasks.build.annotate.texts import CLOSING, PageTexts
 from lmms_eval_tasks.installed.registry import read_card
 from lmms_eval_tasks.report.clips import EMBEDDED_AT_MOST, Clips
 from lmms_eval_tasks.report.items import as_json
@@ -35,7 +36,10 @@ from lmms_eval_tasks.utils.reporting.figures import template_environment
 
 ASSETS = Path(__file__).parent / "assets"
 STYLES = (REPORT_ASSETS / "page.css", ASSETS / "annotate.css")
-SCRIPTS = tuple(ASSETS / name for name in ("answers.js", "clips.js", "forms.js", "review.js", "edit.js", "annotate.js"))
+SCRIPTS = tuple(
+    ASSETS / name
+    for name in ("answers.js", "clips.js", "forms.js", "review.js", "edit.js", "annotate.js", "screens.js")
+)
 CLIPS = "clips"
 CHECK = "This item checks that you read what is asked. Choose “{label}”, whatever you think is right."
 KEYED = ("review", "revision")
@@ -70,6 +74,8 @@ def write_pages(
     clips: Clips = Clips.auto,
     run: Path | None = None,
     task: str = "",
+    texts: PageTexts | None = None,
+    practice: bool = False,
 ) -> list[Path]:
     """Write the pages of a plan's annotators; the same plan and data give the same bytes.
 
@@ -80,6 +86,9 @@ def write_pages(
         clips: Whether clips are in the page, or in the folder `CLIPS` beside it.
         run: The run that the plan is about, where it is about answers.
         task: The run's task; needed where it has several.
+        texts: What is said before the questions and after them; None for our words, without a consent.
+        practice: Whether each page begins with an item to try it, which is of a group that its annotator is asked
+            nothing of. A page has none where its annotator is asked of every group.
 
     Raises:
         InputError: somebody is not in the plan, the data is not prepared, or is asked otherwise than the plan says.
@@ -96,7 +105,9 @@ def write_pages(
         path = folder / f"{annotator}.html"
         shelf = _Shelf(f"{plan_digest(plan)}:{annotator}")
         shown = [shown_item(benchmark, inquiry, row, items[row.item_id], shelf) for row in own[annotator]]
-        text = _build(plan, annotator, inquiry, shown, shelf, shelf.embeds(clips), sample)
+        if practice and (trial := practice_item(own[annotator], items, shelf.secret)):
+            shown.insert(0, shown_item(benchmark, inquiry, trial, items[trial.item_id], shelf) | {"practice": True})
+        text = _build(plan, annotator, inquiry, shown, shelf, shelf.embeds(clips), sample, texts or PageTexts())
         if not shelf.embeds(clips):
             (folder / CLIPS).mkdir(parents=True, exist_ok=True)
             for name, file in shelf.files.items():
@@ -129,6 +140,24 @@ def _check_plan(plan: Plan, inquiry: Inquiry, items: Mapping[str, AskedItem]) ->
         if not row.attention and row.version not in items[row.item_id].ways:
             ways = summarize_names(list(items[row.item_id].ways))
             raise InputError(f"Expected versions of {row.item_id}, {ways}, in the plan, but got {row.version}.")
+
+
+def practice_item(rows: Sequence[PlannedItem], items: Mapping[str, AskedItem], secret: str) -> PlannedItem | None:
+    """An item with which an annotator can try the page; None where they are asked of every group.
+
+    Args:
+        rows: What the annotator is asked.
+        items: All that can be asked, by id.
+        secret: What it is drawn by: the same gives the same item.
+    """
+    asked = {row.item for row in rows}
+    free = [name for name, item in items.items() if item.item not in asked]
+    if not free:
+        return None
+    chosen = items[min(free, key=lambda name: hashlib.sha256(f"{secret}:{name}".encode()).hexdigest())]
+    return replace(
+        rows[0], place=0, item=chosen.item, version=next(iter(chosen.ways)), item_id=chosen.item_id, attention=""
+    )
 
 
 def shown_item(
@@ -175,6 +204,7 @@ def _build(
     shelf: _Shelf,
     embed: bool,
     sample: bool,
+    texts: PageTexts,
 ) -> str:
     script = "\n".join(path.read_text(encoding="utf-8").strip() for path in SCRIPTS)
     about = {
@@ -186,6 +216,7 @@ def _build(
         "flags": [[name, flag.decision.value, flag.text, flag.kind] for name, flag in inquiry.flags.items()],
         "kinds": inquiry.kinds,
         "retimed": inquiry.retimed,
+        "consent": texts.consent_digest,
         "scales": [[scale.name, scale.question, list(scale.choices.items())] for scale in inquiry.scales],
         "items": items,
     }
@@ -200,6 +231,9 @@ def _build(
             version=lmms_eval_tasks.__version__,
             annotator=annotator,
             sample=sample,
+            instructions=texts.instructions_for(inquiry),
+            consent=texts.consent,
+            closing=texts.closing or CLOSING,
             style=Markup("\n".join(path.read_text(encoding="utf-8").strip() for path in STYLES)),
             script=Markup(script),
             # No other script runs, whatever stands in the page.

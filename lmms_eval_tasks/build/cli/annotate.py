@@ -121,11 +121,20 @@ def page(
     ] = Clips.auto,
     run: RunOption = None,
     task: TaskOption = "",
+    texts: Annotated[
+        Path | None,
+        typer.Option(help="YAML with words of your own: instructions, consent, closing.", show_default=False),
+    ] = None,
+    practice: Annotated[
+        bool, typer.Option(help="Begin with an item for practice, of a question that the annotator is not asked.")
+    ] = True,
 ) -> None:
     """Write a page for each annotator, which opens from disk and saves a file of answers."""
     from lmms_eval_tasks.build.annotate.page import write_pages
+    from lmms_eval_tasks.build.annotate.texts import read_texts
 
-    written = write_pages(read_plan(plan), out, annotator or (), clips, run, task)
+    words = read_texts(texts) if texts else None
+    written = write_pages(read_plan(plan), out, annotator or (), clips, run, task, words, practice)
     console = make_console()
     console.print(f"{len(written):,} pages: {out}", soft_wrap=True)
     console.print(f"Next:  lmms-eval-tasks annotate collect {plan} ANSWERS --out people.csv", soft_wrap=True)
@@ -145,6 +154,8 @@ def collect(
     inquiry = find_benchmark(read.source[0]).inquiry(read.mode)
     files = read_answer_files(read, answers, inquiry)
     console = make_console()
+    for consent, agreed in Counter(file.consent for file in files if file.consent).items():
+        console.print(f"agreed to the consent text {consent}: {agreed:,} of {len(files):,}")
     if inquiry.form == "review":
         _write_reviews(console, read, files, out)
     elif inquiry.form == "ratings":

@@ -20,6 +20,7 @@ from lmms_eval_tasks.build.annotate.forms import plan_digest
 from lmms_eval_tasks.build.annotate.page import write_pages
 from lmms_eval_tasks.build.annotate.plan import Plan, PlannedQuestion, as_csv, make_plan
 from lmms_eval_tasks.build.annotate.questions import asked_items, planned_questions, rows_to_ask
+from lmms_eval_tasks.build.annotate.texts import PageTexts
 from lmms_eval_tasks.causalvqa.card import TYPES
 from lmms_eval_tasks.cli.app import app
 from lmms_eval_tasks.report.clips import Clips
@@ -44,8 +45,10 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 class Asked(Page):
     """An annotator's page."""
 
-    def __init__(self, driver: Any, path: Path) -> None:
+    def __init__(self, driver: Any, path: Path, begun: bool = True) -> None:
         super().__init__(driver, path, "item-shown")
+        if begun:
+            self.run("if (!document.getElementById('opening').hidden) document.getElementById('begin').click()")
 
     def press(self, *keys: str) -> None:
         from selenium.webdriver import ActionChains
@@ -60,6 +63,13 @@ class Asked(Page):
     @property
     def question(self) -> str:
         return str(self.run("return document.querySelector('legend').textContent"))
+
+    @property
+    def screen(self) -> str:
+        """Which part of the page is in sight."""
+        parts = "return ['opening', 'closing', 'form'].filter(id => document.getElementById(id).checkVisibility())"
+        [shown] = self.run(parts)
+        return str(shown)
 
     @property
     def file(self) -> dict[str, Any]:
@@ -99,6 +109,87 @@ def test_a_page_is_answered_by_keys_and_kept_through_a_reload(driver: Any, tmp_p
     assert page.run("return document.querySelector(':checked').value") == "C"
     assert [(given["place"], given["choice"]) for given in page.file["answers"]] == [(1, "B"), (2, "C")]
     assert page.complaints == []
+
+
+CONSENT = "I am 18 or older & take part of my own will.\n\nI can stop at <any> time."
+
+
+def test_nobody_is_asked_before_they_agree(driver: Any, tmp_path: Path) -> None:
+    # Of a plan of its own: the browser keeps the answers to a plan, also those of another test.
+    plan = planned("causalvqa", "debug", 5, 2)
+    (tmp_path / "plan.csv").write_text(as_csv(plan), encoding="utf-8")
+    words = {"consent": CONSENT, "instructions": "Look twice.", "closing": "Bring the file to room 12."}
+    (tmp_path / "texts.yaml").write_text(json.dumps(words), encoding="utf-8")
+    command = ["page", tmp_path / "plan.csv", "--out", tmp_path, "--annotator", "a001", "--no-practice"]
+    run(*command, "--texts", tmp_path / "texts.yaml")
+    page = Asked(driver, tmp_path / "a001.html", begun=False)
+    assert page.screen == "opening"
+    assert page.run("return [...document.querySelectorAll('#opening p')].map(one => one.textContent)") == [
+        "Look twice.", CONSENT,
+    ]  # fmt: skip
+    page.run("document.getElementById('begin').click()")
+    page.press("a", ENTER)
+    assert page.screen == "opening" and page.file["answers"] == [], "nothing is asked without a consent"
+    page.run("document.getElementById('agree').click(); document.getElementById('begin').click()")
+    assert page.screen == "form"
+    assert Asked(driver, tmp_path / "a001.html", begun=False).screen == "form", "a consent is kept"
+    page.press(*(key for _ in plan.by_annotator["a001"] for key in ("a", ENTER)))
+    assert page.screen == "closing"
+    assert page.run("return document.querySelector('#closing p').textContent") == "Bring the file to room 12."
+    page.press_together("\ue008", ENTER)
+    assert page.screen == "form", "what was answered can be changed from the end, too"
+    (tmp_path / "a001.json").write_text(page.run("return answersText()"), encoding="utf-8")
+    printed = run("collect", tmp_path / "plan.csv", tmp_path / "a001.json", "--out", tmp_path / "people.csv")
+    digest = PageTexts(consent=CONSENT).consent_digest
+    assert f"agreed to the consent text {digest}: 1 of 1" in printed
+    assert page.complaints == []
+    run(*command)
+    assert Asked(driver, tmp_path / "a001.html", begun=False).screen == "opening", "of a page with other words"
+
+
+def test_texts_that_a_page_has_not_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "plan.csv").write_text(as_csv(planned("causalvqa", "debug", 4, 2)), encoding="utf-8")
+    (tmp_path / "texts.yaml").write_text("consents: yes\nclosing: 3\n", encoding="utf-8")
+    command = [
+        "annotate",
+        "page",
+        tmp_path / "plan.csv",
+        "--out",
+        tmp_path / "pages",
+        "--texts",
+        tmp_path / "texts.yaml",
+    ]
+    result = CliRunner().invoke(app, list(map(str, command)))
+    assert result.exit_code == 1
+    assert "texts.yaml, consents: Expected no such name." in result.output
+    assert "texts.yaml, closing: " in result.output
+    assert not (tmp_path / "pages").exists()
+
+
+def test_practice_is_of_a_question_that_is_not_asked_and_counts_nowhere(driver: Any, tmp_path: Path) -> None:
+    questions = questions_of("causalvqa", "debug")
+    asked = sorted({question.item for question in questions})[:-1]
+    plan = make_plan("causalvqa", "debug", [one for one in questions if one.item in asked], 4, 2, attention=0)
+    first, again = (write_pages(plan, tmp_path / name, ["a001"], practice=True)[0] for name in ("one", "two"))
+    assert first.read_bytes() == again.read_bytes()
+    page = Asked(driver, first)
+    texts = {row["question"]: row["group_id"] for row in rows_to_ask("causalvqa", "debug")}
+    assert texts[page.question] not in {row.item for row in plan.by_annotator["a001"]}
+    assert page.run("return document.getElementById('practice').checkVisibility()")
+    assert page.run("return document.getElementById('progress').textContent").startswith("Practice. 0 of ")
+    page.press("a", ENTER)
+    assert page.file["answers"] == []
+    assert not page.run("return document.getElementById('practice').checkVisibility()")
+    page.press("b")
+    assert [given["place"] for given in page.file["answers"]] == [1]
+
+
+def test_who_is_asked_everything_has_nothing_to_practise_with(tmp_path: Path) -> None:
+    plan = planned("cast_bench", "test", 1, 1, 0)
+    with_practice, without = (
+        write_pages(plan, tmp_path / str(practice), practice=practice)[0] for practice in (True, False)
+    )
+    assert with_practice.read_bytes() == without.read_bytes()
 
 
 def test_answers_are_written_to_the_chosen_file_as_they_go(driver: Any, tmp_path: Path) -> None:
@@ -190,7 +281,9 @@ def test_simulated_annotators_recover_planted_difficulty(driver: Any, tmp_path: 
     items = list(dict.fromkeys(question.item for question in questions))[: len(RIGHT)]
     plan = make_plan("causalvqa", "debug", [one for one in questions if one.item in items], 10, 5, attention=1)
     (tmp_path / "plan.csv").write_text(as_csv(plan), encoding="utf-8")
-    assert run("page", tmp_path / "plan.csv", "--out", tmp_path / "pages", "--clips", "link").startswith("10 pages")
+    assert run(
+        "page", tmp_path / "plan.csv", "--out", tmp_path / "pages", "--clips", "link", "--no-practice"
+    ).startswith("10 pages")
     keys = {row["item_id"]: row["answer"] for row in rows_to_ask("causalvqa", "debug")}
     difficulty = dict(zip(items, RIGHT, strict=True))
     (tmp_path / "answers").mkdir()
@@ -200,6 +293,7 @@ def test_simulated_annotators_recover_planted_difficulty(driver: Any, tmp_path: 
         page = Asked(driver, tmp_path / "pages" / f"{annotator}.html")
         page.press(*(key for choice in choices for key in (choice.lower(), ENTER)))
         assert "All are answered" in page.run("return document.getElementById('progress').textContent")
+        assert page.screen == "closing"
         page.run("document.getElementById('download').click()")
         page.wait("return document.getElementById('saved').textContent.startsWith('Downloaded')")
     files = [tmp_path / "answers" / f"{annotator}-answer.json" for annotator in plan.by_annotator]
@@ -223,7 +317,7 @@ def test_simulated_annotators_recover_planted_difficulty(driver: Any, tmp_path: 
 def test_minimal_pairs_are_answered_into_humans(driver: Any, tmp_path: Path) -> None:
     plan = planned("mvp", "mini", 2, 1, attention=0)
     (tmp_path / "plan.csv").write_text(as_csv(plan), encoding="utf-8")
-    run("page", tmp_path / "plan.csv", "--out", tmp_path)
+    run("page", tmp_path / "plan.csv", "--out", tmp_path, "--no-practice")
     (tmp_path / "answers").mkdir()
     for annotator, rows in plan.by_annotator.items():
         page = Asked(driver, tmp_path / f"{annotator}.html")
@@ -272,7 +366,7 @@ def test_reviewers_choose_before_they_see_the_key_and_flag_what_is_wrong(driver:
     """CausalVQA, A.2: watch, choose, then see the key; a new type with flag d, and better times."""
     plan = planned("causalvqa", "debug", 4, 2, 0, "review")
     (tmp_path / "plan.csv").write_text(as_csv(plan), encoding="utf-8")
-    run("page", tmp_path / "plan.csv", "--out", tmp_path, "--annotator", "a001")
+    run("page", tmp_path / "plan.csv", "--out", tmp_path, "--annotator", "a001", "--no-practice")
     page = Asked(driver, tmp_path / "a001.html")
     rows = {row["item_id"]: row for row in rows_to_ask("causalvqa", "debug")}
     shown = plan.by_annotator["a001"]
@@ -351,7 +445,7 @@ def test_who_is_too_small_is_skipped(driver: Any, tmp_path: Path) -> None:
     """CaST-Bench, 10.3."""
     plan = planned("cast_bench", "test", 2, 1, 0, "edit")
     (tmp_path / "plan.csv").write_text(as_csv(plan), encoding="utf-8")
-    run("page", tmp_path / "plan.csv", "--out", tmp_path, "--annotator", "a001")
+    run("page", tmp_path / "plan.csv", "--out", tmp_path, "--annotator", "a001", "--no-practice")
     page = Asked(driver, tmp_path / "a001.html")
     row = next(r for r in rows_to_ask("cast_bench", "test") if r["item_id"] == plan.by_annotator["a001"][0].item_id)
     names = [entry["evidence_instance_id"] for entry in json.loads(row["evidence"])]
@@ -374,7 +468,7 @@ def test_questions_are_revised_or_discarded_with_their_evidence(driver: Any, tmp
     """CaST-Bench, 10.6."""
     plan = planned("cast_bench", "test", 1, 1, 0, "revise")
     (tmp_path / "plan.csv").write_text(as_csv(plan), encoding="utf-8")
-    run("page", tmp_path / "plan.csv", "--out", tmp_path)
+    run("page", tmp_path / "plan.csv", "--out", tmp_path, "--no-practice")
     page = Asked(driver, tmp_path / "a001.html")
     rows = {row["item_id"]: row for row in rows_to_ask("cast_bench", "test")}
     shown = [rows[row.item_id] for row in plan.rows[:2]]
@@ -404,7 +498,7 @@ def test_questions_are_revised_or_discarded_with_their_evidence(driver: Any, tmp
 def test_timed_descriptions_are_edited_beside_the_outlined_clip(driver: Any, tmp_path: Path) -> None:
     plan = planned("cast_bench", "test", 1, 1, 0, "edit")
     (tmp_path / "plan.csv").write_text(as_csv(plan), encoding="utf-8")
-    run("page", tmp_path / "plan.csv", "--out", tmp_path)
+    run("page", tmp_path / "plan.csv", "--out", tmp_path, "--no-practice")
     page = Asked(driver, tmp_path / "a001.html")
     rows = {row["item_id"]: row for row in rows_to_ask("cast_bench", "test")}
     shown = rows[plan.rows[0].item_id]
@@ -512,7 +606,7 @@ def test_simulated_annotators_recover_planted_rsi_and_cci(driver: Any, tmp_path:
     causal = {row["item_id"]: bool(row["vlm_causality"]) for row in rows_to_ask("yocausal", "test")}
     plan = planned("yocausal", "test", 2, 1, attention=0)
     (tmp_path / "plan.csv").write_text(as_csv(plan), encoding="utf-8")
-    run("page", tmp_path / "plan.csv", "--out", tmp_path)
+    run("page", tmp_path / "plan.csv", "--out", tmp_path, "--no-practice")
     (tmp_path / "answers").mkdir()
     for annotator, rows in plan.by_annotator.items():
         page = Asked(driver, tmp_path / f"{annotator}.html")

@@ -9,18 +9,22 @@ const FORMS = {
 let asked = null;
 
 function showProgress() {
-  const done = about.items.filter(isAnswered).length;
-  const all = about.items.length;
-  const end = done === all ? " All are answered: hand in the file with your answers." : "";
-  document.getElementById("progress").textContent = `Question ${state.at + 1} of ${all}, ${done} answered.${end}`;
+  const done = counted.filter(isAnswered).length;
+  const all = counted.length;
+  const item = state.began === null ? null : about.items[state.at];
+  const where = !item ? "" : item.practice ? "Practice. " : `Question ${counted.indexOf(item) + 1} of ${all}. `;
+  const end = done === all ? "All are answered: hand in the file with your answers." : `${done} of ${all} answered.`;
+  document.getElementById("progress").textContent = where + end;
   Object.assign(document.getElementById("share"), { value: done, max: all });
   back.disabled = state.at === 0;
-  next.disabled = state.at === all - 1 || !isAnswered(about.items[state.at]);
+  next.disabled = !item || !isAnswered(item);
 }
 
 function show(at) {
-  state.at = Math.min(Math.max(0, at), about.items.length - 1);
+  state.at = Math.min(Math.max(0, at), about.items.length);
   const item = about.items[state.at];
+  showScreen(item);
+  if (!item) return;
   shownAt = performance.now();
   document.querySelector(".item").classList.toggle("alone", item.clips.length === 0 && !item.pictures);
   showClips(item, area);
@@ -57,23 +61,21 @@ function pressPlay(event) {
 }
 
 document.addEventListener("keydown", (event) => {
+  if (state.began === null) return;
   const writes = event.target.matches("textarea, select, input:not([type=radio]):not([type=checkbox])");
   if (event.altKey || event.metaKey || (writes && !(event.ctrlKey && event.key === "Enter"))) return;
   let used = false;
   if (event.key === "Enter") {
     if (event.target.closest("button")) return;
     // A form may have a step of its own before the next item.
-    if (event.shiftKey || event.ctrlKey || !asked.press("Enter")) move(event.shiftKey ? -1 : 1);
+    if (event.shiftKey || event.ctrlKey || !about.items[state.at] || !asked.press("Enter")) move(event.shiftKey ? -1 : 1);
     used = true;
   } else if (event.ctrlKey) {
     return;
   } else if (event.key === " ") {
     used = pressPlay(event);
   } else {
-    used = asked.press(event.key);
+    used = Boolean(about.items[state.at]) && asked.press(event.key);
   }
   if (used) event.preventDefault();
 });
-
-show(state.at);
-performance.mark("item-shown");

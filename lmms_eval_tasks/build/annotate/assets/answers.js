@@ -6,8 +6,8 @@ const KEY = `lmms-eval-tasks:${about.plan}:${about.annotator}:${about.mode}`;
 const FILE = `${about.annotator}-${about.mode}.json`;
 
 /** Place of an item to what was answered, to entries not yet confirmed, to how often its clips were played, and to which
- * of them were seen to their end, by their number; and where the annotator is. */
-const state = { answers: {}, drafts: {}, plays: {}, seen: {}, at: 0 };
+ * of them were seen to their end, by their number; where the annotator is; and the consent that was given to begin. */
+const state = { answers: {}, drafts: {}, plays: {}, seen: {}, at: 0, began: null };
 let kept = true;
 try {
   Object.assign(state, JSON.parse(localStorage.getItem(KEY) || "{}"));
@@ -18,12 +18,16 @@ try {
 let handle = null;
 let writing = Promise.resolve();
 
+/** The items whose answers count. */
+const counted = about.items.filter((item) => !item.practice);
+
 /** The answers as the file has them. */
 function answersText() {
-  const answers = about.items.filter(({ place }) => place in state.answers).map(({ place }) => ({
+  const answers = counted.filter(({ place }) => place in state.answers).map(({ place }) => ({
     place, plays: state.plays[place] || 0, ...state.answers[place],
   }));
-  const file = { plan: about.plan, annotator: about.annotator, mode: about.mode, answers };
+  const consent = state.began ? { consent: state.began } : {};
+  const file = { plan: about.plan, annotator: about.annotator, mode: about.mode, ...consent, answers };
   return `${JSON.stringify(file, null, 1)}\n`;
 }
 
