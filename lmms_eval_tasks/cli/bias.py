@@ -110,7 +110,7 @@ def _score_table(one: ChoiceSet, rules: list[Shortcut]) -> FittingTable:
     guess = chance(one.items, one.together)
     scores = [score_shortcut(rule, one.items, one.together) for rule in rules]
     with_pairs = guess.pair is not None
-    headings = ["what is chosen", "decided", "single accuracy", *(["pair accuracy", "removed"] if with_pairs else [])]
+    headings = ["what is chosen", "decided", "single accuracy", *([one.whole, "removed"] if with_pairs else [])]
     table = text_table(None, *headings)
     for score in (guess, *scores):
         cells = [f"{score.decided:.0f}%", _cell(score.single, guess.single)]

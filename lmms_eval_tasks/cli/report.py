@@ -80,8 +80,8 @@ def report(
     shown = tasks or [name for run in read for name in run.records]
     console.print(
         f"Scores in percent{other_units(column for name in shown for column in columns_of(name))}. Intervals are 95%, "
-        "over pairs, or over clips where no items are paired. above/below: the 95% interval excludes the reference; "
-        "open: it contains it."
+        "over groups of items, such as pairs, or over clips where items stand alone. above/below: the 95% interval "
+        "excludes the reference; open: it contains it."
     )
     print_cards(console, read, whole=card)
     print_differences(console, read, tasks, explain=False)

@@ -29,7 +29,8 @@ MAIN = TaskKind(
     read_settings=read_settings,
     guesses=lambda row: ("Yes", "No"),
     log_form=log_line(ClipFields, CARD.strata_columns),
-    views=("blind", "single_frame", "shuffled", "reversed", "socratic"),
+    # Backwards, what is possible often is not: the key would no longer be true.
+    views=("blind", "single_frame", "shuffled", "socratic"),
     no_submission="the leaderboard takes the held-out clips alone.",
 )
 

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from host_run import HostRun, SampleWorld, own_command, run_host
+
+from lmms_eval_tasks.build.annotate.forms import plan_digest
+from lmms_eval_tasks.build.annotate.plan import read_plan
 
 pytestmark = pytest.mark.host
 
@@ -20,15 +25,48 @@ def solved(sample_world: SampleWorld, tmp_path_factory: pytest.TempPathFactory) 
     return run_host("--model", "sample_solver", "--tasks", TASKS, home=sample_world.home, out=out)
 
 
+@pytest.fixture(scope="module")
+def guessed(sample_world: SampleWorld, tmp_path_factory: pytest.TempPathFactory) -> HostRun:
+    out = tmp_path_factory.mktemp("guessed")
+    return run_host("--model", "random_answer", "--tasks", TASKS, home=sample_world.home, out=out)
+
+
+def metadata(sample_world: SampleWorld, split: str) -> dict[str, dict[str, str]]:
+    """Clip to its row; of the held-out clips too, whose truth no command reads."""
+    folder = sample_world.folder / "intphys2"
+    path = folder / ("heldout_truth.csv" if split == "HeldOut" else f"IntPhys2/{split}/metadata.csv")
+    with path.open(newline="", encoding="utf-8") as file:
+        return {row["filename"]: row for row in csv.DictReader(file)}
+
+
 def test_the_solver_is_right_everywhere(solved: HostRun, sample_world: SampleWorld) -> None:
     for task in ("intphys2_main", "intphys2_debug"):
         for score in ("single_accuracy", "pair_accuracy", "scene_accuracy", "single_accuracy_official"):
             assert solved.score(task, score) == 100, (task, score)
         assert solved.score(task, "says_possible") == 50
     assert solved.score("intphys2_heldout", "single_accuracy") is None
-    with (sample_world.folder / "intphys2" / "heldout_truth.csv").open(newline="", encoding="utf-8") as file:
-        truth = {row["filename"]: int(row["type"].endswith("_Possible")) for row in csv.DictReader(file)}
+    truth = {name: int(row["type"].endswith("_Possible")) for name, row in metadata(sample_world, "HeldOut").items()}
     assert {row["row_id"]: row["model_answer"] for row in solved.submission(FILE)} == truth
+
+
+def test_every_part_of_the_benchmark_is_there(solved: HostRun) -> None:
+    parts = [
+        *("permanence", "immutability", "continuity", "solidity"), *("fixed", "moving"), *("easy", "medium", "hard")
+    ]  # fmt: skip
+    for score in ("single_accuracy", "pair_accuracy", "single_accuracy_official"):
+        assert [solved.score("intphys2_main", f"{score}_{part}") for part in parts] == [100] * len(parts)
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_a_runs_responses_are_replayed(guessed: HostRun, sample_world: SampleWorld, tmp_path: Path, ranks: int) -> None:
+    again = run_host(
+        "--model", "replay", "--model_args", f"predictions={guessed.out}", "--tasks", TASKS,
+        home=sample_world.home, out=tmp_path, ranks=ranks,
+    )  # fmt: skip
+    for task in TASKS.split(","):
+        assert again.scores(task) == guessed.scores(task)
+    assert again.submission(FILE) == guessed.submission(FILE)
+    assert 0 < guessed.score("intphys2_main", "single_accuracy") < 100
 
 
 def test_two_ranks_score_as_one(solved: HostRun, sample_world: SampleWorld, tmp_path: Path) -> None:
@@ -39,27 +77,75 @@ def test_two_ranks_score_as_one(solved: HostRun, sample_world: SampleWorld, tmp_
 
 
 def test_a_still_frame_is_not_enough(sample_world: SampleWorld, tmp_path: Path) -> None:
-    """Nor is the clip with its frames in another order: every answer is then that it cannot be."""
-    views = {view: f"intphys2_main_{view}" for view in ("blind", "single_frame", "shuffled")}
+    """Nor are words, nor the clip with its frames in another order: every answer is then that it cannot be."""
+    home, captions = sample_world.home, tmp_path / "captions"
+    run_host(
+        "--model", "constant_answer", "--model_args", "response=A ball rolls behind a board.",
+        "--tasks", "intphys2_main_captions", home=home, out=captions,
+    )  # fmt: skip
+    views = {view: f"intphys2_main_{view}" for view in ("blind", "single_frame", "shuffled", "socratic")}
     run = run_host(
-        "--model", "sample_solver", "--tasks", ",".join(views.values()), home=sample_world.home, out=tmp_path
-    )
+        "--model", "sample_solver", "--tasks", ",".join(views.values()), home=home, out=tmp_path / "views",
+        env={"LMMS_EVAL_TASKS_CAPTIONS": str(captions)},
+    )  # fmt: skip
     for view, task in views.items():
         assert run.score(task, "pair_accuracy") == 0, view
+        assert run.score(task, "unscored_rate") == 0, view
         assert run.score(task, "unparsed_rate") == (0 if view == "shuffled" else 100), view
 
 
-def test_the_commands_that_read_a_run(solved: HostRun, sample_world: SampleWorld, tmp_path: Path) -> None:
-    random = run_host("--model", "random_answer", "--tasks", TASKS, home=sample_world.home, out=tmp_path / "random")
+def test_the_commands_that_read_a_run(
+    solved: HostRun, guessed: HostRun, sample_world: SampleWorld, tmp_path: Path
+) -> None:
     rewritten, page = tmp_path / "again.jsonl", tmp_path / "page.html"
-    for command in (
-        ("report", solved.out, random.out, "--html", page),
-        ("compare", random.out, solved.out),
-        ("rescore", random.out),
-        ("submit", "intphys2", random.out, "--out", rewritten, "--allow-unofficial"),
-        ("bias", "intphys2"),
-    ):
-        done = own_command(sample_world.home, *command)
-        assert done.returncode == 0, done.stdout + done.stderr
-    assert page.stat().st_size > 0
-    assert rewritten.read_bytes() == (random.out / FILE).read_bytes()
+    report = ran(sample_world, "report", solved.out, guessed.out, "--html", page)
+    assert "scene accuracy" in report and page.stat().st_size > 0
+    compared = ran(sample_world, "compare", guessed.out, solved.out)
+    assert "runs 1 and 2 share 24 items in 6 groups" in compared
+    assert "scores equal" in ran(sample_world, "rescore", guessed.out)
+    ran(sample_world, "submit", "intphys2", guessed.out, "--out", rewritten, "--allow-unofficial")
+    assert rewritten.read_bytes() == (guessed.out / FILE).read_bytes()
+
+
+def test_the_words_give_nothing_away(sample_world: SampleWorld) -> None:
+    printed = ran(sample_world, "bias", "intphys2")
+    assert "scene accuracy" in printed and "pair accuracy" not in printed
+    table = printed.partition("Percent of items")[0]
+    # Seven rules for each of the two splits whose keys are known, and none for the one whose are withheld.
+    assert table.count(" 50.0 [") == 14 and " above" not in table and " below" not in table
+
+
+def test_people_are_asked_and_scored(sample_world: SampleWorld, tmp_path: Path) -> None:
+    plan, answers, people = tmp_path / "plan.csv", tmp_path / "answers", tmp_path / "people.csv"
+    ran(sample_world, "annotate", "plan", "intphys2", "--split", "main", "--responses", "2", "--out", plan)
+    ran(sample_world, "annotate", "page", plan, "--out", tmp_path / "pages")
+    rows, planned = metadata(sample_world, "Main"), read_plan(plan)
+    credit: dict[str, list[bool]] = {}
+    answers.mkdir()
+    for annotator, asked in planned.by_annotator.items():
+        assert (tmp_path / "pages" / f"{annotator}.html").is_file()
+        items = [row for row in asked if not row.attention]
+        # Nobody sees two clips of a scene.
+        assert len({rows[row.item_id]["SceneIndex"] for row in items}) == len(items)
+        given: list[dict[str, Any]] = []
+        for row in asked:
+            key = "A" if rows[row.item_id]["type"].endswith("_Possible") else "B"
+            # Of moving cameras everybody is right; of the others everybody says "possible".
+            choice = row.attention or (key if rows[row.item_id]["Camera"] == "Moving" else "A")
+            given.append({"place": row.place, "seconds": 1.0, "choice": choice})
+            if not row.attention:
+                credit.setdefault(row.item_id, []).append(choice == key)
+        file = {"plan": plan_digest(planned), "annotator": annotator, "mode": planned.mode, "answers": given}
+        (answers / f"{annotator}.json").write_text(json.dumps(file), encoding="utf-8")
+    assert {len(said) for said in credit.values()} == {2} and credit.keys() == rows.keys()
+    ran(sample_world, "annotate", "collect", plan, answers, "--out", people)
+    printed = ran(sample_world, "humans", people, "--items", "intphys2:main", "--by", "condition,camera")
+    scores = {line.split()[0]: line.split()[1:3] for line in printed.splitlines() if line.strip().endswith("]")}
+    assert scores["moving"] == ["3", "100.00"] and scores["fixed"] == ["3", "50.00"] and scores["all"] == ["6", "75.00"]
+
+
+def ran(sample_world: SampleWorld, *arguments: str | Path) -> str:
+    """What one of our commands prints, which ends well."""
+    done = own_command(sample_world.home, *arguments)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout

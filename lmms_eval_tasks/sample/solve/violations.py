@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,20 +11,38 @@ from numpy.typing import NDArray
 from lmms_eval_tasks.sample.solve.measure import Rules, runs
 from lmms_eval_tasks.sample.world.physics import FPS
 from lmms_eval_tasks.sample.world.scene import require
-from lmms_eval_tasks.sample.world.vision import Mask, Observation, Track
+from lmms_eval_tasks.sample.world.vision import Mask, Observation, Track, standing
 
 POSSIBLE, IMPOSSIBLE = "Yes.", "No."
 _FEWEST = 3
 _OFF = 3.0
 _RIM = 2.0
 _RISE = 10
+_FARTHEST = 20
 
 
 def judge(seen: Observation, named: Sequence[Track], options: Sequence[str]) -> str:
     """Whether nothing comes, goes, changes, jumps or passes through a post behind the boards of a clip."""
     # Less than a second shows what is there, not what becomes of it.
-    require(seen.frames > FPS and bool(seen.structures.any()))
+    require(seen.frames > FPS and bool(seen.tones.any()))
+    seen = _steadied(seen)
     return IMPOSSIBLE if any(_broken(seen, track) for track in seen.tracks.values()) else POSSIBLE
+
+
+def _steadied(seen: Observation) -> Observation:
+    """What a camera that keeps its first place would have seen, where this one moves to the left and the right."""
+    columns = seen.tones.sum(axis=1, dtype=np.int64)
+    shifts = range(-_FARTHEST, _FARTHEST + 1)
+    off = [np.abs(np.roll(columns, -shift, axis=1) - columns[0]).sum(axis=1) for shift in shifts]
+    found = np.argmin(off, axis=0) - _FARTHEST
+    if not found.any():
+        return seen
+    tones = np.stack([np.roll(tone, -shift, axis=1) for tone, shift in zip(seen.tones, found, strict=True)])
+    tracks = {
+        name: replace(track, centres=track.centres - np.stack([found, np.zeros_like(found)], axis=1))
+        for name, track in seen.tracks.items()
+    }
+    return replace(seen, structures=standing(tones), tones=tones, tracks=tracks)
 
 
 def _broken(seen: Observation, track: Track) -> bool:

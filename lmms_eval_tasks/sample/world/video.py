@@ -16,18 +16,21 @@ from lmms_eval_tasks.utils.core.progress import Progress
 
 # Without `asm=0` the encoder chooses code by processor, and with AVX-512 reads memory that it has not set: the same
 # frames then give other bytes from time to time.
-_OPTIONS = {"preset": "medium", "threads": "1", "x264-params": "asm=0"}
+_X264 = "asm=0"
+_OPTIONS = {"preset": "medium", "threads": "1"}
 
 
-def write_clip(path: Path, frames: NDArray[np.uint8], fps: int = FPS, crf: int = 18) -> None:
+def write_clip(path: Path, frames: NDArray[np.uint8], fps: int = FPS, crf: int = 18, look_ahead: bool = True) -> None:
     """Write (T, H, W, 3) uint8 RGB frames as an mp4 with one H.264 stream; H and W must be even.
 
     One encoder thread, a fixed group of pictures and no metadata: the same frames and `crf` give the same bytes. A
-    greater `crf`, the encoder's rate factor, keeps less of the pictures.
+    greater `crf`, the encoder's rate factor, keeps less of the pictures. Unless it may `look_ahead`, the encoder codes
+    each picture by those before it alone, so that clips that begin alike are decoded alike as far as they do.
     """
+    x264 = _X264 if look_ahead else f"{_X264}:rc-lookahead=0"
     with av.open(str(path), "w", format="mp4", options={"movflags": "+faststart"}) as container:
         container.flags |= ContainerFlags.bitexact.value
-        stream = container.add_stream("libx264", rate=fps, options={"crf": str(crf), **_OPTIONS})
+        stream = container.add_stream("libx264", rate=fps, options={"crf": str(crf), "x264-params": x264, **_OPTIONS})
         stream.height, stream.width = frames.shape[1:3]
         stream.pix_fmt = "yuv420p"
         context = stream.codec_context

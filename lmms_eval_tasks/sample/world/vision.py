@@ -52,10 +52,14 @@ class Track:
 
 @dataclass(frozen=True)
 class Observation:
-    """What a clip shows: structures (H, W) that stand still, arms (T, H, W) that do not, and objects by name."""
+    """What a clip shows: structures (H, W) that stand still, arms (T, H, W) that do not, and objects by name.
+
+    `tones` (T, H, W) is all that is neither background nor object.
+    """
 
     structures: Mask
     arms: Mask
+    tones: Mask
     tracks: Mapping[str, Track]
     fps: float
 
@@ -86,7 +90,7 @@ def observe(frames: NDArray[np.uint8], fps: float) -> Observation:
     light = (red + green + blue) / 3
     ground = _background(np.median(light, axis=0), colourful.mean(axis=0) < 0.5)
     tones = (np.abs(light - ground) > _DEVIATION) & ~colourful
-    structures = tones.mean(axis=0) > 0.6
+    structures = standing(tones)
     arms = ndimage.binary_opening(tones & ~structures, np.ones((1, 3, 3)))
     tracks: dict[str, Track] = {}
     hue = 360 * rgb_to_hsv(frames[colourful] / 255)[:, 0] if colourful.any() else np.empty(0)
@@ -96,7 +100,13 @@ def observe(frames: NDArray[np.uint8], fps: float) -> Observation:
         mask.ravel()[places[np.abs((hue - centre + 180) % 360 - 180) < _HUE_WIDTH]] = True
         for track in _tracks(colour, mask):
             tracks.setdefault(track.name, track)
-    return Observation(structures, arms, tracks, fps)
+    return Observation(structures, arms, tones, tracks, fps)
+
+
+def standing(tones: Mask) -> Mask:
+    """What of `tones` (T, H, W) stands still, (H, W)."""
+    still: Mask = tones.mean(axis=0) > 0.6
+    return still
 
 
 def _background(light: NDArray[np.float32], grey: Mask) -> NDArray[np.float64]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lmms_eval_tasks.sample.scenes.violations import FAMILIES
+from lmms_eval_tasks.sample.world.camera import film_moving
 from lmms_eval_tasks.sample.world.video import write_clip
 from lmms_eval_tasks.utils.benchmark.sample_writer import SampleWriter
 from lmms_eval_tasks.utils.core.progress import Progress
@@ -21,21 +22,22 @@ CODINGS = (18, 23, 28)
 
 # Difficulty to the place in whose stead it stands; each has a ball more that rolls by at the back.
 DIFFICULTIES: Mapping[str, str] = {"Easy": "BasicLevel_0", "Medium": "SaltFlats_0", "Hard": "Egypt_0"}
-# Condition to the official game in whose stead it stands, all with a camera that does not move.
-GAMES: Mapping[str, str] = {
-    "permanence": "FixedMarryPoppins",
-    "immutability": "RotatingCup",
-    "immutability_texture": "HotAirBallon",
-    "continuity": "SphereFallingDown",
-    "continuity_swap": "SolidityFallingFlat",
-    "solidity": "FixedJumpSolidity",
+CAMERAS = ("Fixed", "Moving")
+# Condition to the official games in whose stead it stands, by camera.
+GAMES: Mapping[str, tuple[str, str]] = {
+    "permanence": ("FixedMarryPoppins", "MovingAroundOccluder"),
+    "immutability": ("RotatingCup", "JailStone"),
+    "immutability_texture": ("HotAirBallon", "Restaurant"),
+    "continuity": ("SphereFallingDown", "PrisonCell"),
+    "continuity_swap": ("SolidityFallingFlat", "Scaffoling"),
+    "solidity": ("FixedJumpSolidity", "BoxSoldity"),
 }
 
 Row = Mapping[str, str]
 Film = NDArray[np.uint8]
 
 
-def draw_scene(seed: int, split: str, number: int, difficulty: str) -> tuple[list[Row], dict[str, Film]]:
+def draw_scene(seed: int, split: str, number: int, difficulty: str, camera: str) -> tuple[list[Row], dict[str, Film]]:
     """Draw a scene of four clips; conditions take turns by its number, from 1.
 
     Returns:
@@ -44,16 +46,27 @@ def draw_scene(seed: int, split: str, number: int, difficulty: str) -> tuple[lis
     condition = tuple(FAMILIES)[(number - 1) % len(FAMILIES)]
     bystanders = tuple(DIFFICULTIES).index(difficulty)
     films = FAMILIES[condition](random.Random(f"{seed}/intphys2/{split}/{number}"), bystanders).film()
+    if camera == "Moving":
+        films = {kind: film_moving(film) for kind, film in films.items()}
     rows: list[Row] = []
     frames: dict[str, Film] = {}
     for coding in codings(split):
         for kind, film in films.items():
             name = hashlib.sha256(f"{seed}/{split}/{number}/{kind}/{coding}".encode()).hexdigest()
-            place = DIFFICULTIES[difficulty]
-            values = (str(number), name, kind, condition, place, GAMES[condition], "Fixed", difficulty)
+            place, game = DIFFICULTIES[difficulty], GAMES[condition][CAMERAS.index(camera)]
+            values = (str(number), name, kind, condition, place, game, camera, difficulty)
             rows.append(dict(zip(COLUMNS, values, strict=True)))
             frames[name] = film
     return rows, frames
+
+
+def part_of(split: str, number: int) -> tuple[str, str]:
+    """The difficulty and the camera of a scene, by its number from 1."""
+    if split == "HeldOut":  # like the hard scenes of Main
+        return "Hard", "Moving"
+    # Each time that a condition comes round again, its difficulty and its camera are others.
+    turn = number + (number - 1) // len(FAMILIES)
+    return tuple(DIFFICULTIES)[turn % len(DIFFICULTIES)], CAMERAS[turn % len(CAMERAS)]
 
 
 def codings(split: str) -> tuple[int, ...]:
@@ -69,12 +82,12 @@ def write(folder: Path, seed: int, sizes: Mapping[str, int], progress: Progress)
         place, rows = folder / RELEASE / split, []
         place.mkdir()
         for number in range(1, scenes + 1):
-            # Held-out scenes are like the hard ones of Main. A condition is not always as hard.
-            level = 2 if split == "HeldOut" else (number + (number - 1) // len(FAMILIES)) % len(DIFFICULTIES)
-            drawn, films = draw_scene(seed, split, number, tuple(DIFFICULTIES)[level])
+            difficulty, camera = part_of(split, number)
+            drawn, films = draw_scene(seed, split, number, difficulty, camera)
             rows += drawn
             for position, (name, film) in enumerate(films.items()):
-                write_clip(place / f"{name}.mp4", film, crf=codings(split)[position // 4])
+                # What is not to be seen before it happens must not show in the coding either.
+                write_clip(place / f"{name}.mp4", film, crf=codings(split)[position // 4], look_ahead=False)
                 done += 1
                 progress("filming clips", done, clips)
         _write_csv(folder / TRUTH if split == "HeldOut" else place / "metadata.csv", rows)

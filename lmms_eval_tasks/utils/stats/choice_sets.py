@@ -27,6 +27,7 @@ class ChoiceSet:
         items: The questions that can be answered by choosing.
         left_out: How many others there are.
         together: How many items of a group count only together; None where they count one by one.
+        whole: Title of the score in which they do.
         from_keys: Whether the questions have no options, so that the answers that occur stand in their place.
     """
 
@@ -34,6 +35,7 @@ class ChoiceSet:
     items: tuple[ChoiceItem, ...]
     left_out: int
     together: int | None
+    whole: str
     from_keys: bool
 
 
@@ -61,9 +63,9 @@ def read_choice_sets(card: Card, tasks: Iterable[Task], split: str) -> list[Choi
             rows = list(change(table) if change else table)
         items, from_keys = _read_items(rows, card.strata_columns)
         if items:
-            together = _together([task.kind for task in sharing])
+            together, whole = _together([task.kind for task in sharing])
             names = tuple(task.name for task in sharing)
-            sets.append(ChoiceSet(names, tuple(items), len(rows) - len(items), together, from_keys))
+            sets.append(ChoiceSet(names, tuple(items), len(rows) - len(items), together, whole, from_keys))
     return sets
 
 
@@ -81,8 +83,10 @@ def _without_bars() -> Iterator[None]:
             datasets.enable_progress_bars()
 
 
-def _together(kinds: Sequence[TaskKind]) -> int | None:
-    return next((metric.together for kind in kinds for metric in kind.metrics if metric.together), None)
+def _together(kinds: Sequence[TaskKind]) -> tuple[int | None, str]:
+    """How many items count only together, and the title of the first score in which they do."""
+    metrics = (metric for kind in kinds for metric in kind.metrics)
+    return next(((metric.together, metric.title) for metric in metrics if metric.together), (None, ""))
 
 
 def _read_items(rows: Sequence[Mapping[str, Any]], strata: Sequence[str]) -> tuple[list[ChoiceItem], bool]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from string import ascii_uppercase
@@ -59,15 +59,16 @@ def read_items(source: Path, clips: Collection[str] = ()) -> dict[Key, AskedQues
     """The items that annotators were asked.
 
     Args:
-        source: A prepared table (.parquet), or CSV with the columns ``item``, ``version``, ``answer`` and any others,
-            which are strata.
+        source: A prepared table (.parquet), whose strata are the columns that do not tell the versions of an item
+            apart; or CSV with the columns ``item``, ``version``, ``answer`` and any others, which are strata.
         clips: Columns that name clips, which are no strata.
 
     Raises:
         InputError: where the file cannot be read, lacks a column, or lists an item twice.
     """
     is_table = source.suffix == ".parquet"
-    rows = _parquet_rows(source) if is_table else read_csv(source, ("item", "version", "answer"))
+    rows = list(_parquet_rows(source) if is_table else read_csv(source, ("item", "version", "answer")))
+    not_strata = {*NOT_STRATA, *clips, *(_told_apart_by(row for _, row in rows) if is_table else ())}
     problems = Problems()
     asked: dict[Key, AskedQuestion] = {}
     strata_of: dict[str, Mapping[str, str]] = {}
@@ -77,7 +78,7 @@ def read_items(source: Path, clips: Collection[str] = ()) -> dict[Key, AskedQues
         if key in asked:
             problems.add(where, f"Expected an item once, but {_name(key)} is there twice.")
             continue
-        strata = {name: str(value) for name, value in row.items() if name not in (*NOT_STRATA, *clips)}
+        strata = {name: str(value) for name, value in row.items() if name not in not_strata}
         if strata_of.setdefault(item, strata) != strata:
             problems.add(where, f"Expected one stratum for both versions of {item}, but they differ.")
         letters = ascii_uppercase[: len(row["options"])] if OPTIONS in row else ""
@@ -203,6 +204,12 @@ def _parquet_rows(source: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
         if not isinstance(options, list) or not all(isinstance(option, str) for option in options):
             raise InputError(f"{where}: Expected options as a list of texts, but got {quote(options)}.")
         yield where, {**row, "item": item, "version": version}
+
+
+def _told_apart_by(rows: Iterable[Mapping[str, Any]]) -> set[str]:
+    """The columns in which versions of an item differ."""
+    first: dict[str, Mapping[str, Any]] = {}
+    return {name for row in rows for name, value in row.items() if first.setdefault(row["item"], row)[name] != value}
 
 
 def _is_plain(data_type: Any) -> bool:
