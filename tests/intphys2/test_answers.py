@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,8 @@ OFFICIAL = {1: POSSIBLE, 0: IMPOSSIBLE, None: None}
 
 
 def test_there_are_answers_to_each_prompt() -> None:
-    assert len(LINES) >= 200 and {line["prompt"] for line in LINES} == {"ours", 0, 1, 2}
+    counts = Counter(line["prompt"] for line in LINES)
+    assert counts.keys() == {"ours", 0, 1, 2} and min(counts.values()) >= 60, counts
     assert len({(line["prompt"], line["text"]) for line in LINES}) == len(LINES)
 
 

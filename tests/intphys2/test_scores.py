@@ -32,7 +32,8 @@ CONDITIONS = (
 ODDITIES = (
     "Yes", "No", "yes", "no", "YES", "NO", "1", "0", "10", "0.5", "", "I do not know, yes", "I cannot say",
     "Now it falls", "It is not possible.", "No, nothing is impossible here.", "Possible", "Impossible", "yes and no",
-    "Unknown", "Hmm", "<think>no</think>Yes", "Answer: 0", "eyes", "The answer is 1.",
+    "Unknown", "Hmm", "<think>no</think>Yes", "Answer: 0", "eyes", "The answer is 1.", "cannot", "No. 1", "0 or 1",
+    "Not 0.", "yEs", "nO", "Nothing is impossible.", "１", "\n\n", "yes\0", "ноль",
 )  # fmt: skip
 # The parts of the notebook, spelt as its lists are.
 PARTS: Mapping[str, tuple[str, tuple[str, ...]]] = {
@@ -132,7 +133,9 @@ def score(records: list[Record], name: str, kind: str = "main") -> float | None:
 def answers(metadata: list[dict[str, str]]) -> dict[str, str]:
     draw = random.Random(1)
     given = [(row["name"], draw.choice(ODDITIES)) for row in metadata]
-    return {name: text for name, text in given if draw.random() > 0.05}
+    missing = {name for name, _ in given if draw.random() < 0.05}
+    assert missing and {text for name, text in given if name not in missing} == set(ODDITIES)
+    return {name: text for name, text in given if name not in missing}
 
 
 @pytest.mark.parametrize(("prompt", "by_digit"), [("{question} Yes or No?", False), ("Say (1) or 0.", True)])

@@ -126,6 +126,18 @@ def test_members_of_a_group_without_versions_are_versions(tmp_path: Path) -> Non
     assert set(read_items(tmp_path / "pairs.parquet")) == {("g1", "g1_1"), ("g1", "g1_2"), ("g2", "")}
 
 
+def test_a_tables_columns_that_tell_versions_apart_are_no_strata(tmp_path: Path) -> None:
+    rows = [
+        {"item_id": f"{group}{place}", "group_id": group, "answer": "A", "kind": group, "place": place}
+        for group, places in (("g", "123"), ("h", "1"))
+        for place in places
+    ]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "scenes.parquet")
+    asked = read_items(tmp_path / "scenes.parquet")
+    assert {item: one.strata for (item, _), one in asked.items()} == {"g": {"kind": "g"}, "h": {"kind": "h"}}
+    assert len(asked) == 4
+
+
 def test_a_written_answer_is_compared_as_a_number_or_a_text(tmp_path: Path) -> None:
     asked = {
         ("n", ""): AskedQuestion("2.50", written=True),
