@@ -35,8 +35,8 @@ def submit_all(name: str, runs: Sequence[Path], out: Path, allow_unofficial: boo
             told = f"{slot.path} was there before, and is not of these runs."
             console.print(f"warning: {told}", style="yellow", soft_wrap=True)
     if missing := [slot.tasks for slot in done.slots if not slot.made and slot.place.needed]:
-        told = f"Run these with --log_samples, and give their runs too: {', '.join(missing)}."
-        console.print(f"warning: The leaderboard takes more than is there. {told}", style="yellow", soft_wrap=True)
+        told = f"Run {', '.join(missing)} with --log_samples, and give that run too."
+        console.print(f"warning: Files are missing. {told}", style="yellow", soft_wrap=True)
 
 
 def _row(slot: Slot) -> tuple[str, ...]:
