@@ -103,6 +103,7 @@ def submit_to_leaderboard(
         raise InputError(f"Nothing can be submitted to {name}: {told}")
     slots = _check(slots, allow_incomplete, problems)
     _raise(name, refusals, problems)
+    # Each is whole on the disk before the first one takes its place.
     with ExitStack() as files:
         for slot in slots:
             if slot.made:
