@@ -36,4 +36,5 @@ CARD = Card(
     ),
     hub_id="facebook/IntPhys2",
     prepare_command="lmms-eval-tasks prepare intphys2 --source IntPhys2.zip",
+    leaderboards={"physical-reasoning": {"heldout": "intphys2"}},
 )

@@ -19,6 +19,7 @@ FILES = {
     ("causalvqa", ""): "submissions/causalvqa_test.jsonl",
     ("mvp", ""): "mvp_mini_submission.jsonl",
     ("mvp", "temporal_reasoning"): "submissions/mvp_mini_temporal_reasoning_valid.jsonl",
+    ("intphys2", ""): "submissions/intphys2_heldout.jsonl",
     ("cast_bench", ""): "submissions/cast_bench_predictions.jsonl",
     ("cast_bench", "metrics"): "submissions/cast_bench_metrics.json",
     ("yocausal", ""): "submissions/yocausal_results.json",
