@@ -44,6 +44,7 @@ def report(
     allow_incomplete: Annotated[bool, typer.Option("--allow-incomplete", help=ALLOW_INCOMPLETE)] = False,
 ) -> None:
     """Show what runs scored, with 95% intervals and how many are behind each score."""
+    from lmms_eval_tasks.report.best_of import best_tables
     from lmms_eval_tasks.report.pairing import pairing_tables
     from lmms_eval_tasks.report.tables import apart_warnings, reference_tables, score_tables, stratum_tables
     from lmms_eval_tasks.report.view_tables import view_tables
@@ -69,6 +70,7 @@ def report(
         if by
         else (
             *score_tables(read, task),
+            *best_tables(read, task),
             *view_tables(read, task),
             *reference_tables(read, task),
         )
