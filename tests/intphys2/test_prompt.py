@@ -5,29 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from intphys2_checkout import TEXTS, write_checkout
 
 from lmms_eval_tasks.api import InputError
 from lmms_eval_tasks.installed.official_prompts import imported, sha256
 from lmms_eval_tasks.intphys2.prompt import OFFICIAL_PROMPTS, asks_for_digit, read_settings
-
-TEXTS = (
-    "Watch this and think freely about whether what you see is plausible {here}. Then finish with the word Yes or No.",
-    "Watch this and say whether what you see is plausible, and write nothing at all but the number 1 or 0.",
-    "Watch this and say whether what you see is plausible, and write nothing at all but the word yes or no.",
-)
-SCRIPT = '''"""A script{comment} that is long and says that things are possible, yet this is no prompt."""
-PROMPTS = [{first!r}, {second!r}, {third!r}]
-SHORT = "plausible"
-'''
 
 pytestmark = pytest.mark.usefixtures("home")
 
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    script = SCRIPT.format(comment="", first=TEXTS[0], second=TEXTS[1], third=TEXTS[2])
-    (tmp_path / "IntPhys2_transformers.py").write_text(script, encoding="utf-8")
-    return tmp_path
+    return write_checkout(tmp_path)
 
 
 def test_three_prompts_have_names_of_their_own(checkout: Path) -> None:
