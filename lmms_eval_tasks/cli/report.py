@@ -65,7 +65,7 @@ def report(
     for run in read:
         for table in stratum_tables(run, by.split(","), task) if by else ():
             console.print(table)
-    for table in (
+    for shown in (
         ()
         if by
         else (
@@ -75,13 +75,13 @@ def report(
             *reference_tables(read, task),
         )
     ):
-        console.print(table)
+        console.print(shown)
     for table in pairing_tables(read, task, seed) if pairing else ():
         console.print(table)
     tasks = [name for run in read for name in run.groups.get(task, [task])] if task else None
-    shown = tasks or [name for run in read for name in run.records]
+    names = tasks or [name for run in read for name in run.records]
     console.print(
-        f"Scores in percent{other_units(column for name in shown for column in columns_of(name))}. Intervals are 95%, "
+        f"Scores in percent{other_units(column for name in names for column in columns_of(name))}. Intervals are 95%, "
         "over pairs, or over clips where no items are paired. above/below: the 95% interval excludes the reference; "
         "open: it contains it."
     )

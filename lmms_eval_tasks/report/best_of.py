@@ -80,7 +80,7 @@ class Several:
         return chance + self.found.inflation if self.found and chance is not None else None
 
     def cells(self) -> tuple[str, ...]:
-        """Its row of a table: the number of runs, the best with its interval, the mean, and what the choice is worth."""
+        """Its row of a table: how many runs, the best with its interval, the mean, and what the choice is worth."""
         assert self.found is not None
         best, chance = self.found.best, self.at_chance
         return (

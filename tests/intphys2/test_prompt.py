@@ -39,7 +39,7 @@ def test_a_task_finds_its_prompt_by_the_place_in_the_script(checkout: Path) -> N
         assert prompt is not None and prompt.render() == text
         # A copy of the same release changes nothing.
         OFFICIAL_PROMPTS.import_from(checkout, accept_other=True)
-    with pytest.raises(InputError, match="Expected no LMMS_EVAL_TASKS_PROMPT .* here official_1, but got mcq_letter"):
+    with pytest.raises(InputError, match=r"Expected no LMMS_EVAL_TASKS_PROMPT .* here official_1, but got mcq_letter"):
         read_settings({"prompt": "official_1"}, {"LMMS_EVAL_TASKS_PROMPT": "mcq_letter"})
 
 

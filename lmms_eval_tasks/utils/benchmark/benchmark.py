@@ -149,8 +149,8 @@ class TaskKind:
             choice alone lifts it.
 
     Raises:
-        ValueError: where `best_of` is none of its scores, and where it lists something that is no view, a frame that is none, or the view of masked clips without
-            a masking.
+        ValueError: where `best_of` is none of its scores, and where it lists something that is no view, a frame that is
+            none, or the view of masked clips without a masking.
     """
 
     metrics: tuple[Metric, ...]
@@ -180,8 +180,8 @@ class TaskKind:
         """Refuse views that there are not, and the best of a score that it lacks.
 
         Raises:
-            ValueError: where `best_of` is none of its scores, and where it lists something that is no view, a position that is none, or the view of masked clips
-                without what it needs.
+            ValueError: where `best_of` is none of its scores, and where it lists something that is no view, a position
+                that is none, or the view of masked clips without what it needs.
         """
         known = (*VIEWS, MASKED)
         if unknown := [name for name in self.views if name not in known]:
