@@ -65,8 +65,9 @@ def _rows(benchmark: str) -> list[tuple[str, str, str, str]]:
     source = find_benchmark(benchmark).official_prompt
     if source is not None and source.replaces not in users:
         users[source.replaces] = [f"{benchmark} label"]
+    absent = _name_imported(benchmark, users)
     official = installed_official(benchmark)
-    asked = [official if name == OFFICIAL else read_prompt(name) for name in users]
+    asked = [official if name == OFFICIAL else read_prompt(name) for name in users if name in (OFFICIAL, *prompt_ids())]
     fields = {prompt.fields for prompt in asked if prompt is not None}
     tasks = {name: summarize_names(of_name, 2) for name, of_name in users.items()}
     rows = [
@@ -81,7 +82,21 @@ def _rows(benchmark: str) -> list[tuple[str, str, str, str]]:
     for name in imported(benchmark):
         if source is not None and name != OFFICIAL:
             try:
-                rows.append((name, "", source.find(name).sha256[:SHOWN], "no, another text"))
+                rows.append((name, tasks.get(name, ""), source.find(name).sha256[:SHOWN], "no, another text"))
             except InputError:
                 rows.append((name, "", "", "altered since"))
-    return rows
+    return rows + [(name, tasks[name], "", "not on this machine") for name in absent]
+
+
+def _name_imported(benchmark: str, users: dict[str, list[str]]) -> list[str]:
+    """Give what tasks ask with, where it is to be imported, the name that it has here; those that are not here."""
+    source, absent = find_benchmark(benchmark).official_prompt, []
+    for name in [name for name in users if source and name not in (OFFICIAL, *prompt_ids())]:
+        assert source is not None
+        try:
+            here = source.find(name).prompt_id
+        except InputError:
+            absent.append(name)
+        else:
+            users[here] = users.pop(name)
+    return absent

@@ -44,6 +44,7 @@ def report(
     allow_incomplete: Annotated[bool, typer.Option("--allow-incomplete", help=ALLOW_INCOMPLETE)] = False,
 ) -> None:
     """Show what runs scored, with 95% intervals and how many are behind each score."""
+    from lmms_eval_tasks.report.best_of import best_tables
     from lmms_eval_tasks.report.pairing import pairing_tables
     from lmms_eval_tasks.report.tables import apart_warnings, reference_tables, score_tables, stratum_tables
     from lmms_eval_tasks.report.view_tables import view_tables
@@ -64,22 +65,23 @@ def report(
     for run in read:
         for table in stratum_tables(run, by.split(","), task) if by else ():
             console.print(table)
-    for table in (
+    for shown in (
         ()
         if by
         else (
             *score_tables(read, task),
+            *best_tables(read, task),
             *view_tables(read, task),
             *reference_tables(read, task),
         )
     ):
-        console.print(table)
+        console.print(shown)
     for table in pairing_tables(read, task, seed) if pairing else ():
         console.print(table)
     tasks = [name for run in read for name in run.groups.get(task, [task])] if task else None
-    shown = tasks or [name for run in read for name in run.records]
+    names = tasks or [name for run in read for name in run.records]
     console.print(
-        f"Scores in percent{other_units(column for name in shown for column in columns_of(name))}. Intervals are 95%, "
+        f"Scores in percent{other_units(column for name in names for column in columns_of(name))}. Intervals are 95%, "
         "over groups of items, such as pairs, or over clips where items stand alone. above/below: the 95% interval "
         "excludes the reference; open: it contains it."
     )

@@ -145,12 +145,25 @@ class TaskState(RunningTask):
         try:
             if self._settings is None:
                 self.kwargs = kwargs or {}
-                settings = read_task_settings(self.benchmark, self.kind, self.kwargs, os.environ)
-                self._settings = self.shown.adjust_settings(settings)
+                self._settings = self.shown.adjust_settings(self._read_settings(self.kwargs))
             settings = self._settings
             return self.shown.put(doc, lambda: ask(doc, settings))
         except InputError as error:
             raise RunStopped(str(error)) from None
+
+    def check_settings(self, kwargs: Mapping[str, Any]) -> None:
+        """Refuse settings that cannot be used before a model is loaded.
+
+        Raises:
+            RunStopped: where they cannot.
+        """
+        try:
+            self._read_settings(kwargs)
+        except InputError as error:
+            raise RunStopped(str(error)) from None
+
+    def _read_settings(self, kwargs: Mapping[str, Any]) -> TaskSettings:
+        return read_task_settings(self.benchmark, self.kind, kwargs, os.environ)
 
     def grade_first(self, doc: Row, results: Sequence[Any], grade: Grade) -> dict[str, Any]:
         """What the first response brings: the item's record, and what that contributes to each score."""

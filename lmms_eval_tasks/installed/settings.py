@@ -90,3 +90,14 @@ def read_task_settings(
     fields = read_prompt(named).fields if named in prompt_ids() else QUESTION_AND_OPTIONS
     find = None if asks_judges else benchmark.find_prompt
     return prompt_reader(find, fields if fields < QUESTION_AND_OPTIONS else QUESTION_AND_OPTIONS)(kwargs, environment)
+
+
+def kwargs_for_checks(benchmark: Benchmark, kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A task's ``lmms_eval_specific_kwargs`` as checks use them, which give everybody the same.
+
+    A prompt that users have to import is on few machines: the prompt of ours that it replaces stands for it.
+    """
+    source = benchmark.official_prompt
+    if source is None or not source.for_items or kwargs.get("prompt") in (None, *prompt_ids()):
+        return kwargs
+    return {**kwargs, "prompt": source.replaces}

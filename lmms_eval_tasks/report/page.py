@@ -5,11 +5,13 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from markupsafe import Markup
 
 import lmms_eval_tasks
+from lmms_eval_tasks.report.best_of import best_notes, find_several
 from lmms_eval_tasks.report.clips import Clips, ClipShelf
 from lmms_eval_tasks.report.items import as_json, task_block
 from lmms_eval_tasks.report.runs import entries_of
@@ -51,6 +53,8 @@ def build_page(runs: Sequence[Run], only: str = "", clips: Clips = Clips.auto) -
         build_section(name, [(places[id(run)], run, tasks) for run, tasks in holders])
         for name, holders in entries.items()
     ]
+    several = list(find_several(runs, only))
+    sections = [replace(one, notes=(*one.notes, *best_notes(several, one.tasks))) for one in sections]
     blocks = {
         task: task_block(task, [(place, run) for place, run in enumerate(runs) if task in run.records], shelf)
         for task in dict.fromkeys(task for section in sections for task in section.tasks)

@@ -12,7 +12,7 @@ from pydoc import locate
 from typing import Any
 
 from lmms_eval_tasks.installed.registry import registry
-from lmms_eval_tasks.installed.settings import read_task_settings
+from lmms_eval_tasks.installed.settings import kwargs_for_checks, read_task_settings
 from lmms_eval_tasks.utils.benchmark.benchmark import Benchmark
 from lmms_eval_tasks.utils.benchmark.task_files import file_of, task_configs
 from lmms_eval_tasks.utils.benchmark.tasks import SUBMISSION_ROWS, Task, check_functions, named_functions
@@ -79,7 +79,8 @@ def _check_home(benchmark: Benchmark, where: str, function: str, problems: Probl
 def _check_settings(task: Task, file: str, config: Mapping[str, Any], problems: Problems) -> None:
     for model, settings in (config.get("lmms_eval_specific_kwargs") or {"default": {}}).items():
         try:
-            read_task_settings(task.benchmark, task.kind, settings or {}, os.environ)
+            kwargs = kwargs_for_checks(task.benchmark, settings or {})
+            read_task_settings(task.benchmark, task.kind, kwargs, os.environ)
         except Exception as error:  # whatever a benchmark's own reader raises
             where = f"{file}, lmms_eval_specific_kwargs of {model}"
             problems.add(

@@ -145,10 +145,12 @@ class TaskKind:
             By default all that need nothing but a clip, a question and options.
         frame: Which frame the view of a single frame shows: ``first``, ``centre`` or ``last``.
         masking: How its evidence is blacked out; the view of masked clips needs it.
+        best_of: Name of the score of which its authors report the best of several runs: `report` shows how far such a
+            choice alone lifts it.
 
     Raises:
-        ValueError: where it lists something that is no view, a frame that is none, or the view of masked clips without
-            a masking.
+        ValueError: where `best_of` is none of its scores, and where it lists something that is no view, a frame that is
+            none, or the view of masked clips without a masking.
     """
 
     metrics: tuple[Metric, ...]
@@ -172,19 +174,22 @@ class TaskKind:
     views: tuple[str, ...] = VIEWS
     frame: str = "centre"
     masking: Masking | None = None
+    best_of: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse views that there are not.
+        """Refuse views that there are not, and the best of a score that it lacks.
 
         Raises:
-            ValueError: where it lists something that is no view, a position that is none, or the view of masked clips
-                without what it needs.
+            ValueError: where `best_of` is none of its scores, and where it lists something that is no view, a position
+                that is none, or the view of masked clips without what it needs.
         """
         known = (*VIEWS, MASKED)
         if unknown := [name for name in self.views if name not in known]:
             raise ValueError(f"Expected views, any of {', '.join(known)}, but got {', '.join(unknown)}.")
         if self.frame not in POSITIONS:
             raise ValueError(f"Expected a frame, one of {', '.join(POSITIONS)}, but got {self.frame}.")
+        if self.best_of and self.best_of not in (names := [metric.name for metric in self.metrics]):
+            raise ValueError(f"Expected best_of, one of {', '.join(names)}, but got {self.best_of}.")
         if MASKED in self.views and self.masking is None:
             raise ValueError(f"Expected a masking for the view {MASKED}, but found none.")
 
