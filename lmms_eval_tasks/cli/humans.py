@@ -86,7 +86,9 @@ def humans(
     if labels_out is not None and study is None:
         raise InputError("Expected --labels-out only with --items of a benchmark that has a study of people.")
     asked = study.questions(rows) if study else _asked(items) if items else None
+    console = make_console()
     of_runs = require_item_ids(asked) if run else None
+    opened = open_runs(console, run or [], allow_incomplete)
     answers = read_human_responses(responses, asked)
     summaries = summarise(answers)
     known = {name for one in (asked or {}).values() for name in one.strata}
@@ -95,7 +97,6 @@ def humans(
     if unknown := [name for name in columns if name not in possible]:
         raise InputError(f"Expected stratum columns, any of {', '.join(possible)}, but got {', '.join(unknown)}.")
     strata = question_strata(summaries, asked, columns)
-    console = make_console()
     annotators = len({response.annotator for response in answers})
     console.print(f"{len(answers):,} responses of {annotators:,} annotators to {len(summaries):,} questions")
     if asked is not None and (silent := sorted({item for item, _ in asked} - {one.item for one in summaries})):
@@ -143,7 +144,6 @@ def humans(
             console.print(f"Written: {labels_out}", soft_wrap=True)
     outcomes: Mapping[str, Mapping[Key, str]] = {}
     if of_runs is not None:
-        opened = open_runs(console, run or [], allow_incomplete)
         kept = [one for one in answers if not (drop_disputed and one.item in disputed)]
         print_shared(console, kept, of_runs, opened, task)
         outcomes = outcomes_by_question(opened, of_runs, task)

@@ -69,13 +69,14 @@ def print_shared(
         parts = [{one: run.records[one] for one in tasks} for run, tasks in entries]
         found[name] = share_items(responses, asked, parts), [f"run {numbers[id(run)]}" for run, _ in entries]
     if not any(shared.items for shared, _ in found.values()):
-        theirs = summarize_names(
-            (record.item_id for run in runs for part in run.records.values() for record in part), 2
-        )
-        ours = summarize_names((asked[one.item, one.version].item_id for one in responses), 2)
+        reasons = [
+            f"\n  {name}, {label}, {why}: {len(ids):,} ({summarize_names(ids, 2)})"
+            for name, (shared, labels) in found.items()
+            for label, left in zip(labels, shared.left_out, strict=True)
+            for why, ids in left.items()
+        ]
         raise InputError(
-            f"Expected runs that were scored on items which people answered, such as {ours}, but the runs' items are "
-            f"{theirs}."
+            f"Expected runs with scores on items that people answered, but there are none.{''.join(reasons)}"
         )
     for run in runs:
         console.print(f"run {numbers[id(run)]}: {run.name}, {run.path}", soft_wrap=True)
@@ -109,10 +110,11 @@ def _print_entry(console: Console, name: str, shared: SharedItems, labels: Seque
     items = shared.items
     least, most = (pick(len(item.people) for item in items) for pick in (min, max))
     people = f"{least}" if least == most else f"{least} to {most}"
-    console.print(f"\n{name}: {len(items):,} items, {people} people each", style="bold")
+    groups = len({(item.task, item.record.group_id) for item in items})
+    console.print(f"\n{name}: {len(items):,} items in {groups:,} groups, {people} people each", style="bold")
     for label, left in zip(labels, shared.left_out, strict=True):
         for why, ids in left.items():
-            console.print(f"{label}, left out, {why}: {len(ids):,} ({summarize_names(ids)})", soft_wrap=True)
+            console.print(f"{label}, left out, {why}: {len(ids):,} ({summarize_names(ids)})")
     console.print(_consistency_table(items, labels))
     options = [share_options(items, run) for run in range(len(labels))]
     console.print(_difficulty_table(items, labels, options))
@@ -126,8 +128,7 @@ def _print_entry(console: Console, name: str, shared: SharedItems, labels: Seque
             console.print(
                 f"every run {runs_are}, {people_are} right: {len(opposed.ids):,} of {opposed.items:,} items, "
                 f"{opposed.percent:.1f}% [{low:.1f}, {high:.1f}]"
-                + (f" ({summarize_names(opposed.ids)})" if opposed.ids else ""),
-                soft_wrap=True,
+                + (f" ({summarize_names(opposed.ids)})" if opposed.ids else "")
             )
 
 
