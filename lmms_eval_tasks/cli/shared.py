@@ -138,13 +138,12 @@ def _consistency_table(items: Sequence[SharedItem], labels: Sequence[str]) -> Fi
     )
     table.padding = 0
     for observers, found in _pairs_of_observers(items, labels):
-        if found is None:
-            table.add_row(observers, "0", *[NONE] * 7)
-            continue
-        shares = (*found.right, found.agreement, found.expected)
-        kappa = NONE if found.kappa is None else f"{found.kappa:.2f}"
-        percents = [f"{100 * share:.1f}" for share in shares]
-        table.add_row(observers, f"{found.items:,}", *percents, kappa, _span(found.interval, 2), _span(found.bounds, 2))
+        cells = ["0", *[NONE] * 7]
+        if found is not None:
+            shares = (*found.right, found.agreement, found.expected)
+            percents = [f"{100 * share:.1f}" for share in shares]
+            cells = [f"{found.items:,}", *percents, _number(found.kappa), _span(found.interval), _span(found.bounds)]
+        table.add_row(observers, *cells)
     return table
 
 
@@ -175,7 +174,7 @@ def _difficulty_cells(items: Sequence[SharedItem], runs: Sequence[int]) -> list[
     found = correlate_difficulty(items, runs)
     if found is None:
         return ["0", NONE, NONE]
-    return [f"{found.items:,}", NONE if found.rho is None else f"{found.rho:.2f}", _span(found.interval, 2)]
+    return [f"{found.items:,}", _number(found.rho), _span(found.interval)]
 
 
 def _option_cells(found: SharedOptions | None) -> list[str]:
@@ -185,5 +184,10 @@ def _option_cells(found: SharedOptions | None) -> list[str]:
     return [f"{found.errors:,}", f"{found.same:.1f}%", f"{found.expected:.1f}%", beyond]
 
 
-def _span(ends: tuple[float, float] | None, digits: int) -> str:
-    return NONE if ends is None else f"[{ends[0]:.{digits}f}, {ends[1]:.{digits}f}]"
+def _number(value: float | None, digits: int = 2) -> str:
+    """A number; 0 has no sign."""
+    return NONE if value is None else f"{round(value, digits) + 0.0:.{digits}f}"
+
+
+def _span(ends: tuple[float, float] | None, digits: int = 2) -> str:
+    return NONE if ends is None else f"[{_number(ends[0], digits)}, {_number(ends[1], digits)}]"

@@ -30,7 +30,8 @@ class Consistency:
         expected: The same for independent observers with these accuracies.
         kappa: (agreement - expected) / (1 - expected); None where chance alone gives full agreement, since both are
             always right, or always wrong.
-        interval: 95% interval of kappa, of the choice of groups; None where kappa is.
+        interval: 95% interval of kappa, of the choice of groups; None where kappa is, or where these accuracies allow
+            no other one.
         bounds: Least and greatest kappa of two observers with these accuracies; None where kappa is.
     """
 
@@ -102,7 +103,10 @@ def find_consistency(judged: Iterable[tuple[SharedItem, Judged | None]]) -> Cons
     with np.errstate(invalid="ignore", divide="ignore"):
         kappa = float(_kappa(strata.sums()))
     bounds = kappa_bounds(*shares)
-    low, high = intervals(strata, _kappa, bounds=(0.0, 1.0)) if bounds else (np.nan, np.nan)
+    ends = None
+    if bounds and not np.isclose(*bounds):
+        low, high = map(float, intervals(strata, _kappa, bounds=(0.0, 1.0)))
+        ends = low, high
     return Consistency(
         items=len(known),
         groups=sum(strata.sizes),
@@ -110,7 +114,7 @@ def find_consistency(judged: Iterable[tuple[SharedItem, Judged | None]]) -> Cons
         agreement=float(agreement / number),
         expected=expected_agreement(*shares),
         kappa=kappa if bounds else None,
-        interval=(float(low), float(high)) if bounds else None,
+        interval=ends,
         bounds=bounds,
     )
 
