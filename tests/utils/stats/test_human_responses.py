@@ -152,14 +152,6 @@ def test_a_written_answer_is_compared_as_a_number_or_a_text(tmp_path: Path) -> N
         read_human_responses(write(tmp_path, "w,,p1,3,"), asked)
 
 
-def test_columns_in_which_versions_differ_are_no_strata(tmp_path: Path) -> None:
-    """Such as which pair of its scene a clip is of; in CSV of one's own it is a mistake."""
-    row = {"item_id": "1", "group_id": "g", "answer": "A", "options": ["a", "b"], "pair": "1", "camera": "fixed"}
-    path = tmp_path / "main.parquet"
-    pq.write_table(pa.Table.from_pylist([row, {**row, "item_id": "2", "answer": "B", "pair": "2"}]), path)
-    assert [question.strata for question in read_items(path).values()] == [{"camera": "fixed"}] * 2
-
-
 def test_items_of_a_table_without_options_are_written_and_their_clips_are_no_strata(tmp_path: Path) -> None:
     clips = {"clip": ["a", "b"], "clip_2": ["c", "d"]}
     groups = {"item_id": ["1", "2"], "group_id": ["g", "g"], "question": ["?", "?"], "answer": ["3", "4"]}
