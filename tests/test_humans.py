@@ -136,6 +136,7 @@ def test_runs_that_cannot_be_set_beside_people(tmp_path: Path) -> None:
         ],
     )
     assert run(*people, "--run", other, "--task", "mvp")[2].startswith("Expected a task or group of these runs, any of")
+    assert run(*people, "--task", TASK) == (1, "", "Expected --task only with --run.\n")
     marked = tmp_path / "responses.csv"
     marked.write_text("item,version,annotator,choice,correct\nq,0,p,A,1\n", encoding="utf-8")
     expected = "Expected --items with --run, so that responses can be matched to the run's items.\n"

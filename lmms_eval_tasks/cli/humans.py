@@ -76,12 +76,14 @@ def humans(
     task: Annotated[str, typer.Option(help="Only this task or group of the runs.")] = "",
     allow_incomplete: Annotated[bool, typer.Option("--allow-incomplete", help=ALLOW_INCOMPLETE)] = False,
 ) -> None:
-    """Show a human baseline from annotators' responses: accuracy by stratum, and the questions' difficulty."""
+    """Show a human baseline from annotators' responses, by stratum and difficulty; and what runs share with people."""
     if mode not in (ANSWER, LAST_FRAME):
         if drop_disputed or out or labels_out or run:
             raise InputError(f"Expected no --drop-disputed, --out, --labels-out or --run in the mode {mode}.")
         print_mode(responses, items, mode, [name for name in by.split(",") if name])
         return
+    if task and not run:
+        raise InputError("Expected --task only with --run.")
     study, rows = _study_of(items)
     if labels_out is not None and study is None:
         raise InputError("Expected --labels-out only with --items of a benchmark that has a study of people.")
