@@ -1,11 +1,53 @@
-"""Losses of a diffusion model in place of answers.
+"""Losses in place of answers.
+
+A task says by ``TaskKind(…, answer_form=AnswerForm.CLIP_LOSSES)`` that it takes a loss for each clip that it shows, and by
+``AnswerForm.LOSSES`` that it takes the denoising losses of a clip and its reversal. A model says by its class attribute
+``answer_forms = ("clip losses",)`` that it gives them; one that does not fit is refused before it is loaded.
 
 Examples:
-    A model denoises a clip and its reversal, each in windows of frames and at several timesteps from 0 (clean) to 1000
+    A loss for each clip is any number that is lower for what the model finds more likely: the error with which it
+    predicts or denoises the clip, or the loss of its language model. The answer is JSON text, at its least this:
+
+    >>> from lmms_eval_tasks.api.losses import ClipLosses, guess_losses, lowest_clip, read_clip_losses
+    >>> answer = read_clip_losses('{"losses": [0.31, 0.29]}', clips=2)
+    >>> lowest_clip(answer.losses)
+    'B'
+
+    Where several clips have the lowest loss, or one is not finite, no clip wins:
+
+    >>> lowest_clip([0.31, 0.31]), lowest_clip([0.31, float("nan")])
+    ('tie', 'non-finite')
+
+    No text raises an error. Anything but a number for each clip is no answer, and a model that cannot measure says why:
+
+    >>> [read_clip_losses(text, clips=2) for text in ("The second.", '{"losses": [0.31]}', '{"losses": [true, 1]}')]
+    [None, None, None]
+    >>> why = '{"error": {"kind": "out_of_memory", "message": "The clips are too long."}}'
+    >>> read_clip_losses(why, clips=2).error.kind
+    'out_of_memory'
+    >>> from lmms_eval_tasks.api import UnscoredReason
+    >>> UnscoredReason.of_error("out_of_memory").value
+    'out of memory'
+
+    A model may say more: its losses at several timesteps, and what fixes the numbers.
+
+    >>> text = ClipLosses(
+    ...     losses=[0.4, 0.5], timesteps=[250.0, 750.0], curves=[[0.2, 0.6], [0.1, 0.9]], settings={"model": "Small"}
+    ... ).to_json()
+    >>> answer = read_clip_losses(text, clips=2)
+    >>> [lowest_clip(losses) for losses in zip(*answer.curves)]
+    ['B', 'A']
+
+    What `random_answer` chooses from, for `TaskKind.guesses`:
+
+    >>> guess_losses(2)
+    ('{"losses": [0, 1]}', '{"losses": [1, 0]}')
+
+    A diffusion model denoises a clip and its reversal, each in windows of frames and at several timesteps from 0 (clean) to 1000
     (noise). The losses of all windows and timesteps become one loss of the clip. Here are two windows, with 6 and 2
     latent frames that count, and three timesteps.
 
-    >>> from lmms_eval_tasks.api.losses import DenoisingResponse, combine_losses, read_denoising
+    >>> from lmms_eval_tasks.api.losses import DenoisingResponse, combine_by_timestep, combine_losses, read_denoising
     >>> losses = {
     ...     "forward": [[0.25, 0.5, 0.75], [1.0, 1.0, 1.0]],
     ...     "backward": [[0.5, 0.75, 1.0], [1.0, 1.0, 1.0]],
@@ -20,7 +62,7 @@ Examples:
     >>> {rule: combine_losses(losses["forward"], latents, rule) for rule in ("latents", "windows", "sum")}
     {'latents': 0.625, 'windows': 0.75, 'sum': 1.5}
 
-    The answer is JSON text, which a task that declares ``TaskKind(…, takes_losses=True)`` gets as any other response.
+    About a clip and its reversal, the answer is JSON text too, which the task gets as any other response.
 
     >>> answer = DenoisingResponse(
     ...     item_id="pair1",
@@ -62,17 +104,34 @@ Examples:
 
     >>> read = read_denoising(response)
     >>> counted = [window.latents for window in read.windows]
-    >>> [combine_losses([[row[step]] for row in read.losses.forward], counted, "latents") for step in range(3)]
+    >>> combine_by_timestep(read.losses.forward, counted, "latents")
     [0.4375, 0.625, 0.8125]
 """
 
 from __future__ import annotations
 
-from lmms_eval_tasks.utils.denoising.protocol import combine_losses
+from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
+from lmms_eval_tasks.utils.denoising.clip_losses import (
+    NON_FINITE,
+    TIE,
+    ClipLosses,
+    guess_losses,
+    lowest_clip,
+    read_clip_losses,
+)
+from lmms_eval_tasks.utils.denoising.protocol import combine_by_timestep, combine_losses
 from lmms_eval_tasks.utils.denoising.response import DenoisingResponse, read_denoising
 
 __all__ = [
+    "NON_FINITE",
+    "TIE",
+    "AnswerForm",
+    "ClipLosses",
     "DenoisingResponse",
+    "combine_by_timestep",
     "combine_losses",
+    "guess_losses",
+    "lowest_clip",
+    "read_clip_losses",
     "read_denoising",
 ]
