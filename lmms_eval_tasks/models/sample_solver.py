@@ -28,7 +28,8 @@ class SampleSolver(RequestModel):
             answers = [solve(question, options, clip) for clip in request.clips]
             if CANNOT_TELL in answers:
                 return CANNOT_TELL
-            return ClipLosses(losses=[float(answer != "A") for answer in answers]).to_json()
+            first = ("A", options[0])
+            return ClipLosses(losses=[float(answer.rstrip(".") not in first) for answer in answers]).to_json()
         if question in request.prompt and request.clips:
             return solve(question, options, request.clips[0])
         if question in request.prompt and request.pictures:

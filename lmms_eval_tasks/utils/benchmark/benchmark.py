@@ -134,8 +134,8 @@ class TaskKind:
             `random_answer` chooses from, and `constant_answer` the first of.
         answer_form: What it takes for an answer, by an `AnswerForm` or its text: ``words``, ``denoising losses`` or
             ``clip losses``; a model that gives others is refused before it is loaded.
-        rows: Changes the prepared table into the task's items; None where they are the same. To ask only some rows, a
-            pointer's ``subset`` is enough.
+        rows: Changes the prepared table into the task's items; None where they are the same. It raises InputError
+            where the table lacks what they need. To ask only some rows, a pointer's ``subset`` is enough.
         row_id: The prepared row that an item was made from.
         judge: Whether a judge grades answers: ``required``, or ``optional`` where it has scores without one, so that a
             run which chooses none asks none.
