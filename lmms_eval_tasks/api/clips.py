@@ -9,7 +9,7 @@ Examples:
     >>> import av
     >>> import numpy as np
     >>> from lmms_eval_tasks.api.clips import FrameCoder, FrameStream, PyavFrames, as_jpeg, videos_below
-    >>> from lmms_eval_tasks.api.clips import frame_difference, measure_motion, most_symmetric, symmetry
+    >>> from lmms_eval_tasks.api.clips import ClipMotion, frame_difference, measure_motion, most_symmetric, symmetry
     >>> from lmms_eval_tasks.api.release import UnreadableClip
     >>> class PictureTiming:
     ...     rate, aspect = Fraction(4), Fraction(1)
@@ -63,11 +63,11 @@ Examples:
     >>> Image.open(io.BytesIO(jpeg)).size
     (32, 24)
 
-    How much moves in a clip, by any measure between two grey pictures, and how like that is to its mirror image in time:
+    How much moves in a clip, by any measure between two grey pictures, and how like its mirror image in time that is:
 
     >>> motion = measure_motion(forward, frame_difference)
-    >>> motion.frames, round(motion.magnitude), motion.symmetry > 0.9
-    (8, 120, True)
+    >>> isinstance(motion, ClipMotion), motion.frames, round(motion.magnitude), motion.symmetry > 0.9
+    (True, 8, 120, True)
 
     The same measure says how equal the motion of two clips is, and which of some are the most equal:
 

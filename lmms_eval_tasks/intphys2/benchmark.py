@@ -34,6 +34,7 @@ MAIN = TaskKind(
     no_submission="the leaderboard takes the held-out clips alone.",
 )
 
+
 class LossFields(LogForm):
     """What the scores need of a pair's losses."""
 

@@ -45,7 +45,9 @@ def process_results(task: RunningTask, doc: Row, results: Sequence[Any]) -> dict
 
 
 @hook
-def surprise_doc_to_text(task: RunningTask, doc: Row, lmms_eval_specific_kwargs: Mapping[str, Any] | None = None) -> str:
+def surprise_doc_to_text(
+    task: RunningTask, doc: Row, lmms_eval_specific_kwargs: Mapping[str, Any] | None = None
+) -> str:
     """Nothing: losses are of the clips alone."""
     return task.put(doc, lmms_eval_specific_kwargs, lambda row, settings: "")
 

@@ -91,8 +91,8 @@ def possible_clip(item_id: str) -> str:
 def grade(row: Row, response: object, context: TaskContext) -> GradedItem:
     """Grade the losses of a pair; raises nothing.
 
-    A loss that is not finite is no win, and neither is a tie. The record's fields are the pair's place in its scene, its
-    clips and how much they move, the losses, and which clip has the lower one at each timestep.
+    A loss that is not finite is no win, and neither is a tie. The record's fields are the pair's place in its scene,
+    its clips and how much they move, the losses, and which clip has the lower one at each timestep.
     """
     answer = read_clip_losses(response, len(CLIPS))
     answered, outcome, reason, detail = None, Outcome.UNSCORED, None, ""

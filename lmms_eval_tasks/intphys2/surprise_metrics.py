@@ -29,7 +29,8 @@ def _won_at(timestep: float, record: Record) -> float | None:
     timesteps = record.fields["timesteps"]
     if record.correct is None or timestep not in timesteps:
         return None
-    return 100.0 * (record.fields["lowest"][timesteps.index(timestep)] == record.expected)
+    lowest: str = record.fields["lowest"][timesteps.index(timestep)]
+    return 100.0 * (lowest == record.expected)
 
 
 PREFERENCE = Metric("plausibility_preference", "possible preferred", _won, errors="clustered")

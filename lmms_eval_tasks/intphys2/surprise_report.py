@@ -1,4 +1,4 @@
-"""What a report shows of losses: the score beside what motion alone would score, by timestep, and a pair's two clips."""
+"""What a report shows of losses: the score beside that of motion alone, by timestep, and a pair's two clips."""
 
 from __future__ import annotations
 
@@ -71,7 +71,11 @@ def item_view(record: Record, row: Row) -> ItemView:
 
 def answer_view(record: Record, row: Row, response: str) -> AnswerView:
     """The loss of each clip, and how much moves in it."""
-    facts = {}
+    facts: dict[str, str] = {}
     for name, numbers in (("loss", record.fields["losses"] or ()), ("motion", record.fields["motions"])):
-        facts |= {f"{name} {letter}": f"{number:.6g}" for letter, number in zip(LETTERS, numbers) if number is not None}
+        facts |= {
+            f"{name} {letter}": f"{number:.6g}"
+            for letter, number in zip(LETTERS, numbers, strict=False)
+            if number is not None
+        }
     return AnswerView(facts)

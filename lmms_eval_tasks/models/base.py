@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -155,5 +155,5 @@ class RequestModel(OwnModel):
         pictures = tuple(visual for visual in visuals if isinstance(visual, Image))
         # lmms-eval hands a task's own method on; a user's variant of a task is known by no name.
         state = state_of(getattr(doc_to_visual, "__self__", None))
-        known = {"guess": state.kind.guesses, "form": state.kind.answer_form} if state else {}
-        return Request(task, doc, clips, pictures, prompt, **known)
+        request = Request(task, doc, clips, pictures, prompt)
+        return replace(request, guess=state.kind.guesses, form=state.kind.answer_form) if state else request

@@ -38,4 +38,4 @@ def flow(before: NDArray[np.uint8], after: NDArray[np.uint8]) -> float:
     import cv2
 
     found: Any = cv2.calcOpticalFlowFarneback(before, after, None, 0.5, 3, 15, 3, 5, 1.2, 0)
-    return float(np.hypot(found[..., 0], found[..., 1]).mean()) / before.shape[1]
+    return float(np.hypot(found[..., 0], found[..., 1]).mean() / before.shape[1])

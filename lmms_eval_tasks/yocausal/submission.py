@@ -26,9 +26,7 @@ def submission_item(answer: DenoisingResponse) -> dict[str, Any]:
     assert answer.loss is not None and answer.losses is not None
     counted = [window.latents for window in answer.windows]
     rule = str(answer.settings.get("combine", "latents"))
-    steps = {
-        side: combine_by_timestep(getattr(answer.losses, side), counted, rule) for side in ("forward", "backward")
-    }
+    steps = {side: combine_by_timestep(getattr(answer.losses, side), counted, rule) for side in ("forward", "backward")}
     return {
         "item_id": answer.item_id,
         "forward": answer.loss.forward,

@@ -1,10 +1,11 @@
-"""Surprise on the sample, through the real command: a tiny diffusion model, replay, the floors, and what reads a run."""
+"""Surprise on the sample, through the real command: a tiny diffusion model, replay, floors, and what reads a run."""
 
 from __future__ import annotations
 
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -33,6 +34,10 @@ def measured(model: list[str], sample_world: SampleWorld, tmp_path_factory: pyte
     return run_host(*model, "--tasks", TASK, home=sample_world.home, out=out)
 
 
+def records(run: HostRun) -> list[Any]:
+    return sorted((sample["record"] for sample in run.samples(TASK)), key=lambda record: record["item_id"])
+
+
 def test_a_diffusion_model_is_asked_without_a_caption(measured: HostRun) -> None:
     scores, samples = measured.scores(TASK), measured.samples(TASK)
     assert (scores["unparsed_rate"], scores["unscored_rate"], scores["pairs_scored"]) == (0, 0, len(samples))
@@ -40,7 +45,7 @@ def test_a_diffusion_model_is_asked_without_a_caption(measured: HostRun) -> None
     assert scores["plausibility_preference"] == pytest.approx(100 * sum(won) / len(won))
     noise = {}
     for sample in samples:
-        answer, record = json.loads(sample["filtered_resps"][0]), sample["record"]
+        answer, record = json.loads(sample["filtered_resps"]), sample["record"]
         assert answer["settings"]["prompt"] == "null" and len(answer["curves"]) == len(answer["losses"]) == 2
         assert len(record["fields"]["lowest"]) == len(record["fields"]["timesteps"]) == 10
         noise.setdefault(record["group_id"], set()).add(json.dumps(answer["details"]["seeds"][0]))
@@ -55,7 +60,7 @@ def test_two_ranks_score_as_one_and_replay_as_well(
     again = run_host(*replay, "--tasks", TASK, home=sample_world.home, out=tmp_path / "again")
     for run in (two, again):
         assert run.scores(TASK) == measured.scores(TASK)
-        assert [one["record"] for one in run.samples(TASK)] == [one["record"] for one in measured.samples(TASK)]
+        assert records(run) == records(measured)
 
 
 def test_kept_answers_of_a_run_are_taken_again(

@@ -159,7 +159,11 @@ class Engine:
         """The answer about clips that have no losses."""
         logger.warning(f"{asked.item_id} is unscored: {message}")
         error = ItemError(kind=kind, message=message)
-        known = {"error": error, "settings": self.settings_of[asked.form], "settings_digest": self.digests[asked.form]}
+        known: dict[str, Any] = {
+            "error": error,
+            "settings": self.settings_of[asked.form],
+            "settings_digest": self.digests[asked.form],
+        }
         if asked.form is AnswerForm.CLIP_LOSSES:
             return ClipLosses(**known)
         return DenoisingResponse(item_id=asked.item_id, versions=self.versions, **known)
@@ -220,19 +224,20 @@ class Engine:
     ) -> ClipLosses:
         """The answer about the clips of an item, from the losses of each by window and timestep."""
         counted, rule = [window.latents for window in encoded.windows], self.settings.protocol.combine
+        details: dict[str, Any] = {
+            "windows": [window.model_dump() for window in encoded.windows],
+            "seeds": seeds,
+            "frames": encoded.used,
+            "size": list(encoded.size),
+            "versions": self.versions,
+        }
         return ClipLosses(
             losses=[combine_losses(table, counted, rule) for table in tables],
             timesteps=list(self.timesteps),
             curves=[combine_by_timestep(table, counted, rule) for table in tables],
             settings=self.settings_of[asked.form],
             settings_digest=self.digests[asked.form],
-            details={
-                "windows": [window.model_dump() for window in encoded.windows],
-                "seeds": seeds,
-                "frames": encoded.used,
-                "size": list(encoded.size),
-                "versions": self.versions,
-            },
+            details=details,
         )
 
     def _seed(self, noise: str, unit: Unit) -> int:

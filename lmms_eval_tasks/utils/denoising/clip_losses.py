@@ -1,15 +1,15 @@
 """What a model answers that gives a loss for each clip that it is shown, as JSON text.
 
-At its least it is ``{"losses": [0.31, 0.29]}``: one number for each clip, in the order in which they were shown. Any loss
-will do that is lower for what the model finds more likely: that of denoising, of predicting what comes next, or of
+At its least it is ``{"losses": [0.31, 0.29]}``: one number for each clip, in the order in which they were shown. Any
+loss will do that is lower for what the model finds more likely: that of denoising, of predicting what comes next, or of
 language. The JSON may have these keys:
 
-- ``losses``: numbers; null with an error. A number that is not finite is ``"NaN"``, ``"Infinity"`` or ``"-Infinity"``, or
-  bare as Python writes it.
+- ``losses``: numbers; null with an error. A number that is not finite is ``"NaN"``, ``"Infinity"`` or ``"-Infinity"``,
+  or bare as Python writes it.
 - ``error``: in place of losses ``{"kind", "message"}``; then the item is unscored. Kinds: ``no_clip``,
   ``unreadable_clip``, ``unequal_clips``, ``short_clip``, ``out_of_memory``, ``failed``.
-- ``timesteps``, ``curves``: where losses come from several timesteps, these in ascending order, and for each clip a loss
-  at each of them.
+- ``timesteps``, ``curves``: where losses come from several timesteps, these in ascending order, and for each clip a
+  loss at each of them.
 - ``settings``: what fixes the numbers, and as ``model`` what the model is called.
 - ``settings_digest``: a text that is another one where the numbers may be; best `settings_digest` of what fixes them.
 - ``details``: anything else that is worth keeping.
@@ -30,8 +30,10 @@ from lmms_eval_tasks.utils.denoising.response import ItemError, LossAnswer
 CLIP_LOSSES_READER = "clip losses reader 1"
 """Name and version of what reads such answers, for a run's card: the version moves when it reads any otherwise."""
 NAMED = ("NaN", "Infinity", "-Infinity")
-TIE, NON_FINITE = "tie", "non-finite"
-"""What stands in place of a clip where none has the lowest loss."""
+TIE = "tie"
+"""What stands in place of a clip where several have the lowest loss."""
+NON_FINITE = "non-finite"
+"""What stands in place of a clip where a loss is NaN or infinite."""
 
 
 def _number(value: object) -> object:
@@ -105,6 +107,4 @@ def lowest_clip(losses: Sequence[float]) -> str:
 
 def guess_losses(clips: int) -> tuple[str, ...]:
     """The answers of somebody who saw nothing of so many clips: each of them in turn has the lowest loss."""
-    return tuple(
-        json.dumps({"losses": [int(clip != lowest) for clip in range(clips)]}) for lowest in range(clips)
-    )
+    return tuple(json.dumps({"losses": [int(clip != lowest) for clip in range(clips)]}) for lowest in range(clips))
