@@ -9,7 +9,7 @@ Examples:
     >>> import av
     >>> import numpy as np
     >>> from lmms_eval_tasks.api.clips import FrameCoder, FrameStream, PyavFrames, as_jpeg, videos_below
-    >>> from lmms_eval_tasks.api.clips import ClipMotion, frame_difference, measure_motion, most_symmetric, symmetry
+    >>> from lmms_eval_tasks.api.clips import ClipMotion, measure_motion, most_symmetric, symmetry
     >>> from lmms_eval_tasks.api.release import UnreadableClip
     >>> class PictureTiming:
     ...     rate, aspect = Fraction(4), Fraction(1)
@@ -63,9 +63,9 @@ Examples:
     >>> Image.open(io.BytesIO(jpeg)).size
     (32, 24)
 
-    How much moves in a clip, by any measure between two grey pictures, and how like its mirror image in time that is:
+    How much moves in a clip, in grey levels per second or by another measure, and how like its mirror image that is:
 
-    >>> motion = measure_motion(forward, frame_difference)
+    >>> motion = measure_motion(forward)
     >>> isinstance(motion, ClipMotion), motion.frames, round(motion.magnitude), motion.symmetry > 0.9
     (True, 8, 120, True)
 
@@ -101,7 +101,7 @@ from lmms_eval_tasks.utils.data.coding import FrameCoder
 from lmms_eval_tasks.utils.data.frame_stream import FrameStream
 from lmms_eval_tasks.utils.data.frames import PyavFrames
 from lmms_eval_tasks.utils.data.jpeg import as_jpeg
-from lmms_eval_tasks.utils.data.motion import ClipMotion, frame_difference, measure_motion, most_symmetric, symmetry
+from lmms_eval_tasks.utils.data.motion import ClipMotion, measure_motion, most_symmetric, symmetry
 
 __all__ = [
     "ClipMotion",
@@ -109,7 +109,6 @@ __all__ = [
     "FrameStream",
     "PyavFrames",
     "as_jpeg",
-    "frame_difference",
     "measure_motion",
     "most_symmetric",
     "symmetry",

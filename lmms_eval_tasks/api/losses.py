@@ -9,15 +9,15 @@ Examples:
     predicts or denoises the clip, or the loss of its language model. The answer is JSON text, at its least this:
 
     >>> from lmms_eval_tasks.api import Metric, TaskKind, UnscoredReason
-    >>> from lmms_eval_tasks.api.losses import NON_FINITE, TIE, AnswerForm, guess_losses, lowest_clip, read_clip_losses
+    >>> from lmms_eval_tasks.api.losses import AnswerForm, guess_losses, lowest_clip, read_clip_losses
     >>> answer = read_clip_losses('{"losses": [0.31, 0.29]}', clips=2)
     >>> lowest_clip(answer.losses)
     'B'
 
     Where several clips have the lowest loss, or one is not finite, no clip wins:
 
-    >>> lowest_clip([0.31, 0.31]) == TIE, lowest_clip([0.31, float("nan")]) == NON_FINITE
-    (True, True)
+    >>> lowest_clip([0.31, 0.31]), lowest_clip([0.31, float("nan")])
+    ('tie', 'non-finite')
 
     No text raises an error. Anything but a number for each clip is no answer, and a model that cannot measure says why:
 
@@ -29,9 +29,9 @@ Examples:
     >>> UnscoredReason.of_error("out_of_memory").value
     'out of memory'
 
-    A model may say more: with ``timesteps`` and ``curves`` its losses at several timesteps, in ``settings`` what fixes the
-    numbers and what the model is called, in ``settings_digest`` a text that is another one where they may be, and in
-    ``details`` what else is worth keeping. Any other key makes the text no answer.
+    A model may say more: with ``timesteps`` and ``curves`` its losses at several timesteps, in ``settings`` what fixes
+    the numbers and what the model is called, in ``settings_digest`` a text that is another one where they may be, and
+    in ``details`` what else is worth keeping. Any other key makes the text no answer.
 
     >>> text = '''{"losses": [0.4, 0.5], "timesteps": [250, 750], "curves": [[0.2, 0.6], [0.1, 0.9]],
     ...     "settings": {"model": "Small"}}'''
@@ -118,8 +118,6 @@ from __future__ import annotations
 
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
 from lmms_eval_tasks.utils.denoising.clip_losses import (
-    NON_FINITE,
-    TIE,
     guess_losses,
     lowest_clip,
     read_clip_losses,
@@ -128,8 +126,6 @@ from lmms_eval_tasks.utils.denoising.protocol import combine_by_timestep
 from lmms_eval_tasks.utils.denoising.response import DenoisingResponse, read_denoising
 
 __all__ = [
-    "NON_FINITE",
-    "TIE",
     "AnswerForm",
     "DenoisingResponse",
     "combine_by_timestep",

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Protocol
 import typer
 
 from lmms_eval_tasks.api import InputError, Origin, Progress, Row, SplitManifest, building, no_progress
-from lmms_eval_tasks.api.clips import frame_difference, measure_motion
+from lmms_eval_tasks.api.clips import measure_motion
 from lmms_eval_tasks.api.release import Problems, download_dataset, open_release
 from lmms_eval_tasks.intphys2.card import CARD, FOLDERS
 from lmms_eval_tasks.intphys2.metadata import heldout_items, read_items
@@ -124,5 +124,5 @@ def own_columns() -> dict[str, Any]:
 
 def measure_clip(path: Path) -> dict[str, float | None]:
     """How much moves in a clip: the mean absolute difference of grey frames, 0 to 255, per second."""
-    motion = measure_motion(path, frame_difference)
+    motion = measure_motion(path)
     return {"motion": motion.magnitude if motion else None}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from lmms_eval_tasks.api import COMMON_METRICS, PAIRS_SCORED, Metric, Record
-from lmms_eval_tasks.api.losses import NON_FINITE, TIE, lowest_clip
+from lmms_eval_tasks.api import COMMON_METRICS, PAIRS_SCORED, Metric, Outcome, Record
+from lmms_eval_tasks.api.losses import lowest_clip
 from lmms_eval_tasks.intphys2.card import CAMERAS, CONDITIONS, DIFFICULTIES
 
 
@@ -23,6 +23,10 @@ def _moves_less(record: Record) -> float | None:
 
 def _is(answer: str, record: Record) -> float | None:
     return None if record.answered is None else 100.0 * (record.answered == answer)
+
+
+def _unparsed(record: Record) -> float | None:
+    return 100.0 * (record.outcome is Outcome.UNPARSED) if record.asked else None
 
 
 def _won_at(timestep: float, record: Record) -> float | None:
@@ -42,8 +46,10 @@ EQUAL_MOTION = replace(PREFERENCE, errors="none").within("motion_equal", lambda 
 """The same over the pairs whose two clips move the most equally."""
 MOVES_LESS = Metric("motion_preference", "possible moves less", _moves_less, higher_is_better=None)
 """Percent of scored pairs whose possible clip moves less: what a loss that follows nothing but motion would score."""
-TIE_RATE = Metric("tie_rate", "ties", partial(_is, TIE), higher_is_better=False)
-NON_FINITE_RATE = Metric("non_finite_rate", "non-finite", partial(_is, NON_FINITE), higher_is_better=False)
+TIE_RATE = Metric("tie_rate", "ties", partial(_is, "tie"), higher_is_better=False)
+NON_FINITE_RATE = Metric("non_finite_rate", "non-finite", partial(_is, "non-finite"), higher_is_better=False)
+UNPARSED_RATE = replace(COMMON_METRICS[0], value=_unparsed)
+"""Percent of pairs asked whose response is no losses; one with an error in their place is unscored."""
 PAIRS = replace(PAIRS_SCORED, value=_won, together=None)
 """How many pairs the scores stand on."""
 
@@ -59,7 +65,8 @@ METRICS = (
     TIE_RATE,
     NON_FINITE_RATE,
     PAIRS,
-    *COMMON_METRICS,
+    UNPARSED_RATE,
+    *COMMON_METRICS[1:],
 )
 
 

@@ -15,6 +15,7 @@ from lmms_eval_tasks.intphys2.surprise_metrics import (
     PAIRS,
     PREFERENCE,
     TIE_RATE,
+    UNPARSED_RATE,
     preference_at,
 )
 
@@ -26,7 +27,8 @@ COLUMNS = (
     Column(MOVES_LESS, "moves less"),
     Column(TIE_RATE),
     Column(NON_FINITE_RATE),
-    *map(Column, COMMON_METRICS[:2]),
+    Column(UNPARSED_RATE),
+    Column(COMMON_METRICS[1]),
     Column(PAIRS),
 )
 

@@ -12,7 +12,9 @@ from tiny_runs import tiny_engine
 from lmms_eval_tasks.models.video_diffusion import engine as engine_module
 from lmms_eval_tasks.models.video_diffusion.encoding import ClipFile
 from lmms_eval_tasks.models.video_diffusion.engine import AskedClips, Engine
+from lmms_eval_tasks.models.video_diffusion.store import AnswerStore
 from lmms_eval_tasks.utils.benchmark.benchmark import AnswerForm
+from lmms_eval_tasks.utils.denoising.clip_losses import ClipLosses
 from lmms_eval_tasks.utils.denoising.response import DenoisingResponse
 
 Clips = dict[str, tuple[Path, Path]]
@@ -284,3 +286,53 @@ def test_answers_say_what_they_rest_on(clips: Clips, wan: Engine) -> None:
     assert answer.settings["predicts"] == "velocity" and answer.settings["target"] == "training"
     assert answer.settings_digest == wan.digests[AnswerForm.LOSSES]
     assert answer.frames is not None and (answer.frames.used, answer.frames.file_fps) == (22, 8.0)
+
+
+def clip_losses(engine: Engine, *files: Path, group: str = "scene", item: str = "pair") -> ClipLosses:
+    answer = engine.measure(AskedClips.of_group(item, group, files))
+    assert isinstance(answer, ClipLosses) and answer.error is None and answer.losses, answer.error
+    return answer
+
+
+@pytest.mark.parametrize("family", ["wan2.1-1.3b", "animatediff-sd1.5"])
+def test_losses_of_clips_go_with_their_files(checkpoints: Path, clips: Clips, family: str) -> None:
+    engine, (one, other) = tiny_engine(checkpoints, family), clips["long"]
+    there, back = clip_losses(engine, one, other), clip_losses(engine, other, one)
+    assert there.losses == back.losses[::-1] and there.curves == back.curves[::-1]
+    assert there.losses[0] != there.losses[1]
+    three = clip_losses(engine, one, other, one)
+    assert three.losses == [*there.losses, there.losses[0]], "equal clips have equal losses to the bit"
+    assert [np.mean(curve) for curve in there.curves] == pytest.approx(there.losses)
+
+
+def test_all_clips_of_a_group_see_the_same_noise(clips: Clips, wan: Engine) -> None:
+    first, second = (clip_losses(wan, *clips["long"], item=item) for item in ("a", "b"))
+    assert first.details["seeds"] == second.details["seeds"] and first.losses == second.losses
+    apart = clip_losses(wan, *clips["long"], group="another scene")
+    assert apart.details["seeds"] != first.details["seeds"] and apart.losses != first.losses
+
+
+def test_clips_without_a_caption_are_asked_with_the_empty_text(clips: Clips, checkpoints: Path, wan: Engine) -> None:
+    """Whatever `prompt` says, and the answer's settings say so; its losses are those of a pair with that noise."""
+    answer = clip_losses(wan, *clips["long"])
+    assert answer.settings["prompt"] == "null" and wan.settings.prompt == "forward"
+    assert answer.settings_digest == wan.digests[AnswerForm.CLIP_LOSSES] != wan.digests[AnswerForm.LOSSES]
+    null = tiny_engine(checkpoints, "wan2.1-1.3b", prompt="null")
+    assert loss(null.measure(AskedClips.pair("scene", *clips["long"], ""))) == tuple(answer.losses)
+
+
+def test_clips_of_different_shapes_are_not_compared(clips: Clips, wan: Engine) -> None:
+    answer = wan.measure(AskedClips.of_group("pair", "scene", (clips["long"][0], clips["short"][0])))
+    assert isinstance(answer, ClipLosses) and answer.error is not None and answer.losses is None
+    assert (answer.error.kind, answer.error.message) == (
+        "unequal_clips",
+        "Expected clips of the same frames, size and rate, but long_forward.mp4 has 24 frames of 32x32 at 8 a second, "
+        "short_forward.mp4 has 12 frames of 32x32 at 8 a second.",
+    )
+
+
+def test_kept_answers_of_either_form_are_never_taken_for_the_other(clips: Clips, wan: Engine, tmp_path: Path) -> None:
+    store = AnswerStore(tmp_path, wan.digests)
+    asked = [AskedClips.pair("a", *clips["long"], ""), *(AskedClips.of_group("a", one, clips["long"]) for one in "ab")]
+    store.put(asked[1], clip_losses(wan, *clips["long"], group="a", item="a"))
+    assert [store.get(one) is not None for one in asked] == [False, True, False]
