@@ -38,7 +38,7 @@ MAIN = TaskKind(
 class LossFields(LogForm):
     """What the scores need of a pair's losses."""
 
-    clips: list[str]
+    clips: list[str | None]
     motions: list[float | None]
     motion_equal: bool
     losses: list[float | str] | None

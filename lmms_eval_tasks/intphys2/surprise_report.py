@@ -67,7 +67,7 @@ def _by_timestep(runs: Sequence[RunRecords], timesteps: Sequence[float]) -> Pane
 
 def item_view(record: Record, row: Row) -> ItemView:
     """The pair's two clips in the order in which they were shown."""
-    clips = dict(zip(LETTERS, record.fields["clips"], strict=True))
+    clips = {letter: clip for letter, clip in zip(LETTERS, record.fields["clips"], strict=True) if clip}
     return ItemView(clips, text=f"Clip {record.expected} is possible, and should have the lower loss.")
 
 
